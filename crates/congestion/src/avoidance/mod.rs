@@ -1,0 +1,122 @@
+//! Congestion avoidance: what a flow does once it is up to speed.
+
+use flowstart_units::{Rate, Span, Time};
+
+use crate::{Ack, Signal, Window};
+
+/// A congestion avoidance.
+pub trait CongestionAvoidance {
+    /// An ACK came (also while a start is in charge, and in recovery): statistics such as DCTCP's alpha.
+    fn on_ack(&mut self, _ack: &Ack, _window: &Window) {}
+
+    /// The window may grow by `acked` packets' worth of acknowledgements; the flow is in congestion avoidance.
+    fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window);
+
+    /// The threshold in packets after this signal, at least 2. The transport walks the window there.
+    fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32;
+
+    /// A start handed over, or the flow came back from idle or a timeout: the next growth begins a new epoch.
+    fn on_takeover(&mut self, _now: Time, _window: &Window) {}
+
+    /// The last reduction turned out to be spurious. Returns the window to restore, given the one before the reduction.
+    fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
+        prior_cwnd.max(window.cwnd)
+    }
+
+    /// The flow was idle for this long.
+    fn on_idle(&mut self, _idle: Span) {}
+
+    /// A pacing rate of its own, instead of the controller's.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// True if the avoidance sets cwnd itself also in recovery (BBR), so that the transport must not reduce proportionally.
+    fn controls_recovery(&self) -> bool {
+        false
+    }
+}
+
+pub mod reno;
+
+use crate::ControllerConfig;
+
+/// Which avoidance, with its constants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AvoidanceConfig {
+    /// NewReno.
+    Reno,
+}
+
+/// An avoidance in operation.
+pub enum Avoidance {
+    /// NewReno.
+    Reno(reno::Reno),
+    /// An algorithm from outside this crate.
+    External(Box<dyn CongestionAvoidance + Send>),
+}
+
+impl std::fmt::Debug for Avoidance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Reno(avoidance) => avoidance.fmt(f),
+            Self::External(_) => f.write_str("External"),
+        }
+    }
+}
+
+impl Avoidance {
+    /// The avoidance that `config` names.
+    #[must_use]
+    pub fn new(config: &ControllerConfig) -> Self {
+        match &config.avoidance {
+            AvoidanceConfig::Reno => Self::Reno(reno::Reno::default()),
+        }
+    }
+}
+
+macro_rules! dispatch {
+    ($self:ident, $avoidance:ident => $call:expr) => {
+        match $self {
+            Avoidance::Reno($avoidance) => $call,
+            Avoidance::External($avoidance) => $call,
+        }
+    };
+}
+
+impl CongestionAvoidance for Avoidance {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, window: &Window) {
+        dispatch!(self, a => a.on_ack(ack, window));
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
+        dispatch!(self, a => a.grow(ack, acked, window));
+    }
+
+    fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32 {
+        dispatch!(self, a => a.reduce(now, signal, window))
+    }
+
+    fn on_takeover(&mut self, now: Time, window: &Window) {
+        dispatch!(self, a => a.on_takeover(now, window));
+    }
+
+    fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
+        dispatch!(self, a => a.undo(prior_cwnd, window))
+    }
+
+    fn on_idle(&mut self, idle: Span) {
+        dispatch!(self, a => a.on_idle(idle));
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        dispatch!(self, a => a.pacing_rate())
+    }
+
+    fn controls_recovery(&self) -> bool {
+        dispatch!(self, a => a.controls_recovery())
+    }
+}

@@ -1,0 +1,311 @@
+//! The controller: one start and one avoidance, whichever is in charge.
+
+mod pacer;
+
+use flowstart_units::{Rate, Span, Time};
+
+use crate::avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
+use crate::start::{Exit, ExitReason, FlowStart, Response, Start, StartConfig, Verdict, slow_start};
+use crate::{Ack, Acked, Departure, Next, Sent, Signal, Window};
+
+use pacer::Pacer;
+pub use pacer::Pacing;
+
+/// Everything a controller is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerConfig {
+    /// The flow start.
+    pub start: StartConfig,
+    /// The congestion avoidance.
+    pub avoidance: AvoidanceConfig,
+    /// Initial window in packets, 1 ..= 1000; default 10 (RFC 6928 section 2).
+    pub initial_window: u32,
+    /// Whether and how packets are spaced when neither start nor avoidance say so themselves.
+    pub pacing: Pacing,
+    /// Maximum segment size in payload bytes, for algorithms that count bytes or set rates.
+    pub mss: u32,
+    /// Seed of the algorithm's own randomness (none of the deterministic algorithms uses it).
+    pub seed: u64,
+}
+
+impl ControllerConfig {
+    /// A start and an avoidance with initial window 10, MSS 1448, no pacing and seed 0.
+    #[must_use]
+    pub fn new(start: StartConfig, avoidance: AvoidanceConfig) -> Self {
+        Self { start, avoidance, initial_window: 10, pacing: Pacing::Off, mss: 1448, seed: 0 }
+    }
+}
+
+/// How and when a start ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartExit {
+    /// When.
+    pub now: Time,
+    /// Why.
+    pub reason: ExitReason,
+    /// Congestion window in packets when the start ended, before the reduction a loss or a mark brings.
+    pub cwnd: u32,
+    /// Threshold in packets that the start or the reduction set.
+    pub ssthresh: u32,
+    /// Packets in flight.
+    pub in_flight: u32,
+    /// Smoothed RTT; zero if unknown.
+    pub srtt: Span,
+    /// Smallest RTT; [`Span::MAX`] if unknown.
+    pub min_rtt: Span,
+}
+
+/// What the controller remembers of the last ACK for the record of the start's exit.
+#[derive(Clone, Copy, Debug)]
+struct LastSeen {
+    in_flight: u32,
+    srtt: Span,
+    min_rtt: Span,
+}
+
+/// One start and one avoidance joined: routes every event to whichever is in charge.
+#[derive(Debug)]
+pub struct Controller {
+    window: Window,
+    /// Set once the start has handed over.
+    exit: Option<StartExit>,
+    pacer: Pacer,
+    last: LastSeen,
+    initial_window: u32,
+    start: Start,
+    avoidance: Avoidance,
+}
+
+impl Controller {
+    /// A controller for a new connection.
+    #[must_use]
+    pub fn new(config: &ControllerConfig) -> Self {
+        Self::join(Start::new(config), Avoidance::new(config), config)
+    }
+
+    /// A controller from a start and an avoidance that need not come from this crate ([`Start::External`], [`Avoidance::External`]).
+    #[must_use]
+    pub fn join(start: Start, avoidance: Avoidance, config: &ControllerConfig) -> Self {
+        let mut window = Window::new(config.initial_window.max(1));
+        if let Some(ssthresh) = config.start.initial_ssthresh() {
+            window.ssthresh = ssthresh;
+        }
+        Self {
+            window,
+            exit: None,
+            pacer: Pacer::new(config.pacing, config.mss),
+            last: LastSeen { in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX },
+            initial_window: config.initial_window.max(1),
+            start,
+            avoidance,
+        }
+    }
+
+    /// Congestion window in packets.
+    #[must_use]
+    pub fn cwnd(&self) -> u32 {
+        self.window.cwnd
+    }
+
+    /// Slow-start threshold in packets.
+    #[must_use]
+    pub fn ssthresh(&self) -> u32 {
+        self.window.ssthresh
+    }
+
+    /// True while the start is in charge.
+    #[must_use]
+    pub fn is_starting(&self) -> bool {
+        self.exit.is_none()
+    }
+
+    /// How the start ended, once it has.
+    #[must_use]
+    pub fn start_exit(&self) -> Option<&StartExit> {
+        self.exit.as_ref()
+    }
+
+    /// The start's state, for inspection.
+    #[must_use]
+    pub fn start(&self) -> &Start {
+        &self.start
+    }
+
+    /// The avoidance's state, for inspection.
+    #[must_use]
+    pub fn avoidance(&self) -> &Avoidance {
+        &self.avoidance
+    }
+
+    /// The rate packets are paced at now, if they are paced at a rate.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.pacer.rate()
+    }
+
+    /// True if [`on_acked`](Self::on_acked) must be called for every delivered packet.
+    #[must_use]
+    #[inline]
+    pub fn wants_packets(&self) -> bool {
+        self.is_starting() && self.start.wants_packets()
+    }
+
+    /// True if the avoidance sets the window itself in recovery, so that the transport must not.
+    #[must_use]
+    pub fn controls_recovery(&self) -> bool {
+        !self.is_starting() && self.avoidance.controls_recovery()
+    }
+
+    /// A packet left.
+    #[inline]
+    pub fn on_sent(&mut self, sent: &Sent) {
+        if self.is_starting() {
+            self.start.on_sent(sent);
+        }
+        self.pacer.on_sent(sent);
+    }
+
+    /// A packet was delivered; only needed while [`wants_packets`](Self::wants_packets).
+    pub fn on_acked(&mut self, acked: &Acked) {
+        if self.is_starting() {
+            self.start.on_acked(acked);
+        }
+    }
+
+    /// An ACK came and the scoreboard took it in; nothing has grown or shrunk yet.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack) {
+        self.last = LastSeen { in_flight: ack.in_flight, srtt: ack.srtt, min_rtt: ack.min_rtt };
+        self.avoidance.on_ack(ack, &self.window);
+        if self.is_starting()
+            && let Verdict::Done(exit) = self.start.on_ack(ack, &mut self.window)
+        {
+            self.hand_over(ack.now, exit);
+        }
+    }
+
+    /// A loss, marks or a timeout that the transport would answer with a reduction. Returns the threshold in packets to walk to,
+    /// or `None` if the flow start does not obey this signal.
+    pub fn on_signal(&mut self, now: Time, signal: Signal) -> Option<u32> {
+        let mut threshold = None;
+        if self.is_starting() {
+            match self.start.on_signal(now, signal, &mut self.window) {
+                Response::Ignore => return None,
+                Response::Leave => {}
+                Response::LeaveAt(ssthresh) => threshold = Some(ssthresh.max(2)),
+            }
+        }
+        let before = self.window.cwnd;
+        let reduced = self.avoidance.reduce(now, signal, &self.window);
+        let ssthresh = threshold.unwrap_or(reduced);
+        self.window.ssthresh = ssthresh;
+        let reason = match signal {
+            Signal::Loss => ExitReason::Loss,
+            Signal::Marks => ExitReason::Marks,
+            Signal::Timeout => ExitReason::Timeout,
+        };
+        self.record_exit(now, reason, before, ssthresh);
+        Some(ssthresh)
+    }
+
+    /// The window may grow for this ACK (the transport is not reducing and the ACK advanced).
+    #[inline]
+    pub fn grow(&mut self, ack: &Ack) {
+        // Linux tcp_is_cwnd_limited: in slow start a window up to twice of what was used may grow, later only a used one.
+        let limited = ack.cwnd_limited
+            || (self.window.in_slow_start() && self.window.cwnd < ack.max_packets_out.saturating_mul(2));
+        if !limited {
+            return;
+        }
+        let left = if self.is_starting() {
+            let left = self.start.grow(ack, &mut self.window);
+            if !self.window.in_slow_start() && !self.start.owns_threshold() {
+                let Window { cwnd, ssthresh } = self.window;
+                self.hand_over(ack.now, Exit { reason: ExitReason::Threshold, cwnd, ssthresh, rate: None });
+            }
+            left
+        } else if self.window.in_slow_start() && !self.avoidance.controls_recovery() {
+            slow_start::grow(&mut self.window, ack.acked)
+        } else {
+            ack.acked
+        };
+        if left > 0 && !self.is_starting() {
+            self.avoidance.grow(ack, left, &mut self.window);
+        }
+    }
+
+    /// When the next packet may leave. The transport has checked the window already.
+    #[inline]
+    pub fn departure(&mut self, now: Time, next: &Next) -> Departure {
+        if self.is_starting()
+            && let Some(departure) = self.start.departure(now, next, &self.window)
+        {
+            return departure;
+        }
+        self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate())
+    }
+
+    /// Sets the window while the transport reduces it (PRR) or after a timeout.
+    pub fn set_cwnd(&mut self, cwnd: u32) {
+        self.window.cwnd = cwnd.max(1);
+    }
+
+    /// The reduction is complete: the window is the threshold.
+    pub fn end_recovery(&mut self) {
+        if !self.controls_recovery() {
+            self.window.cwnd = self.window.ssthresh.max(1);
+        }
+    }
+
+    /// The last reduction was spurious: restores window and threshold (Linux `tcp_undo_cwnd_reduction`).
+    pub fn undo(&mut self, prior_cwnd: u32, prior_ssthresh: u32) {
+        self.window.cwnd = self.avoidance.undo(prior_cwnd, &self.window).max(1);
+        self.window.ssthresh = self.window.ssthresh.max(prior_ssthresh);
+    }
+
+    /// The flow sends again after an idle time longer than `rto` (RFC 5681 section 4.1; Linux `tcp_cwnd_restart`): the threshold keeps three
+    /// quarters of the window, which halves once per idle `rto` down to the initial window.
+    pub fn restart_after_idle(&mut self, now: Time, idle: Span, rto: Span) {
+        let floor = self.initial_window.min(self.window.cwnd);
+        self.remember_three_quarters();
+        let mut left = idle;
+        while left > rto && self.window.cwnd > floor && !rto.is_zero() {
+            self.window.cwnd >>= 1;
+            left -= rto;
+        }
+        self.window.cwnd = self.window.cwnd.max(floor);
+        self.avoidance.on_idle(idle);
+        self.avoidance.on_takeover(now, &self.window);
+    }
+
+    /// The application used only `used` packets of the window for a whole RTO (RFC 7661 in spirit; Linux `tcp_cwnd_application_limited`).
+    pub fn validate_window(&mut self, used: u32) {
+        let used = used.max(self.initial_window);
+        if used < self.window.cwnd {
+            self.remember_three_quarters();
+            self.window.cwnd = (self.window.cwnd + used) / 2;
+        }
+    }
+
+    fn remember_three_quarters(&mut self) {
+        let kept = (self.window.cwnd >> 1) + (self.window.cwnd >> 2);
+        self.window.ssthresh = self.window.ssthresh.max(kept);
+    }
+
+    fn hand_over(&mut self, now: Time, exit: Exit) {
+        self.window.cwnd = exit.cwnd.max(1);
+        self.window.ssthresh = exit.ssthresh.max(2);
+        if let Some(rate) = exit.rate {
+            self.pacer.set_rate(rate);
+        }
+        self.record_exit(now, exit.reason, exit.cwnd, exit.ssthresh);
+        self.avoidance.on_takeover(now, &self.window);
+    }
+
+    fn record_exit(&mut self, now: Time, reason: ExitReason, cwnd: u32, ssthresh: u32) {
+        if self.exit.is_none() {
+            let LastSeen { in_flight, srtt, min_rtt } = self.last;
+            self.exit = Some(StartExit { now, reason, cwnd, ssthresh, in_flight, srtt, min_rtt });
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What a controller is told and what it answers.
+
+use flowstart_units::{Span, Time};
+
+/// A packet that has just left the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When it left.
+    pub now: Time,
+    /// Transmission number: counts every packet sent, retransmissions included, from 0.
+    pub number: u64,
+    /// First byte of the stream in the packet.
+    pub seq: u64,
+    /// Payload bytes.
+    pub bytes: u32,
+    /// Packets in flight, this one included.
+    pub in_flight: u32,
+    /// True if the packet was sent before.
+    pub retransmission: bool,
+}
+
+/// A packet that has just been delivered for the first time, as the ACK says.
+#[derive(Clone, Copy, Debug)]
+pub struct Acked {
+    /// When the ACK came.
+    pub now: Time,
+    /// Transmission number of the (last) transmission of this packet.
+    pub number: u64,
+    /// Payload bytes.
+    pub bytes: u32,
+    /// When that transmission left.
+    pub sent_at: Time,
+    /// Round-trip time of the *newest* packet this ACK covers: all packets of one ACK share it, so that a delayed ACK does not make the
+    /// older packets look slower than they were. `None` if that packet was retransmitted.
+    pub rtt: Option<Span>,
+    /// True if this packet was retransmitted.
+    pub retransmitted: bool,
+}
+
+/// How fast data was delivered over about the last round trip (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryRate {
+    /// Packets delivered over the interval.
+    pub delivered: u32,
+    /// The longer of the send and the ACK interval; never zero.
+    pub interval: Span,
+    /// The connection's count of delivered packets when the newest packet of this sample was sent.
+    pub prior_delivered: u64,
+    /// True if the application, not the network, limited the sample.
+    pub app_limited: bool,
+}
+
+/// One ACK, after the scoreboard took it in and before windows change.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it came.
+    pub now: Time,
+    /// Packets newly delivered: cumulatively or selectively acknowledged for the first time.
+    pub acked: u32,
+    /// Payload bytes newly delivered.
+    pub acked_bytes: u64,
+    /// How many of `acked` met a congestion mark (all of them if the ACK carried ECE without a count; 0 without ECN).
+    pub marked: u32,
+    /// Packets newly declared lost by this ACK.
+    pub lost: u32,
+    /// RTT of the newest packet delivered that was never retransmitted, if any.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT (RFC 6298), this sample included; zero before the first sample.
+    pub srtt: Span,
+    /// Smallest RTT of the connection, this sample included; [`Span::MAX`] before the first sample.
+    pub min_rtt: Span,
+    /// First byte of the stream not yet cumulatively acknowledged (after this ACK).
+    pub una: u64,
+    /// Next new byte of the stream to be sent.
+    pub next: u64,
+    /// True if this ACK moved `una`.
+    pub advanced: bool,
+    /// Packets in flight after this ACK: sent, not delivered, not deemed lost.
+    pub in_flight: u32,
+    /// Packets sent and not cumulatively acknowledged after this ACK, lost or delivered out of order included.
+    pub packets_out: u32,
+    /// True if the flow used its window up in the last window (Linux `is_cwnd_limited`).
+    pub cwnd_limited: bool,
+    /// Largest `packets_out` of the last window, for the slow-start rule cwnd < 2 * `max_packets_out`.
+    pub max_packets_out: u32,
+    /// True if the sender has nothing more to send now.
+    pub app_limited: bool,
+    /// Packets delivered on this connection so far, this ACK's included.
+    pub delivered: u64,
+    /// Delivery rate sample, if one could be taken.
+    pub rate: Option<DeliveryRate>,
+}
+
+/// A reason to reduce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Loss found by RACK or duplicate ACKs; at most one per window.
+    Loss,
+    /// Congestion marks (ECE); at most one per window.
+    Marks,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// The packet about to leave, when the transport asks for its earliest departure.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    /// Transmission number it will get.
+    pub number: u64,
+    /// Payload bytes.
+    pub bytes: u32,
+    /// Bytes on the wire (payload and headers), for pacing.
+    pub wire_bytes: u32,
+    /// Packets in flight without it.
+    pub in_flight: u32,
+    /// Packets sent and not cumulatively acknowledged, without it.
+    pub packets_out: u32,
+    /// Full packets the application has queued and not sent, this one included.
+    pub queued: u64,
+    /// True if it was sent before.
+    pub retransmission: bool,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Span,
+    /// Smallest RTT of the connection; [`Span::MAX`] before the first sample.
+    pub min_rtt: Span,
+}
+
+/// When the next packet may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// At once; the window alone decides.
+    Now,
+    /// Not before this time (which lies in the future).
+    At(Time),
+    /// Not before something happens (an ACK, a timer); ask again then.
+    Hold,
+}

@@ -1,0 +1,25 @@
+//! Congestion control as plain state machines: a flow start and a congestion avoidance, joined by a [`Controller`].
+//!
+//! No sockets, no clock, no allocation per packet. The transport tells the controller what happened ([`Sent`], [`Acked`],
+//! [`Ack`], [`Signal`]) and asks two things: how many packets may be in flight ([`Controller::cwnd`]) and when the next packet may
+//! leave at the earliest ([`Controller::departure`]).
+//!
+//! Windows are counted in packets (segments of one MSS), as Linux does; fractions live inside the algorithms.
+//!
+//! The order of calls for one ACK (Linux `tcp_ack`, `queues-and-controls` section D):
+//! 1. [`Controller::on_acked`] for every newly delivered packet, if [`Controller::wants_packets`];
+//! 2. [`Controller::on_ack`]: RTT samples, marks, rounds; a start may leave here, before the window grows;
+//! 3. [`Controller::on_signal`] if the transport found a loss or marks that call for a reduction;
+//! 4. [`Controller::grow`] if growth is allowed, or [`Controller::set_cwnd`] while proportional rate reduction is in charge.
+
+pub mod avoidance;
+mod controller;
+mod event;
+pub mod start;
+mod window;
+
+pub use avoidance::{AvoidanceConfig, CongestionAvoidance};
+pub use controller::{Controller, ControllerConfig, Pacing, StartExit};
+pub use event::{Ack, Acked, DeliveryRate, Departure, Next, Sent, Signal};
+pub use start::{Exit, ExitReason, FlowStart, Response, StartConfig, Verdict};
+pub use window::{INFINITE_SSTHRESH, Window};

@@ -1,0 +1,3 @@
+//! Command line of flowstart.
+
+fn main() {}

@@ -1,0 +1,89 @@
+//! Data rates.
+
+use crate::time::NANOS_PER_SECOND;
+use crate::{Bytes, Span};
+
+/// A data rate in bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// No data at all.
+    pub const ZERO: Self = Self(0);
+    /// Faster than anything; used as "not limited".
+    pub const UNLIMITED: Self = Self(u64::MAX);
+
+    /// `n` bits per second.
+    #[must_use]
+    pub const fn from_bps(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// `n` million bits per second, saturating.
+    #[must_use]
+    pub const fn from_mbps(n: u64) -> Self {
+        Self(n.saturating_mul(1_000_000))
+    }
+
+    /// Bits per second.
+    #[must_use]
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Millions of bits per second, for printing and plotting only.
+    #[must_use]
+    pub fn as_mbps_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// True if this is [`Rate::UNLIMITED`].
+    #[must_use]
+    pub const fn is_unlimited(self) -> bool {
+        self.0 == u64::MAX
+    }
+
+    /// The rate at which `bytes` pass in `span`, rounded down, saturating; unlimited if `span` is zero.
+    #[must_use]
+    pub const fn of(bytes: Bytes, span: Span) -> Self {
+        if span.as_nanos() == 0 {
+            return Self::UNLIMITED;
+        }
+        let wide = bytes.get() as u128 * 8 * NANOS_PER_SECOND as u128 / span.as_nanos() as u128;
+        Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+    }
+
+    /// How long `bytes` take at this rate, rounded to the nearest nanosecond, saturating. [`Span::MAX`] at rate zero, zero at an unlimited rate.
+    #[must_use]
+    pub const fn transmission_time(self, bytes: Bytes) -> Span {
+        if self.0 == 0 {
+            return Span::MAX;
+        }
+        if self.is_unlimited() {
+            return Span::ZERO;
+        }
+        let bits_nanos = bytes.get() as u128 * 8 * NANOS_PER_SECOND as u128;
+        let nanos = (bits_nanos + self.0 as u128 / 2) / self.0 as u128;
+        Span::from_nanos(if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 })
+    }
+
+    /// How many bytes pass in `span`, rounded down, saturating. [`Bytes::MAX`] at an unlimited rate.
+    #[must_use]
+    pub const fn bytes_in(self, span: Span) -> Bytes {
+        if self.is_unlimited() {
+            return Bytes::MAX;
+        }
+        let wide = self.0 as u128 * span.as_nanos() as u128 / (8 * NANOS_PER_SECOND as u128);
+        Bytes::new(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+    }
+
+    /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A zero denominator gives [`Rate::UNLIMITED`].
+    #[must_use]
+    pub const fn mul_ratio(self, numerator: u64, denominator: u64) -> Self {
+        if denominator == 0 {
+            return Self::UNLIMITED;
+        }
+        let wide = self.0 as u128 * numerator as u128 / denominator as u128;
+        Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+    }
+}
