@@ -1,1 +1,13 @@
-//! Under construction.
+//! What lies between two hosts: packets, queues, links and loss processes, free of any clock.
+//!
+//! A [`Queue`] takes a packet at a time and gives the next one at a time; it never asks what the time is. The simulator calls it
+//! with virtual time, the emulator with the real clock; nothing in here differs between the two. Whatever can be queued implements
+//! [`Frame`]: the simulator's [`Packet`], the emulator's real frames.
+
+mod frame;
+pub mod packet;
+pub mod queue;
+
+pub use frame::{Ecn, Frame};
+pub use packet::Packet;
+pub use queue::{Dequeue, DropReason, Queue, QueueConfig};
