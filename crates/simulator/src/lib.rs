@@ -1,1 +1,15 @@
-//! Under construction.
+//! Deterministic packet-level simulator: transport and network joined in virtual time.
+//!
+//! The same [`SimulationConfig`] gives the same events in the same order on every machine. One simulation is one value: run as many side by
+//! side as there are cores. What is measured is up to an [`Observer`]; the unit observer `()` measures nothing and costs nothing.
+
+mod config;
+mod observer;
+mod outcome;
+
+pub use config::{
+    Access, ArrivalConfig, ConfigError, FlowConfig, LinkId, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
+    UdpConfig, Workload,
+};
+pub use observer::{FlowId, Observer};
+pub use outcome::{FlowOutcome, LinkOutcome, Outcome};

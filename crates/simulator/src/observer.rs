@@ -1,0 +1,101 @@
+//! Watching a simulation.
+
+use flowstart_network::{DropReason, Packet};
+use flowstart_transport::Sender;
+use flowstart_units::Time;
+
+use crate::LinkId;
+
+/// Number of a flow: its index in [`crate::SimulationConfig::flows`]; flows that arrive while the simulation runs follow in order of arrival.
+pub type FlowId = u32;
+
+/// Sees what happens in a simulation. Every method has an empty default, so an observer pays only for what it watches.
+pub trait Observer {
+    /// A packet (data, ACK or datagram) left an endpoint's stack.
+    fn sent(&mut self, _now: Time, _packet: &Packet) {}
+
+    /// A packet arrived at a link's queue, before the queue decides. `stored_packets`, `stored_bytes`: what it finds there.
+    fn arrived(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _stored_packets: u64, _stored_bytes: u64) {}
+
+    /// A link dropped a packet: its queue, or with `reason` `None` its loss process.
+    fn dropped(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _reason: Option<DropReason>) {}
+
+    /// The transmission of a packet began: it left the queue. It arrived there at `arrived`; its last bit leaves at `done`.
+    /// `packet.ecn` tells whether it is marked.
+    fn transmitted(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _arrived: Time, _done: Time) {}
+
+    /// A packet reached its endpoint.
+    fn received(&mut self, _now: Time, _packet: &Packet) {}
+
+    /// The application at the receiver has read `total` bytes of the stream so far. Called when that grows.
+    fn delivered(&mut self, _now: Time, _flow: FlowId, _total: u64) {}
+
+    /// A sender has processed an ACK, a timer or a write, and sent what it could.
+    fn sender(&mut self, _now: Time, _flow: FlowId, _sender: &Sender) {}
+
+    /// A flow began (its first packet is about to leave).
+    fn started(&mut self, _now: Time, _flow: FlowId) {}
+
+    /// A sized transfer is complete: the receiver has all of its bytes.
+    fn completed(&mut self, _now: Time, _flow: FlowId) {}
+}
+
+/// Watches nothing, for free.
+impl Observer for () {}
+
+/// Two observers at once.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline]
+    fn sent(&mut self, now: Time, packet: &Packet) {
+        self.0.sent(now, packet);
+        self.1.sent(now, packet);
+    }
+
+    #[inline]
+    fn arrived(&mut self, now: Time, link: LinkId, packet: &Packet, stored_packets: u64, stored_bytes: u64) {
+        self.0.arrived(now, link, packet, stored_packets, stored_bytes);
+        self.1.arrived(now, link, packet, stored_packets, stored_bytes);
+    }
+
+    #[inline]
+    fn dropped(&mut self, now: Time, link: LinkId, packet: &Packet, reason: Option<DropReason>) {
+        self.0.dropped(now, link, packet, reason);
+        self.1.dropped(now, link, packet, reason);
+    }
+
+    #[inline]
+    fn transmitted(&mut self, now: Time, link: LinkId, packet: &Packet, arrived: Time, done: Time) {
+        self.0.transmitted(now, link, packet, arrived, done);
+        self.1.transmitted(now, link, packet, arrived, done);
+    }
+
+    #[inline]
+    fn received(&mut self, now: Time, packet: &Packet) {
+        self.0.received(now, packet);
+        self.1.received(now, packet);
+    }
+
+    #[inline]
+    fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
+        self.0.delivered(now, flow, total);
+        self.1.delivered(now, flow, total);
+    }
+
+    #[inline]
+    fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
+        self.0.sender(now, flow, sender);
+        self.1.sender(now, flow, sender);
+    }
+
+    #[inline]
+    fn started(&mut self, now: Time, flow: FlowId) {
+        self.0.started(now, flow);
+        self.1.started(now, flow);
+    }
+
+    #[inline]
+    fn completed(&mut self, now: Time, flow: FlowId) {
+        self.0.completed(now, flow);
+        self.1.completed(now, flow);
+    }
+}

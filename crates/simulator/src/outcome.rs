@@ -1,0 +1,81 @@
+//! What every simulation reports, observers or not.
+
+use flowstart_congestion::StartExit;
+use flowstart_units::{Bytes, Span, Time};
+
+/// The result of a simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Virtual time at the end.
+    pub ended: Time,
+    /// Events processed.
+    pub events: u64,
+    /// Data packets and datagrams that left their senders.
+    pub data_packets: u64,
+    /// One entry per flow, by flow number.
+    pub flows: Vec<FlowOutcome>,
+    /// One entry per link.
+    pub links: Vec<LinkOutcome>,
+}
+
+/// What became of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowOutcome {
+    /// The group of its config.
+    pub group: u32,
+    /// When it started (SYN or first datagram).
+    pub started: Time,
+    /// When its first data packet left; [`Time::NEVER`] if none did.
+    pub first_data: Time,
+    /// When the receiver had all of a sized transfer; `None` if it did not, or for endless flows.
+    pub completed: Option<Time>,
+    /// Size of a sized transfer.
+    pub size: Option<Bytes>,
+    /// Stream bytes the receiving application has read (for datagrams: IP bytes received).
+    pub delivered: Bytes,
+    /// Data packets that left the sender, retransmissions included.
+    pub packets_sent: u64,
+    /// Retransmissions among them.
+    pub retransmitted: u64,
+    /// Its data packets dropped by links.
+    pub dropped: u64,
+    /// Those dropped that were sent before the start ended.
+    pub dropped_in_start: u64,
+    /// Its data packets that reached the receiver with CE.
+    pub marked: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+    /// How its start ended, if it did.
+    pub start_exit: Option<StartExit>,
+    /// Smoothed RTT at the end; zero if unknown.
+    pub srtt: Span,
+    /// Smallest RTT; [`Span::MAX`] if unknown.
+    pub min_rtt: Span,
+    /// cwnd at the end, in packets; 0 for datagrams.
+    pub cwnd: u32,
+}
+
+/// What a link did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkOutcome {
+    /// Packets whose transmission began.
+    pub packets: u64,
+    /// Their bytes on the wire, link overhead included.
+    pub bytes: Bytes,
+    /// Packets dropped by the queue.
+    pub dropped: u64,
+    /// Packets lost by the link's loss process.
+    pub lost: u64,
+    /// Packets that left the queue with CE.
+    pub marked: u64,
+    /// Longest time a packet waited until its transmission began.
+    pub max_sojourn: Span,
+    /// Sum of those times over all packets, for the mean.
+    pub total_sojourn: Span,
+    /// Time the transmitter was busy.
+    pub busy: Span,
+    /// Packets still stored at the end.
+    pub stored: u64,
+}
