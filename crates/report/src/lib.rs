@@ -1,1 +1,16 @@
-//! Under construction.
+//! Terminal tables, SVG plots and one-file HTML reports.
+//!
+//! The crate knows nothing about networks: it shows a [`Table`], a [`Figure`] or a [`Page`] of them. All text given to it
+//! is plain text; whatever the output format needs escaped is escaped here.
+//!
+//! One [`Palette`] per page gives every contestant one [`Color`] in all of them.
+
+mod color;
+mod figure;
+mod page;
+mod table;
+
+pub use color::{Color, Palette};
+pub use figure::{Axis, Direction, Figure, Legend, Marker, Scale, Series, Shape};
+pub use page::{Page, Section};
+pub use table::{Align, Best, Cell, Column, Row, Table};
