@@ -5,9 +5,17 @@
 //! [`Frame`]: the simulator's [`Packet`], the emulator's real frames.
 
 mod frame;
+mod link;
+mod loss;
 pub mod packet;
 pub mod queue;
 
 pub use frame::{Ecn, Frame};
+pub use link::{
+    Jitter, JitterConfig, LinkConfig, LinkError, RateError, RateSchedule, RateStep, Transmitter, parse_mahimahi,
+};
+pub use loss::{Loss, LossConfig, LossError};
 pub use packet::Packet;
-pub use queue::{Dequeue, DropReason, Queue, QueueConfig};
+pub use queue::{
+    Dequeue, DropReason, DropTailConfig, FairQueuingConfig, Queue, QueueConfig, QueueError, StepMarkConfig, Threshold,
+};

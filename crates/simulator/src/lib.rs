@@ -3,9 +3,20 @@
 //! The same [`SimulationConfig`] gives the same events in the same order on every machine. One simulation is one value: run as many side by
 //! side as there are cores. What is measured is up to an [`Observer`]; the unit observer `()` measures nothing and costs nothing.
 
+mod app;
 mod config;
+mod draw;
+mod flow;
+mod lane;
+mod ledger;
+mod network;
 mod observer;
 mod outcome;
+mod random;
+mod route;
+mod simulation;
+mod tournament;
+mod validate;
 
 pub use config::{
     Access, ArrivalConfig, ConfigError, FlowConfig, LinkId, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
@@ -13,3 +24,4 @@ pub use config::{
 };
 pub use observer::{FlowId, Observer};
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome};
+pub use simulation::Simulation;

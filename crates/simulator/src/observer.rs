@@ -11,6 +11,9 @@ pub type FlowId = u32;
 
 /// Sees what happens in a simulation. Every method has an empty default, so an observer pays only for what it watches.
 pub trait Observer {
+    /// The application at the sender has written `total` bytes into the socket so far; not called for endless writes.
+    fn written(&mut self, _now: Time, _flow: FlowId, _total: u64) {}
+
     /// A packet (data, ACK or datagram) left an endpoint's stack.
     fn sent(&mut self, _now: Time, _packet: &Packet) {}
 
@@ -45,6 +48,12 @@ impl Observer for () {}
 
 /// Two observers at once.
 impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline]
+    fn written(&mut self, now: Time, flow: FlowId, total: u64) {
+        self.0.written(now, flow, total);
+        self.1.written(now, flow, total);
+    }
+
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet) {
         self.0.sent(now, packet);

@@ -4,46 +4,74 @@ use std::collections::VecDeque;
 
 use flowstart_units::Time;
 
-use super::{Dequeue, DropReason};
+use super::{Dequeue, DropReason, QueueError};
 use crate::Frame;
+
+/// How much a FIFO holds. The packet in transmission is not in the queue, so a link with a buffer of one packet still sends back to back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
+pub struct DropTailConfig {
+    /// Most packets stored, at least 1; `None` (the default) for no such limit.
+    pub packets: Option<u64>,
+    /// Most bytes stored, at least one packet's; `None` (the default) for no such limit.
+    pub bytes: Option<u64>,
+}
+
+impl DropTailConfig {
+    pub(crate) fn validate(self) -> Result<(), QueueError> {
+        if self.packets == Some(0) || self.bytes == Some(0) {
+            return Err(QueueError(
+                "a buffer of 0 has room for no packet, so the link would send nothing; \
+                 the smallest buffer is \"1 packet\""
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
 
 /// A FIFO that drops the arriving packet when full.
 #[derive(Clone, Debug)]
 pub struct DropTail<P> {
     stored: VecDeque<(P, Time)>,
     stored_bytes: u64,
-    limit_packets: u64,
+    limit_packets: usize,
     limit_bytes: u64,
 }
 
 impl<P: Frame> DropTail<P> {
-    /// A FIFO of at most `packets` packets and `bytes` bytes; `None` for no limit.
+    /// An empty FIFO.
     #[must_use]
-    pub fn new(packets: Option<u64>, bytes: Option<u64>) -> Self {
+    pub fn new(config: DropTailConfig) -> Self {
         Self {
             stored: VecDeque::new(),
             stored_bytes: 0,
-            limit_packets: packets.unwrap_or(u64::MAX),
-            limit_bytes: bytes.unwrap_or(u64::MAX),
+            limit_packets: config.packets.map_or(usize::MAX, |packets| usize::try_from(packets).unwrap_or(usize::MAX)),
+            limit_bytes: config.bytes.unwrap_or(u64::MAX),
         }
+    }
+
+    /// True if there is room for this packet.
+    #[inline]
+    pub(super) fn has_room(&self, packet: &P) -> bool {
+        self.stored.len() < self.limit_packets
+            && self.stored_bytes.saturating_add(u64::from(packet.bytes())) <= self.limit_bytes
     }
 
     /// Stores the packet or drops it.
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        let bytes = u64::from(packet.bytes());
-        if self.stored.len() as u64 >= self.limit_packets || self.stored_bytes.saturating_add(bytes) > self.limit_bytes
-        {
-            dropped(packet, DropReason::Full);
-            return;
+        if !self.has_room(&packet) {
+            return dropped(packet, DropReason::Full);
         }
-        self.stored_bytes += bytes;
+        self.stored_bytes += u64::from(packet.bytes());
         self.stored.push_back((packet, now));
     }
 
     /// The oldest packet.
     #[inline]
-    pub fn dequeue(&mut self, _now: Time) -> Dequeue<P> {
+    pub fn dequeue(&mut self) -> Dequeue<P> {
         match self.stored.pop_front() {
             Some((packet, arrived)) => {
                 self.stored_bytes -= u64::from(packet.bytes());
@@ -55,13 +83,39 @@ impl<P: Frame> DropTail<P> {
 
     /// Packets stored.
     #[must_use]
+    #[inline]
     pub fn packets(&self) -> u64 {
         self.stored.len() as u64
     }
 
     /// Bytes stored.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.stored_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::QueueConfig;
+    use crate::queue::testing::accepted;
+
+    #[test]
+    fn a_fifo_of_three_packets_drops_the_fourth() {
+        assert_eq!(accepted(&[1514; 4], QueueConfig::drop_tail(3)), [true, true, true, false]);
+    }
+
+    #[test]
+    fn a_fifo_of_3000_bytes_takes_1514_and_1486_and_then_not_one_byte_more() {
+        let config = QueueConfig::DropTail(DropTailConfig { packets: None, bytes: Some(3000) });
+        assert_eq!(accepted(&[1514, 1486, 1], config), [true, true, false]);
+    }
+
+    #[test]
+    fn a_buffer_of_zero_is_refused() {
+        assert!(DropTailConfig { packets: Some(0), bytes: None }.validate().is_err());
+        assert!(DropTailConfig { packets: None, bytes: Some(0) }.validate().is_err());
     }
 }

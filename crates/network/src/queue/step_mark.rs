@@ -1,0 +1,147 @@
+//! Step marking: every ECN-capable packet above a threshold is marked. DCTCP's switch (Alizadeh et al. 2010, RFC 8257 section 3.1) and
+//! Linux's `ce_threshold`.
+
+use flowstart_units::{Span, Time};
+
+use super::{Dequeue, DropReason, DropTail, DropTailConfig};
+use crate::{Ecn, Frame};
+
+/// What is compared, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields, rename_all = "snake_case"))]
+pub enum Threshold {
+    /// At dequeue: the packet waited strictly longer than this (Linux `ce_threshold` of fq_codel and fq).
+    Sojourn(Span),
+    /// At enqueue: more than this many packets are stored, the arriving one included (DCTCP's K).
+    Packets(u64),
+    /// At enqueue: more than this many bytes are stored, the arriving packet included.
+    Bytes(u64),
+}
+
+/// Constants of a step-marking queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
+pub struct StepMarkConfig {
+    /// The step. Default: a sojourn time of 1 ms (Misund and Briscoe 2019, section IV).
+    pub threshold: Threshold,
+    /// What the queue holds at most; arrivals beyond are dropped.
+    pub limit: DropTailConfig,
+    /// Drop packets above a length threshold that are not ECN-capable, as Linux RED emulating a step does; default false, as `ce_threshold`.
+    pub drop_not_ect: bool,
+}
+
+impl Default for StepMarkConfig {
+    fn default() -> Self {
+        Self {
+            threshold: Threshold::Sojourn(Span::from_millis(1)),
+            limit: DropTailConfig::default(),
+            drop_not_ect: false,
+        }
+    }
+}
+
+/// A FIFO that marks above a threshold.
+#[derive(Clone, Debug)]
+pub struct StepMark<P> {
+    fifo: DropTail<P>,
+    threshold: Threshold,
+    drop_not_ect: bool,
+}
+
+impl<P: Frame> StepMark<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(config: StepMarkConfig) -> Self {
+        Self { fifo: DropTail::new(config.limit), threshold: config.threshold, drop_not_ect: config.drop_not_ect }
+    }
+
+    /// Stores the packet, marked if the queue is long, or drops it.
+    #[inline]
+    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+        let above = match self.threshold {
+            Threshold::Sojourn(_) => false,
+            Threshold::Packets(packets) => self.fifo.packets() + 1 > packets,
+            Threshold::Bytes(bytes) => self.fifo.bytes() + u64::from(packet.bytes()) > bytes,
+        };
+        if above && self.fifo.has_room(&packet) {
+            if self.drop_not_ect && packet.ecn() == Ecn::NotEct {
+                return dropped(packet, DropReason::Early);
+            }
+            packet.set_ce();
+        }
+        self.fifo.enqueue(now, packet, dropped);
+    }
+
+    /// The oldest packet, marked if it waited too long.
+    #[inline]
+    pub fn dequeue(&mut self, now: Time) -> Dequeue<P> {
+        let mut next = self.fifo.dequeue();
+        if let (Threshold::Sojourn(limit), Dequeue::Packet(packet, arrived)) = (self.threshold, &mut next)
+            && now.since(*arrived) > limit
+        {
+            packet.set_ce();
+        }
+        next
+    }
+
+    /// Packets stored.
+    #[must_use]
+    #[inline]
+    pub fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    /// Bytes stored.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::testing::Box1;
+
+    fn config(threshold: Threshold) -> StepMarkConfig {
+        StepMarkConfig { threshold, ..StepMarkConfig::default() }
+    }
+
+    #[test]
+    fn a_packet_is_marked_when_it_waited_strictly_longer_than_the_threshold() {
+        for (waited, marked) in [(1_000_000, false), (1_000_001, true)] {
+            let mut queue = StepMark::new(config(Threshold::Sojourn(Span::from_millis(1))));
+            queue.enqueue(Time::ZERO, Box1::ect(0, 1500), &mut |_, _| panic!());
+            let Dequeue::Packet(packet, _) = queue.dequeue(Time::from_nanos(waited)) else { panic!() };
+            assert_eq!(packet.ecn() == Ecn::Ce, marked);
+        }
+    }
+
+    #[test]
+    fn with_k_20_the_21st_packet_is_marked_on_arrival() {
+        let mut queue = StepMark::new(config(Threshold::Packets(20)));
+        for _ in 0..21 {
+            queue.enqueue(Time::ZERO, Box1::ect(0, 1500), &mut |_, _| panic!());
+        }
+        let marks: Vec<bool> = std::iter::from_fn(|| match queue.dequeue(Time::ZERO) {
+            Dequeue::Packet(packet, _) => Some(packet.ecn() == Ecn::Ce),
+            _ => None,
+        })
+        .collect();
+        assert_eq!(marks.iter().position(|marked| *marked), Some(20));
+    }
+
+    #[test]
+    fn a_packet_that_is_not_ecn_capable_passes_or_is_dropped_as_configured() {
+        for drop_not_ect in [false, true] {
+            let mut queue = StepMark::new(StepMarkConfig { drop_not_ect, ..config(Threshold::Bytes(1000)) });
+            let mut drops = 0;
+            queue.enqueue(Time::ZERO, Box1::new(0, 1500), &mut |_, _| drops += 1);
+            assert_eq!(drops, u32::from(drop_not_ect));
+            assert_eq!(queue.packets(), u64::from(!drop_not_ect));
+        }
+    }
+}

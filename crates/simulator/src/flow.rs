@@ -1,0 +1,146 @@
+//! A flow in operation: its two endpoints, its application and its access link.
+
+use rand_pcg::Pcg64Mcg;
+
+use flowstart_congestion::Controller;
+use flowstart_transport::{Receiver, Sender};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use crate::app::App;
+use crate::draw::gap;
+use crate::random::{self, Purpose};
+use crate::{FlowConfig, FlowId, Traffic, UdpConfig};
+
+/// A flow that is running, or waiting for its start.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) id: FlowId,
+    pub(crate) route: u32,
+    pub(crate) access: AccessLink,
+    pub(crate) endpoints: Endpoints,
+}
+
+/// What runs at the two ends.
+#[derive(Debug)]
+pub(crate) enum Endpoints {
+    Tcp(Tcp),
+    Udp(Udp),
+}
+
+/// A TCP connection with its application.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    pub(crate) app: App,
+    pub(crate) opens: Time,
+    pub(crate) opened: bool,
+    /// Bytes the receiving application had read when last looked.
+    pub(crate) delivered: u64,
+    /// Bytes written so far.
+    pub(crate) written: u64,
+    /// Size of the whole stream, if known and finite.
+    pub(crate) size: Option<u64>,
+}
+
+/// A datagram source with its sink.
+#[derive(Debug)]
+pub(crate) struct Udp {
+    pub(crate) packet: u16,
+    pub(crate) ecn: bool,
+    pub(crate) deadline: Time,
+    pub(crate) sent: u64,
+    pub(crate) received: Bytes,
+    mean: Span,
+    until: Time,
+    spacing: crate::Spacing,
+    random: Pcg64Mcg,
+}
+
+impl Udp {
+    /// A datagram has just left; schedules the next one.
+    pub(crate) fn advance(&mut self) {
+        self.sent += 1;
+        let next = self.deadline + gap(self.spacing, self.mean, &mut self.random).max(Span::from_nanos(1));
+        self.deadline = if next < self.until { next } else { Time::NEVER };
+    }
+}
+
+/// The sender's own link: a serializer with an unlimited queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccessLink {
+    rate: Rate,
+    free: Time,
+    /// The packet length seen last and its transmission time.
+    last: (u16, Span),
+}
+
+impl AccessLink {
+    pub(crate) fn new(rate: Rate) -> Self {
+        Self { rate, free: Time::ZERO, last: (0, Span::ZERO) }
+    }
+
+    /// When the last bit of a packet leaves that is sent now.
+    #[inline]
+    pub(crate) fn transmit(&mut self, now: Time, bytes: u16) -> Time {
+        if self.rate.is_unlimited() {
+            return now;
+        }
+        if self.last.0 != bytes {
+            self.last = (bytes, self.rate.transmission_time(Bytes::new(u64::from(bytes))));
+        }
+        self.free = self.free.max(now) + self.last.1;
+        self.free
+    }
+}
+
+impl Flow {
+    /// A flow that starts at `start`.
+    pub(crate) fn new(id: FlowId, config: &FlowConfig, start: Time, route: u32, seed: u64, run: u64) -> Self {
+        let stream = || random::stream(seed, run, Purpose::Spacing, u64::from(id));
+        let endpoints = match &config.traffic {
+            Traffic::Tcp(tcp) => {
+                let mut controller = tcp.controller.clone();
+                controller.seed = random::seed_of(seed, run, Purpose::Controller, u64::from(id));
+                Endpoints::Tcp(Tcp {
+                    sender: Sender::new(&tcp.sender, Controller::new(&controller)),
+                    receiver: Receiver::new(&tcp.receiver),
+                    app: App::new(&tcp.workload, start, stream),
+                    opens: start,
+                    opened: false,
+                    delivered: 0,
+                    written: 0,
+                    size: App::size(&tcp.workload).map(Bytes::get),
+                })
+            }
+            Traffic::Udp(udp) => Endpoints::Udp(Self::datagrams(udp, start, stream())),
+        };
+        Self { id, route, access: AccessLink::new(config.access.rate), endpoints }
+    }
+
+    fn datagrams(config: &UdpConfig, start: Time, random: Pcg64Mcg) -> Udp {
+        Udp {
+            packet: config.packet,
+            ecn: config.ecn,
+            deadline: start,
+            sent: 0,
+            received: Bytes::ZERO,
+            mean: config.rate.transmission_time(Bytes::new(u64::from(config.packet))),
+            until: start + config.lasting,
+            spacing: config.spacing,
+            random,
+        }
+    }
+
+    /// When this flow next wants to act of itself.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Time {
+        match &self.endpoints {
+            Endpoints::Tcp(tcp) if tcp.opened => {
+                tcp.sender.deadline().min(tcp.receiver.deadline()).min(tcp.app.deadline)
+            }
+            Endpoints::Tcp(tcp) => tcp.opens,
+            Endpoints::Udp(udp) => udp.deadline,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The network in operation: links with their queues, lanes between them, and the tournament of who acts next.
+
+use flowstart_network::{Dequeue, Frame, Jitter, Loss, Packet, Queue, Transmitter, packet::Body};
+use flowstart_units::{Bytes, Span, Time};
+
+use crate::lane::Lane;
+use crate::ledger::Ledger;
+use crate::random::{self, Purpose};
+use crate::route::{Direction, First, Hop, LaneId, Route, Routes};
+use crate::tournament::Tournament;
+use crate::{LinkId, LinkOutcome, Observer, SimulationConfig};
+
+/// A link in operation.
+#[derive(Debug)]
+struct Link {
+    queue: Queue<Packet>,
+    transmitter: Transmitter,
+    loss: Loss,
+    marking: Loss,
+    jitter: Option<Jitter>,
+    overhead: u32,
+    /// When the transmitter is free again.
+    free: Time,
+    /// `2 * route + direction` to lane.
+    hops: Vec<Hop>,
+    packets: u64,
+    bytes: u64,
+    dropped: u64,
+    lost: u64,
+    marked: u64,
+    max_sojourn: Span,
+    total_sojourn: Span,
+    busy: Span,
+}
+
+/// What the network needs to remember of each flow.
+#[derive(Debug)]
+pub(crate) struct Network {
+    links: Vec<Link>,
+    pub(crate) lanes: Vec<Lane>,
+    routes: Vec<Route>,
+    /// Route of each flow ever started, by flow number.
+    route_of: Vec<u32>,
+    /// Everybody's next time: links, then `others` slots of the simulation, then lanes.
+    pub(crate) schedule: Tournament,
+    first_lane: usize,
+}
+
+/// The direction in which a packet travels.
+#[inline]
+fn direction(packet: &Packet) -> Direction {
+    if matches!(packet.body, Body::Ack(_)) { Direction::Reverse } else { Direction::Forward }
+}
+
+impl Network {
+    /// Builds the links; `others` slots of the schedule are left to the simulation.
+    pub(crate) fn new(config: &SimulationConfig, routes: Routes, others: usize) -> Self {
+        let Routes { routes, lanes, hops, .. } = routes;
+        let links: Vec<Link> = config
+            .links
+            .iter()
+            .zip(hops)
+            .enumerate()
+            .map(|(index, (link, hops))| {
+                let seed = |purpose| random::seed_of(config.seed, config.run, purpose, index as u64);
+                Link {
+                    queue: Queue::new(&link.queue, seed(Purpose::Queue)),
+                    transmitter: Transmitter::new(&link.rate),
+                    loss: Loss::new(&link.loss, seed(Purpose::Loss)),
+                    marking: Loss::new(&link.marking, seed(Purpose::Marking)),
+                    jitter: link.jitter.as_ref().map(|jitter| Jitter::new(jitter, seed(Purpose::Jitter))),
+                    overhead: link.overhead,
+                    free: Time::ZERO,
+                    hops,
+                    packets: 0,
+                    bytes: 0,
+                    dropped: 0,
+                    lost: 0,
+                    marked: 0,
+                    max_sojourn: Span::ZERO,
+                    total_sojourn: Span::ZERO,
+                    busy: Span::ZERO,
+                }
+            })
+            .collect();
+        let first_lane = links.len() + others;
+        let schedule = Tournament::new(first_lane + lanes.len());
+        Self { links, lanes, routes, route_of: Vec::new(), schedule, first_lane }
+    }
+
+    /// How many links there are; their slots of the schedule come first.
+    pub(crate) fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The slot of the first lane.
+    pub(crate) fn first_lane(&self) -> usize {
+        self.first_lane
+    }
+
+    /// Flow number `route_of.len()` uses this route.
+    pub(crate) fn add_flow(&mut self, route: u32) {
+        self.route_of.push(route);
+    }
+
+    /// A packet leaves an endpoint; data is through the access link at `done`.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        done: Time,
+        route: u32,
+        packet: Packet,
+        ledger: &mut Ledger,
+        observer: &mut impl Observer,
+    ) {
+        let route = &self.routes[route as usize];
+        let first = match direction(&packet) {
+            Direction::Forward => route.forward,
+            Direction::Reverse => route.reverse,
+        };
+        match first {
+            First::Link(link) => self.arrive(now, link, packet, ledger, observer),
+            First::Lane(lane, delay) => self.push(lane, done + delay, packet),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, lane: LaneId, time: Time, packet: Packet) {
+        if self.lanes[lane as usize].push(time, packet) {
+            self.schedule.set(self.first_lane + lane as usize, time);
+        }
+    }
+
+    /// Takes the head of the lane in this slot of the schedule.
+    #[inline]
+    pub(crate) fn pop(&mut self, slot: usize) -> Option<Packet> {
+        let (packet, next) = self.lanes[slot - self.first_lane].pop();
+        self.schedule.set(slot, next);
+        packet
+    }
+
+    /// A packet arrives at a link.
+    #[inline]
+    pub(crate) fn arrive(
+        &mut self,
+        now: Time,
+        id: LinkId,
+        mut packet: Packet,
+        ledger: &mut Ledger,
+        observer: &mut impl Observer,
+    ) {
+        let link = &mut self.links[id];
+        observer.arrived(now, id, &packet, link.queue.packets(), link.queue.bytes());
+        if link.loss.hits() {
+            link.lost += 1;
+            ledger.dropped(&packet);
+            observer.dropped(now, id, &packet, None);
+            return;
+        }
+        if link.marking.hits() {
+            packet.set_ce();
+        }
+        let dropped = &mut link.dropped;
+        link.queue.enqueue(now, packet, &mut |packet, reason| {
+            *dropped += 1;
+            ledger.dropped(&packet);
+            observer.dropped(now, id, &packet, Some(reason));
+        });
+        if link.free <= now {
+            self.transmit(now, id, ledger, observer);
+        } else if self.schedule.time(id) == Time::NEVER {
+            // The transmitter was left alone because nothing waited.
+            let free = link.free;
+            self.schedule.set(id, free);
+        }
+    }
+
+    /// The transmitter of a link is free: begins the next transmission, if any.
+    #[inline]
+    pub(crate) fn transmit(&mut self, now: Time, id: LinkId, ledger: &mut Ledger, observer: &mut impl Observer) {
+        let link = &mut self.links[id];
+        let dropped = &mut link.dropped;
+        let next = link.queue.dequeue(now, &mut |packet, reason| {
+            *dropped += 1;
+            ledger.dropped(&packet);
+            observer.dropped(now, id, &packet, Some(reason));
+        });
+        let (packet, arrived) = match next {
+            Dequeue::Packet(packet, arrived) => (packet, arrived),
+            Dequeue::Empty => return self.schedule.set(id, Time::NEVER),
+            Dequeue::NotBefore(time) => return self.schedule.set(id, time.max(now + Span::from_nanos(1))),
+        };
+        let bytes = packet.bytes() + link.overhead;
+        let done = link.transmitter.transmit(now, bytes);
+        let sojourn = now.since(arrived);
+        link.packets += 1;
+        link.bytes += u64::from(bytes);
+        link.marked += u64::from(packet.ecn == flowstart_network::Ecn::Ce);
+        link.max_sojourn = link.max_sojourn.max(sojourn);
+        link.total_sojourn += sojourn;
+        link.busy += done.since(now);
+        link.free = done;
+        let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
+        let hop = link.hops[2 * self.route_of[packet.flow as usize] as usize + direction(&packet) as usize];
+        let mut arrival = done + hop.delay;
+        if let Some(jitter) = &mut link.jitter {
+            arrival = jitter.delay(arrival);
+        }
+        observer.transmitted(now, id, &packet, arrived, done);
+        self.schedule.set(id, wake);
+        self.push(hop.lane, arrival, packet);
+    }
+
+    /// Packets in lanes and queues.
+    pub(crate) fn stored(&self) -> u64 {
+        let lanes: usize = self.lanes.iter().map(Lane::len).sum();
+        lanes as u64 + self.links.iter().map(|link| link.queue.packets()).sum::<u64>()
+    }
+
+    /// What the links did.
+    pub(crate) fn outcome(&self) -> Vec<LinkOutcome> {
+        self.links
+            .iter()
+            .map(|link| LinkOutcome {
+                packets: link.packets,
+                bytes: Bytes::new(link.bytes),
+                dropped: link.dropped,
+                lost: link.lost,
+                marked: link.marked,
+                max_sojourn: link.max_sojourn,
+                total_sojourn: link.total_sojourn,
+                busy: link.busy,
+                stored: link.queue.packets(),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,421 @@
+//! The event loop.
+
+use rand_pcg::Pcg64Mcg;
+
+use flowstart_network::{
+    Ecn, Packet,
+    packet::{Body, Datagram},
+};
+use flowstart_units::{Bytes, Span, Time};
+
+use crate::draw::{gap, size};
+use crate::flow::{Endpoints, Flow, Tcp};
+use crate::lane::Target;
+use crate::ledger::Ledger;
+use crate::network::Network;
+use crate::random::{Purpose, stream};
+use crate::route::Routes;
+use crate::tournament::Tournament;
+use crate::{ArrivalConfig, ConfigError, FlowConfig, Observer, Outcome, SimulationConfig, Stop, Traffic, Workload};
+
+/// A simulation in progress, watched by an [`Observer`].
+#[derive(Debug)]
+pub struct Simulation<O> {
+    now: Time,
+    network: Network,
+    ledger: Ledger,
+    /// Running and waiting flows; free slots are reused.
+    flows: Vec<Option<Box<Flow>>>,
+    free_slots: Vec<u32>,
+    /// When each flow wants to act of itself, at the latest known time or earlier.
+    timers: Tournament,
+    timer_slot: usize,
+    arrivals: Vec<Arrivals>,
+    /// Sized transfers that are not complete, and arrival processes that are not over.
+    outstanding: u64,
+    stop: Stop,
+    seed: u64,
+    run: u64,
+    events: u64,
+    data_packets: u64,
+    observer: O,
+}
+
+/// An arrival process in operation.
+#[derive(Debug)]
+struct Arrivals {
+    flow: FlowConfig,
+    config: ArrivalConfig,
+    route: u32,
+    left: u64,
+    gaps: Pcg64Mcg,
+    sizes: Pcg64Mcg,
+}
+
+impl<O: Observer> Simulation<O> {
+    /// Builds a simulation.
+    ///
+    /// # Errors
+    /// If the configuration names links that do not exist or holds values that cannot be simulated.
+    pub fn new(config: &SimulationConfig, observer: O) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let delays: Vec<Span> = config.links.iter().map(|link| link.delay).collect();
+        let mut routes = Routes::new(config.links.len());
+        let flow_routes: Vec<u32> = config.flows.iter().map(|flow| routes.add(flow, &delays)).collect();
+        let arrival_routes: Vec<u32> = config.arrivals.iter().map(|a| routes.add(&a.flow, &delays)).collect();
+        let network = Network::new(config, routes, 1 + config.arrivals.len());
+        let timer_slot = network.links();
+        let mut simulation = Self {
+            now: Time::ZERO,
+            network,
+            ledger: Ledger::default(),
+            flows: Vec::new(),
+            free_slots: Vec::new(),
+            timers: Tournament::new(config.flows.len()),
+            timer_slot,
+            arrivals: Vec::new(),
+            outstanding: 0,
+            stop: config.stop,
+            seed: config.seed,
+            run: config.run,
+            events: 0,
+            data_packets: 0,
+            observer,
+        };
+        for (flow, route) in config.flows.iter().zip(flow_routes) {
+            simulation.add_flow(flow, flow.start, route);
+        }
+        for (index, (arrival, route)) in config.arrivals.iter().zip(arrival_routes).enumerate() {
+            simulation.add_arrivals(index, arrival, route);
+        }
+        Ok(simulation)
+    }
+
+    /// The current time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Packets that are stored in queues or on their way, for checks of conservation.
+    #[must_use]
+    pub fn packets_in_network(&self) -> u64 {
+        self.network.stored()
+    }
+
+    /// What has happened so far watched by the observer.
+    #[must_use]
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Runs to the end.
+    #[must_use]
+    pub fn run(mut self) -> (Outcome, O) {
+        self.run_until(Time::NEVER);
+        self.finish()
+    }
+
+    /// Runs until `time`, or to the end if that comes first. Returns true if the simulation is over.
+    pub fn run_until(&mut self, time: Time) -> bool {
+        let (latest, when_complete) = match self.stop {
+            Stop::At(time) => (time, false),
+            Stop::WhenComplete(time) => (time, true),
+        };
+        loop {
+            let (next, slot) = self.network.schedule.first();
+            let complete = when_complete && self.outstanding == 0;
+            if next > latest || next == Time::NEVER || complete {
+                if !complete && latest < Time::NEVER {
+                    self.now = latest.min(time).max(self.now);
+                }
+                return complete || latest <= time;
+            }
+            if next > time {
+                self.now = time.max(self.now);
+                return false;
+            }
+            self.now = next;
+            self.events += 1;
+            self.step(slot);
+        }
+    }
+
+    /// Ends the simulation here.
+    #[must_use]
+    pub fn finish(mut self) -> (Outcome, O) {
+        for flow in self.flows.iter().flatten() {
+            self.ledger.settle(flow, false);
+        }
+        let outcome = Outcome {
+            ended: self.now,
+            events: self.events,
+            data_packets: self.data_packets,
+            links: self.network.outcome(),
+            flows: self.ledger.into_outcomes(),
+        };
+        (outcome, self.observer)
+    }
+
+    #[inline]
+    fn step(&mut self, slot: usize) {
+        if slot >= self.network.first_lane() {
+            let target = self.network.lanes[slot - self.network.first_lane()].target;
+            let Some(packet) = self.network.pop(slot) else { return };
+            match target {
+                Target::Link(link) => {
+                    self.network.arrive(self.now, link, packet, &mut self.ledger, &mut self.observer);
+                }
+                Target::Endpoint => self.receive(packet),
+            }
+        } else if slot < self.timer_slot {
+            self.network.transmit(self.now, slot, &mut self.ledger, &mut self.observer);
+        } else if slot == self.timer_slot {
+            self.fire();
+        } else {
+            self.arrive(slot - self.timer_slot - 1);
+        }
+    }
+
+    /// A packet reaches its endpoint.
+    #[inline]
+    fn receive(&mut self, packet: Packet) {
+        let now = self.now;
+        self.observer.received(now, &packet);
+        let Some(slot) = self.ledger.slot(packet.flow) else { return };
+        let Some(flow) = &mut self.flows[slot] else { return };
+        match (&packet.body, &mut flow.endpoints) {
+            (Body::Segment(segment), Endpoints::Tcp(tcp)) => {
+                if packet.ecn == Ecn::Ce {
+                    self.ledger.entry(packet.flow).marked += 1;
+                }
+                tcp.receiver.on_segment(now, segment, packet.ecn);
+                self.answer(slot);
+            }
+            (Body::Ack(ack), Endpoints::Tcp(tcp)) => {
+                tcp.sender.on_ack(now, ack);
+                self.pump(slot);
+            }
+            (Body::Datagram(_), Endpoints::Udp(udp)) => {
+                udp.received += Bytes::new(u64::from(packet.bytes));
+                if packet.ecn == Ecn::Ce {
+                    self.ledger.entry(packet.flow).marked += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets a receiver send its ACKs and its application read.
+    #[inline]
+    fn answer(&mut self, slot: usize) {
+        let now = self.now;
+        let Some(flow) = &mut self.flows[slot] else { return };
+        let Endpoints::Tcp(tcp) = &mut flow.endpoints else { return };
+        while let Some(out) = tcp.receiver.poll_ack() {
+            let packet = Packet { flow: flow.id, bytes: out.bytes, ecn: out.ecn, body: Body::Ack(out.ack) };
+            self.observer.sent(now, &packet);
+            self.network.send(now, now, flow.route, packet, &mut self.ledger, &mut self.observer);
+        }
+        let delivered = tcp.receiver.delivered();
+        if delivered > tcp.delivered {
+            tcp.delivered = delivered;
+            self.observer.delivered(now, flow.id, delivered);
+            if tcp.size.is_some_and(|size| delivered >= size) {
+                let entry = self.ledger.entry(flow.id);
+                if entry.completed.is_none() {
+                    entry.completed = Some(now);
+                    self.outstanding -= 1;
+                    self.observer.completed(now, flow.id);
+                }
+            }
+        }
+        self.set_timer(slot);
+    }
+
+    /// Lets the application write and the sender send all it may, and retires a connection that is done.
+    #[inline]
+    fn pump(&mut self, slot: usize) {
+        let now = self.now;
+        let Some(flow) = &mut self.flows[slot] else { return };
+        let Endpoints::Tcp(tcp) = &mut flow.endpoints else { return };
+        if tcp.app.backlog > 0 {
+            write(now, flow.id, tcp, &mut self.observer);
+        }
+        while let Some(out) = tcp.sender.transmit(now) {
+            let packet = Packet { flow: flow.id, bytes: out.bytes, ecn: out.ecn, body: Body::Segment(out.segment) };
+            if out.segment.payload > 0 {
+                self.data_packets += 1;
+                if out.segment.number == 0 || out.segment.seq == 0 {
+                    let entry = self.ledger.entry(flow.id);
+                    entry.first_data = entry.first_data.min(now);
+                }
+            }
+            let done = flow.access.transmit(now, out.bytes);
+            self.observer.sent(now, &packet);
+            self.network.send(now, done, flow.route, packet, &mut self.ledger, &mut self.observer);
+        }
+        self.observer.sender(now, flow.id, &tcp.sender);
+        // Kept current for the count of drops before and after the exit.
+        if let Some(exit) = tcp.sender.controller().start_exit() {
+            let entry = self.ledger.entry(flow.id);
+            if entry.start_exit.is_none() {
+                entry.start_exit = Some(*exit);
+            }
+        }
+        if tcp.sender.is_complete() {
+            self.ledger.settle(flow, true);
+            self.flows[slot] = None;
+            self.free_slots.push(slot as u32);
+            self.timers.set(slot, Time::NEVER);
+            self.network.schedule.set(self.timer_slot, self.timers.first().0);
+            return;
+        }
+        self.set_timer(slot);
+    }
+
+    /// Brings a flow's timer forward if it wants to act earlier. A later wish is noticed when the old time comes.
+    #[inline]
+    fn set_timer(&mut self, slot: usize) {
+        let Some(flow) = &self.flows[slot] else { return };
+        let deadline = flow.deadline();
+        if deadline < self.timers.time(slot) {
+            // Never in the past: what is overdue acts now.
+            self.timers.set(slot, deadline.max(self.now));
+            self.network.schedule.set(self.timer_slot, self.timers.first().0);
+        }
+    }
+
+    /// The earliest timer has come.
+    fn fire(&mut self) {
+        let now = self.now;
+        let (_, slot) = self.timers.first();
+        self.timers.set(slot, Time::NEVER);
+        self.network.schedule.set(self.timer_slot, self.timers.first().0);
+        let Some(flow) = &mut self.flows[slot] else { return };
+        if flow.deadline() > now {
+            return self.set_timer(slot);
+        }
+        match &mut flow.endpoints {
+            Endpoints::Tcp(tcp) => {
+                if !tcp.opened {
+                    tcp.opened = true;
+                    self.observer.started(now, flow.id);
+                    tcp.sender.open(now);
+                }
+                let receiver_due = tcp.receiver.deadline() <= now;
+                if tcp.app.deadline <= now {
+                    tcp.app.advance();
+                }
+                if tcp.sender.deadline() <= now {
+                    tcp.sender.on_timer(now);
+                }
+                if receiver_due {
+                    tcp.receiver.on_timer(now);
+                    self.answer(slot);
+                }
+                self.pump(slot);
+            }
+            Endpoints::Udp(udp) => {
+                if udp.sent == 0 {
+                    self.observer.started(now, flow.id);
+                    self.ledger.entry(flow.id).first_data = now;
+                }
+                let packet = Packet {
+                    flow: flow.id,
+                    bytes: udp.packet,
+                    ecn: if udp.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+                    body: Body::Datagram(Datagram { number: udp.sent, sent_at: now }),
+                };
+                udp.advance();
+                self.data_packets += 1;
+                let done = flow.access.transmit(now, packet.bytes);
+                self.observer.sent(now, &packet);
+                self.network.send(now, done, flow.route, packet, &mut self.ledger, &mut self.observer);
+                self.set_timer(slot);
+            }
+        }
+    }
+
+    fn add_flow(&mut self, config: &FlowConfig, start: Time, route: u32) {
+        let slot = match self.free_slots.pop() {
+            Some(slot) => slot as usize,
+            None => {
+                self.flows.push(None);
+                self.flows.len() - 1
+            }
+        };
+        let size = match &config.traffic {
+            Traffic::Tcp(tcp) => crate::app::App::size(&tcp.workload),
+            Traffic::Udp(_) => None,
+        };
+        let id = self.ledger.open(slot as u32, config.group, start, size);
+        self.network.add_flow(route);
+        self.outstanding += u64::from(size.is_some());
+        self.flows[slot] = Some(Box::new(Flow::new(id, config, start, route, self.seed, self.run)));
+        self.timers.grow(slot + 1);
+        self.set_timer(slot);
+    }
+
+    fn add_arrivals(&mut self, index: usize, config: &ArrivalConfig, route: u32) {
+        let random = |purpose| stream(self.seed, self.run, purpose, index as u64);
+        let mut arrivals = Arrivals {
+            flow: config.flow.clone(),
+            config: config.clone(),
+            route,
+            left: config.count,
+            gaps: random(Purpose::Arrivals),
+            sizes: random(Purpose::Sizes),
+        };
+        // The first arrival is one gap after the start, as in a process that has been running.
+        let first = config.flow.start + gap(config.spacing, config.mean_gap, &mut arrivals.gaps);
+        self.outstanding += 1;
+        self.arrivals.push(arrivals);
+        self.schedule_arrival(index, first);
+    }
+
+    /// The next arrival of a process is due at `time`, unless the process is over.
+    fn schedule_arrival(&mut self, index: usize, time: Time) {
+        let arrivals = &self.arrivals[index];
+        let slot = self.timer_slot + 1 + index;
+        if arrivals.left == 0 || time > arrivals.config.until {
+            self.outstanding -= 1;
+            self.network.schedule.set(slot, Time::NEVER);
+        } else {
+            self.network.schedule.set(slot, time);
+        }
+    }
+
+    /// An arrival process starts a transfer.
+    fn arrive(&mut self, index: usize) {
+        let now = self.now;
+        let arrivals = &mut self.arrivals[index];
+        arrivals.left -= 1;
+        let bytes = size(&arrivals.config.sizes, &mut arrivals.sizes);
+        if let Traffic::Tcp(tcp) = &mut arrivals.flow.traffic {
+            tcp.workload = Workload::Sized(bytes);
+        }
+        let next =
+            now + gap(arrivals.config.spacing, arrivals.config.mean_gap, &mut arrivals.gaps).max(Span::from_nanos(1));
+        let (flow, route) = (arrivals.flow.clone(), arrivals.route);
+        self.add_flow(&flow, now, route);
+        self.schedule_arrival(index, next);
+    }
+}
+
+/// Moves what the application has due into the socket, as far as the socket takes it.
+fn write(now: Time, flow: u32, tcp: &mut Tcp, observer: &mut impl Observer) {
+    let accepted = tcp.sender.write(now, tcp.app.backlog);
+    if tcp.app.backlog == crate::app::ENDLESS {
+        tcp.app.backlog = 0;
+        return;
+    }
+    tcp.app.backlog -= accepted.min(tcp.app.backlog);
+    tcp.written += accepted;
+    if accepted > 0 {
+        observer.written(now, flow, tcp.written);
+    }
+    if tcp.app.backlog == 0 && tcp.app.ended {
+        tcp.sender.finish();
+    }
+}

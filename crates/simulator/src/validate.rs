@@ -1,0 +1,107 @@
+//! Refusing configurations that cannot be simulated, with the place and what would be right.
+
+use crate::{ArrivalConfig, ConfigError, FlowConfig, LinkId, SimulationConfig, Sizes, Traffic, UdpConfig, Workload};
+
+/// The smallest datagram: an IPv4 and a UDP header.
+const SMALLEST_DATAGRAM: u16 = 28;
+
+fn wrong<T>(place: impl Into<String>, message: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError { place: place.into(), message: message.into() })
+}
+
+impl SimulationConfig {
+    /// Checks everything that can be checked before running.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        for (index, link) in self.links.iter().enumerate() {
+            if let Err(error) = link.validate() {
+                return wrong(format!("links[{index}]"), error.to_string());
+            }
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            self.check_flow(&format!("flows[{index}]"), flow)?;
+        }
+        for (index, arrivals) in self.arrivals.iter().enumerate() {
+            let place = format!("arrivals[{index}]");
+            self.check_flow(&format!("{place}.flow"), &arrivals.flow)?;
+            check_arrivals(&place, arrivals)?;
+        }
+        Ok(())
+    }
+
+    fn check_flow(&self, place: &str, flow: &FlowConfig) -> Result<(), ConfigError> {
+        for (name, path) in [("forward", &flow.forward), ("reverse", &flow.reverse)] {
+            for (position, link) in path.iter().enumerate() {
+                let place = || format!("{place}.{name}[{position}]");
+                if *link >= self.links.len() {
+                    return wrong(place(), format!("there is no link {link}; there are {}", self.links.len()));
+                }
+                let seen: &[LinkId] = &path[..position];
+                if seen.contains(link) {
+                    return wrong(place(), format!("link {link} is on the path twice; a packet crosses a link once"));
+                }
+            }
+        }
+        if flow.access.rate.as_bps() == 0 {
+            return wrong(format!("{place}.access.rate"), "an access link of rate 0 lets nothing through");
+        }
+        match &flow.traffic {
+            Traffic::Tcp(tcp) => check_workload(&format!("{place}.workload"), &tcp.workload),
+            Traffic::Udp(udp) => check_datagrams(&format!("{place}.udp"), udp),
+        }
+    }
+}
+
+fn check_workload(place: &str, workload: &Workload) -> Result<(), ConfigError> {
+    match workload {
+        Workload::Sized(bytes) if bytes.get() == 0 => wrong(place, "a transfer has at least 1 byte"),
+        Workload::Paced { rate, message, .. } if rate.as_bps() == 0 || message.get() == 0 => {
+            wrong(place, "paced writes need a rate above 0 and messages of at least 1 byte")
+        }
+        Workload::Script(writes) if !writes.is_sorted_by_key(|(after, _)| *after) => {
+            wrong(place, "the writes of a script must be in order of time")
+        }
+        Workload::Script(writes) if writes.iter().all(|(_, bytes)| bytes.get() == 0) => {
+            wrong(place, "a script writes at least 1 byte")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_datagrams(place: &str, udp: &UdpConfig) -> Result<(), ConfigError> {
+    if udp.rate.as_bps() == 0 {
+        return wrong(format!("{place}.rate"), "datagrams need a rate above 0");
+    }
+    if udp.packet < SMALLEST_DATAGRAM {
+        return wrong(format!("{place}.packet"), format!("a datagram has at least {SMALLEST_DATAGRAM} B of headers"));
+    }
+    Ok(())
+}
+
+fn check_arrivals(place: &str, arrivals: &ArrivalConfig) -> Result<(), ConfigError> {
+    if matches!(arrivals.flow.traffic, Traffic::Udp(_)) {
+        return wrong(format!("{place}.flow"), "arrivals start TCP transfers, not datagram flows");
+    }
+    if arrivals.mean_gap.is_zero() {
+        return wrong(format!("{place}.mean_gap"), "the mean time between arrivals must be above 0");
+    }
+    let place = format!("{place}.sizes");
+    match arrivals.sizes {
+        Sizes::Fixed(bytes) if bytes.get() == 0 => wrong(place, "a transfer has at least 1 byte"),
+        Sizes::Pareto { shape, .. } | Sizes::TruncatedPareto { shape, .. } if !(shape > 0.0 && shape.is_finite()) => {
+            wrong(place, "the shape of a Pareto distribution is above 0")
+        }
+        Sizes::TruncatedPareto { min, max, .. } if min.get() == 0 || max < min => {
+            wrong(place, "a truncated Pareto distribution needs 0 < min <= max")
+        }
+        Sizes::LogNormal { sigma, .. } if !(sigma >= 0.0 && sigma.is_finite()) => {
+            wrong(place, "sigma of a log-normal distribution is 0 or more")
+        }
+        Sizes::Pareto { min, max, .. } | Sizes::LogNormal { min, max, .. } if max < min => {
+            wrong(place, "the largest size is below the smallest")
+        }
+        _ => Ok(()),
+    }
+}
