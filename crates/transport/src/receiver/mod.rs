@@ -1,10 +1,20 @@
 //! The receiving endpoint.
 
+mod ack_policy;
+mod reassembly;
+
 use flowstart_network::Ecn;
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS, SackBlock, Segment};
-use flowstart_units::Time;
+use flowstart_units::{Bytes, Time};
 
-use crate::ReceiverConfig;
+use crate::{EcnMode, ReceiverConfig};
+use ack_policy::{AckPolicy, Situation};
+use reassembly::{Arrival, Reassembly};
+
+/// A SACK option's bytes without its blocks, padded to words (RFC 2018 section 3).
+const SACK_OPTION_BYTES: u16 = 4;
+/// Bytes of one SACK block (RFC 2018 section 3).
+const SACK_BLOCK_BYTES: u16 = 8;
 
 /// An ACK ready to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,17 +35,47 @@ pub struct ReceiverStats {
     /// Data segments that had arrived before.
     pub duplicates: u64,
     /// Data segments that arrived with CE.
-    pub ce: u64,
+    pub marked: u64,
+    /// Data segments dropped because they lay outside the receive window.
+    pub outside_window: u64,
     /// ACKs sent.
     pub acks: u64,
+}
+
+/// An ACK of the state before the last segment (RFC 8257 section 3.2).
+#[derive(Clone, Copy, Debug)]
+struct EarlyAck {
+    next: u64,
+    ece: bool,
 }
 
 /// The receiving endpoint of a connection.
 #[derive(Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
-    next: u64,
-    ready: Option<OutgoingAck>,
+    stream: Reassembly,
+    policy: AckPolicy,
+    /// Next byte expected as of the last ACK.
+    told: u64,
+    /// Bytes the application took.
+    read: u64,
+    /// Right edge of the window as last told.
+    right_edge: u64,
+    /// Timestamp to echo (RFC 7323 section 4.3).
+    echo: Time,
+    ce_count: u32,
+    /// ECE is set on ACKs.
+    ece: bool,
+    /// A packet that could carry marks has arrived.
+    ecn_seen: bool,
+    /// The next ACK reports a duplicate.
+    duplicate: bool,
+    ack_now: bool,
+    early: Option<EarlyAck>,
+    /// An ACK is held for aggregation until then.
+    aggregated: Time,
+    syn_ack: Option<Time>,
+    syn_ack_sent: Option<Time>,
     stats: ReceiverStats,
 }
 
@@ -43,58 +83,286 @@ impl Receiver {
     /// A receiver that waits for a connection.
     #[must_use]
     pub fn new(config: &ReceiverConfig) -> Self {
-        Self { config: config.clone(), next: 0, ready: None, stats: ReceiverStats::default() }
+        Self {
+            config: config.clone(),
+            stream: Reassembly::default(),
+            policy: AckPolicy::new(config),
+            told: 0,
+            read: 0,
+            right_edge: config.receive_buffer.map_or(u64::MAX, Bytes::get),
+            echo: Time::ZERO,
+            ce_count: 0,
+            ece: false,
+            ecn_seen: false,
+            duplicate: false,
+            ack_now: false,
+            early: None,
+            aggregated: Time::NEVER,
+            syn_ack: None,
+            syn_ack_sent: None,
+            stats: ReceiverStats::default(),
+        }
     }
 
     /// A segment arrived.
-    pub fn on_segment(&mut self, _now: Time, segment: &Segment, _ecn: Ecn) {
-        if segment.seq == self.next {
-            self.next += u64::from(segment.payload);
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        if segment.syn {
+            self.syn_ack = Some(segment.sent_at);
+            self.syn_ack_sent = Some(now);
+            return;
+        }
+        if segment.payload == 0 {
+            // A window probe.
+            self.want_ack(now);
+            return;
         }
         self.stats.packets += 1;
-        self.ready = Some(OutgoingAck {
-            ack: Acknowledgement {
-                ack: self.next,
-                echo: segment.sent_at,
-                ce_count: 0,
-                window: u32::MAX,
-                sack: [SackBlock::default(); MAX_SACK_BLOCKS],
-                sack_len: 0,
-                ece: false,
-                duplicate: false,
-                syn: segment.syn,
-            },
-            ecn: Ecn::NotEct,
-            bytes: self.config.header_bytes,
-        });
+        self.stats.marked += u64::from(ecn == Ecn::Ce);
+        if let Some(sent) = self.syn_ack_sent.take() {
+            self.policy.set_rtt(now.since(sent));
+        }
+        // Only segments that continue what was last told may be echoed, so that a delayed ACK's RTT includes its delay and an
+        // out-of-order segment does not hide it (RFC 7323 section 4.3).
+        if segment.seq <= self.told && segment.sent_at >= self.echo {
+            self.echo = segment.sent_at;
+        }
+        self.on_codepoint(ecn, segment.cwr);
+        let end = segment.seq.saturating_add(u64::from(segment.payload));
+        let before = self.stream.next();
+        if end > self.right_edge {
+            self.stats.outside_window += 1;
+            self.policy.on_trouble(&self.config, self.window());
+            self.want_ack(now);
+            return;
+        }
+        let arrival = self.stream.insert(segment.seq, end);
+        if arrival == Arrival::Duplicate {
+            self.stats.duplicates += 1;
+            self.duplicate = true;
+            self.policy.on_trouble(&self.config, self.window());
+            self.want_ack(now);
+            return;
+        }
+        if self.config.auto_read {
+            self.read = self.stream.next();
+        }
+        let mut at_once = self.on_mark(ecn, before);
+        if at_once {
+            // The early ACK told of everything before this segment.
+            if segment.seq <= self.told {
+                self.echo = segment.sent_at;
+            }
+        }
+        if let Arrival::InOrder { filled } = arrival {
+            self.policy.on_data(now, &self.config, segment.payload, segment.push, self.window());
+            at_once |= filled;
+        }
+        at_once |= self.ack_now;
+        let situation = Situation {
+            next: self.stream.next(),
+            told: self.told,
+            gaps: self.stream.has_gaps(),
+            window_moves: self.window_moves(),
+        };
+        if at_once || self.policy.decide(now, &self.config, situation) {
+            self.want_ack(now);
+        }
+    }
+
+    /// The count of marks and the end of an echo (RFC 3168 section 6.1.3).
+    #[inline]
+    fn on_codepoint(&mut self, ecn: Ecn, cwr: bool) {
+        if self.config.ecn == EcnMode::Off {
+            return;
+        }
+        if ecn == Ecn::Ce {
+            self.ce_count = self.ce_count.wrapping_add(1);
+        }
+        if cwr && self.config.ecn == EcnMode::Classic {
+            self.ece = false;
+            // The sender's window may be a single packet now.
+            self.ack_now = true;
+        }
+    }
+
+    /// A new segment's mark. Returns true if an ACK must leave at once.
+    #[inline]
+    fn on_mark(&mut self, ecn: Ecn, before: u64) -> bool {
+        match self.config.ecn {
+            EcnMode::Off | EcnMode::Accurate => false,
+            EcnMode::Dctcp => {
+                let marked = ecn == Ecn::Ce;
+                if marked == self.ece {
+                    return false;
+                }
+                if self.policy.is_delaying() && before > self.told {
+                    self.early = Some(EarlyAck { next: before, ece: self.ece });
+                    self.told = before;
+                }
+                self.ece = marked;
+                true
+            }
+            EcnMode::Classic => {
+                match ecn {
+                    Ecn::Ce => {
+                        if !self.ece {
+                            self.policy.on_mark_change(&self.config, self.window());
+                        }
+                        self.ece = true;
+                        self.ecn_seen = true;
+                    }
+                    Ecn::NotEct if self.ecn_seen => self.policy.on_mark_change(&self.config, self.window()),
+                    Ecn::NotEct => {}
+                    Ecn::Ect0 | Ecn::Ect1 => self.ecn_seen = true,
+                }
+                false
+            }
+        }
+    }
+
+    /// An ACK leaves now, or with the next aggregate.
+    #[inline]
+    fn want_ack(&mut self, now: Time) {
+        match self.config.ack_aggregation {
+            None => self.ack_now = true,
+            Some(hold) => {
+                self.ack_now = false;
+                self.aggregated = self.aggregated.min(now + hold);
+            }
+        }
     }
 
     /// The time of [`deadline`](Self::deadline) has come.
-    pub fn on_timer(&mut self, _now: Time) {}
+    pub fn on_timer(&mut self, now: Time) {
+        if self.aggregated <= now {
+            self.ack_now = true;
+        } else if self.policy.on_timer(now, &self.config) {
+            self.want_ack(now);
+        }
+    }
 
     /// The next ACK to send; call until `None` after every event.
+    #[inline]
     pub fn poll_ack(&mut self) -> Option<OutgoingAck> {
-        self.ready.take()
+        if let Some(echo) = self.syn_ack.take() {
+            return Some(OutgoingAck {
+                ack: Acknowledgement {
+                    ack: self.stream.next(),
+                    echo,
+                    ce_count: self.ce_count,
+                    window: self.tell_window(),
+                    sack: [SackBlock::default(); MAX_SACK_BLOCKS],
+                    sack_len: 0,
+                    ece: false,
+                    duplicate: false,
+                    syn: true,
+                },
+                ecn: Ecn::NotEct,
+                bytes: self.config.syn_bytes,
+            });
+        }
+        if let Some(early) = self.early.take() {
+            return Some(self.build(early.next, early.ece));
+        }
+        if !self.ack_now {
+            return None;
+        }
+        self.ack_now = false;
+        self.aggregated = Time::NEVER;
+        let ack = self.build(self.stream.next(), self.ece);
+        self.told = self.stream.next();
+        self.duplicate = false;
+        self.policy.on_ack_sent(&self.config);
+        Some(ack)
+    }
+
+    fn build(&mut self, next: u64, ece: bool) -> OutgoingAck {
+        self.stats.acks += 1;
+        let window = self.tell_window();
+        let (sack, sack_len) = self.stream.blocks(next);
+        let option = if sack_len == 0 { 0 } else { SACK_OPTION_BYTES + SACK_BLOCK_BYTES * u16::from(sack_len) };
+        OutgoingAck {
+            ack: Acknowledgement {
+                ack: next,
+                echo: self.echo,
+                ce_count: self.ce_count,
+                window,
+                sack,
+                sack_len,
+                ece: ece && self.config.ecn != EcnMode::Accurate,
+                duplicate: self.duplicate,
+                syn: false,
+            },
+            ecn: if self.config.ecn == EcnMode::Dctcp { Ecn::Ect0 } else { Ecn::NotEct },
+            bytes: self.config.header_bytes.saturating_add(option),
+        }
     }
 
     /// When [`on_timer`](Self::on_timer) must be called; [`Time::NEVER`] if nothing is waited for.
     #[must_use]
+    #[inline]
     pub fn deadline(&self) -> Time {
-        Time::NEVER
+        if self.aggregated == Time::NEVER { self.policy.deadline() } else { self.aggregated }
     }
 
     /// Bytes of the stream that arrived in order.
     #[must_use]
+    #[inline]
     pub fn delivered(&self) -> u64 {
-        self.next
+        self.stream.next()
     }
 
-    /// The application takes `bytes` bytes; only of interest without `auto_read`.
-    pub fn read(&mut self, _bytes: u64) {}
+    /// The application takes `bytes` bytes (no more than arrived in order); only of interest without `auto_read`.
+    pub fn read(&mut self, bytes: u64) {
+        let before = self.window();
+        self.read = self.read.saturating_add(bytes).min(self.stream.next());
+        let Some(buffer) = self.config.receive_buffer else { return };
+        // A window update is worth an ACK if the window at least doubles (Linux `tcp_cleanup_rbuf`), and always if it was shut.
+        if before.saturating_mul(2) <= buffer.get() {
+            let after = self.selected_right_edge().saturating_sub(self.stream.next());
+            if after > 0 && after >= before.saturating_mul(2) {
+                self.ack_now = true;
+            }
+        }
+    }
 
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
+    }
+
+    /// The window as last told, counted from the next byte expected.
+    #[inline]
+    fn window(&self) -> u64 {
+        self.right_edge.saturating_sub(self.stream.next())
+    }
+
+    /// Where the window's right edge may move now. It never moves back, and not by crumbs (RFC 9293 section 3.8.6.2.2).
+    #[inline]
+    fn selected_right_edge(&self) -> u64 {
+        let Some(buffer) = self.config.receive_buffer else { return u64::MAX };
+        let next = self.stream.next();
+        let free = buffer.get().saturating_sub(next - self.read);
+        let worthwhile = u64::from(self.policy.mss()).min(buffer.get() / 2);
+        let edge = next.saturating_add(free);
+        if edge >= self.right_edge.saturating_add(worthwhile) { edge } else { self.right_edge }
+    }
+
+    #[inline]
+    fn window_moves(&self) -> bool {
+        let next = self.stream.next();
+        self.read == next
+            || self.selected_right_edge().saturating_sub(next) >= self.right_edge.saturating_sub(self.told)
+    }
+
+    #[inline]
+    fn tell_window(&mut self) -> u32 {
+        self.right_edge = self.selected_right_edge();
+        if self.right_edge == u64::MAX {
+            return u32::MAX;
+        }
+        // u32::MAX itself means "unlimited".
+        u32::try_from(self.window()).unwrap_or(u32::MAX).min(u32::MAX - 1)
     }
 }

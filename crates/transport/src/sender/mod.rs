@@ -1,14 +1,32 @@
 //! The sending endpoint.
 
+mod acks;
+mod delivery;
+mod prr;
+mod rack;
+mod rate;
+mod recovery;
+mod rtt;
+mod scoreboard;
 mod stats;
+mod timers;
+mod transmit;
+mod usage;
 
-use flowstart_congestion::Controller;
+use flowstart_congestion::{Acked, Controller};
 use flowstart_network::Ecn;
-use flowstart_network::packet::{Acknowledgement, Segment};
-use flowstart_units::Time;
+use flowstart_network::packet::Segment;
+use flowstart_units::{Bytes, Span, Time};
 
 use crate::SenderConfig;
+use rack::Reordering;
+use rate::RateEstimator;
+use recovery::Recovery;
+use rtt::RttEstimator;
+use scoreboard::Scoreboard;
 pub use stats::SenderStats;
+use timers::Timer;
+use usage::WindowUsage;
 
 /// A data packet (or SYN) ready to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,77 +55,307 @@ pub enum SenderState {
     Loss,
 }
 
+/// How far the connection is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Closed,
+    /// The SYN waits to be sent.
+    SynDue,
+    SynSent,
+    Established,
+}
+
+/// A packet that a timer calls for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Urgent {
+    None,
+    /// A tail loss probe.
+    TailProbe,
+    /// The first retransmission after a timeout: a start that holds packets back cannot hold this one.
+    Timeout,
+    /// The receive window is shut: is it still?
+    WindowProbe,
+}
+
+/// What may be sent in answer to the last event (Linux `REXMIT_LOST`, `REXMIT_NEW`, `REXMIT_NONE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Lost segments, then new ones.
+    RepairsFirst,
+    /// New segments instead of lost ones: F-RTO tells by them whether the timeout was needless.
+    NewFirst,
+    /// Only new segments: the losses are in doubt.
+    NewOnly,
+}
+
+/// A tail loss probe that was not answered yet.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// Next new byte after the probe.
+    high_seq: u64,
+    /// The probe was a retransmission.
+    retransmission: bool,
+}
+
 /// The sending endpoint of a connection.
+///
+/// ```
+/// use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
+/// use flowstart_transport::{Receiver, ReceiverConfig, Sender, SenderConfig};
+/// use flowstart_units::{Span, Time};
+///
+/// let start = StartConfig::SlowStart { initial_ssthresh: None };
+/// let controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::Reno));
+/// let config = SenderConfig { handshake: false, ..SenderConfig::default() };
+/// let mut sender = Sender::new(&config, controller);
+/// let mut receiver = Receiver::new(&ReceiverConfig::default());
+///
+/// sender.open(Time::ZERO);
+/// sender.write(Time::ZERO, 100_000);
+/// sender.finish();
+/// // A path with a delay of 10 ms each way and no limit of capacity.
+/// let mut now = Time::ZERO;
+/// while !sender.is_complete() {
+///     let flight: Vec<_> = std::iter::from_fn(|| sender.transmit(now)).collect();
+///     now += Span::from_millis(10);
+///     for packet in flight {
+///         receiver.on_segment(now, &packet.segment, packet.ecn);
+///     }
+///     let acks: Vec<_> = std::iter::from_fn(|| receiver.poll_ack()).collect();
+///     now += Span::from_millis(10);
+///     for packet in acks {
+///         sender.on_ack(now, &packet.ack);
+///     }
+///     if sender.deadline() <= now {
+///         sender.on_timer(now);
+///     }
+///     if receiver.deadline() <= now {
+///         receiver.on_timer(now);
+///     }
+/// }
+/// assert_eq!(receiver.delivered(), 100_000);
+/// ```
 #[derive(Debug)]
 pub struct Sender {
-    config: SenderConfig,
-    controller: Controller,
     stats: SenderStats,
-    opened: bool,
-    finished: bool,
+    board: Scoreboard,
+    controller: Controller,
+    rtt: RttEstimator,
+    rate: RateEstimator,
+    usage: WindowUsage,
+    recovery: Recovery,
+    reordering: Reordering,
+    timer: Timer,
+    timer_at: Time,
+    /// When the controller lets the next packet go.
+    departure_at: Time,
+    phase: Phase,
+    urgent: Urgent,
+    order: Order,
+    probe: Option<Probe>,
+    /// Bytes written; `u64::MAX` for an endless stream.
     written: u64,
+    finished: bool,
+    /// First byte beyond the receive window.
+    window_end: u64,
+    /// The receiver has told its window.
+    window_known: bool,
+    /// New data was sent since the last burst ended.
+    sent_in_burst: bool,
+    /// When a data packet left last.
+    last_sent: Option<Time>,
+    /// Expiries of the persist timer in a row.
+    window_probes: u32,
+    /// The next new segment carries CWR.
+    cwr_due: bool,
+    /// The receiver's count of marks as of the last ACK.
+    ce_count: u32,
+    /// Marks counted but not yet attributed to delivered packets.
+    marks_pending: u32,
+    /// The start ignored marks; it is not asked again until this byte is acknowledged.
+    marks_ignored_until: Option<u64>,
+    /// Packets of the current ACK, for controllers that want them.
+    acked: Vec<Acked>,
+    config: SenderConfig,
 }
 
 impl Sender {
-    /// A sender that has not begun yet.
+    /// A sender that has not begun yet. The controller's MSS must be that of the configuration.
     #[must_use]
     pub fn new(config: &SenderConfig, controller: Controller) -> Self {
+        let mut config = config.clone();
+        config.mss = config.mss.clamp(1, u32::from(u16::MAX - config.header_bytes.min(u16::MAX - 1)));
         Self {
-            config: config.clone(),
-            controller,
             stats: SenderStats::default(),
-            opened: false,
-            finished: false,
+            board: Scoreboard::new(config.mss),
+            controller,
+            rtt: RttEstimator::new(&config),
+            rate: RateEstimator::default(),
+            usage: WindowUsage::default(),
+            recovery: Recovery::default(),
+            reordering: Reordering::new(&config),
+            timer: Timer::None,
+            timer_at: Time::NEVER,
+            departure_at: Time::NEVER,
+            phase: Phase::Closed,
+            urgent: Urgent::None,
+            order: Order::RepairsFirst,
+            probe: None,
             written: 0,
+            finished: false,
+            window_end: config.peer_window.map_or(u64::MAX, Bytes::get),
+            window_known: false,
+            sent_in_burst: false,
+            last_sent: None,
+            window_probes: 0,
+            cwr_due: false,
+            ce_count: 0,
+            marks_pending: 0,
+            marks_ignored_until: None,
+            acked: Vec::new(),
+            config,
         }
     }
 
     /// Opens the connection: with a SYN, or at once if the configuration says so.
-    pub fn open(&mut self, _now: Time) {
-        self.opened = true;
+    pub fn open(&mut self, now: Time) {
+        if self.phase != Phase::Closed {
+            return;
+        }
+        if self.config.handshake {
+            self.phase = Phase::SynDue;
+        } else {
+            self.establish(now, self.config.handshake_rtt);
+        }
     }
 
-    /// The application writes `bytes` bytes (`u64::MAX`: an endless stream). Returns how many the send buffer took.
-    pub fn write(&mut self, _now: Time, bytes: u64) -> u64 {
-        self.written = self.written.saturating_add(bytes);
-        bytes
+    fn establish(&mut self, now: Time, rtt: Option<Span>) {
+        self.phase = Phase::Established;
+        self.set_timer(Timer::None, Time::NEVER);
+        if let Some(rtt) = rtt {
+            self.take_samples(now, rtt, rtt);
+        }
+        self.usage.restart(now);
+        // Linux tcp_init_transfer: one lost SYN is bad luck, two are a sign of congestion.
+        if self.stats.syn_retries > 1 {
+            self.controller.set_cwnd(1);
+        }
     }
 
-    /// The application will write no more.
+    /// Takes round-trip times in: of the earliest packet for the timeout, of the latest for the smallest RTT.
+    #[inline]
+    fn take_samples(&mut self, now: Time, smoothed: Span, latest: Span) {
+        self.rtt.sample_minimum(now, &self.config, latest.max(Span::from_nanos(1)));
+        self.rtt.sample(&self.config, smoothed, self.stats.una, self.stats.next);
+        self.stats.srtt = self.rtt.srtt();
+        self.stats.rttvar = self.rtt.rttvar();
+        self.stats.min_rtt = self.rtt.min();
+        self.stats.latest_rtt = self.rtt.latest();
+    }
+
+    /// The application writes `bytes` bytes (`u64::MAX`: an endless stream). Returns how many the send buffer took; of an endless stream
+    /// it takes all, and what is unacknowledged stays within the buffer.
+    pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
+        if self.finished || self.written == u64::MAX || bytes == 0 {
+            return 0;
+        }
+        if self.phase == Phase::Established {
+            self.note_app_limited();
+            self.restart_if_idle(now);
+        }
+        let room = match self.config.send_buffer {
+            Some(buffer) if bytes != u64::MAX => buffer.get().saturating_sub(self.written - self.stats.una),
+            _ => u64::MAX,
+        };
+        let accepted = bytes.min(room);
+        self.written = self.written.saturating_add(accepted);
+        self.sync_unsent();
+        accepted
+    }
+
+    /// After an idle timeout the window is no longer trusted (Linux `tcp_slow_start_after_idle_check`).
+    fn restart_if_idle(&mut self, now: Time) {
+        let Some(last) = self.last_sent else { return };
+        let idle = now.since(last);
+        let rto = self.rtt.rto();
+        if self.config.idle_restart
+            && self.board.packets_out() == 0
+            && self.available() == 0
+            && idle > rto
+            && !self.controller.controls_recovery()
+        {
+            self.controller.restart_after_idle(now, idle, rto);
+            self.usage.restart(now);
+        }
+    }
+
+    /// The application will write no more. The last segment carries FIN if it had not left before.
     pub fn finish(&mut self) {
         self.finished = true;
     }
 
-    /// An ACK arrived.
-    pub fn on_ack(&mut self, _now: Time, ack: &Acknowledgement) {
-        self.stats.una = self.stats.una.max(ack.ack);
+    /// Bytes that may be sent as far as the application and the send buffer are concerned.
+    #[inline]
+    fn available(&self) -> u64 {
+        let limit = match self.config.send_buffer {
+            Some(buffer) => self.written.min(self.stats.una.saturating_add(buffer.get())),
+            None => self.written,
+        };
+        limit.saturating_sub(self.stats.next)
     }
 
-    /// The time of [`deadline`](Self::deadline) has come.
-    pub fn on_timer(&mut self, _now: Time) {}
+    #[inline]
+    fn sync_unsent(&mut self) {
+        self.stats.unsent = if self.written == u64::MAX { u64::MAX } else { self.written - self.stats.next };
+    }
 
-    /// The next packet to send; call until `None` after every event.
-    pub fn transmit(&mut self, _now: Time) -> Option<Outgoing> {
-        let _ = self.config.mss;
-        None
+    #[inline]
+    fn sync_flight(&mut self) {
+        self.stats.in_flight = self.board.in_flight();
+        self.stats.packets_out = self.board.packets_out();
+    }
+
+    /// The application leaves the window unused: rate samples are its own (Linux `tcp_rate_check_app_limited`).
+    #[inline]
+    fn note_app_limited(&mut self) {
+        if self.available() < u64::from(self.config.mss)
+            && self.board.in_flight() < self.controller.cwnd()
+            && self.board.lost() <= self.board.retransmitted()
+        {
+            self.rate.mark_app_limited(self.stats.delivered, self.board.in_flight());
+        }
     }
 
     /// When [`on_timer`](Self::on_timer) must be called; [`Time::NEVER`] if nothing is waited for.
     #[must_use]
+    #[inline]
     pub fn deadline(&self) -> Time {
-        Time::NEVER
+        self.timer_at.min(self.departure_at)
     }
 
     /// True once the handshake is over.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        self.opened
+        self.phase == Phase::Established
     }
 
     /// True once everything was written, finished and acknowledged.
     #[must_use]
+    #[inline]
     pub fn is_complete(&self) -> bool {
-        self.finished && self.stats.una == self.written
+        self.finished && self.phase == Phase::Established && self.stats.una >= self.written
+    }
+
+    /// Bytes written by the application so far; `u64::MAX` for an endless stream.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The retransmission timeout, backoff included.
+    #[must_use]
+    pub fn rto(&self) -> Span {
+        self.rtt.rto()
     }
 
     /// The congestion controller.
@@ -119,11 +367,12 @@ impl Sender {
     /// The state of loss recovery.
     #[must_use]
     pub fn state(&self) -> SenderState {
-        SenderState::Open
+        self.recovery.state
     }
 
     /// Counters and current values.
     #[must_use]
+    #[inline]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }

@@ -1,0 +1,255 @@
+//! When an ACK leaves: quick, delayed and compressed ACKs as Linux has them (`__tcp_ack_snd_check`, `tcp_event_data_recv`,
+//! `tcp_send_delayed_ack`), with RFC 5681 section 4.2 as the plain case.
+
+use flowstart_units::{Span, Time};
+
+use crate::{AckCounting, ReceiverConfig};
+
+/// ACKs at once after the first mark, or when marks cannot be trusted (Linux `__tcp_ecn_check_ce`).
+const QUICK_ACKS_ON_MARK: u32 = 2;
+/// Out-of-order segments acknowledged at once before compression begins: the sender's duplicate ACK threshold (`TCP_FASTRETRANS_THRESH`).
+const IMMEDIATE_DUPLICATE_ACKS: u32 = 3;
+/// ACKs sent at once at the start of a connection whose window holds less than two segments (`tcp_incr_quickack`).
+const LEAST_QUICK_ACKS: u32 = 2;
+
+/// Longest delay of an ACK for a slow sender that does not push, before `ack_delay_max` applies (HZ / 2 in `tcp_send_delayed_ack`).
+const LONGEST_WAIT: Span = Span::from_millis(500);
+
+/// How many ACKs are sent at once at the start of a connection: half the window in segments, at most `most` (Linux `tcp_incr_quickack`).
+#[must_use]
+pub(super) fn quick_ack_credit(window: u64, mss: u32, most: u32) -> u32 {
+    let segments = window / (2 * u64::from(mss.max(1)));
+    let credit = if segments == 0 { LEAST_QUICK_ACKS } else { u32::try_from(segments).unwrap_or(u32::MAX) };
+    credit.min(most)
+}
+
+/// Decides when ACKs leave.
+#[derive(Debug)]
+pub(super) struct AckPolicy {
+    /// ACKs left that leave at once.
+    quick: u32,
+    /// Estimated time between segments, the delay of an ACK; zero before the first data.
+    timeout: Span,
+    last_data: Time,
+    /// Largest segment seen (Linux `rcv_mss`).
+    mss: u32,
+    /// Round-trip time from the handshake.
+    rtt: Option<Span>,
+    /// In-order data waits for its ACK since it arrived.
+    scheduled: bool,
+    /// A pushed short segment waits.
+    pushed: bool,
+    /// Segments in order since the last ACK.
+    segments: u32,
+    delayed: Time,
+    compressed: Time,
+    duplicate_acks: u32,
+    compressed_count: u32,
+    compressed_next: u64,
+}
+
+/// What the policy needs to know of the connection's state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation {
+    /// Next byte expected.
+    pub(super) next: u64,
+    /// Next byte expected as of the last ACK.
+    pub(super) told: u64,
+    /// True if something lies behind a gap.
+    pub(super) gaps: bool,
+    /// True if the window's right edge can move with this ACK.
+    pub(super) window_moves: bool,
+}
+
+impl AckPolicy {
+    pub(super) fn new(config: &ReceiverConfig) -> Self {
+        Self {
+            quick: 0,
+            timeout: Span::ZERO,
+            last_data: Time::ZERO,
+            mss: config.initial_mss.max(1),
+            rtt: None,
+            scheduled: false,
+            pushed: false,
+            segments: 0,
+            delayed: Time::NEVER,
+            compressed: Time::NEVER,
+            duplicate_acks: 0,
+            compressed_count: 0,
+            compressed_next: 0,
+        }
+    }
+
+    /// The largest segment seen.
+    pub(super) fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// The handshake's round-trip time.
+    pub(super) fn set_rtt(&mut self, rtt: Span) {
+        self.rtt = Some(rtt);
+    }
+
+    /// The receiver's own retransmission timeout, which bounds ACK delays.
+    fn rto(&self, config: &ReceiverConfig) -> Span {
+        match self.rtt {
+            Some(rtt) => rtt + (rtt * 2).max(config.rto_min),
+            None => config.rto_initial,
+        }
+    }
+
+    /// The next ACKs leave at once: half a window of them, at most `most`.
+    fn grant_quick_acks(&mut self, window: u64, most: u32) {
+        self.quick = self.quick.max(quick_ack_credit(window, self.mss, most));
+    }
+
+    /// Something odd arrived (a duplicate, data outside the window): the sender should hear of everything for a while.
+    pub(super) fn on_trouble(&mut self, config: &ReceiverConfig, window: u64) {
+        self.grant_quick_acks(window, config.quick_acks);
+        self.timeout = config.ack_delay;
+    }
+
+    /// The first mark, or an unmarkable packet after markable ones.
+    pub(super) fn on_mark_change(&mut self, config: &ReceiverConfig, window: u64) {
+        self.grant_quick_acks(window, QUICK_ACKS_ON_MARK.min(config.quick_acks));
+        self.timeout = config.ack_delay;
+    }
+
+    /// Data arrived in order.
+    #[inline]
+    pub(super) fn on_data(&mut self, now: Time, config: &ReceiverConfig, payload: u32, push: bool, window: u64) {
+        self.scheduled = true;
+        self.segments = self.segments.saturating_add(1);
+        self.pushed = push && payload < self.mss;
+        self.mss = self.mss.max(payload);
+        let delay = config.ack_delay;
+        if self.timeout.is_zero() {
+            self.grant_quick_acks(window, config.quick_acks);
+            self.timeout = delay;
+        } else if config.adaptive_delay {
+            let gap = now.since(self.last_data);
+            if gap <= delay / 2 {
+                self.timeout = self.timeout / 2 + delay / 2;
+            } else {
+                let rto = self.rto(config);
+                if gap < self.timeout {
+                    self.timeout = (self.timeout / 2 + gap).min(rto);
+                } else if gap > rto {
+                    self.grant_quick_acks(window, config.quick_acks);
+                }
+            }
+        }
+        self.last_data = now;
+    }
+
+    /// Decides after a segment. Returns true if an ACK must leave at once.
+    #[inline]
+    pub(super) fn decide(&mut self, now: Time, config: &ReceiverConfig, at: Situation) -> bool {
+        let due = match config.ack_counting {
+            AckCounting::Bytes => {
+                let bytes = at.next - at.told;
+                bytes > u64::from(config.ack_every.saturating_sub(1)) * u64::from(self.mss)
+            }
+            AckCounting::Packets => self.segments >= config.ack_every,
+        };
+        if (due && at.window_moves) || self.quick > 0 {
+            return true;
+        }
+        if at.gaps {
+            return self.decide_with_gaps(now, config, at);
+        }
+        self.delay(now, config)
+    }
+
+    /// Starts or keeps the delay timer. Returns true if it is so close that the ACK may as well leave now.
+    fn delay(&mut self, now: Time, config: &ReceiverConfig) -> bool {
+        if !config.adaptive_delay {
+            self.delayed = self.delayed.min(now + config.ack_delay.min(config.ack_delay_max));
+            return false;
+        }
+        let mut wait = self.timeout;
+        if wait > config.ack_delay {
+            // A slow sender: half a second, less if it pushes, and no longer than a round trip.
+            let mut most = if self.pushed { config.ack_delay_max } else { LONGEST_WAIT };
+            if let Some(rtt) = self.rtt {
+                most = most.min(rtt.max(config.ack_delay));
+            }
+            wait = wait.min(most);
+        }
+        wait = wait.min(config.ack_delay_max);
+        if self.delayed != Time::NEVER && self.delayed <= now + wait / 4 {
+            return true;
+        }
+        self.delayed = self.delayed.min(now + wait);
+        false
+    }
+
+    fn decide_with_gaps(&mut self, now: Time, config: &ReceiverConfig, at: Situation) -> bool {
+        let share = self.rtt.unwrap_or(Span::ZERO).mul_ratio(u64::from(config.compressed_sack_rtt_percent), 100);
+        let wait = share.min(config.compressed_sack_delay);
+        if wait.is_zero() || self.compressed_count >= config.compressed_sack_count {
+            return true;
+        }
+        if self.compressed_next != at.next {
+            self.compressed_next = at.next;
+            self.duplicate_acks = 0;
+        }
+        if self.duplicate_acks < IMMEDIATE_DUPLICATE_ACKS {
+            self.duplicate_acks += 1;
+            return true;
+        }
+        self.compressed_count += 1;
+        self.compressed = self.compressed.min(now + wait);
+        false
+    }
+
+    /// When a held-back ACK is due.
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.delayed.min(self.compressed)
+    }
+
+    /// Returns true if a held-back ACK must leave.
+    pub(super) fn on_timer(&mut self, now: Time, config: &ReceiverConfig) -> bool {
+        if self.delayed <= now && config.adaptive_delay {
+            self.timeout = (self.timeout * 2).min(self.rto(config));
+        }
+        self.deadline() <= now
+    }
+
+    /// An ACK that tells everything received has left.
+    #[inline]
+    pub(super) fn on_ack_sent(&mut self, config: &ReceiverConfig) {
+        if self.scheduled && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.timeout = config.ack_delay;
+            }
+        }
+        self.scheduled = false;
+        self.pushed = false;
+        self.segments = 0;
+        self.delayed = Time::NEVER;
+        self.compressed = Time::NEVER;
+        self.compressed_count = 0;
+    }
+
+    /// True if in-order data waits for its ACK.
+    #[inline]
+    pub(super) fn is_delaying(&self) -> bool {
+        self.delayed != Time::NEVER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_acks_are_half_the_window_in_segments_between_2_and_16() {
+        assert_eq!(quick_ack_credit(65_535, 536, 16), 16);
+        assert_eq!(quick_ack_credit(14_600, 1460, 16), 5);
+        assert_eq!(quick_ack_credit(2_000, 1460, 16), 2);
+        assert_eq!(quick_ack_credit(65_535, 536, 0), 0);
+    }
+}

@@ -1,0 +1,249 @@
+//! Taking an ACK in, in the order Linux does (`tcp_ack`): scoreboard, round-trip times, recovery, congestion control, timers.
+
+use flowstart_congestion::Ack;
+use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS};
+use flowstart_units::{Span, Time};
+
+use super::delivery::Delivery;
+use super::recovery::Event;
+use super::scoreboard::AckContext;
+use super::timers::Timer;
+use super::{Order, Phase, Sender, SenderState, Urgent};
+use crate::{EcnMode, LossDetection};
+
+/// The receive window that stands for "unlimited".
+const UNLIMITED_WINDOW: u32 = u32::MAX;
+
+impl Sender {
+    /// An ACK arrived. Acknowledgements of what was never sent are ignored.
+    pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
+        if self.phase != Phase::Established {
+            if ack.syn && matches!(self.phase, Phase::SynSent | Phase::SynDue) && self.stats.next == 0 {
+                self.take_window(ack);
+                self.ce_count = ack.ce_count;
+                self.establish(now, now.checked_since(ack.echo));
+            }
+            return;
+        }
+        if ack.syn || ack.ack > self.stats.next {
+            return;
+        }
+        self.order = Order::RepairsFirst;
+        self.urgent = Urgent::None;
+        let prior_una = self.stats.una;
+        let prior_unsacked = self.board.packets_out() - self.board.sacked();
+        let advanced = ack.ack > prior_una;
+        self.take_window(ack);
+        let delivery = self.take_delivery(now, ack, advanced);
+
+        self.stats.delivered += u64::from(delivery.packets);
+        if ack.duplicate {
+            self.on_duplicate_report();
+        }
+        if delivery.reordered_from != u64::MAX {
+            self.reordering.on_reordered(
+                &self.config,
+                delivery.reordered_from,
+                self.board.highest_sacked().max(ack.ack),
+            );
+        }
+        let samples = delivery.samples(now, ack.echo);
+        if let (Some(smoothed), Some(latest)) = (samples.smoothed, samples.latest) {
+            self.take_samples(now, smoothed, latest);
+        }
+        let rate = self.rate.sample(now, &delivery, self.stats.delivered, self.stats.min_rtt);
+        if delivery.newest_after != 0 {
+            self.reordering.update(&self.config, delivery.prior_delivered, self.stats.delivered);
+        }
+        let (marked, marks) = self.take_marks(ack, delivery.packets);
+
+        let event = Event { now, ack, advanced, marks, prior_una, prior_unsacked, delivery: &delivery };
+        let timer_before = (self.timer, self.timer_at);
+        let lost_before = self.board.total_lost();
+        let ordinary = self.recovery.state == SenderState::Open
+            && advanced
+            && delivery.sacked == 0
+            && !marks
+            && !ack.duplicate
+            && self.board.lost() == 0;
+        let settled = ordinary || self.settle(&event);
+        let lost = u32::try_from(self.board.total_lost() - lost_before).unwrap_or(u32::MAX);
+
+        let view = Ack {
+            now,
+            acked: delivery.packets,
+            acked_bytes: delivery.bytes,
+            marked,
+            lost,
+            rtt: samples.latest,
+            srtt: self.stats.srtt,
+            min_rtt: self.stats.min_rtt,
+            una: self.stats.una,
+            next: self.stats.next,
+            advanced,
+            in_flight: self.board.in_flight(),
+            packets_out: self.board.packets_out(),
+            cwnd_limited: self.usage.limited,
+            max_packets_out: self.usage.max_packets_out,
+            app_limited: self.available() == 0,
+            delivered: self.stats.delivered,
+            rate,
+        };
+        self.tell_packets(now, &delivery);
+        self.controller.on_ack(&view);
+        if self.probe.is_some() {
+            self.on_probe_answer(&event);
+        }
+        if settled && !ordinary {
+            self.react(&event);
+        }
+
+        let late_packets = self.timer == Timer::Reordering && (self.timer, self.timer_at) != timer_before;
+        if !late_packets && self.is_progress(now, &delivery) {
+            self.rearm_after_progress(now);
+        }
+        if self.controller.controls_recovery() {
+            self.controller.grow(&view);
+        } else if self.recovery.reducing {
+            self.walk(delivery.packets, advanced && lost == 0);
+        } else if self.may_grow(advanced, &delivery) {
+            self.controller.grow(&view);
+        }
+        self.sync_flight();
+    }
+
+    /// The window may grow on ACKs that advance; once the path was seen to reorder, on any that deliver (Linux `tcp_may_raise_cwnd`).
+    #[inline]
+    fn may_grow(&self, advanced: bool, delivery: &Delivery) -> bool {
+        if self.reordering.is_beyond(&self.config) { delivery.packets > 0 } else { advanced && delivery.cumulative > 0 }
+    }
+
+    /// True if the timers start anew: data was cumulatively acknowledged, or one that left before the oldest one's last
+    /// transmission was selectively (Linux `tcp_clean_rtx_queue`). Later packets do not count, or the timeout would recede for ever.
+    #[inline]
+    fn is_progress(&self, now: Time, delivery: &Delivery) -> bool {
+        delivery.cumulative > 0
+            || match (delivery.sack_rtt(now), self.board.head_sent_at()) {
+                (Some(rtt), Some(head)) => rtt > now.since(head),
+                _ => false,
+            }
+    }
+
+    /// Marks the scoreboard. Returns what was delivered; its packets are in `self.acked` if the controller wants them.
+    #[inline]
+    fn take_delivery(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivery {
+        let mut delivery = Delivery::new();
+        let context = AckContext {
+            now,
+            sent: self.stats.packets_sent,
+            delivered: self.stats.delivered,
+            min_rtt: self.stats.min_rtt,
+            collect: self.controller.wants_packets(),
+            high_seq: self.recovery.high_seq,
+            highest_sacked: self.board.highest_sacked(),
+        };
+        if advanced {
+            self.stats.una = ack.ack;
+            self.recovery.expiries = 0;
+            self.board.acknowledge(ack.ack, &context, &mut delivery, &mut self.acked);
+        }
+        match self.config.loss_detection {
+            LossDetection::Rack => {
+                if ack.sack_len > 0 {
+                    self.take_sacks(ack, &context, &mut delivery);
+                }
+            }
+            LossDetection::NewReno => {
+                if advanced {
+                    delivery.packets = self.board.uncount_duplicate_acks(delivery.cumulative);
+                } else if self.board.packets_out() > 0 && ack.ack == self.stats.una {
+                    delivery.packets = self.board.count_duplicate_ack();
+                }
+            }
+        }
+        delivery
+    }
+
+    /// Ascending, so that a range told later than a higher one does not look like reordering.
+    fn take_sacks(&mut self, ack: &Acknowledgement, context: &AckContext, delivery: &mut Delivery) {
+        let mut blocks = [(0, 0); MAX_SACK_BLOCKS];
+        let mut count = 0;
+        for block in ack.sacked() {
+            let start = block.start.max(self.stats.una);
+            if start < block.end && block.end <= self.stats.next {
+                blocks[count] = (start, block.end);
+                count += 1;
+            }
+        }
+        let blocks = &mut blocks[..count];
+        blocks.sort_unstable();
+        for &mut (start, end) in blocks {
+            self.board.sack(start, end, context, delivery, &mut self.acked);
+        }
+    }
+
+    /// Tells the controller of every delivered packet, in the order they were sent.
+    #[inline]
+    fn tell_packets(&mut self, now: Time, delivery: &Delivery) {
+        if self.acked.is_empty() {
+            return;
+        }
+        if !self.acked.is_sorted_by_key(|packet| packet.number) {
+            self.acked.sort_unstable_by_key(|packet| packet.number);
+        }
+        let rtt = (!delivery.newest_retransmitted).then(|| now.since(delivery.newest_sent_at).max(Span::from_nanos(1)));
+        for packet in &mut self.acked {
+            packet.rtt = rtt;
+            self.controller.on_acked(packet);
+        }
+        self.acked.clear();
+    }
+
+    /// How many of the delivered packets met a mark, and whether the ACK reports any.
+    #[inline]
+    fn take_marks(&mut self, ack: &Acknowledgement, packets: u32) -> (u32, bool) {
+        let marked = match self.config.ecn {
+            EcnMode::Off => return (0, false),
+            EcnMode::Classic | EcnMode::Dctcp => {
+                if !ack.ece {
+                    return (0, false);
+                }
+                packets
+            }
+            EcnMode::Accurate => {
+                let new = ack.ce_count.wrapping_sub(self.ce_count);
+                // A count that runs back belongs to an ACK that was overtaken.
+                if new >= u32::MAX / 2 {
+                    return (0, false);
+                }
+                self.ce_count = ack.ce_count;
+                let pending = self.marks_pending.saturating_add(new);
+                let marked = pending.min(packets);
+                self.marks_pending = pending - marked;
+                self.stats.packets_marked += u64::from(marked);
+                return (marked, new > 0);
+            }
+        };
+        self.stats.packets_marked += u64::from(marked);
+        (marked, true)
+    }
+
+    /// The receive window's right edge never moves back (RFC 9293 section 3.8.6.2).
+    #[inline]
+    fn take_window(&mut self, ack: &Acknowledgement) {
+        let edge =
+            if ack.window == UNLIMITED_WINDOW { u64::MAX } else { ack.ack.saturating_add(u64::from(ack.window)) };
+        if !self.window_known {
+            self.window_known = true;
+            self.window_end = edge;
+        } else if edge > self.window_end {
+            self.window_end = edge;
+        } else {
+            return;
+        }
+        if self.timer == Timer::Persist && self.window_end > self.stats.next {
+            self.window_probes = 0;
+            self.set_timer(Timer::None, Time::NEVER);
+        }
+    }
+}

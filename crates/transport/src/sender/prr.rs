@@ -1,0 +1,105 @@
+//! Proportional rate reduction (RFC 6937, RFC 9937; Linux `tcp_cwnd_reduction`): how many packets may leave for each ACK while the window
+//! walks down to the threshold.
+
+/// The state of one reduction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prr {
+    /// What the threshold is divided by: the window before, or RecoverFS.
+    prior: u32,
+    /// Packets delivered since the reduction began.
+    delivered: u32,
+    /// Packets sent since the reduction began.
+    out: u32,
+}
+
+impl Prr {
+    /// A reduction begins. `prior` is the window before it (Linux) or the data in flight (RFC 9937, RecoverFS), in packets.
+    pub(super) fn new(prior: u32) -> Self {
+        Self { prior: prior.max(1), delivered: 0, out: 0 }
+    }
+
+    /// A packet left.
+    #[inline]
+    pub(super) fn on_sent(&mut self) {
+        self.out = self.out.saturating_add(1);
+    }
+
+    /// An ACK delivered `delivered` packets. `safe` is true if it moved the cumulative acknowledgement and no further loss was found.
+    /// Returns the packets that may leave now.
+    pub(super) fn on_delivered(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, safe: bool) -> u32 {
+        if delivered == 0 {
+            return 0;
+        }
+        self.delivered = self.delivered.saturating_add(delivered);
+        let send = if in_flight > ssthresh {
+            let share = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.prior));
+            u32::try_from(share).unwrap_or(u32::MAX).saturating_sub(self.out)
+        } else {
+            let catch_up = self.delivered.saturating_sub(self.out).max(delivered).saturating_add(u32::from(safe));
+            catch_up.min(ssthresh - in_flight)
+        };
+        // The first retransmission must not wait.
+        send.max(u32::from(self.out == 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a reduction from 100 to 70 with `lost` packets lost and two SACKs before the one that finds it out.
+    fn run(lost: u32, acks: u32, safe_after_first: bool) -> Vec<(u32, u32)> {
+        let mut prr = Prr::new(100);
+        let mut in_flight = 100 - lost - 2;
+        let mut sent = 0;
+        (0..acks)
+            .map(|ack| {
+                in_flight -= 1;
+                let send = prr.on_delivered(1, in_flight, 70, safe_after_first && ack > 0);
+                (0..send).for_each(|_| prr.on_sent());
+                sent += send;
+                in_flight += send;
+                (sent, in_flight)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_loss_of_100_is_answered_in_proportion_down_to_70() {
+        let steps = run(1, 97, false);
+        let sent: Vec<u32> = [1, 2, 3, 4, 5, 10, 20, 50, 97].iter().map(|n| steps[n - 1].0).collect();
+        assert_eq!(sent, [1, 2, 3, 3, 4, 7, 14, 35, 70]);
+        assert_eq!(steps[96].1, 70);
+    }
+
+    #[test]
+    fn with_half_the_window_lost_every_delivery_releases_one_packet() {
+        assert!(run(50, 40, false).iter().all(|(_, in_flight)| *in_flight == 48));
+    }
+
+    #[test]
+    fn safe_acks_release_two_packets_until_the_threshold() {
+        let steps = run(50, 40, true);
+        assert_eq!(steps[10].1, 58);
+        assert_eq!(steps[20].1, 68);
+        assert_eq!(steps[39].1, 70);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn above_the_threshold_no_more_leaves_than_its_share(
+            prior in 3_u32..200, percent in 10_u32..100, acks in proptest::collection::vec(1_u32..4, 1..60)
+        ) {
+            let ssthresh = (prior * percent / 100).max(2);
+            let mut prr = Prr::new(prior);
+            let (mut delivered, mut out) = (0, 0);
+            for d in acks {
+                delivered += d;
+                let send = prr.on_delivered(d, ssthresh + 1, ssthresh, false);
+                (0..send).for_each(|_| prr.on_sent());
+                out += send;
+                proptest::prop_assert!(out <= (ssthresh * delivered).div_ceil(prior).max(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! What leaves next.
+
+use flowstart_congestion::{Departure, Next, Sent};
+use flowstart_network::Ecn;
+use flowstart_network::packet::Segment;
+use flowstart_units::Time;
+
+use super::scoreboard::{Departing, Repair};
+use super::timers::Timer;
+use super::usage::Usage;
+use super::{Order, Outgoing, Phase, Sender, SenderState, Urgent};
+use crate::EcnMode;
+
+/// Why no new segment left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blocked {
+    /// Nothing to send, or not worth it yet (Nagle).
+    Application,
+    /// The receive window is shut.
+    Window,
+    /// The controller holds it back.
+    Departure,
+}
+
+impl Sender {
+    /// The next packet to send; call until `None` after every event.
+    pub fn transmit(&mut self, now: Time) -> Option<Outgoing> {
+        self.departure_at = Time::NEVER;
+        if self.phase != Phase::Established {
+            return self.transmit_syn(now);
+        }
+        if self.urgent != Urgent::None
+            && let Some(packet) = self.transmit_urgent(now)
+        {
+            return Some(packet);
+        }
+        if self.board.in_flight() < self.controller.cwnd() {
+            if self.order == Order::RepairsFirst
+                && let Some(repair) = self.board.next_repair()
+            {
+                if let Some(packet) = self.transmit_repair(now, repair, self.urgent == Urgent::Timeout) {
+                    self.urgent = Urgent::None;
+                    return Some(packet);
+                }
+                return self.end_burst(now, None);
+            }
+            return match self.transmit_new(now, false) {
+                Ok(packet) => Some(packet),
+                Err(blocked) => {
+                    // F-RTO needs new data. If there is none, the timeout must be taken for real.
+                    if self.order == Order::NewFirst
+                        && blocked != Blocked::Departure
+                        && self.stats.next <= self.recovery.high_seq
+                    {
+                        self.recovery.f_rto = false;
+                        self.order = Order::RepairsFirst;
+                        return self.transmit(now);
+                    }
+                    self.end_burst(now, Some(blocked))
+                }
+            };
+        }
+        self.end_burst(now, None)
+    }
+
+    fn transmit_syn(&mut self, now: Time) -> Option<Outgoing> {
+        if self.phase != Phase::SynDue {
+            return None;
+        }
+        self.phase = Phase::SynSent;
+        self.set_timer(Timer::Syn, now + self.syn_wait());
+        let retries = self.stats.syn_retries;
+        Some(Outgoing {
+            segment: Segment {
+                seq: 0,
+                number: u64::from(retries),
+                sent_at: now,
+                payload: 0,
+                retransmission: retries > 0,
+                push: false,
+                fin: false,
+                cwr: false,
+                syn: true,
+            },
+            ecn: if self.config.ecn == EcnMode::Dctcp { Ecn::Ect0 } else { Ecn::NotEct },
+            bytes: self.config.syn_bytes,
+        })
+    }
+
+    /// A packet that a timer called for.
+    #[cold]
+    fn transmit_urgent(&mut self, now: Time) -> Option<Outgoing> {
+        match self.urgent {
+            // The window has room for exactly this one.
+            Urgent::None | Urgent::Timeout => None,
+            Urgent::TailProbe => {
+                let blocked = match self.transmit_new(now, true) {
+                    Ok(packet) => {
+                        self.urgent = Urgent::None;
+                        self.on_probe_sent(now, false);
+                        return Some(packet);
+                    }
+                    Err(blocked) => blocked,
+                };
+                if blocked == Blocked::Departure {
+                    return None;
+                }
+                let Some(last) = self.board.last() else {
+                    self.urgent = Urgent::None;
+                    return None;
+                };
+                let packet = self.transmit_repair(now, last, true)?;
+                self.urgent = Urgent::None;
+                self.on_probe_sent(now, true);
+                Some(packet)
+            }
+            Urgent::WindowProbe => {
+                self.urgent = Urgent::None;
+                if self.available() == 0 || self.board.packets_out() > 0 {
+                    return None;
+                }
+                self.set_timer(Timer::Persist, now + self.persist_wait());
+                let room = self.window_end.saturating_sub(self.stats.next).min(u64::from(self.config.mss));
+                let payload = self.available().min(room) as u32;
+                if payload > 0 {
+                    return Some(self.send_new(now, payload));
+                }
+                Some(Outgoing {
+                    segment: Segment {
+                        seq: self.stats.next,
+                        number: self.stats.packets_sent,
+                        sent_at: now,
+                        payload: 0,
+                        retransmission: false,
+                        push: false,
+                        fin: false,
+                        cwr: false,
+                        syn: false,
+                    },
+                    ecn: Ecn::NotEct,
+                    bytes: self.config.header_bytes,
+                })
+            }
+        }
+    }
+
+    /// Asks the controller. A packet that a timer called for leaves even if the controller would hold it until something happens.
+    #[inline]
+    fn may_leave(&mut self, now: Time, payload: u32, retransmission: bool, urgent: bool) -> bool {
+        let available = self.available();
+        let mss = self.config.mss;
+        let queued = match u32::try_from(available) {
+            Ok(bytes) => u64::from(bytes.div_ceil(mss)),
+            Err(_) if self.written == u64::MAX => u64::MAX,
+            Err(_) => available.div_ceil(u64::from(mss)),
+        };
+        let next = Next {
+            number: self.stats.packets_sent,
+            bytes: payload,
+            wire_bytes: payload + u32::from(self.config.header_bytes),
+            in_flight: self.board.in_flight(),
+            packets_out: self.board.packets_out(),
+            queued: queued.max(1),
+            retransmission,
+            srtt: self.stats.srtt,
+            min_rtt: self.stats.min_rtt,
+        };
+        match self.controller.departure(now, &next) {
+            Departure::Now => true,
+            Departure::At(at) if at <= now => true,
+            Departure::At(at) => {
+                self.departure_at = at;
+                false
+            }
+            Departure::Hold => urgent,
+        }
+    }
+
+    #[inline]
+    fn departing(&self, now: Time) -> Departing {
+        Departing {
+            now,
+            number: self.stats.packets_sent,
+            first_sent_at: self.rate.first_sent_at,
+            delivered_at: self.rate.delivered_at,
+            delivered: self.stats.delivered,
+            app_limited: self.rate.is_app_limited(),
+        }
+    }
+
+    #[inline]
+    fn transmit_new(&mut self, now: Time, probe: bool) -> Result<Outgoing, Blocked> {
+        let available = self.available();
+        if available == 0 {
+            return Err(Blocked::Application);
+        }
+        let payload = available.min(u64::from(self.config.mss)) as u32;
+        if self.stats.next.saturating_add(u64::from(payload)) > self.window_end {
+            return Err(Blocked::Window);
+        }
+        if self.config.nagle && payload < self.config.mss && !self.finished && !probe && self.board.packets_out() > 0 {
+            return Err(Blocked::Application);
+        }
+        if !self.may_leave(now, payload, false, probe) {
+            return Err(Blocked::Departure);
+        }
+        Ok(self.send_new(now, payload))
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Time, payload: u32) -> Outgoing {
+        let seq = self.stats.next;
+        let end = seq + u64::from(payload);
+        let push = end == self.written;
+        let before = self.board.packets_out();
+        if before == 0 {
+            self.rate.begin_flight(now);
+        }
+        // The MSS fits 16 bits (checked when the sender was made).
+        self.board.push(&self.departing(now), seq, payload as u16, push);
+        self.stats.next = end;
+        if before == 0 || self.timer == Timer::TailProbe {
+            self.rearm_retransmission(now);
+        }
+        self.sent_in_burst = true;
+        let cwr = std::mem::take(&mut self.cwr_due);
+        self.leave(now, seq, payload, push, cwr, false)
+    }
+
+    fn transmit_repair(&mut self, now: Time, repair: Repair, urgent: bool) -> Option<Outgoing> {
+        if !self.may_leave(now, repair.payload, true, urgent) {
+            return None;
+        }
+        if self.board.packets_out() == 0 {
+            self.rate.begin_flight(now);
+        }
+        self.board.resend(&self.departing(now), repair.id);
+        self.stats.packets_retransmitted += 1;
+        self.stats.bytes_retransmitted += u64::from(repair.payload);
+        self.recovery.on_retransmission(now);
+        if self.board.is_first(repair.id) && self.timer != Timer::Reordering {
+            self.set_timer(Timer::Retransmission, now + self.rtt.rto());
+        }
+        Some(self.leave(now, repair.seq, repair.payload, repair.push, false, true))
+    }
+
+    /// Everything both kinds of segments have in common.
+    #[inline]
+    fn leave(&mut self, now: Time, seq: u64, payload: u32, push: bool, cwr: bool, retransmission: bool) -> Outgoing {
+        let number = self.stats.packets_sent;
+        self.stats.packets_sent += 1;
+        self.stats.bytes_sent += u64::from(payload);
+        self.last_sent = Some(now);
+        if self.recovery.reducing {
+            self.recovery.prr.on_sent();
+        }
+        self.sync_flight();
+        self.controller.on_sent(&Sent {
+            now,
+            number,
+            seq,
+            bytes: payload,
+            in_flight: self.stats.in_flight,
+            retransmission,
+        });
+        let end = seq + u64::from(payload);
+        let ect = if self.config.ect1 { Ecn::Ect1 } else { Ecn::Ect0 };
+        Outgoing {
+            segment: Segment {
+                seq,
+                number,
+                sent_at: now,
+                payload,
+                retransmission,
+                push,
+                fin: self.finished && end == self.written,
+                cwr,
+                syn: false,
+            },
+            ecn: match self.config.ecn {
+                EcnMode::Off => Ecn::NotEct,
+                // RFC 3168 section 6.1.5: retransmissions must not be ECN-capable.
+                EcnMode::Classic if retransmission => Ecn::NotEct,
+                EcnMode::Classic | EcnMode::Dctcp | EcnMode::Accurate => ect,
+            },
+            // Header and MSS together fit 16 bits (checked when the sender was made).
+            bytes: (u32::from(self.config.header_bytes) + payload) as u16,
+        }
+    }
+
+    /// Nothing more leaves now: judge how the window was used and set the timers.
+    fn end_burst(&mut self, now: Time, blocked: Option<Blocked>) -> Option<Outgoing> {
+        self.sync_unsent();
+        let cwnd = self.controller.cwnd();
+        let limited = self.board.in_flight() >= cwnd;
+        let sent = std::mem::take(&mut self.sent_in_burst);
+        if sent || (limited && self.available() > 0) {
+            let usage = Usage {
+                una: self.stats.una,
+                next: self.stats.next,
+                packets_out: self.board.packets_out(),
+                cwnd,
+                in_slow_start: cwnd < self.controller.ssthresh(),
+                limited,
+            };
+            if let Some(used) = self.usage.update(now, &usage, self.rtt.rto())
+                && self.config.cwnd_validation
+                && self.recovery.state == SenderState::Open
+                && !self.controller.controls_recovery()
+            {
+                self.controller.validate_window(used);
+            }
+        }
+        match blocked {
+            Some(Blocked::Application) => self.note_app_limited(),
+            Some(Blocked::Window) if self.board.packets_out() == 0 && self.timer == Timer::None => {
+                self.set_timer(Timer::Persist, now + self.persist_wait());
+            }
+            _ => {}
+        }
+        if sent {
+            self.rearm_after_sending(now);
+        }
+        None
+    }
+}
