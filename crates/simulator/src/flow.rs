@@ -23,7 +23,7 @@ pub(crate) struct Flow {
 /// What runs at the two ends.
 #[derive(Debug)]
 pub(crate) enum Endpoints {
-    Tcp(Tcp),
+    Tcp(Box<Tcp>),
     Udp(Udp),
 }
 
@@ -102,7 +102,7 @@ impl Flow {
             Traffic::Tcp(tcp) => {
                 let mut controller = tcp.controller.clone();
                 controller.seed = random::seed_of(seed, run, Purpose::Controller, u64::from(id));
-                Endpoints::Tcp(Tcp {
+                Endpoints::Tcp(Box::new(Tcp {
                     sender: Sender::new(&tcp.sender, Controller::new(&controller)),
                     receiver: Receiver::new(&tcp.receiver),
                     app: App::new(&tcp.workload, start, stream),
@@ -111,7 +111,7 @@ impl Flow {
                     delivered: 0,
                     written: 0,
                     size: App::size(&tcp.workload).map(Bytes::get),
-                })
+                }))
             }
             Traffic::Udp(udp) => Endpoints::Udp(Self::datagrams(udp, start, stream())),
         };

@@ -25,7 +25,7 @@ pub struct Simulation<O> {
     network: Network,
     ledger: Ledger,
     /// Running and waiting flows; free slots are reused.
-    flows: Vec<Option<Box<Flow>>>,
+    flows: Vec<Option<Flow>>,
     free_slots: Vec<u32>,
     /// When each flow wants to act of itself, at the latest known time or earlier.
     timers: Tournament,
@@ -352,7 +352,7 @@ impl<O: Observer> Simulation<O> {
         let id = self.ledger.open(slot as u32, config.group, start, size);
         self.network.add_flow(route);
         self.outstanding += u64::from(size.is_some());
-        self.flows[slot] = Some(Box::new(Flow::new(id, config, start, route, self.seed, self.run)));
+        self.flows[slot] = Some(Flow::new(id, config, start, route, self.seed, self.run));
         self.timers.grow(slot + 1);
         self.set_timer(slot);
     }

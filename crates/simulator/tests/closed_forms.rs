@@ -1,0 +1,77 @@
+//! Simulations whose result can be calculated by hand.
+
+mod common;
+
+use common::{link, simulation, tcp_flow, udp_flow};
+use flowstart_network::LossConfig;
+use flowstart_simulator::{Simulation, Spacing, Stop, UdpConfig, Workload};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+/// Completion time of a transfer over an idle link with an unlimited buffer, from the first bit to the last byte delivered.
+fn completion(mbps: u64, rtt: Span, bytes: u64) -> Span {
+    let flow = tcp_flow(Workload::Sized(Bytes::new(bytes)), rtt);
+    let config =
+        simulation(vec![link(mbps, rtt / 2, None)], vec![flow], Stop::WhenComplete(Time::ZERO + Span::from_secs(60)));
+    let (outcome, ()) = Simulation::new(&config, ()).unwrap().run();
+    outcome.flows[0].completed.unwrap().since(outcome.flows[0].first_data)
+}
+
+/// Metric vectors VM2 of the project's measures: slow start from ten packets, an ACK per packet, no exit, unlimited buffer.
+#[test]
+fn slow_start_transfers_complete_when_the_model_says() {
+    for (mbps, rtt, bytes, millis) in
+        [(100, 50, 14_480, 26.2), (100, 50, 100_000, 130.0), (100, 50, 1_000_000, 333.0), (50, 100, 5_000_000, 1329.0)]
+    {
+        let taken = completion(mbps, Span::from_millis(rtt), bytes).as_millis_f64();
+        assert!((taken / millis - 1.0).abs() < 0.005, "{bytes} B at {mbps} Mbit/s, {rtt} ms: {taken} ms, not {millis}");
+    }
+}
+
+#[test]
+fn one_window_of_ten_packets_takes_half_an_rtt_and_ten_transmissions_to_the_nanosecond() {
+    // 1500 B at 100 Mbit/s are 120 us.
+    assert_eq!(completion(100, Span::from_millis(50), 14_480), Span::from_nanos(26_200_000));
+}
+
+#[test]
+fn datagrams_at_120_percent_fill_the_buffer_and_then_lose_a_sixth() {
+    let udp = UdpConfig {
+        rate: Rate::from_mbps(12),
+        packet: 1500,
+        spacing: Spacing::Constant,
+        lasting: Span::MAX,
+        ecn: false,
+    };
+    let flow = udp_flow(udp, Span::from_millis(10));
+    // Just before the datagram of second 20.
+    let end = Time::from_nanos(19_999_999_999);
+    let config = simulation(vec![link(10, Span::from_millis(5), Some(50))], vec![flow], Stop::At(end));
+    let (outcome, ()) = Simulation::new(&config, ()).unwrap().run();
+    let link = &outcome.links[0];
+    assert_eq!(outcome.flows[0].packets_sent, 20_000);
+    // The buffer of 50 packets is 60 ms at 10 Mbit/s; the newest packet waits for those and for the rest of the one in transmission.
+    assert!(link.max_sojourn > Span::from_millis(59) && link.max_sojourn <= Span::from_nanos(61_200_000));
+    // All the time but the first few nanoseconds; the transmission that the end cuts off counts in full.
+    assert_eq!(link.busy.as_nanos() / 10_000_000, 2_000, "work conservation");
+    let share = link.dropped as f64 / 20_000.0;
+    assert!((share - 1.0 / 6.0).abs() < 0.005, "{share}");
+}
+
+#[test]
+fn a_link_that_loses_every_tenth_datagram_delivers_nine_tenths() {
+    let udp = UdpConfig {
+        rate: Rate::from_mbps(1),
+        packet: 1000,
+        spacing: Spacing::Constant,
+        lasting: Span::from_secs(1),
+        ecn: false,
+    };
+    let mut lossy = link(10, Span::from_millis(5), None);
+    lossy.loss = LossConfig::Periodic { every: 10 };
+    let config =
+        simulation(vec![lossy], vec![udp_flow(udp, Span::from_millis(10))], Stop::At(Time::ZERO + Span::from_secs(2)));
+    let (outcome, ()) = Simulation::new(&config, ()).unwrap().run();
+    assert_eq!(outcome.flows[0].packets_sent, 125);
+    assert_eq!(outcome.links[0].lost, 12);
+    assert_eq!(outcome.flows[0].delivered, Bytes::new(113_000));
+}
