@@ -35,7 +35,7 @@ pub(super) struct AckPolicy {
     mss: u32,
     /// Round-trip time from the handshake.
     rtt: Option<Span>,
-    /// In-order data waits for its ACK since it arrived.
+    /// Data (in order or not, new or not) waits for its ACK.
     scheduled: bool,
     /// A pushed short segment waits.
     pushed: bool,
@@ -107,6 +107,12 @@ impl AckPolicy {
     pub(super) fn on_trouble(&mut self, config: &ReceiverConfig, window: u64) {
         self.grant_quick_acks(window, config.quick_acks);
         self.timeout = config.ack_delay;
+        self.scheduled = true;
+    }
+
+    /// New data arrived behind a gap.
+    pub(super) fn on_out_of_order(&mut self) {
+        self.scheduled = true;
     }
 
     /// The first mark, or an unmarkable packet after markable ones.

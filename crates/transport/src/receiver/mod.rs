@@ -2,6 +2,8 @@
 
 mod ack_policy;
 mod reassembly;
+#[cfg(test)]
+mod tests;
 
 use flowstart_network::Ecn;
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS, SackBlock, Segment};
@@ -156,6 +158,8 @@ impl Receiver {
         if let Arrival::InOrder { filled } = arrival {
             self.policy.on_data(now, &self.config, segment.payload, segment.push, self.window());
             at_once |= filled;
+        } else {
+            self.policy.on_out_of_order();
         }
         at_once |= self.ack_now;
         let situation = Situation {

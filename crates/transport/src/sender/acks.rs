@@ -52,6 +52,10 @@ impl Sender {
             self.take_samples(now, smoothed, latest);
         }
         let rate = self.rate.sample(now, &delivery, self.stats.delivered, self.stats.min_rtt);
+        #[cfg(test)]
+        {
+            self.last_rate_sample = rate.or(self.last_rate_sample);
+        }
         if delivery.newest_after != 0 {
             self.reordering.update(&self.config, delivery.prior_delivered, self.stats.delivered);
         }
@@ -138,6 +142,7 @@ impl Sender {
             sent: self.stats.packets_sent,
             delivered: self.stats.delivered,
             min_rtt: self.stats.min_rtt,
+            echo: ack.echo,
             collect: self.controller.wants_packets(),
             high_seq: self.recovery.high_seq,
             highest_sacked: self.board.highest_sacked(),

@@ -9,6 +9,8 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod transmit;
 mod usage;
@@ -177,6 +179,8 @@ pub struct Sender {
     /// Packets of the current ACK, for controllers that want them.
     acked: Vec<Acked>,
     config: SenderConfig,
+    #[cfg(test)]
+    last_rate_sample: Option<flowstart_congestion::DeliveryRate>,
 }
 
 impl Sender {
@@ -214,6 +218,8 @@ impl Sender {
             marks_ignored_until: None,
             acked: Vec::new(),
             config,
+            #[cfg(test)]
+            last_rate_sample: None,
         }
     }
 

@@ -423,7 +423,8 @@ impl Sender {
         if !self.config.undo || self.recovery.undo_from.is_none() || !self.answers_original(event.ack) {
             return false;
         }
-        self.reordering.on_reordered(&self.config, event.prior_una, self.board.highest_sacked());
+        let highest = self.board.highest_sacked().max(self.stats.una);
+        self.reordering.on_reordered(&self.config, event.prior_una, highest);
         if self.board.retransmitted() > 0 {
             self.order = Order::NewOnly;
             return true;

@@ -97,6 +97,8 @@ impl Sender {
                 let blocked = match self.transmit_new(now, true) {
                     Ok(packet) => {
                         self.urgent = Urgent::None;
+                        // No probe after a probe: the timeout comes next.
+                        self.sent_in_burst = false;
                         self.on_probe_sent(now, false);
                         return Some(packet);
                     }
