@@ -321,9 +321,10 @@ impl Scoreboard {
         None
     }
 
-    /// The last segment, for a tail loss probe; `None` if nothing is outstanding.
+    /// The last segment that was not delivered, for a tail loss probe.
     pub(super) fn last(&self) -> Option<Repair> {
-        (self.len > 0).then(|| self.repair(self.first.wrapping_add(self.len - 1)))
+        let ids = (0..self.len).rev().map(|position| self.first.wrapping_add(position));
+        ids.into_iter().find(|id| !self.record(*id).has(SACKED)).map(|id| self.repair(id))
     }
 
     /// True if `id` is the oldest outstanding segment.
