@@ -5,11 +5,13 @@ mod pacer;
 use flowstart_units::{Rate, Span, Time};
 
 use crate::avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
-use crate::start::{Exit, ExitReason, FlowStart, Response, Start, StartConfig, Verdict, slow_start};
+use crate::names::InvalidConfig;
+use crate::start::{Exit, ExitReason, FlowStart, Response, Restart, Start, StartConfig, Verdict, slow_start};
 use crate::{Ack, Acked, Departure, Next, Sent, Signal, Window};
 
 use pacer::Pacer;
 pub use pacer::Pacing;
+pub(crate) use pacer::stack_pacing_rate;
 
 /// Everything a controller is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +20,8 @@ pub struct ControllerConfig {
     pub start: StartConfig,
     /// The congestion avoidance.
     pub avoidance: AvoidanceConfig,
+    /// Threshold in packets the connection begins with, at least 2, if one is known from before (Linux's `ssthresh` route metric); default none.
+    pub initial_ssthresh: Option<u32>,
     /// Initial window in packets, 1 ..= 1000; default 10 (RFC 6928 section 2).
     pub initial_window: u32,
     /// Whether and how packets are spaced when neither start nor avoidance say so themselves.
@@ -32,7 +36,20 @@ impl ControllerConfig {
     /// A start and an avoidance with initial window 10, MSS 1448, no pacing and seed 0.
     #[must_use]
     pub fn new(start: StartConfig, avoidance: AvoidanceConfig) -> Self {
-        Self { start, avoidance, initial_window: 10, pacing: Pacing::Off, mss: 1448, seed: 0 }
+        Self { start, avoidance, initial_ssthresh: None, initial_window: 10, pacing: Pacing::Off, mss: 1448, seed: 0 }
+    }
+
+    /// Checks that every value is in its range. A controller made from values out of range works, with the nearest value in range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        InvalidConfig::unless((1..=1000).contains(&self.initial_window), "initial_window", "between 1 and 1000")?;
+        InvalidConfig::unless(self.initial_ssthresh.is_none_or(|s| s >= 2), "initial_ssthresh", "at least 2")?;
+        InvalidConfig::unless(self.mss >= 1, "mss", "at least 1 byte")?;
+        self.pacing.validate()?;
+        self.start.validate()?;
+        self.avoidance.validate()
     }
 }
 
@@ -58,6 +75,7 @@ pub struct StartExit {
 /// What the controller remembers of the last ACK for the record of the start's exit.
 #[derive(Clone, Copy, Debug)]
 struct LastSeen {
+    now: Time,
     in_flight: u32,
     srtt: Span,
     min_rtt: Span,
@@ -67,7 +85,9 @@ struct LastSeen {
 #[derive(Debug)]
 pub struct Controller {
     window: Window,
-    /// Set once the start has handed over.
+    /// True while the start decides: until it hands over, and later whenever it is armed again.
+    in_charge: bool,
+    /// How the start ended for the first time.
     exit: Option<StartExit>,
     pacer: Pacer,
     last: LastSeen,
@@ -87,14 +107,15 @@ impl Controller {
     #[must_use]
     pub fn join(start: Start, avoidance: Avoidance, config: &ControllerConfig) -> Self {
         let mut window = Window::new(config.initial_window.max(1));
-        if let Some(ssthresh) = config.start.initial_ssthresh() {
-            window.ssthresh = ssthresh;
+        if let Some(ssthresh) = config.initial_ssthresh {
+            window.ssthresh = ssthresh.max(2);
         }
         Self {
             window,
+            in_charge: true,
             exit: None,
             pacer: Pacer::new(config.pacing, config.mss),
-            last: LastSeen { in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX },
+            last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX },
             initial_window: config.initial_window.max(1),
             start,
             avoidance,
@@ -113,7 +134,8 @@ impl Controller {
         self.window.ssthresh
     }
 
-    /// True while the start is in charge.
+    /// True until the start has ended for the first time. (After a timeout a start may be in charge again, as Linux does with HyStart; that does
+    /// not count here.)
     #[must_use]
     pub fn is_starting(&self) -> bool {
         self.exit.is_none()
@@ -147,19 +169,19 @@ impl Controller {
     #[must_use]
     #[inline]
     pub fn wants_packets(&self) -> bool {
-        self.is_starting() && self.start.wants_packets()
+        self.in_charge && self.start.wants_packets()
     }
 
     /// True if the avoidance sets the window itself in recovery, so that the transport must not.
     #[must_use]
     pub fn controls_recovery(&self) -> bool {
-        !self.is_starting() && self.avoidance.controls_recovery()
+        !self.in_charge && self.avoidance.controls_recovery()
     }
 
     /// A packet left.
     #[inline]
     pub fn on_sent(&mut self, sent: &Sent) {
-        if self.is_starting() {
+        if self.in_charge {
             self.start.on_sent(sent);
         }
         self.pacer.on_sent(sent);
@@ -167,7 +189,7 @@ impl Controller {
 
     /// A packet was delivered; only needed while [`wants_packets`](Self::wants_packets).
     pub fn on_acked(&mut self, acked: &Acked) {
-        if self.is_starting() {
+        if self.in_charge {
             self.start.on_acked(acked);
         }
     }
@@ -175,9 +197,9 @@ impl Controller {
     /// An ACK came and the scoreboard took it in; nothing has grown or shrunk yet.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
-        self.last = LastSeen { in_flight: ack.in_flight, srtt: ack.srtt, min_rtt: ack.min_rtt };
+        self.last = LastSeen { now: ack.now, in_flight: ack.in_flight, srtt: ack.srtt, min_rtt: ack.min_rtt };
         self.avoidance.on_ack(ack, &self.window);
-        if self.is_starting()
+        if self.in_charge
             && let Verdict::Done(exit) = self.start.on_ack(ack, &mut self.window)
         {
             self.hand_over(ack.now, exit);
@@ -188,7 +210,7 @@ impl Controller {
     /// or `None` if the flow start does not obey this signal.
     pub fn on_signal(&mut self, now: Time, signal: Signal) -> Option<u32> {
         let mut threshold = None;
-        if self.is_starting() {
+        if self.in_charge {
             match self.start.on_signal(now, signal, &mut self.window) {
                 Response::Ignore => return None,
                 Response::Leave => {}
@@ -197,7 +219,7 @@ impl Controller {
         }
         let before = self.window.cwnd;
         let reduced = self.avoidance.reduce(now, signal, &self.window);
-        let ssthresh = threshold.unwrap_or(reduced);
+        let ssthresh = threshold.unwrap_or(reduced).max(2);
         self.window.ssthresh = ssthresh;
         let reason = match signal {
             Signal::Loss => ExitReason::Loss,
@@ -205,10 +227,11 @@ impl Controller {
             Signal::Timeout => ExitReason::Timeout,
         };
         self.record_exit(now, reason, before, ssthresh);
+        self.in_charge = signal == Signal::Timeout && self.start.on_restart(now, Restart::Timeout);
         Some(ssthresh)
     }
 
-    /// The window may grow for this ACK (the transport is not reducing and the ACK advanced).
+    /// The window may grow for this ACK (the transport is not reducing, and the ACK advanced or this is slow start after a timeout).
     #[inline]
     pub fn grow(&mut self, ack: &Ack) {
         // Linux tcp_is_cwnd_limited: in slow start a window up to twice of what was used may grow, later only a used one.
@@ -217,9 +240,9 @@ impl Controller {
         if !limited {
             return;
         }
-        let left = if self.is_starting() {
+        let left = if self.in_charge {
             let left = self.start.grow(ack, &mut self.window);
-            if !self.window.in_slow_start() && !self.start.owns_threshold() {
+            if !self.window.in_slow_start() && !self.start.owns_window() {
                 let Window { cwnd, ssthresh } = self.window;
                 self.hand_over(ack.now, Exit { reason: ExitReason::Threshold, cwnd, ssthresh, rate: None });
             }
@@ -229,7 +252,7 @@ impl Controller {
         } else {
             ack.acked
         };
-        if left > 0 && !self.is_starting() {
+        if left > 0 && !self.in_charge {
             self.avoidance.grow(ack, left, &mut self.window);
         }
     }
@@ -237,7 +260,7 @@ impl Controller {
     /// When the next packet may leave. The transport has checked the window already.
     #[inline]
     pub fn departure(&mut self, now: Time, next: &Next) -> Departure {
-        if self.is_starting()
+        if self.in_charge
             && let Some(departure) = self.start.departure(now, next, &self.window)
         {
             return departure;
@@ -261,11 +284,16 @@ impl Controller {
     pub fn undo(&mut self, prior_cwnd: u32, prior_ssthresh: u32) {
         self.window.cwnd = self.avoidance.undo(prior_cwnd, &self.window).max(1);
         self.window.ssthresh = self.window.ssthresh.max(prior_ssthresh);
+        self.restart(self.last.now, Restart::Undo);
     }
 
     /// The flow sends again after an idle time longer than `rto` (RFC 5681 section 4.1; Linux `tcp_cwnd_restart`): the threshold keeps three
-    /// quarters of the window, which halves once per idle `rto` down to the initial window.
+    /// quarters of the window, which halves once per idle `rto` down to the initial window. The avoidance learns of the idle time.
     pub fn restart_after_idle(&mut self, now: Time, idle: Span, rto: Span) {
+        self.on_idle(idle);
+        if self.in_charge && self.start.owns_window() {
+            return;
+        }
         let floor = self.initial_window.min(self.window.cwnd);
         self.remember_three_quarters();
         let mut left = idle;
@@ -274,16 +302,31 @@ impl Controller {
             left -= rto;
         }
         self.window.cwnd = self.window.cwnd.max(floor);
+        self.restart(now, Restart::Idle);
+    }
+
+    /// The flow sends again after `idle` with nothing in flight, however short (Linux `CA_EVENT_TX_START`). Windows stay;
+    /// [`restart_after_idle`](Self::restart_after_idle) includes this.
+    pub fn on_idle(&mut self, idle: Span) {
         self.avoidance.on_idle(idle);
-        self.avoidance.on_takeover(now, &self.window);
     }
 
     /// The application used only `used` packets of the window for a whole RTO (RFC 7661 in spirit; Linux `tcp_cwnd_application_limited`).
     pub fn validate_window(&mut self, used: u32) {
+        if self.in_charge && self.start.owns_window() {
+            return;
+        }
         let used = used.max(self.initial_window);
         if used < self.window.cwnd {
             self.remember_three_quarters();
-            self.window.cwnd = (self.window.cwnd + used) / 2;
+            self.window.cwnd = self.window.cwnd.midpoint(used);
+        }
+    }
+
+    /// If the window is below the threshold again after the start was over, the start may want to be in charge once more.
+    fn restart(&mut self, now: Time, restart: Restart) {
+        if !self.in_charge && self.window.in_slow_start() {
+            self.in_charge = self.start.on_restart(now, restart);
         }
     }
 
@@ -298,13 +341,14 @@ impl Controller {
         if let Some(rate) = exit.rate {
             self.pacer.set_rate(rate);
         }
-        self.record_exit(now, exit.reason, exit.cwnd, exit.ssthresh);
+        self.in_charge = false;
+        self.record_exit(now, exit.reason, self.window.cwnd, self.window.ssthresh);
         self.avoidance.on_takeover(now, &self.window);
     }
 
     fn record_exit(&mut self, now: Time, reason: ExitReason, cwnd: u32, ssthresh: u32) {
         if self.exit.is_none() {
-            let LastSeen { in_flight, srtt, min_rtt } = self.last;
+            let LastSeen { in_flight, srtt, min_rtt, .. } = self.last;
             self.exit = Some(StartExit { now, reason, cwnd, ssthresh, in_flight, srtt, min_rtt });
         }
     }

@@ -15,11 +15,17 @@
 pub mod avoidance;
 mod controller;
 mod event;
+mod names;
+#[cfg(feature = "serde")]
+mod serialize;
 pub mod start;
+#[cfg(test)]
+mod testing;
 mod window;
 
-pub use avoidance::{AvoidanceConfig, CongestionAvoidance};
+pub use avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
 pub use controller::{Controller, ControllerConfig, Pacing, StartExit};
 pub use event::{Ack, Acked, DeliveryRate, Departure, Next, Sent, Signal};
-pub use start::{Exit, ExitReason, FlowStart, Response, StartConfig, Verdict};
+pub use names::{InvalidConfig, UnknownName};
+pub use start::{Exit, ExitReason, FlowStart, Response, Restart, Start, StartConfig, Verdict};
 pub use window::{INFINITE_SSTHRESH, Window};

@@ -15,10 +15,12 @@ pub trait CongestionAvoidance {
     /// The threshold in packets after this signal, at least 2. The transport walks the window there.
     fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32;
 
-    /// A start handed over, or the flow came back from idle or a timeout: the next growth begins a new epoch.
+    /// A start handed over without a reduction: the window begins to grow from here. (After a reduction there is [`reduce`](Self::reduce), after
+    /// idle time [`on_idle`](Self::on_idle).)
     fn on_takeover(&mut self, _now: Time, _window: &Window) {}
 
     /// The last reduction turned out to be spurious. Returns the window to restore, given the one before the reduction.
+    /// The threshold is restored by the controller.
     fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
         prior_cwnd.max(window.cwnd)
     }
@@ -37,21 +39,30 @@ pub trait CongestionAvoidance {
     }
 }
 
+mod config;
+pub mod cubic;
+pub mod dctcp;
 pub mod reno;
+pub mod scalable;
+
+pub use config::AvoidanceConfig;
+pub use cubic::{Cubic, CubicConfig};
+pub use dctcp::{Dctcp, DctcpConfig};
+pub use reno::Reno;
+pub use scalable::{Scalable, ScalableConfig};
 
 use crate::ControllerConfig;
-
-/// Which avoidance, with its constants.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AvoidanceConfig {
-    /// NewReno.
-    Reno,
-}
 
 /// An avoidance in operation.
 pub enum Avoidance {
     /// NewReno.
-    Reno(reno::Reno),
+    Reno(Reno),
+    /// CUBIC.
+    Cubic(Cubic),
+    /// DCTCP.
+    Dctcp(Dctcp),
+    /// Scalable TCP.
+    Scalable(Scalable),
     /// An algorithm from outside this crate.
     External(Box<dyn CongestionAvoidance + Send>),
 }
@@ -60,6 +71,9 @@ impl std::fmt::Debug for Avoidance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Reno(avoidance) => avoidance.fmt(f),
+            Self::Cubic(avoidance) => avoidance.fmt(f),
+            Self::Dctcp(avoidance) => avoidance.fmt(f),
+            Self::Scalable(avoidance) => avoidance.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
@@ -70,7 +84,10 @@ impl Avoidance {
     #[must_use]
     pub fn new(config: &ControllerConfig) -> Self {
         match &config.avoidance {
-            AvoidanceConfig::Reno => Self::Reno(reno::Reno::default()),
+            AvoidanceConfig::Reno => Self::Reno(Reno::default()),
+            AvoidanceConfig::Cubic(avoidance) => Self::Cubic(Cubic::new(avoidance)),
+            AvoidanceConfig::Dctcp(avoidance) => Self::Dctcp(Dctcp::new(avoidance)),
+            AvoidanceConfig::Scalable(avoidance) => Self::Scalable(Scalable::new(avoidance)),
         }
     }
 }
@@ -79,6 +96,9 @@ macro_rules! dispatch {
     ($self:ident, $avoidance:ident => $call:expr) => {
         match $self {
             Avoidance::Reno($avoidance) => $call,
+            Avoidance::Cubic($avoidance) => $call,
+            Avoidance::Dctcp($avoidance) => $call,
+            Avoidance::Scalable($avoidance) => $call,
             Avoidance::External($avoidance) => $call,
         }
     };

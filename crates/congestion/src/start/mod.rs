@@ -2,7 +2,7 @@
 
 use flowstart_units::{Rate, Time};
 
-use crate::{Ack, Acked, Departure, Next, Sent, Signal, Window};
+use crate::{Ack, Acked, Departure, Next, Pacing, Sent, Signal, Window};
 
 /// Why a start ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +58,17 @@ pub enum Response {
     LeaveAt(u32),
 }
 
+/// Why a flow is below its threshold again after its start was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// The retransmission timer expired.
+    Timeout,
+    /// The flow was idle for longer than a retransmission timeout.
+    Idle,
+    /// The reduction that ended the start was spurious and has been undone.
+    Undo,
+}
+
 /// A flow start. All methods but [`grow`](FlowStart::grow) have defaults that fit a start driven by the ACK clock.
 pub trait FlowStart {
     /// An ACK came; windows have not grown yet.
@@ -89,116 +100,126 @@ pub trait FlowStart {
     fn departure(&mut self, _now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
         None
     }
-}
 
-pub mod slow_start;
+    /// True if this start sets the window as a mere permission: reaching ssthresh does not end it, and neither idleness nor an application with
+    /// little to send shrinks the window while it is in charge.
+    fn owns_window(&self) -> bool {
+        false
+    }
 
-use crate::ControllerConfig;
-
-/// Which start, with its constants.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StartConfig {
-    /// Standard slow start (RFC 5681).
-    SlowStart {
-        /// Initial threshold in packets; `None` for none.
-        initial_ssthresh: Option<u32>,
-    },
-}
-
-impl StartConfig {
-    /// The threshold in packets a connection begins with, if the start knows one.
-    #[must_use]
-    pub fn initial_ssthresh(&self) -> Option<u32> {
-        match self {
-            Self::SlowStart { initial_ssthresh } => *initial_ssthresh,
-        }
+    /// This start is over, and now the flow is below its threshold again. Returns true to be in charge once more until the threshold is
+    /// reached; otherwise standard slow start does it.
+    fn on_restart(&mut self, _now: Time, _restart: Restart) -> bool {
+        false
     }
 }
+
+mod config;
+pub mod hystart;
+pub mod hystart_plus_plus;
+pub mod paced_chirping;
+pub mod slow_start;
+
+pub use config::StartConfig;
+pub use hystart::{Hystart, HystartConfig};
+pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
+pub use paced_chirping::{PacedChirping, PacedChirpingConfig};
+pub use slow_start::SlowStart;
+
+use crate::ControllerConfig;
 
 /// A start in operation.
 pub enum Start {
     /// Standard slow start.
-    SlowStart(slow_start::SlowStart),
+    SlowStart(SlowStart),
+    /// HyStart as in Linux CUBIC.
+    Hystart(Hystart),
+    /// HyStart++ (RFC 9406).
+    HystartPlusPlus(HystartPlusPlus),
+    /// Paced Chirping; boxed, as it is larger than the others and gone after the start.
+    PacedChirping(Box<PacedChirping>),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
-}
-
-impl std::fmt::Debug for Start {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::SlowStart(start) => start.fmt(f),
-            Self::External(_) => f.write_str("External"),
-        }
-    }
 }
 
 impl Start {
     /// The start that `config` names.
     #[must_use]
     pub fn new(config: &ControllerConfig) -> Self {
+        let (paced, mss) = (config.pacing != Pacing::Off, config.mss);
         match &config.start {
-            StartConfig::SlowStart { .. } => Self::SlowStart(slow_start::SlowStart),
+            StartConfig::SlowStart => Self::SlowStart(SlowStart),
+            StartConfig::Hystart(start) => Self::Hystart(Hystart::new(start, paced, mss)),
+            StartConfig::HystartPlusPlus(start) => Self::HystartPlusPlus(HystartPlusPlus::new(start, paced, mss)),
+            StartConfig::PacedChirping(start) => Self::PacedChirping(Box::new(PacedChirping::new(start, mss))),
         }
     }
+}
 
-    /// True if reaching ssthresh does not end this start (it ends by its own verdict).
-    pub(crate) fn owns_threshold(&self) -> bool {
-        false
+macro_rules! dispatch {
+    ($self:ident, $start:ident => $call:expr) => {
+        match $self {
+            Start::SlowStart($start) => $call,
+            Start::Hystart($start) => $call,
+            Start::HystartPlusPlus($start) => $call,
+            Start::PacedChirping($start) => $call,
+            Start::External($start) => $call,
+        }
+    };
+}
+
+impl std::fmt::Debug for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::SlowStart(start) => start.fmt(f),
+            Self::Hystart(start) => start.fmt(f),
+            Self::HystartPlusPlus(start) => start.fmt(f),
+            Self::PacedChirping(start) => start.fmt(f),
+            Self::External(_) => f.write_str("External"),
+        }
     }
 }
 
 impl FlowStart for Start {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
-        match self {
-            Self::SlowStart(s) => s.on_ack(ack, window),
-            Self::External(s) => s.on_ack(ack, window),
-        }
+        dispatch!(self, start => start.on_ack(ack, window))
     }
 
     #[inline]
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
-        match self {
-            Self::SlowStart(s) => s.grow(ack, window),
-            Self::External(s) => s.grow(ack, window),
-        }
+        dispatch!(self, start => start.grow(ack, window))
     }
 
     fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
-        match self {
-            Self::SlowStart(s) => s.on_signal(now, signal, window),
-            Self::External(s) => s.on_signal(now, signal, window),
-        }
+        dispatch!(self, start => start.on_signal(now, signal, window))
     }
 
     #[inline]
     fn on_sent(&mut self, sent: &Sent) {
-        match self {
-            Self::SlowStart(s) => s.on_sent(sent),
-            Self::External(s) => s.on_sent(sent),
-        }
+        dispatch!(self, start => start.on_sent(sent));
     }
 
     #[inline]
     fn wants_packets(&self) -> bool {
-        match self {
-            Self::SlowStart(s) => s.wants_packets(),
-            Self::External(s) => s.wants_packets(),
-        }
+        dispatch!(self, start => start.wants_packets())
     }
 
     fn on_acked(&mut self, acked: &Acked) {
-        match self {
-            Self::SlowStart(s) => s.on_acked(acked),
-            Self::External(s) => s.on_acked(acked),
-        }
+        dispatch!(self, start => start.on_acked(acked));
     }
 
     #[inline]
     fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
-        match self {
-            Self::SlowStart(s) => s.departure(now, next, window),
-            Self::External(s) => s.departure(now, next, window),
-        }
+        dispatch!(self, start => start.departure(now, next, window))
+    }
+
+    #[inline]
+    fn owns_window(&self) -> bool {
+        dispatch!(self, start => start.owns_window())
+    }
+
+    fn on_restart(&mut self, now: Time, restart: Restart) -> bool {
+        dispatch!(self, start => start.on_restart(now, restart))
     }
 }

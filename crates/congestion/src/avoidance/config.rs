@@ -1,0 +1,78 @@
+//! Which congestion avoidance, by name and with its constants.
+
+use crate::names::{InvalidConfig, UnknownName, canonical};
+
+use super::cubic::CubicConfig;
+use super::dctcp::DctcpConfig;
+use super::scalable::ScalableConfig;
+
+/// Which congestion avoidance, with its constants.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "name", rename_all = "snake_case"))]
+pub enum AvoidanceConfig {
+    /// NewReno (RFC 5681, RFC 6582).
+    Reno,
+    /// CUBIC (RFC 9438).
+    Cubic(CubicConfig),
+    /// DCTCP (RFC 8257).
+    Dctcp(DctcpConfig),
+    /// Scalable TCP (Kelly 2003).
+    Scalable(ScalableConfig),
+}
+
+impl AvoidanceConfig {
+    /// The names of all congestion avoidances, as [`from_name`](Self::from_name) reads and [`name`](Self::name) prints them.
+    pub const NAMES: &[&str] = &["reno", "cubic", "dctcp", "scalable"];
+
+    /// The congestion avoidance of this name with its default constants. Case and hyphens do not matter.
+    ///
+    /// # Errors
+    /// If no congestion avoidance has this name; the message suggests the nearest one.
+    pub fn from_name(name: &str) -> Result<Self, UnknownName> {
+        match canonical(name).as_str() {
+            "reno" | "newreno" | "new_reno" => Ok(Self::Reno),
+            "cubic" => Ok(Self::Cubic(CubicConfig::default())),
+            "dctcp" => Ok(Self::Dctcp(DctcpConfig::default())),
+            "scalable" | "scalable_tcp" | "stcp" => Ok(Self::Scalable(ScalableConfig::default())),
+            _ => Err(UnknownName::new("congestion avoidance", name, Self::NAMES)),
+        }
+    }
+
+    /// The name of this congestion avoidance.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Reno => "reno",
+            Self::Cubic(_) => "cubic",
+            Self::Dctcp(_) => "dctcp",
+            Self::Scalable(_) => "scalable",
+        }
+    }
+
+    /// True if this algorithm asks the network for accurate congestion marks on every packet (RFC 8257 section 3), so that its flows should
+    /// send ECN-capable packets.
+    #[must_use]
+    pub fn wants_ecn(&self) -> bool {
+        matches!(self, Self::Dctcp(_))
+    }
+
+    /// Checks that every constant is in its range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        match self {
+            Self::Reno => Ok(()),
+            Self::Cubic(config) => config.validate(),
+            Self::Dctcp(config) => config.validate(),
+            Self::Scalable(config) => config.validate(),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+crate::serialize::named!(AvoidanceConfig, "congestion avoidance", "CongestionAvoidance", { Reno = "reno" }, {
+    Cubic(CubicConfig) = "cubic",
+    Dctcp(DctcpConfig) = "dctcp",
+    Scalable(ScalableConfig) = "scalable"
+});

@@ -1,0 +1,75 @@
+//! Which flow start, by name and with its constants.
+
+use crate::names::{InvalidConfig, UnknownName, canonical};
+
+use super::hystart::HystartConfig;
+use super::hystart_plus_plus::HystartPlusPlusConfig;
+use super::paced_chirping::PacedChirpingConfig;
+
+/// Which flow start, with its constants.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "name", rename_all = "snake_case"))]
+pub enum StartConfig {
+    /// Standard slow start (RFC 5681).
+    SlowStart,
+    /// HyStart as in Linux CUBIC.
+    Hystart(HystartConfig),
+    /// HyStart++ (RFC 9406).
+    HystartPlusPlus(HystartPlusPlusConfig),
+    /// Paced Chirping, the published round-based schedule.
+    PacedChirping(PacedChirpingConfig),
+}
+
+impl StartConfig {
+    /// The names of all flow starts, as [`from_name`](Self::from_name) reads and [`name`](Self::name) prints them.
+    pub const NAMES: &[&str] = &["slow_start", "hystart", "hystart_plus_plus", "paced_chirping"];
+
+    /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
+    ///
+    /// # Errors
+    /// If no flow start has this name; the message suggests the nearest one.
+    pub fn from_name(name: &str) -> Result<Self, UnknownName> {
+        match canonical(name).as_str() {
+            "slow_start" | "slowstart" | "standard" => Ok(Self::SlowStart),
+            "hystart" | "hybrid_slow_start" => Ok(Self::Hystart(HystartConfig::default())),
+            "hystart_plus_plus" | "hystart_plusplus" | "hystartpp" | "hystart_pp" => {
+                Ok(Self::HystartPlusPlus(HystartPlusPlusConfig::default()))
+            }
+            "paced_chirping" | "pacedchirping" | "paced_chirp" | "chirping" => {
+                Ok(Self::PacedChirping(PacedChirpingConfig::default()))
+            }
+            _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
+        }
+    }
+
+    /// The name of this flow start.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SlowStart => "slow_start",
+            Self::Hystart(_) => "hystart",
+            Self::HystartPlusPlus(_) => "hystart_plus_plus",
+            Self::PacedChirping(_) => "paced_chirping",
+        }
+    }
+
+    /// Checks that every constant is in its range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        match self {
+            Self::SlowStart => Ok(()),
+            Self::Hystart(config) => config.validate(),
+            Self::HystartPlusPlus(config) => config.validate(),
+            Self::PacedChirping(config) => config.validate(),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "slow_start" }, {
+    Hystart(HystartConfig) = "hystart",
+    HystartPlusPlus(HystartPlusPlusConfig) = "hystart_plus_plus",
+    PacedChirping(PacedChirpingConfig) = "paced_chirping"
+});

@@ -1,0 +1,176 @@
+//! Chirps that were sent and wait for their ACKs. Packets are found by transmission number, never by counting ACKs.
+
+use std::collections::VecDeque;
+
+use flowstart_units::{Span, Time};
+
+/// Most packets of a chirp.
+pub(super) const MAX_CHIRP: usize = 64;
+
+/// One packet of a chirp.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    sent_at: Time,
+    /// [`Span::MAX`] until acknowledged.
+    rtt: Span,
+}
+
+/// One chirp. Its packets have consecutive transmission numbers.
+#[derive(Clone, Copy, Debug)]
+struct Chirp {
+    /// Counted from 0.
+    number: u32,
+    /// Transmission number of its first packet.
+    first: u64,
+    /// Place of its first packet among all samples since the start.
+    first_sample: u64,
+    /// Packets it is to have; what was sent so far if it was cut short.
+    packets: u32,
+    sent: u32,
+    acked: u32,
+    valid: bool,
+}
+
+impl Chirp {
+    fn is_complete(&self) -> bool {
+        self.acked == self.packets
+    }
+}
+
+/// A chirp all of whose packets were acknowledged, ready for analysis.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured {
+    packets: usize,
+    gaps: [u64; MAX_CHIRP],
+    delays: [u64; MAX_CHIRP],
+}
+
+impl Measured {
+    /// Gaps in ns as the packets left; entry 0 is not used.
+    pub(super) fn gaps(&self) -> &[u64] {
+        &self.gaps[..self.packets]
+    }
+
+    /// Queueing delays in ns above the smallest of the chirp.
+    pub(super) fn delays(&self) -> &[u64] {
+        &self.delays[..self.packets]
+    }
+
+    fn fill<'a>(&mut self, samples: impl Iterator<Item = &'a Sample> + Clone) {
+        // Only differences of delays within the chirp matter, so the chirp's own minimum serves as well as the connection's.
+        let base = samples.clone().map(|sample| sample.rtt).min().unwrap_or(Span::ZERO);
+        let mut before = None;
+        self.packets = 0;
+        for sample in samples.take(MAX_CHIRP) {
+            self.gaps[self.packets] = before.map_or(0, |before| sample.sent_at.since(before).as_nanos());
+            self.delays[self.packets] = (sample.rtt - base).as_nanos();
+            self.packets += 1;
+            before = Some(sample.sent_at);
+        }
+    }
+}
+
+/// What an acknowledged packet was.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Delivered {
+    /// Not a packet of a chirp in flight.
+    Other,
+    /// A packet of this chirp, which is not complete yet.
+    Member(u32),
+    /// The packet that completed this chirp. If `valid`, [`Flight::measured`] has what it says.
+    Completed {
+        /// The chirp's number, counted from 0.
+        chirp: u32,
+        /// False if the chirp says nothing.
+        valid: bool,
+    },
+}
+
+/// All chirps in flight.
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    chirps: VecDeque<Chirp>,
+    /// The packets of all chirps in `chirps`, one after the other.
+    samples: VecDeque<Sample>,
+    /// Samples of chirps that are no longer in flight.
+    retired: u64,
+    /// The last chirp that was completed and valid.
+    measured: Measured,
+}
+
+impl Flight {
+    pub(super) fn new() -> Self {
+        Self {
+            chirps: VecDeque::new(),
+            samples: VecDeque::new(),
+            retired: 0,
+            measured: Measured { packets: 0, gaps: [0; MAX_CHIRP], delays: [0; MAX_CHIRP] },
+        }
+    }
+
+    /// The last chirp that was completed and valid.
+    pub(super) fn measured(&self) -> &Measured {
+        &self.measured
+    }
+
+    /// A chirp begins with this packet.
+    pub(super) fn begin(&mut self, number: u32, packets: u32, first: u64) {
+        let first_sample = self.retired + self.samples.len() as u64;
+        self.chirps.push_back(Chirp { number, first, first_sample, packets, sent: 0, acked: 0, valid: true });
+    }
+
+    /// The next packet of the newest chirp left.
+    pub(super) fn sent(&mut self, sent_at: Time) {
+        if let Some(chirp) = self.chirps.back_mut() {
+            chirp.sent += 1;
+            self.samples.push_back(Sample { sent_at, rtt: Span::MAX });
+        }
+    }
+
+    /// The newest chirp says nothing.
+    pub(super) fn void(&mut self) {
+        if let Some(chirp) = self.chirps.back_mut() {
+            chirp.valid = false;
+        }
+    }
+
+    /// The newest chirp ends with what was sent of it, and says nothing.
+    pub(super) fn cut_short(&mut self) {
+        if let Some(chirp) = self.chirps.back_mut() {
+            chirp.packets = chirp.sent;
+            chirp.valid = false;
+        }
+    }
+
+    /// A packet was acknowledged.
+    pub(super) fn acked(&mut self, number: u64, rtt: Option<Span>) -> Delivered {
+        let after = self.chirps.partition_point(|chirp| chirp.first <= number);
+        let Some(index) = after.checked_sub(1) else { return Delivered::Other };
+        let chirp = &mut self.chirps[index];
+        let place = number - chirp.first;
+        if place >= u64::from(chirp.sent) {
+            return Delivered::Other;
+        }
+        let start = (chirp.first_sample - self.retired) as usize;
+        let end = start + chirp.sent as usize;
+        let sample = &mut self.samples[start + place as usize];
+        if sample.rtt == Span::MAX {
+            chirp.acked += 1;
+            // Without an RTT the chirp says nothing; the packet counts as delivered all the same.
+            chirp.valid &= rtt.is_some();
+            sample.rtt = rtt.unwrap_or(Span::ZERO);
+        }
+        if !chirp.is_complete() {
+            return Delivered::Member(chirp.number);
+        }
+        let completed = Delivered::Completed { chirp: chirp.number, valid: chirp.valid };
+        if chirp.valid {
+            self.measured.fill(self.samples.range(start..end));
+        }
+        // Older chirps that are still incomplete lost a packet: they say nothing.
+        self.chirps.drain(..=index);
+        self.samples.drain(..end);
+        self.retired += end as u64;
+        completed
+    }
+}
