@@ -5,12 +5,20 @@
 //!
 //! One [`Palette`] per page gives every contestant one [`Color`] in all of them.
 
+mod axis;
 mod color;
+mod csv;
+mod downsample;
 mod figure;
+mod markdown;
 mod page;
 mod table;
+mod terminal;
+mod text;
 
 pub use color::{Color, Palette};
+pub use downsample::{Extent, keep_extremes, thin_cloud};
 pub use figure::{Axis, Direction, Figure, Legend, Marker, Scale, Series, Shape};
 pub use page::{Page, Section};
 pub use table::{Align, Best, Cell, Column, Row, Table};
+pub use terminal::Terminal;

@@ -1,6 +1,7 @@
 //! Tables: columns that explain themselves, rows of typed cells.
 
 use crate::color::Color;
+use crate::text;
 
 /// On which side the cells of a column stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -208,5 +209,59 @@ impl Table {
     /// Appends a row of a contestant.
     pub fn push_colored(&mut self, color: Color, cells: Vec<Cell>) {
         self.rows.push(Row { color: Some(color), cells });
+    }
+}
+
+impl Table {
+    /// The cell of a row and a column, [`Cell::Missing`] when the row is too short.
+    pub(crate) fn cell(&self, row: usize, column: usize) -> &Cell {
+        self.rows.get(row).and_then(|row| row.cells.get(column)).unwrap_or(&Cell::Missing)
+    }
+
+    /// For every row, whether its cell of this column is a best one.
+    ///
+    /// Numbers that print alike are equally good; when all are, none is set off.
+    pub(crate) fn winners(&self, column: usize) -> Vec<bool> {
+        let cells = (0..self.rows.len()).map(|row| self.cell(row, column));
+        let better: fn(f64, f64) -> bool = match self.columns.get(column).map(|column| column.best) {
+            Some(Best::Lowest) => |a, b| a < b,
+            Some(Best::Highest) => |a, b| a > b,
+            Some(Best::None) | None => return vec![false; self.rows.len()],
+        };
+        let best = cells.clone().filter(|cell| cell.value().is_some()).reduce(|best, cell| {
+            if cell.value().zip(best.value()).is_some_and(|(a, b)| better(a, b)) { cell } else { best }
+        });
+        let best = best.and_then(Cell::main);
+        let wins: Vec<Option<bool>> =
+            cells.map(|cell| cell.value().map(|_| cell.main().as_deref() == best.as_deref())).collect();
+        let differ = wins.contains(&Some(false));
+        wins.into_iter().map(|win| differ && win == Some(true)).collect()
+    }
+
+    /// Whether any cell of the column has an interval.
+    pub(crate) fn has_intervals(&self, column: usize) -> bool {
+        (0..self.rows.len()).any(|row| matches!(self.cell(row, column), Cell::Quantity { .. }))
+    }
+}
+
+impl Cell {
+    /// The words or the number, without interval; `None` when missing.
+    pub(crate) fn main(&self) -> Option<String> {
+        match self {
+            Self::Missing => None,
+            Self::Text(text) => Some(text.clone()),
+            Self::Number { value, digits } | Self::Quantity { value, digits, .. } => text::number(*value, *digits),
+        }
+    }
+
+    /// The interval, ` ± 0.3` or, when it is lopsided, ` [1.2, 1.9]`; empty when there is none.
+    pub(crate) fn interval(&self) -> String {
+        let Self::Quantity { value, low, high, digits } = *self else { return String::new() };
+        let (below, above) = (text::number(value - low, digits), text::number(high - value, digits));
+        match (below, above, text::number(low, digits), text::number(high, digits)) {
+            (Some(below), Some(above), _, _) if below == above => format!(" ± {above}"),
+            (_, _, Some(low), Some(high)) => format!(" [{low}, {high}]"),
+            _ => String::new(),
+        }
     }
 }
