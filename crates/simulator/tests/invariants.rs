@@ -97,7 +97,7 @@ prop_compose! {
         loss in any_loss(),
         jitter in proptest::option::of((0_u64..5_000, any::<bool>())),
         flows in proptest::collection::vec(
-            (0_u64..500, proptest::option::of(1_u64..3_000_000), 0_usize..1, 0_usize..1, 1_u32..5),
+            (0_u64..500, proptest::option::of(1_u64..3_000_000), 0_usize..StartConfig::NAMES.len(), 0_usize..AvoidanceConfig::NAMES.len(), 1_u32..5),
             1..5,
         ),
         datagrams in proptest::option::of(1_u64..50),
@@ -121,8 +121,8 @@ prop_compose! {
                 flow.forward.push(2);
             }
             if let Traffic::Tcp(tcp) = &mut flow.traffic {
-                tcp.controller.start = StartConfig::SlowStart { initial_ssthresh: None };
-                tcp.controller.avoidance = AvoidanceConfig::Reno;
+                tcp.controller.start = StartConfig::from_name(StartConfig::NAMES[start]).unwrap();
+                tcp.controller.avoidance = AvoidanceConfig::from_name(AvoidanceConfig::NAMES[avoidance]).unwrap();
                 tcp.receiver.ack_every = ack_every;
                 tcp.sender.handshake = start_ms % 2 == 0;
             }

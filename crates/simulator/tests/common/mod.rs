@@ -10,8 +10,8 @@ use flowstart_units::{Rate, Span, Time};
 
 /// A greedy slow start + Reno connection over `links` forward links, without handshake and with an ACK per packet.
 pub fn tcp(workload: Workload, rtt: Span) -> TcpConfig {
-    let start = StartConfig::SlowStart { initial_ssthresh: None };
-    let avoidance = AvoidanceConfig::Reno;
+    let start = StartConfig::from_name("slow_start").unwrap();
+    let avoidance = AvoidanceConfig::from_name("reno").unwrap();
     TcpConfig {
         controller: ControllerConfig::new(start, avoidance),
         sender: SenderConfig { handshake: false, handshake_rtt: Some(rtt), ..SenderConfig::default() },
