@@ -74,6 +74,8 @@ pub struct Receiver {
     duplicate: bool,
     ack_now: bool,
     early: Option<EarlyAck>,
+    /// A SYN/ACK or an early ACK waits.
+    first_words: bool,
     /// An ACK is held for aggregation until then.
     aggregated: Time,
     syn_ack: Option<Time>,
@@ -99,6 +101,7 @@ impl Receiver {
             duplicate: false,
             ack_now: false,
             early: None,
+            first_words: false,
             aggregated: Time::NEVER,
             syn_ack: None,
             syn_ack_sent: None,
@@ -110,6 +113,7 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         if segment.syn {
             self.syn_ack = Some(segment.sent_at);
+            self.first_words = true;
             self.syn_ack_sent = Some(now);
             return;
         }
@@ -201,6 +205,7 @@ impl Receiver {
                 }
                 if self.policy.is_delaying() && before > self.told {
                     self.early = Some(EarlyAck { next: before, ece: self.ece });
+                    self.first_words = true;
                     self.told = before;
                 }
                 self.ece = marked;
@@ -248,6 +253,24 @@ impl Receiver {
     /// The next ACK to send; call until `None` after every event.
     #[inline]
     pub fn poll_ack(&mut self) -> Option<OutgoingAck> {
+        if self.first_words {
+            return self.poll_first();
+        }
+        if !self.ack_now {
+            return None;
+        }
+        self.ack_now = false;
+        self.aggregated = Time::NEVER;
+        let ack = self.build(self.stream.next(), self.ece);
+        self.told = self.stream.next();
+        self.duplicate = false;
+        self.policy.on_ack_sent(&self.config);
+        Some(ack)
+    }
+
+    /// What goes before an ordinary ACK: the answer to a SYN, and the ACK of the state before the last segment.
+    #[cold]
+    fn poll_first(&mut self) -> Option<OutgoingAck> {
         if let Some(echo) = self.syn_ack.take() {
             return Some(OutgoingAck {
                 ack: Acknowledgement {
@@ -265,21 +288,14 @@ impl Receiver {
                 bytes: self.config.syn_bytes,
             });
         }
-        if let Some(early) = self.early.take() {
-            return Some(self.build(early.next, early.ece));
+        self.first_words = false;
+        match self.early.take() {
+            Some(early) => Some(self.build(early.next, early.ece)),
+            None => self.poll_ack(),
         }
-        if !self.ack_now {
-            return None;
-        }
-        self.ack_now = false;
-        self.aggregated = Time::NEVER;
-        let ack = self.build(self.stream.next(), self.ece);
-        self.told = self.stream.next();
-        self.duplicate = false;
-        self.policy.on_ack_sent(&self.config);
-        Some(ack)
     }
 
+    #[inline(always)]
     fn build(&mut self, next: u64, ece: bool) -> OutgoingAck {
         self.stats.acks += 1;
         let window = self.tell_window();

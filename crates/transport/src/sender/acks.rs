@@ -1,6 +1,6 @@
 //! Taking an ACK in, in the order Linux does (`tcp_ack`): scoreboard, round-trip times, recovery, congestion control, timers.
 
-use flowstart_congestion::Ack;
+use flowstart_congestion::{Ack, DeliveryRate};
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS};
 use flowstart_units::{Span, Time};
 
@@ -13,6 +13,17 @@ use crate::{EcnMode, LossDetection};
 
 /// The receive window that stands for "unlimited".
 const UNLIMITED_WINDOW: u32 = u32::MAX;
+
+/// What an ACK amounts to.
+#[derive(Clone, Copy, Debug)]
+struct Tally {
+    packets: u32,
+    bytes: u64,
+    /// Round-trip time of the newest packet.
+    rtt: Option<Span>,
+    marked: u32,
+    lost: u32,
+}
 
 impl Sender {
     /// An ACK arrived. Acknowledgements of what was never sent are ignored.
@@ -30,10 +41,64 @@ impl Sender {
         }
         self.order = Order::RepairsFirst;
         self.urgent = Urgent::None;
+        self.take_window(ack);
+        if self.is_ordinary(ack) {
+            self.take_ordinary(now, ack);
+        } else {
+            self.take_any(now, ack);
+        }
+        self.sync_flight();
+    }
+
+    /// True for the usual ACK: it moves the cumulative acknowledgement, tells of nothing else, and all is well.
+    #[inline]
+    fn is_ordinary(&self, ack: &Acknowledgement) -> bool {
+        #[cfg(test)]
+        if self.no_short_cut {
+            return false;
+        }
+        ack.ack > self.stats.una
+            && ack.sack_len == 0
+            && !ack.ece
+            && !ack.duplicate
+            && self.board.is_plain()
+            && self.recovery.state == SenderState::Open
+            && self.probe.is_none()
+            && self.config.ecn != EcnMode::Accurate
+            && !self.controller.wants_packets()
+    }
+
+    /// What [`take_any`](Self::take_any) comes down to for an ordinary ACK.
+    fn take_ordinary(&mut self, now: Time, ack: &Acknowledgement) {
+        self.stats.una = ack.ack;
+        self.set_send_limit();
+        self.recovery.expiries = 0;
+        let Some(plain) = self.board.acknowledge_plain(now, ack.ack, self.stats.packets_sent, self.stats.delivered)
+        else {
+            return;
+        };
+        self.stats.delivered += u64::from(plain.packets);
+        let rtt = now.since(plain.newest.sent_at);
+        self.take_samples(now, now.since(plain.earliest), rtt);
+        let rate = self.rate.sample(now, Some(&plain.newest), self.stats.delivered, self.stats.min_rtt);
+        #[cfg(test)]
+        {
+            self.last_rate_sample = rate.or(self.last_rate_sample);
+        }
+        self.reordering.update(&self.config, plain.newest.prior_delivered, self.stats.delivered);
+        let tally = Tally { packets: plain.packets, bytes: plain.bytes, rtt: Some(rtt), marked: 0, lost: 0 };
+        let view = self.view(now, tally, true, rate);
+        self.controller.on_ack(&view);
+        self.rearm_after_progress(now);
+        self.controller.grow(&view);
+    }
+
+    /// Any ACK.
+    #[inline(never)]
+    fn take_any(&mut self, now: Time, ack: &Acknowledgement) {
         let prior_una = self.stats.una;
         let prior_unsacked = self.board.packets_out() - self.board.sacked();
         let advanced = ack.ack > prior_una;
-        self.take_window(ack);
         let delivery = self.take_delivery(now, ack, advanced);
 
         self.stats.delivered += u64::from(delivery.packets);
@@ -41,23 +106,24 @@ impl Sender {
             self.on_duplicate_report();
         }
         if delivery.reordered_from != u64::MAX {
-            self.reordering.on_reordered(
-                &self.config,
-                delivery.reordered_from,
-                self.board.highest_sacked().max(ack.ack),
-            );
+            let highest = self.board.highest_sacked().max(ack.ack);
+            self.reordering.on_reordered(&self.config, delivery.reordered_from, highest);
         }
         let samples = delivery.samples(now, ack.echo);
         if let (Some(smoothed), Some(latest)) = (samples.smoothed, samples.latest) {
             self.take_samples(now, smoothed, latest);
         }
-        let rate = self.rate.sample(now, &delivery, self.stats.delivered, self.stats.min_rtt);
+        let mut rate = None;
+        if delivery.packets > 0 {
+            let newest = (delivery.newest_after != 0).then_some(&delivery.newest);
+            rate = self.rate.sample(now, newest, self.stats.delivered, self.stats.min_rtt);
+        }
         #[cfg(test)]
         {
             self.last_rate_sample = rate.or(self.last_rate_sample);
         }
         if delivery.newest_after != 0 {
-            self.reordering.update(&self.config, delivery.prior_delivered, self.stats.delivered);
+            self.reordering.update(&self.config, delivery.newest.prior_delivered, self.stats.delivered);
         }
         let (marked, marks) = self.take_marks(ack, delivery.packets);
 
@@ -69,30 +135,12 @@ impl Sender {
             && delivery.sacked == 0
             && !marks
             && !ack.duplicate
-            && self.board.lost() == 0;
+            && self.board.is_plain();
         let settled = ordinary || self.settle(&event);
         let lost = u32::try_from(self.board.total_lost() - lost_before).unwrap_or(u32::MAX);
 
-        let view = Ack {
-            now,
-            acked: delivery.packets,
-            acked_bytes: delivery.bytes,
-            marked,
-            lost,
-            rtt: samples.latest,
-            srtt: self.stats.srtt,
-            min_rtt: self.stats.min_rtt,
-            una: self.stats.una,
-            next: self.stats.next,
-            advanced,
-            in_flight: self.board.in_flight(),
-            packets_out: self.board.packets_out(),
-            cwnd_limited: self.usage.limited,
-            max_packets_out: self.usage.max_packets_out,
-            app_limited: self.available() == 0,
-            delivered: self.stats.delivered,
-            rate,
-        };
+        let tally = Tally { packets: delivery.packets, bytes: delivery.bytes, rtt: samples.latest, marked, lost };
+        let view = self.view(now, tally, advanced, rate);
         self.tell_packets(now, &delivery);
         self.controller.on_ack(&view);
         if self.probe.is_some() {
@@ -113,7 +161,31 @@ impl Sender {
         } else if self.may_grow(advanced, &delivery) {
             self.controller.grow(&view);
         }
-        self.sync_flight();
+    }
+
+    /// The ACK as the controller sees it.
+    #[inline(always)]
+    fn view(&self, now: Time, tally: Tally, advanced: bool, rate: Option<DeliveryRate>) -> Ack {
+        Ack {
+            now,
+            acked: tally.packets,
+            acked_bytes: tally.bytes,
+            marked: tally.marked,
+            lost: tally.lost,
+            rtt: tally.rtt,
+            srtt: self.stats.srtt,
+            min_rtt: self.stats.min_rtt,
+            una: self.stats.una,
+            next: self.stats.next,
+            advanced,
+            in_flight: self.board.in_flight(),
+            packets_out: self.board.packets_out(),
+            cwnd_limited: self.usage.limited,
+            max_packets_out: self.usage.max_packets_out,
+            app_limited: self.available() == 0,
+            delivered: self.stats.delivered,
+            rate,
+        }
     }
 
     /// The window may grow on ACKs that advance; once the path was seen to reorder, on any that deliver (Linux `tcp_may_raise_cwnd`).
@@ -149,6 +221,7 @@ impl Sender {
         };
         if advanced {
             self.stats.una = ack.ack;
+            self.set_send_limit();
             self.recovery.expiries = 0;
             self.board.acknowledge(ack.ack, &context, &mut delivery, &mut self.acked);
         }
@@ -196,7 +269,7 @@ impl Sender {
         if !self.acked.is_sorted_by_key(|packet| packet.number) {
             self.acked.sort_unstable_by_key(|packet| packet.number);
         }
-        let rtt = (!delivery.newest_retransmitted).then(|| now.since(delivery.newest_sent_at).max(Span::from_nanos(1)));
+        let rtt = (!delivery.newest_retransmitted).then(|| now.since(delivery.newest.sent_at).max(Span::from_nanos(1)));
         for packet in &mut self.acked {
             packet.rtt = rtt;
             self.controller.on_acked(packet);

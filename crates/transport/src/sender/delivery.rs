@@ -25,17 +25,24 @@ pub(super) struct Delivery {
     pub(super) reordered_from: u64,
     /// Transmission number plus one of the newest packet delivered; 0 if none was.
     pub(super) newest_after: u64,
-    /// When it left.
-    pub(super) newest_sent_at: Time,
     /// It was sent more than once.
     pub(super) newest_retransmitted: bool,
-    /// From the first packet of its flight to it.
+    /// How it left.
+    pub(super) newest: Flight,
+}
+
+/// How a packet left, for the delivery rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flight {
+    /// When.
+    pub(super) sent_at: Time,
+    /// Since the first packet of its flight; `None` if that is too long to be of use.
     pub(super) send_elapsed: Option<Span>,
-    /// From the delivery before it left to its leaving.
+    /// Since the delivery before.
     pub(super) delivered_elapsed: Option<Span>,
-    /// Packets delivered when it left.
+    /// Packets delivered until then.
     pub(super) prior_delivered: u64,
-    /// It left while the application was the limit.
+    /// The application was the limit.
     pub(super) app_limited: bool,
 }
 
@@ -62,12 +69,18 @@ impl Delivery {
             original_below_high: false,
             reordered_from: u64::MAX,
             newest_after: 0,
-            newest_sent_at: Time::ZERO,
             newest_retransmitted: false,
-            send_elapsed: None,
-            delivered_elapsed: None,
-            prior_delivered: 0,
-            app_limited: false,
+            newest: Flight::default(),
+        }
+    }
+
+    /// A packet was delivered that may be the newest.
+    #[inline]
+    pub(super) fn take_newest(&mut self, number: u64, retransmitted: bool, flight: &Flight) {
+        if number >= self.newest_after {
+            self.newest_after = number + 1;
+            self.newest_retransmitted = retransmitted;
+            self.newest = *flight;
         }
     }
 

@@ -157,6 +157,10 @@ pub struct Sender {
     probe: Option<Probe>,
     /// Bytes written; `u64::MAX` for an endless stream.
     written: u64,
+    /// Bytes written and unacknowledged that the send buffer holds.
+    send_buffer: u64,
+    /// First byte that may not be sent yet for want of data or buffer.
+    send_limit: u64,
     finished: bool,
     /// First byte beyond the receive window.
     window_end: u64,
@@ -181,6 +185,9 @@ pub struct Sender {
     config: SenderConfig,
     #[cfg(test)]
     last_rate_sample: Option<flowstart_congestion::DeliveryRate>,
+    /// Takes every ACK the long way, to compare.
+    #[cfg(test)]
+    no_short_cut: bool,
 }
 
 impl Sender {
@@ -206,6 +213,8 @@ impl Sender {
             order: Order::RepairsFirst,
             probe: None,
             written: 0,
+            send_buffer: config.send_buffer.map_or(u64::MAX, Bytes::get),
+            send_limit: 0,
             finished: false,
             window_end: config.peer_window.map_or(u64::MAX, Bytes::get),
             window_known: false,
@@ -220,6 +229,8 @@ impl Sender {
             config,
             #[cfg(test)]
             last_rate_sample: None,
+            #[cfg(test)]
+            no_short_cut: false,
         }
     }
 
@@ -269,12 +280,11 @@ impl Sender {
             self.note_app_limited();
             self.restart_if_idle(now);
         }
-        let room = match self.config.send_buffer {
-            Some(buffer) if bytes != u64::MAX => buffer.get().saturating_sub(self.written - self.stats.una),
-            _ => u64::MAX,
-        };
+        let room =
+            if bytes == u64::MAX { u64::MAX } else { self.send_buffer.saturating_sub(self.written - self.stats.una) };
         let accepted = bytes.min(room);
         self.written = self.written.saturating_add(accepted);
+        self.set_send_limit();
         self.sync_unsent();
         accepted
     }
@@ -303,11 +313,13 @@ impl Sender {
     /// Bytes that may be sent as far as the application and the send buffer are concerned.
     #[inline]
     fn available(&self) -> u64 {
-        let limit = match self.config.send_buffer {
-            Some(buffer) => self.written.min(self.stats.una.saturating_add(buffer.get())),
-            None => self.written,
-        };
-        limit.saturating_sub(self.stats.next)
+        self.send_limit.saturating_sub(self.stats.next)
+    }
+
+    /// Must follow every change of what was written and of what is acknowledged.
+    #[inline]
+    fn set_send_limit(&mut self) {
+        self.send_limit = self.written.min(self.stats.una.saturating_add(self.send_buffer));
     }
 
     #[inline]

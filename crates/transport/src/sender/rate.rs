@@ -3,7 +3,7 @@
 use flowstart_congestion::DeliveryRate;
 use flowstart_units::{Span, Time};
 
-use super::delivery::Delivery;
+use super::delivery::Flight;
 
 /// The connection's part of the estimate; the packets' part is in their records.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,37 +35,33 @@ impl RateEstimator {
         self.app_limited_until != 0
     }
 
-    /// Takes the ACK's sample. `delivered` is the connection's count, this ACK's packets included.
+    /// Takes the ACK's sample. `newest` is the newest packet it delivered (`None` if that is not known although something was delivered),
+    /// `delivered` the connection's count, this ACK's packets included.
     #[inline]
     pub(super) fn sample(
         &mut self,
         now: Time,
-        delivery: &Delivery,
+        newest: Option<&Flight>,
         delivered: u64,
         min_rtt: Span,
     ) -> Option<DeliveryRate> {
         if self.app_limited_until != 0 && delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        if delivery.packets == 0 {
-            return None;
-        }
         self.delivered_at = now;
-        if delivery.newest_after == 0 {
-            return None;
-        }
-        self.first_sent_at = delivery.newest_sent_at;
-        let ack_elapsed = now.since(delivery.newest_sent_at) + delivery.delivered_elapsed?;
-        let interval = delivery.send_elapsed?.max(ack_elapsed);
+        let newest = newest?;
+        self.first_sent_at = newest.sent_at;
+        let ack_elapsed = now.since(newest.sent_at) + newest.delivered_elapsed?;
+        let interval = newest.send_elapsed?.max(ack_elapsed);
         // Shorter than any round trip: packets of a compressed burst, no measure of the path.
         if interval.is_zero() || (min_rtt != Span::MAX && interval < min_rtt) {
             return None;
         }
         Some(DeliveryRate {
-            delivered: u32::try_from(delivered - delivery.prior_delivered).unwrap_or(u32::MAX),
+            delivered: u32::try_from(delivered - newest.prior_delivered).unwrap_or(u32::MAX),
             interval,
-            prior_delivered: delivery.prior_delivered,
-            app_limited: delivery.app_limited,
+            prior_delivered: newest.prior_delivered,
+            app_limited: newest.app_limited,
         })
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use flowstart_congestion::Acked;
 use flowstart_units::{Span, Time};
 
-use super::delivery::Delivery;
+use super::delivery::{Delivery, Flight};
 
 /// Delivered out of order (selectively acknowledged).
 const SACKED: u8 = 1;
@@ -58,6 +58,18 @@ impl Record {
 
     fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// What the delivery rate needs, given the packets delivered by now.
+    #[inline]
+    fn flight(&self, delivered: u64) -> Flight {
+        Flight {
+            sent_at: self.sent_at,
+            send_elapsed: interval(self.send_elapsed),
+            delivered_elapsed: interval(self.delivered_elapsed),
+            prior_delivered: widen(self.delivered, delivered),
+            app_limited: self.has(APP_LIMITED),
+        }
     }
 }
 
@@ -127,6 +139,17 @@ pub(super) struct Repair {
     pub(super) push: bool,
 }
 
+/// What [`Scoreboard::acknowledge_plain`] found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plain {
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
+    /// When the oldest of them left.
+    pub(super) earliest: Time,
+    /// How the newest left.
+    pub(super) newest: Flight,
+}
+
 /// What the search for losses found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
@@ -148,6 +171,10 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     retransmitted: u32,
+    /// len + retransmitted - sacked - lost.
+    in_flight: u32,
+    /// Records that were sent more than once.
+    repeated: u32,
     /// Oldest and newest by time of sending, if `linked` > 0.
     head: u32,
     tail: u32,
@@ -202,7 +229,24 @@ impl Scoreboard {
     /// Packets in flight (RFC 6675 calls it pipe).
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
-        (self.len + self.retransmitted).saturating_sub(self.sacked + self.lost)
+        self.in_flight
+    }
+
+    /// Must follow every change of a counter.
+    fn recount(&mut self) {
+        self.in_flight = (self.len + self.retransmitted).saturating_sub(self.sacked + self.lost);
+    }
+
+    /// True if every record was sent once and none is delivered or lost: then they are linked in stream order.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.sacked | self.lost | self.repeated == 0
+    }
+
+    /// True if something may wait for its repair.
+    #[inline]
+    pub(super) fn has_repairs(&self) -> bool {
+        self.lost > 0
     }
 
     /// Times a packet was deemed lost.
@@ -277,17 +321,36 @@ impl Scoreboard {
     }
 
     /// A new segment leaves.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, departing: &Departing, seq: u64, payload: u16, push: bool) {
         if self.len as usize == self.ring.len() {
             self.enlarge();
         }
         let id = self.first.wrapping_add(self.len);
-        let mut record = Record { seq, payload, flags: if push { PUSH } else { 0 }, ..Record::default() };
-        departing.stamp(&mut record);
-        *self.record_mut(id) = record;
+        let tail = self.tail;
+        if self.linked > 0 {
+            self.record_mut(tail).next = id;
+        } else {
+            self.head = id;
+        }
+        let short = |span: Span| u32::try_from(span.as_nanos()).unwrap_or(TOO_LONG);
+        let app_limited = if departing.app_limited { APP_LIMITED } else { 0 };
+        *self.record_mut(id) = Record {
+            seq,
+            sent_at: departing.now,
+            send_elapsed: short(departing.now.since(departing.first_sent_at)),
+            delivered_elapsed: short(departing.now.since(departing.delivered_at)),
+            delivered: departing.delivered as u32,
+            number: departing.number as u32,
+            previous: tail,
+            next: id,
+            payload,
+            flags: LINKED | app_limited | if push { PUSH } else { 0 },
+        };
+        self.tail = id;
+        self.linked += 1;
         self.len += 1;
-        self.link(id);
+        self.in_flight += 1;
     }
 
     /// A segment leaves again.
@@ -295,13 +358,15 @@ impl Scoreboard {
         self.unlink(id);
         let record = self.record_mut(id);
         departing.stamp(record);
-        let already = record.has(RETRANSMITTED);
+        let (already, ever) = (record.has(RETRANSMITTED), record.has(EVER_RETRANSMITTED));
         record.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
         self.retransmitted += u32::from(!already);
+        self.repeated += u32::from(!ever);
         if self.repairs.front() == Some(&id) {
             self.repairs.pop_front();
         }
         self.link(id);
+        self.recount();
     }
 
     fn repair(&self, id: u32) -> Repair {
@@ -416,9 +481,11 @@ impl Scoreboard {
                 self.deliver(id, false, context, delivery, packets);
             }
             delivery.cumulative += 1;
+            self.repeated -= u32::from(record.has(EVER_RETRANSMITTED));
             self.first = self.first.wrapping_add(1);
             self.len -= 1;
         }
+        self.recount();
         while let Some(range) = self.ranges.front_mut() {
             if range.1 > ack {
                 range.0 = range.0.max(ack);
@@ -428,8 +495,42 @@ impl Scoreboard {
         }
     }
 
-    /// A record was delivered for the first time.
+    /// [`acknowledge`](Self::acknowledge) for the usual case: the scoreboard [is plain](Self::is_plain). `None` if no segment is covered.
     #[inline]
+    pub(super) fn acknowledge_plain(&mut self, now: Time, ack: u64, sent: u64, delivered: u64) -> Option<Plain> {
+        let mask = self.ring.len().wrapping_sub(1);
+        let (mut id, mut left, mut bytes) = (self.first, self.len, 0);
+        let mut earliest = Time::ZERO;
+        let mut last = None;
+        while left > 0 {
+            let record = &self.ring[id as usize & mask];
+            if record.end() > ack {
+                break;
+            }
+            if left == self.len {
+                earliest = record.sent_at;
+            }
+            bytes += u64::from(record.payload);
+            last = Some(record);
+            id = id.wrapping_add(1);
+            left -= 1;
+        }
+        let record = last?;
+        let number = Self::number(record, sent);
+        let plain = Plain { packets: self.len - left, bytes, earliest, newest: record.flight(delivered) };
+        self.newest.rtt = now.since(record.sent_at);
+        self.newest.advanced = true;
+        if number >= self.newest.after {
+            self.newest.after = number + 1;
+            self.late = None;
+        } else if self.late.is_some_and(|late| self.position(late) < plain.packets) {
+            self.late = None;
+        }
+        (self.first, self.len, self.linked, self.in_flight, self.head) = (id, left, left, left, id);
+        Some(plain)
+    }
+
+    /// A record was delivered for the first time.
     fn deliver(
         &mut self,
         id: u32,
@@ -443,8 +544,8 @@ impl Scoreboard {
         let age = context.now.since(record.sent_at);
         // What was delivered may be the original of a retransmission: then it tells nothing about time (RFC 8985 section 6.2 step 2). An ACK
         // that does not advance echoes an older segment's timestamp, so it is judged by the round-trip time alone.
-        let original = record.has(EVER_RETRANSMITTED)
-            && (age < context.min_rtt || (!by_sack && context.echo < record.sent_at));
+        let original =
+            record.has(EVER_RETRANSMITTED) && (age < context.min_rtt || (!by_sack && context.echo < record.sent_at));
         if !original {
             self.newest.rtt = age;
             self.newest.advanced = true;
@@ -478,15 +579,7 @@ impl Scoreboard {
                 delivery.reordered_from = delivery.reordered_from.min(record.seq);
             }
         }
-        if number >= delivery.newest_after {
-            delivery.newest_after = number + 1;
-            delivery.newest_sent_at = record.sent_at;
-            delivery.newest_retransmitted = ever;
-            delivery.send_elapsed = interval(record.send_elapsed);
-            delivery.delivered_elapsed = interval(record.delivered_elapsed);
-            delivery.prior_delivered = widen(record.delivered, context.delivered);
-            delivery.app_limited = record.has(APP_LIMITED);
-        }
+        delivery.take_newest(number, ever, &record.flight(context.delivered));
         if context.collect {
             packets.push(Acked {
                 now: context.now,
@@ -572,6 +665,7 @@ impl Scoreboard {
             after += 1;
         }
         self.deliver_span(position, limit, context, delivery, packets);
+        self.recount();
         match after - at {
             0 => self.ranges.insert(at, merged),
             1 => self.ranges[at] = merged,
@@ -652,6 +746,7 @@ impl Scoreboard {
             }
             losses.packets += u32::from(self.mark_lost(id));
         }
+        self.recount();
         losses.wait = self.late.map(|id| limit - now.since(self.record(id).sent_at));
         losses
     }
@@ -661,7 +756,9 @@ impl Scoreboard {
         if self.len == 0 || self.record(self.first).has(LOST) {
             return 0;
         }
-        u32::from(self.mark_lost(self.first))
+        let lost = u32::from(self.mark_lost(self.first));
+        self.recount();
+        lost
     }
 
     /// The retransmission timer expired: the oldest segment is lost, others if they are older than a round trip (Linux
@@ -682,6 +779,7 @@ impl Scoreboard {
                 packets += u32::from(self.mark_lost(id));
             }
         }
+        self.recount();
         packets
     }
 
@@ -721,6 +819,7 @@ impl Scoreboard {
                 self.late = Some(id);
             }
         }
+        self.recount();
     }
 
     // --- counting duplicate ACKs instead of ranges (RFC 6582; Linux calls it emulated SACK) ---
@@ -731,6 +830,7 @@ impl Scoreboard {
         let room = self.len.saturating_sub(holes).saturating_sub(self.sacked);
         let counted = room.min(1);
         self.sacked += counted;
+        self.recount();
         counted
     }
 
@@ -738,12 +838,14 @@ impl Scoreboard {
     pub(super) fn uncount_duplicate_acks(&mut self, acked: u32) -> u32 {
         let delivered = acked.saturating_sub(self.sacked).max(1);
         self.sacked = self.sacked.saturating_sub(acked.saturating_sub(1)).min(self.len.saturating_sub(self.lost));
+        self.recount();
         delivered
     }
 
     /// Forgets counted duplicates.
     pub(super) fn reset_duplicate_acks(&mut self) {
         self.sacked = 0;
+        self.recount();
     }
 }
 
@@ -766,6 +868,8 @@ impl Scoreboard {
         let count = |test: &dyn Fn(&Record) -> bool| ids.iter().filter(|id| test(self.record(**id))).count() as u32;
         assert_eq!(self.lost, count(&|r| r.has(LOST)), "lost");
         assert_eq!(self.retransmitted, count(&|r| r.has(RETRANSMITTED)), "retransmitted");
+        assert_eq!(self.repeated, count(&|r| r.has(EVER_RETRANSMITTED)), "repeated");
+        assert_eq!(self.in_flight + self.sacked + self.lost, self.len + self.retransmitted, "in flight");
         // Segments join up without gap or overlap, from una (which may lie inside the first one) to next.
         let mut at = ids.first().map_or(una, |id| self.record(*id).seq);
         assert!(at <= una, "una");

@@ -199,6 +199,20 @@ proptest! {
     }
 
     #[test]
+    fn the_short_cut_for_ordinary_acks_changes_nothing(
+        (sender, receiver) in configs(), trouble in trouble(), window in 1_u32..60, segments in 0_u64..300,
+    ) {
+        let sender = SenderConfig { send_buffer: None, ..sender };
+        let run = |long_way: bool| {
+            let mut pipe = troubled(Pipe::new(&sender, reno(window), &receiver, Span::from_millis(20)), &trouble);
+            pipe.sender.no_short_cut = long_way;
+            pipe.transfer(segments * u64::from(sender.mss));
+            (pipe.sent, pipe.acks, *pipe.sender.stats(), pipe.sender.last_rate_sample, pipe.now)
+        };
+        prop_assert_eq!(run(false), run(true));
+    }
+
+    #[test]
     fn a_quiet_path_sees_no_retransmission(
         (sender, receiver) in configs(), window in 1_u32..60, delay in 1_u64..60, segments in 1_u64..300,
     ) {
