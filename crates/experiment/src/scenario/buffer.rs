@@ -1,0 +1,164 @@
+//! Buffer sizes as people think of them: in bandwidth-delay products, packets, bytes or time.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use flowstart_units::{Bytes, Rate, Span};
+
+/// Size of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// In bandwidth-delay products of the path, counted in packets and rounded up.
+    Bdp(f64),
+    /// In packets.
+    Packets(u64),
+    /// In bytes of IP packets.
+    Bytes(Bytes),
+    /// As the time it takes to send a full buffer; becomes bytes.
+    Time(Span),
+    /// Without limit.
+    Unlimited,
+}
+
+const EXAMPLES: &str = "a buffer looks like \"1 BDP\", \"166 packets\", \"250 kB\", \"20 ms\" or \"unlimited\"";
+
+impl FromStr for Buffer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "unlimited" {
+            return Ok(Self::Unlimited);
+        }
+        let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = (&text[..split], text[split..].trim());
+        let zero = || {
+            Err("a buffer of 0 has room for no packet, so the link would send nothing; the smallest is \"1 packet\""
+                .to_owned())
+        };
+        let buffer = match unit {
+            "BDP" | "bdp" | "Bdp" => {
+                let products: f64 = number.parse().map_err(|_| format!("\"{text}\" is not a buffer; {EXAMPLES}"))?;
+                // More than a million BDP is a slip of the pen.
+                if products > 1e6 {
+                    return Err(format!("\"{text}\" is larger than any buffer that can be simulated; {EXAMPLES}"));
+                }
+                Self::Bdp(products)
+            }
+            "packets" | "packet" | "pkts" | "pkt" | "p" => Self::Packets(
+                number.parse().map_err(|_| format!("\"{text}\" is not a whole number of packets; {EXAMPLES}"))?,
+            ),
+            "ns" | "us" | "µs" | "ms" | "s" => {
+                Self::Time(text.parse().map_err(|error: flowstart_units::ParseUnitError| error.to_string())?)
+            }
+            "" if number.parse::<f64>().is_ok_and(|n| n == 0.0) => return zero(),
+            "" if !number.is_empty() => {
+                return Err(format!("\"{text}\" has no unit; did you mean \"{text} packets\"? {EXAMPLES}"));
+            }
+            _ => match text.parse::<Bytes>() {
+                Ok(bytes) => Self::Bytes(bytes),
+                Err(_) => return Err(format!("\"{text}\" is not a buffer; {EXAMPLES}")),
+            },
+        };
+        match buffer {
+            Self::Bdp(n) if n <= 0.0 => zero(),
+            Self::Packets(0) | Self::Bytes(Bytes::ZERO) | Self::Time(Span::ZERO) => zero(),
+            _ => Ok(buffer),
+        }
+    }
+}
+
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bdp(products) => write!(f, "{products} BDP"),
+            Self::Packets(packets) => write!(f, "{packets} packets"),
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Time(span) => span.fmt(f),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+impl Buffer {
+    /// The limits in packets and bytes for a link of this rate and a path of this RTT whose full packets have `packet_bytes` on the wire.
+    /// A BDP is rounded up to whole packets; a time is at least one packet.
+    #[must_use]
+    pub fn limits(&self, rate: Rate, rtt: Span, packet_bytes: u64) -> (Option<u64>, Option<u64>) {
+        match self {
+            Self::Bdp(products) => {
+                let bytes = rate.bytes_in(rtt).get() as f64 * products;
+                // A hair below the next integer is rounding, not another packet.
+                let packets = (bytes / packet_bytes.max(1) as f64 - 1e-9).ceil().max(1.0);
+                (Some(packets as u64), None)
+            }
+            Self::Packets(packets) => (Some(*packets), None),
+            Self::Bytes(bytes) => (None, Some(bytes.get())),
+            Self::Time(span) => (None, Some(rate.bytes_in(*span).get().max(packet_bytes))),
+            Self::Unlimited => (None, None),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Buffer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        super::spec::text(deserializer, "a buffer such as \"1 BDP\" or \"166 packets\"")
+    }
+}
+
+impl Serialize for Buffer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Buffer {
+    fn schema_name() -> Cow<'static, str> {
+        "Buffer".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": EXAMPLES, "examples": ["1 BDP", "166 packets", "250 kB", "20 ms"] })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_read_in_every_unit_and_print_what_reads_back() {
+        for text in ["1 BDP", "0.25 BDP", "166 packets", "250 kB", "20 ms", "unlimited"] {
+            let buffer: Buffer = text.parse().unwrap();
+            assert_eq!(buffer.to_string().parse(), Ok(buffer), "{text}");
+        }
+        assert_eq!("1packet".parse(), Ok(Buffer::Packets(1)));
+    }
+
+    #[test]
+    fn nothing_zero_and_nonsense_are_refused_with_what_would_be_right() {
+        for text in ["0", "0 packets", "0 BDP", "0 B", "0 ms"] {
+            assert!(text.parse::<Buffer>().unwrap_err().contains("smallest is \"1 packet\""), "{text}");
+        }
+        assert!("100".parse::<Buffer>().unwrap_err().contains("did you mean \"100 packets\"?"));
+        assert!("-3 packets".parse::<Buffer>().is_err());
+        assert!("1e18 BDP".parse::<Buffer>().is_err());
+        assert!("9999999999 BDP".parse::<Buffer>().is_err());
+    }
+
+    #[test]
+    fn a_bdp_of_100_mbit_and_20_ms_is_167_packets_of_1500_bytes_and_never_less_than_one() {
+        let (rate, rtt) = (Rate::from_mbps(100), Span::from_millis(20));
+        assert_eq!(Buffer::Bdp(1.0).limits(rate, rtt, 1500), (Some(167), None));
+        assert_eq!(Buffer::Bdp(0.000_1).limits(rate, rtt, 1500), (Some(1), None));
+        assert_eq!(Buffer::Time(Span::from_millis(20)).limits(rate, rtt, 1500), (None, Some(250_000)));
+    }
+}

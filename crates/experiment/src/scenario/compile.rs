@@ -1,0 +1,389 @@
+//! From a scenario to the simulation of one run.
+
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
+use flowstart_network::{LinkConfig, LossConfig};
+use flowstart_simulator::{
+    Access, ArrivalConfig, FlowConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic, UdpConfig, Workload,
+};
+use flowstart_transport::EcnMode;
+use flowstart_units::{Rate, Span, Time};
+
+use super::error::Problem;
+use super::{ArrivalSpec, FlowSpec, LinkSpec, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec};
+use crate::suggest::nearest;
+
+/// A scenario made into a simulation, and what its parts are called.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The simulation.
+    pub simulation: SimulationConfig,
+    /// What the flows of each group are; a flow's group is an index into this.
+    pub groups: Vec<FlowLabel>,
+    /// Names of the links.
+    pub links: Vec<String>,
+}
+
+/// What a group of flows is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowLabel {
+    /// Its name in the scenario, or its algorithm.
+    pub name: String,
+    /// "START+AVOIDANCE", or "udp".
+    pub algorithm: String,
+}
+
+/// Most flows that a scenario may start by itself.
+const MOST_FLOWS: u64 = 1_000_000;
+
+/// Links of the single-bottleneck form.
+const BOTTLENECK: &str = "bottleneck";
+const WAY_BACK: &str = "reverse";
+
+impl Scenario {
+    /// The simulation of one run.
+    ///
+    /// # Errors
+    /// What does not fit together: unknown link names, algorithms, impossible values.
+    pub(super) fn compile(&self, run: u64) -> Result<Compiled, Problem> {
+        let mut compiler = Compiler::new(self)?;
+        for (index, flow) in self.flow.iter().enumerate() {
+            compiler.add_tcp(flow).map_err(|problem| problem.within(&format!("flow[{index}]")))?;
+        }
+        for (index, udp) in self.udp.iter().enumerate() {
+            compiler.add_udp(udp).map_err(|problem| problem.within(&format!("udp[{index}]")))?;
+        }
+        for (index, arrivals) in self.arrivals.iter().enumerate() {
+            compiler.add_arrivals(arrivals).map_err(|problem| problem.within(&format!("arrivals[{index}]")))?;
+        }
+        if compiler.flows.is_empty() && compiler.arrivals.is_empty() {
+            return Err(Problem::at("flow", "nobody sends anything; add a [[flow]], [[udp]] or [[arrivals]]"));
+        }
+        let end = Time::ZERO + self.duration;
+        let simulation = SimulationConfig {
+            links: compiler.links,
+            flows: compiler.flows,
+            arrivals: compiler.arrivals,
+            stop: if self.stop_when_complete { Stop::WhenComplete(end) } else { Stop::At(end) },
+            seed: self.seed,
+            run,
+        };
+        simulation.validate().map_err(|error| Problem::at(error.place, error.message))?;
+        Ok(Compiled { simulation, groups: compiler.groups, links: compiler.names })
+    }
+
+    /// The simulation of run number `run`, for a scenario that was read without errors.
+    ///
+    /// # Errors
+    /// A sentence if the scenario was changed since into one that cannot be simulated.
+    pub fn simulation(&self, run: u64) -> Result<Compiled, super::ScenarioError> {
+        self.compile(run).map_err(|problem| problem.locate("scenario", ""))
+    }
+}
+
+struct Compiler<'a> {
+    scenario: &'a Scenario,
+    path: Option<&'a PathSpec>,
+    links: Vec<LinkConfig>,
+    names: Vec<String>,
+    flows: Vec<FlowConfig>,
+    arrivals: Vec<ArrivalConfig>,
+    groups: Vec<FlowLabel>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(scenario: &'a Scenario) -> Result<Self, Problem> {
+        let mut compiler = Self {
+            scenario,
+            path: scenario.path.as_ref(),
+            links: Vec::new(),
+            names: Vec::new(),
+            flows: Vec::new(),
+            arrivals: Vec::new(),
+            groups: Vec::new(),
+        };
+        match (&scenario.path, scenario.link.as_slice()) {
+            (Some(_), [_, ..]) => {
+                return Err(Problem::at("link", "a scenario has either one [path] or several [[link]], not both"));
+            }
+            (None, []) => {
+                return Err(Problem::at(
+                    "path",
+                    "there is no way; add a [path] with capacity and rtt, or [[link]] tables",
+                ));
+            }
+            (Some(path), []) => compiler.add_path(path).map_err(|problem| problem.within("path"))?,
+            (None, links) => {
+                for (index, link) in links.iter().enumerate() {
+                    compiler.add_link(link).map_err(|problem| problem.within(&format!("link[{index}]")))?;
+                }
+            }
+        }
+        Ok(compiler)
+    }
+
+    /// Bytes of a full packet on the wire, for buffers in BDP.
+    fn packet_bytes(&self, overhead: u32) -> u64 {
+        let sender = self.scenario.flow.first().map(|flow| &flow.sender);
+        let (mss, header) = sender.map_or((1448, 52), |sender| (sender.mss, sender.header_bytes));
+        u64::from(mss) + u64::from(header) + u64::from(overhead)
+    }
+
+    fn add_path(&mut self, path: &PathSpec) -> Result<(), Problem> {
+        if path.rtt.is_zero() {
+            return Err(Problem::at("rtt", "a path has a round-trip time above 0, for instance \"20 ms\""));
+        }
+        let delay = path.delay.unwrap_or(path.rtt / 2);
+        if delay > path.rtt {
+            return Err(Problem::at("delay", format!("is longer than the whole round trip of {}", path.rtt)));
+        }
+        let rate = path.capacity.schedule().map_err(|error| Problem::at("capacity", error))?;
+        let limits = path.buffer.limits(rate.peak(), path.rtt, self.packet_bytes(path.overhead));
+        let mut link = LinkConfig::new(rate, delay, path.queue.with_buffer(limits.0, limits.1));
+        link.overhead = path.overhead;
+        link.loss = path.loss.0;
+        link.marking = path.mark.0;
+        link.jitter = path.jitter.map(|jitter| jitter.0);
+        link.validate().map_err(|error| Problem::at("capacity", error.to_string()))?;
+        self.links.push(link);
+        self.names.push(BOTTLENECK.to_owned());
+        if let Some(capacity) = &path.reverse_capacity {
+            let rate = capacity.schedule().map_err(|error| Problem::at("reverse_capacity", error))?;
+            let limits = path.reverse_buffer.limits(rate.peak(), path.rtt, self.packet_bytes(path.overhead));
+            let queue = super::QueueSpec::default().with_buffer(limits.0, limits.1);
+            let mut link = LinkConfig::new(rate, Span::ZERO, queue);
+            link.overhead = path.overhead;
+            link.loss = path.reverse_loss.0;
+            link.validate().map_err(|error| Problem::at("reverse_capacity", error.to_string()))?;
+            self.links.push(link);
+            self.names.push(WAY_BACK.to_owned());
+        } else if path.reverse_loss.0 != LossConfig::None {
+            return Err(Problem::at("reverse_loss", "needs a reverse_capacity, so that there is a link to lose on"));
+        }
+        Ok(())
+    }
+
+    fn add_link(&mut self, spec: &LinkSpec) -> Result<(), Problem> {
+        if self.names.contains(&spec.name) {
+            return Err(Problem::at("name", format!("there are two links \"{}\"", spec.name)));
+        }
+        let rate = spec.capacity.schedule().map_err(|error| Problem::at("capacity", error))?;
+        let rtt = match (spec.buffer, spec.rtt) {
+            (super::Buffer::Bdp(_), None) => {
+                return Err(Problem::at("buffer", "a buffer in BDP needs the rtt it refers to: rtt = \"20 ms\""));
+            }
+            (_, rtt) => rtt.unwrap_or(Span::ZERO),
+        };
+        let limits = spec.buffer.limits(rate.peak(), rtt, self.packet_bytes(spec.overhead));
+        let mut link = LinkConfig::new(rate, spec.delay, spec.queue.with_buffer(limits.0, limits.1));
+        link.overhead = spec.overhead;
+        link.loss = spec.loss.0;
+        link.marking = spec.mark.0;
+        link.jitter = spec.jitter.map(|jitter| jitter.0);
+        link.validate().map_err(|error| Problem::at("capacity", error.to_string()))?;
+        self.links.push(link);
+        self.names.push(spec.name.clone());
+        Ok(())
+    }
+
+    fn find(&self, key: &str, names: &[String]) -> Result<Vec<usize>, Problem> {
+        names
+            .iter()
+            .enumerate()
+            .map(|(position, name)| {
+                self.names.iter().position(|known| known == name).ok_or_else(|| {
+                    let meant = nearest(name, self.names.iter().map(String::as_str))
+                        .map(|meant| format!("; did you mean \"{meant}\"?"))
+                        .unwrap_or_default();
+                    let known = self.names.join(", ");
+                    Problem::at(
+                        format!("{key}[{position}]"),
+                        format!("there is no link \"{name}\"; there are {known}{meant}"),
+                    )
+                })
+            })
+            .collect()
+    }
+
+    /// The way of a flow: links and the delays beside them.
+    fn way(
+        &self,
+        forward: &[String],
+        reverse: &[String],
+        rtt: Option<Span>,
+        traffic: Traffic,
+    ) -> Result<FlowConfig, Problem> {
+        let mut flow = FlowConfig {
+            forward: self.find("forward", forward)?,
+            reverse: self.find("reverse", reverse)?,
+            access: Access { rate: Rate::UNLIMITED, delay: Span::ZERO },
+            tail_delay: Span::ZERO,
+            return_delay: Span::ZERO,
+            start: Time::ZERO,
+            traffic,
+            group: self.groups.len() as u32,
+        };
+        if let Some(path) = self.path {
+            let rtt = rtt.unwrap_or(path.rtt);
+            if flow.forward.is_empty() {
+                flow.forward = vec![0];
+            }
+            if flow.reverse.is_empty() && self.names.len() > 1 {
+                flow.reverse = vec![1];
+            }
+            let delay = self.links[0].delay;
+            let Some(rest) = rtt.checked_sub(delay) else {
+                return Err(Problem::at("rtt", format!("is shorter than the delay of the bottleneck, {delay}")));
+            };
+            // Half of the way there lies before the bottleneck unless the bottleneck covers it.
+            flow.access.delay = (rtt / 2) - delay;
+            flow.return_delay = rest - flow.access.delay;
+            if let Some(rate) = path.access {
+                flow.access.rate = rate;
+            }
+        } else {
+            if flow.forward.is_empty() {
+                return Err(Problem::at("forward", "with [[link]] tables a flow names the links on its way"));
+            }
+            let propagation: Span = flow.forward.iter().chain(&flow.reverse).map(|link| self.links[*link].delay).sum();
+            if let Some(rtt) = rtt {
+                let Some(rest) = rtt.checked_sub(propagation) else {
+                    return Err(Problem::at(
+                        "rtt",
+                        format!("is shorter than the delay of the links on the way, {propagation}"),
+                    ));
+                };
+                flow.access.delay = rest / 2;
+                flow.return_delay = rest - flow.access.delay;
+            }
+        }
+        Ok(flow)
+    }
+
+    fn add_tcp(&mut self, spec: &FlowSpec) -> Result<(), Problem> {
+        if u64::from(spec.count) + self.flows.len() as u64 > MOST_FLOWS {
+            return Err(Problem::at("count", format!("a scenario starts at most {MOST_FLOWS} flows")));
+        }
+        let workload = workload(spec)?;
+        let flow = self.tcp(spec, workload)?;
+        for number in 0..spec.count {
+            let start = Time::ZERO + spec.start + spec.every * u64::from(number);
+            self.flows.push(FlowConfig { start, ..flow.clone() });
+        }
+        Ok(())
+    }
+
+    /// A TCP flow and its group.
+    fn tcp(&mut self, spec: &FlowSpec, workload: Workload) -> Result<FlowConfig, Problem> {
+        let (start, avoidance) = algorithms(spec)?;
+        let name = format!("{}+{}", start.name(), avoidance.name());
+        if !(1..=65_000).contains(&spec.sender.mss) {
+            return Err(Problem::at("sender.mss", "a segment carries 1 to 65000 bytes"));
+        }
+        if spec.initial_window == 0 || spec.initial_window > 1_000_000 {
+            return Err(Problem::at("initial_window", "an initial window is 1 to 1000000 packets"));
+        }
+        let ecn = spec.ecn.unwrap_or(if avoidance.wants_ecn() { EcnMode::Dctcp } else { EcnMode::Off });
+        let mut controller = ControllerConfig::new(start, avoidance);
+        controller.initial_window = spec.initial_window;
+        controller.pacing = spec.pacing;
+        controller.mss = spec.sender.mss;
+        let (mut sender, mut receiver) = (spec.sender.clone(), spec.receiver.clone());
+        if spec.ecn.is_some() || ecn != EcnMode::Off {
+            sender.ecn = ecn;
+            receiver.ecn = ecn;
+        }
+        let tcp = TcpConfig { controller, sender, receiver, workload };
+        let flow = self.way(&spec.forward, &spec.reverse, spec.rtt, Traffic::Tcp(Box::new(tcp)))?;
+        let label = spec.name.clone().unwrap_or_else(|| name.clone());
+        self.groups.push(FlowLabel { name: label, algorithm: name });
+        Ok(flow)
+    }
+
+    fn add_udp(&mut self, spec: &UdpSpec) -> Result<(), Problem> {
+        let packet =
+            u16::try_from(spec.packet.get()).map_err(|_| Problem::at("packet", "an IP packet has at most 65535 B"))?;
+        let udp = UdpConfig {
+            rate: spec.rate,
+            packet,
+            spacing: spacing(spec.spacing),
+            lasting: spec.lasting.unwrap_or(Span::MAX),
+            ecn: spec.ecn,
+        };
+        let mut flow = self.way(&spec.forward, &[], spec.rtt, Traffic::Udp(udp))?;
+        flow.start = Time::ZERO + spec.start;
+        let name = spec.name.clone().unwrap_or_else(|| "udp".to_owned());
+        self.groups.push(FlowLabel { name, algorithm: "udp".to_owned() });
+        self.flows.push(flow);
+        Ok(())
+    }
+
+    fn add_arrivals(&mut self, spec: &ArrivalSpec) -> Result<(), Problem> {
+        let mut flow = self
+            .tcp(&spec.flow, Workload::Sized(flowstart_units::Bytes::new(1)))
+            .map_err(|problem| problem.within("flow"))?;
+        flow.start = Time::ZERO + spec.flow.start;
+        let sizes = match spec.sizes {
+            SizeSpec::Fixed { size } => Sizes::Fixed(size),
+            SizeSpec::Pareto { shape, scale, min, max } => Sizes::Pareto { shape, scale, min, max },
+            SizeSpec::TruncatedPareto { shape, min, max } => Sizes::TruncatedPareto { shape, min, max },
+            SizeSpec::LogNormal { median, sigma, min, max } => Sizes::LogNormal { median, sigma, min, max },
+        };
+        self.arrivals.push(ArrivalConfig {
+            flow,
+            mean_gap: spec.mean_gap,
+            spacing: spacing(spec.spacing),
+            sizes,
+            until: spec.until.map_or(Time::NEVER, |until| Time::ZERO + until),
+            count: spec.most.unwrap_or(u64::MAX),
+        });
+        Ok(())
+    }
+}
+
+fn spacing(spec: SpacingSpec) -> Spacing {
+    match spec {
+        SpacingSpec::Constant => Spacing::Constant,
+        SpacingSpec::Poisson => Spacing::Poisson,
+    }
+}
+
+fn workload(spec: &FlowSpec) -> Result<Workload, Problem> {
+    match (&spec.size, &spec.paced, spec.writes.as_slice(), &spec.list) {
+        (None, None, [], None) => Ok(Workload::Greedy),
+        (Some(size), None, [], None) if size.get() == 0 => Err(Problem::at("size", "a transfer has at least 1 byte")),
+        (Some(size), None, [], None) => Ok(Workload::Sized(*size)),
+        (None, Some(paced), [], None) => Ok(Workload::Paced {
+            rate: paced.rate,
+            message: paced.message,
+            spacing: spacing(paced.spacing),
+            lasting: paced.lasting.unwrap_or(Span::MAX),
+        }),
+        (None, None, writes, None) => {
+            Ok(Workload::Script(writes.iter().map(|write| (write.after, write.bytes)).collect()))
+        }
+        (_, _, _, Some(list)) => Err(Problem::at("list", format!("the flow list \"{list}\" has not been read"))),
+        _ => Err(Problem::at("size", "a flow has one of size, paced and writes, or none of them to be greedy")),
+    }
+}
+
+fn algorithms(spec: &FlowSpec) -> Result<(StartConfig, AvoidanceConfig), Problem> {
+    let text = spec.algorithm.as_deref().unwrap_or("hystart+cubic");
+    let (start, avoidance) = text.split_once('+').unwrap_or(("slow_start", text));
+    // "hystart++" ends in plus signs of its own: the last single one separates.
+    let (start, avoidance) = match text.rsplit_once('+') {
+        Some((start, avoidance)) if text.contains("++") => (start, avoidance),
+        _ => (start, avoidance),
+    };
+    let wrong = |error: &dyn std::fmt::Display| Problem::at("algorithm", error.to_string());
+    let start = match &spec.flow_start {
+        Some(start) => start.clone(),
+        None => StartConfig::from_name(start.trim()).map_err(|error| wrong(&error))?,
+    };
+    let avoidance = match &spec.avoidance {
+        Some(avoidance) => avoidance.clone(),
+        None => AvoidanceConfig::from_name(avoidance.trim()).map_err(|error| wrong(&error))?,
+    };
+    start.validate().map_err(|error| Problem::at("flow_start", error.to_string()))?;
+    avoidance.validate().map_err(|error| Problem::at("avoidance", error.to_string()))?;
+    Ok((start, avoidance))
+}

@@ -1,0 +1,221 @@
+//! Flows: who sends what, when, and over which way.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
+use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
+use flowstart_units::{Bytes, Rate, Span};
+
+/// TCP flows: one, or `count` of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSpec {
+    /// What tables and pictures call it; default: its algorithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Flow start and congestion avoidance as "START+AVOIDANCE", for instance "hystart+cubic"; the avoidance alone gets slow start.
+    /// Default: "hystart+cubic".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<String>,
+    /// The flow start with constants of its own, instead of the one in `algorithm`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_start: Option<StartConfig>,
+    /// The congestion avoidance with constants of its own, instead of the one in `algorithm`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avoidance: Option<AvoidanceConfig>,
+    /// When it starts.
+    #[serde(default)]
+    pub start: Span,
+    /// How many flows of this kind.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Time between the starts of the flows of this kind.
+    #[serde(default)]
+    pub every: Span,
+    /// Bytes to transfer; without it, and without `paced` or `writes`, the flow is greedy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// An application that writes at a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paced: Option<PacedSpec>,
+    /// An application that writes given amounts at given times after the start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<WriteSpec>,
+    /// A CSV file of transfers of this kind, relative to the scenario: columns `start` and `bytes`, for instance "0.5 s" and "100 kB"
+    /// (bare numbers are seconds and bytes). One flow per line; replaces `start`, `count` and `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
+    /// Base round-trip time, if it differs from the path's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Span>,
+    /// Names of the links from sender to receiver; default: the path's bottleneck.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forward: Vec<String>,
+    /// Names of the links from receiver to sender; default: the path's way back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reverse: Vec<String>,
+    /// Initial window in packets.
+    #[serde(default = "ten")]
+    pub initial_window: u32,
+    /// Spacing of packets by rate when neither start nor avoidance spaces them; default off, as Linux does with CUBIC and Reno.
+    #[serde(default)]
+    pub pacing: Pacing,
+    /// Congestion marks; default: as the avoidance wants it (DCTCP: `dctcp`, others: `off`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnMode>,
+    /// Everything else about the sending endpoint.
+    #[serde(default)]
+    pub sender: SenderConfig,
+    /// Everything else about the receiving endpoint.
+    #[serde(default)]
+    pub receiver: ReceiverConfig,
+}
+
+/// An application that writes messages at a rate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PacedSpec {
+    /// Mean payload rate.
+    pub rate: Rate,
+    /// Bytes per message.
+    pub message: Bytes,
+    /// How messages are spaced.
+    #[serde(default)]
+    pub spacing: SpacingSpec,
+    /// How long it writes; default: to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<Span>,
+}
+
+/// One write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteSpec {
+    /// After the start of the flow.
+    pub after: Span,
+    /// How much.
+    pub bytes: Bytes,
+}
+
+/// How messages, datagrams or arrivals are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpacingSpec {
+    /// Equal gaps.
+    #[default]
+    Constant,
+    /// Exponential gaps.
+    Poisson,
+}
+
+/// Datagrams without acknowledgements.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UdpSpec {
+    /// What tables and pictures call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Mean rate, counted on IP packets.
+    pub rate: Rate,
+    /// Length of an IP packet.
+    #[serde(default = "full_packet")]
+    pub packet: Bytes,
+    /// How datagrams are spaced.
+    #[serde(default)]
+    pub spacing: SpacingSpec,
+    /// When it starts.
+    #[serde(default)]
+    pub start: Span,
+    /// How long it sends; default: to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<Span>,
+    /// Send as ECN-capable (ECT(0)).
+    #[serde(default)]
+    pub ecn: bool,
+    /// Base round-trip time, if it differs from the path's; half of it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Span>,
+    /// Names of the links on its way; default: the path's bottleneck.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forward: Vec<String>,
+}
+
+/// TCP transfers that arrive at random.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArrivalSpec {
+    /// Mean time between arrivals.
+    pub mean_gap: Span,
+    /// How arrivals are spaced; default Poisson.
+    #[serde(default = "poisson")]
+    pub spacing: SpacingSpec,
+    /// Transfer sizes.
+    pub sizes: SizeSpec,
+    /// Last arrival at this time; default: the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Span>,
+    /// Most arrivals; default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u64>,
+    /// The flow each arrival starts.
+    pub flow: FlowSpec,
+}
+
+/// A distribution of transfer sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum SizeSpec {
+    /// Always the same.
+    Fixed {
+        /// Size.
+        size: Bytes,
+    },
+    /// Pareto with this shape and scale, then clamped to min and max.
+    Pareto {
+        /// Shape (alpha).
+        shape: f64,
+        /// Smallest value before clamping.
+        scale: Bytes,
+        /// Smaller draws become this.
+        min: Bytes,
+        /// Larger draws become this.
+        max: Bytes,
+    },
+    /// Pareto truncated to min and max.
+    TruncatedPareto {
+        /// Shape (alpha).
+        shape: f64,
+        /// Smallest value.
+        min: Bytes,
+        /// Largest value.
+        max: Bytes,
+    },
+    /// Log-normal, clamped to min and max.
+    LogNormal {
+        /// Median.
+        median: Bytes,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+        /// Smaller draws become this.
+        min: Bytes,
+        /// Larger draws become this.
+        max: Bytes,
+    },
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn full_packet() -> Bytes {
+    Bytes::new(1500)
+}
+
+fn poisson() -> SpacingSpec {
+    SpacingSpec::Poisson
+}

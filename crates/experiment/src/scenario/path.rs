@@ -1,0 +1,93 @@
+//! The path: a single bottleneck, or links with names.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use flowstart_units::{Rate, Span};
+
+use super::{Buffer, JitterSpec, LossSpec, QueueSpec, RateSpec};
+
+/// One bottleneck that all flows share, with a way back that is never congested unless it has a capacity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathSpec {
+    /// Capacity of the bottleneck, counted on IP packets plus `overhead`.
+    pub capacity: RateSpec,
+    /// Base round-trip time: propagation in both directions, without queueing and without transmission times.
+    pub rtt: Span,
+    /// One-way propagation delay of the bottleneck itself; the rest of the RTT lies before it (half of the way there) and on the way back.
+    /// Default: half the RTT, so that the bottleneck is at the sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Span>,
+    /// Size of the bottleneck's buffer; the packet in transmission is not in it. No influence on fair queuing, which has limits of its own.
+    #[serde(default = "one_bdp")]
+    pub buffer: Buffer,
+    /// Queue discipline of the bottleneck.
+    #[serde(default)]
+    pub queue: QueueSpec,
+    /// Bytes added to every packet on the wire.
+    #[serde(default)]
+    pub overhead: u32,
+    /// Packets lost at random or periodically on arrival at the bottleneck.
+    #[serde(default)]
+    pub loss: LossSpec,
+    /// ECN-capable packets marked at random or periodically on arrival at the bottleneck.
+    #[serde(default)]
+    pub mark: LossSpec,
+    /// Random extra delay behind the bottleneck.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<JitterSpec>,
+    /// Capacity of the way back; without it ACKs never wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_capacity: Option<RateSpec>,
+    /// Buffer of the way back.
+    #[serde(default = "one_bdp")]
+    pub reverse_buffer: Buffer,
+    /// ACKs lost on the way back; needs `reverse_capacity`.
+    #[serde(default)]
+    pub reverse_loss: LossSpec,
+    /// Rate of every sender's own link, with an unlimited queue; without it packets enter the bottleneck's queue at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Rate>,
+}
+
+/// A link with a name, in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// What flows call it in `forward` and `reverse`.
+    pub name: String,
+    /// Capacity, counted on IP packets plus `overhead`.
+    pub capacity: RateSpec,
+    /// One-way propagation delay.
+    pub delay: Span,
+    /// Buffer; a BDP here is of this link's capacity and `rtt`.
+    #[serde(default = "unlimited")]
+    pub buffer: Buffer,
+    /// Round-trip time that a buffer in BDP refers to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Span>,
+    /// Queue discipline.
+    #[serde(default)]
+    pub queue: QueueSpec,
+    /// Bytes added to every packet on the wire.
+    #[serde(default)]
+    pub overhead: u32,
+    /// Packets lost on arrival.
+    #[serde(default)]
+    pub loss: LossSpec,
+    /// ECN-capable packets marked on arrival.
+    #[serde(default)]
+    pub mark: LossSpec,
+    /// Random extra delay behind the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<JitterSpec>,
+}
+
+fn one_bdp() -> Buffer {
+    Buffer::Bdp(1.0)
+}
+
+fn unlimited() -> Buffer {
+    Buffer::Unlimited
+}

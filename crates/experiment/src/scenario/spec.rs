@@ -1,0 +1,368 @@
+//! Values that can be written short as a string or in full as a table.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
+
+use flowstart_network::{DropTailConfig, JitterConfig, LossConfig, QueueConfig, RateSchedule, RateStep, Threshold};
+use flowstart_units::{Rate, Span, Time, parse_fraction};
+
+/// Reads a string by its `FromStr`.
+pub(super) fn text<'de, D, T>(deserializer: D, expecting: &'static str) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    deserializer.deserialize_any(Short::<T, Never>(PhantomData, expecting))
+}
+
+/// A value that is only ever a string.
+enum Never {}
+
+impl<'de> Deserialize<'de> for Never {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(de::Error::custom("a table is not possible here"))
+    }
+}
+
+/// Reads `T` from a string, or from a table or list as `Long`.
+struct Short<T, Long>(PhantomData<(T, Long)>, &'static str);
+
+impl<'de, T, Long> Visitor<'de> for Short<T, Long>
+where
+    T: FromStr + FromLong<Long>,
+    T::Err: fmt::Display,
+    Long: Deserialize<'de>,
+{
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.1)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    // Numbers go the same way, so that the message says which unit was forgotten.
+    fn visit_i64<E: de::Error>(self, n: i64) -> Result<T, E> {
+        self.visit_str(&n.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, n: f64) -> Result<T, E> {
+        self.visit_str(&n.to_string())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        Long::deserialize(MapAccessDeserializer::new(map)).map(T::from_long)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<T, A::Error> {
+        Long::deserialize(SeqAccessDeserializer::new(seq)).map(T::from_long)
+    }
+}
+
+/// From the form in full.
+trait FromLong<Long> {
+    fn from_long(long: Long) -> Self;
+}
+
+impl<T> FromLong<Never> for T {
+    fn from_long(long: Never) -> Self {
+        match long {}
+    }
+}
+
+macro_rules! short {
+    ($type:ident, $long:ty, $expecting:literal, $example:literal) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Short::<Self, $long>(PhantomData, $expecting))
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let long = generator.subschema_for::<$long>();
+                json_schema!({
+                    "description": $expecting,
+                    "examples": [$example],
+                    "anyOf": [{ "type": "string" }, long],
+                })
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+        }
+    };
+}
+
+/// A queue discipline: a name, a name with its threshold, or a table of all constants. Limits are filled in from the path's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct QueueSpec(pub QueueConfig);
+
+short!(
+    QueueSpec,
+    QueueConfig,
+    "a queue such as \"drop_tail\", \"step_mark 1 ms\", \"step_mark 20 packets\" or \"fair_queuing\"",
+    "step_mark 1 ms"
+);
+
+impl FromLong<QueueConfig> for QueueSpec {
+    fn from_long(long: QueueConfig) -> Self {
+        Self(long)
+    }
+}
+
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self(QueueConfig::DropTail(DropTailConfig::default()))
+    }
+}
+
+impl FromStr for QueueSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+        let (name, rest) = (name.to_lowercase().replace('-', "_"), rest.trim());
+        let no_more = |queue| {
+            if rest.is_empty() { Ok(Self(queue)) } else { Err(format!("{name} takes no \"{rest}\" behind its name")) }
+        };
+        match name.as_str() {
+            "drop_tail" | "droptail" | "fifo" => no_more(QueueConfig::DropTail(DropTailConfig::default())),
+            "fair_queuing" | "fq" => no_more(QueueConfig::FairQueuing(Default::default())),
+            "step_mark" => {
+                let mut config = flowstart_network::StepMarkConfig::default();
+                if !rest.is_empty() {
+                    config.threshold = threshold(rest)?;
+                }
+                Ok(Self(QueueConfig::StepMark(config)))
+            }
+            _ => {
+                let meant = crate::suggest::nearest(&name, QueueConfig::NAMES)
+                    .map(|meant| format!("; did you mean \"{meant}\"?"))
+                    .unwrap_or_default();
+                Err(format!("there is no queue \"{name}\"; there are {}{meant}", QueueConfig::NAMES.join(", ")))
+            }
+        }
+    }
+}
+
+fn threshold(text: &str) -> Result<Threshold, String> {
+    match text.parse::<super::Buffer>() {
+        Ok(super::Buffer::Time(span)) => Ok(Threshold::Sojourn(span)),
+        Ok(super::Buffer::Packets(packets)) => Ok(Threshold::Packets(packets)),
+        Ok(super::Buffer::Bytes(bytes)) => Ok(Threshold::Bytes(bytes.get())),
+        _ => {
+            Err(format!("\"{text}\" is not a marking threshold; it looks like \"1 ms\", \"20 packets\" or \"12500 B\""))
+        }
+    }
+}
+
+impl QueueSpec {
+    /// The queue with the limits of a buffer, for the disciplines that have one; limits in the table win.
+    #[must_use]
+    pub fn with_buffer(self, packets: Option<u64>, bytes: Option<u64>) -> QueueConfig {
+        let fill = |limit: DropTailConfig| {
+            if limit == DropTailConfig::default() { DropTailConfig { packets, bytes } } else { limit }
+        };
+        match self.0 {
+            QueueConfig::DropTail(limit) => QueueConfig::DropTail(fill(limit)),
+            QueueConfig::StepMark(mut config) => {
+                config.limit = fill(config.limit);
+                QueueConfig::StepMark(config)
+            }
+            fair => fair,
+        }
+    }
+
+    /// True if the queue draws random numbers.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        matches!(self.0, QueueConfig::FairQueuing(config) if config.buckets > 0)
+    }
+}
+
+/// A process that picks packets: a share, a period, or a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct LossSpec(pub LossConfig);
+
+short!(LossSpec, LossConfig, "a share such as \"0.1 %\", a period such as \"every 100\", or \"none\"", "0.1 %");
+
+impl FromLong<LossConfig> for LossSpec {
+    fn from_long(long: LossConfig) -> Self {
+        Self(long)
+    }
+}
+
+impl FromStr for LossSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "none" {
+            return Ok(Self(LossConfig::None));
+        }
+        if let Some(period) = text.strip_prefix("every") {
+            let every = period.trim().parse().ok().filter(|every| *every > 0);
+            return match every {
+                Some(every) => Ok(Self(LossConfig::Periodic { every })),
+                None => Err(format!("\"{text}\" is not a period; it looks like \"every 100\"")),
+            };
+        }
+        let probability = parse_fraction(text).map_err(|error| error.to_string())?;
+        Ok(Self(if probability == 0.0 { LossConfig::None } else { LossConfig::Bernoulli { probability } }))
+    }
+}
+
+impl LossSpec {
+    /// True if random numbers are drawn.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        self.0.is_random()
+    }
+}
+
+/// Jitter: the largest extra delay, without reordering, or a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct JitterSpec(pub JitterConfig);
+
+short!(JitterSpec, JitterConfig, "the largest extra delay such as \"2 ms\"", "2 ms");
+
+impl FromLong<JitterConfig> for JitterSpec {
+    fn from_long(long: JitterConfig) -> Self {
+        Self(long)
+    }
+}
+
+impl FromStr for JitterSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let spread: Span = text.parse().map_err(|error: flowstart_units::ParseUnitError| error.to_string())?;
+        Ok(Self(JitterConfig { spread, reorder: false }))
+    }
+}
+
+/// From a time on, a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepSpec {
+    /// Since the start of the run, or of the repetition.
+    pub at: Span,
+    /// From then on; 0 is an outage.
+    pub rate: Rate,
+}
+
+/// A capacity: a rate, a list of steps, or a table with steps and a period or with a Mahimahi trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RateSpec {
+    /// Always the same.
+    Constant(Rate),
+    /// Steps, repeated if there is a period.
+    Steps(Vec<StepSpec>, Option<Span>),
+    /// A Mahimahi trace in a file, not read yet.
+    Trace(String),
+}
+
+/// The forms of a capacity in full.
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum LongRate {
+    /// Steps in order of time, the first at 0.
+    Steps(Vec<StepSpec>),
+    /// Steps that repeat.
+    Periodic {
+        /// Steps in order of time, the first at 0.
+        steps: Vec<StepSpec>,
+        /// Length of a repetition.
+        period: Span,
+    },
+    /// A Mahimahi trace.
+    Trace {
+        /// Its file, relative to the scenario.
+        trace: String,
+    },
+}
+
+short!(
+    RateSpec,
+    LongRate,
+    "a rate such as \"100 Mbit/s\", a list of { at, rate }, or { trace = \"FILE\" }",
+    "100 Mbit/s"
+);
+
+impl FromLong<LongRate> for RateSpec {
+    fn from_long(long: LongRate) -> Self {
+        match long {
+            LongRate::Steps(steps) => Self::Steps(steps, None),
+            LongRate::Periodic { steps, period } => Self::Steps(steps, Some(period)),
+            LongRate::Trace { trace } => Self::Trace(trace),
+        }
+    }
+}
+
+impl FromStr for RateSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self::Constant).map_err(|error: flowstart_units::ParseUnitError| error.to_string())
+    }
+}
+
+impl Serialize for RateSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let long = match self.clone() {
+            Self::Constant(rate) => return rate.serialize(serializer),
+            Self::Steps(steps, None) => LongRate::Steps(steps),
+            Self::Steps(steps, Some(period)) => LongRate::Periodic { steps, period },
+            Self::Trace(trace) => LongRate::Trace { trace },
+        };
+        long.serialize(serializer)
+    }
+}
+
+impl RateSpec {
+    /// The schedule.
+    ///
+    /// # Errors
+    /// A trace that has not been read.
+    pub fn schedule(&self) -> Result<RateSchedule, String> {
+        match self {
+            Self::Constant(rate) => Ok(RateSchedule::Constant(*rate)),
+            Self::Steps(steps, period) => Ok(RateSchedule::Steps {
+                steps: steps.iter().map(|step| RateStep { at: Time::ZERO + step.at, rate: step.rate }).collect(),
+                period: *period,
+            }),
+            Self::Trace(file) => Err(format!("the trace \"{file}\" has not been read")),
+        }
+    }
+
+    /// A schedule that came from a trace.
+    #[must_use]
+    pub fn from_schedule(schedule: &RateSchedule) -> Self {
+        match schedule {
+            RateSchedule::Constant(rate) => Self::Constant(*rate),
+            RateSchedule::Steps { steps, period } => Self::Steps(
+                steps.iter().map(|step| StepSpec { at: step.at.since(Time::ZERO), rate: step.rate }).collect(),
+                *period,
+            ),
+        }
+    }
+}

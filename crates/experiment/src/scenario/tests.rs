@@ -1,0 +1,150 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const GOOD: &str = r#"
+title = "two flows"
+duration = "5 s"
+
+[path]
+capacity = "100 Mbit/s"
+rtt = "20 ms"
+buffer = "1 BDP"
+queue = "step_mark 1 ms"
+
+[[flow]]
+algorithm = "hystart++ + cubic"
+
+[[flow]]
+algorithm = "slow_start+dctcp"
+start = "1 s"
+size = "1 MB"
+count = 3
+every = "10 ms"
+
+[[udp]]
+rate = "10 Mbit/s"
+spacing = "poisson"
+"#;
+
+fn error(text: &str) -> ScenarioError {
+    Scenario::parse("test.toml", text).unwrap_err()
+}
+
+/// GOOD with one piece of text replaced.
+fn with(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    GOOD.replacen(from, to, 1)
+}
+
+#[test]
+fn a_scenario_becomes_a_simulation() {
+    let compiled = Scenario::parse("test.toml", GOOD).unwrap().simulation(3).unwrap();
+    assert_eq!(compiled.simulation.flows.len(), 5);
+    assert_eq!(compiled.simulation.run, 3);
+    let names: Vec<_> = compiled.groups.iter().map(|group| group.name.as_str()).collect();
+    assert_eq!(names, ["hystart_plus_plus+cubic", "slow_start+dctcp", "udp"]);
+    let start = compiled.simulation.flows[3].start.as_nanos();
+    assert_eq!(start, 1_020_000_000);
+    let flowstart_network::QueueConfig::StepMark(queue) = compiled.simulation.links[0].queue else { panic!() };
+    assert_eq!(queue.limit.packets, Some(167));
+}
+
+#[test]
+fn effective_parameters_read_back_to_the_same_scenario_and_hash() {
+    let scenario = Scenario::parse("test.toml", GOOD).unwrap();
+    let again = Scenario::parse("effective.toml", &scenario.effective()).unwrap();
+    assert_eq!(scenario, again);
+    assert_eq!(scenario.hash(), again.hash());
+}
+
+#[test]
+fn the_hash_follows_the_parameters_and_not_the_title() {
+    let scenario = Scenario::parse("test.toml", GOOD).unwrap();
+    let titled = Scenario { title: "other".to_owned(), ..scenario.clone() };
+    let seeded = Scenario { seed: 2, ..scenario.clone() };
+    assert_eq!(scenario.hash(), titled.hash());
+    assert_ne!(scenario.hash(), seeded.hash());
+}
+
+#[test]
+fn errors_point_at_line_and_column_and_say_what_would_be_right() {
+    for (text, line, parts) in [
+        (with("capacity = ", "capcity = "), 6, vec!["unknown field `capcity`", "did you mean `capacity`?"]),
+        (with("\"100 Mbit/s\"", "100"), 6, vec!["did you mean \"100 Mbit/s\"?"]),
+        (with("\"100 Mbit/s\"", "\"-3 Mbit/s\""), 6, vec!["negative"]),
+        (with("\"100 Mbit/s\"", "\"0 Mbit/s\""), 6, vec!["rate 0"]),
+        (with("rtt = \"20 ms\"", "rtt = \"0 ms\""), 7, vec!["above 0"]),
+        (with("buffer = \"1 BDP\"", "buffer = 0"), 8, vec!["smallest is \"1 packet\""]),
+        (with("step_mark 1 ms", "stepmark 1 ms"), 9, vec!["did you mean \"step_mark\"?"]),
+        (with("hystart++ + cubic", "hystrat+cubic"), 12, vec!["hystart"]),
+        (with("size = \"1 MB\"", "size = \"1e18 GB\""), 17, vec!["larger than any size"]),
+        (with("size = \"1 MB\"", "size = \"0 B\""), 17, vec!["at least 1 byte"]),
+        (with("spacing = \"poisson\"", "spacing = \"poison\""), 23, vec!["did you mean `poisson`?"]),
+        (with("duration = \"5 s\"", "duration = \"0 s\""), 3, vec!["longer than 0"]),
+        (with("[path]", "[path"), 5, vec![]),
+    ] {
+        let error = error(&text);
+        let message = error.to_string();
+        assert_eq!(error.line(), Some(line), "{message}\n{}", error.snippet());
+        assert!(message.starts_with(&format!("test.toml:{line}:")), "{message}");
+        for part in parts {
+            assert!(message.contains(part), "{message}");
+        }
+        assert!(!message.contains('\n'), "one sentence: {message}");
+    }
+}
+
+#[test]
+fn links_with_names_make_a_way_and_unknown_names_are_refused() {
+    let text = r#"
+[[link]]
+name = "first"
+capacity = "100 Mbit/s"
+delay = "5 ms"
+buffer = "100 packets"
+[[link]]
+name = "second"
+capacity = [{ at = "0 s", rate = "50 Mbit/s" }, { at = "1 s", rate = "20 Mbit/s" }]
+delay = "5 ms"
+[[flow]]
+algorithm = "reno"
+forward = ["first", "second"]
+rtt = "30 ms"
+"#;
+    let compiled = Scenario::parse("test.toml", text).unwrap().simulation(0).unwrap();
+    assert_eq!(compiled.simulation.flows[0].forward, [0, 1]);
+    assert_eq!(compiled.simulation.flows[0].return_delay, Span::from_millis(10));
+    let error = error(&text.replace("\"second\"]", "\"secnd\"]"));
+    assert!(error.to_string().contains("did you mean \"second\"?"), "{error}");
+    assert_eq!(error.line(), Some(13));
+}
+
+#[test]
+fn a_scenario_knows_whether_chance_plays_a_part() {
+    assert!(Scenario::parse("t", GOOD).unwrap().is_random());
+    assert!(!Scenario::parse("t", &with("poisson", "constant")).unwrap().is_random());
+    let lossy = with("poisson", "constant").replace("rtt = \"20 ms\"", "rtt = \"20 ms\"\nloss = \"0.1 %\"");
+    assert!(Scenario::parse("t", &lossy).unwrap().is_random());
+}
+
+proptest! {
+    #[test]
+    fn reading_is_total_on_arbitrary_text(text in "\\PC{0,200}") {
+        let _ = Scenario::parse("t", &text);
+    }
+
+    #[test]
+    fn reading_is_total_on_mutilated_scenarios(at in 0..GOOD.len(), gone in 0_usize..30, new in "\\PC{0,8}") {
+        let mut text = GOOD.to_owned();
+        let start = (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let end = (start + gone).min(text.len());
+        text.replace_range(start..end, &new);
+        match Scenario::parse("t", &text) {
+            Ok(scenario) => {
+                prop_assert_eq!(&Scenario::parse("t", &scenario.effective()).unwrap(), &scenario);
+            }
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+}
