@@ -103,7 +103,8 @@ mod tables {
         assert_eq!(read("\"off\""), Ok(Pacing::Off));
         assert_eq!(read("\"on\""), Ok(Pacing::LINUX));
         assert_eq!(read("{}"), Ok(Pacing::LINUX));
-        let slower = Pacing::Window { start_percent: 125, avoidance_percent: 120, unpaced_packets: 10 };
+        let slower =
+            Pacing::Window { start_percent: 125, avoidance_percent: 120, unpaced_packets: 10, catch_up_percent: 50 };
         assert_eq!(read(r#"{ "start_percent": 125 }"#), Ok(slower));
         assert!(read("\"yes\"").unwrap_err().contains("\"off\", \"on\" or a table"));
     }

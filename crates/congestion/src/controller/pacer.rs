@@ -9,6 +9,8 @@ use crate::{Departure, Next, Sent, Window};
 const START_PERCENT: u32 = 200;
 /// The same otherwise (`tcp_pacing_ca_ratio`).
 const AVOIDANCE_PERCENT: u32 = 120;
+/// Share of its gap in percent that a late packet gets back at most (`tcp_update_skb_after_send`).
+const CATCH_UP_PERCENT: u32 = 50;
 /// Packets at the start of a connection that are not paced (`tcp_update_skb_after_send`).
 const UNPACED_PACKETS: u64 = 10;
 
@@ -27,6 +29,9 @@ pub enum Pacing {
         avoidance_percent: u32,
         /// Packets at the start of a connection that are not paced; default 10 (`tcp_update_skb_after_send`).
         unpaced_packets: u64,
+        /// Share of the next gap in percent that is left out at most if a packet left late, 0 ..= 100; default 50
+        /// (`tcp_update_skb_after_send`).
+        catch_up_percent: u32,
     },
 }
 
@@ -36,12 +41,14 @@ impl Pacing {
         start_percent: START_PERCENT,
         avoidance_percent: AVOIDANCE_PERCENT,
         unpaced_packets: UNPACED_PACKETS,
+        catch_up_percent: CATCH_UP_PERCENT,
     };
 
     pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
         match self {
             Self::Off => Ok(()),
-            Self::Window { start_percent, avoidance_percent, .. } => {
+            Self::Window { start_percent, avoidance_percent, catch_up_percent, .. } => {
+                InvalidConfig::unless(*catch_up_percent <= 100, "catch_up_percent", "at most 100")?;
                 InvalidConfig::unless(*start_percent >= 1, "start_percent", "at least 1")?;
                 InvalidConfig::unless(*avoidance_percent >= 1, "avoidance_percent", "at least 1")
             }
@@ -140,7 +147,7 @@ impl Pacer {
                     return Departure::Now;
                 }
             },
-            (None, Pacing::Window { start_percent, avoidance_percent, unpaced_packets }) => {
+            (None, Pacing::Window { start_percent, avoidance_percent, unpaced_packets, .. }) => {
                 self.left_behind = None;
                 // The last of the unpaced packets is the first whose gap counts.
                 if next.srtt.is_zero() || next.number.saturating_add(1) < unpaced_packets {
@@ -154,6 +161,16 @@ impl Pacer {
         if self.next <= now { Departure::Now } else { Departure::At(self.next) }
     }
 
+    /// The part of `gap` that a late packet may get back.
+    fn catch_up(&self, gap: Span) -> Span {
+        match self.pacing {
+            Pacing::Window { catch_up_percent, .. } if catch_up_percent != CATCH_UP_PERCENT => {
+                gap.mul_ratio(u64::from(catch_up_percent.min(100)), 100)
+            }
+            _ => gap / 2,
+        }
+    }
+
     #[inline]
     pub(super) fn on_sent(&mut self, sent: &Sent) {
         let gap = match self.spacing {
@@ -161,9 +178,9 @@ impl Pacer {
             Spacing::Rate(rate) => rate.transmission_time(Bytes::new(u64::from(sent.bytes))),
             Spacing::Window(window) => window.gap(self.mss, sent.bytes),
         };
-        // A late packet gets back at most half a gap, so that lateness does not turn into bursts.
+        // A late packet gets back only part of a gap, so that lateness does not turn into bursts.
         let late = sent.now.since(self.next);
-        let credit = if self.next == Time::ZERO { Span::ZERO } else { late.min(gap / 2) };
+        let credit = if self.next == Time::ZERO { Span::ZERO } else { late.min(self.catch_up(gap)) };
         self.next = self.next.max(sent.now) + (gap - credit);
     }
 }
@@ -178,7 +195,7 @@ mod serialize {
     use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
     use serde::ser::{Serialize, Serializer};
 
-    use super::{AVOIDANCE_PERCENT, Pacing, START_PERCENT, UNPACED_PACKETS};
+    use super::{AVOIDANCE_PERCENT, CATCH_UP_PERCENT, Pacing, START_PERCENT, UNPACED_PACKETS};
 
     /// The table that stands for [`Pacing::Window`].
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -190,6 +207,8 @@ mod serialize {
         avoidance_percent: u32,
         /// Packets at the start of a connection that are not paced; default 10.
         unpaced_packets: u64,
+        /// Share of the next gap in percent that is left out at most if a packet left late; default 50.
+        catch_up_percent: u32,
     }
 
     impl Default for Table {
@@ -198,6 +217,7 @@ mod serialize {
                 start_percent: START_PERCENT,
                 avoidance_percent: AVOIDANCE_PERCENT,
                 unpaced_packets: UNPACED_PACKETS,
+                catch_up_percent: CATCH_UP_PERCENT,
             }
         }
     }
@@ -208,7 +228,9 @@ mod serialize {
         type Value = Pacing;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("\"off\", \"on\" or a table with start_percent, avoidance_percent, unpaced_packets")
+            f.write_str(
+                "\"off\", \"on\" or a table with start_percent, avoidance_percent, unpaced_packets, catch_up_percent",
+            )
         }
 
         fn visit_str<E: de::Error>(self, text: &str) -> Result<Pacing, E> {
@@ -221,8 +243,8 @@ mod serialize {
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Pacing, A::Error> {
             let table = Table::deserialize(MapAccessDeserializer::new(map))?;
-            let Table { start_percent, avoidance_percent, unpaced_packets } = table;
-            Ok(Pacing::Window { start_percent, avoidance_percent, unpaced_packets })
+            let Table { start_percent, avoidance_percent, unpaced_packets, catch_up_percent } = table;
+            Ok(Pacing::Window { start_percent, avoidance_percent, unpaced_packets, catch_up_percent })
         }
     }
 
@@ -236,8 +258,8 @@ mod serialize {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             match *self {
                 Self::Off => serializer.serialize_str("off"),
-                Self::Window { start_percent, avoidance_percent, unpaced_packets } => {
-                    Table { start_percent, avoidance_percent, unpaced_packets }.serialize(serializer)
+                Self::Window { start_percent, avoidance_percent, unpaced_packets, catch_up_percent } => {
+                    Table { start_percent, avoidance_percent, unpaced_packets, catch_up_percent }.serialize(serializer)
                 }
             }
         }

@@ -90,7 +90,7 @@ pub struct HystartPlusPlus {
     last_round_min: Span,
     round_min: Span,
     samples: u32,
-    /// The round ends when this byte is acknowledged.
+    /// The round ends when everything before this byte is acknowledged (RFC 9406: "when windowEnd is ACKed").
     window_end: u64,
     /// Growth below a whole packet, in bytes times the growth divisor, so that conservative growth loses no fraction.
     fraction: u64,
@@ -121,9 +121,9 @@ impl HystartPlusPlus {
         self.phase
     }
 
-    /// Ends the round if its last byte was acknowledged; true if that ends conservative slow start too.
+    /// Ends the round if everything sent before it began was acknowledged; true if that ends conservative slow start too.
     fn end_round(&mut self, ack: &Ack) -> bool {
-        if ack.una <= self.window_end {
+        if ack.una < self.window_end {
             return false;
         }
         self.window_end = ack.next;
@@ -161,17 +161,17 @@ impl HystartPlusPlus {
 
 impl FlowStart for HystartPlusPlus {
     // RFC 9406 grows the window before it judges the round; here the judgement comes first, as Linux orders an ACK. The phase changes one ACK
-    // earlier: less than one packet of window.
+    // earlier: less than one packet of window. The ACK that ends a round still counts to it, as its packet was sent in it.
     #[inline]
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
-        if self.end_round(ack) {
-            let cwnd = window.cwnd;
-            return Verdict::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None });
-        }
         if let Some(rtt) = ack.rtt {
             self.round_min = self.round_min.min(rtt);
             self.samples = self.samples.saturating_add(1);
             self.judge();
+        }
+        if self.end_round(ack) {
+            let cwnd = window.cwnd;
+            return Verdict::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None });
         }
         Verdict::Continue
     }
@@ -214,17 +214,19 @@ mod tests {
         Ack { acked_bytes: u64::from(packets * MSS), ..ack(packets) }
     }
 
-    /// Feeds a round of `samples` samples of `rtt` (in 0.1 ms); the first ACK ends the round before.
-    fn round(start: &mut HystartPlusPlus, number: u64, rtt: u64, samples: u64) -> Vec<Phase> {
-        let mut window = Window::new(100);
-        (0..samples)
-            .map(|i| {
-                let (una, next) = (number * 1000 + i + 1, (number + 1) * 1000);
-                let ack = Ack { rtt: Some(Span::from_micros(rtt * 100)), una, next, ..ack(1) };
+    /// Feeds a round of `samples` samples of `rtt` (in 0.1 ms) and an ACK without one that ends it with this verdict.
+    fn round(start: &mut HystartPlusPlus, rtt: u64, samples: u64, verdict: Verdict) -> Vec<Phase> {
+        let mut window = Window::new(77);
+        let phases = (0..samples)
+            .map(|_| {
+                let ack = Ack { rtt: Some(Span::from_micros(rtt * 100)), una: start.window_end - 1, ..ack(1) };
                 assert_eq!(start.on_ack(&ack, &mut window), Verdict::Continue);
                 start.phase
             })
-            .collect()
+            .collect();
+        let end = Ack { una: start.window_end, next: start.window_end + 1000, ..ack(1) };
+        assert_eq!(start.on_ack(&end, &mut window), verdict);
+        phases
     }
 
     #[test]
@@ -266,37 +268,38 @@ mod tests {
 
     #[test]
     fn v3_4_the_eighth_sample_decides_and_a_smaller_rtt_later_resumes_slow_start() {
-        let mut start = start(true);
-        for (number, rtt) in [(1, 400), (2, 400)] {
-            assert!(round(&mut start, number, rtt, 8).iter().all(|phase| *phase == Phase::SlowStart));
+        let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
+        for _ in 0..2 {
+            let phases = round(&mut start, 400, 8, Verdict::Continue);
+            assert!(phases.iter().all(|phase| *phase == Phase::SlowStart));
         }
-        let phases = round(&mut start, 3, 460, 8);
+        let phases = round(&mut start, 460, 8, Verdict::Continue);
         assert!(phases[..7].iter().all(|phase| *phase == Phase::SlowStart));
         assert_eq!(phases[7], Phase::Conservative { baseline: Span::from_millis(46), rounds: 0 });
-        let phases = round(&mut start, 4, 459, 8);
+        let phases = round(&mut start, 459, 8, Verdict::Continue);
         assert!(phases[..7].iter().all(|phase| matches!(phase, Phase::Conservative { rounds: 1, .. })));
         assert_eq!(phases[7], Phase::SlowStart);
     }
 
     #[test]
     fn the_fifth_round_of_conservative_slow_start_ends_it_with_the_window_as_threshold() {
-        let mut start = start(true);
-        round(&mut start, 1, 400, 8);
-        round(&mut start, 2, 500, 8);
-        for number in 3..7 {
-            round(&mut start, number, 600, 8);
+        let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
+        round(&mut start, 400, 8, Verdict::Continue);
+        // The round in which the rise is seen is the first of the five.
+        round(&mut start, 500, 8, Verdict::Continue);
+        for _ in 0..3 {
+            round(&mut start, 600, 8, Verdict::Continue);
         }
-        let mut window = Window::new(77);
-        let ack = Ack { una: 7001, next: 8000, rtt: Some(Span::from_millis(60)), ..ack(1) };
         let exit = Exit { reason: ExitReason::DelayIncrease, cwnd: 77, ssthresh: 77, rate: None };
-        assert_eq!(start.on_ack(&ack, &mut window), Verdict::Done(exit));
+        round(&mut start, 600, 8, Verdict::Done(exit));
     }
 
     #[test]
     fn fewer_than_eight_samples_in_a_round_decide_nothing() {
-        let mut start = start(true);
-        for number in 1..20 {
-            assert!(round(&mut start, number, 400 * number, 7).iter().all(|phase| *phase == Phase::SlowStart));
+        let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
+        for i in 1..20 {
+            let phases = round(&mut start, 400 * i, 7, Verdict::Continue);
+            assert!(phases.iter().all(|phase| *phase == Phase::SlowStart));
         }
     }
 }

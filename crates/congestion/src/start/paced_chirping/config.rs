@@ -43,7 +43,7 @@ pub struct PacedChirpingConfig {
     /// A chirp in which two packets left further apart than this many planned gaps says nothing, at least 1; default 2 (the authors' code
     /// compares with the gap before, which is a little longer).
     pub stall: f64,
-    /// The start ends when the packets in flight reach this share of the smallest RTT divided by the average gap, 0 < share <= 1; default
+    /// The start ends when, at the completion of a chirp, the packets in flight reach this share of the smallest RTT divided by the average gap, 0 < share <= 1; default
     /// 0.85. The authors add up the length of chirps instead, which never ends on some paths; chirps back to back send at 0.895 of the
     /// estimated rate, so a share above that would not end either.
     pub full: f64,

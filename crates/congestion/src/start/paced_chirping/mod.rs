@@ -85,6 +85,8 @@ pub struct PacedChirping {
     analysed: u32,
     last_estimate: Option<u64>,
     in_flight: u32,
+    /// This ACK completed a chirp: time to look whether the path is full.
+    chirp_completed: bool,
     /// Packets outside of chirps that this ACK delivered.
     unpaced_acked: u32,
 }
@@ -111,6 +113,7 @@ impl PacedChirping {
             analysed: 0,
             last_estimate: None,
             in_flight: 0,
+            chirp_completed: false,
             unpaced_acked: 0,
             config: config.clone(),
         }
@@ -191,6 +194,7 @@ impl PacedChirping {
 
     fn analysed(&mut self, chirp: u32, estimate: Option<u64>) {
         self.analysed = chirp.saturating_add(1);
+        self.chirp_completed = true;
         if let Some(raw) = estimate {
             let raw = raw.min(self.config.max_gap.as_nanos()).max(self.config.min_gap.as_nanos());
             self.last_estimate = Some(raw);
@@ -238,7 +242,7 @@ enum Pull {
 impl FlowStart for PacedChirping {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
         self.in_flight = ack.in_flight;
-        if self.is_full(ack) {
+        if std::mem::take(&mut self.chirp_completed) && self.is_full(ack) {
             return Verdict::Done(self.exit(ExitReason::PipeFull, ack));
         }
         let hopeless = self.saturated_rounds >= self.config.saturated_rounds.max(1);

@@ -1,0 +1,287 @@
+//! Any start with any avoidance, over paths that lose and mark, and under arbitrary events.
+
+mod common;
+
+use common::{Loop, Path};
+use flowstart_congestion::{
+    Ack, Acked, AvoidanceConfig, Controller, ControllerConfig, Departure, INFINITE_SSTHRESH, Next, Pacing, Sent,
+    Signal, StartConfig,
+};
+use flowstart_units::{Span, Time};
+use proptest::prelude::*;
+
+fn configs() -> impl Iterator<Item = ControllerConfig> {
+    let starts = StartConfig::NAMES.iter().map(|name| StartConfig::from_name(name).unwrap());
+    starts.flat_map(|start| {
+        AvoidanceConfig::NAMES.iter().flat_map(move |name| {
+            let avoidance = AvoidanceConfig::from_name(name).unwrap();
+            let config = ControllerConfig::new(start.clone(), avoidance);
+            let paced = ControllerConfig { pacing: Pacing::LINUX, ..config.clone() };
+            [config, paced]
+        })
+    })
+}
+
+fn describe(config: &ControllerConfig) -> String {
+    let paced = if config.pacing == Pacing::Off { "unpaced" } else { "paced" };
+    format!("{} {} {paced}", config.start.name(), config.avoidance.name())
+}
+
+/// The kinds of path a start may meet.
+fn paths() -> [(&'static str, Path); 5] {
+    let path = Path::new(50, Span::from_millis(20));
+    [
+        ("deep buffer", Path { buffer: 1000, ..path }),
+        ("shallow buffer", Path { buffer: 20, ..path }),
+        ("marks above 1 ms", Path { mark_above: Span::from_millis(1), ..path }),
+        ("random loss", Path { lose_every: 97, ..path }),
+        ("heavy loss", Path { lose_every: 5, ..path }),
+    ]
+}
+
+// The loop itself asserts that windows stay at least 1 (2 for thresholds), that departures lie ahead, do not change when asked twice, and that
+// nothing is held back with nothing in flight.
+#[test]
+fn every_start_with_every_avoidance_ends_its_start_and_keeps_the_link_busy() {
+    for config in configs() {
+        for (kind, path) in paths() {
+            let what = format!("{} over {kind}", describe(&config));
+            let mut flow = Loop::new(path, Controller::new(&config), u64::MAX);
+            flow.run(Time::ZERO + Span::from_secs(4), |_| {});
+            assert!(flow.controller.start_exit().is_some(), "{what}: the start never ended");
+            let full = Span::from_secs(4).whole(path.service());
+            let share = flow.delivered as f64 / full as f64;
+            // With one packet in n lost, Reno's mean window is sqrt(3n/2) packets, the least of all; a fifth lost leaves mostly timeouts.
+            let reno = (1.5 * path.lose_every as f64).sqrt() * path.service().ratio(path.rtt0());
+            let at_least = match path.lose_every {
+                0 => 0.5,
+                5 => 0.1 * reno,
+                _ => 0.8 * reno,
+            };
+            assert!(share > at_least, "{what}: {share} of the link");
+            assert!(share <= 1.0);
+        }
+    }
+}
+
+#[test]
+fn every_start_with_every_avoidance_delivers_transfers_of_any_size() {
+    for config in configs() {
+        for (kind, path) in paths() {
+            for packets in [1, 2, 9, 11, 100, 1000] {
+                let mut flow = Loop::new(path, Controller::new(&config), packets);
+                flow.run(Time::ZERO + Span::from_secs(600), |_| {});
+                assert_eq!(flow.delivered, packets, "{} over {kind}", describe(&config));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_start_decides_the_exit_and_the_avoidance_what_follows() {
+    let exit = |start: &str, avoidance: &str| {
+        let start = StartConfig::from_name(start).unwrap();
+        let config = ControllerConfig::new(start, AvoidanceConfig::from_name(avoidance).unwrap());
+        let mut flow = Loop::new(Path::new(100, Span::from_millis(20)), Controller::new(&config), u64::MAX);
+        flow.run(Time::ZERO + Span::from_secs(2), |_| {});
+        flow.controller.start_exit().map(|exit| (exit.now, exit.reason, exit.cwnd))
+    };
+    // In a deep buffer only heuristics end a start, so the avoidance does not matter for when and how it ends.
+    for start in StartConfig::NAMES {
+        for avoidance in AvoidanceConfig::NAMES {
+            assert_eq!(exit(start, avoidance), exit(start, "reno"), "{start} {avoidance}");
+        }
+    }
+}
+
+/// One arbitrary call.
+#[derive(Clone, Debug)]
+enum Event {
+    Sent { bytes: u32, in_flight: u32, retransmission: bool },
+    Ack { acked: u32, marked: u32, rtt: Option<u64>, in_flight: u32, limited: bool, grow: bool },
+    Signal(Signal),
+    Depart { queued: u64, in_flight: u32, retransmission: bool },
+    SetCwnd(u32),
+    EndRecovery,
+    Undo(u32, u32),
+    Idle(u64),
+    Validate(u32),
+    Wait(u64),
+}
+
+fn packets() -> impl Strategy<Value = u32> {
+    prop_oneof![8 => 0u32..200, 1 => any::<u32>()]
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    let nanos = prop_oneof![8 => 1u64..100_000_000, 1 => any::<u64>()];
+    let signal = prop_oneof![Just(Signal::Loss), Just(Signal::Marks), Just(Signal::Timeout)];
+    prop_oneof![
+        8 => (packets(), packets(), any::<bool>()).prop_map(|(bytes, in_flight, retransmission)| Event::Sent { bytes, in_flight, retransmission }),
+        8 => (packets(), packets(), prop::option::of(nanos.clone()), packets(), any::<bool>(), any::<bool>())
+            .prop_map(|(acked, marked, rtt, in_flight, limited, grow)| Event::Ack { acked, marked, rtt, in_flight, limited, grow }),
+        1 => signal.prop_map(Event::Signal),
+        8 => (prop_oneof![Just(u64::MAX), 0u64..100], packets(), any::<bool>())
+            .prop_map(|(queued, in_flight, retransmission)| Event::Depart { queued, in_flight, retransmission }),
+        1 => packets().prop_map(Event::SetCwnd),
+        1 => Just(Event::EndRecovery),
+        1 => (packets(), packets()).prop_map(|(cwnd, ssthresh)| Event::Undo(cwnd, ssthresh)),
+        1 => nanos.clone().prop_map(Event::Idle),
+        1 => packets().prop_map(Event::Validate),
+        4 => nanos.prop_map(Event::Wait),
+    ]
+}
+
+/// A transport that makes no sense.
+struct Nonsense {
+    controller: Controller,
+    now: Time,
+    number: u64,
+    acked: u64,
+}
+
+impl Nonsense {
+    fn apply(&mut self, event: &Event) {
+        let now = self.now;
+        let before = u64::from(self.controller.cwnd());
+        match *event {
+            Event::Sent { bytes, in_flight, retransmission } => {
+                let seq = self.number.saturating_mul(1448);
+                self.controller.on_sent(&Sent { now, number: self.number, seq, bytes, in_flight, retransmission });
+                self.number += 1;
+            }
+            Event::Ack { acked, marked, rtt, in_flight, limited, grow } => {
+                self.ack(acked, marked, rtt, in_flight, limited, grow)
+            }
+            Event::Signal(signal) => match self.controller.on_signal(now, signal) {
+                Some(ssthresh) => assert!(ssthresh >= 2 && ssthresh == self.controller.ssthresh()),
+                None => assert!(signal == Signal::Marks && self.controller.is_starting()),
+            },
+            Event::Depart { queued, in_flight, retransmission } => {
+                let next = Next {
+                    number: self.number,
+                    bytes: 1448,
+                    wire_bytes: 1500,
+                    in_flight,
+                    packets_out: in_flight,
+                    queued,
+                    retransmission,
+                    srtt: Span::from_nanos(self.number % 7 * 10_000_000),
+                    min_rtt: Span::from_millis(10),
+                };
+                match self.controller.departure(now, &next) {
+                    Departure::At(at) => assert!(at > now),
+                    Departure::Hold => assert!(in_flight > 0),
+                    Departure::Now => {}
+                }
+            }
+            Event::SetCwnd(cwnd) => self.controller.set_cwnd(cwnd),
+            Event::EndRecovery => self.controller.end_recovery(),
+            Event::Undo(cwnd, ssthresh) => self.controller.undo(cwnd, ssthresh),
+            Event::Idle(idle) => {
+                self.controller.restart_after_idle(now, Span::from_nanos(idle), Span::from_millis(200));
+                assert!(u64::from(self.controller.cwnd()) <= before, "idleness does not open the window");
+            }
+            Event::Validate(used) => {
+                self.controller.validate_window(used);
+                assert!(u64::from(self.controller.cwnd()) <= before, "validation does not open the window");
+            }
+            Event::Wait(nanos) => self.now += Span::from_nanos(nanos),
+        }
+        assert!(self.controller.cwnd() >= 1);
+        assert!(self.controller.ssthresh() >= 2);
+    }
+
+    fn ack(&mut self, acked: u32, marked: u32, rtt: Option<u64>, in_flight: u32, limited: bool, grow: bool) {
+        let (now, rtt) = (self.now, rtt.map(Span::from_nanos));
+        if self.controller.wants_packets() {
+            for i in 0..u64::from(acked.min(100)) {
+                let number = self.acked + i;
+                self.controller.on_acked(&Acked {
+                    now,
+                    number,
+                    bytes: 1448,
+                    sent_at: Time::ZERO,
+                    rtt,
+                    retransmitted: i == 77,
+                });
+            }
+        }
+        self.acked += u64::from(acked);
+        let ack = Ack {
+            now,
+            acked,
+            acked_bytes: u64::from(acked) * 1448,
+            marked,
+            lost: 0,
+            rtt,
+            srtt: rtt.unwrap_or(Span::ZERO),
+            min_rtt: rtt.unwrap_or(Span::MAX),
+            una: self.acked.saturating_mul(1448),
+            next: self.number.saturating_mul(1448),
+            advanced: acked > 0,
+            in_flight,
+            packets_out: in_flight,
+            cwnd_limited: limited,
+            max_packets_out: in_flight,
+            app_limited: false,
+            delivered: self.acked,
+            rate: None,
+        };
+        self.controller.on_ack(&ack);
+        if grow {
+            self.controller.grow(&ack);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_sequence_of_events_breaks_a_controller(
+        start in 0..StartConfig::NAMES.len(),
+        avoidance in 0..AvoidanceConfig::NAMES.len(),
+        paced: bool,
+        initial_window in packets(),
+        initial_ssthresh in prop::option::of(packets()),
+        mss in packets(),
+        events in prop::collection::vec(events(), 1..200),
+    ) {
+        let start = StartConfig::from_name(StartConfig::NAMES[start]).unwrap();
+        let avoidance = AvoidanceConfig::from_name(AvoidanceConfig::NAMES[avoidance]).unwrap();
+        let pacing = if paced { Pacing::LINUX } else { Pacing::Off };
+        let config = ControllerConfig { pacing, initial_window, initial_ssthresh, mss, ..ControllerConfig::new(start, avoidance) };
+        let controller = Controller::new(&config);
+        let mut nonsense = Nonsense { controller, now: Time::ZERO, number: 0, acked: 0 };
+        for event in &events {
+            nonsense.apply(event);
+        }
+    }
+
+    #[test]
+    fn a_window_grows_by_no_more_than_was_acknowledged(
+        start in 0..3usize,
+        avoidance in 0..AvoidanceConfig::NAMES.len(),
+        acks in prop::collection::vec((0u32..100, 1u64..50_000_000), 1..200),
+    ) {
+        // Paced chirping is left out: its window is a permission while it is in charge.
+        let start = StartConfig::from_name(StartConfig::NAMES[start]).unwrap();
+        let avoidance = AvoidanceConfig::from_name(AvoidanceConfig::NAMES[avoidance]).unwrap();
+        let mut nonsense = Nonsense {
+            controller: Controller::new(&ControllerConfig::new(start, avoidance)),
+            now: Time::ZERO,
+            number: 1_000_000,
+            acked: 0,
+        };
+        for (acked, wait) in acks {
+            let before = nonsense.controller.cwnd();
+            nonsense.now += Span::from_nanos(wait);
+            nonsense.ack(acked, 0, Some(20_000_000 + wait), 10, true, true);
+            // One packet more may come from what was counted before.
+            prop_assert!(nonsense.controller.cwnd() <= before + acked + 1);
+            prop_assert!(nonsense.controller.cwnd() >= before, "nothing asked for a reduction");
+            prop_assert!(nonsense.controller.ssthresh() <= INFINITE_SSTHRESH);
+        }
+    }
+}
