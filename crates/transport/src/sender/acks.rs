@@ -99,7 +99,8 @@ impl Sender {
         let prior_una = self.stats.una;
         let prior_unsacked = self.board.packets_out() - self.board.sacked();
         let advanced = ack.ack > prior_una;
-        let delivery = self.take_delivery(now, ack, advanced);
+        let mut delivery = Delivery::new();
+        self.take_delivery(now, ack, advanced, &mut delivery);
 
         self.stats.delivered += u64::from(delivery.packets);
         if ack.duplicate {
@@ -205,10 +206,9 @@ impl Sender {
             }
     }
 
-    /// Marks the scoreboard. Returns what was delivered; its packets are in `self.acked` if the controller wants them.
+    /// Marks the scoreboard and collects what was delivered; its packets go to `self.acked` if the controller wants them.
     #[inline]
-    fn take_delivery(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivery {
-        let mut delivery = Delivery::new();
+    fn take_delivery(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, delivery: &mut Delivery) {
         let context = AckContext {
             now,
             sent: self.stats.packets_sent,
@@ -223,12 +223,12 @@ impl Sender {
             self.stats.una = ack.ack;
             self.set_send_limit();
             self.recovery.expiries = 0;
-            self.board.acknowledge(ack.ack, &context, &mut delivery, &mut self.acked);
+            self.board.acknowledge(ack.ack, &context, delivery, &mut self.acked);
         }
         match self.config.loss_detection {
             LossDetection::Rack => {
                 if ack.sack_len > 0 {
-                    self.take_sacks(ack, &context, &mut delivery);
+                    self.take_sacks(ack, &context, delivery);
                 }
             }
             LossDetection::NewReno => {
@@ -239,7 +239,6 @@ impl Sender {
                 }
             }
         }
-        delivery
     }
 
     /// Ascending, so that a range told later than a higher one does not look like reordering.
