@@ -353,3 +353,6 @@ impl Controller {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

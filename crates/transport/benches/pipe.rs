@@ -38,7 +38,8 @@ impl Loop {
     fn new(window: u32, loss: u64) -> Self {
         let config = ControllerConfig {
             initial_window: window,
-            ..ControllerConfig::new(StartConfig::SlowStart { initial_ssthresh: Some(window) }, AvoidanceConfig::Reno)
+            initial_ssthresh: Some(window),
+            ..ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno)
         };
         let avoidance = Avoidance::External(Box::new(Fixed(window)));
         let controller = Controller::join(Start::new(&config), avoidance, &config);

@@ -106,8 +106,7 @@ struct Probe {
 /// use flowstart_transport::{Receiver, ReceiverConfig, Sender, SenderConfig};
 /// use flowstart_units::{Span, Time};
 ///
-/// let start = StartConfig::SlowStart { initial_ssthresh: None };
-/// let controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::Reno));
+/// let controller = Controller::new(&ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno));
 /// let config = SenderConfig { handshake: false, ..SenderConfig::default() };
 /// let mut sender = Sender::new(&config, controller);
 /// let mut receiver = Receiver::new(&ReceiverConfig::default());
@@ -170,6 +169,8 @@ pub struct Sender {
     sent_in_burst: bool,
     /// When a data packet left last.
     last_sent: Option<Time>,
+    /// The controller knows of the current idle time.
+    idle_told: bool,
     /// Expiries of the persist timer in a row.
     window_probes: u32,
     /// The next new segment carries CWR.
@@ -220,6 +221,7 @@ impl Sender {
             window_known: false,
             sent_in_burst: false,
             last_sent: None,
+            idle_told: false,
             window_probes: 0,
             cwr_due: false,
             ce_count: 0,
@@ -301,6 +303,7 @@ impl Sender {
             && !self.controller.controls_recovery()
         {
             self.controller.restart_after_idle(now, idle, rto);
+            self.idle_told = true;
             self.usage.restart(now);
         }
     }

@@ -25,14 +25,14 @@ enum Arriving {
 }
 
 pub(super) fn reno(initial_window: u32) -> Controller {
-    let start = StartConfig::SlowStart { initial_ssthresh: None };
+    let start = StartConfig::SlowStart;
     Controller::new(&ControllerConfig { initial_window, ..ControllerConfig::new(start, AvoidanceConfig::Reno) })
 }
 
 /// A controller that is in congestion avoidance from the beginning, so that its window hardly grows.
 pub(super) fn steady(window: u32) -> Controller {
-    let start = StartConfig::SlowStart { initial_ssthresh: Some(window) };
-    Controller::new(&ControllerConfig { initial_window: window, ..ControllerConfig::new(start, AvoidanceConfig::Reno) })
+    let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
+    Controller::new(&ControllerConfig { initial_window: window, initial_ssthresh: Some(window), ..config })
 }
 
 pub(super) fn no_handshake() -> SenderConfig {

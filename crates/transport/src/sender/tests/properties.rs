@@ -228,7 +228,7 @@ proptest! {
         trouble in trouble(), gap in 0_u64..3_000, hold_every in 5_u64..40, delay in 1_u64..40,
     ) {
         let start = Spaced { gap: Span::from_micros(gap), next: Time::ZERO, held: false, hold_every };
-        let config = ControllerConfig::new(StartConfig::SlowStart { initial_ssthresh: None }, AvoidanceConfig::Reno);
+        let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
         let controller = Controller::join(Start::External(Box::new(start)), Avoidance::new(&config), &config);
         let pipe = Pipe::new(&SenderConfig::default(), controller, &ReceiverConfig::default(), Span::from_millis(delay));
         let mut pipe = troubled(pipe, &trouble);
@@ -239,7 +239,7 @@ proptest! {
     fn a_paced_flow_completes(trouble in trouble(), delay in 1_u64..40) {
         let config = ControllerConfig {
             pacing: Pacing::LINUX,
-            ..ControllerConfig::new(StartConfig::SlowStart { initial_ssthresh: None }, AvoidanceConfig::Reno)
+            ..ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno)
         };
         let pipe = Pipe::new(
             &SenderConfig::default(), Controller::new(&config), &ReceiverConfig::default(), Span::from_millis(delay),

@@ -1,0 +1,183 @@
+use super::*;
+use crate::start::HystartConfig;
+use crate::testing::{ack, config, next};
+use crate::{INFINITE_SSTHRESH, Sent};
+
+fn ms(n: u64) -> Time {
+    Time::ZERO + Span::from_millis(n)
+}
+
+fn hystart() -> Controller {
+    Controller::new(&config(StartConfig::Hystart(HystartConfig::default())))
+}
+
+fn slow_start() -> Controller {
+    Controller::new(&config(StartConfig::SlowStart))
+}
+
+/// Grows by ACKs of one packet until the window is `cwnd`.
+fn grow_to(controller: &mut Controller, cwnd: u32) {
+    while controller.cwnd() < cwnd {
+        controller.grow(&ack(1));
+    }
+}
+
+#[test]
+fn the_threshold_ends_a_start_and_the_rest_of_the_ack_goes_to_avoidance() {
+    let mut config = config(StartConfig::SlowStart);
+    config.initial_ssthresh = Some(14);
+    let mut controller = Controller::new(&config);
+    controller.grow(&ack(18));
+    // Four packets reach the threshold, fourteen are a window's worth.
+    assert_eq!(controller.cwnd(), 15);
+    let exit = controller.start_exit().unwrap();
+    assert_eq!((exit.reason, exit.cwnd, exit.ssthresh), (ExitReason::Threshold, 14, 14));
+    assert!(!controller.is_starting());
+}
+
+#[test]
+fn a_threshold_below_the_initial_window_ends_the_start_with_the_first_ack() {
+    let mut config = config(StartConfig::SlowStart);
+    config.initial_ssthresh = Some(5);
+    let mut controller = Controller::new(&config);
+    controller.grow(&ack(1));
+    assert_eq!(controller.cwnd(), 10);
+    assert_eq!(controller.start_exit().unwrap().reason, ExitReason::Threshold);
+}
+
+#[test]
+fn the_exit_is_recorded_once_and_as_it_was_before_the_reduction() {
+    let mut controller = slow_start();
+    grow_to(&mut controller, 40);
+    controller.on_ack(&Ack { in_flight: 38, srtt: Span::from_millis(30), min_rtt: Span::from_millis(20), ..ack(1) });
+    assert_eq!(controller.on_signal(ms(5), Signal::Loss), Some(20));
+    let first = *controller.start_exit().unwrap();
+    let expected = StartExit {
+        now: ms(5),
+        reason: ExitReason::Loss,
+        cwnd: 40,
+        ssthresh: 20,
+        in_flight: 38,
+        srtt: Span::from_millis(30),
+        min_rtt: Span::from_millis(20),
+    };
+    assert_eq!(first, expected);
+    controller.set_cwnd(20);
+    controller.on_signal(ms(9), Signal::Timeout);
+    assert_eq!(controller.start_exit(), Some(&first));
+}
+
+#[test]
+fn after_a_timeout_hystart_watches_the_next_slow_start_as_in_linux() {
+    let mut controller = hystart();
+    grow_to(&mut controller, 100);
+    controller.on_signal(ms(1), Signal::Loss);
+    controller.set_cwnd(50);
+    assert!(!controller.in_charge);
+    controller.on_signal(ms(2), Signal::Timeout);
+    controller.set_cwnd(1);
+    assert!(controller.in_charge && !controller.is_starting());
+    // It hands over at the threshold like any start.
+    grow_to(&mut controller, 25);
+    assert_eq!(controller.ssthresh(), 25);
+    assert!(!controller.in_charge);
+}
+
+#[test]
+fn after_a_timeout_in_the_first_start_hystart_is_in_charge_again_at_once() {
+    let mut controller = hystart();
+    grow_to(&mut controller, 40);
+    assert_eq!(controller.on_signal(ms(1), Signal::Timeout), Some(20));
+    assert_eq!(controller.start_exit().unwrap().reason, ExitReason::Timeout);
+    assert!(controller.in_charge);
+}
+
+#[test]
+fn other_starts_leave_later_slow_starts_to_the_standard() {
+    for name in ["slow_start", "hystart_plus_plus", "paced_chirping"] {
+        let mut controller = Controller::new(&config(StartConfig::from_name(name).unwrap()));
+        controller.on_signal(ms(1), Signal::Timeout);
+        controller.set_cwnd(1);
+        assert!(!controller.in_charge, "{name}");
+        controller.grow(&ack(1));
+        assert_eq!(controller.cwnd(), 2, "{name}");
+    }
+}
+
+#[test]
+fn undo_restores_window_and_threshold() {
+    let mut controller = slow_start();
+    grow_to(&mut controller, 40);
+    controller.on_signal(ms(1), Signal::Loss);
+    controller.set_cwnd(20);
+    controller.undo(40, INFINITE_SSTHRESH);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (40, INFINITE_SSTHRESH));
+    controller.grow(&ack(1));
+    assert_eq!(controller.cwnd(), 41, "slow start goes on");
+}
+
+#[test]
+fn an_idle_window_halves_once_per_rto_down_to_the_initial_one_and_the_threshold_remembers() {
+    let mut controller = slow_start();
+    controller.set_cwnd(100);
+    controller.on_signal(ms(1), Signal::Loss);
+    let rto = Span::from_millis(200);
+    controller.restart_after_idle(ms(700), Span::from_millis(500), rto);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (25, 75));
+    controller.restart_after_idle(ms(99_000), Span::from_secs(90), rto);
+    assert_eq!(controller.cwnd(), 10);
+}
+
+#[test]
+fn an_unused_window_shrinks_halfway_to_what_was_used() {
+    let mut controller = slow_start();
+    controller.set_cwnd(100);
+    controller.validate_window(40);
+    assert_eq!(controller.cwnd(), 70);
+    controller.validate_window(2);
+    assert_eq!(controller.cwnd(), 40, "at least the initial window counts as used");
+    controller.validate_window(50);
+    assert_eq!(controller.cwnd(), 40);
+}
+
+#[test]
+fn marks_reach_dctcp_while_a_start_ignores_them() {
+    let start = StartConfig::from_name("paced_chirping").unwrap();
+    let avoidance = AvoidanceConfig::Dctcp(crate::avoidance::DctcpConfig { initial_alpha: 0, ..Default::default() });
+    let mut controller = Controller::new(&ControllerConfig::new(start, avoidance));
+    controller.on_ack(&Ack { marked: 10, una: 1, next: 2, ..ack(10) });
+    assert_eq!(controller.on_signal(ms(1), Signal::Marks), None);
+    let Avoidance::Dctcp(dctcp) = controller.avoidance() else { panic!() };
+    assert_eq!(dctcp.alpha(), 64);
+}
+
+#[test]
+fn after_chirping_packets_keep_the_measured_pace_until_the_window_is_full() {
+    let mut controller = slow_start();
+    let exit =
+        Exit { reason: ExitReason::PipeFull, cwnd: 30, ssthresh: 30, rate: Some(Rate::from_bps(1448 * 8 * 1000)) };
+    controller.hand_over(ms(1), exit);
+    let ask = |controller: &mut Controller, in_flight| {
+        controller.departure(ms(1), &Next { in_flight, srtt: Span::from_millis(30), ..next(99) })
+    };
+    assert_eq!(ask(&mut controller, 20), Departure::Now);
+    let sent = Sent { now: ms(1), number: 99, seq: 0, bytes: 1448, in_flight: 21, retransmission: false };
+    controller.on_sent(&sent);
+    assert_eq!(controller.pacing_rate(), Some(Rate::from_bps(1448 * 8 * 1000)));
+    assert_eq!(ask(&mut controller, 21), Departure::At(ms(2)));
+    assert_eq!(ask(&mut controller, 29), Departure::Now);
+    assert_eq!(controller.pacing_rate(), None);
+}
+
+#[test]
+fn values_out_of_range_are_named() {
+    let good = config(StartConfig::SlowStart);
+    assert_eq!(good.validate(), Ok(()));
+    let invalid = |config: ControllerConfig| config.validate().unwrap_err().to_string();
+    assert_eq!(
+        invalid(ControllerConfig { initial_window: 0, ..good.clone() }),
+        "initial_window must be between 1 and 1000"
+    );
+    assert_eq!(invalid(ControllerConfig { mss: 0, ..good.clone() }), "mss must be at least 1 byte");
+    assert_eq!(invalid(ControllerConfig { initial_ssthresh: Some(1), ..good }), "initial_ssthresh must be at least 2");
+}
