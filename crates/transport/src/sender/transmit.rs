@@ -237,7 +237,7 @@ impl Sender {
         let push = end == self.written;
         let before = self.board.packets_out();
         if before == 0 {
-            self.rate.begin_flight(now);
+            self.begin_flight(now);
         }
         // The MSS fits 16 bits (checked when the sender was made).
         self.board.push(&self.departing(now), seq, payload as u16, push);
@@ -250,13 +250,22 @@ impl Sender {
         self.leave(now, seq, payload, push, cwr, false)
     }
 
+    /// A packet leaves with nothing outstanding.
+    #[cold]
+    fn begin_flight(&mut self, now: Time) {
+        self.rate.begin_flight(now);
+        // Linux CA_EVENT_TX_START.
+        if !std::mem::take(&mut self.idle_told)
+            && let Some(last) = self.last_sent
+        {
+            self.controller.on_idle(now.since(last));
+        }
+    }
+
     #[inline(never)]
     fn transmit_repair(&mut self, now: Time, repair: Repair, urgent: bool) -> Option<Outgoing> {
         if !self.may_leave(now, repair.payload, true, urgent) {
             return None;
-        }
-        if self.board.packets_out() == 0 {
-            self.rate.begin_flight(now);
         }
         self.board.resend(&self.departing(now), repair.id);
         self.stats.packets_retransmitted += 1;

@@ -541,3 +541,10 @@ fn a_rate_sample_of_a_paced_flow_is_its_rate() {
     assert!((per_second - 200.0).abs() < 25.0, "{per_second}");
     assert!(!sample.app_limited);
 }
+
+#[test]
+fn ten_thousand_idle_connections_fit_into_40_megabytes() {
+    let endpoints = std::mem::size_of::<crate::Sender>() + std::mem::size_of::<crate::Receiver>();
+    // The scoreboard's first 16 records come on top.
+    assert!(endpoints + 16 * 48 < 4_096, "{endpoints}");
+}
