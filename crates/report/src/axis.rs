@@ -136,7 +136,7 @@ impl Fitted {
         #[expect(clippy::cast_precision_loss, reason = "at most 50")]
         let step = nice_step(span / most as f64);
         let magnitude = exponent(self.min.abs().max(self.max.abs()));
-        let factor = if magnitude >= FACTOR_FROM || magnitude < FACTOR_BELOW { magnitude.div_euclid(3) * 3 } else { 0 };
+        let factor = if (FACTOR_BELOW..FACTOR_FROM).contains(&magnitude) { 0 } else { magnitude.div_euclid(3) * 3 };
         let digits = decimals(step, factor);
         let (first, last) = ((self.min / step - 1e-6).ceil(), (self.max / step + 1e-6).floor());
         let mut ticks = Vec::new();

@@ -185,7 +185,7 @@ mod tests {
         ) {
             #[expect(clippy::cast_precision_loss, reason = "small")]
             let x = |i: usize| if sorted { i as f64 / 5000.0 } else { (i * 7919 % 5000) as f64 / 5000.0 };
-            let gap = |i: usize, y: f64| if i % 3 == 0 { f64::NAN } else { y };
+            let gap = |i: usize, y: f64| if i.is_multiple_of(3) { f64::NAN } else { y };
             let points: Vec<[f64; 2]> = y.iter().enumerate().map(|(i, y)| [x(i), gap(i, *y)]).collect();
             let kept = keep_extremes(&points, columns, |x| x);
             prop_assert!(kept.len() <= 6 * (columns + 1), "{} of {}", kept.len(), points.len());

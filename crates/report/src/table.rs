@@ -89,7 +89,7 @@ impl Column {
 }
 
 /// Letters and digits in lower case joined by `_`, the unit last: `Exit time`, `ms` becomes `exit_time_ms`.
-fn machine_name(heading: &str, unit: &str) -> String {
+pub(crate) fn machine_name(heading: &str, unit: &str) -> String {
     let mut name = String::new();
     for part in [heading, unit] {
         for word in part.replace('%', " percent ").split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {

@@ -183,25 +183,24 @@ impl Table {
     /// Prints columns side by side.
     fn print(&self, out: &mut String, blocks: &[&Block], terminal: Terminal, dots: bool) {
         let margin = if dots { " ".repeat(DOT) } else { String::new() };
-        let mut line =
-            |out: &mut String, margin: &str, style: &str, texts: &mut dyn Iterator<Item = (String, bool)>| {
-                let mut painted = margin.to_owned();
-                let mut blanks = 0;
-                for (block, (text, bold)) in blocks.iter().zip(texts) {
-                    let fill = block.width.saturating_sub(columns(&text));
-                    let (before, after) = if block.align == Align::Right { (fill, 0) } else { (0, fill) };
-                    if !text.is_empty() {
-                        painted.push_str(&" ".repeat(blanks + before));
-                        blanks = 0;
-                        painted.push_str(&paint(&text, terminal.color, if bold { "1" } else { style }));
-                    } else {
-                        blanks += before;
-                    }
-                    blanks += after + GAP;
+        let line = |out: &mut String, margin: &str, style: &str, texts: &mut dyn Iterator<Item = (String, bool)>| {
+            let mut painted = margin.to_owned();
+            let mut blanks = 0;
+            for (block, (text, bold)) in blocks.iter().zip(texts) {
+                let fill = block.width.saturating_sub(columns(&text));
+                let (before, after) = if block.align == Align::Right { (fill, 0) } else { (0, fill) };
+                if !text.is_empty() {
+                    painted.push_str(&" ".repeat(blanks + before));
+                    blanks = 0;
+                    painted.push_str(&paint(&text, terminal.color, if bold { "1" } else { style }));
+                } else {
+                    blanks += before;
                 }
-                out.push_str(painted.trim_end());
-                out.push('\n');
-            };
+                blanks += after + GAP;
+            }
+            out.push_str(painted.trim_end());
+            out.push('\n');
+        };
         let height = blocks.iter().map(|block| block.heading.len()).max().unwrap_or(0);
         for i in 0..height {
             // Headings stand on the line below them.
