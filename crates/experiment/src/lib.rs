@@ -1,6 +1,8 @@
 //! Under construction.
 
+pub mod capture;
 pub mod measure;
+pub mod race;
 pub mod results;
 pub mod run;
 pub mod scenario;

@@ -1,6 +1,7 @@
 //! The observer that records what the measures need, in bounded memory.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use flowstart_network::packet::Body;
 use flowstart_network::{DropReason, Packet};
@@ -27,8 +28,8 @@ pub struct ProbeConfig {
     pub link: LinkId,
     /// Bytes the link adds to every IP packet.
     pub link_overhead: u32,
-    /// Flows with this number and above are the new ones; those below were there before.
-    pub first_new: FlowId,
+    /// Numbers of the new flows; all others were there before.
+    pub new_flows: Range<FlowId>,
     /// When t = 0 is.
     pub origin: Origin,
     /// Not later than t = 0; waits are recorded from 10 RTT0 before on.
@@ -51,13 +52,20 @@ impl ProbeConfig {
     /// Most bins per flow and series.
     const BIN_LIMIT: usize = 1 << 16;
 
-    /// Watches `link` from `not_before` on, for `horizon` and `extra` more; flows from `first_new` on are new.
+    /// Watches `link` from `not_before` on, for `horizon` and `extra` more.
     #[must_use]
-    pub fn new(link: LinkId, first_new: FlowId, not_before: Time, base_rtt: Span, horizon: Span, extra: Span) -> Self {
+    pub fn new(
+        link: LinkId,
+        new_flows: Range<FlowId>,
+        not_before: Time,
+        base_rtt: Span,
+        horizon: Span,
+        extra: Span,
+    ) -> Self {
         Self {
             link,
             link_overhead: 0,
-            first_new,
+            new_flows,
             origin: Origin::FirstData,
             not_before,
             base_rtt,
@@ -88,6 +96,8 @@ pub struct FlowRecord {
     pub retransmitted: u64,
     /// Payload bytes sent within the horizon.
     pub payload_sent: u64,
+    /// Payload bytes sent again within the horizon.
+    pub payload_retransmitted: u64,
     /// Stream bytes delivered within the horizon.
     pub payload_delivered: u64,
     /// Packets dropped within the horizon that were sent before the start ended.
@@ -116,6 +126,7 @@ impl FlowRecord {
             packets_sent: 0,
             retransmitted: 0,
             payload_sent: 0,
+            payload_retransmitted: 0,
             payload_delivered: 0,
             dropped_in_start: 0,
             dropped_later: 0,
@@ -182,7 +193,7 @@ impl Probe {
 
     #[inline]
     fn is_new(&self, flow: FlowId) -> bool {
-        flow >= self.config.first_new
+        self.config.new_flows.contains(&flow)
     }
 
     /// The record of a flow, if it has one.
@@ -235,7 +246,10 @@ impl Observer for Probe {
         if inside {
             record.packets_sent += 1;
             record.payload_sent += u64::from(payload);
-            record.retransmitted += u64::from(matches!(&packet.body, Body::Segment(s) if s.retransmission));
+            if matches!(&packet.body, Body::Segment(segment) if segment.retransmission) {
+                record.retransmitted += 1;
+                record.payload_retransmitted += u64::from(payload);
+            }
         }
     }
 

@@ -1,0 +1,381 @@
+//! Running a race on all cores, and measuring.
+
+use flowstart_simulator::{Observer, Outcome, Simulation};
+use flowstart_units::{Bytes, Span, Time};
+
+use super::build::Purpose;
+use super::measures::{ADDED_PERCENTILES, DELIVERED_RTTS, TIME_TO_LEVELS};
+use super::record::{labels, without_loss};
+use super::{ContestantResult, Measure, Race, RaceError, RaceResult, RunRecord, Series};
+use crate::measure::{
+    DelaySummary, Exit, FlowRecord, Origin, Probe, added_delay, busy_time, convergence, deficit, duplicates,
+    geometric_mean, harm, jain, least_utilisation, overhead, overshoot, slowdown, time_to,
+};
+use crate::run::{Cancel, in_parallel};
+
+/// How a race is run; nothing in here changes its result.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    /// Threads; `None` for one per core.
+    pub threads: Option<usize>,
+    /// Asks to stop: simulations in progress are given up, finished ones kept.
+    pub cancel: Option<&'a Cancel>,
+    /// Told now and then how many simulations are done, of how many.
+    pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+}
+
+/// One simulation (or pair of them) to do.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    contestant: usize,
+    run: u64,
+    transfer: Option<Bytes>,
+}
+
+/// What a job brings.
+#[derive(Default)]
+struct JobResult {
+    values: Vec<(Measure, f64)>,
+    exits: Vec<Option<flowstart_congestion::ExitReason>>,
+    series: Option<Series>,
+    data_packets: u64,
+    simulated: f64,
+}
+
+/// Slices of virtual time between which cancellation is looked for.
+const SLICES: u64 = 256;
+
+/// Runs a simulation, looking up now and then whether it should be given up.
+fn simulate<O: Observer>(
+    config: &flowstart_simulator::SimulationConfig,
+    observer: O,
+    cancel: &Cancel,
+    slice: Span,
+) -> Result<Option<(Outcome, O)>, RaceError> {
+    let mut simulation =
+        Simulation::new(config, observer).map_err(|error| RaceError::new(format!("cannot be simulated: {error}")))?;
+    let mut until = Time::ZERO + slice;
+    while !simulation.run_until(until) {
+        if cancel.is_cancelled() {
+            return Ok(None);
+        }
+        until += slice;
+    }
+    Ok(Some(simulation.finish()))
+}
+
+impl Race {
+    /// Runs the race. The result does not depend on the number of threads.
+    ///
+    /// # Errors
+    /// If the race is not [valid](Race::validate) or no threads can be started.
+    pub fn run(&self, options: &RunOptions<'_>) -> Result<RaceResult, RaceError> {
+        self.validate()?;
+        let jobs = self.jobs();
+        let never = Cancel::default();
+        let cancel = options.cancel.unwrap_or(&never);
+        let progress = |done| {
+            if let Some(progress) = options.progress {
+                progress(done, jobs.len());
+            }
+        };
+        let results =
+            in_parallel(jobs.len(), options.threads, cancel, progress, |number| self.job(&jobs[number], cancel))
+                .map_err(RaceError::new)?
+                .into_iter()
+                .map(|result| result.unwrap_or(Ok(None)))
+                .collect::<Result<_, _>>()?;
+        Ok(self.assemble(&jobs, results))
+    }
+
+    /// The longest first, so that no core is left alone with one at the end.
+    fn jobs(&self) -> Vec<Job> {
+        let mut sizes: Vec<Bytes> = self.sizes.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let transfers: Vec<Option<Bytes>> = sizes.into_iter().rev().map(Some).chain([None]).collect();
+        let mut jobs = Vec::new();
+        for transfer in transfers {
+            for run in 0..u64::from(self.effective_runs()) {
+                jobs.extend((0..self.contestants.len()).map(|contestant| Job { contestant, run, transfer }));
+            }
+        }
+        jobs
+    }
+
+    fn job(&self, job: &Job, cancel: &Cancel) -> Result<Option<JobResult>, RaceError> {
+        match job.transfer {
+            Some(size) => self.transfer(job, size, cancel),
+            None => self.start(job, cancel),
+        }
+    }
+
+    fn transfer(&self, job: &Job, size: Bytes, cancel: &Cancel) -> Result<Option<JobResult>, RaceError> {
+        let config = self.simulation(&self.contestants[job.contestant], Purpose::Transfer(size), job.run)?;
+        let slice = (self.effective_warm_up() + self.ideal(size) * 4) / SLICES + Span::from_millis(1);
+        let Some((outcome, ())) = simulate(&config, (), cancel, slice)? else { return Ok(None) };
+        let mut result = JobResult {
+            data_packets: outcome.data_packets,
+            simulated: outcome.ended.as_secs_f64(),
+            ..JobResult::default()
+        };
+        let newcomer = self.others.tcp_flows() as usize;
+        if let Some(flow) = outcome.flows.get(newcomer)
+            && let Some(completed) = flow.completed
+        {
+            let completion = completed.since(flow.first_data);
+            result.values.push((Measure::Completion(size), completion.as_millis_f64()));
+            result.values.push((Measure::Slowdown(size), slowdown(completion, self.ideal(size))));
+        }
+        Ok(Some(result))
+    }
+
+    fn start(&self, job: &Job, cancel: &Cancel) -> Result<Option<JobResult>, RaceError> {
+        let contestant = &self.contestants[job.contestant];
+        let config = self.simulation(contestant, Purpose::Start, job.run)?;
+        let slice = (self.effective_warm_up() + self.horizon()) / SLICES + Span::from_millis(1);
+        let probe = Probe::new(self.probe(job.run, Origin::FirstData));
+        let Some((outcome, probe)) = simulate(&config, probe, cancel, slice)? else { return Ok(None) };
+        let mut result = JobResult {
+            data_packets: outcome.data_packets,
+            simulated: outcome.ended.as_secs_f64(),
+            ..JobResult::default()
+        };
+        let Some(origin) = probe.origin() else { return Ok(Some(result)) };
+        self.measure_newcomers(&outcome, &probe, origin, &mut result);
+        self.measure_queue(&probe, origin, &mut result);
+        if self.has_others() {
+            let config = self.simulation(contestant, Purpose::Without, job.run)?;
+            let before = Probe::new(self.probe(job.run, Origin::At(origin)));
+            let Some((outcome, without)) = simulate(&config, before, cancel, slice)? else { return Ok(None) };
+            result.data_packets += outcome.data_packets;
+            result.simulated += outcome.ended.as_secs_f64();
+            self.measure_harm(&probe, &without, origin, &mut result);
+        }
+        if job.run == 0
+            && let Some(first) = probe.flows().get(self.others.tcp_flows() as usize)
+        {
+            result.series = Some(Series::new(self, &probe, first));
+        }
+        Ok(Some(result))
+    }
+
+    /// What is measured of each newcomer, averaged over them.
+    fn measure_newcomers(&self, outcome: &Outcome, probe: &Probe, origin: Time, result: &mut JobResult) {
+        let first = self.others.tcp_flows() as usize;
+        let mut means = Means::default();
+        for (flow, record) in outcome.flows.iter().zip(probe.flows()).skip(first).take(self.flows as usize) {
+            self.measure_speed(record, &mut means);
+            means.add(Measure::LostBefore, record.dropped_in_start as f64);
+            means.add(Measure::LostAfter, record.dropped_later as f64);
+            means.add(Measure::Retransmitted, record.retransmitted as f64);
+            means.add(Measure::Timeouts, flow.timeouts as f64);
+            means.add(Measure::Marked, record.marked as f64);
+            let once = record.payload_sent - record.payload_retransmitted;
+            means.add_some(
+                Measure::Overhead,
+                overhead(Bytes::new(record.payload_sent), Bytes::new(once)).map(|x| x * 100.0),
+            );
+            result.exits.push(flow.start_exit.map(|exit| exit.reason));
+            if let Some(start_exit) = flow.start_exit {
+                let reference = self.reference();
+                let after = start_exit.now.since(origin);
+                let exit = Exit::new(
+                    after,
+                    reference.base_rtt,
+                    start_exit.cwnd,
+                    start_exit.in_flight,
+                    self.packet(),
+                    reference.bdp(),
+                    without_loss(start_exit.reason),
+                );
+                means.add(Measure::ExitMs, after.as_millis_f64());
+                means.add(Measure::ExitRtts, exit.after_rtts);
+                means.add(Measure::ExitWindow, exit.window_per_bdp);
+                means.add(Measure::ExitQuality, exit.quality);
+                means.add(Measure::ExitInFlight, exit.in_flight_per_window);
+                let watched = after + reference.base_rtt * WATCHED_AFTER_EXIT_RTTS;
+                means.add_some(Measure::Undershoot, least_utilisation(&record.egress, &reference, after, watched));
+            }
+        }
+        means.finish(&mut result.values);
+        let own = first..first + self.flows as usize;
+        let others: u64 =
+            probe.flows().iter().enumerate().filter(|(i, _)| !own.contains(i)).map(|(_, flow)| flow.dropped()).sum();
+        result.values.push((Measure::LostOthers, others as f64));
+    }
+
+    fn measure_speed(&self, record: &FlowRecord, means: &mut Means) {
+        let reference = self.reference();
+        let egress = record.egress.cumulative();
+        for percent in TIME_TO_LEVELS {
+            let time = time_to(f64::from(percent) / 100.0, &egress, &reference);
+            means.add(Measure::TimeTo(percent), time.unwrap_or(reference.horizon_rtts()));
+        }
+        means.add(Measure::Deficit, deficit(&egress, &reference));
+        means.add(Measure::Duplicates, duplicates(Bytes::new(record.duplicate_bytes), &reference));
+        let delivered = record.delivered.cumulative();
+        for rtts in DELIVERED_RTTS {
+            let by = reference.base_rtt * u64::from(rtts);
+            if by <= reference.horizon {
+                means.add(Measure::Delivered(rtts), delivered.at(by) / 1e6);
+            }
+        }
+        if self.has_others() {
+            means.add_some(Measure::Convergence, convergence(&egress, &reference));
+        }
+    }
+
+    fn measure_queue(&self, probe: &Probe, origin: Time, result: &mut JobResult) {
+        let samples = probe.samples();
+        let (rtt, horizon) = (self.base_rtt(), self.horizon());
+        let mut put = |measure, value: f64| result.values.push((measure, value));
+        if let Some(delay) = DelaySummary::of(samples.samples(), origin, origin + horizon, |_| true) {
+            put(Measure::DelayMax, delay.max.as_millis_f64());
+            put(Measure::DelayP99, delay.p99.as_millis_f64());
+            put(Measure::DelayMean, delay.mean.as_millis_f64());
+        }
+        let over = overshoot(samples.samples(), origin, rtt, horizon, self.service(), samples.stride());
+        put(Measure::OvershootPeak, over.peak.as_millis_f64());
+        put(Measure::OvershootArea, over.area);
+        if self.has_others() {
+            let busy = busy_time(samples.samples(), origin, horizon, over.before + BUSY_MARGIN);
+            put(Measure::BusyTime, busy.as_millis_f64());
+        }
+        let last = horizon - (rtt * JAIN_RTTS).min(horizon);
+        let shares: Vec<f64> = probe.flows().iter().map(|f| f.egress.cumulative().between(last, horizon)).collect();
+        if let Some(index) = jain(&shares) {
+            put(Measure::Jain, index);
+        }
+    }
+
+    fn measure_harm(&self, with: &Probe, without: &Probe, origin: Time, result: &mut JobResult) {
+        let horizon = self.horizon();
+        let others = self.others.tcp_flows() as usize;
+        let carried = |probe: &Probe| -> f64 {
+            probe.flows().iter().take(others).map(|flow| flow.egress.cumulative().at(horizon)).sum()
+        };
+        let capacity = self.capacity().as_bps() as f64 / 8.0 * horizon.as_secs_f64();
+        if let Some(harm) = harm(carried(without), carried(with), capacity, others, self.flows as usize) {
+            result.values.push((Measure::Harm, harm * 100.0));
+        }
+        for percentile in ADDED_PERCENTILES {
+            let p = f64::from(percentile) / 100.0;
+            let (with, without) = (with.samples().samples(), without.samples().samples());
+            if let Some(added) = added_delay(with, without, p, origin, horizon) {
+                result.values.push((Measure::AddedDelay(percentile), added * 1e3));
+            }
+        }
+    }
+
+    fn assemble(&self, jobs: &[Job], results: Vec<Option<JobResult>>) -> RaceResult {
+        let mut contestants: Vec<ContestantResult> = self
+            .contestants
+            .iter()
+            .zip(labels(&self.contestants))
+            .map(|(contestant, label)| ContestantResult {
+                contestant: contestant.clone(),
+                label,
+                runs: Vec::new(),
+                series: None,
+            })
+            .collect();
+        let finished = results.iter().flatten().count();
+        let per_run = jobs.len() / (self.contestants.len() * self.effective_runs() as usize).max(1);
+        let (mut data_packets, mut simulated_seconds) = (0, 0.0);
+        let mut parts: Vec<Vec<usize>> =
+            self.contestants.iter().map(|_| vec![0; self.effective_runs() as usize]).collect();
+        for (job, result) in jobs.iter().zip(results) {
+            let Some(mut result) = result else { continue };
+            data_packets += result.data_packets;
+            simulated_seconds += result.simulated;
+            parts[job.contestant][job.run as usize] += 1;
+            let contestant = &mut contestants[job.contestant];
+            let index = match contestant.runs.binary_search_by_key(&job.run, |record| record.run) {
+                Ok(index) => index,
+                Err(index) => {
+                    contestant.runs.insert(index, RunRecord { run: job.run, ..RunRecord::default() });
+                    index
+                }
+            };
+            let record = &mut contestant.runs[index];
+            record.values.append(&mut result.values);
+            record.exits.append(&mut result.exits);
+            record.complete = parts[job.contestant][job.run as usize] == per_run;
+            contestant.series = contestant.series.take().or(result.series);
+        }
+        for contestant in &mut contestants {
+            for record in &mut contestant.runs {
+                let ratios: Vec<f64> =
+                    self.sizes.iter().filter_map(|size| record.get(Measure::Slowdown(*size))).collect();
+                if ratios.len() == self.sizes.len()
+                    && let Some(mean) = geometric_mean(&ratios)
+                {
+                    record.values.push((Measure::SlowdownMean, mean));
+                }
+            }
+        }
+        self.relate_harm(&mut contestants);
+        RaceResult {
+            race: self.clone(),
+            contestants,
+            complete: finished == jobs.len(),
+            simulations: (finished, jobs.len()),
+            data_packets,
+            simulated_seconds,
+        }
+    }
+
+    /// M9's ratio: harm of each contestant over that of the reference in the same run.
+    fn relate_harm(&self, contestants: &mut [ContestantResult]) {
+        let Ok(reference) = REFERENCE_CONTESTANT.parse::<super::Contestant>() else { return };
+        let harms: Vec<(u64, f64)> = contestants
+            .iter()
+            .find(|c| c.contestant.name() == reference.name())
+            .map(|c| c.runs.iter().filter_map(|run| Some((run.run, run.get(Measure::Harm)?))).collect())
+            .unwrap_or_default();
+        for record in contestants.iter_mut().flat_map(|contestant| &mut contestant.runs) {
+            let reference = harms.iter().find(|(run, _)| *run == record.run).map(|(_, harm)| *harm);
+            if let (Some(harm), Some(reference)) = (record.get(Measure::Harm), reference)
+                && let Some(ratio) = crate::measure::harm_ratio(harm, reference)
+            {
+                record.values.push((Measure::HarmRatio, ratio));
+            }
+        }
+    }
+}
+
+/// How long after the exit M6 watches for undershoot.
+const WATCHED_AFTER_EXIT_RTTS: u64 = 10;
+/// Over how many RTT0 at the end of the horizon Jain's index is taken (M10).
+const JAIN_RTTS: u64 = 10;
+/// M8: the queue counts as busy this much above its mean before t = 0.
+const BUSY_MARGIN: Span = Span::from_millis(1);
+/// M9: whose harm others' are related to.
+const REFERENCE_CONTESTANT: &str = "hystart+cubic";
+
+/// Sums over newcomers.
+#[derive(Default)]
+struct Means(Vec<(Measure, f64, u32)>);
+
+impl Means {
+    fn add(&mut self, measure: Measure, value: f64) {
+        match self.0.iter_mut().find(|(m, ..)| *m == measure) {
+            Some((_, sum, count)) => {
+                *sum += value;
+                *count += 1;
+            }
+            None => self.0.push((measure, value, 1)),
+        }
+    }
+
+    fn add_some(&mut self, measure: Measure, value: Option<f64>) {
+        if let Some(value) = value {
+            self.add(measure, value);
+        }
+    }
+
+    fn finish(self, values: &mut Vec<(Measure, f64)>) {
+        values.extend(self.0.into_iter().map(|(measure, sum, count)| (measure, sum / f64::from(count))));
+    }
+}
