@@ -1,5 +1,6 @@
 //! How the two endpoints behave. Every constant of an algorithm is a field here; the defaults are those of Linux 6.1.
 
+use flowstart_congestion::InvalidConfig;
 use flowstart_units::{Bytes, Span};
 #[cfg(feature = "serde")]
 use {
@@ -50,10 +51,10 @@ pub enum Reduction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum RtoRule {
-    /// SRTT + the windowed maximum of 4 mean deviations, the latter at least `rto_min` (Linux `tcp_rtt_estimator`).
+    /// SRTT + the windowed maximum of 4 mean deviations, the latter at least `min_rto` (Linux `tcp_rtt_estimator`).
     #[default]
     Linux,
-    /// max(`rto_min`, SRTT + max(tick, 4 RTTVAR)) (RFC 6298 section 2).
+    /// max(`min_rto`, SRTT + max(tick, 4 RTTVAR)) (RFC 6298 section 2).
     Rfc6298,
 }
 
@@ -104,11 +105,11 @@ pub struct SenderConfig {
     /// The timeout's rule.
     pub rto_rule: RtoRule,
     /// Timeout before the first RTT sample; default 1 s (RFC 6298 section 2.1).
-    pub rto_initial: Span,
+    pub initial_rto: Span,
     /// Smallest variance term (rule `linux`) or smallest timeout (rule `rfc6298`); default 200 ms (`TCP_RTO_MIN`).
-    pub rto_min: Span,
+    pub min_rto: Span,
     /// Largest timeout; default 120 s (`TCP_RTO_MAX`).
-    pub rto_max: Span,
+    pub max_rto: Span,
     /// Clock tick to which timeouts are rounded up; zero (default) for an exact clock. Linux: 4 ms at HZ 250.
     pub tick: Span,
     /// Detect spurious timeouts by forward acknowledgements (F-RTO, RFC 5682); default true.
@@ -147,9 +148,9 @@ impl Default for SenderConfig {
             tail_loss_probe: true,
             reduction: Reduction::Proportional,
             rto_rule: RtoRule::Linux,
-            rto_initial: Span::from_secs(1),
-            rto_min: Span::from_millis(200),
-            rto_max: Span::from_secs(120),
+            initial_rto: Span::from_secs(1),
+            min_rto: Span::from_millis(200),
+            max_rto: Span::from_secs(120),
             tick: Span::ZERO,
             f_rto: true,
             undo: true,
@@ -157,6 +158,36 @@ impl Default for SenderConfig {
             idle_restart: true,
             nagle: false,
         }
+    }
+}
+
+/// Largest MSS: what an IP packet of 65 535 bytes holds beside its headers.
+const LARGEST_MSS: u32 = 65_000;
+
+/// `Ok` if `holds`, else the complaint that `field` must be `must`.
+fn unless(holds: bool, field: &'static str, must: &'static str) -> Result<(), InvalidConfig> {
+    if holds { Ok(()) } else { Err(InvalidConfig { field, must }) }
+}
+
+impl SenderConfig {
+    /// Checks that every value is in its range. A sender made from values out of range works, with the nearest value in range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        let positive = |span: Span| !span.is_zero();
+        unless((1..=LARGEST_MSS).contains(&self.mss), "mss", "between 1 and 65 000 bytes")?;
+        unless(self.header_bytes <= 500, "header_bytes", "at most 500 bytes")?;
+        unless(positive(self.syn_timeout), "syn_timeout", "more than zero")?;
+        unless(self.send_buffer.is_none_or(|b| b.get() > 0), "send_buffer", "at least 1 byte")?;
+        unless(self.reordering >= 1, "reordering", "at least 1 packet")?;
+        unless(self.max_reordering >= self.reordering, "max_reordering", "at least `reordering`")?;
+        unless(self.reorder_window_divisor >= 1, "reorder_window_divisor", "at least 1")?;
+        unless(self.reorder_steps_max >= 1, "reorder_steps_max", "at least 1")?;
+        unless(positive(self.min_rtt_window), "min_rtt_window", "more than zero")?;
+        unless(positive(self.initial_rto), "initial_rto", "more than zero")?;
+        unless(positive(self.max_rto), "max_rto", "more than zero")?;
+        unless(self.min_rto <= self.max_rto, "min_rto", "at most `max_rto`")
     }
 }
 
@@ -208,9 +239,9 @@ pub struct ReceiverConfig {
     /// True (default): the application reads at once.
     pub auto_read: bool,
     /// Smallest variance term of the receiver's own timeout estimate, which bounds ACK delays and ends quick ACKs; default 200 ms.
-    pub rto_min: Span,
+    pub min_rto: Span,
     /// That timeout before an RTT is known; default 1 s.
-    pub rto_initial: Span,
+    pub initial_rto: Span,
 }
 
 impl Default for ReceiverConfig {
@@ -232,13 +263,26 @@ impl Default for ReceiverConfig {
             ack_aggregation: None,
             receive_buffer: None,
             auto_read: true,
-            rto_min: Span::from_millis(200),
-            rto_initial: Span::from_secs(1),
+            min_rto: Span::from_millis(200),
+            initial_rto: Span::from_secs(1),
         }
     }
 }
 
 impl ReceiverConfig {
+    /// Checks that every value is in its range. A receiver made from values out of range works, with the nearest value in range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        unless(self.header_bytes <= 500, "header_bytes", "at most 500 bytes")?;
+        unless(self.ack_every >= 1, "ack_every", "at least 1 segment")?;
+        unless(self.initial_mss >= 1, "initial_mss", "at least 1 byte")?;
+        unless(self.compressed_sack_rtt_percent <= 100, "compressed_sack_rtt_percent", "between 0 and 100")?;
+        unless(self.receive_buffer.is_none_or(|b| b.get() > 0), "receive_buffer", "at least 1 byte")?;
+        unless(!self.initial_rto.is_zero(), "initial_rto", "more than zero")
+    }
+
     /// An ACK for every segment, at once.
     #[must_use]
     pub fn every_segment() -> Self {
@@ -256,5 +300,48 @@ impl ReceiverConfig {
             compressed_sack_delay: Span::ZERO,
             ..Self::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_nonsense_is_named() {
+        assert_eq!(SenderConfig::default().validate(), Ok(()));
+        for receiver in
+            [ReceiverConfig::default(), ReceiverConfig::every_segment(), ReceiverConfig::every_second_segment()]
+        {
+            assert_eq!(receiver.validate(), Ok(()));
+        }
+        let field = |config: SenderConfig| config.validate().unwrap_err().field;
+        assert_eq!(field(SenderConfig { mss: 0, ..SenderConfig::default() }), "mss");
+        assert_eq!(field(SenderConfig { send_buffer: Some(Bytes::ZERO), ..SenderConfig::default() }), "send_buffer");
+        assert_eq!(field(SenderConfig { min_rto: Span::from_secs(200), ..SenderConfig::default() }), "min_rto");
+        let config = ReceiverConfig { ack_every: 0, ..ReceiverConfig::default() };
+        assert_eq!(config.validate().unwrap_err().field, "ack_every");
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn a_scenario_sets_single_fields_with_units_and_misspelt_ones_are_refused() {
+        let sender: SenderConfig =
+            serde_json::from_str(r#"{ "min_rto": "250 ms", "ecn": "dctcp", "loss_detection": "new_reno" }"#).unwrap();
+        let expected = SenderConfig {
+            min_rto: Span::from_millis(250),
+            ecn: EcnMode::Dctcp,
+            loss_detection: LossDetection::NewReno,
+            ..SenderConfig::default()
+        };
+        assert_eq!(sender, expected);
+        let receiver: ReceiverConfig =
+            serde_json::from_str(r#"{ "ack_every": 4, "ack_delay": "25 ms", "receive_buffer": "64 KiB" }"#).unwrap();
+        assert_eq!((receiver.ack_every, receiver.ack_delay), (4, Span::from_millis(25)));
+        assert_eq!(receiver.receive_buffer, Some(Bytes::new(65_536)));
+        assert!(serde_json::from_str::<ReceiverConfig>(r#"{ "ack_evry": 4 }"#).is_err());
+        let text = serde_json::to_string(&sender).unwrap();
+        assert_eq!(serde_json::from_str::<SenderConfig>(&text).unwrap(), sender);
+        assert!(schemars::schema_for!(SenderConfig).to_value().to_string().contains("min_rto"));
     }
 }

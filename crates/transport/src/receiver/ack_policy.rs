@@ -93,8 +93,8 @@ impl AckPolicy {
     /// The receiver's own retransmission timeout, which bounds ACK delays.
     fn rto(&self, config: &ReceiverConfig) -> Span {
         match self.rtt {
-            Some(rtt) => rtt + (rtt * 2).max(config.rto_min),
-            None => config.rto_initial,
+            Some(rtt) => rtt + (rtt * 2).max(config.min_rto),
+            None => config.initial_rto,
         }
     }
 

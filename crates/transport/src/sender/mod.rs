@@ -196,7 +196,8 @@ impl Sender {
     #[must_use]
     pub fn new(config: &SenderConfig, controller: Controller) -> Self {
         let mut config = config.clone();
-        config.mss = config.mss.clamp(1, u32::from(u16::MAX - config.header_bytes.min(u16::MAX - 1)));
+        config.header_bytes = config.header_bytes.min(u16::MAX - 1);
+        config.mss = config.mss.clamp(1, u32::from(u16::MAX - config.header_bytes));
         Self {
             stats: SenderStats::default(),
             board: Scoreboard::new(config.mss),

@@ -9,6 +9,9 @@ use crate::{RtoRule, SenderConfig};
 const SRTT_SCALE: u64 = 8;
 const MDEV_SCALE: u64 = 4;
 
+/// A timeout is never shorter, so that a path without delay does not make the timer spin.
+pub(super) const SHORTEST_RTO: Span = Span::from_micros(1);
+
 /// The estimator.
 #[derive(Clone, Debug)]
 pub(super) struct RttEstimator {
@@ -16,7 +19,7 @@ pub(super) struct RttEstimator {
     srtt8: u64,
     /// 4 * mean deviation in nanoseconds.
     mdev4: u64,
-    /// Largest `mdev4` of the current window, at least `rto_min`.
+    /// Largest `mdev4` of the current window, at least `min_rto`.
     mdev4_max: u64,
     /// The variance term of the timeout in nanoseconds (rule `linux`).
     variance: u64,
@@ -36,7 +39,7 @@ impl RttEstimator {
             mdev4_max: 0,
             variance: 0,
             window_end: 0,
-            rto: config.rto_initial.min(config.rto_max),
+            rto: config.initial_rto.min(config.max_rto).max(SHORTEST_RTO),
             minimum: WindowedMin::default(),
             latest: Span::ZERO,
         }
@@ -74,7 +77,7 @@ impl RttEstimator {
 
     /// The timer expired: the timeout doubles (RFC 6298 section 5.5).
     pub(super) fn back_off(&mut self, config: &SenderConfig) {
-        self.rto = (self.rto * 2).min(config.rto_max);
+        self.rto = (self.rto * 2).min(config.max_rto).max(SHORTEST_RTO);
     }
 
     /// A sample for the smallest RTT only.
@@ -96,7 +99,7 @@ impl RttEstimator {
     }
 
     fn sample_linux(&mut self, config: &SenderConfig, rtt: u64, una: u64, next: u64) {
-        let floor = config.rto_min.as_nanos();
+        let floor = config.min_rto.as_nanos();
         if self.srtt8 == 0 {
             self.srtt8 = rtt * SRTT_SCALE;
             self.mdev4 = rtt * 2;
@@ -152,7 +155,7 @@ impl RttEstimator {
         let srtt = self.srtt();
         let rto = match config.rto_rule {
             RtoRule::Linux => srtt + Span::from_nanos(self.variance),
-            RtoRule::Rfc6298 => (srtt + Span::from_nanos(self.variance).max(config.tick)).max(config.rto_min),
+            RtoRule::Rfc6298 => (srtt + Span::from_nanos(self.variance).max(config.tick)).max(config.min_rto),
         };
         let tick = config.tick.as_nanos();
         let rounded = if tick == 0 {
@@ -160,7 +163,7 @@ impl RttEstimator {
         } else {
             Span::from_nanos(rto.as_nanos().checked_next_multiple_of(tick).unwrap_or(u64::MAX))
         };
-        self.rto = rounded.min(config.rto_max);
+        self.rto = rounded.min(config.max_rto).max(SHORTEST_RTO);
     }
 }
 
@@ -306,8 +309,8 @@ mod tests {
                 let mut estimator = RttEstimator::new(&config);
                 for (i, sample) in samples.iter().enumerate() {
                     estimator.sample(&config, Span::from_nanos(*sample), i as u64, i as u64);
-                    proptest::prop_assert!(estimator.rto() <= config.rto_max);
-                    proptest::prop_assert!(estimator.rto() >= config.rto_min.min(config.rto_max));
+                    proptest::prop_assert!(estimator.rto() <= config.max_rto);
+                    proptest::prop_assert!(estimator.rto() >= config.min_rto.min(config.max_rto));
                 }
             }
         }

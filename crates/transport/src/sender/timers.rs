@@ -2,6 +2,7 @@
 
 use flowstart_units::{Span, Time};
 
+use super::rtt::SHORTEST_RTO;
 use super::{Phase, Probe, Sender, SenderState, Urgent};
 use crate::LossDetection;
 
@@ -59,13 +60,13 @@ impl Sender {
     /// How long the SYN's answer is waited for: doubled for each retry.
     pub(super) fn syn_wait(&self) -> Span {
         let doublings = self.stats.syn_retries.min(u64::BITS - 1);
-        (self.config.syn_timeout * (1_u64 << doublings)).min(self.config.rto_max)
+        (self.config.syn_timeout * (1_u64 << doublings)).min(self.config.max_rto).max(SHORTEST_RTO)
     }
 
     /// How long a shut window is waited for: doubled for each probe (RFC 9293 section 3.8.6.1).
     pub(super) fn persist_wait(&self) -> Span {
         let doublings = self.window_probes.min(u64::BITS - 1);
-        (self.rtt.rto() * (1_u64 << doublings)).min(self.config.rto_max)
+        (self.rtt.rto() * (1_u64 << doublings)).min(self.config.max_rto)
     }
 
     /// Arms the retransmission timer (Linux `tcp_rearm_rto`): a full timeout, but counted from the oldest segment's leaving if another
@@ -115,9 +116,9 @@ impl Sender {
         }
         let srtt = self.rtt.srtt();
         let wait = if srtt.is_zero() {
-            self.config.rto_initial
+            self.config.initial_rto
         } else if packets == 1 {
-            srtt * 2 + self.config.rto_min
+            srtt * 2 + self.config.min_rto
         } else {
             srtt * 2 + self.config.timer_slack
         };

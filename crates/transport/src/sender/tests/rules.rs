@@ -1,5 +1,6 @@
 //! The rules of recovery, one by one.
 
+use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
 use flowstart_network::Ecn;
 use flowstart_units::{Bytes, Span, Time};
 
@@ -547,4 +548,36 @@ fn ten_thousand_idle_connections_fit_into_40_megabytes() {
     let endpoints = std::mem::size_of::<crate::Sender>() + std::mem::size_of::<crate::Receiver>();
     // The scoreboard's first 16 records come on top.
     assert!(endpoints + 16 * 48 < 4_096, "{endpoints}");
+}
+
+#[test]
+fn dctcp_halves_the_reduced_window_again_when_a_loss_follows_marks_in_the_same_window() {
+    let sender = SenderConfig { ecn: EcnMode::Dctcp, ..no_handshake() };
+    let receiver = ReceiverConfig { ecn: EcnMode::Dctcp, ..every_segment() };
+    let config = ControllerConfig {
+        initial_window: 40,
+        initial_ssthresh: Some(40),
+        ..ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno)
+    };
+    let run = |mode: EcnMode| {
+        let (sender, receiver) =
+            (SenderConfig { ecn: mode, ..sender.clone() }, ReceiverConfig { ecn: mode, ..receiver.clone() });
+        let mut pipe = Pipe::new(&sender, Controller::new(&config), &receiver, ms(25)).on_data({
+            let mut link = Link::new(Span::from_micros(100));
+            move |packet, delay| {
+                let wait = link.wait(packet.segment.sent_at);
+                match packet.segment.number {
+                    2 => vec![(delay + wait, Ecn::Ce)],
+                    20 => Vec::new(),
+                    _ => vec![(delay + wait, packet.ecn)],
+                }
+            }
+        });
+        pipe.sender.write(Time::ZERO, u64::MAX);
+        pipe.run_until(at(70));
+        pipe.sender.controller().ssthresh()
+    };
+    // Reno's answer to marks halves 40 to 20; the loss comes when cwnd is on its way there.
+    assert_eq!(run(EcnMode::Classic), 20);
+    assert!((10..20).contains(&run(EcnMode::Dctcp)));
 }
