@@ -13,9 +13,10 @@ use crate::{Ecn, Frame};
 pub enum Threshold {
     /// At dequeue: the packet waited strictly longer than this (Linux `ce_threshold` of fq_codel and fq).
     Sojourn(Span),
-    /// At enqueue: more than this many packets are stored, the arriving one included (DCTCP's K).
+    /// At enqueue: the arriving packet finds more than this many packets stored (DCTCP's K; Linux and ns-3 RED with min = max compare
+    /// the backlog without the arriving packet too).
     Packets(u64),
-    /// At enqueue: more than this many bytes are stored, the arriving packet included.
+    /// At enqueue: the arriving packet finds more than this many bytes stored.
     Bytes(u64),
 }
 
@@ -62,8 +63,8 @@ impl<P: Frame> StepMark<P> {
     pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
         let above = match self.threshold {
             Threshold::Sojourn(_) => false,
-            Threshold::Packets(packets) => self.fifo.packets() + 1 > packets,
-            Threshold::Bytes(bytes) => self.fifo.bytes() + u64::from(packet.bytes()) > bytes,
+            Threshold::Packets(packets) => self.fifo.packets() > packets,
+            Threshold::Bytes(bytes) => self.fifo.bytes() > bytes,
         };
         if above && self.fifo.has_room(&packet) {
             if self.drop_not_ect && packet.ecn() == Ecn::NotEct {
@@ -121,9 +122,9 @@ mod tests {
     }
 
     #[test]
-    fn with_k_20_the_21st_packet_is_marked_on_arrival() {
+    fn with_k_20_a_packet_that_finds_21_is_marked_on_arrival() {
         let mut queue = StepMark::new(config(Threshold::Packets(20)));
-        for _ in 0..21 {
+        for _ in 0..22 {
             queue.enqueue(Time::ZERO, Box1::ect(0, 1500), &mut |_, _| panic!());
         }
         let marks: Vec<bool> = std::iter::from_fn(|| match queue.dequeue(Time::ZERO) {
@@ -131,7 +132,7 @@ mod tests {
             _ => None,
         })
         .collect();
-        assert_eq!(marks.iter().position(|marked| *marked), Some(20));
+        assert_eq!(marks.iter().position(|marked| *marked), Some(21));
     }
 
     #[test]
@@ -139,9 +140,10 @@ mod tests {
         for drop_not_ect in [false, true] {
             let mut queue = StepMark::new(StepMarkConfig { drop_not_ect, ..config(Threshold::Bytes(1000)) });
             let mut drops = 0;
+            queue.enqueue(Time::ZERO, Box1::ect(0, 1500), &mut |_, _| panic!());
             queue.enqueue(Time::ZERO, Box1::new(0, 1500), &mut |_, _| drops += 1);
             assert_eq!(drops, u32::from(drop_not_ect));
-            assert_eq!(queue.packets(), u64::from(!drop_not_ect));
+            assert_eq!(queue.packets(), 1 + u64::from(!drop_not_ect));
         }
     }
 }
