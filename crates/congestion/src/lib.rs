@@ -11,6 +11,40 @@
 //! 2. [`Controller::on_ack`]: RTT samples, marks, rounds; a start may leave here, before the window grows;
 //! 3. [`Controller::on_signal`] if the transport found a loss or marks that call for a reduction;
 //! 4. [`Controller::grow`] if growth is allowed, or [`Controller::set_cwnd`] while proportional rate reduction is in charge.
+//!
+//! # Own algorithms
+//!
+//! Any [`FlowStart`] goes with any [`CongestionAvoidance`]. One from outside this crate is joined with [`Start::External`] or
+//! [`Avoidance::External`]; what it does not say, it leaves to defaults that fit the ACK clock. A start that triples the window until half
+//! of the packets it sees are marked:
+//!
+//! ```
+//! use flowstart_congestion::{
+//!     Ack, Avoidance, Controller, ControllerConfig, Exit, ExitReason, FlowStart, Start, StartConfig, AvoidanceConfig, Verdict, Window,
+//! };
+//!
+//! struct Triple;
+//!
+//! impl FlowStart for Triple {
+//!     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+//!         if ack.marked * 2 <= ack.acked {
+//!             return Verdict::Continue;
+//!         }
+//!         let cwnd = ack.in_flight.max(2);
+//!         Verdict::Done(Exit { reason: ExitReason::Marks, cwnd, ssthresh: cwnd, rate: None })
+//!     }
+//!
+//!     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+//!         window.cwnd = window.cwnd.saturating_add(ack.acked.saturating_mul(2)).min(window.ssthresh);
+//!         0
+//!     }
+//! }
+//!
+//! let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::from_name("dctcp")?);
+//! let controller = Controller::join(Start::External(Box::new(Triple)), Avoidance::new(&config), &config);
+//! assert!(controller.is_starting());
+//! # Ok::<(), flowstart_congestion::UnknownName>(())
+//! ```
 
 pub mod avoidance;
 mod controller;

@@ -145,10 +145,19 @@ impl Hystart {
         stack_pacing_rate(self.mss, window, self.prior_packets_out, self.prior_srtt)
     }
 
+    /// Half of `limit` unless the flow is paced.
+    fn allowed(&self, limit: Span) -> Span {
+        if self.paced { limit } else { limit / 2 }
+    }
+
     /// Longest train that does not end slow start.
     fn train_limit(&self, window: &Window) -> Span {
-        let limit = self.delay_min + self.config.cushion(self.stack_rate(window));
-        if self.paced { limit } else { limit / 2 }
+        self.allowed(self.delay_min + self.config.cushion(self.stack_rate(window)))
+    }
+
+    /// True if a train of this length ends slow start. The cushion takes a division, so it is left out while it cannot matter.
+    fn is_too_long(&self, train: Span, window: &Window) -> bool {
+        train > self.allowed(self.delay_min) && train > self.train_limit(window)
     }
 
     /// Takes in one RTT sample (`hystart_update`).
@@ -162,7 +171,7 @@ impl Hystart {
         if self.config.train_detector && ack.now.since(self.last_ack) <= self.config.ack_delta {
             // A longer gap leaves last_ack where it is, so that it ends train detection for the rest of the round.
             self.last_ack = ack.now;
-            if ack.now.since(self.round_start) > self.train_limit(window) {
+            if self.is_too_long(ack.now.since(self.round_start), window) {
                 return Some(ExitReason::AckTrain);
             }
         }
