@@ -157,12 +157,9 @@ impl Fitted {
             return Self { scale: Scale::Linear, ..self.clone() }.linear_ticks(most);
         }
         let (first, last) = (exponent(self.min), exponent(self.max));
-        let labelled: &[i32] = if decades <= MANY_DECADES && most >= 3 * usize::try_from(last - first + 1).unwrap_or(1)
-        {
-            &[1, 2, 5]
-        } else {
-            &[1]
-        };
+        #[expect(clippy::cast_precision_loss, reason = "at most 50")]
+        let fine = decades <= MANY_DECADES && most as f64 >= 3.0 * decades;
+        let labelled: &[i32] = if fine { &[1, 2, 5] } else { &[1] };
         #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "at most 600 decades")]
         let every = ((decades / most as f64).ceil() as i32).max(1);
         let mut ticks = Vec::new();
@@ -225,7 +222,7 @@ fn decimals(step: f64, factor: i32) -> u8 {
 /// A label of a logarithmic axis.
 fn log_label(digit: i32, power: i32) -> String {
     match power {
-        0..=4 => format!("{digit}{}", "0".repeat(usize::try_from(power).unwrap_or(0))),
+        0..=3 => format!("{digit}{}", "0".repeat(usize::try_from(power).unwrap_or(0))),
         -3..=-1 => format!("0.{}{digit}", "0".repeat(usize::try_from(-power - 1).unwrap_or(0))),
         _ if digit == 1 => format!("10{}", superscript(power)),
         _ => format!("{digit}·10{}", superscript(power)),
@@ -290,7 +287,7 @@ mod tests {
         let shown = |values: &[f64], most| -> Vec<String> {
             labels(&axis, values, most).into_iter().filter(|label| !label.is_empty()).collect()
         };
-        assert_eq!(shown(&[1.0, 1e6], 8), ["1", "10", "100", "1000", "10000", "10⁵", "10⁶"]);
+        assert_eq!(shown(&[1.0, 1e6], 8), ["1", "10", "100", "1000", "10⁴", "10⁵", "10⁶"]);
         assert_eq!(shown(&[0.01, 1.0], 12), ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]);
         assert!(shown(&[1e-290, 1e290], 6).len() <= 7);
     }

@@ -19,6 +19,9 @@
     });
   });
 
+  // Paper shows what the columns mean.
+  addEventListener("beforeprint", () => each(document, "details", (details) => { details.open = true; }));
+
   // Tables: a click on a heading sorts, missing values last.
   each(document, ".table table", (table) => {
     const body = table.tBodies[0];

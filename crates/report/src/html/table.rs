@@ -6,6 +6,9 @@ use super::{csv_link, file_name, paragraphs};
 use crate::table::{Align, Cell, Table};
 use crate::text::{columns, escape, exact};
 
+/// Text longer than this many characters is wrapped.
+const LONG_TEXT: usize = 30;
+
 /// Writes a table: title, headings with their explanations, rows, a link to its CSV.
 pub(super) fn write(out: &mut String, table: &Table, count: usize) {
     out.push_str("<div class=\"table\">\n<div class=\"bar\">");
@@ -51,6 +54,9 @@ fn rows(out: &mut String, table: &Table) {
             let mut classes = Vec::new();
             if heading.align == Align::Right {
                 classes.push("number");
+            }
+            if matches!(cell, Cell::Text(text) if columns(text) > LONG_TEXT) {
+                classes.push("long");
             }
             if winners[column][row] {
                 classes.push("best");

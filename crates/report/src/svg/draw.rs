@@ -24,6 +24,9 @@ const COMMAND: f64 = 10.5;
 /// Width of a character of a fixed-width font in units of its size.
 const FIXED_EM: f64 = 0.61;
 
+/// How much wider bold text is.
+const BOLD: f64 = 1.1;
+
 /// Distance between two lines of text, in units of the font size.
 const LEADING: f64 = 1.45;
 
@@ -88,7 +91,7 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
     let mut head = String::new();
     let mut top = look.padding;
     if look.standalone {
-        for line in wrap(&figure.title, TITLE * 1.05, inner) {
+        for line in wrap(&figure.title, TITLE * BOLD, inner) {
             top += TITLE * 1.15;
             text(&mut head, "ink", look.padding, top, TITLE, "start", "font-weight=\"600\"", &line);
         }
@@ -291,7 +294,7 @@ fn swatch(entry: &Entry<'_>) -> String {
 struct Beside {
     /// Pixels they need.
     room: f64,
-    /// For every entry, where its curve ends and where its label stands, as shares of the height... in pixels.
+    /// For every entry, where its curve ends and where its label stands, in pixels from the top of the plot.
     rows: Vec<(f64, f64)>,
 }
 
@@ -312,7 +315,7 @@ fn beside(figure: &Figure, entries: &[Entry<'_>], x: &Fitted, y: &Fitted, look: 
         })
         .collect::<Option<Vec<f64>>>()?;
     let rows = spread(&ends, TEXT * 1.35, plot.height)?;
-    let widest = entries.iter().map(|entry| width(entry.name, TEXT)).fold(0.0, f64::max);
+    let widest = entries.iter().map(|entry| width(entry.name, TEXT) * BOLD).fold(0.0, f64::max);
     if widest > look.width * 0.35 {
         return None;
     }
@@ -463,13 +466,17 @@ fn marker_labels(out: &mut String, figure: &Figure, plot: &Plot) {
         let fill = if marker.color.is_some() { "fill=\"currentColor\"".to_owned() } else { shade("faint") };
         let (x, y) = (coordinate(free.left + 2.0), coordinate(free.top + SMALL));
         let label = escape(&label);
-        // The halo keeps the label readable upon curves.
+        // A veil keeps the label readable upon curves.
         let _ = write!(
             out,
-            "{}<text x=\"{x}\" y=\"{y}\" font-size=\"{SMALL}\" {} stroke-width=\"4\" stroke-linejoin=\"round\" \
-             aria-hidden=\"true\" fill=\"none\">{label}</text><text x=\"{x}\" y=\"{y}\" font-size=\"{SMALL}\" {fill}>{label}</text></g>",
+            "{}<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" opacity=\".8\" {}/>\
+             <text x=\"{x}\" y=\"{y}\" font-size=\"{SMALL}\" {fill}>{label}</text></g>",
             marker_group(marker),
-            shade("halo"),
+            coordinate(free.left),
+            coordinate(free.top),
+            coordinate(free.width),
+            coordinate(free.height),
+            shade("paper"),
         );
     }
 }

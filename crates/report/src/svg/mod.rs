@@ -18,13 +18,12 @@ use crate::color::{Color, DARK_BACKGROUND, HUE_COUNT, LIGHT_BACKGROUND, Rgb, hex
 use crate::figure::Figure;
 
 /// Shades of everything that belongs to no contestant, as (class, property, light, dark).
-const SHADES: [(&str, &str, Rgb, Rgb); 6] = [
+const SHADES: [(&str, &str, Rgb, Rgb); 5] = [
     ("ink", "fill", [0x1f, 0x23, 0x28], [0xe6, 0xed, 0xf3]),
     ("faint", "fill", [0x59, 0x63, 0x6e], [0x9a, 0xa3, 0xad]),
     ("grid", "stroke", [0xe6, 0xe9, 0xed], [0x2a, 0x30, 0x37]),
     ("rule", "stroke", [0x8c, 0x95, 0x9f], [0x6e, 0x76, 0x81]),
     ("paper", "fill", LIGHT_BACKGROUND, DARK_BACKGROUND),
-    ("halo", "stroke", LIGHT_BACKGROUND, DARK_BACKGROUND),
 ];
 
 /// The class of one kind of thing, as attributes.

@@ -1,0 +1,148 @@
+//! Figures as SVG: well-formed whatever the data, and what a reader should see.
+
+use flowstart_report::{Axis, Direction, Figure, Legend, Marker, Palette, Series};
+use proptest::prelude::*;
+
+/// Parses the drawing and checks that no coordinate is broken.
+fn parse(svg: &str) -> roxmltree::Document<'_> {
+    let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error}\n{svg}"));
+    for node in document.descendants() {
+        for attribute in node.attributes().filter(|attribute| !matches!(attribute.name(), "data-name" | "aria-label")) {
+            for broken in ["NaN", "inf", "–"] {
+                assert!(!attribute.value().contains(broken), "{attribute:?}");
+            }
+        }
+    }
+    document
+}
+
+/// All text of the drawing.
+fn words(svg: &str) -> Vec<String> {
+    let document = parse(svg);
+    document
+        .descendants()
+        .filter(|node| node.has_tag_name("text"))
+        .filter_map(|node| node.text())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_figure_shows_its_title_axes_with_units_names_and_command() {
+    let mut palette = Palette::new();
+    let mut figure = Figure::new("Queue", Axis::new("Time", "ms"), Axis::new("Queueing delay", "ms"));
+    figure.command = "flowstart compare --seed 1".into();
+    figure.caption = "At the bottleneck.".into();
+    figure.series.push(Series::line("cubic", palette.color("cubic"), vec![[0.0, 1.0], [100.0, 3.0]]));
+    figure.series.push(Series::steps("reno", palette.color("reno"), vec![[0.0, 2.0], [100.0, 2.0]]));
+    figure.mark_y(2.5, "threshold");
+    figure.mark_x(50.0, "exit");
+    let words = words(&figure.to_svg());
+    for expected in
+        ["Queue", "At the bottleneck.", "Time (ms)", "Queueing delay (ms)", "cubic", "reno", "threshold", "exit", "100"]
+    {
+        assert!(words.iter().any(|word| word == expected), "{expected} in {words:?}");
+    }
+    assert!(words.iter().any(|word| word.starts_with("flowstart compare")));
+}
+
+#[test]
+fn the_same_contestant_has_the_same_colour_in_every_figure() {
+    let mut palette = Palette::new();
+    let (cubic, reno) = (palette.color("cubic"), palette.color("reno"));
+    let mut one = Figure::new("one", Axis::new("x", ""), Axis::new("y", ""));
+    one.series.push(Series::line("cubic", cubic, vec![[0.0, 1.0]]));
+    let mut other = Figure::new("other", Axis::new("x", ""), Axis::new("y", ""));
+    other.series.push(Series::line("reno", reno, vec![[0.0, 1.0]]));
+    other.series.push(Series::line("cubic", cubic, vec![[0.0, 1.0]]));
+    let color = |svg: &str| {
+        let document = parse(svg);
+        let curve = |node: &roxmltree::Node<'_, '_>| {
+            node.attribute("data-name") == Some("cubic")
+                && node.attribute("class").is_some_and(|c| c.starts_with("series"))
+        };
+        document.descendants().find(curve).and_then(|node| node.attribute("color")).map(str::to_owned)
+    };
+    assert_eq!(color(&one.to_svg()), Some(cubic.on_light()));
+    assert_eq!(color(&one.to_svg()), color(&other.to_svg()));
+}
+
+#[test]
+fn a_line_and_its_band_are_one_entry_of_the_legend() {
+    let color = Palette::new().color("cubic");
+    let mut figure = Figure::new("t", Axis::new("x", ""), Axis::new("y", ""));
+    figure.series.push(Series::band("cubic", color, vec![[0.0, 1.0, 2.0], [1.0, 1.0, 2.0]]));
+    figure.series.push(Series::line("cubic", color, vec![[0.0, 1.5], [1.0, 1.5]]));
+    assert_eq!(words(&figure.to_svg()).iter().filter(|word| *word == "cubic").count(), 1);
+}
+
+#[test]
+fn names_that_do_not_fit_beside_the_curves_move_above_the_plot() {
+    let mut palette = Palette::new();
+    let mut figure = Figure::new("t", Axis::new("x", ""), Axis::new("y", ""));
+    figure.legend = Legend::AtCurves;
+    for i in 0..60 {
+        let name = format!("contestant {i}");
+        figure.series.push(Series::line(name.clone(), palette.color(&name), vec![[0.0, f64::from(i)]]));
+    }
+    assert_eq!(words(&figure.to_svg()).iter().filter(|word| word.starts_with("contestant")).count(), 60);
+}
+
+#[test]
+fn a_figure_without_data_still_has_axes() {
+    let figure = Figure::new("", Axis::new("", ""), Axis::new("", "").log());
+    assert!(words(&figure.to_svg()).iter().any(|word| word == "10"));
+}
+
+#[test]
+fn a_million_points_make_a_small_drawing() {
+    let color = Palette::new().color("cubic");
+    let mut figure = Figure::new("t", Axis::new("x", "s"), Axis::new("y", ""));
+    let point = |i: u32| [f64::from(i) * 1e-6, f64::from(i.wrapping_mul(2_654_435_761) >> 8)];
+    figure.series.push(Series::line("cubic", color, (0..1_000_000).map(point).collect()));
+    assert!(figure.to_svg().len() < 100_000);
+}
+
+fn any_series() -> impl Strategy<Value = (u8, Vec<[f64; 3]>)> {
+    let value = || prop_oneof![4 => any::<f64>(), 4 => -1e3..1e3f64, 1 => Just(0.0), 1 => Just(f64::NAN), 1 => Just(f64::INFINITY)];
+    (0..4u8, proptest::collection::vec((value(), value(), value()).prop_map(|(a, b, c)| [a, b, c]), 0..40))
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_data_and_the_names_the_drawing_is_well_formed(
+        title in ".{0,40}", label in ".{0,20}", name in ".{0,40}",
+        all in proptest::collection::vec(any_series(), 0..5),
+        (log_x, log_y) in any::<(bool, bool)>(),
+        legend in 0..3u8,
+        marks in proptest::collection::vec((any::<bool>(), any::<f64>(), ".{0,20}"), 0..4),
+        ends in proptest::option::of((any::<f64>(), any::<f64>())),
+    ) {
+        let mut palette = Palette::new();
+        let mut x = Axis::new(label.clone(), "ms");
+        let mut y = Axis::new(label, "");
+        if log_x { x = x.log(); }
+        if log_y { y = y.log(); }
+        if let Some((low, high)) = ends { y = y.range(low, high); }
+        let mut figure = Figure::new(title.clone(), x, y);
+        figure.caption = title.clone();
+        figure.command = title;
+        figure.legend = [Legend::Above, Legend::AtCurves, Legend::None][usize::from(legend)];
+        for (i, (kind, points)) in all.into_iter().enumerate() {
+            let name = format!("{name}{i}");
+            let color = palette.color(&name);
+            let pairs = || points.iter().map(|[x, y, _]| [*x, *y]).collect();
+            figure.series.push(match kind {
+                0 => Series::line(name, color, pairs()),
+                1 => Series::steps(name, color, pairs()),
+                2 => Series::points(name, color, pairs()),
+                _ => Series::band(name, color, points),
+            });
+        }
+        for (across, at, label) in marks {
+            let direction = if across { Direction::Horizontal } else { Direction::Vertical };
+            figure.markers.push(Marker { direction, at, label, color: None });
+        }
+        parse(&figure.to_svg());
+    }
+}
