@@ -4,8 +4,8 @@ mod common;
 
 use common::{Loop, Path};
 use flowstart_congestion::{
-    Ack, Acked, AvoidanceConfig, Controller, ControllerConfig, Departure, INFINITE_SSTHRESH, Next, Pacing, Sent,
-    Signal, StartConfig,
+    Ack, Acked, Avoidance, AvoidanceConfig, Controller, ControllerConfig, Departure, INFINITE_SSTHRESH, Next, Pacing,
+    Sent, Signal, StartConfig,
 };
 use flowstart_units::{Span, Time};
 use proptest::prelude::*;
@@ -91,6 +91,37 @@ fn the_start_decides_the_exit_and_the_avoidance_what_follows() {
         for avoidance in AvoidanceConfig::NAMES {
             assert_eq!(exit(start, avoidance), exit(start, "reno"), "{start} {avoidance}");
         }
+    }
+}
+
+/// Mean window and mean alpha (in 1/1024) of DCTCP under random marks, weighted by time.
+fn dctcp(mark_share: f64) -> (f64, f64) {
+    let path = Path { mark_share, ..Path::new(100_000, Span::from_millis(100)) };
+    let avoidance = AvoidanceConfig::from_name("dctcp").unwrap();
+    let config = ControllerConfig::new(StartConfig::SlowStart, avoidance);
+    let mut flow = Loop::new(path, Controller::new(&config), u64::MAX);
+    let (mut windows, mut alphas) = (0.0, 0.0);
+    let mut before = Time::ZERO + Span::from_secs(100);
+    flow.run(Time::ZERO + Span::from_secs(3000), |flow| {
+        if let Some(passed) = flow.now.checked_since(before)
+            && let Avoidance::Dctcp(dctcp) = flow.controller.avoidance()
+        {
+            windows += f64::from(flow.controller.cwnd()) * passed.as_secs_f64();
+            alphas += f64::from(dctcp.alpha()) * passed.as_secs_f64();
+            before = flow.now;
+        }
+    });
+    (windows / 2900.0, alphas / 2900.0)
+}
+
+/// Real numbers would balance at W = sqrt(2)/p, one window without growth per reduction included, and integers for alpha alone at 1.34/p. But the
+/// reduction is cut to whole packets too: below 2048/alpha packets there is none at all, so that the window stays near there, at 1.85/p.
+#[test]
+fn under_random_marks_dctcp_keeps_the_smallest_window_its_integers_can_reduce() {
+    for mark_share in [0.05, 0.1] {
+        let (window, alpha) = dctcp(mark_share);
+        let whole_packet = 2048.0 / alpha;
+        assert!((window / whole_packet - 1.0).abs() < 0.1, "p {mark_share}: {window} against {whole_packet}");
     }
 }
 

@@ -215,7 +215,7 @@ impl FlowStart for Hystart {
     }
 
     /// Linux keeps HyStart armed until a detector fires, so that it watches every slow start before that, and a timeout arms it anew
-    /// (`bictcp_state`).
+    /// (`bictcp_state`). Unlike in Linux, RTTs of the congestion avoidance in between are not seen.
     fn on_restart(&mut self, now: Time, restart: Restart) -> bool {
         if restart == Restart::Timeout {
             self.found = false;

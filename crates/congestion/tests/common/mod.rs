@@ -28,11 +28,20 @@ pub(crate) struct Path {
     pub(crate) mark_above: Span,
     /// Every so-manieth packet is lost, if not zero.
     pub(crate) lose_every: u64,
+    /// Share of packets that are marked at random.
+    pub(crate) mark_share: f64,
 }
 
 impl Path {
     pub(crate) fn new(mbps: u64, base_rtt: Span) -> Self {
-        Self { rate: Rate::from_mbps(mbps), base_rtt, buffer: u64::MAX, mark_above: Span::MAX, lose_every: 0 }
+        Self {
+            rate: Rate::from_mbps(mbps),
+            base_rtt,
+            buffer: u64::MAX,
+            mark_above: Span::MAX,
+            lose_every: 0,
+            mark_share: 0.0,
+        }
     }
 
     pub(crate) fn service(&self) -> Span {
@@ -81,6 +90,7 @@ pub(crate) struct Loop {
     recover: Option<u64>,
     timer: Option<Time>,
     last_departure: Time,
+    random: u64,
 }
 
 impl Loop {
@@ -106,6 +116,7 @@ impl Loop {
             recover: None,
             timer: None,
             last_departure: Time::ZERO,
+            random: 0x9e37_79b9_7f4a_7c15,
         }
     }
 
@@ -206,11 +217,19 @@ impl Loop {
             self.link_free = self.link_free.max(self.now) + self.path.service();
             self.link_free + self.path.base_rtt
         };
-        let marked = waiting > self.path.mark_above;
+        let marked = waiting > self.path.mark_above || self.draw() < self.path.mark_share;
         self.on_the_way.push_back(InFlight { number, seq, sent_at: self.now, acked_at, marked, retransmission });
         let (now, in_flight) = (self.now, self.in_flight());
         let seq = seq * u64::from(MSS);
         self.controller.on_sent(&Sent { now, number, seq, bytes: MSS, in_flight, retransmission });
+    }
+
+    /// A number in 0 .. 1 (xorshift64*, Vigna 2016).
+    fn draw(&mut self) -> f64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// The ACK of the oldest packet that was not dropped.

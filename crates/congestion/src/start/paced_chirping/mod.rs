@@ -242,12 +242,12 @@ enum Pull {
 impl FlowStart for PacedChirping {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
         self.in_flight = ack.in_flight;
-        if std::mem::take(&mut self.chirp_completed) && self.is_full(ack) {
-            return Verdict::Done(self.exit(ExitReason::PipeFull, ack));
-        }
-        let hopeless = self.saturated_rounds >= self.config.saturated_rounds.max(1);
-        if hopeless || self.round.number > self.config.max_rounds {
-            return Verdict::Done(self.exit(ExitReason::Limit, ack));
+        let full = std::mem::take(&mut self.chirp_completed) && self.is_full(ack);
+        let hopeless =
+            self.saturated_rounds >= self.config.saturated_rounds.max(1) || self.round.number > self.config.max_rounds;
+        if full || hopeless {
+            self.flight = Flight::new();
+            return Verdict::Done(self.exit(if full { ExitReason::PipeFull } else { ExitReason::Limit }, ack));
         }
         window.cwnd = window.cwnd.max(self.permission());
         Verdict::Continue
@@ -264,6 +264,7 @@ impl FlowStart for PacedChirping {
         if signal == Signal::Marks {
             return Response::Ignore;
         }
+        self.flight = Flight::new();
         // The window was only a permission. What is reduced is what is in flight.
         window.cwnd = self.in_flight.max(2);
         Response::LeaveAt((self.in_flight / 2).max(2))
