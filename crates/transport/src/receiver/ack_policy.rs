@@ -9,6 +9,8 @@ use crate::{AckCounting, ReceiverConfig};
 const QUICK_ACKS_ON_MARK: u32 = 2;
 /// Out-of-order segments acknowledged at once before compression begins: the sender's duplicate ACK threshold (`TCP_FASTRETRANS_THRESH`).
 const IMMEDIATE_DUPLICATE_ACKS: u32 = 3;
+/// Ranges that every ACK is sure to have room for, whatever its other options (`TCP_SACK_BLOCKS_EXPECTED`).
+const SACK_BLOCKS_EXPECTED: usize = 2;
 /// ACKs sent at once at the start of a connection whose window holds less than two segments (`tcp_incr_quickack`).
 const LEAST_QUICK_ACKS: u32 = 2;
 
@@ -110,9 +112,11 @@ impl AckPolicy {
         self.scheduled = true;
     }
 
-    /// New data arrived behind a gap.
-    pub(super) fn on_out_of_order(&mut self) {
+    /// New data arrived behind a gap and joined the range that changed `depth` ranges ago. Returns true if an ACK must leave at once: a
+    /// range must have been told before others push it out of the ACK (Linux `tcp_sack_new_ofo_skb`).
+    pub(super) fn on_out_of_order(&mut self, depth: usize) -> bool {
         self.scheduled = true;
+        self.compressed != Time::NEVER && depth >= SACK_BLOCKS_EXPECTED
     }
 
     /// The first mark, or an unmarkable packet after markable ones.

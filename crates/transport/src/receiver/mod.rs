@@ -159,11 +159,13 @@ impl Receiver {
                 self.echo = segment.sent_at;
             }
         }
-        if let Arrival::InOrder { filled } = arrival {
-            self.policy.on_data(now, &self.config, segment.payload, segment.push, self.window());
-            at_once |= filled;
-        } else {
-            self.policy.on_out_of_order();
+        match arrival {
+            Arrival::InOrder { filled } => {
+                self.policy.on_data(now, &self.config, segment.payload, segment.push, self.window());
+                at_once |= filled;
+            }
+            Arrival::OutOfOrder { depth } => at_once |= self.policy.on_out_of_order(depth),
+            Arrival::Duplicate => {}
         }
         at_once |= self.ack_now;
         let situation = Situation {

@@ -25,7 +25,10 @@ pub(super) enum Arrival {
         filled: bool,
     },
     /// It lies behind a gap.
-    OutOfOrder,
+    OutOfOrder {
+        /// How many ranges changed later than the one it joins; all that are remembered if it is a range of its own.
+        depth: usize,
+    },
 }
 
 /// The received ranges of a stream.
@@ -114,11 +117,14 @@ impl Reassembly {
             }
             _ => self.ranges.insert(at, merged),
         }
-        self.forget_recent(|range| merged.start <= range.start && range.end <= merged.end);
+        let joins = |range: &Range| merged.start <= range.start && range.end <= merged.end;
+        let known = &self.recent[..self.recent_len];
+        let depth = known.iter().position(joins).unwrap_or(known.len());
+        self.forget_recent(joins);
         self.recent_len = (self.recent_len + 1).min(RECENT);
         self.recent[..self.recent_len].rotate_right(1);
         self.recent[0] = merged;
-        Arrival::OutOfOrder
+        Arrival::OutOfOrder { depth }
     }
 
     fn forget_recent(&mut self, gone: impl Fn(&Range) -> bool) {
@@ -165,12 +171,12 @@ mod tests {
     fn the_newest_range_is_told_first_and_older_ones_follow() {
         let mut r = Reassembly::default();
         assert_eq!(r.insert(0, 10), Arrival::InOrder { filled: false });
-        for start in [20, 40, 60, 80] {
-            assert_eq!(r.insert(start, start + 10), Arrival::OutOfOrder);
+        for (start, depth) in [(20, 0), (40, 1), (60, 2), (80, 3)] {
+            assert_eq!(r.insert(start, start + 10), Arrival::OutOfOrder { depth });
         }
         assert_eq!(told(&r), [(80, 90), (60, 70), (40, 50)]);
         // A range that grows moves to the front.
-        assert_eq!(r.insert(50, 60), Arrival::OutOfOrder);
+        assert_eq!(r.insert(50, 60), Arrival::OutOfOrder { depth: 1 });
         assert_eq!(told(&r), [(40, 70), (80, 90), (20, 30)]);
         assert_eq!(r.insert(10, 20), Arrival::InOrder { filled: false });
         assert_eq!(r.next(), 30);
@@ -190,7 +196,7 @@ mod tests {
         assert_eq!(r.insert(0, 10), Arrival::Duplicate);
         assert_eq!(r.insert(20, 30), Arrival::Duplicate);
         assert_eq!(r.insert(30, 40), Arrival::Duplicate);
-        assert_eq!(r.insert(30, 50), Arrival::OutOfOrder);
+        assert_eq!(r.insert(30, 50), Arrival::OutOfOrder { depth: 0 });
     }
 
     proptest::proptest! {
@@ -216,7 +222,7 @@ mod tests {
                 }
                 proptest::prop_assert_eq!(&Vec::from(r.ranges.clone()), &ranges);
                 proptest::prop_assert!(r.recent[..r.recent_len].iter().all(|b| ranges.contains(b)));
-                if arrival == Arrival::OutOfOrder {
+                if matches!(arrival, Arrival::OutOfOrder { .. }) {
                     proptest::prop_assert!(r.recent[0].start <= start && end <= r.recent[0].end);
                 }
             }

@@ -151,6 +151,27 @@ fn after_three_acks_out_of_order_ones_are_compressed_for_5_percent_of_the_rtt() 
 }
 
 #[test]
+fn compression_never_hides_a_range_that_was_not_told() {
+    let config = ReceiverConfig { quick_acks: 0, ..ReceiverConfig::default() };
+    let mut receiver = Receiver::new(&config);
+    receiver.on_segment(Time::ZERO, &Segment { syn: true, payload: 0, ..segment(0, Time::ZERO) }, Ecn::NotEct);
+    assert!(receiver.poll_ack().is_some());
+    let now = Time::ZERO + ms(10);
+    receive(&mut receiver, now, 0);
+    let mut told = std::collections::HashSet::new();
+    for index in (2..100).step_by(2) {
+        for ack in receive(&mut receiver, now, index) {
+            told.extend(ack.ack.sacked().map(|range| range.start / MSS));
+        }
+    }
+    receiver.on_timer(now + ms(1));
+    told.extend(
+        receiver.poll_ack().iter().flat_map(|ack| ack.ack.sacked().map(|range| range.start / MSS).collect::<Vec<_>>()),
+    );
+    assert_eq!(told, (2..100).step_by(2).collect());
+}
+
+#[test]
 fn a_delayed_ack_echoes_the_earliest_segment_and_an_out_of_order_one_hides_nothing() {
     let mut receiver = Receiver::new(&ReceiverConfig::every_second_segment());
     let t = |n| Time::ZERO + ms(n);
