@@ -4,115 +4,203 @@ use flowstart_units::{Span, Time};
 
 use super::{RateSchedule, RateStep};
 
-/// Bits times nanoseconds per second: what a rate in bit/s divides.
-const BIT_NANOS_PER_BYTE: u64 = 8 * 1_000_000_000;
+/// Work per byte, in bits times nanoseconds per second: divided by a rate in bit/s it is a time in nanoseconds.
+const WORK_PER_BYTE: u64 = 8 * 1_000_000_000;
 
-/// A serializer: tells when the last bit of a packet leaves. Within a busy period the fractions of nanoseconds add up, so that the long-run
-/// rate is exact.
+/// The work of a packet.
+fn work(bytes: u32) -> u128 {
+    u128::from(bytes) * u128::from(WORK_PER_BYTE)
+}
+
+/// A serializer: tells when the last bit of a packet leaves. Within a busy period fractions of nanoseconds are carried from packet to
+/// packet, so that the long-run rate is exact.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
-    bits_per_second: u64,
-    /// What the last division left over, in bits times nanoseconds per second.
-    remainder: u64,
+    constant: Constant,
     busy_until: Time,
     varying: Option<Box<Varying>>,
 }
 
-/// The steps of a rate that changes.
+/// A constant rate. Most packets have the size of the one before, so its transmission time is kept and the division saved.
+#[derive(Clone, Debug)]
+struct Constant {
+    /// Bits per second.
+    rate: u64,
+    /// Work that the last packet left over, less than `rate`.
+    carried: u64,
+    /// The last packet's size, its time rounded down, and the work beyond.
+    bytes: u32,
+    nanos: u64,
+    remainder: u64,
+}
+
+impl Constant {
+    /// How long a packet takes behind the one before.
+    #[inline]
+    fn time(&mut self, bytes: u32) -> Span {
+        if bytes != self.bytes {
+            self.divide(bytes);
+        }
+        // `remainder` is below `rate`, so this neither underflows nor, unlike a sum, overflows.
+        let missing = self.rate.saturating_sub(self.remainder);
+        if self.carried >= missing && missing > 0 {
+            self.carried -= missing;
+            return Span::from_nanos(self.nanos.saturating_add(1));
+        }
+        self.carried += self.remainder;
+        Span::from_nanos(self.nanos)
+    }
+
+    fn divide(&mut self, bytes: u32) {
+        self.bytes = bytes;
+        (self.nanos, self.remainder) = match (self.rate, u64::from(bytes).checked_mul(WORK_PER_BYTE)) {
+            (u64::MAX, _) => (0, 0),
+            (0, _) => (u64::MAX, 0),
+            (rate, Some(work)) => (work / rate, work % rate),
+            (rate, None) => {
+                let (work, rate) = (work(bytes), u128::from(rate));
+                // The remainder is below the rate, which came from 64 bits.
+                (u64::try_from(work / rate).unwrap_or(u64::MAX), (work % rate) as u64)
+            }
+        };
+    }
+}
+
+/// A rate that changes.
 #[derive(Clone, Debug)]
 struct Varying {
     steps: Vec<RateStep>,
     period: Option<Span>,
-    /// The step in force, and when it began.
+    /// Work done in one period.
+    work_per_period: u128,
+    /// The step in force.
     current: usize,
-    began: Time,
     /// When the current repetition began.
     origin: Time,
+    /// Work that the last packet left over, and the rate at which it would have been done.
+    carried: u64,
+    carried_at: u64,
 }
 
 impl Varying {
+    fn new(steps: &[RateStep], period: Option<Span>) -> Self {
+        let period = period.filter(|period| !period.is_zero());
+        let end = period.unwrap_or(Span::ZERO).as_nanos();
+        let ends = steps.iter().skip(1).map(|step| step.at.as_nanos()).chain([end]);
+        let work_per_period = steps
+            .iter()
+            .zip(ends)
+            .map(|(step, end)| u128::from(end.saturating_sub(step.at.as_nanos())) * u128::from(step.rate.as_bps()))
+            .fold(0, u128::saturating_add);
+        Self {
+            steps: steps.to_vec(),
+            period,
+            work_per_period,
+            current: 0,
+            origin: Time::ZERO,
+            carried: 0,
+            carried_at: 0,
+        }
+    }
+
+    /// Makes the step that holds at `time` current; `time` never goes back.
+    fn seek(&mut self, time: Time) {
+        let mut since = time.since(self.origin);
+        if let Some(period) = self.period
+            && since >= period
+        {
+            let begun = since.whole(period);
+            self.origin += period * begun;
+            self.current = 0;
+            since = time.since(self.origin);
+        }
+        let later = self.steps.get(self.current + 1..).unwrap_or_default();
+        if later.first().is_some_and(|next| next.at.as_nanos() <= since.as_nanos()) {
+            self.current += later.partition_point(|step| step.at.as_nanos() <= since.as_nanos());
+        }
+    }
+
     /// The rate in force, and until when.
     fn current(&self) -> (u64, Time) {
         let until = match self.steps.get(self.current + 1) {
             Some(next) => self.origin + Span::from_nanos(next.at.as_nanos()),
             None => self.period.map_or(Time::NEVER, |period| self.origin + period),
         };
-        (self.steps[self.current].rate.as_bps(), until)
+        (self.steps.get(self.current).map_or(0, |step| step.rate.as_bps()), until)
     }
 
-    fn advance(&mut self, until: Time) {
-        self.began = until;
-        self.current += 1;
-        if self.current == self.steps.len() {
-            self.current = 0;
-            self.origin = until;
+    /// When a packet that begins to leave at `start` has left.
+    fn finish(&mut self, start: Time, bytes: u32, back_to_back: bool) -> Time {
+        self.seek(start);
+        let mut at = start;
+        let mut left = work(bytes);
+        let (rate, _) = self.current();
+        // What is left over is less than a nanosecond's work; at another rate it would mean another time, so it ends with the rate.
+        if back_to_back && self.carried_at == rate {
+            left += u128::from(self.carried);
         }
-    }
-}
-
-impl Transmitter {
-    /// A transmitter for a valid schedule ([`RateSchedule::validate`]).
-    #[must_use]
-    pub fn new(schedule: &RateSchedule) -> Self {
-        let varying = match schedule {
-            RateSchedule::Constant(_) => None,
-            RateSchedule::Steps { steps, period } => Some(Box::new(Varying {
-                steps: steps.clone(),
-                period: *period,
-                current: 0,
-                began: Time::ZERO,
-                origin: Time::ZERO,
-            })),
-        };
-        Self { bits_per_second: schedule.initial().as_bps(), remainder: 0, busy_until: Time::ZERO, varying }
-    }
-
-    /// A packet of `bytes` begins to leave at `now` (not before the previous one is done). Returns when its last bit has left.
-    #[inline]
-    pub fn transmit(&mut self, now: Time, bytes: u32) -> Time {
-        if self.varying.is_some() {
-            return self.transmit_varying(now, bytes);
-        }
-        if self.bits_per_second == u64::MAX {
-            return now;
-        }
-        if now > self.busy_until {
-            self.remainder = 0;
-        }
-        // 4 GB times 8e9 overflows; a packet of an IP network does not come near.
-        let work = u64::from(bytes).saturating_mul(BIT_NANOS_PER_BYTE).saturating_add(self.remainder);
-        let nanos = work.checked_div(self.bits_per_second).unwrap_or(u64::MAX);
-        self.remainder = work - nanos.saturating_mul(self.bits_per_second);
-        self.busy_until = now + Span::from_nanos(nanos);
-        self.busy_until
-    }
-
-    fn transmit_varying(&mut self, now: Time, bytes: u32) -> Time {
-        let Some(varying) = &mut self.varying else { return now };
-        let mut at = now;
-        // Fractions of nanoseconds are rounded to the nearest here: a rate that varies has no exact long-run rate to keep.
-        let mut left = u128::from(bytes) * u128::from(BIT_NANOS_PER_BYTE);
         loop {
-            let (rate, until) = varying.current();
-            if until <= at {
-                varying.advance(until);
-                continue;
-            }
-            let available = u128::from(until.since(at).as_nanos()) * u128::from(rate);
+            let (rate, until) = self.current();
             if rate == u64::MAX {
+                self.carried = 0;
                 return at;
             }
+            let available = u128::from(until.since(at).as_nanos()) * u128::from(rate);
             if rate > 0 && left <= available {
-                let nanos = (left + u128::from(rate) / 2) / u128::from(rate);
-                return at + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+                self.carried = (left % u128::from(rate)) as u64;
+                self.carried_at = rate;
+                return at + Span::from_nanos(u64::try_from(left / u128::from(rate)).unwrap_or(u64::MAX));
             }
             if until == Time::NEVER {
                 return Time::NEVER;
             }
             left -= available;
             at = until;
-            varying.advance(until);
+            if let Some(period) = self.period
+                && at >= self.origin + period
+            {
+                if self.work_per_period == 0 {
+                    return Time::NEVER;
+                }
+                // Whole periods at once, but never the one in which the last bit leaves.
+                let whole = left.saturating_sub(1) / self.work_per_period;
+                left -= whole * self.work_per_period;
+                at += period * u64::try_from(whole).unwrap_or(u64::MAX);
+            }
+            self.seek(at);
         }
+    }
+}
+
+impl Transmitter {
+    /// A transmitter for a valid schedule ([`RateSchedule::validate`]). With an invalid one it is as good as an outage.
+    #[must_use]
+    pub fn new(schedule: &RateSchedule) -> Self {
+        let mut constant = Constant { rate: schedule.initial().as_bps(), carried: 0, bytes: 0, nanos: 0, remainder: 0 };
+        constant.divide(0);
+        let varying = match schedule {
+            RateSchedule::Constant(_) => None,
+            RateSchedule::Steps { steps, period } => Some(Box::new(Varying::new(steps, *period))),
+        };
+        Self { constant, busy_until: Time::ZERO, varying }
+    }
+
+    /// A packet of `bytes` begins to leave at `now`, or when the one before has left if that is later. Returns when its last bit has left,
+    /// rounded down to a nanosecond; [`Time::NEVER`] if it never does.
+    #[inline]
+    pub fn transmit(&mut self, now: Time, bytes: u32) -> Time {
+        let back_to_back = now <= self.busy_until;
+        let start = if back_to_back { self.busy_until } else { now };
+        self.busy_until = match &mut self.varying {
+            None => {
+                if !back_to_back {
+                    self.constant.carried = 0;
+                }
+                start + self.constant.time(bytes)
+            }
+            Some(varying) => varying.finish(start, bytes, back_to_back),
+        };
+        self.busy_until
     }
 }
 
@@ -153,24 +241,92 @@ mod tests {
         assert_eq!(link.transmit(Time::ZERO, 1000), Time::from_nanos(950_000));
     }
 
+    #[test]
+    fn an_idle_link_forgets_the_fraction() {
+        let mut link = Transmitter::new(&RateSchedule::Constant(Rate::from_bps(3_000_000_000)));
+        // 1 B takes 2.67 ns.
+        assert_eq!(link.transmit(Time::ZERO, 1), Time::from_nanos(2));
+        assert_eq!(link.transmit(Time::from_nanos(2), 1), Time::from_nanos(5));
+        assert_eq!(link.transmit(Time::from_nanos(6), 1), Time::from_nanos(8));
+    }
+
+    #[test]
+    fn a_packet_that_takes_a_thousand_years_takes_no_longer_to_compute() {
+        let steps = vec![
+            RateStep { at: Time::ZERO, rate: Rate::from_bps(1) },
+            RateStep { at: Time::from_nanos(1), rate: Rate::ZERO },
+        ];
+        let schedule = RateSchedule::Steps { steps, period: Some(Span::from_nanos(2)) };
+        let mut link = Transmitter::new(&schedule);
+        // 1 bit needs a second of the half of the time in which the link is up; the last nanosecond of work is in an odd slot.
+        assert_eq!(link.transmit(Time::ZERO, 1), Time::from_nanos(2 * 8_000_000_000 - 1));
+        assert_eq!(link.transmit(Time::from_nanos(1 << 62), u32::MAX), Time::NEVER);
+    }
+
+    #[test]
+    fn extreme_rates_and_sizes_are_total() {
+        for (rate, done) in [(Rate::UNLIMITED, Time::from_nanos(5)), (Rate::ZERO, Time::NEVER)] {
+            let mut link = Transmitter::new(&RateSchedule::Constant(rate));
+            assert_eq!(link.transmit(Time::from_nanos(5), u32::MAX), done);
+            assert_eq!(link.transmit(done, u32::MAX), done);
+        }
+        let mut link = Transmitter::new(&RateSchedule::Constant(Rate::from_bps(1)));
+        assert_eq!(link.transmit(Time::ZERO, u32::MAX), Time::NEVER);
+        let mut link = Transmitter::new(&RateSchedule::Steps { steps: Vec::new(), period: None });
+        assert_eq!(link.transmit(Time::ZERO, 1), Time::NEVER);
+    }
+
+    /// What a schedule does, nanosecond by nanosecond: the reference for small cases.
+    fn by_nanoseconds(steps: &[RateStep], period: Option<Span>, start: u64, mut left: u128) -> u64 {
+        for now in start.. {
+            let phase = period.map_or(now, |period| now % period.as_nanos());
+            let rate = steps.iter().rev().find(|step| step.at.as_nanos() <= phase).map_or(0, |step| step.rate.as_bps());
+            if left < u128::from(rate) || left == 0 {
+                return now;
+            }
+            left -= u128::from(rate);
+        }
+        unreachable!()
+    }
+
     proptest::proptest! {
-        /// Differential: a schedule whose steps all have one rate against the constant rate, up to the rounding of each packet.
+        /// Differential: a schedule whose steps all have one rate against the constant rate, to the nanosecond.
         #[test]
         fn equal_steps_are_a_constant_rate(
-            mbps in 1_u64..10_000,
-            sizes in proptest::collection::vec(40_u32..9_000, 1..50),
+            bps in 1_000_u64..100_000_000_000,
+            period in 50_001_u64..100_000,
+            packets in proptest::collection::vec((40_u32..9_000, 0_u64..1_000), 1..50),
         ) {
-            let rate = Rate::from_mbps(mbps);
+            let rate = Rate::from_bps(bps);
             let steps = (0..5).map(|n| RateStep { at: Time::from_nanos(n * 10_000), rate }).collect();
-            let mut stepped = Transmitter::new(&RateSchedule::Steps { steps, period: Some(Span::from_nanos(50_000)) });
+            let mut stepped = Transmitter::new(&RateSchedule::Steps { steps, period: Some(Span::from_nanos(period)) });
             let mut constant = Transmitter::new(&RateSchedule::Constant(rate));
-            let (mut a, mut b) = (Time::ZERO, Time::ZERO);
-            for (count, bytes) in (1..).zip(sizes) {
-                a = stepped.transmit(a, bytes);
-                b = constant.transmit(b, bytes);
-                let apart = a.since(b).as_nanos().max(b.since(a).as_nanos());
-                proptest::prop_assert!(apart <= count, "{a:?} {b:?}");
+            let mut now = Time::ZERO;
+            for (bytes, pause) in packets {
+                let done = constant.transmit(now, bytes);
+                proptest::prop_assert_eq!(stepped.transmit(now, bytes), done);
+                now = done + Span::from_nanos(pause / 2);
             }
+        }
+
+        /// Differential: against adding up every nanosecond.
+        #[test]
+        fn a_varying_rate_is_the_sum_over_its_nanoseconds(
+            rates in proptest::collection::vec(0_u64..4, 1..5),
+            repeat: bool,
+            start in 0_u64..200,
+            bytes in 1_u32..4,
+        ) {
+            let scale = 1_000_000_000;
+            let last = if rates.iter().all(|rate| *rate == 0) || !repeat { 2 } else { 0 };
+            let steps: Vec<RateStep> = (0..).zip(rates.iter().copied().chain([last]))
+                .map(|(n, rate)| RateStep { at: Time::from_nanos(n * 7), rate: Rate::from_bps(rate * scale) })
+                .collect();
+            let period = repeat.then(|| Span::from_nanos(7 * steps.len() as u64));
+            let expected = by_nanoseconds(&steps, period, start, work(bytes));
+            let mut link = Transmitter::new(&RateSchedule::Steps { steps, period });
+            let done = link.transmit(Time::from_nanos(start), bytes).as_nanos();
+            proptest::prop_assert_eq!(done, expected);
         }
     }
 }
