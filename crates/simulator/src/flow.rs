@@ -2,13 +2,13 @@
 
 use rand_pcg::Pcg64Mcg;
 
-use flowstart_congestion::Controller;
 use flowstart_transport::{Receiver, Sender};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::app::App;
 use crate::draw::gap;
 use crate::random::{self, Purpose};
+use crate::simulation::MakeController;
 use crate::{FlowConfig, FlowId, Traffic, UdpConfig};
 
 /// A flow that is running, or waiting for its start.
@@ -96,14 +96,21 @@ impl AccessLink {
 
 impl Flow {
     /// A flow that starts at `start`.
-    pub(crate) fn new(id: FlowId, config: &FlowConfig, start: Time, route: u32, seed: u64, run: u64) -> Self {
+    pub(crate) fn new(
+        id: FlowId,
+        config: &FlowConfig,
+        start: Time,
+        route: u32,
+        (seed, run): (u64, u64),
+        make_controller: &MakeController,
+    ) -> Self {
         let stream = || random::stream(seed, run, Purpose::Spacing, u64::from(id));
         let endpoints = match &config.traffic {
             Traffic::Tcp(tcp) => {
                 let mut controller = tcp.controller.clone();
                 controller.seed = random::seed_of(seed, run, Purpose::Controller, u64::from(id));
                 Endpoints::Tcp(Box::new(Tcp {
-                    sender: Sender::new(&tcp.sender, Controller::new(&controller)),
+                    sender: Sender::new(&tcp.sender, make_controller(id, &controller)),
                     receiver: Receiver::new(&tcp.receiver),
                     app: App::new(&tcp.workload, start, stream),
                     opens: start,

@@ -24,4 +24,4 @@ pub use config::{
 };
 pub use observer::{FlowId, Observer};
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome};
-pub use simulation::Simulation;
+pub use simulation::{MakeController, Simulation};

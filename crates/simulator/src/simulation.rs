@@ -2,6 +2,7 @@
 
 use rand_pcg::Pcg64Mcg;
 
+use flowstart_congestion::{Controller, ControllerConfig};
 use flowstart_network::{
     Ecn, Packet,
     packet::{Body, Datagram},
@@ -16,10 +17,14 @@ use crate::network::Network;
 use crate::random::{Purpose, stream};
 use crate::route::Routes;
 use crate::tournament::Tournament;
-use crate::{ArrivalConfig, ConfigError, FlowConfig, Observer, Outcome, SimulationConfig, Stop, Traffic, Workload};
+use crate::{
+    ArrivalConfig, ConfigError, FlowConfig, FlowId, Observer, Outcome, SimulationConfig, Stop, Traffic, Workload,
+};
+
+/// Makes the controller of a flow from its number and configuration; see [`Simulation::with_controllers`].
+pub type MakeController = Box<dyn Fn(FlowId, &ControllerConfig) -> Controller + Send>;
 
 /// A simulation in progress, watched by an [`Observer`].
-#[derive(Debug)]
 pub struct Simulation<O> {
     now: Time,
     network: Network,
@@ -38,6 +43,7 @@ pub struct Simulation<O> {
     run: u64,
     events: u64,
     data_packets: u64,
+    make_controller: MakeController,
     observer: O,
 }
 
@@ -52,12 +58,31 @@ struct Arrivals {
     sizes: Pcg64Mcg,
 }
 
+impl<O: std::fmt::Debug> std::fmt::Debug for Simulation<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulation")
+            .field("now", &self.now)
+            .field("events", &self.events)
+            .field("observer", &self.observer)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<O: Observer> Simulation<O> {
     /// Builds a simulation.
     ///
     /// # Errors
     /// If the configuration names links that do not exist or holds values that cannot be simulated.
     pub fn new(config: &SimulationConfig, observer: O) -> Result<Self, ConfigError> {
+        Self::with_controllers(config, observer, Box::new(|_, config| Controller::new(config)))
+    }
+
+    /// Builds a simulation in which `make` builds the controllers, so that flows can run algorithms from outside this project
+    /// ([`Controller::join`] with `External` parts). The seed in the configuration it gets is the flow's own.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    pub fn with_controllers(config: &SimulationConfig, observer: O, make: MakeController) -> Result<Self, ConfigError> {
         config.validate()?;
         let delays: Vec<Span> = config.links.iter().map(|link| link.delay).collect();
         let mut routes = Routes::new(config.links.len());
@@ -80,6 +105,7 @@ impl<O: Observer> Simulation<O> {
             run: config.run,
             events: 0,
             data_packets: 0,
+            make_controller: make,
             observer,
         };
         for (flow, route) in config.flows.iter().zip(flow_routes) {
@@ -352,7 +378,7 @@ impl<O: Observer> Simulation<O> {
         let id = self.ledger.open(slot as u32, config.group, start, size);
         self.network.add_flow(route);
         self.outstanding += u64::from(size.is_some());
-        self.flows[slot] = Some(Flow::new(id, config, start, route, self.seed, self.run));
+        self.flows[slot] = Some(Flow::new(id, config, start, route, (self.seed, self.run), &self.make_controller));
         self.timers.grow(slot + 1);
         self.set_timer(slot);
     }

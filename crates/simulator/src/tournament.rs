@@ -9,6 +9,9 @@ struct Winner {
     slot: u32,
 }
 
+/// Up to this many slots are searched one by one (measured: a tree of three levels costs more instructions).
+const FEW: usize = 8;
+
 /// A winner tree: every slot has a time ([`Time::NEVER`] if it has nothing to do), the root knows the earliest. Changing a slot's time costs
 /// the logarithm of the number of slots; unlike in a heap a time can change in place, so there are no stale entries. At equal times
 /// the lower slot wins, which makes the order of events a function of the configuration alone.
@@ -23,7 +26,7 @@ pub(crate) struct Tournament {
 impl Tournament {
     /// A tree of `slots` slots that have nothing to do.
     pub(crate) fn new(slots: usize) -> Self {
-        let leaves = slots.max(1).next_power_of_two();
+        let leaves = slots.max(FEW).next_power_of_two();
         let mut nodes = vec![Winner { time: Time::NEVER, slot: 0 }; 2 * leaves];
         for slot in 0..leaves {
             nodes[leaves + slot].slot = slot as u32;
@@ -37,6 +40,15 @@ impl Tournament {
     /// The earliest time and its slot; [`Time::NEVER`] if nobody has anything to do.
     #[inline]
     pub(crate) fn first(&self) -> (Time, usize) {
+        if let Some(times) = self.few() {
+            let mut first = (times[0].time, 0);
+            for (slot, winner) in times.iter().enumerate().skip(1) {
+                if winner.time < first.0 {
+                    first = (winner.time, slot);
+                }
+            }
+            return first;
+        }
         let root = self.nodes[1];
         (root.time, root.slot as usize)
     }
@@ -47,11 +59,20 @@ impl Tournament {
         self.nodes[self.leaves + slot].time
     }
 
+    /// The leaves if there are so few that looking at all of them beats keeping a tree.
+    #[inline]
+    fn few(&self) -> Option<&[Winner; FEW]> {
+        if self.leaves == FEW { self.nodes.last_chunk() } else { None }
+    }
+
     /// Changes the time of a slot.
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, time: Time) {
         let mut node = self.leaves + slot;
         self.nodes[node].time = time;
+        if self.leaves == FEW {
+            return;
+        }
         while node > 1 {
             let left = self.nodes[node & !1];
             let right = self.nodes[node | 1];
