@@ -8,6 +8,7 @@
 
 mod build;
 mod contestant;
+mod document;
 mod measures;
 mod path;
 mod record;
@@ -24,6 +25,7 @@ use crate::scenario::{ArrivalSpec, Buffer, FlowSpec, PathSpec, RateSpec, Scenari
 
 pub use build::Purpose;
 pub use contestant::{ALIASES, Acks, Contestant, DEFAULT, MODIFIERS};
+pub use document::RACE_SCHEMA_VERSION;
 pub use measures::{ADDED_PERCENTILES, Better, DELIVERED_RTTS, Measure, MeasureInfo, TIME_TO_LEVELS};
 pub use path::{MarkThreshold, QueueChoice};
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};

@@ -1,0 +1,223 @@
+//! The command line, in types.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use flowstart_experiment::race::{Background, Contestant, MarkThreshold};
+use flowstart_experiment::scenario::Buffer;
+use flowstart_units::{Bytes, Rate, Span};
+
+/// Race flow starts over a described path.
+#[derive(Debug, Parser)]
+#[command(
+    name = "flowstart",
+    version,
+    about,
+    long_about = "Race flow starts over a described path: how fast does a new flow get up to speed, and at whose cost in delay?",
+    after_help = "Example: flowstart compare -C cubic,hystart++,paced_chirping --capacity 100Mbit/s --rtt 20ms",
+    max_term_width = 100,
+    propagate_version = true
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Race flow starts over one path: a table and a report
+    Compare(Box<CompareArgs>),
+    /// Run scenario files
+    Run(RunArgs),
+    /// Look at a scenario file without running it
+    #[command(subcommand)]
+    Scenario(ScenarioCommand),
+    /// List flow starts, congestion avoidances, queues and contestants
+    List(ListArgs),
+    /// Say what this machine can do, and what is missing
+    Doctor(DoctorArgs),
+    /// Write the generated part of the documentation
+    Docs(DocsArgs),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example: flowstart completions bash > ~/.local/share/bash-completion/completions/flowstart"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  flowstart compare
+  flowstart compare -C cubic,hystart++,reno --capacity 1Gbit/s --rtt 50ms --buffer '0.5 BDP'
+  flowstart compare -C 'paced_chirping+dctcp@step_mark 1ms' -C 'dctcp@step_mark 1ms' --background '2 dctcp'
+  flowstart compare --json --no-report | jq '.contestants[].label'
+
+A contestant is START+AVOIDANCE@QUEUE, for instance \"paced_chirping+cubic@drop_tail 1 BDP\", or a short
+name; what it leaves open is run as its authors run it. `flowstart list` has all names.
+
+Results go to the folder flowstart-report in the current directory unless --out, -o, --json or --no-report
+says otherwise; files of an earlier race there are replaced.";
+
+/// Options of `flowstart compare`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(crate) struct CompareArgs {
+    /// A scenario file with the path, and with the flows that are there before; options below override it
+    pub(crate) scenario: Option<PathBuf>,
+    /// Who races; repeat it, or separate several by commas
+    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
+    pub(crate) contestants: Vec<Contestant>,
+    /// Rate of the bottleneck [default: 100 Mbit/s]
+    #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) capacity: Option<Rate>,
+    /// Base round-trip time, propagation only [default: 20 ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) rtt: Option<Span>,
+    /// Buffer of drop-tail queues, in BDP, packets, bytes or time [default: 1 BDP]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) buffer: Option<Buffer>,
+    /// Threshold of marking queues, in time, packets or bytes [default: 1 ms]
+    #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) mark: Option<MarkThreshold>,
+    /// Newcomers that start together [default: 1]
+    #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic")]
+    pub(crate) flows: Option<u32>,
+    /// Greedy flows that are there before, such as "cubic" or "3 dctcp"; may be repeated
+    #[arg(long, value_name = "FLOWS", allow_hyphen_values = true, help_heading = "Traffic")]
+    pub(crate) background: Vec<Background>,
+    /// Sizes of the timed transfers, separated by commas [default: 100 kB,1 MB,10 MB]
+    #[arg(
+        short = 'n',
+        long = "size",
+        value_name = "SIZE",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Traffic"
+    )]
+    pub(crate) sizes: Vec<Bytes>,
+    /// How long after its first bit a newcomer is watched [default: 40 round trips]
+    #[arg(short = 't', long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Traffic")]
+    pub(crate) horizon: Option<Span>,
+    /// Seed of all random numbers [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Runs")]
+    pub(crate) seed: Option<u64>,
+    /// Independent repetitions [default: 10 if anything is random, else 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs")]
+    pub(crate) runs: Option<u32>,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", help_heading = "Runs")]
+    pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Title of the report
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub(crate) title: Option<String>,
+    /// Print the table with every measure
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+    /// Write the bottleneck's packets of each contestant's first run into this folder, as pcapng
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) pcap: Option<PathBuf>,
+}
+
+/// Where results go.
+#[derive(Args, Debug)]
+pub(crate) struct OutputArgs {
+    /// Folder for the results
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// One more result file; html, json, csv, md or txt by its ending; may be repeated
+    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Write no files beside those asked for
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_report: bool,
+}
+
+/// Options of `flowstart run`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart run dumbbell.toml --runs 30 --out results")]
+pub(crate) struct RunArgs {
+    /// Scenario files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Seed of all random numbers, instead of the files'
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Independent repetitions, instead of the files'
+    #[arg(long, alias = "seeds", value_name = "N", allow_hyphen_values = true)]
+    pub(crate) runs: Option<u64>,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Folder for the result tables; without it only the summary is printed
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the packets of every link of each scenario's first run into this folder, as pcapng
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `flowstart scenario`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioCommand {
+    /// Check scenario files and say what is wrong
+    #[command(after_help = "Example: flowstart scenario lint *.toml")]
+    Lint {
+        /// Scenario files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Print a scenario with every default filled in
+    #[command(after_help = "Example: flowstart scenario show dumbbell.toml")]
+    Show {
+        /// Scenario file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of scenario files, for editors
+    #[command(after_help = "Example: flowstart scenario schema > scenario.schema.json")]
+    Schema,
+}
+
+/// Options of `flowstart list`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart list --json")]
+pub(crate) struct ListArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `flowstart doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart doctor")]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `flowstart docs`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart docs --check")]
+pub(crate) struct DocsArgs {
+    /// Folder of the generated pages
+    #[arg(default_value = "docs/reference", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Write nothing; fail if a page is not up to date
+    #[arg(long)]
+    pub(crate) check: bool,
+}

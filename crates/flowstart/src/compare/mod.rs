@@ -1,0 +1,270 @@
+//! `flowstart compare`: the race.
+
+mod figures;
+mod page;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use flowstart_experiment::race::{Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_experiment::scenario::Scenario;
+use flowstart_report::{Palette, Table, Terminal};
+
+use crate::cli::CompareArgs;
+use crate::interrupt;
+use crate::output::{Failure, Outcome, note, prepare_file, prepare_folder, print, print_json, progress, write_file};
+
+/// Where results go unless something else is said.
+const DEFAULT_FOLDER: &str = "flowstart-report";
+
+/// Formats of single files, by their endings.
+const ENDINGS: [&str; 5] = ["html", "json", "csv", "md", "txt"];
+
+/// Runs the race.
+pub(crate) fn compare(args: &CompareArgs) -> Outcome {
+    let race = race(args)?;
+    race.validate().map_err(Failure::usage)?;
+    let folder = folder(args);
+    if let Some(folder) = &folder {
+        prepare_folder(folder)?;
+    }
+    for file in &args.output.files {
+        ending(file)?;
+        prepare_file(file)?;
+    }
+    let cancel = interrupt::listen();
+    let bar = progress("racing");
+    let tell = |done: usize, of: usize| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    };
+    let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
+    let began = std::time::Instant::now();
+    let result = race.run(&options).map_err(Failure::usage)?;
+    let took = began.elapsed().as_secs_f64();
+    bar.finish_and_clear();
+    let command = command_line();
+    let shown = Shown::new(&result, args, command);
+    write(&shown, folder.as_deref(), args)?;
+    if args.output.json {
+        print_json(&result.to_json())?;
+    } else {
+        print(&shown.text(args.all, folder.as_deref(), took))?;
+    }
+    if result.complete { Ok(()) } else { Err(Failure::Interrupted) }
+}
+
+/// The race that the options describe.
+fn race(args: &CompareArgs) -> Result<Race, Failure> {
+    let mut race = match &args.scenario {
+        Some(path) => {
+            let scenario =
+                Scenario::load(path).map_err(|error| Failure::Usage(format!("{error}\n{}", error.snippet())))?;
+            Race::from_scenario(&scenario).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
+        }
+        None => Race::default(),
+    };
+    if let Some(capacity) = args.capacity {
+        race.set_capacity(capacity);
+    }
+    if let Some(rtt) = args.rtt {
+        race.path.rtt = rtt;
+        // It was half of the other RTT, or stood in the file for that one.
+        race.path.delay = None;
+    }
+    if let Some(buffer) = args.buffer {
+        race.set_buffer(buffer);
+    }
+    if let Some(mark) = args.mark {
+        race.mark = mark;
+    }
+    if let Some(flows) = args.flows {
+        race.flows = flows;
+    }
+    if !args.background.is_empty() {
+        race.others = Others::default();
+        for background in &args.background {
+            let before = race.others.tcp_flows();
+            race.others.flow.push(background.spec(before));
+        }
+    }
+    if !args.sizes.is_empty() {
+        race.sizes.clone_from(&args.sizes);
+    }
+    if !args.contestants.is_empty() {
+        race.contestants.clone_from(&args.contestants);
+    }
+    race.horizon = args.horizon.or(race.horizon);
+    race.seed = args.seed.unwrap_or(race.seed);
+    race.runs = args.runs.or(race.runs);
+    Ok(race)
+}
+
+/// The results' folder: as asked, else the default one unless results go elsewhere.
+fn folder(args: &CompareArgs) -> Option<PathBuf> {
+    let output = &args.output;
+    let elsewhere = output.no_report || output.json || !output.files.is_empty();
+    output.out.clone().or_else(|| (!elsewhere).then(|| PathBuf::from(DEFAULT_FOLDER)))
+}
+
+fn ending(file: &Path) -> Result<&'static str, Failure> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    ENDINGS.iter().copied().find(|known| *known == ending).ok_or_else(|| {
+        Failure::Usage(format!(
+            "cannot tell the format of {} by its ending; known are .{}",
+            file.display(),
+            ENDINGS.join(", .")
+        ))
+    })
+}
+
+/// The command as it was typed, fit for typing again.
+fn command_line() -> String {
+    let words = std::env::args_os().enumerate().map(|(index, word)| {
+        let word = word.to_string_lossy().into_owned();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=:@%".contains(c);
+        match index {
+            0 => "flowstart".to_owned(),
+            _ if !word.is_empty() && word.chars().all(plain) => word,
+            _ => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A result in the forms in which it is shown.
+struct Shown<'a> {
+    result: &'a RaceResult,
+    title: String,
+    command: String,
+    tables: Vec<Table>,
+    full: Table,
+    colors: Vec<flowstart_report::Color>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(result: &'a RaceResult, args: &CompareArgs, command: String) -> Self {
+        let colors = tables::colors(result, &mut Palette::new());
+        let race = &result.race;
+        let title = args
+            .title
+            .clone()
+            .unwrap_or_else(|| format!("Flow starts over {} and {} of base RTT", race.capacity(), race.path.rtt));
+        let tables = tables::main_tables(result, &colors);
+        let full = tables::full_table(result, &colors);
+        Self { result, title, command, tables, full, colors }
+    }
+
+    /// What stands under the tables: how contestants were run, chance, and where the numbers come from.
+    fn remarks(&self) -> Vec<String> {
+        let race = &self.result.race;
+        let mut remarks = tables::conditions(self.result);
+        if race.has_others() {
+            let others: Vec<String> = race
+                .others
+                .flow
+                .iter()
+                .map(|flow| {
+                    format!("{} {}", flow.count, flow.name.as_deref().or(flow.algorithm.as_deref()).unwrap_or("TCP"))
+                })
+                .collect();
+            remarks.push(format!("Others there before: {}.", others.join(", ")));
+        }
+        remarks.push(if race.is_random() {
+            format!("Means of {} runs, ± 95 % interval.", race.effective_runs())
+        } else {
+            "No randomness in this scenario: one run is enough.".to_owned()
+        });
+        if !self.result.complete {
+            let (done, of) = self.result.simulations;
+            remarks.push(format!("Interrupted: {done} of {of} simulations were finished."));
+        }
+        remarks
+    }
+
+    /// For the terminal.
+    fn text(&self, all: bool, folder: Option<&Path>, took: f64) -> String {
+        let terminal = Terminal::of_stdout();
+        let tables: Vec<&Table> = if all { vec![&self.full] } else { self.tables.iter().collect() };
+        let mut text = format!("{}\n\n", self.title);
+        for table in tables {
+            text.push_str(&table.to_terminal(terminal));
+            text.push('\n');
+        }
+        for remark in self.remarks() {
+            text.push_str(&remark);
+            text.push('\n');
+        }
+        let race = &self.result.race;
+        let packets = self.result.data_packets as f64;
+        text.push_str(&format!(
+            "\n{:.1} simulated seconds and {:.0} data packets in {took:.2} s ({:.1} million packets/s)\n",
+            self.result.simulated_seconds,
+            packets,
+            packets / took.max(1e-9) / 1e6
+        ));
+        text.push_str(&format!("seed {}, race {}\n", race.seed, race.hash()));
+        if let Some(folder) = folder {
+            text.push_str(&format!("parameters: {}\n", folder.join(PARAMETERS).display()));
+            text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
+        }
+        text
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = format!("# {}\n\n    {}\n\n", self.title, self.command);
+        for table in &self.tables {
+            text.push_str(&table.to_markdown());
+            text.push('\n');
+        }
+        for remark in self.remarks() {
+            text.push_str(&format!("- {remark}\n"));
+        }
+        text
+    }
+}
+
+/// Names of the files in the results' folder.
+const REPORT: &str = "report.html";
+const PARAMETERS: &str = "parameters.json";
+const RESULT: &str = "result.json";
+const SUMMARY: &str = "summary.csv";
+const RUNS: &str = "runs.csv";
+const SCENARIOS: &str = "scenarios";
+
+/// Writes the files.
+fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcome {
+    let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
+    if let Some(folder) = folder {
+        let race = &shown.result.race;
+        write_file(&folder.join(PARAMETERS), &json(&race.parameters()))?;
+        write_file(&folder.join(RESULT), &json(&shown.result.to_json()))?;
+        write_file(&folder.join(SUMMARY), shown.full.to_csv().as_bytes())?;
+        write_file(&folder.join(RUNS), shown.result.runs_csv().as_bytes())?;
+        prepare_folder(&folder.join(SCENARIOS))?;
+        for contestant in &shown.result.contestants {
+            let name: String = contestant
+                .label
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() || "+_-.".contains(c) { c } else { '_' })
+                .collect();
+            let scenario = race.scenario(&contestant.contestant, Purpose::Start, 0).effective();
+            write_file(&folder.join(SCENARIOS).join(format!("{name}.toml")), scenario.as_bytes())?;
+        }
+        write_file(&folder.join(REPORT), page::page(shown).to_html().as_bytes())?;
+    }
+    for file in &args.output.files {
+        let bytes = match ending(file)? {
+            "html" => page::page(shown).to_html().into_bytes(),
+            "json" => json(&shown.result.to_json()),
+            "csv" => shown.full.to_csv().into_bytes(),
+            "md" => shown.markdown().into_bytes(),
+            _ => shown.tables.iter().map(|table| table.to_terminal(Terminal::plain())).collect::<String>().into_bytes(),
+        };
+        write_file(file, &bytes)?;
+    }
+    if args.output.json && folder.is_some() {
+        note("results written");
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! The tables of a race.
+
+use flowstart_experiment::race::{Better, ContestantResult, Measure, RaceResult, exit_name};
+use flowstart_report::{Best, Cell, Color, Column, Palette, Table};
+
+/// One colour per contestant, in the order of the race.
+pub(super) fn colors(result: &RaceResult, palette: &mut Palette) -> Vec<Color> {
+    result.contestants.iter().map(|contestant| palette.color(&contestant.label)).collect()
+}
+
+/// What a column of a table shows.
+#[derive(Clone, Copy)]
+enum Show {
+    /// The queue a contestant meets.
+    Queue,
+    /// Why starts ended.
+    ExitReason,
+    /// A measure.
+    Measure(Measure),
+}
+
+/// The tables people read first.
+pub(super) fn main_tables(result: &RaceResult, colors: &[Color]) -> Vec<Table> {
+    use Measure::{
+        AddedDelay, Completion, Convergence, Deficit, DelayMax, DelayMean, DelayP99, Delivered, ExitRtts, ExitWindow,
+        Harm, HarmRatio, Jain, LostAfter, LostBefore, LostOthers, Slowdown, SlowdownMean, TimeTo,
+    };
+    let race = &result.race;
+    let measures = |list: &[Measure]| list.iter().copied().map(Show::Measure).collect::<Vec<_>>();
+    let mut start = vec![Show::Queue, Show::ExitReason];
+    start.extend(measures(&[ExitRtts, ExitWindow, TimeTo(90), Deficit, Delivered(5), Delivered(10), Delivered(20)]));
+    let mut tables = vec![
+        table(result, colors, "The start", &start),
+        table(
+            result,
+            colors,
+            "Queueing delay and losses",
+            &measures(&[DelayMax, DelayP99, DelayMean, LostBefore, LostAfter]),
+        ),
+    ];
+    if !race.sizes.is_empty() {
+        let mut transfers: Vec<Measure> = race.sizes.iter().flat_map(|s| [Completion(*s), Slowdown(*s)]).collect();
+        transfers.push(SlowdownMean);
+        tables.push(table(result, colors, "Completion of transfers", &measures(&transfers)));
+    }
+    if race.has_others() {
+        let others = [AddedDelay(50), AddedDelay(99), Harm, HarmRatio, LostOthers, Convergence, Jain];
+        tables.push(table(result, colors, "What it costs the others", &measures(&others)));
+    }
+    tables
+}
+
+/// One table with every measure.
+pub(super) fn full_table(result: &RaceResult, colors: &[Color]) -> Table {
+    let mut show = vec![Show::Queue, Show::ExitReason];
+    show.extend(result.race.measures().into_iter().map(Show::Measure));
+    table(result, colors, "All measures", &show)
+}
+
+fn table(result: &RaceResult, colors: &[Color], title: &str, show: &[Show]) -> Table {
+    let mut columns = vec![Column::key("contestant").help("Flow start and congestion avoidance.")];
+    columns.extend(show.iter().map(|show| column(*show)));
+    let mut table = Table::new(title, columns);
+    for (contestant, color) in result.contestants.iter().zip(colors) {
+        let mut cells = vec![Cell::text(&contestant.label)];
+        cells.extend(show.iter().map(|show| cell(result, contestant, *show)));
+        table.push_colored(*color, cells);
+    }
+    table
+}
+
+fn column(show: Show) -> Column {
+    match show {
+        Show::Queue => Column::text("queue").help("The bottleneck's queue."),
+        Show::ExitReason => {
+            Column::text("exit").named("exit_reason").help("Why the start ended (neqo: slow_start_exit_reason).")
+        }
+        Show::Measure(measure) => {
+            let info = measure.info();
+            let best = match info.better {
+                Better::Lower => Best::Lowest,
+                Better::Higher => Best::Highest,
+                Better::Neither => Best::None,
+            };
+            Column::number(info.heading, info.unit).named(info.name).help(info.help).best(best)
+        }
+    }
+}
+
+fn cell(result: &RaceResult, contestant: &ContestantResult, show: Show) -> Cell {
+    match show {
+        Show::Queue => {
+            let race = &result.race;
+            Cell::text(contestant.contestant.queue.resolved(race.path.buffer, race.mark).to_string())
+        }
+        Show::ExitReason => Cell::text(exits(contestant)),
+        Show::Measure(measure) => value(result, contestant, measure),
+    }
+}
+
+/// "loss", or with several starts "8 loss, 2 marks".
+pub(super) fn exits(contestant: &ContestantResult) -> String {
+    match contestant.exits().as_slice() {
+        [(reason, _)] => exit_name(*reason).to_owned(),
+        several => {
+            let parts: Vec<String> =
+                several.iter().map(|(reason, count)| format!("{count} {}", exit_name(*reason))).collect();
+            parts.join(", ")
+        }
+    }
+}
+
+fn value(result: &RaceResult, contestant: &ContestantResult, measure: Measure) -> Cell {
+    let Some(estimate) = contestant.estimate(measure) else { return Cell::Missing };
+    let digits = measure.info().digits;
+    if matches!(measure, Measure::TimeTo(_)) {
+        let horizon = result.race.reference().horizon_rtts();
+        if estimate.min >= horizon {
+            return Cell::text(format!("> {horizon:.0}"));
+        }
+    }
+    match estimate.half_width {
+        Some(half) => Cell::quantity(estimate.mean, estimate.mean - half, estimate.mean + half, digits),
+        None => Cell::number(estimate.mean, digits),
+    }
+}
+
+/// How the contestants are run: those run alike together.
+pub(super) fn conditions(result: &RaceResult) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for contestant in &result.contestants {
+        let conditions = contestant.contestant.conditions();
+        match groups.iter_mut().find(|(known, _)| *known == conditions) {
+            Some((_, labels)) => labels.push(&contestant.label),
+            None => groups.push((conditions, vec![&contestant.label])),
+        }
+    }
+    groups.into_iter().map(|(conditions, labels)| format!("{}: {conditions}.", labels.join(", "))).collect()
+}

@@ -1,0 +1,20 @@
+//! Ctrl-C: the first asks for an orderly end, the second ends at once.
+
+use flowstart_experiment::run::Cancel;
+
+/// Exit status after Ctrl-C: 128 and the number of SIGINT, as shells have it.
+pub(crate) const STATUS: u8 = 130;
+
+/// From now on Ctrl-C (and SIGTERM) asks what is returned to stop.
+pub(crate) fn listen() -> Cancel {
+    let cancel = Cancel::default();
+    let asked = cancel.clone();
+    // Without a handler Ctrl-C ends the program at once, which loses results but nothing else.
+    let _ = ctrlc::set_handler(move || {
+        if asked.is_cancelled() {
+            std::process::exit(i32::from(STATUS));
+        }
+        asked.cancel();
+    });
+    cancel
+}

@@ -1,0 +1,114 @@
+//! `flowstart list`: what there is to choose from.
+
+use serde_json::json;
+
+use flowstart_congestion::{AvoidanceConfig, StartConfig};
+use flowstart_experiment::race::{ALIASES, Contestant, DEFAULT, MODIFIERS, QueueChoice};
+
+use crate::cli::ListArgs;
+use crate::output::{Outcome, print, print_json};
+
+/// One line about a flow start.
+fn start_line(start: &StartConfig) -> &'static str {
+    match start {
+        StartConfig::SlowStart => "doubles the window every round trip until loss, mark or threshold (RFC 5681)",
+        StartConfig::Hystart(_) => {
+            "slow start that leaves on long ACK trains or rising delay, as in Linux CUBIC (Ha and Rhee 2008)"
+        }
+        StartConfig::HystartPlusPlus(_) => "slow start that slows down when the delay rises, then leaves (RFC 9406)",
+        StartConfig::PacedChirping(_) => {
+            "sends trains of packets with shrinking gaps and reads the capacity off their delays (Misund and Briscoe 2019)"
+        }
+    }
+}
+
+/// One line about a congestion avoidance.
+fn avoidance_line(avoidance: &AvoidanceConfig) -> &'static str {
+    match avoidance {
+        AvoidanceConfig::Reno => "one packet more per round trip, half after a loss (RFC 5681, RFC 6582)",
+        AvoidanceConfig::Cubic(_) => "a cubic function of the time since the last loss; Linux's default (RFC 9438)",
+        AvoidanceConfig::Dctcp(_) => "reduces in proportion to the share of marked packets (RFC 8257)",
+        AvoidanceConfig::Scalable(_) => "grows and shrinks in proportion to the window (Kelly 2003)",
+    }
+}
+
+/// One line about a queue.
+fn queue_line(name: &str) -> &'static str {
+    match name {
+        "drop_tail" => "first in, first out; drops arrivals when full; \"drop_tail 1 BDP\"",
+        "step_mark" => "marks every packet above a threshold of waiting time or length; \"step_mark 1 ms\"",
+        "fair_queuing" => "a queue per flow, served in turns, as Linux's sch_fq",
+        _ => "",
+    }
+}
+
+/// Names with their lines, by kind.
+pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
+    let pair = |name: &str, line: &str| (name.to_owned(), line.to_owned());
+    let starts = StartConfig::NAMES
+        .iter()
+        .filter_map(|name| StartConfig::from_name(name).ok().map(|start| pair(name, start_line(&start))));
+    let avoidances = AvoidanceConfig::NAMES.iter().filter_map(|name| {
+        AvoidanceConfig::from_name(name).ok().map(|avoidance| pair(name, avoidance_line(&avoidance)))
+    });
+    let queues = QueueChoice::NAMES.iter().map(|name| pair(name, queue_line(name)));
+    let aliases = ALIASES.iter().map(|(alias, meaning)| {
+        let conditions = meaning.parse::<Contestant>().map_or(String::new(), |c| format!("; {}", c.conditions()));
+        (alias.to_string(), format!("{meaning}{conditions}"))
+    });
+    let modifiers = MODIFIERS.iter().map(|(word, meaning)| (format!("/{word}"), meaning.to_string()));
+    let defaults = DEFAULT.iter().map(|text| (text.to_string(), String::new()));
+    vec![
+        ("flow starts", starts.collect()),
+        ("congestion avoidances", avoidances.collect()),
+        ("queues", queues.collect()),
+        ("contestants by short name", aliases.collect()),
+        ("changes to a contestant, behind its name", modifiers.collect()),
+        ("the race without arguments", defaults.collect()),
+    ]
+}
+
+/// Prints the lists.
+pub(crate) fn list(args: &ListArgs) -> Outcome {
+    let catalogue = catalogue();
+    if args.json {
+        let document: serde_json::Map<String, serde_json::Value> = catalogue
+            .into_iter()
+            .map(|(kind, entries)| {
+                let entries: Vec<_> =
+                    entries.into_iter().map(|(name, about)| json!({ "name": name, "about": about })).collect();
+                (kind.replace([' ', ','], "_").replace("__", "_"), json!(entries))
+            })
+            .collect();
+        return print_json(&document.into());
+    }
+    let mut text = String::new();
+    for (kind, entries) in catalogue {
+        text.push_str(&format!("{kind}\n"));
+        let width = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, about) in entries {
+            text.push_str(format!("  {name:width$}  {about}").trim_end());
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "A contestant is START+AVOIDANCE@QUEUE, for instance \"paced_chirping+cubic/paced@drop_tail 1 BDP\".\n",
+    );
+    print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_its_line() {
+        for (kind, entries) in catalogue() {
+            assert!(!entries.is_empty(), "{kind}");
+            if kind != "the race without arguments" {
+                assert!(entries.iter().all(|(_, line)| !line.is_empty()), "{kind}: {entries:?}");
+            }
+        }
+    }
+}

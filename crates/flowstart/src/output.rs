@@ -1,0 +1,120 @@
+//! What goes out: exit statuses, files that are whole or absent, standard output that may be closed, progress.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How a command ended that did not end well.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A check failed: exit status 1.
+    Check,
+    /// The command line, a file or the environment is wrong: exit status 2 and this sentence.
+    Usage(String),
+    /// Ctrl-C: exit status 130.
+    Interrupted,
+    /// Nobody reads standard output any more: silence, and exit status 0 as far as we are concerned.
+    BrokenPipe,
+}
+
+/// What every command returns.
+pub(crate) type Outcome = Result<(), Failure>;
+
+impl Failure {
+    /// A sentence about what is wrong and what would be right.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::Usage(message.to_string())
+    }
+
+    /// A file or folder that cannot be read or written.
+    pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "no such file or folder".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder".to_owned(),
+            io::ErrorKind::AlreadyExists => "a file of that name is in the way".to_owned(),
+            io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+            io::ErrorKind::StorageFull => "no space is left".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::Usage(format!("cannot {doing} {}: {why}", path.display()))
+    }
+
+    /// Says it on standard error and gives the exit status.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Self::Check => ExitCode::from(1),
+            Self::Usage(message) => {
+                let _ = writeln!(io::stderr(), "error: {message}");
+                ExitCode::from(2)
+            }
+            Self::Interrupted => {
+                let _ = writeln!(io::stderr(), "interrupted; what was finished is kept");
+                ExitCode::from(crate::interrupt::STATUS)
+            }
+            Self::BrokenPipe => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// Prints to standard output.
+pub(crate) fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::BrokenPipe),
+        Err(error) => Err(Failure::Usage(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// Prints a JSON document.
+pub(crate) fn print_json(value: &serde_json::Value) -> Outcome {
+    print(&format!("{value:#}\n"))
+}
+
+/// Says something beside the data.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Makes sure that a folder exists and takes files, before anything costly is done.
+pub(crate) fn prepare_folder(folder: &Path) -> Outcome {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::file("create", folder, &error))?;
+    let trial = folder.join(format!(".flowstart-{}", std::process::id()));
+    std::fs::write(&trial, b"").map_err(|error| Failure::file("write to", folder, &error))?;
+    std::fs::remove_file(&trial).map_err(|error| Failure::file("write to", folder, &error))
+}
+
+/// Makes sure that a file can be written, before anything costly is done.
+pub(crate) fn prepare_file(path: &Path) -> Outcome {
+    if path.is_dir() {
+        return Err(Failure::Usage(format!("cannot write {}: it is a folder", path.display())));
+    }
+    match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) if !parent.is_dir() => {
+            Err(Failure::Usage(format!("cannot write {}: there is no folder {}", path.display(), parent.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file whole or not at all.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
+    flowstart_report::write_atomically(path, bytes).map_err(|error| Failure::file("write", path, &error))
+}
+
+/// A progress bar on standard error if that is a terminal, else nothing.
+pub(crate) fn progress(what: &'static str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10));
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {eta}") {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    bar
+}

@@ -1,0 +1,270 @@
+//! `flowstart run`: scenario files.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use flowstart_experiment::capture::{Capture, Captures};
+use flowstart_experiment::measure::Estimate;
+use flowstart_experiment::results::{
+    Format, Provenance, Results, Table as Rows, Value, run_scenario, to_json, write_results,
+};
+use flowstart_experiment::scenario::Scenario;
+use flowstart_report::{Cell, Column, Table, Terminal};
+use flowstart_simulator::Simulation;
+
+use crate::cli::RunArgs;
+use crate::interrupt;
+use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress};
+use crate::scenario::load;
+
+/// Runs the files one after the other, each with all its runs in parallel.
+pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let scenarios = args.files.iter().map(|file| prepared(file, args)).collect::<Result<Vec<_>, _>>()?;
+    for folder in args.out.iter().chain(&args.pcap) {
+        prepare_folder(folder)?;
+    }
+    let names = names(&args.files);
+    let cancel = interrupt::listen();
+    let mut documents = Vec::new();
+    for (scenario, name) in scenarios.iter().zip(&names) {
+        if cancel.is_cancelled() {
+            break;
+        }
+        if let Some(folder) = &args.pcap {
+            capture(scenario, &folder.join(name))?;
+        }
+        let bar = progress("running");
+        bar.set_length(scenario.runs);
+        let began = std::time::Instant::now();
+        let results = run_scenario(scenario, args.threads, &cancel, |done| bar.set_position(done as u64))
+            .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+        bar.finish_and_clear();
+        let provenance = Provenance::new(scenario, &results);
+        if let Some(folder) = &args.out {
+            let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
+            write_results(&folder, &results, &provenance, FORMATS).map_err(Failure::usage)?;
+        }
+        if args.json {
+            documents.push(to_json(&results, &provenance));
+        } else {
+            print(&summary(scenario, name, &results, &provenance, began.elapsed().as_secs_f64()))?;
+        }
+    }
+    if let (false, Some(folder)) = (args.json, &args.out) {
+        print(&format!("results: {}\n", folder.display()))?;
+    }
+    if args.json {
+        match documents.as_slice() {
+            [one] if names.len() == 1 => print_json(one)?,
+            several => print_json(&json!(several))?,
+        }
+    }
+    if cancel.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// What `--out` writes.
+const FORMATS: &[Format] = &[Format::Csv, Format::Json, Format::Parquet];
+
+fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {
+    let mut scenario = load(file)?;
+    scenario.seed = args.seed.unwrap_or(scenario.seed);
+    scenario.runs = args.runs.unwrap_or(scenario.runs);
+    if scenario.runs == 0 {
+        return Err(Failure::usage("the number of runs must be at least 1"));
+    }
+    if scenario.runs > 1 && !scenario.is_random() {
+        note(&format!("{}: no randomness in this scenario: one run is enough", file.display()));
+        scenario.runs = 1;
+    }
+    Ok(scenario)
+}
+
+/// The files' names without folder and ending, made different where they are the same.
+fn names(files: &[PathBuf]) -> Vec<String> {
+    let stems: Vec<String> = files
+        .iter()
+        .map(|file| file.file_stem().map_or_else(|| "scenario".to_owned(), |stem| stem.to_string_lossy().into_owned()))
+        .collect();
+    stems
+        .iter()
+        .enumerate()
+        .map(|(index, stem)| {
+            let before = stems[..index].iter().filter(|other| *other == stem).count();
+            if before == 0 { stem.clone() } else { format!("{stem}-{}", before + 1) }
+        })
+        .collect()
+}
+
+/// Every link of the first run, a file each.
+fn capture(scenario: &Scenario, folder: &Path) -> Outcome {
+    let compiled = scenario.simulation(0).map_err(Failure::usage)?;
+    let captures = compiled
+        .links
+        .iter()
+        .enumerate()
+        .map(|(link, name)| Capture::new(link, name, &folder.join(format!("{name}.pcapng"))))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Failure::usage)?;
+    let simulation = Simulation::new(&compiled.simulation, Captures(captures)).map_err(Failure::usage)?;
+    let (_, Captures(captures)) = simulation.run();
+    for capture in captures {
+        capture.finish().map_err(Failure::usage)?;
+    }
+    Ok(())
+}
+
+/// Flows by name and links, for the terminal.
+fn summary(scenario: &Scenario, name: &str, results: &Results, provenance: &Provenance, took: f64) -> String {
+    let terminal = Terminal::of_stdout();
+    let title = if scenario.title.is_empty() { name } else { &scenario.title };
+    let mut text = format!("{title}\n\n");
+    if let Some(flows) = results.table("flows") {
+        text.push_str(&flow_table(flows).to_terminal(terminal));
+        text.push('\n');
+    }
+    if let Some(links) = results.table("links") {
+        text.push_str(&link_table(links).to_terminal(terminal));
+        text.push('\n');
+    }
+    if results.finished < results.asked {
+        text.push_str(&format!("Interrupted: {} of {} runs were finished.\n", results.finished, results.asked));
+    }
+    text.push_str(if provenance.random {
+        "Means over flows and runs, ± 95 % interval over runs where there are several.\n"
+    } else {
+        "No randomness in this scenario: one run is enough.\n"
+    });
+    let packets = results.data_packets as f64;
+    text.push_str(&format!(
+        "{packets:.0} data packets in {took:.2} s ({:.1} million packets/s)\nseed {}, scenario {}, results {}\n",
+        packets / took.max(1e-9) / 1e6,
+        provenance.seed,
+        provenance.scenario_hash,
+        provenance.results_hash
+    ));
+    text
+}
+
+/// The number in a cell.
+fn number(rows: &Rows, row: usize, column: &str) -> Option<f64> {
+    match rows.get(row, column) {
+        Value::Integer(n) => Some(n as f64),
+        Value::Float(x) => Some(x),
+        _ => None,
+    }
+}
+
+fn text(rows: &Rows, row: usize, column: &str) -> String {
+    match rows.get(row, column) {
+        Value::Text(text) => text,
+        _ => String::new(),
+    }
+}
+
+/// Rows of the same name together, in order of appearance.
+fn groups(rows: &Rows, column: &str) -> Vec<(String, Vec<usize>)> {
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+    for row in 0..rows.rows() {
+        let name = text(rows, row, column);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, members)) => members.push(row),
+            None => groups.push((name, vec![row])),
+        }
+    }
+    groups
+}
+
+/// The mean of a column over the rows of each run, then over runs with an interval.
+fn mean(rows: &Rows, members: &[usize], column: &str, scale: f64, digits: u8) -> Cell {
+    let mut runs: Vec<(f64, f64, f64)> = Vec::new();
+    for row in members {
+        let Some(value) = number(rows, *row, column).filter(|value| value.is_finite()) else { continue };
+        let run = number(rows, *row, "run").unwrap_or(0.0);
+        match runs.last_mut().filter(|(known, ..)| *known == run) {
+            Some((_, sum, count)) => {
+                *sum += value * scale;
+                *count += 1.0;
+            }
+            None => runs.push((run, value * scale, 1.0)),
+        }
+    }
+    let means: Vec<f64> = runs.iter().map(|(_, sum, count)| sum / count).collect();
+    match Estimate::of(&means) {
+        None => Cell::Missing,
+        Some(Estimate { mean, half_width: Some(half), .. }) => Cell::quantity(mean, mean - half, mean + half, digits),
+        Some(Estimate { mean, .. }) => Cell::number(mean, digits),
+    }
+}
+
+/// A column of a summary: heading, unit, column of the rows, factor to the unit, digits.
+type Summed = (&'static str, &'static str, &'static str, f64, u8);
+
+const FLOW_COLUMNS: &[Summed] = &[
+    ("goodput", "Mbit/s", "goodput_bps", 1e-6, 2),
+    ("completion", "ms", "completion_time_s", 1e3, 1),
+    ("exit", "ms", "exit_s", 1e3, 1),
+    ("window at exit", "packets", "exit_cwnd_pkts", 1.0, 0),
+    ("sent", "packets", "data_segs_out", 1.0, 0),
+    ("retransmitted", "packets", "total_retrans", 1.0, 0),
+    ("dropped", "packets", "dropped", 1.0, 0),
+    ("marked", "packets", "delivered_ce", 1.0, 0),
+    ("srtt", "ms", "srtt_us", 1e-3, 2),
+];
+
+const LINK_COLUMNS: &[Summed] = &[
+    ("utilisation", "%", "utilisation", 100.0, 2),
+    ("mean wait", "ms", "sojourn_mean_us", 1e-3, 3),
+    ("longest wait", "ms", "sojourn_max_us", 1e-3, 3),
+    ("dropped", "packets", "dropped", 1.0, 0),
+    ("lost", "packets", "lost", 1.0, 0),
+    ("marked", "packets", "marked", 1.0, 0),
+];
+
+fn flow_table(flows: &Rows) -> Table {
+    let mut columns = vec![Column::key("flow"), Column::number("count", ""), Column::text("exit reason")];
+    columns.extend(FLOW_COLUMNS.iter().map(|(heading, unit, ..)| Column::number(*heading, *unit)));
+    let mut table = Table::new("Flows", columns);
+    for (name, members) in groups(flows, "name") {
+        let mut cells = vec![Cell::text(name), Cell::count(members.len() as u64), Cell::text(reasons(flows, &members))];
+        cells.extend(
+            FLOW_COLUMNS.iter().map(|(_, _, column, scale, digits)| mean(flows, &members, column, *scale, *digits)),
+        );
+        table.push(cells);
+    }
+    table
+}
+
+/// Why starts ended, with counts if they differ.
+fn reasons(flows: &Rows, members: &[usize]) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for row in members {
+        let reason = text(flows, *row, "exit_reason");
+        match counts.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((reason, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let named = |reason: &str| if reason.is_empty() { "not yet".to_owned() } else { reason.replace('_', " ") };
+    match counts.as_slice() {
+        [(one, _)] => named(one),
+        several => {
+            several.iter().map(|(reason, count)| format!("{count} {}", named(reason))).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn link_table(links: &Rows) -> Table {
+    let mut columns = vec![Column::key("link")];
+    columns.extend(LINK_COLUMNS.iter().map(|(heading, unit, ..)| Column::number(*heading, *unit)));
+    let mut table = Table::new("Links", columns);
+    for (name, members) in groups(links, "link") {
+        let mut cells = vec![Cell::text(name)];
+        cells.extend(
+            LINK_COLUMNS.iter().map(|(_, _, column, scale, digits)| mean(links, &members, column, *scale, *digits)),
+        );
+        table.push(cells);
+    }
+    table
+}

@@ -1,0 +1,43 @@
+//! `flowstart scenario`: looking at scenario files.
+
+use std::path::Path;
+
+use flowstart_experiment::scenario::{Scenario, ScenarioError};
+
+use crate::cli::ScenarioCommand;
+use crate::output::{Failure, Outcome, note, print};
+
+/// Checks, shows, or describes.
+pub(crate) fn scenario(command: &ScenarioCommand) -> Outcome {
+    match command {
+        ScenarioCommand::Lint { files } => {
+            let mut wrong = false;
+            for file in files {
+                match Scenario::load(file) {
+                    Ok(scenario) => print(&format!("{}: ok, scenario {}\n", file.display(), scenario.hash()))?,
+                    Err(error) => {
+                        note(&describe(&error));
+                        wrong = true;
+                    }
+                }
+            }
+            if wrong { Err(Failure::Check) } else { Ok(()) }
+        }
+        ScenarioCommand::Show { file } => print(&load(file)?.effective()),
+        ScenarioCommand::Schema => {
+            let schema = schemars::schema_for!(Scenario);
+            print(&format!("{:#}\n", schema.as_value()))
+        }
+    }
+}
+
+/// Reads a scenario file.
+pub(crate) fn load(file: &Path) -> Result<Scenario, Failure> {
+    Scenario::load(file).map_err(|error| Failure::Usage(describe(&error)))
+}
+
+/// The error with the place it means.
+fn describe(error: &ScenarioError) -> String {
+    let snippet = error.snippet();
+    if snippet.is_empty() { error.to_string() } else { format!("{error}\n{}", snippet.trim_end()) }
+}
