@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use crate::color::{Color, Rgb};
 use crate::table::{Align, Table};
-use crate::text::{columns, one_line, wrap};
+use crate::text::{columns, keep_together, one_line, wrap};
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -167,7 +167,7 @@ impl Table {
             })
             .collect();
         let cells = rows.iter().flatten().map(|line| columns(&line.text)).max().unwrap_or(0);
-        let heading = terminal.show(&one_line(&about.heading));
+        let heading = terminal.show(&keep_together(&one_line(&about.heading)));
         let words = heading.split(' ').map(columns).max().unwrap_or(0);
         let words = limit.map_or(words, |limit| words.min(limit));
         let unit = terminal.show(&one_line(&about.unit));
@@ -274,6 +274,8 @@ fn ascii(text: &str) -> String {
             '●' | '○' => out.push('*'),
             'µ' | 'μ' => out.push('u'),
             '×' => out.push('x'),
+            // Still firm, for the wrapping that follows; it then becomes a plain blank.
+            '\u{a0}' => out.push(c),
             c if c.is_ascii() => out.push(c),
             _ => out.push('?'),
         }

@@ -81,9 +81,27 @@ pub(crate) fn json(text: &str) -> String {
     out
 }
 
+/// A blank at which no line is broken.
+const FIRM_BLANK: char = '\u{a0}';
+
 /// One line without control characters, so that a name cannot move a terminal's cursor or change its colours.
 pub(crate) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control()).collect()
+    let blank = |c: char| if c.is_whitespace() && c != FIRM_BLANK { ' ' } else { c };
+    text.chars().map(blank).filter(|c| !c.is_control()).collect()
+}
+
+/// The text with firm blanks between a number and its unit (`100 kB`) and after a lonely sign (`/ ideal`).
+pub(crate) fn keep_together(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let before = out.rsplit([' ', FIRM_BLANK]).next().unwrap_or_default();
+        let number = before.starts_with(|c: char| c.is_ascii_digit()) && before.parse::<f64>().is_ok();
+        if !out.is_empty() {
+            out.push(if number || before == "/" { FIRM_BLANK } else { ' ' });
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 /// Terminal columns that `text` takes.
@@ -91,12 +109,14 @@ pub(crate) fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Breaks `text` between words into lines of at most `width` terminal columns; longer words are cut. Never empty.
+/// Breaks `text` between words into lines of at most `width` terminal columns; longer words are cut. Never empty. Firm
+/// blanks become plain ones.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let mut word = word;
+    for word in text.split(|c: char| c.is_whitespace() && c != FIRM_BLANK).filter(|word| !word.is_empty()) {
+        let word = word.replace(FIRM_BLANK, " ");
+        let mut word = word.as_str();
         loop {
             let last = lines.len() - 1;
             let gap = usize::from(!lines[last].is_empty());
@@ -169,6 +189,9 @@ mod tests {
     fn wrapping_breaks_between_words_and_cuts_words_that_are_too_long() {
         assert_eq!(wrap("window at exit", 8), ["window", "at exit"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap(&keep_together("after 10 RTT"), 6), ["after", "10 RTT"]);
+        assert_eq!(wrap(&keep_together("1 MB / ideal"), 4), ["1 MB", "/ id", "eal"]);
+        assert_eq!(keep_together("a b"), "a b");
         assert_eq!(wrap("", 4), [""]);
         assert_eq!(wrap("日本語", 1), ["日", "本", "語"]);
     }

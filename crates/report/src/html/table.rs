@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{csv_link, file_name, paragraphs};
 use crate::table::{Align, Cell, Table};
-use crate::text::{columns, escape, exact};
+use crate::text::{columns, escape, exact, keep_together};
 
 /// Text longer than this many characters is wrapped.
 const LONG_TEXT: usize = 30;
@@ -33,7 +33,7 @@ fn headings(out: &mut String, table: &Table) {
         let title = if column.help.is_empty() { String::new() } else { format!(" title=\"{}\"", escape(&column.help)) };
         let unit =
             if column.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&column.unit)) };
-        let _ = write!(out, "<th scope=\"col\"{class}{title}>{}{unit}</th>", escape(&column.heading));
+        let _ = write!(out, "<th scope=\"col\"{class}{title}>{}{unit}</th>", escape(&keep_together(&column.heading)));
     }
     out.push_str("</tr></thead>\n");
 }
