@@ -246,8 +246,10 @@ impl Sender {
         self.recovery.unconfirmed = (retransmitted > 0).then_some(retransmitted);
     }
 
-    /// The walk to the threshold begins. `prior_cwnd` is the window before, `unsacked` RFC 9937's RecoverFS in packets.
-    fn begin_reduction(&mut self, prior_cwnd: u32, unsacked: u32) {
+    /// The walk to the threshold begins. `unsacked` is RFC 9937's RecoverFS in packets. The window before is read after the signal: it does
+    /// not change there, except that a chirping start, whose window is only a permission, sets it to what is in flight.
+    fn begin_reduction(&mut self, unsacked: u32) {
+        let prior_cwnd = self.controller.cwnd();
         self.recovery.high_seq = self.stats.next;
         self.probe = None;
         self.recovery.prior_cwnd = prior_cwnd;
@@ -274,7 +276,6 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, now: Time, marks: bool, unsacked: u32) {
         let walking = self.recovery.state == SenderState::Cwr;
         let prior_ssthresh = self.current_ssthresh();
-        let prior_cwnd = self.controller.cwnd();
         self.recovery.prior_ssthresh = None;
         self.arm_undo();
         self.stats.recoveries += 1;
@@ -285,7 +286,7 @@ impl Sender {
             }
         } else if self.controller.on_signal(now, Signal::Loss).is_some() {
             self.recovery.prior_ssthresh = (!marks).then_some(prior_ssthresh);
-            self.begin_reduction(prior_cwnd, unsacked);
+            self.begin_reduction(unsacked);
         } else {
             // The start does not obey: repair without reducing.
             self.recovery.reducing = false;
@@ -317,7 +318,6 @@ impl Sender {
         {
             return;
         }
-        let prior_cwnd = self.controller.cwnd();
         let unsacked = self.board.packets_out() - self.board.sacked();
         if self.controller.on_signal(now, Signal::Marks).is_none() {
             self.marks_ignored_until = Some(self.stats.next);
@@ -325,7 +325,7 @@ impl Sender {
         }
         self.marks_ignored_until = None;
         self.recovery.undo_from = None;
-        self.begin_reduction(prior_cwnd, unsacked);
+        self.begin_reduction(unsacked);
         self.recovery.state = SenderState::Cwr;
         self.stats.mark_reductions += 1;
     }
@@ -345,8 +345,8 @@ impl Sender {
         let mut obeyed = true;
         if fresh_window {
             self.recovery.prior_ssthresh = Some(self.current_ssthresh());
-            self.recovery.prior_cwnd = self.controller.cwnd();
             obeyed = self.controller.on_signal(now, Signal::Timeout).is_some();
+            self.recovery.prior_cwnd = self.controller.cwnd();
             self.arm_undo();
         }
         if obeyed {
@@ -372,9 +372,8 @@ impl Sender {
         } else if ack > probe.high_seq {
             // More than the probe was acknowledged and nothing arrived twice: the probe repaired a loss.
             self.probe = None;
-            let prior_cwnd = self.controller.cwnd();
             if self.controller.on_signal(event.now, Signal::Loss).is_some() {
-                self.begin_reduction(prior_cwnd, event.prior_unsacked);
+                self.begin_reduction(event.prior_unsacked);
                 self.end_reduction();
                 self.recovery.state = SenderState::Cwr;
                 self.keep_open();
