@@ -132,7 +132,7 @@ pub(crate) struct OutputArgs {
     /// Folder for the results
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// One more result file; html, json, csv, md or txt by its ending; may be repeated
+    /// One more result file; html, json, csv, md, svg or txt by its ending; may be repeated
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
     pub(crate) files: Vec<PathBuf>,
     /// Print one JSON document instead of tables

@@ -60,6 +60,36 @@ pub(super) fn figures(result: &RaceResult, colors: &[Color], command: &str) -> V
     vec![sending, throughput, queue, cwnd, delivered]
 }
 
+/// Round trips that the picture of the start shows.
+const START_RTTS: f64 = 10.0;
+
+/// The one picture of a race: bytes delivered in the first round trips.
+pub(super) fn start(result: &RaceResult, colors: &[Color], command: &str) -> Figure {
+    let race = &result.race;
+    let mut figure = Figure::new(
+        "Delivered in the first ten round trips",
+        Axis::new("Time since the first data bit reached the bottleneck", "RTT").range(0.0, START_RTTS),
+        Axis::new("Delivered to the application", "MB"),
+    );
+    figure.caption = format!(
+        "{}, {} base RTT, buffer {}, seed {}, flowstart {}",
+        race.capacity(),
+        race.path.rtt,
+        race.path.buffer,
+        race.seed,
+        env!("CARGO_PKG_VERSION")
+    );
+    figure.command = command.to_owned();
+    figure.legend = Legend::AtCurves;
+    for (contestant, color) in result.contestants.iter().zip(colors) {
+        if let Some(series) = &contestant.series {
+            let points = series.delivered.iter().copied().take_while(|[rtts, _]| *rtts <= START_RTTS);
+            figure.series.push(Curve::line(&contestant.label, *color, points.collect()));
+        }
+    }
+    figure
+}
+
 /// At most [`MOST_POINTS`] points: of each stretch its first, lowest and highest, so that peaks stay.
 fn thinned(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     if points.len() <= MOST_POINTS {

@@ -18,7 +18,7 @@ use crate::output::{Failure, Outcome, note, prepare_file, prepare_folder, print,
 const DEFAULT_FOLDER: &str = "flowstart-report";
 
 /// Formats of single files, by their endings.
-const ENDINGS: [&str; 5] = ["html", "json", "csv", "md", "txt"];
+const ENDINGS: [&str; 6] = ["html", "json", "csv", "md", "svg", "txt"];
 
 /// Runs the race.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
@@ -259,6 +259,7 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
             "json" => json(&shown.result.to_json()),
             "csv" => shown.full.to_csv().into_bytes(),
             "md" => shown.markdown().into_bytes(),
+            "svg" => figures::start(shown.result, &shown.colors, &shown.command).to_svg().into_bytes(),
             _ => shown.tables.iter().map(|table| table.to_terminal(Terminal::plain())).collect::<String>().into_bytes(),
         };
         write_file(file, &bytes)?;
