@@ -9,6 +9,7 @@ mod link;
 mod loss;
 pub mod packet;
 pub mod queue;
+mod random;
 
 pub use frame::{Ecn, Frame};
 pub use link::{
@@ -17,5 +18,6 @@ pub use link::{
 pub use loss::{Loss, LossConfig, LossError};
 pub use packet::Packet;
 pub use queue::{
-    Dequeue, DropReason, DropTailConfig, FairQueuingConfig, Queue, QueueConfig, QueueError, StepMarkConfig, Threshold,
+    Dequeue, DropReason, DropTailConfig, DrrConfig, FairQueuingConfig, Queue, QueueConfig, QueueError, QueueStats,
+    StepMarkConfig, Threshold,
 };

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
+
+use crate::random::Probability;
 
 /// Which packets are hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -94,24 +96,18 @@ pub struct Loss {
 #[derive(Clone, Debug)]
 enum Kind {
     None,
-    Bernoulli(Threshold),
-    Periodic { every: u64, left: u64 },
-    GilbertElliott { bad: bool, to_bad: Threshold, to_good: Threshold, hit_in_bad: Threshold, hit_in_good: Threshold },
-}
-
-/// A probability as a threshold on 53 random bits, exact for 0 and 1.
-#[derive(Clone, Copy, Debug)]
-struct Threshold(u64);
-
-impl Threshold {
-    fn new(probability: f64) -> Self {
-        Self((probability * (1_u64 << 53) as f64) as u64)
-    }
-
-    #[inline]
-    fn draw(self, random: &mut Pcg64Mcg) -> bool {
-        random.next_u64() >> 11 < self.0
-    }
+    Bernoulli(Probability),
+    Periodic {
+        every: u64,
+        left: u64,
+    },
+    GilbertElliott {
+        bad: bool,
+        to_bad: Probability,
+        to_good: Probability,
+        hit_in_bad: Probability,
+        hit_in_good: Probability,
+    },
 }
 
 impl Loss {
@@ -120,14 +116,14 @@ impl Loss {
     pub fn new(config: &LossConfig, seed: u64) -> Self {
         let kind = match *config {
             LossConfig::None => Kind::None,
-            LossConfig::Bernoulli { probability } => Kind::Bernoulli(Threshold::new(probability)),
+            LossConfig::Bernoulli { probability } => Kind::Bernoulli(Probability::new(probability)),
             LossConfig::Periodic { every } => Kind::Periodic { every: every.max(1), left: every.max(1) },
             LossConfig::GilbertElliott { to_bad, to_good, hit_in_bad, hit_in_good } => Kind::GilbertElliott {
                 bad: false,
-                to_bad: Threshold::new(to_bad),
-                to_good: Threshold::new(to_good),
-                hit_in_bad: Threshold::new(hit_in_bad),
-                hit_in_good: Threshold::new(hit_in_good),
+                to_bad: Probability::new(to_bad),
+                to_good: Probability::new(to_good),
+                hit_in_bad: Probability::new(hit_in_bad),
+                hit_in_good: Probability::new(hit_in_good),
             },
         };
         Self { kind, random: Pcg64Mcg::seed_from_u64(seed) }

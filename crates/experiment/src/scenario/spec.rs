@@ -153,6 +153,9 @@ impl FromStr for QueueSpec {
                 Ok(Self(QueueConfig::StepMark(config)))
             }
             _ => {
+                if let Some(config) = QueueConfig::from_name(&name) {
+                    return no_more(config);
+                }
                 let meant = crate::suggest::nearest(&name, QueueConfig::NAMES)
                     .map(|meant| format!("; did you mean \"{meant}\"?"))
                     .unwrap_or_default();
@@ -186,14 +189,15 @@ impl QueueSpec {
                 config.limit = fill(config.limit);
                 QueueConfig::StepMark(config)
             }
-            fair => fair,
+            // The others bring limits of their own.
+            other => other,
         }
     }
 
     /// True if the queue draws random numbers.
     #[must_use]
     pub fn is_random(&self) -> bool {
-        matches!(self.0, QueueConfig::FairQueuing(config) if config.buckets > 0)
+        self.0.is_random()
     }
 }
 

@@ -1,9 +1,8 @@
 //! Drop-tail FIFO (Linux pfifo and bfifo).
 
-use std::collections::VecDeque;
-
 use flowstart_units::Time;
 
+use super::fifo::Fifo;
 use super::{Dequeue, DropReason, QueueError};
 use crate::Frame;
 
@@ -34,9 +33,8 @@ impl DropTailConfig {
 /// A FIFO that drops the arriving packet when full.
 #[derive(Clone, Debug)]
 pub struct DropTail<P> {
-    stored: VecDeque<(P, Time)>,
-    stored_bytes: u64,
-    limit_packets: usize,
+    fifo: Fifo<P>,
+    limit_packets: u64,
     limit_bytes: u64,
 }
 
@@ -45,9 +43,8 @@ impl<P: Frame> DropTail<P> {
     #[must_use]
     pub fn new(config: DropTailConfig) -> Self {
         Self {
-            stored: VecDeque::new(),
-            stored_bytes: 0,
-            limit_packets: config.packets.map_or(usize::MAX, |packets| usize::try_from(packets).unwrap_or(usize::MAX)),
+            fifo: Fifo::new(),
+            limit_packets: config.packets.unwrap_or(u64::MAX),
             limit_bytes: config.bytes.unwrap_or(u64::MAX),
         }
     }
@@ -55,44 +52,44 @@ impl<P: Frame> DropTail<P> {
     /// True if there is room for this packet.
     #[inline]
     pub(super) fn has_room(&self, packet: &P) -> bool {
-        self.stored.len() < self.limit_packets
-            && self.stored_bytes.saturating_add(u64::from(packet.bytes())) <= self.limit_bytes
+        self.fifo.packets() < self.limit_packets
+            && self.fifo.bytes().saturating_add(u64::from(packet.bytes())) <= self.limit_bytes
     }
 
     /// Stores the packet or drops it.
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        if !self.has_room(&packet) {
-            return dropped(packet, DropReason::Full);
+        if self.has_room(&packet) {
+            self.fifo.push(packet, now);
+        } else {
+            dropped(packet, DropReason::Full);
         }
-        self.stored_bytes += u64::from(packet.bytes());
-        self.stored.push_back((packet, now));
     }
 
     /// The oldest packet.
     #[inline]
-    pub fn dequeue(&mut self) -> Dequeue<P> {
-        match self.stored.pop_front() {
-            Some((packet, arrived)) => {
-                self.stored_bytes -= u64::from(packet.bytes());
-                Dequeue::Packet(packet, arrived)
-            }
-            None => Dequeue::Empty,
-        }
+    pub fn dequeue(&mut self, _now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+        self.fifo.pop().into()
     }
 
     /// Packets stored.
     #[must_use]
     #[inline]
     pub fn packets(&self) -> u64 {
-        self.stored.len() as u64
+        self.fifo.packets()
     }
 
     /// Bytes stored.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> u64 {
-        self.stored_bytes
+        self.fifo.bytes()
+    }
+
+    /// Packets marked: never any.
+    #[must_use]
+    pub fn marked(&self) -> u64 {
+        0
     }
 }
 

@@ -1,13 +1,15 @@
 //! Fair queuing as Linux `sch_fq` does it: deficit round robin over flows, new flows first (Dumazet 2013; Shreedhar and Varghese 1995).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use flowstart_units::{Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
+use super::fifo::{Fifo, counted};
+use super::flow_table::{FlowTable, key};
 use super::{Dequeue, DropReason, QueueError};
 use crate::Frame;
 
-/// Constants of fair queuing.
+/// Constants of fair queuing; names in parentheses are those of tc-fq(8) and `sch_fq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
@@ -22,10 +24,23 @@ pub struct FairQueuingConfig {
     pub initial_quantum: u32,
     /// A flow idle for longer gets its credit filled up to one quantum; default 40 ms (`refill_delay`).
     pub refill_delay: Span,
+    /// A flow idle for longer may be forgotten, and begins anew if it comes back; default 3 s (`FQ_GC_AGE`).
+    pub forget_after: Span,
+    /// Idle flows are looked for when this many flows are known and half of them are idle; default 2048, two per Linux hash tree.
+    pub forget_above: u32,
     /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
     pub overhead: u32,
     /// Number of hash buckets over which flows are spread, so that two may share one; 0 (the default) for a queue per flow.
     pub buckets: u32,
+    /// Each flow is paced to this rate; none by default (`maxrate`).
+    pub max_rate: Option<Rate>,
+    /// Up to this pacing rate every packet waits for its own length; above it a flow waits only when its credit is used up. Default
+    /// 550 kbit/s (`low_rate_threshold`).
+    pub low_rate_threshold: Rate,
+    /// Longest wait that pacing imposes on a flow at once; default 1 s.
+    pub longest_wait: Span,
+    /// Packets that leave later than they were due by more than this are marked; none by default (`ce_threshold`).
+    pub mark_threshold: Option<Span>,
 }
 
 impl Default for FairQueuingConfig {
@@ -36,32 +51,46 @@ impl Default for FairQueuingConfig {
             quantum: 2 * 1514,
             initial_quantum: 10 * 1514,
             refill_delay: Span::from_millis(40),
+            forget_after: Span::from_secs(3),
+            forget_above: 2048,
             overhead: 14,
             buckets: 0,
+            max_rate: None,
+            low_rate_threshold: Rate::from_bps(550_000),
+            longest_wait: Span::from_secs(1),
+            mark_threshold: None,
         }
     }
 }
 
 impl FairQueuingConfig {
-    pub(crate) fn validate(&self) -> Result<(), QueueError> {
-        let fail = |message: &str| Err(QueueError(message.to_owned()));
-        if self.limit == 0 || self.flow_limit == 0 {
-            return fail("fair queuing needs room for at least 1 packet in all and per flow");
-        }
-        if self.quantum == 0 {
-            return fail("a quantum of 0 bytes would never serve anybody; Linux has 3028");
-        }
-        Ok(())
+    pub(super) fn validate(&self) -> Result<(), QueueError> {
+        let room = self.limit > 0 && self.flow_limit > 0;
+        QueueError::unless(room, "fair queuing needs room for at least 1 packet in all and per flow")?;
+        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 3028")?;
+        QueueError::unless(self.max_rate != Some(Rate::ZERO), "a flow paced to a rate of 0 would never be served")
     }
+}
+
+/// Where a flow stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In no list, since this time: it has no packets.
+    Idle(Time),
+    /// In the new or the old list.
+    Listed,
+    /// Waiting for its next departure time.
+    Waiting,
 }
 
 /// One flow's queue.
 #[derive(Clone, Debug)]
 struct FlowQueue<P> {
-    stored: VecDeque<(P, Time)>,
+    fifo: Fifo<P>,
     credit: i64,
-    /// When it was last served empty; credit is refilled after a long rest.
-    detached_at: Option<Time>,
+    place: Place,
+    /// Pacing: the next packet leaves no earlier.
+    next: Time,
     key: u64,
 }
 
@@ -71,17 +100,18 @@ pub struct FairQueuing<P> {
     config: FairQueuingConfig,
     seed: u64,
     flows: Vec<FlowQueue<P>>,
-    /// Flow key (or bucket) to index in `flows`.
-    known: HashMap<u64, u32>,
-    /// Flows with packets that have not had a full turn yet, and the others.
+    known: FlowTable,
+    /// Look for idle flows when there are this many.
+    forget_at: usize,
+    /// Flows with packets that have not used up their first credit yet, and the others.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
+    /// Paced flows by the time when they may go on.
+    waiting: BTreeSet<(Time, u32)>,
     packets: u64,
     bytes: u64,
+    marked: u64,
 }
-
-/// Flows that rest are forgotten once there are this many times more of them than of those with packets, and more than this number.
-const FORGET_ABOVE: usize = 1024;
 
 impl<P: Frame> FairQueuing<P> {
     /// An empty queue; `seed` feeds the flow hash.
@@ -91,27 +121,15 @@ impl<P: Frame> FairQueuing<P> {
             config,
             seed,
             flows: Vec::new(),
-            known: HashMap::new(),
+            known: FlowTable::default(),
+            forget_at: config.forget_above as usize,
             new: VecDeque::new(),
             old: VecDeque::new(),
+            waiting: BTreeSet::new(),
             packets: 0,
             bytes: 0,
+            marked: 0,
         }
-    }
-
-    fn key(&self, flow: u64) -> u64 {
-        if self.config.buckets == 0 {
-            return flow;
-        }
-        // The finalizer of SplitMix64 as a hash of flow and seed.
-        let mut bits = flow ^ self.seed;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % u64::from(self.config.buckets)
-    }
-
-    fn length(&self, packet: &P) -> u32 {
-        packet.bytes() + self.config.overhead
     }
 
     /// Stores the packet or drops it.
@@ -119,48 +137,51 @@ impl<P: Frame> FairQueuing<P> {
         if self.packets >= self.config.limit {
             return dropped(packet, DropReason::Full);
         }
-        let key = self.key(packet.flow());
+        let key = key(packet.flow(), self.seed, self.config.buckets);
         let index = match self.known.get(&key) {
             Some(index) => *index,
             None => self.add(now, key),
         };
         let flow = &mut self.flows[index as usize];
-        if flow.stored.len() as u64 >= self.config.flow_limit {
+        if flow.fifo.packets() >= self.config.flow_limit {
             return dropped(packet, DropReason::FlowFull);
         }
         self.packets += 1;
         self.bytes += u64::from(packet.bytes());
-        flow.stored.push_back((packet, now));
-        if let Some(since) = flow.detached_at.take() {
+        flow.fifo.push(packet, now);
+        if let Place::Idle(since) = flow.place {
             if now.since(since) > self.config.refill_delay {
                 flow.credit = flow.credit.max(i64::from(self.config.quantum));
             }
+            flow.place = Place::Listed;
             self.new.push_back(index);
         }
     }
 
     fn add(&mut self, now: Time, key: u64) -> u32 {
-        if self.flows.len() >= FORGET_ABOVE && self.new.len() + self.old.len() < self.flows.len() / 2 {
+        let active = self.new.len() + self.old.len() + self.waiting.len();
+        if self.flows.len() >= self.forget_at && active < self.flows.len() / 2 {
             self.forget(now);
         }
         let index = self.flows.len() as u32;
         self.flows.push(FlowQueue {
-            stored: VecDeque::new(),
+            fifo: Fifo::new(),
             credit: i64::from(self.config.initial_quantum),
-            detached_at: Some(now),
+            place: Place::Idle(now),
+            next: Time::ZERO,
             key,
         });
         self.known.insert(key, index);
         index
     }
 
-    /// Forgets flows that have rested for longer than the refill delay; like in Linux they begin anew if they come back.
+    /// Forgets flows that have been idle for long.
     fn forget(&mut self, now: Time) {
-        let delay = self.config.refill_delay;
+        let after = self.config.forget_after;
         let mut moved = vec![u32::MAX; self.flows.len()];
         let mut kept = Vec::new();
         for (index, flow) in std::mem::take(&mut self.flows).into_iter().enumerate() {
-            if flow.detached_at.is_some_and(|since| now.since(since) > delay) {
+            if matches!(flow.place, Place::Idle(since) if now.since(since) > after) {
                 self.known.remove(&flow.key);
             } else {
                 moved[index] = kept.len() as u32;
@@ -168,17 +189,29 @@ impl<P: Frame> FairQueuing<P> {
             }
         }
         self.flows = kept;
+        // Twice as many until the next look: it costs a constant per new flow then, however few it finds.
+        self.forget_at = (self.config.forget_above as usize).max(2 * self.flows.len());
         for index in self.known.values_mut().chain(&mut self.new).chain(&mut self.old) {
             *index = moved[*index as usize];
         }
+        self.waiting = self.waiting.iter().map(|(time, index)| (*time, moved[*index as usize])).collect();
     }
 
     /// The next packet in turn.
-    pub fn dequeue(&mut self, now: Time) -> Dequeue<P> {
+    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+        while let Some(&(time, index)) = self.waiting.first()
+            && time <= now
+        {
+            self.waiting.pop_first();
+            self.flows[index as usize].place = Place::Listed;
+            self.old.push_back(index);
+        }
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
-            let Some(&index) = list.front() else { return Dequeue::Empty };
+            let Some(&index) = list.front() else {
+                return self.waiting.first().map_or(Dequeue::Empty, |(time, _)| Dequeue::NotBefore(*time));
+            };
             let flow = &mut self.flows[index as usize];
             if flow.credit <= 0 {
                 flow.credit += i64::from(self.config.quantum);
@@ -186,24 +219,36 @@ impl<P: Frame> FairQueuing<P> {
                 self.old.push_back(index);
                 continue;
             }
-            match flow.stored.pop_front() {
-                Some((packet, arrived)) => {
-                    let length = self.length(&packet);
-                    self.flows[index as usize].credit -= i64::from(length);
-                    self.packets -= 1;
-                    self.bytes -= u64::from(packet.bytes());
-                    return Dequeue::Packet(packet, arrived);
-                }
-                None => {
-                    list.pop_front();
-                    // A new flow passes once through the old list, so that it cannot stay first by sending one packet at a time.
-                    if from_new && !self.old.is_empty() {
-                        self.old.push_back(index);
-                    } else {
-                        flow.detached_at = Some(now);
-                    }
-                }
+            if flow.next > now && flow.fifo.packets() > 0 {
+                list.pop_front();
+                flow.place = Place::Waiting;
+                self.waiting.insert((flow.next, index));
+                continue;
             }
+            let Some((mut packet, arrived)) = flow.fifo.pop() else {
+                list.pop_front();
+                // A new flow passes once through the old list, so that it cannot stay first by sending one packet at a time.
+                if from_new && !self.old.is_empty() {
+                    self.old.push_back(index);
+                } else {
+                    flow.place = Place::Idle(now);
+                }
+                continue;
+            };
+            self.packets -= 1;
+            self.bytes -= u64::from(packet.bytes());
+            // Lateness counts from the time when the packet was due: its arrival, or its flow's turn if the flow is paced.
+            if let Some(threshold) = self.config.mark_threshold
+                && now.since(arrived.max(flow.next)) > threshold
+            {
+                self.marked += u64::from(packet.set_ce());
+            }
+            let length = counted(&packet, self.config.overhead);
+            flow.credit -= length as i64;
+            if let Some(rate) = self.config.max_rate {
+                flow.pace(now, length, rate, &self.config);
+            }
+            return Dequeue::Packet(packet, arrived);
         }
     }
 
@@ -218,15 +263,42 @@ impl<P: Frame> FairQueuing<P> {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// Packets marked.
+    #[must_use]
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+}
+
+impl<P> FlowQueue<P> {
+    /// A packet of `length` left at `now`: when may the next one?
+    fn pace(&mut self, now: Time, length: u64, rate: Rate, config: &FairQueuingConfig) {
+        let waits_for = if rate <= config.low_rate_threshold {
+            self.credit = 0;
+            length
+        } else if self.credit > 0 {
+            return;
+        } else {
+            length.max(u64::from(config.quantum))
+        };
+        let mut wait = rate.transmission_time(Bytes::new(waits_for)).min(config.longest_wait);
+        if self.next > Time::ZERO {
+            // A late departure is made up for by at most half of the wait.
+            wait = wait - now.since(self.next).min(wait / 2);
+        }
+        self.next = now + wait;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
     use crate::queue::testing::Box1;
 
     fn drain(queue: &mut FairQueuing<Box1>) -> Vec<u64> {
-        std::iter::from_fn(|| match queue.dequeue(Time::ZERO) {
+        std::iter::from_fn(|| match queue.dequeue(Time::ZERO, &mut |_, _| panic!()) {
             Dequeue::Packet(packet, _) => Some(packet.flow()),
             _ => None,
         })
@@ -259,7 +331,7 @@ mod tests {
             fill(&mut queue, flow, 100);
         }
         for _ in 0..240 {
-            let Dequeue::Packet(packet, _) = queue.dequeue(Time::ZERO) else { panic!() };
+            let Dequeue::Packet(packet, _) = queue.dequeue(Time::ZERO, &mut |_, _| panic!()) else { panic!() };
             sent[packet.flow() as usize] += 1514;
         }
         let spread = sent.iter().max().unwrap() - sent.iter().min().unwrap();
@@ -271,7 +343,7 @@ mod tests {
         let mut queue = FairQueuing::new(FairQueuingConfig::default(), 0);
         fill(&mut queue, 1, 90);
         for _ in 0..20 {
-            queue.dequeue(Time::ZERO);
+            assert!(matches!(queue.dequeue(Time::ZERO, &mut |_, _| panic!()), Dequeue::Packet(..)));
         }
         fill(&mut queue, 2, 15);
         let order = drain(&mut queue);
@@ -290,15 +362,90 @@ mod tests {
     }
 
     #[test]
-    fn resting_flows_are_forgotten_and_memory_stays_bounded() {
-        let mut queue = FairQueuing::new(FairQueuingConfig::default(), 0);
+    fn idle_flows_are_forgotten_and_memory_stays_bounded() {
+        let config = FairQueuingConfig::default();
+        let mut queue = FairQueuing::new(config, 0);
         for flow in 0..100_000 {
-            let now = Time::ZERO + Span::from_millis(flow);
+            let now = Time::ZERO + Span::from_millis(10 * flow);
             queue.enqueue(now, Box1::new(flow, 1500), &mut |_, _| panic!());
-            assert!(matches!(queue.dequeue(now), Dequeue::Packet(..)));
-            assert_eq!(queue.dequeue(now), Dequeue::Empty);
+            assert!(matches!(queue.dequeue(now, &mut |_, _| panic!()), Dequeue::Packet(..)));
+            assert_eq!(queue.dequeue(now, &mut |_, _| panic!()), Dequeue::Empty);
         }
-        assert!(queue.flows.len() <= 2 * FORGET_ABOVE);
+        assert!(queue.flows.len() <= config.forget_above as usize);
+    }
+
+    #[test]
+    fn a_flow_that_pauses_briefly_keeps_its_credit_and_after_40_ms_gets_a_quantum() {
+        for (pause, credit) in [(40_000_000, 1_i64), (40_000_001, 3028)] {
+            let mut queue = FairQueuing::new(FairQueuingConfig { initial_quantum: 1515, ..Default::default() }, 0);
+            fill(&mut queue, 1, 1);
+            assert_eq!(drain(&mut queue), [1]);
+            queue.enqueue(Time::from_nanos(pause), Box1::new(1, 1500), &mut |_, _| panic!());
+            assert_eq!(queue.flows[0].credit, credit);
+        }
+    }
+
+    /// When the packets of one flow leave that are all there at time 0.
+    fn departures(config: FairQueuingConfig, count: usize) -> Vec<u64> {
+        let mut queue = FairQueuing::new(config, 0);
+        fill(&mut queue, 1, count);
+        let mut now = Time::ZERO;
+        let mut times = Vec::new();
+        loop {
+            match queue.dequeue(now, &mut |_, _| panic!()) {
+                Dequeue::Packet(..) => times.push(now.as_nanos()),
+                Dequeue::NotBefore(time) => now = time,
+                Dequeue::Empty => return times,
+            }
+        }
+    }
+
+    #[test]
+    fn a_paced_flow_sends_ten_packets_at_once_and_then_two_per_quantum_time() {
+        let config = FairQueuingConfig { max_rate: Some(Rate::from_mbps(10)), ..Default::default() };
+        let times = departures(config, 20);
+        assert_eq!(times[..10], [0; 10]);
+        let quantum_time = 2_422_400;
+        let expected: Vec<u64> = (0..10).map(|n| quantum_time * (1 + n / 2)).collect();
+        assert_eq!(times[10..], expected);
+    }
+
+    #[test]
+    fn below_the_low_rate_threshold_every_packet_waits_for_its_own_length() {
+        let config = FairQueuingConfig { max_rate: Some(Rate::from_bps(500_000)), ..Default::default() };
+        // 1514 B at 500 kbit/s take 24.224 ms.
+        assert_eq!(departures(config, 4), [0, 24_224_000, 48_448_000, 72_672_000]);
+    }
+
+    #[test]
+    fn a_packet_that_leaves_late_is_marked_if_it_can_be() {
+        let config = FairQueuingConfig { mark_threshold: Some(Span::from_millis(1)), ..Default::default() };
+        let mut queue = FairQueuing::new(config, 0);
+        queue.enqueue(Time::ZERO, Box1::ect(1, 1500), &mut |_, _| panic!());
+        queue.enqueue(Time::ZERO, Box1::ect(1, 1500), &mut |_, _| panic!());
+        queue.enqueue(Time::ZERO, Box1::new(1, 1500), &mut |_, _| panic!());
+        let mut next = |nanos| match queue.dequeue(Time::from_nanos(nanos), &mut |_, _| panic!()) {
+            Dequeue::Packet(packet, _) => packet.ecn(),
+            _ => panic!(),
+        };
+        assert_eq!([next(1_000_000), next(1_000_001), next(1_000_002)], [Ecn::Ect0, Ecn::Ce, Ecn::NotEct]);
+        assert_eq!(queue.marked(), 1);
+    }
+
+    proptest::proptest! {
+        /// A paced flow sends at most rate times time and a quantum more after its first credit, whoever else is there.
+        #[test]
+        fn a_paced_flow_never_exceeds_its_rate_by_more_than_a_quantum(
+            mbps in 1_u64..100, count in 1_usize..100,
+        ) {
+            let rate = Rate::from_mbps(mbps);
+            let config = FairQueuingConfig { max_rate: Some(rate), ..Default::default() };
+            for (sent, time) in (1_u64..).zip(departures(config, count)) {
+                let bytes = sent * 1514;
+                let allowed = rate.bytes_in(Span::from_nanos(time)).get() + 3028 + 15_140;
+                proptest::prop_assert!(bytes <= allowed + 1, "{bytes} {allowed}");
+            }
+        }
     }
 
     #[test]

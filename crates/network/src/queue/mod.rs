@@ -1,18 +1,23 @@
-//! Queue disciplines.
+//! Queue disciplines. The names, constants and rules are those of Linux where Linux has the discipline; lengths are IP lengths plus a
+//! configured link-layer overhead (14 bytes in Linux) wherever a discipline compares or credits bytes.
 
+mod config;
 mod drop_tail;
+mod drr;
 mod fair_queuing;
+mod fifo;
+mod flow_table;
 mod step_mark;
 #[cfg(test)]
 mod testing;
-
-use std::fmt;
 
 use flowstart_units::Time;
 
 use crate::Frame;
 
+pub use config::{QueueConfig, QueueError};
 pub use drop_tail::{DropTail, DropTailConfig};
+pub use drr::{Drr, DrrConfig};
 pub use fair_queuing::{FairQueuing, FairQueuingConfig};
 pub use step_mark::{StepMark, StepMarkConfig, Threshold};
 
@@ -50,125 +55,112 @@ pub enum Dequeue<P> {
     NotBefore(Time),
 }
 
-/// Which discipline, with its constants.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case"))]
-pub enum QueueConfig {
-    /// A FIFO that drops arrivals when full.
-    DropTail(DropTailConfig),
-    /// A FIFO that marks above a threshold.
-    StepMark(StepMarkConfig),
-    /// A queue per flow, served in turns (Linux `sch_fq`).
-    FairQueuing(FairQueuingConfig),
-}
-
-impl QueueConfig {
-    /// The names of all disciplines.
-    pub const NAMES: [&'static str; 3] = ["drop_tail", "step_mark", "fair_queuing"];
-
-    /// A FIFO of at most `packets` packets.
-    #[must_use]
-    pub const fn drop_tail(packets: u64) -> Self {
-        Self::DropTail(DropTailConfig { packets: Some(packets), bytes: None })
-    }
-
-    /// The discipline's name.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::DropTail(_) => "drop_tail",
-            Self::StepMark(_) => "step_mark",
-            Self::FairQueuing(_) => "fair_queuing",
-        }
-    }
-
-    /// Checks the constants.
-    ///
-    /// # Errors
-    /// A buffer without room for a single packet, or a quantum of zero.
-    pub fn validate(&self) -> Result<(), QueueError> {
-        match self {
-            Self::DropTail(config) => config.validate(),
-            Self::StepMark(config) => config.limit.validate(),
-            Self::FairQueuing(config) => config.validate(),
-        }
+impl<P> From<Option<(P, Time)>> for Dequeue<P> {
+    #[inline]
+    fn from(head: Option<(P, Time)>) -> Self {
+        head.map_or(Self::Empty, |(packet, arrived)| Self::Packet(packet, arrived))
     }
 }
 
-/// Why a queue cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueError(pub(crate) String);
-
-impl fmt::Display for QueueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// What a queue has done so far, in packets. `enqueued` = `dequeued` + `dropped` + what is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Packets that arrived, dropped ones included.
+    pub enqueued: u64,
+    /// Packets that left for the link.
+    pub dequeued: u64,
+    /// Packets dropped, on arrival or later.
+    pub dropped: u64,
+    /// Packets that this queue marked (or would have marked, had they not carried the mark already).
+    pub marked: u64,
 }
-
-impl std::error::Error for QueueError {}
 
 /// A queue in operation. `P` is the packet type.
 #[derive(Clone, Debug)]
-pub enum Queue<P> {
-    /// A FIFO that drops arrivals when full.
+pub struct Queue<P> {
+    discipline: Discipline<P>,
+    enqueued: u64,
+    dequeued: u64,
+    dropped: u64,
+}
+
+/// The disciplines. The short ones are kept in place, for they are the fast ones.
+#[derive(Clone, Debug)]
+enum Discipline<P> {
     DropTail(DropTail<P>),
-    /// A FIFO that marks above a threshold.
     StepMark(StepMark<P>),
-    /// A queue per flow, served in turns.
     FairQueuing(Box<FairQueuing<P>>),
+    Drr(Box<Drr<P>>),
+}
+
+/// The same expression for every discipline.
+macro_rules! each {
+    ($discipline:expr, $queue:ident => $expression:expr) => {
+        match $discipline {
+            Discipline::DropTail($queue) => $expression,
+            Discipline::StepMark($queue) => $expression,
+            Discipline::FairQueuing($queue) => $expression,
+            Discipline::Drr($queue) => $expression,
+        }
+    };
 }
 
 impl<P: Frame> Queue<P> {
     /// A queue as configured; `seed` feeds its random decisions and its flow hash.
     #[must_use]
     pub fn new(config: &QueueConfig, seed: u64) -> Self {
-        match config {
-            QueueConfig::DropTail(config) => Self::DropTail(DropTail::new(*config)),
-            QueueConfig::StepMark(config) => Self::StepMark(StepMark::new(*config)),
-            QueueConfig::FairQueuing(config) => Self::FairQueuing(Box::new(FairQueuing::new(*config, seed))),
-        }
+        let discipline = match *config {
+            QueueConfig::DropTail(config) => Discipline::DropTail(DropTail::new(config)),
+            QueueConfig::StepMark(config) => Discipline::StepMark(StepMark::new(config)),
+            QueueConfig::FairQueuing(config) => Discipline::FairQueuing(Box::new(FairQueuing::new(config, seed))),
+            QueueConfig::Drr(config) => Discipline::Drr(Box::new(Drr::new(config))),
+        };
+        Self { discipline, enqueued: 0, dequeued: 0, dropped: 0 }
     }
 
     /// A packet arrives. Dropped packets (this one or another) go to `dropped`.
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        match self {
-            Self::DropTail(queue) => queue.enqueue(now, packet, dropped),
-            Self::StepMark(queue) => queue.enqueue(now, packet, dropped),
-            Self::FairQueuing(queue) => queue.enqueue(now, packet, dropped),
-        }
+        self.enqueued += 1;
+        let count = &mut self.dropped;
+        let mut drop = |packet, reason| {
+            *count += 1;
+            dropped(packet, reason);
+        };
+        each!(&mut self.discipline, queue => queue.enqueue(now, packet, &mut drop));
     }
 
     /// The link is free: the next packet. Packets dropped on the way go to `dropped`.
     #[inline]
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
-        match self {
-            Self::DropTail(queue) => queue.dequeue(),
-            Self::StepMark(queue) => queue.dequeue(now),
-            Self::FairQueuing(queue) => queue.dequeue(now),
-        }
+    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+        let count = &mut self.dropped;
+        let mut drop = |packet, reason| {
+            *count += 1;
+            dropped(packet, reason);
+        };
+        let next = each!(&mut self.discipline, queue => queue.dequeue(now, &mut drop));
+        self.dequeued += u64::from(matches!(next, Dequeue::Packet(..)));
+        next
     }
 
     /// Packets stored.
     #[must_use]
     #[inline]
     pub fn packets(&self) -> u64 {
-        match self {
-            Self::DropTail(queue) => queue.packets(),
-            Self::StepMark(queue) => queue.packets(),
-            Self::FairQueuing(queue) => queue.packets(),
-        }
+        each!(&self.discipline, queue => queue.packets())
     }
 
-    /// Bytes stored.
+    /// Bytes stored (IP lengths, without link-layer overhead).
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> u64 {
-        match self {
-            Self::DropTail(queue) => queue.bytes(),
-            Self::StepMark(queue) => queue.bytes(),
-            Self::FairQueuing(queue) => queue.bytes(),
-        }
+        each!(&self.discipline, queue => queue.bytes())
+    }
+
+    /// What the queue has done so far.
+    #[must_use]
+    pub fn stats(&self) -> QueueStats {
+        let marked = each!(&self.discipline, queue => queue.marked());
+        QueueStats { enqueued: self.enqueued, dequeued: self.dequeued, dropped: self.dropped, marked }
     }
 }

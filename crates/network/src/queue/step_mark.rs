@@ -49,13 +49,19 @@ pub struct StepMark<P> {
     fifo: DropTail<P>,
     threshold: Threshold,
     drop_not_ect: bool,
+    marked: u64,
 }
 
 impl<P: Frame> StepMark<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(config: StepMarkConfig) -> Self {
-        Self { fifo: DropTail::new(config.limit), threshold: config.threshold, drop_not_ect: config.drop_not_ect }
+        Self {
+            fifo: DropTail::new(config.limit),
+            threshold: config.threshold,
+            drop_not_ect: config.drop_not_ect,
+            marked: 0,
+        }
     }
 
     /// Stores the packet, marked if the queue is long, or drops it.
@@ -70,19 +76,19 @@ impl<P: Frame> StepMark<P> {
             if self.drop_not_ect && packet.ecn() == Ecn::NotEct {
                 return dropped(packet, DropReason::Early);
             }
-            packet.set_ce();
+            self.marked += u64::from(packet.set_ce());
         }
         self.fifo.enqueue(now, packet, dropped);
     }
 
     /// The oldest packet, marked if it waited too long.
     #[inline]
-    pub fn dequeue(&mut self, now: Time) -> Dequeue<P> {
-        let mut next = self.fifo.dequeue();
+    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+        let mut next = self.fifo.dequeue(now, dropped);
         if let (Threshold::Sojourn(limit), Dequeue::Packet(packet, arrived)) = (self.threshold, &mut next)
             && now.since(*arrived) > limit
         {
-            packet.set_ce();
+            self.marked += u64::from(packet.set_ce());
         }
         next
     }
@@ -100,6 +106,12 @@ impl<P: Frame> StepMark<P> {
     pub fn bytes(&self) -> u64 {
         self.fifo.bytes()
     }
+
+    /// Packets marked.
+    #[must_use]
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +128,9 @@ mod tests {
         for (waited, marked) in [(1_000_000, false), (1_000_001, true)] {
             let mut queue = StepMark::new(config(Threshold::Sojourn(Span::from_millis(1))));
             queue.enqueue(Time::ZERO, Box1::ect(0, 1500), &mut |_, _| panic!());
-            let Dequeue::Packet(packet, _) = queue.dequeue(Time::from_nanos(waited)) else { panic!() };
+            let Dequeue::Packet(packet, _) = queue.dequeue(Time::from_nanos(waited), &mut |_, _| panic!()) else {
+                panic!()
+            };
             assert_eq!(packet.ecn() == Ecn::Ce, marked);
         }
     }
@@ -127,7 +141,7 @@ mod tests {
         for _ in 0..22 {
             queue.enqueue(Time::ZERO, Box1::ect(0, 1500), &mut |_, _| panic!());
         }
-        let marks: Vec<bool> = std::iter::from_fn(|| match queue.dequeue(Time::ZERO) {
+        let marks: Vec<bool> = std::iter::from_fn(|| match queue.dequeue(Time::ZERO, &mut |_, _| panic!()) {
             Dequeue::Packet(packet, _) => Some(packet.ecn() == Ecn::Ce),
             _ => None,
         })

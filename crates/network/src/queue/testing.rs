@@ -4,8 +4,7 @@ use proptest::prelude::*;
 
 use flowstart_units::{Span, Time};
 
-use super::{Dequeue, FairQueuingConfig, Queue, QueueConfig, StepMarkConfig, Threshold};
-use crate::queue::DropTailConfig;
+use super::{Dequeue, DropTailConfig, DrrConfig, FairQueuingConfig, Queue, QueueConfig, StepMarkConfig, Threshold};
 use crate::{Ecn, Frame};
 
 /// A packet with a flow, a length and a serial number.
@@ -83,66 +82,122 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
                 ..FairQueuingConfig::default()
             })
         }),
+        (1_u64..20, 100_u32..4_000).prop_map(|(flow_limit, quantum)| QueueConfig::Drr(DrrConfig {
+            quantum,
+            flow_limit,
+            overhead: 14
+        })),
     ]
 }
 
+/// Counts packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Tally {
+    fn add(&mut self, packet: &Box1) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.bytes);
+    }
+}
+
+/// Time until the next step, and an arrival (flow, bytes, ECN-capable) or a departure.
+type Step = (u64, Option<(u64, u32, bool)>);
+
+fn any_steps() -> impl Strategy<Value = Vec<Step>> {
+    let arrival = (0_u64..4, 40_u32..1_500, any::<bool>());
+    let gap = prop_oneof![9 => 0_u64..400_000, 1 => 0_u64..300_000_000];
+    proptest::collection::vec((gap, proptest::option::weighted(0.6, arrival)), 1..400)
+}
+
 proptest! {
-    /// Conservation, order within a flow, work conservation, no mark on a packet that cannot carry one, no negative sojourn.
+    /// Conservation of packets and bytes, order within a flow, work conservation, no mark on a packet that cannot carry one, no negative
+    /// sojourn time, counters that agree.
     #[test]
-    fn every_queue_keeps_its_packets_and_their_order(
-        config in any_queue(),
-        steps in proptest::collection::vec((0_u64..400_000, proptest::option::of((0_u64..4, 40_u32..1_500, any::<bool>()))), 1..300),
-    ) {
+    fn every_queue_keeps_its_packets_and_their_order(config in any_queue(), steps in any_steps(), seed: u64) {
         prop_assert_eq!(config.validate(), Ok(()));
-        let mut queue = Queue::new(&config, 1);
+        let mut queue = Queue::new(&config, seed);
         let mut now = Time::ZERO;
-        let (mut packets_in, mut packets_out, mut packets_dropped) = (0_u64, 0_u64, 0_u64);
-        let (mut bytes_in, mut bytes_out, mut bytes_dropped) = (0_u64, 0_u64, 0_u64);
+        let (mut arrived, mut left, mut dropped) = (Tally::default(), Tally::default(), Tally::default());
         let mut last_serial = [None; 4];
         for (serial, (gap, arrival)) in (0_u64..).zip(steps) {
             now += Span::from_nanos(gap);
             if let Some((flow, bytes, capable)) = arrival {
                 let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-                packets_in += 1;
-                bytes_in += u64::from(bytes);
-                queue.enqueue(now, Box1 { flow, bytes, ecn, serial }, &mut |packet, _| {
-                    packets_dropped += 1;
-                    bytes_dropped += u64::from(packet.bytes);
-                });
+                let packet = Box1 { flow, bytes, ecn, serial };
+                arrived.add(&packet);
+                queue.enqueue(now, packet, &mut |packet, _| dropped.add(&packet));
             } else {
-                let stored = queue.packets();
-                match queue.dequeue(now, &mut |_, _| packets_dropped += 1) {
-                    Dequeue::Packet(packet, arrived) => {
-                        prop_assert!(arrived <= now);
-                        packets_out += 1;
-                        bytes_out += u64::from(packet.bytes);
+                match queue.dequeue(now, &mut |packet, _| dropped.add(&packet)) {
+                    Dequeue::Packet(packet, since) => {
+                        prop_assert!(since <= now);
+                        left.add(&packet);
                         let last = &mut last_serial[packet.flow as usize];
                         prop_assert!(last.is_none_or(|last| last < packet.serial), "order within a flow");
                         *last = Some(packet.serial);
                     }
-                    Dequeue::Empty => prop_assert_eq!(stored, 0, "work conservation"),
+                    Dequeue::Empty => prop_assert_eq!(queue.packets(), 0, "work conservation"),
                     Dequeue::NotBefore(_) => prop_assert!(false, "none of these paces"),
                 }
             }
-            prop_assert_eq!(packets_in, packets_out + packets_dropped + queue.packets());
-            prop_assert_eq!(bytes_in, bytes_out + bytes_dropped + queue.bytes());
+            let stats = queue.stats();
+            prop_assert_eq!(arrived.packets, left.packets + dropped.packets + queue.packets());
+            prop_assert_eq!(arrived.bytes, left.bytes + dropped.bytes + queue.bytes());
+            prop_assert_eq!(
+                (stats.enqueued, stats.dequeued, stats.dropped),
+                (arrived.packets, left.packets, dropped.packets)
+            );
         }
-        while let Dequeue::Packet(packet, _) = queue.dequeue(now, &mut |_, _| {}) {
-            packets_out += 1;
-            bytes_out += u64::from(packet.bytes);
+        while let Dequeue::Packet(packet, _) = queue.dequeue(now, &mut |packet, _| dropped.add(&packet)) {
+            left.add(&packet);
         }
         prop_assert_eq!((queue.packets(), queue.bytes()), (0, 0));
-        prop_assert_eq!((packets_in, bytes_in), (packets_out + packets_dropped, bytes_out + bytes_dropped));
+        prop_assert_eq!((arrived.packets, arrived.bytes), (left.packets + dropped.packets, left.bytes + dropped.bytes));
     }
 
     #[test]
-    fn a_packet_that_is_not_ecn_capable_never_leaves_with_a_mark(config in any_queue(), sizes in proptest::collection::vec(40_u32..1_500, 1..60)) {
+    fn marks_are_counted_and_only_ecn_capable_packets_carry_them(
+        config in any_queue(),
+        steps in any_steps(),
+        seed: u64,
+    ) {
+        let mut queue = Queue::new(&config, seed);
+        let mut now = Time::ZERO;
+        let (mut marks, mut marked_and_lost) = (0, 0);
+        for (serial, (gap, arrival)) in (0_u64..).zip(steps) {
+            now += Span::from_nanos(gap);
+            let mut lose = |packet: Box1, _| marked_and_lost += u64::from(packet.ecn == Ecn::Ce);
+            if let Some((flow, bytes, capable)) = arrival {
+                // The serial number says what the packet was when it came.
+                let ecn = if capable { Ecn::Ect1 } else { Ecn::NotEct };
+                let packet = Box1 { flow, bytes, ecn, serial: 2 * serial + u64::from(capable) };
+                queue.enqueue(now, packet, &mut lose);
+            } else if let Dequeue::Packet(packet, _) = queue.dequeue(now, &mut lose) {
+                prop_assert_eq!(packet.ecn.is_capable(), packet.serial % 2 == 1);
+                marks += u64::from(packet.ecn == Ecn::Ce);
+            }
+        }
+        while let Dequeue::Packet(packet, _) =
+            queue.dequeue(now, &mut |packet, _| marked_and_lost += u64::from(packet.ecn == Ecn::Ce))
+        {
+            prop_assert_eq!(packet.ecn.is_capable(), packet.serial % 2 == 1);
+            marks += u64::from(packet.ecn == Ecn::Ce);
+        }
+        // A queue may mark a packet twice, but not forget one.
+        prop_assert!(queue.stats().marked >= marks + marked_and_lost);
+    }
+
+    #[test]
+    fn no_time_is_too_far_away(config in any_queue(), sizes in proptest::collection::vec(40_u32..1_500, 1..60)) {
         let mut queue = Queue::new(&config, 1);
         for bytes in sizes {
             queue.enqueue(Time::ZERO, Box1::new(0, bytes), &mut |_, _| {});
         }
-        while let Dequeue::Packet(packet, _) = queue.dequeue(Time::from_nanos(u64::MAX), &mut |_, _| {}) {
-            prop_assert_eq!(packet.ecn, Ecn::NotEct);
-        }
+        while let Dequeue::Packet(..) = queue.dequeue(Time::NEVER, &mut |_, _| {}) {}
+        prop_assert_eq!(queue.packets(), 0);
+        queue.enqueue(Time::NEVER, Box1::new(0, 40), &mut |_, _| {});
     }
 }

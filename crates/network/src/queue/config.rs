@@ -1,0 +1,110 @@
+//! Which discipline, with its constants.
+
+use std::fmt;
+
+use super::{DropTailConfig, DrrConfig, FairQueuingConfig, StepMarkConfig};
+
+/// Which discipline, with its constants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case"))]
+pub enum QueueConfig {
+    /// A FIFO that drops arrivals when full.
+    DropTail(DropTailConfig),
+    /// A FIFO that marks above a threshold.
+    StepMark(StepMarkConfig),
+    /// A queue per flow, served in turns (Linux `sch_fq`).
+    FairQueuing(FairQueuingConfig),
+    /// A queue per flow, served by deficit round robin (Linux `sch_drr`).
+    Drr(DrrConfig),
+}
+
+impl QueueConfig {
+    /// The names of all disciplines.
+    pub const NAMES: [&'static str; 4] = ["drop_tail", "step_mark", "fair_queuing", "drr"];
+
+    /// The discipline of this name with its default constants.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "drop_tail" => Self::DropTail(DropTailConfig::default()),
+            "step_mark" => Self::StepMark(StepMarkConfig::default()),
+            "fair_queuing" => Self::FairQueuing(FairQueuingConfig::default()),
+            "drr" => Self::Drr(DrrConfig::default()),
+            _ => return None,
+        })
+    }
+
+    /// A FIFO of at most `packets` packets.
+    #[must_use]
+    pub const fn drop_tail(packets: u64) -> Self {
+        Self::DropTail(DropTailConfig { packets: Some(packets), bytes: None })
+    }
+
+    /// The discipline's name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::DropTail(_) => "drop_tail",
+            Self::StepMark(_) => "step_mark",
+            Self::FairQueuing(_) => "fair_queuing",
+            Self::Drr(_) => "drr",
+        }
+    }
+
+    /// True if the queue draws random numbers or hashes flows with its seed, so that runs with different seeds differ.
+    #[must_use]
+    pub const fn is_random(&self) -> bool {
+        match self {
+            Self::DropTail(_) | Self::StepMark(_) | Self::Drr(_) => false,
+            Self::FairQueuing(config) => config.buckets > 0,
+        }
+    }
+
+    /// Checks the constants.
+    ///
+    /// # Errors
+    /// A buffer without room for a single packet, a quantum of zero, a constant out of its range.
+    pub fn validate(&self) -> Result<(), QueueError> {
+        match self {
+            Self::DropTail(config) => config.validate(),
+            Self::StepMark(config) => config.limit.validate(),
+            Self::FairQueuing(config) => config.validate(),
+            Self::Drr(config) => config.validate(),
+        }
+    }
+}
+
+/// Why a queue cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueError(pub(crate) String);
+
+impl QueueError {
+    /// Fails with `message` unless `right`.
+    pub(super) fn unless(right: bool, message: &str) -> Result<(), Self> {
+        if right { Ok(()) } else { Err(Self(message.to_owned())) }
+    }
+}
+
+impl fmt::Display for QueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for QueueError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_makes_a_valid_queue_of_that_name_and_no_other_does() {
+        for name in QueueConfig::NAMES {
+            let config = QueueConfig::from_name(name).unwrap();
+            assert_eq!(config.name(), name);
+            assert_eq!(config.validate(), Ok(()), "{name}");
+        }
+        assert_eq!(QueueConfig::from_name("droptail"), None);
+    }
+}
