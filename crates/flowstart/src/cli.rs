@@ -51,6 +51,20 @@ pub(crate) enum Command {
     },
 }
 
+/// A seed.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("\"{text}\" is not a whole number between 0 and {}", u64::MAX))
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 1024;
+    match text.parse() {
+        Ok(threads) if (1..=MOST).contains(&threads) => Ok(threads),
+        _ => Err(format!("\"{text}\" is not a number of threads between 1 and {MOST}")),
+    }
+}
+
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   flowstart compare
@@ -86,7 +100,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) mark: Option<MarkThreshold>,
     /// Newcomers that start together [default: 1]
-    #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic")]
+    #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) flows: Option<u32>,
     /// Greedy flows that are there before, such as "cubic" or "3 dctcp"; may be repeated
     #[arg(long, value_name = "FLOWS", allow_hyphen_values = true, help_heading = "Traffic")]
@@ -105,13 +120,14 @@ pub(crate) struct CompareArgs {
     #[arg(short = 't', long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Traffic")]
     pub(crate) horizon: Option<Span>,
     /// Seed of all random numbers [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Runs")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs", value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Independent repetitions [default: 10 if anything is random, else 1]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs")]
+    #[arg(long, alias = "seeds", value_name = "N", allow_hyphen_values = true, help_heading = "Runs",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: Option<u32>,
     /// Threads [default: one per core]
-    #[arg(long, value_name = "N", help_heading = "Runs")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs", value_parser = threads)]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -151,13 +167,14 @@ pub(crate) struct RunArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Seed of all random numbers, instead of the files'
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Independent repetitions, instead of the files'
-    #[arg(long, alias = "seeds", value_name = "N", allow_hyphen_values = true)]
+    #[arg(long, alias = "seeds", value_name = "N", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) runs: Option<u64>,
     /// Threads [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
     pub(crate) threads: Option<usize>,
     /// Folder for the result tables; without it only the summary is printed
     #[arg(long, value_name = "DIR")]

@@ -37,7 +37,8 @@ fn queue_line(name: &str) -> &'static str {
     match name {
         "drop_tail" => "first in, first out; drops arrivals when full; \"drop_tail 1 BDP\"",
         "step_mark" => "marks every packet above a threshold of waiting time or length; \"step_mark 1 ms\"",
-        "fair_queuing" => "a queue per flow, served in turns, as Linux's sch_fq",
+        "fair_queuing" => "a queue per flow, served in turns, new flows first, as Linux's sch_fq",
+        "drr" => "a queue per flow, served in turns by deficit round robin, as Linux's sch_drr",
         _ => "",
     }
 }

@@ -10,6 +10,7 @@ mod output;
 mod run;
 mod scenario;
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -17,7 +18,10 @@ use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     let outcome = match &cli.command {
         Command::Compare(args) => compare::compare(args),
         Command::Run(args) => run::run(args),
@@ -35,4 +39,19 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Help and version as they are; what is wrong in one sentence.
+fn refuse(error: &clap::Error) -> ExitCode {
+    use clap::error::{ContextKind, ErrorKind};
+    if error.kind() == ErrorKind::ValueValidation
+        && let (Some(option), Some(reason)) = (error.get(ContextKind::InvalidArg), error.source())
+    {
+        let option = option.to_string();
+        let name = option.split_whitespace().next().unwrap_or_default();
+        return output::Failure::Usage(format!("{name}: {reason}")).report();
+    }
+    // Nothing can be done if nobody reads it.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             break;
         }
         if let Some(folder) = &args.pcap {
-            capture(scenario, &folder.join(name))?;
+            capture(scenario, folder, name)?;
         }
         let bar = progress("running");
         bar.set_length(scenario.runs);
@@ -70,9 +70,6 @@ fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {
     let mut scenario = load(file)?;
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     scenario.runs = args.runs.unwrap_or(scenario.runs);
-    if scenario.runs == 0 {
-        return Err(Failure::usage("the number of runs must be at least 1"));
-    }
     if scenario.runs > 1 && !scenario.is_random() {
         note(&format!("{}: no randomness in this scenario: one run is enough", file.display()));
         scenario.runs = 1;
@@ -96,14 +93,14 @@ fn names(files: &[PathBuf]) -> Vec<String> {
         .collect()
 }
 
-/// Every link of the first run, a file each.
-fn capture(scenario: &Scenario, folder: &Path) -> Outcome {
+/// Every link of the first run, a file each: `NAME-LINK.pcapng`.
+pub(crate) fn capture(scenario: &Scenario, folder: &Path, name: &str) -> Outcome {
     let compiled = scenario.simulation(0).map_err(Failure::usage)?;
     let captures = compiled
         .links
         .iter()
         .enumerate()
-        .map(|(link, name)| Capture::new(link, name, &folder.join(format!("{name}.pcapng"))))
+        .map(|(number, link)| Capture::new(number, link, &folder.join(format!("{name}-{link}.pcapng"))))
         .collect::<Result<Vec<_>, _>>()
         .map_err(Failure::usage)?;
     let simulation = Simulation::new(&compiled.simulation, Captures(captures)).map_err(Failure::usage)?;

@@ -97,8 +97,7 @@ impl Race {
     pub fn scenario(&self, contestant: &Contestant, purpose: Purpose, run: u64) -> Scenario {
         let arrival = self.newcomers_at(run);
         let mut path = self.path.clone();
-        let packet = u64::from(self.packet());
-        path.queue = QueueSpec(contestant.queue.config(path.buffer, self.mark, self.capacity(), path.rtt, packet));
+        path.queue = self.queue(contestant);
         let mut flow = self.others.flow.clone();
         let newcomer = FlowSpec { start: arrival, ..contestant.spec() };
         let (duration, stop_when_complete) = match purpose {
@@ -124,6 +123,27 @@ impl Race {
             link: Vec::new(),
             udp: self.others.udp.clone(),
             arrivals: self.others.arrivals.clone(),
+        }
+    }
+
+    /// The queue a contestant meets: the one it names, else the path's if that is more than plain drop-tail, else its usual one.
+    fn queue(&self, contestant: &Contestant) -> QueueSpec {
+        let path = &self.path;
+        let choice = match contestant.queue {
+            None if path.queue != QueueSpec::default() => return path.queue,
+            named => named.unwrap_or(contestant.usual_queue()),
+        };
+        let packet = u64::from(self.packet());
+        QueueSpec(choice.config(path.buffer, self.mark, self.capacity(), path.rtt, packet))
+    }
+
+    /// That queue in words, with its size or threshold.
+    #[must_use]
+    pub fn queue_name(&self, contestant: &Contestant) -> String {
+        let path = &self.path;
+        match contestant.queue {
+            None if path.queue != QueueSpec::default() => path.queue.0.name().to_owned(),
+            named => named.unwrap_or(contestant.usual_queue()).resolved(path.buffer, self.mark).to_string(),
         }
     }
 

@@ -26,8 +26,8 @@ pub struct Contestant {
     pub start: StartConfig,
     /// How it goes on.
     pub avoidance: AvoidanceConfig,
-    /// The queue it meets.
-    pub queue: QueueChoice,
+    /// The queue it meets; `None` for the one the path has, or else its [usual](Self::usual_queue) one.
+    pub queue: Option<QueueChoice>,
     /// Whether packets leave spaced in time where neither start nor avoidance says so itself.
     pub pacing: Pacing,
     /// When the receiver acknowledges.
@@ -59,28 +59,33 @@ pub const MODIFIERS: &[(&str, &str)] = &[
     ("noecn", "not ECN-capable"),
 ];
 
-/// The race without arguments.
+/// The race without arguments; each over its usual queue.
 pub const DEFAULT: &[&str] = &[
-    "hystart+cubic@drop_tail",
-    "slow_start+cubic@drop_tail",
-    "hystart_plus_plus+cubic@drop_tail",
-    "slow_start+dctcp@step_mark",
-    "paced_chirping+dctcp@step_mark",
-    "paced_chirping+cubic@drop_tail",
-    "slow_start+reno@drop_tail",
+    "hystart+cubic",
+    "slow_start+cubic",
+    "hystart_plus_plus+cubic",
+    "slow_start+dctcp",
+    "paced_chirping+dctcp",
+    "paced_chirping+cubic",
+    "slow_start+reno",
 ];
 
 impl Contestant {
     /// The contestant as its authors run it: chirping with an ACK for every segment (the papers' experiments switch delayed ACKs off), all
     /// others with Linux's ACKs; all unpaced after the start, as Linux runs Reno, CUBIC and DCTCP and as Windows runs HyStart++;
-    /// ECN where the avoidance asks for it. The queue marks for those and drops for the others unless named.
+    /// ECN where the avoidance asks for it.
     #[must_use]
     pub fn new(start: StartConfig, avoidance: AvoidanceConfig, queue: Option<QueueChoice>) -> Self {
         let ecn = avoidance.wants_ecn();
         let acks = if matches!(start, StartConfig::PacedChirping(_)) { Acks::EverySegment } else { Acks::Delayed };
-        let queue = queue.unwrap_or(if ecn { QueueChoice::StepMark(None) } else { QueueChoice::DropTail(None) });
         let ecn = if ecn { EcnMode::Dctcp } else { EcnMode::Off };
         Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn }
+    }
+
+    /// The queue it is usually run over: one that marks if its avoidance asks for marks, else one that drops.
+    #[must_use]
+    pub fn usual_queue(&self) -> QueueChoice {
+        if self.avoidance.wants_ecn() { QueueChoice::StepMark(None) } else { QueueChoice::DropTail(None) }
     }
 
     /// `START+AVOIDANCE`, with what differs from how its authors run it.
@@ -208,7 +213,11 @@ impl FromStr for Contestant {
 
 impl fmt::Display for Contestant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.name(), self.queue)
+        f.write_str(&self.name())?;
+        match self.queue {
+            Some(queue) => write!(f, "@{queue}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -227,7 +236,7 @@ mod tests {
     fn a_contestant_reads_as_start_avoidance_and_queue() {
         let c = read("paced_chirping+dctcp@step_mark 1ms");
         assert_eq!((c.start.name(), c.avoidance.name()), ("paced_chirping", "dctcp"));
-        assert_eq!(c.queue, QueueChoice::StepMark(Some(MarkThreshold::Sojourn(Span::from_millis(1)))));
+        assert_eq!(c.queue, Some(QueueChoice::StepMark(Some(MarkThreshold::Sojourn(Span::from_millis(1))))));
         assert_eq!((c.acks, c.ecn), (Acks::EverySegment, EcnMode::Dctcp));
         assert_eq!(c.to_string(), "paced_chirping+dctcp@step_mark 1 ms");
     }
@@ -244,10 +253,10 @@ mod tests {
 
     #[test]
     fn an_alias_is_run_as_its_authors_do() {
-        assert_eq!(read("cubic"), read("hystart+cubic@drop_tail"));
-        assert_eq!(read("HyStart++"), read("hystart_plus_plus+cubic@drop_tail"));
+        assert_eq!(read("cubic"), read("hystart+cubic"));
+        assert_eq!(read("HyStart++"), read("hystart_plus_plus+cubic"));
         assert_eq!(read("hystart++ + cubic"), read("hystart_plus_plus+cubic"));
-        assert_eq!(read("dctcp"), read("slow_start+dctcp@step_mark"));
+        assert_eq!(read("dctcp"), read("slow_start+dctcp"));
         assert_eq!(read("paced-chirping").avoidance.name(), "dctcp");
         assert_eq!(read("paced_chirping+cubic").ecn, EcnMode::Off, "delay only");
     }

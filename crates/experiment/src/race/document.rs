@@ -31,7 +31,7 @@ impl Race {
             .collect();
         let mut path = json!(self.path);
         if let Json::Object(path) = &mut path {
-            // Each contestant brings its own.
+            // Each contestant's stands below.
             path.remove("queue");
         }
         json!({
@@ -100,10 +100,10 @@ impl RaceResult {
         }
         text.push('\n');
         for contestant in &self.contestants {
-            let queue = contestant.contestant.queue.resolved(self.race.path.buffer, self.race.mark);
+            let queue = self.race.queue_name(&contestant.contestant);
             for run in &contestant.runs {
                 let exits: Vec<&str> = run.exits.iter().map(|exit| exit_name(*exit)).collect();
-                let mut fields = vec![quoted(&contestant.label), quoted(&queue.to_string()), run.run.to_string()];
+                let mut fields = vec![quoted(&contestant.label), quoted(&queue), run.run.to_string()];
                 fields.push(quoted(&exits.join(" ")));
                 fields.extend(measures.iter().map(|m| run.get(*m).map_or(String::new(), |value| value.to_string())));
                 text.push_str(&fields.join(","));

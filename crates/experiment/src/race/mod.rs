@@ -106,7 +106,7 @@ const HEADER_BYTES: u32 = 52;
 /// A race: the path, who runs on it, and what is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
-    /// The path; its queue is replaced by each contestant's, its buffer is that of drop-tail queues that do not name their own.
+    /// The path. Its queue is for contestants that name none, if it is more than plain drop-tail; its buffer for drop-tail queues without one.
     pub path: PathSpec,
     /// Threshold of marking queues that do not name their own; default 1 ms.
     pub mark: MarkThreshold,
@@ -300,6 +300,9 @@ impl Race {
             return fail(
                 "an unlimited capacity has no bottleneck to race for; the default is \"100 Mbit/s\"".to_owned(),
             );
+        }
+        if self.path.rtt.is_zero() {
+            return fail("an RTT of 0 leaves no path to race over; the default is \"20 ms\"".to_owned());
         }
         if self.path.rtt > MAX_RTT {
             return fail(format!("an RTT of {} is longer than {MAX_RTT}", self.path.rtt));

@@ -125,16 +125,18 @@ mod tests {
 
     #[test]
     fn contestants_that_differ_only_in_their_queue_are_told_apart_by_it() {
-        let contestants: Vec<Contestant> =
-            ["cubic", "dctcp", "cubic@drop_tail 2 BDP", "reno", "reno"].iter().map(|c| c.parse().unwrap()).collect();
+        let contestants: Vec<Contestant> = ["cubic@drop_tail", "dctcp", "cubic@drop_tail 2 BDP", "reno", "reno"]
+            .iter()
+            .map(|c| c.parse().unwrap())
+            .collect();
         assert_eq!(
             labels(&contestants),
             [
                 "hystart+cubic@drop_tail",
                 "slow_start+dctcp",
                 "hystart+cubic@drop_tail 2 BDP",
-                "slow_start+reno@drop_tail #1",
-                "slow_start+reno@drop_tail #2"
+                "slow_start+reno #1",
+                "slow_start+reno #2"
             ]
         );
     }

@@ -88,16 +88,17 @@ impl Race {
         Ok(self.assemble(&jobs, results))
     }
 
-    /// The longest first, so that no core is left alone with one at the end.
+    /// Run by run, so that an interrupted race has whole runs; within a run the longest first, so that no core is left alone with one.
     fn jobs(&self) -> Vec<Job> {
         let mut sizes: Vec<Bytes> = self.sizes.clone();
         sizes.sort_unstable();
         sizes.dedup();
         let transfers: Vec<Option<Bytes>> = sizes.into_iter().rev().map(Some).chain([None]).collect();
         let mut jobs = Vec::new();
-        for transfer in transfers {
-            for run in 0..u64::from(self.effective_runs()) {
-                jobs.extend((0..self.contestants.len()).map(|contestant| Job { contestant, run, transfer }));
+        for run in 0..u64::from(self.effective_runs()) {
+            for transfer in &transfers {
+                let of = |contestant| Job { contestant, run, transfer: *transfer };
+                jobs.extend((0..self.contestants.len()).map(of));
             }
         }
         jobs

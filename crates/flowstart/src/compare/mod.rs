@@ -7,12 +7,13 @@ mod tables;
 use std::path::{Path, PathBuf};
 
 use flowstart_experiment::race::{Others, Purpose, Race, RaceResult, RunOptions};
-use flowstart_experiment::scenario::Scenario;
 use flowstart_report::{Palette, Table, Terminal};
 
 use crate::cli::CompareArgs;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_file, prepare_folder, print, print_json, progress, write_file};
+use crate::output::{Failure, Outcome, prepare_file, prepare_folder, print, print_json, progress, write_file};
+use crate::run::capture;
+use crate::scenario::load;
 
 /// Where results go unless something else is said.
 const DEFAULT_FOLDER: &str = "flowstart-report";
@@ -26,6 +27,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     race.validate().map_err(Failure::usage)?;
     let folder = folder(args);
     if let Some(folder) = &folder {
+        prepare_folder(folder)?;
+    }
+    if let Some(folder) = &args.pcap {
         prepare_folder(folder)?;
     }
     for file in &args.output.files {
@@ -46,6 +50,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let command = command_line();
     let shown = Shown::new(&result, args, command);
     write(&shown, folder.as_deref(), args)?;
+    if let Some(folder) = &args.pcap {
+        for contestant in &result.contestants {
+            let scenario = result.race.scenario(&contestant.contestant, Purpose::Start, 0);
+            capture(&scenario, folder, &file_name(&contestant.label))?;
+        }
+    }
     if args.output.json {
         print_json(&result.to_json())?;
     } else {
@@ -58,8 +68,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
 fn race(args: &CompareArgs) -> Result<Race, Failure> {
     let mut race = match &args.scenario {
         Some(path) => {
-            let scenario =
-                Scenario::load(path).map_err(|error| Failure::Usage(format!("{error}\n{}", error.snippet())))?;
+            let scenario = load(path)?;
             Race::from_scenario(&scenario).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
         }
         None => Race::default(),
@@ -130,6 +139,11 @@ fn command_line() -> String {
         }
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// A label as the name of a file.
+fn file_name(label: &str) -> String {
+    label.chars().map(|c| if c.is_ascii_alphanumeric() || "+_-.".contains(c) { c } else { '_' }).collect()
 }
 
 /// A result in the forms in which it is shown.
@@ -243,11 +257,7 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
         write_file(&folder.join(RUNS), shown.result.runs_csv().as_bytes())?;
         prepare_folder(&folder.join(SCENARIOS))?;
         for contestant in &shown.result.contestants {
-            let name: String = contestant
-                .label
-                .chars()
-                .map(|c| if c.is_ascii_alphanumeric() || "+_-.".contains(c) { c } else { '_' })
-                .collect();
+            let name = file_name(&contestant.label);
             let scenario = race.scenario(&contestant.contestant, Purpose::Start, 0).effective();
             write_file(&folder.join(SCENARIOS).join(format!("{name}.toml")), scenario.as_bytes())?;
         }
@@ -263,9 +273,6 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
             _ => shown.tables.iter().map(|table| table.to_terminal(Terminal::plain())).collect::<String>().into_bytes(),
         };
         write_file(file, &bytes)?;
-    }
-    if args.output.json && folder.is_some() {
-        note("results written");
     }
     Ok(())
 }

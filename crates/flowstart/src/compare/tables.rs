@@ -89,10 +89,7 @@ fn column(show: Show) -> Column {
 
 fn cell(result: &RaceResult, contestant: &ContestantResult, show: Show) -> Cell {
     match show {
-        Show::Queue => {
-            let race = &result.race;
-            Cell::text(contestant.contestant.queue.resolved(race.path.buffer, race.mark).to_string())
-        }
+        Show::Queue => Cell::text(result.race.queue_name(&contestant.contestant)),
         Show::ExitReason => Cell::text(exits(contestant)),
         Show::Measure(measure) => value(result, contestant, measure),
     }

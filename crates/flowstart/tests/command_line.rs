@@ -1,0 +1,350 @@
+//! The command line from outside: help, errors, files, exit statuses.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// The program in a folder of its own, so that it may write there.
+fn flowstart(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("flowstart").expect("the program is built");
+    command.current_dir(folder).env("COLUMNS", "100").env_remove("NO_COLOR").env("LANG", "C.UTF-8");
+    command
+}
+
+fn empty() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// Standard output of a command that must succeed.
+fn output(folder: &Path, arguments: &[&str]) -> String {
+    let assert = flowstart(folder).args(arguments).assert().success();
+    String::from_utf8(assert.get_output().stdout.clone()).expect("UTF-8")
+}
+
+/// The sentence of a command that must be refused with status 2 and without a word on standard output.
+fn refusal(folder: &Path, arguments: &[&str]) -> String {
+    let assert = flowstart(folder).args(arguments).assert().code(2).stdout("");
+    String::from_utf8(assert.get_output().stderr.clone()).expect("UTF-8")
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("readable")
+        .map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A race that takes no time.
+const SHORT: &[&str] = &["compare", "-C", "cubic,paced_chirping", "--size", "100kB", "--horizon", "300ms"];
+
+fn short(more: &[&'static str]) -> Vec<&'static str> {
+    SHORT.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn help_says_what_there_is_with_an_example() {
+    let folder = empty();
+    for command in [&["--help"][..], &["compare", "--help"], &["run", "--help"], &["scenario", "--help"]] {
+        let name = command.join(" ").replace("--help", "help").replace(' ', "_");
+        insta::assert_snapshot!(name, output(folder.path(), command));
+    }
+    for command in ["compare", "run", "list", "doctor", "docs", "completions"] {
+        let help = output(folder.path(), &[command, "--help"]);
+        assert!(help.contains("Example"), "{command}: {help}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_in_one_sentence_with_status_2() {
+    let folder = empty();
+    let file = folder.path().join("plain");
+    std::fs::write(&file, "").expect("written");
+    let refused: Vec<String> = [
+        &["--capacity", "-5 Mbit/s"][..],
+        &["--capacity", "0 Mbit/s"],
+        &["--capacity", "100"],
+        &["--rtt", "0 ms"],
+        &["--rtt", "-1 ms"],
+        &["--rtt", "20 parsec"],
+        &["--buffer", "0 packets"],
+        &["--buffer", "0"],
+        &["--buffer", "-1 BDP"],
+        &["--mark", "1"],
+        &["--size", "1e18 B"],
+        &["--size", "1e18 GB"],
+        &["--size", "0 B"],
+        &["--flows", "0"],
+        &["--flows", "-3"],
+        &["--runs", "0"],
+        &["--seed", "-1"],
+        &["--threads", "0"],
+        &["--horizon", "1 ms"],
+        &["--horizon", "1000000 h"],
+        &["-C", "cubik"],
+        &["-C", "paced_chriping+dctcp"],
+        &["-C", "hystart+cubbic"],
+        &["-C", "cubic/pacd"],
+        &["-C", "cubic@drop_tail 0 packets"],
+        &["-C", ""],
+        &["--background", "cubbic"],
+        &["--background", "0 cubic"],
+        &["--background", "cubic@drop_tail"],
+        &["-o", "table.pdf"],
+        &["-o", "nowhere/table.csv"],
+        &["--out", "plain"],
+        &["--out", "plain/below"],
+        &["no-such-scenario.toml"],
+    ]
+    .into_iter()
+    .map(|arguments| {
+        let all: Vec<&str> = std::iter::once("compare").chain(arguments.iter().copied()).collect();
+        let message = refusal(folder.path(), &all);
+        assert_eq!(message.trim_end().lines().count(), 1, "{arguments:?}: {message}");
+        format!("{}\n  {}", arguments.join(" "), message.trim_end())
+    })
+    .collect();
+    insta::assert_snapshot!("refusals", refused.join("\n"));
+    let queue = refusal(folder.path(), &["compare", "-C", "cubic@droptial"]);
+    assert!(queue.contains("did you mean \"drop_tail\"?"), "{queue}");
+    assert_eq!(files(folder.path()), ["plain"], "nothing is written");
+}
+
+#[test]
+fn a_race_writes_its_folder_and_names_seed_parameters_and_report_last() {
+    let folder = empty();
+    let text = output(folder.path(), &short(&[]));
+    let last: Vec<&str> = text.trim_end().lines().rev().take(3).collect();
+    assert_eq!(last[0], "report: flowstart-report/report.html");
+    assert_eq!(last[1], "parameters: flowstart-report/parameters.json");
+    assert!(last[2].starts_with("seed 1, race "), "{}", last[2]);
+    assert!(text.contains("No randomness in this scenario: one run is enough."), "{text}");
+    assert_eq!(files(folder.path()), ["flowstart-report"]);
+    let report = folder.path().join("flowstart-report");
+    assert_eq!(
+        files(&report),
+        ["parameters.json", "report.html", "result.json", "runs.csv", "scenarios", "summary.csv"]
+    );
+    let page = std::fs::read_to_string(report.join("report.html")).expect("the report");
+    assert!(page.contains("flowstart compare -C cubic,paced_chirping"), "the command stands in the report");
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    // What was raced can be run again by hand.
+    let scenario = report.join("scenarios/hystart+cubic.toml");
+    let rerun = output(folder.path(), &["run", &scenario.to_string_lossy()]);
+    assert!(rerun.contains("hystart+cubic") && rerun.contains("ack train"), "{rerun}");
+}
+
+#[test]
+fn the_same_race_writes_the_same_bytes_with_any_number_of_threads() {
+    let folder = empty();
+    let results: Vec<Vec<u8>> = ["1", "3"]
+        .iter()
+        .map(|threads| {
+            let mut arguments = short(&["--background", "cubic", "--runs", "2", "-o", "result.json"]);
+            arguments.extend(["--threads", threads]);
+            output(folder.path(), &arguments);
+            std::fs::read(folder.path().join("result.json")).expect("the result")
+        })
+        .collect();
+    assert!(results[0] == results[1]);
+}
+
+#[test]
+fn json_on_standard_output_is_one_document_and_nothing_else() {
+    let folder = empty();
+    let document: serde_json::Value = serde_json::from_str(&output(folder.path(), &short(&["--json"]))).expect("JSON");
+    assert_eq!(document["complete"], true);
+    assert_eq!(document["contestants"][1]["label"], "paced_chirping+dctcp");
+    assert_eq!(document["contestants"][1]["exits"][0]["reason"], "pipe full");
+    assert!(document["contestants"][0]["summary"]["completion_100kb_ms"]["mean"].as_f64().expect("a number") > 10.0);
+    assert_eq!(files(folder.path()), Vec::<String>::new(), "no folder unless asked for");
+}
+
+#[test]
+fn files_are_written_in_the_format_of_their_ending_and_nowhere_else() {
+    let folder = empty();
+    output(
+        folder.path(),
+        &short(&["-o", "a.csv", "-o", "a.md", "-o", "a.html", "-o", "a.json", "-o", "a.svg", "-o", "a.txt"]),
+    );
+    assert_eq!(files(folder.path()), ["a.csv", "a.html", "a.json", "a.md", "a.svg", "a.txt"]);
+    let csv = std::fs::read_to_string(folder.path().join("a.csv")).expect("CSV");
+    assert!(csv.starts_with("contestant,queue,exit_reason,exit_ms,"), "{csv}");
+    assert_eq!(csv.lines().count(), 3);
+}
+
+#[test]
+fn captures_of_a_race_open_as_pcapng() {
+    let folder = empty();
+    output(folder.path(), &short(&["--no-report", "--pcap", "packets"]));
+    let packets = folder.path().join("packets");
+    assert_eq!(files(&packets), ["hystart+cubic-bottleneck.pcapng", "paced_chirping+dctcp-bottleneck.pcapng"]);
+    let bytes = std::fs::read(packets.join("hystart+cubic-bottleneck.pcapng")).expect("the capture");
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block begins it");
+}
+
+#[test]
+fn a_scenario_file_gives_the_path_and_the_flows_that_are_there() {
+    let folder = empty();
+    let scenario = folder.path().join("path.toml");
+    std::fs::write(
+        &scenario,
+        "seed = 7\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"30 ms\"\nqueue = \"fair_queuing\"\n[[flow]]\nalgorithm = \"hystart+cubic\"\n",
+    )
+    .expect("written");
+    let text =
+        output(folder.path(), &["compare", "path.toml", "-C", "reno", "--runs", "2", "--size", "100kB", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["seed"], 7);
+    assert_eq!(document["parameters"]["path"]["capacity"], "20 Mbit/s");
+    assert_eq!(document["parameters"]["fair_share"], "10 Mbit/s");
+    assert!(document["contestants"][0]["summary"]["harm_percent"]["mean"].is_number(), "{document:#}");
+    let overridden =
+        output(folder.path(), &["compare", "path.toml", "-C", "reno", "--rtt", "10ms", "--runs", "1", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&overridden).expect("JSON");
+    assert_eq!(document["parameters"]["path"]["rtt"], "10 ms");
+}
+
+#[test]
+fn scenarios_are_checked_shown_and_described() {
+    let folder = empty();
+    let good = "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\nsize = \"100 kB\"\n";
+    std::fs::write(folder.path().join("good.toml"), good).expect("written");
+    std::fs::write(folder.path().join("bad.toml"), good.replace("rtt", "rrt")).expect("written");
+    assert!(output(folder.path(), &["scenario", "lint", "good.toml"]).contains("good.toml: ok"));
+    let lint = flowstart(folder.path()).args(["scenario", "lint", "good.toml", "bad.toml"]).assert().code(1);
+    let complaint = String::from_utf8_lossy(&lint.get_output().stderr).into_owned();
+    assert!(complaint.contains("bad.toml:3:1") && complaint.contains("did you mean `rtt`?"), "{complaint}");
+    let shown = output(folder.path(), &["scenario", "show", "good.toml"]);
+    std::fs::write(folder.path().join("shown.toml"), &shown).expect("written");
+    assert_eq!(output(folder.path(), &["scenario", "show", "shown.toml"]), shown);
+    let schema: serde_json::Value =
+        serde_json::from_str(&output(folder.path(), &["scenario", "schema"])).expect("JSON");
+    assert!(schema["properties"]["path"].is_object());
+}
+
+#[test]
+fn run_prints_a_summary_and_writes_tables() {
+    let folder = empty();
+    let scenario =
+        "runs = 3\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n[[flow]]\nsize = \"1 MB\"\n";
+    std::fs::write(folder.path().join("lossy.toml"), scenario).expect("written");
+    let text = output(folder.path(), &["run", "lossy.toml", "--out", "results", "--pcap", "packets"]);
+    assert!(text.contains("hystart+cubic") && text.contains("±"), "{text}");
+    let written = files(&folder.path().join("results"));
+    for name in ["effective.toml", "flows.csv", "flows.parquet", "provenance.json", "results.json", "runs.csv"] {
+        assert!(written.iter().any(|file| file == name), "{name} is missing: {written:?}");
+    }
+    assert_eq!(files(&folder.path().join("packets")), ["lossy-bottleneck.pcapng"]);
+    let twice = [1, 2]
+        .map(|threads| output(folder.path(), &["run", "lossy.toml", "--json", "--threads", &threads.to_string()]));
+    assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn generated_pages_are_up_to_date_after_docs_and_stale_after_a_change() {
+    let folder = empty();
+    output(folder.path(), &["docs", "pages"]);
+    output(folder.path(), &["docs", "pages", "--check"]);
+    std::fs::write(folder.path().join("pages/measures.md"), "changed").expect("written");
+    let check = flowstart(folder.path()).args(["docs", "pages", "--check"]).assert().code(1);
+    assert!(String::from_utf8_lossy(&check.get_output().stderr).contains("measures.md not up to date"));
+}
+
+#[test]
+fn lists_and_the_doctor_speak_json() {
+    let folder = empty();
+    let list: serde_json::Value = serde_json::from_str(&output(folder.path(), &["list", "--json"])).expect("JSON");
+    assert!(list["flow_starts"].as_array().expect("a list").len() >= 4);
+    let doctor: serde_json::Value = serde_json::from_str(&output(folder.path(), &["doctor", "--json"])).expect("JSON");
+    assert_eq!(doctor["findings"][0]["what"], "cores");
+    assert!(output(folder.path(), &["completions", "bash"]).contains("complete"));
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn program() -> Command {
+        Command::new(assert_cmd::cargo::cargo_bin!("flowstart"))
+    }
+
+    #[test]
+    fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
+        let folder = empty();
+        let mut child = program()
+            .current_dir(folder.path())
+            .args([
+                "compare",
+                "-C",
+                "cubic",
+                "--background",
+                "cubic",
+                "--size",
+                "100kB",
+                "--runs",
+                "100000",
+                "--threads",
+                "2",
+            ])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
+        std::thread::sleep(Duration::from_secs(2));
+        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+        assert!(killed.success());
+        let asked = Instant::now();
+        let (mut text, mut complaint) = (String::new(), String::new());
+        child.stdout.take().expect("piped").read_to_string(&mut text).expect("UTF-8");
+        child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
+        let status = child.wait().expect("ended");
+        assert_eq!(status.code(), Some(130), "{status} {:?} {complaint}", status.signal());
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+        assert!(text.contains("Interrupted: "), "{text}");
+        assert_eq!(complaint.trim(), "interrupted; what was finished is kept");
+        let report = folder.path().join("flowstart-report");
+        assert!(files(&report).iter().all(|name| !name.starts_with('.')), "nothing half-written");
+        let result = std::fs::read_to_string(report.join("result.json")).expect("the result");
+        let document: serde_json::Value = serde_json::from_str(&result).expect("JSON");
+        assert_eq!(document["complete"], false);
+        let runs = document["contestants"][0]["runs"].as_array().expect("runs").len();
+        assert!(runs >= 1, "something was finished in two seconds");
+    }
+
+    #[test]
+    fn a_closed_pipe_ends_the_program_quietly() {
+        let folder = empty();
+        let mut child = program()
+            .current_dir(folder.path())
+            .args(["scenario", "schema"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
+        let mut line = String::new();
+        {
+            let mut reader = BufReader::with_capacity(16, child.stdout.take().expect("piped"));
+            reader.read_line(&mut line).expect("a line");
+        }
+        let mut complaint = String::new();
+        child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("UTF-8");
+        assert!(child.wait().expect("ended").success());
+        assert_eq!(complaint, "");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_refused_before_the_race() {
+        let folder = empty();
+        let message = refusal(folder.path(), &["compare", "--out", "/proc/flowstart"]);
+        assert!(message.starts_with("error: cannot create /proc/flowstart"), "{message}");
+        assert_eq!(message.trim_end().lines().count(), 1);
+    }
+}
