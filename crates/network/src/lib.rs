@@ -18,6 +18,6 @@ pub use link::{
 pub use loss::{Loss, LossConfig, LossError};
 pub use packet::Packet;
 pub use queue::{
-    Dequeue, DropReason, DropTailConfig, DrrConfig, FairQueuingConfig, Queue, QueueConfig, QueueError, QueueStats,
-    StepMarkConfig, Threshold,
+    CodelArithmetic, CodelConfig, Dequeue, DropReason, DropTailConfig, DrrConfig, FairQueuingConfig, FqCodelConfig,
+    Queue, QueueConfig, QueueError, QueueStats, StepMarkConfig, Threshold,
 };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DropTailConfig, DrrConfig, FairQueuingConfig, StepMarkConfig};
+use super::{CodelConfig, DropTailConfig, DrrConfig, FairQueuingConfig, FqCodelConfig, StepMarkConfig};
 
 /// Which discipline, with its constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,11 +17,15 @@ pub enum QueueConfig {
     FairQueuing(FairQueuingConfig),
     /// A queue per flow, served by deficit round robin (Linux `sch_drr`).
     Drr(DrrConfig),
+    /// A FIFO that drops from the head when packets wait too long (RFC 8289).
+    Codel(CodelConfig),
+    /// A queue per flow with CoDel in each (RFC 8290).
+    FqCodel(FqCodelConfig),
 }
 
 impl QueueConfig {
     /// The names of all disciplines.
-    pub const NAMES: [&'static str; 4] = ["drop_tail", "step_mark", "fair_queuing", "drr"];
+    pub const NAMES: [&'static str; 6] = ["drop_tail", "step_mark", "fair_queuing", "drr", "codel", "fq_codel"];
 
     /// The discipline of this name with its default constants.
     #[must_use]
@@ -31,6 +35,8 @@ impl QueueConfig {
             "step_mark" => Self::StepMark(StepMarkConfig::default()),
             "fair_queuing" => Self::FairQueuing(FairQueuingConfig::default()),
             "drr" => Self::Drr(DrrConfig::default()),
+            "codel" => Self::Codel(CodelConfig::default()),
+            "fq_codel" => Self::FqCodel(FqCodelConfig::default()),
             _ => return None,
         })
     }
@@ -49,6 +55,8 @@ impl QueueConfig {
             Self::StepMark(_) => "step_mark",
             Self::FairQueuing(_) => "fair_queuing",
             Self::Drr(_) => "drr",
+            Self::Codel(_) => "codel",
+            Self::FqCodel(_) => "fq_codel",
         }
     }
 
@@ -56,8 +64,9 @@ impl QueueConfig {
     #[must_use]
     pub const fn is_random(&self) -> bool {
         match self {
-            Self::DropTail(_) | Self::StepMark(_) | Self::Drr(_) => false,
+            Self::DropTail(_) | Self::StepMark(_) | Self::Drr(_) | Self::Codel(_) => false,
             Self::FairQueuing(config) => config.buckets > 0,
+            Self::FqCodel(_) => true,
         }
     }
 
@@ -71,6 +80,8 @@ impl QueueConfig {
             Self::StepMark(config) => config.limit.validate(),
             Self::FairQueuing(config) => config.validate(),
             Self::Drr(config) => config.validate(),
+            Self::Codel(config) => config.validate(),
+            Self::FqCodel(config) => config.validate(),
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Queue disciplines. The names, constants and rules are those of Linux where Linux has the discipline; lengths are IP lengths plus a
 //! configured link-layer overhead (14 bytes in Linux) wherever a discipline compares or credits bytes.
 
+mod codel;
+mod codel_law;
 mod config;
 mod drop_tail;
 mod drr;
 mod fair_queuing;
 mod fifo;
 mod flow_table;
+mod fq_codel;
 mod step_mark;
 #[cfg(test)]
 mod testing;
@@ -15,10 +18,13 @@ use flowstart_units::Time;
 
 use crate::Frame;
 
+pub use codel::{Codel, CodelConfig};
+pub use codel_law::CodelArithmetic;
 pub use config::{QueueConfig, QueueError};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use drr::{Drr, DrrConfig};
 pub use fair_queuing::{FairQueuing, FairQueuingConfig};
+pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use step_mark::{StepMark, StepMarkConfig, Threshold};
 
 /// Why a queue dropped a packet.
@@ -91,6 +97,8 @@ enum Discipline<P> {
     StepMark(StepMark<P>),
     FairQueuing(Box<FairQueuing<P>>),
     Drr(Box<Drr<P>>),
+    Codel(Box<Codel<P>>),
+    FqCodel(Box<FqCodel<P>>),
 }
 
 /// The same expression for every discipline.
@@ -101,6 +109,8 @@ macro_rules! each {
             Discipline::StepMark($queue) => $expression,
             Discipline::FairQueuing($queue) => $expression,
             Discipline::Drr($queue) => $expression,
+            Discipline::Codel($queue) => $expression,
+            Discipline::FqCodel($queue) => $expression,
         }
     };
 }
@@ -114,6 +124,8 @@ impl<P: Frame> Queue<P> {
             QueueConfig::StepMark(config) => Discipline::StepMark(StepMark::new(config)),
             QueueConfig::FairQueuing(config) => Discipline::FairQueuing(Box::new(FairQueuing::new(config, seed))),
             QueueConfig::Drr(config) => Discipline::Drr(Box::new(Drr::new(config))),
+            QueueConfig::Codel(config) => Discipline::Codel(Box::new(Codel::new(config))),
+            QueueConfig::FqCodel(config) => Discipline::FqCodel(Box::new(FqCodel::new(config, seed))),
         };
         Self { discipline, enqueued: 0, dequeued: 0, dropped: 0 }
     }

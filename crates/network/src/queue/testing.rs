@@ -4,7 +4,10 @@ use proptest::prelude::*;
 
 use flowstart_units::{Span, Time};
 
-use super::{Dequeue, DropTailConfig, DrrConfig, FairQueuingConfig, Queue, QueueConfig, StepMarkConfig, Threshold};
+use super::{
+    CodelArithmetic, CodelConfig, Dequeue, DropTailConfig, DrrConfig, FairQueuingConfig, FqCodelConfig, Queue,
+    QueueConfig, StepMarkConfig, Threshold,
+};
 use crate::{Ecn, Frame};
 
 /// A packet with a flow, a length and a serial number.
@@ -61,6 +64,10 @@ pub(crate) fn accepted(sizes: &[u32], config: QueueConfig) -> Vec<bool> {
 }
 
 fn any_queue() -> impl Strategy<Value = QueueConfig> {
+    prop_oneof![any_simple_queue(), any_fair_queue(), any_codel()]
+}
+
+fn any_simple_queue() -> impl Strategy<Value = QueueConfig> {
     let limit = (1_u64..30, proptest::option::of(1_500_u64..40_000))
         .prop_map(|(packets, bytes)| DropTailConfig { packets: Some(packets), bytes });
     let threshold = prop_oneof![
@@ -73,21 +80,56 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
         (threshold, limit, any::<bool>()).prop_map(|(threshold, limit, drop_not_ect)| {
             QueueConfig::StepMark(StepMarkConfig { threshold, limit, drop_not_ect })
         }),
-        (1_u64..40, 1_u64..20, 100_u32..4_000, 0_u32..3).prop_map(|(limit, flow_limit, quantum, buckets)| {
-            QueueConfig::FairQueuing(FairQueuingConfig {
-                limit,
-                flow_limit,
-                quantum,
-                buckets,
-                ..FairQueuingConfig::default()
-            })
-        }),
-        (1_u64..20, 100_u32..4_000).prop_map(|(flow_limit, quantum)| QueueConfig::Drr(DrrConfig {
-            quantum,
-            flow_limit,
-            overhead: 14
-        })),
     ]
+}
+
+prop_compose! {
+    fn any_fair_queue()(
+        limit in 1_u64..40,
+        flow_limit in 1_u64..20,
+        quantum in 100_u32..4_000,
+        buckets in 0_u32..3,
+        drr: bool,
+        marks: bool,
+    ) -> QueueConfig {
+        if drr {
+            return QueueConfig::Drr(DrrConfig { quantum, flow_limit, ..DrrConfig::default() });
+        }
+        let mark_threshold = marks.then_some(Span::from_millis(1));
+        let plain = FairQueuingConfig::default();
+        QueueConfig::FairQueuing(FairQueuingConfig { limit, flow_limit, quantum, buckets, mark_threshold, ..plain })
+    }
+}
+
+prop_compose! {
+    fn any_codel()(
+        limit in 1_u64..50,
+        ecn: bool,
+        linux: bool,
+        interval_micros in 2_u64..20_000,
+        queues in proptest::option::of(1_u32..4),
+    ) -> QueueConfig {
+        let arithmetic = if linux { CodelArithmetic::Linux } else { CodelArithmetic::Rfc8289 };
+        let interval = Span::from_micros(interval_micros);
+        let target = interval / 20;
+        let mark_threshold = ecn.then_some(target * 2);
+        match queues {
+            None => {
+                let plain = CodelConfig::default();
+                QueueConfig::Codel(CodelConfig { target, interval, limit, ecn, mark_threshold, arithmetic, ..plain })
+            }
+            Some(queues) => QueueConfig::FqCodel(FqCodelConfig {
+                limit,
+                queues,
+                target,
+                interval,
+                ecn,
+                mark_threshold,
+                arithmetic,
+                ..FqCodelConfig::default()
+            }),
+        }
+    }
 }
 
 /// Counts packets and bytes.
