@@ -24,12 +24,6 @@ impl Probability {
     }
 }
 
-/// A number in [0, 1).
-#[inline]
-pub(crate) fn fraction(random: &mut Pcg64Mcg) -> f64 {
-    (random.next_u64() >> (64 - BITS)) as f64 / (1_u64 << BITS) as f64
-}
-
 /// Mixes 64 bits (the finalizer of SplitMix64, Steele, Lea and Flood 2014).
 #[inline]
 pub(crate) fn mix(mut bits: u64) -> u64 {
