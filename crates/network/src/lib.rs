@@ -18,6 +18,7 @@ pub use link::{
 pub use loss::{Loss, LossConfig, LossError};
 pub use packet::Packet;
 pub use queue::{
-    CodelArithmetic, CodelConfig, Dequeue, DropReason, DropTailConfig, DrrConfig, FairQueuingConfig, FqCodelConfig,
-    Queue, QueueConfig, QueueError, QueueStats, StepMarkConfig, Threshold,
+    CodelArithmetic, CodelConfig, Dequeue, DropReason, DropTailConfig, DrrConfig, DualPi2Config, FairQueuingConfig,
+    FqCodelConfig, L4sClassifier, PieConfig, Queue, QueueConfig, QueueError, QueueStats, RedAdaption, RedConfig,
+    SchRedConfig, StepMarkConfig, Threshold,
 };

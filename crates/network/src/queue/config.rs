@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{CodelConfig, DropTailConfig, DrrConfig, FairQueuingConfig, FqCodelConfig, StepMarkConfig};
+use super::{
+    CodelConfig, DropTailConfig, DrrConfig, DualPi2Config, FairQueuingConfig, FqCodelConfig, PieConfig, RedConfig,
+    SchRedConfig, StepMarkConfig,
+};
 
 /// Which discipline, with its constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,11 +24,20 @@ pub enum QueueConfig {
     Codel(CodelConfig),
     /// A queue per flow with CoDel in each (RFC 8290).
     FqCodel(FqCodelConfig),
+    /// RED: drops or marks at random by the average length (Floyd and Jacobson 1993, gentle and adaptive variants).
+    Red(RedConfig),
+    /// RED in bytes and integers as Linux has it (`sch_red`).
+    SchRed(SchRedConfig),
+    /// PIE: drops or marks on arrival so that the delay meets a target (RFC 8033).
+    Pie(PieConfig),
+    /// Two coupled queues for L4S and classic traffic (RFC 9332).
+    DualPi2(DualPi2Config),
 }
 
 impl QueueConfig {
     /// The names of all disciplines.
-    pub const NAMES: [&'static str; 6] = ["drop_tail", "step_mark", "fair_queuing", "drr", "codel", "fq_codel"];
+    pub const NAMES: [&'static str; 10] =
+        ["drop_tail", "step_mark", "fair_queuing", "drr", "codel", "fq_codel", "red", "sch_red", "pie", "dual_pi2"];
 
     /// The discipline of this name with its default constants.
     #[must_use]
@@ -37,6 +49,10 @@ impl QueueConfig {
             "drr" => Self::Drr(DrrConfig::default()),
             "codel" => Self::Codel(CodelConfig::default()),
             "fq_codel" => Self::FqCodel(FqCodelConfig::default()),
+            "red" => Self::Red(RedConfig::default()),
+            "sch_red" => Self::SchRed(SchRedConfig::default()),
+            "pie" => Self::Pie(PieConfig::default()),
+            "dual_pi2" => Self::DualPi2(DualPi2Config::default()),
             _ => return None,
         })
     }
@@ -57,6 +73,10 @@ impl QueueConfig {
             Self::Drr(_) => "drr",
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
+            Self::Red(_) => "red",
+            Self::SchRed(_) => "sch_red",
+            Self::Pie(_) => "pie",
+            Self::DualPi2(_) => "dual_pi2",
         }
     }
 
@@ -66,7 +86,7 @@ impl QueueConfig {
         match self {
             Self::DropTail(_) | Self::StepMark(_) | Self::Drr(_) | Self::Codel(_) => false,
             Self::FairQueuing(config) => config.buckets > 0,
-            Self::FqCodel(_) => true,
+            Self::FqCodel(_) | Self::Red(_) | Self::SchRed(_) | Self::Pie(_) | Self::DualPi2(_) => true,
         }
     }
 
@@ -82,6 +102,10 @@ impl QueueConfig {
             Self::Drr(config) => config.validate(),
             Self::Codel(config) => config.validate(),
             Self::FqCodel(config) => config.validate(),
+            Self::Red(config) => config.validate(),
+            Self::SchRed(config) => config.validate(),
+            Self::Pie(config) => config.validate(),
+            Self::DualPi2(config) => config.validate(),
         }
     }
 }

@@ -6,13 +6,18 @@ mod codel_law;
 mod config;
 mod drop_tail;
 mod drr;
+mod dual_pi2;
 mod fair_queuing;
 mod fifo;
 mod flow_table;
 mod fq_codel;
+mod pie;
+mod red;
+mod sch_red;
 mod step_mark;
 #[cfg(test)]
 mod testing;
+mod ticks;
 
 use flowstart_units::Time;
 
@@ -23,8 +28,12 @@ pub use codel_law::CodelArithmetic;
 pub use config::{QueueConfig, QueueError};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use drr::{Drr, DrrConfig};
+pub use dual_pi2::{DualPi2, DualPi2Config, L4sClassifier};
 pub use fair_queuing::{FairQueuing, FairQueuingConfig};
 pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use pie::{Pie, PieConfig};
+pub use red::{Red, RedAdaption, RedConfig};
+pub use sch_red::{SchRed, SchRedConfig};
 pub use step_mark::{StepMark, StepMarkConfig, Threshold};
 
 /// Why a queue dropped a packet.
@@ -99,6 +108,10 @@ enum Discipline<P> {
     Drr(Box<Drr<P>>),
     Codel(Box<Codel<P>>),
     FqCodel(Box<FqCodel<P>>),
+    Red(Box<Red<P>>),
+    SchRed(Box<SchRed<P>>),
+    Pie(Box<Pie<P>>),
+    DualPi2(Box<DualPi2<P>>),
 }
 
 /// The same expression for every discipline.
@@ -111,6 +124,10 @@ macro_rules! each {
             Discipline::Drr($queue) => $expression,
             Discipline::Codel($queue) => $expression,
             Discipline::FqCodel($queue) => $expression,
+            Discipline::Red($queue) => $expression,
+            Discipline::SchRed($queue) => $expression,
+            Discipline::Pie($queue) => $expression,
+            Discipline::DualPi2($queue) => $expression,
         }
     };
 }
@@ -126,6 +143,10 @@ impl<P: Frame> Queue<P> {
             QueueConfig::Drr(config) => Discipline::Drr(Box::new(Drr::new(config))),
             QueueConfig::Codel(config) => Discipline::Codel(Box::new(Codel::new(config))),
             QueueConfig::FqCodel(config) => Discipline::FqCodel(Box::new(FqCodel::new(config, seed))),
+            QueueConfig::Red(config) => Discipline::Red(Box::new(Red::new(config, seed))),
+            QueueConfig::SchRed(config) => Discipline::SchRed(Box::new(SchRed::new(config, seed))),
+            QueueConfig::Pie(config) => Discipline::Pie(Box::new(Pie::new(config, seed))),
+            QueueConfig::DualPi2(config) => Discipline::DualPi2(Box::new(DualPi2::new(config, seed))),
         };
         Self { discipline, enqueued: 0, dequeued: 0, dropped: 0 }
     }

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use flowstart_units::{Span, Time};
 
 use super::{
-    CodelArithmetic, CodelConfig, Dequeue, DropTailConfig, DrrConfig, FairQueuingConfig, FqCodelConfig, Queue,
-    QueueConfig, StepMarkConfig, Threshold,
+    CodelArithmetic, CodelConfig, Dequeue, DropTailConfig, DrrConfig, DualPi2Config, FairQueuingConfig, FqCodelConfig,
+    L4sClassifier, PieConfig, Queue, QueueConfig, RedAdaption, RedConfig, SchRedConfig, StepMarkConfig, Threshold,
 };
 use crate::{Ecn, Frame};
 
@@ -25,7 +25,11 @@ impl Box1 {
     }
 
     pub(crate) fn ect(flow: u64, bytes: u32) -> Self {
-        Self { ecn: Ecn::Ect0, ..Self::new(flow, bytes) }
+        Self::with_ecn(flow, bytes, Ecn::Ect0)
+    }
+
+    pub(crate) fn with_ecn(flow: u64, bytes: u32, ecn: Ecn) -> Self {
+        Self { ecn, ..Self::new(flow, bytes) }
     }
 }
 
@@ -64,7 +68,7 @@ pub(crate) fn accepted(sizes: &[u32], config: QueueConfig) -> Vec<bool> {
 }
 
 fn any_queue() -> impl Strategy<Value = QueueConfig> {
-    prop_oneof![any_simple_queue(), any_fair_queue(), any_codel()]
+    prop_oneof![any_simple_queue(), any_fair_queue(), any_codel(), any_red(), any_sch_red(), any_pie(), any_dual_pi2()]
 }
 
 fn any_simple_queue() -> impl Strategy<Value = QueueConfig> {
@@ -132,6 +136,89 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn any_red()(
+        limit in 1_u64..50,
+        weight in 0.0_f64..1.0,
+        min in 0.0_f64..5.0,
+        span in 0.1_f64..10.0,
+        max_probability in 0.001_f64..1.0,
+        flags: [bool; 4],
+    ) -> QueueConfig {
+        let [gentle, ecn, by_bytes, adaptive] = flags;
+        QueueConfig::Red(RedConfig {
+            limit,
+            weight,
+            min,
+            max: min + span,
+            max_probability,
+            gentle,
+            ecn,
+            byte_mode: by_bytes.then_some(1500),
+            adaptive: adaptive.then(RedAdaption::default),
+            ..RedConfig::default()
+        })
+    }
+}
+
+prop_compose! {
+    fn any_sch_red()(
+        limit in 1_500_u64..40_000,
+        min in 0_u64..5_000,
+        span in 1_u64..20_000,
+        probability in 0.001_f64..1.0,
+        weight_log in 1_u32..12,
+        flags: [bool; 4],
+    ) -> QueueConfig {
+        let [ecn, hard_drop, no_drop, adaptive] = flags;
+        let (max, plain) = (min + span, SchRedConfig::default());
+        QueueConfig::SchRed(SchRedConfig {
+            limit, min, max, probability, weight_log, ecn, hard_drop, no_drop, adaptive, ..plain
+        })
+    }
+}
+
+prop_compose! {
+    fn any_pie()(
+        limit in 1_u64..50,
+        target_micros in 1_u64..20_000,
+        update_micros in 1_u64..20_000,
+        allowance_millis in 0_u64..200,
+        ecn: bool,
+    ) -> QueueConfig {
+        QueueConfig::Pie(PieConfig {
+            limit,
+            target: Span::from_micros(target_micros),
+            update_interval: Span::from_micros(update_micros),
+            first_update: Span::from_micros(update_micros),
+            burst_allowance: Span::from_millis(allowance_millis),
+            ecn,
+            ..PieConfig::default()
+        })
+    }
+}
+
+prop_compose! {
+    fn any_dual_pi2()(
+        limit in 1_u64..50,
+        target_micros in 1_u64..20_000,
+        update_micros in 1_u64..20_000,
+        classic_protection in 0_u32..101,
+        flags: [bool; 2],
+    ) -> QueueConfig {
+        let classifier = if flags[0] { L4sClassifier::L4s } else { L4sClassifier::AnyEct };
+        QueueConfig::DualPi2(DualPi2Config {
+            limit,
+            target: Span::from_micros(target_micros),
+            update_interval: Span::from_micros(update_micros),
+            classic_protection,
+            classifier,
+            drop_on_overload: flags[1],
+            ..DualPi2Config::default()
+        })
+    }
+}
+
 /// Counts packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
@@ -146,11 +233,14 @@ impl Tally {
     }
 }
 
-/// Time until the next step, and an arrival (flow, bytes, ECN-capable) or a departure.
-type Step = (u64, Option<(u64, u32, bool)>);
+/// Time until the next step, and an arrival (flow, bytes) or a departure.
+type Step = (u64, Option<(u64, u32)>);
+
+/// The codepoint of a flow's packets: all alike, for a flow of two kinds would be in two queues of DualPI2, out of order.
+const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::NotEct];
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
-    let arrival = (0_u64..4, 40_u32..1_500, any::<bool>());
+    let arrival = (0_u64..4, 40_u32..1_500);
     let gap = prop_oneof![9 => 0_u64..400_000, 1 => 0_u64..300_000_000];
     proptest::collection::vec((gap, proptest::option::weighted(0.6, arrival)), 1..400)
 }
@@ -167,9 +257,8 @@ proptest! {
         let mut last_serial = [None; 4];
         for (serial, (gap, arrival)) in (0_u64..).zip(steps) {
             now += Span::from_nanos(gap);
-            if let Some((flow, bytes, capable)) = arrival {
-                let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-                let packet = Box1 { flow, bytes, ecn, serial };
+            if let Some((flow, bytes)) = arrival {
+                let packet = Box1 { flow, bytes, ecn: ECN[flow as usize], serial };
                 arrived.add(&packet);
                 queue.enqueue(now, packet, &mut |packet, _| dropped.add(&packet));
             } else {
@@ -209,23 +298,20 @@ proptest! {
         let mut queue = Queue::new(&config, seed);
         let mut now = Time::ZERO;
         let (mut marks, mut marked_and_lost) = (0, 0);
-        for (serial, (gap, arrival)) in (0_u64..).zip(steps) {
+        for (gap, arrival) in steps {
             now += Span::from_nanos(gap);
             let mut lose = |packet: Box1, _| marked_and_lost += u64::from(packet.ecn == Ecn::Ce);
-            if let Some((flow, bytes, capable)) = arrival {
-                // The serial number says what the packet was when it came.
-                let ecn = if capable { Ecn::Ect1 } else { Ecn::NotEct };
-                let packet = Box1 { flow, bytes, ecn, serial: 2 * serial + u64::from(capable) };
-                queue.enqueue(now, packet, &mut lose);
+            if let Some((flow, bytes)) = arrival {
+                queue.enqueue(now, Box1::with_ecn(flow, bytes, ECN[flow as usize]), &mut lose);
             } else if let Dequeue::Packet(packet, _) = queue.dequeue(now, &mut lose) {
-                prop_assert_eq!(packet.ecn.is_capable(), packet.serial % 2 == 1);
+                prop_assert_eq!(packet.ecn.is_capable(), ECN[packet.flow as usize].is_capable());
                 marks += u64::from(packet.ecn == Ecn::Ce);
             }
         }
         while let Dequeue::Packet(packet, _) =
             queue.dequeue(now, &mut |packet, _| marked_and_lost += u64::from(packet.ecn == Ecn::Ce))
         {
-            prop_assert_eq!(packet.ecn.is_capable(), packet.serial % 2 == 1);
+            prop_assert_eq!(packet.ecn.is_capable(), ECN[packet.flow as usize].is_capable());
             marks += u64::from(packet.ecn == Ecn::Ce);
         }
         // A queue may mark a packet twice, but not forget one.

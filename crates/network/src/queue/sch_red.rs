@@ -1,0 +1,339 @@
+//! RED as Linux has it (`sch_red`, `red.h`): in bytes and integers, never gentle, with its own way to the same uniform gaps.
+
+use flowstart_units::{Span, Time};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::fifo::{Fifo, counted};
+use super::red::power;
+use super::{Dequeue, DropReason, QueueError};
+use crate::Frame;
+
+/// Constants of Linux's RED, in bytes; names in parentheses are those of tc-red(8).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
+pub struct SchRedConfig {
+    /// Most bytes stored; default 400 000, the manual's example (`limit`).
+    pub limit: u64,
+    /// Average length from which packets are hit at random; default 30 000, the manual's example (`min`).
+    pub min: u64,
+    /// Average length from which every packet is hit; default 90 000, the manual's example (`max`).
+    pub max: u64,
+    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02 (`probability`).
+    pub probability: f64,
+    /// The weight of one arrival in the average is 2 to the minus this, 1 ..= 31; default 9, about 0.002 (`Wlog`, which tc computes from `burst`).
+    pub weight_log: u32,
+    /// Transmission time of an average packet: how fast the average falls while the queue is empty. Default 0.8 ms, 1000 bytes at 10 Mbit/s
+    /// (`avpkt`, `bandwidth`).
+    pub packet_time: Span,
+    /// Mark ECN-capable packets instead of dropping them; default false (`ecn`).
+    pub ecn: bool,
+    /// Drop, never mark, above `max`; default false (`harddrop`).
+    pub hard_drop: bool,
+    /// Queue packets that are not ECN-capable instead of dropping them; default false (`nodrop`).
+    pub no_drop: bool,
+    /// Adapt the probability every half second; default false (`adaptive`).
+    pub adaptive: bool,
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    pub overhead: u32,
+}
+
+impl Default for SchRedConfig {
+    fn default() -> Self {
+        Self {
+            limit: 400_000,
+            min: 30_000,
+            max: 90_000,
+            probability: 0.02,
+            weight_log: 9,
+            packet_time: Span::from_micros(800),
+            ecn: false,
+            hard_drop: false,
+            no_drop: false,
+            adaptive: false,
+            overhead: 14,
+        }
+    }
+}
+
+/// Probabilities are held in 32 bits.
+const ONE: u64 = 1 << 32;
+/// Time between two steps of `adaptive`.
+const ADAPT_INTERVAL: Span = Span::from_millis(500);
+/// The probability is adapted between 1 % and 50 %, up by at most 1 % and at most a quarter, down by a tenth.
+const ADAPT_LOWEST: u64 = ONE / 100;
+const ADAPT_HIGHEST: u64 = ONE / 2;
+const ADAPT_INCREASE: u64 = ONE / 100;
+/// Averages are kept with this many bits of fraction at most.
+const MOST_WEIGHT_LOG: u32 = 31;
+/// The largest threshold or limit; leaves room for the fraction.
+const MOST_BYTES: u64 = u32::MAX as u64;
+
+impl SchRedConfig {
+    pub(super) fn validate(&self) -> Result<(), QueueError> {
+        QueueError::unless((1..=MOST_BYTES).contains(&self.limit), "RED's limit lies between 1 byte and 4 GiB")?;
+        let thresholds = self.min < self.max && self.max <= MOST_BYTES;
+        QueueError::unless(thresholds, "RED's thresholds need min < max; step_mark has a single threshold")?;
+        let probability = self.probability > 0.0 && self.probability <= 1.0;
+        QueueError::unless(probability, "RED's probability lies above 0 and is at most 1")?;
+        QueueError::unless((1..=MOST_WEIGHT_LOG).contains(&self.weight_log), "RED's weight_log lies between 1 and 31")?;
+        QueueError::unless(!self.packet_time.is_zero(), "RED's packet_time must not be 0")
+    }
+}
+
+/// What RED decides for an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Spare,
+    Hit,
+    /// The average is above `max`.
+    HitForCertain,
+}
+
+/// Linux's RED in operation.
+#[derive(Clone, Debug)]
+pub struct SchRed<P> {
+    fifo: Fifo<P>,
+    config: SchRedConfig,
+    /// Average length, times 2 to `weight_log`.
+    average: u64,
+    probability: u64,
+    /// Packets since the last hit, -1 below `min` and after a hit for certain.
+    count: i64,
+    /// The uniform draw that the count is compared with.
+    draw: u64,
+    empty_since: Option<Time>,
+    adapt_next: Time,
+    random: Pcg64Mcg,
+    marked: u64,
+}
+
+impl<P: Frame> SchRed<P> {
+    /// An empty queue with its own random stream.
+    #[must_use]
+    pub fn new(config: SchRedConfig, seed: u64) -> Self {
+        Self {
+            fifo: Fifo::new(),
+            config,
+            average: 0,
+            probability: ((config.probability * ONE as f64) as u64).max(1),
+            count: -1,
+            draw: 0,
+            empty_since: None,
+            adapt_next: if config.adaptive { Time::ZERO + ADAPT_INTERVAL } else { Time::NEVER },
+            random: Pcg64Mcg::seed_from_u64(seed),
+            marked: 0,
+        }
+    }
+
+    fn span(&self) -> u64 {
+        self.config.max.saturating_sub(self.config.min).max(1)
+    }
+
+    fn average_in(&mut self, now: Time) {
+        let weight_log = self.config.weight_log.min(MOST_WEIGHT_LOG);
+        if let Some(since) = self.empty_since.take() {
+            // Linux reads this power from a table of tc's making.
+            let missed = now.since(since).whole(self.config.packet_time);
+            let weight = 1.0 / (1_u64 << weight_log) as f64;
+            self.average = (self.average as f64 * power(1.0 - weight, missed)) as u64;
+            return;
+        }
+        let backlog = self.fifo.counted(self.config.overhead).min(MOST_BYTES);
+        self.average = self.average - (self.average >> weight_log) + backlog;
+    }
+
+    fn adapt(&mut self, now: Time) {
+        let span = self.span();
+        let average = self.average >> self.config.weight_log.min(MOST_WEIGHT_LOG);
+        // The target band in whole bytes, from two to three fifths of the way.
+        let (from, to) = (self.config.min + 2 * (span / 5), self.config.min + 3 * (span / 5));
+        while self.adapt_next <= now && self.adapt_next != Time::NEVER {
+            let before = self.probability;
+            if average > to && before <= ADAPT_HIGHEST {
+                self.probability += ADAPT_INCREASE.min(before / 4);
+            } else if average < from && before >= ADAPT_LOWEST {
+                self.probability = before / 10 * 9;
+            }
+            if self.probability == before {
+                self.adapt_next += ADAPT_INTERVAL * now.since(self.adapt_next).whole(ADAPT_INTERVAL);
+            }
+            self.adapt_next += ADAPT_INTERVAL;
+        }
+    }
+
+    /// A draw on 0 .. span / probability.
+    fn new_draw(&mut self) -> u64 {
+        let wide = u128::from(self.random.next_u64() >> 32) * u128::from(self.span()) / u128::from(self.probability);
+        // At most 2^32 times 2^32.
+        wide as u64
+    }
+
+    fn judge(&mut self) -> Verdict {
+        let weight_log = self.config.weight_log.min(MOST_WEIGHT_LOG);
+        if self.average < self.config.min << weight_log {
+            self.count = -1;
+            return Verdict::Spare;
+        }
+        if self.average >= self.config.max << weight_log {
+            self.count = -1;
+            return Verdict::HitForCertain;
+        }
+        self.count += 1;
+        if self.count == 0 {
+            self.draw = self.new_draw();
+            return Verdict::Spare;
+        }
+        let above = (self.average - (self.config.min << weight_log)) >> weight_log;
+        if above.saturating_mul(self.count.unsigned_abs()) < self.draw {
+            return Verdict::Spare;
+        }
+        self.count = 0;
+        self.draw = self.new_draw();
+        Verdict::Hit
+    }
+
+    /// Stores the packet, marked if RED says so and it can be, or drops it.
+    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+        self.adapt(now);
+        self.average_in(now);
+        let verdict = self.judge();
+        if verdict != Verdict::Spare {
+            let may_mark = self.config.ecn && !(verdict == Verdict::HitForCertain && self.config.hard_drop);
+            if may_mark && packet.set_ce() {
+                self.marked += 1;
+            } else if !(may_mark && self.config.no_drop) {
+                return dropped(packet, DropReason::Early);
+            }
+        }
+        let length = counted(&packet, self.config.overhead);
+        if self.fifo.counted(self.config.overhead).saturating_add(length) <= self.config.limit {
+            self.fifo.push(packet, now);
+        } else {
+            dropped(packet, DropReason::Full);
+        }
+    }
+
+    /// The oldest packet.
+    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+        let head = self.fifo.pop();
+        // Idle time counts from the dequeue that finds nothing.
+        if head.is_none() && self.empty_since.is_none() {
+            self.empty_since = Some(now);
+        }
+        head.into()
+    }
+
+    /// Packets stored.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    /// Bytes stored.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    /// Packets marked.
+    #[must_use]
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::testing::Box1;
+
+    fn red(config: SchRedConfig) -> SchRed<Box1> {
+        SchRed::new(config, 1)
+    }
+
+    #[test]
+    fn the_average_of_a_constant_backlog_of_15000_bytes_follows_the_shift() {
+        let mut queue = red(SchRedConfig { overhead: 0, ..SchRedConfig::default() });
+        for _ in 0..10 {
+            queue.fifo.push(Box1::new(0, 1500), Time::ZERO);
+        }
+        let mut arrivals = 0;
+        for (after, average) in [(1, 29), (100, 2663), (355, 7506), (500, 9356), (1000, 12_877)] {
+            while arrivals < after {
+                queue.average_in(Time::ZERO);
+                arrivals += 1;
+            }
+            assert_eq!(queue.average >> 9, average, "{after}");
+        }
+    }
+
+    #[test]
+    fn gaps_between_hits_are_uniform_and_half_as_long_as_independent_ones() {
+        let mut queue = red(SchRedConfig::default());
+        queue.average = 60_000 << 9;
+        let mut gaps = Vec::new();
+        let mut gap = 0_u32;
+        while gaps.len() < 20_001 {
+            gap += 1;
+            match queue.judge() {
+                Verdict::Hit => gaps.push(std::mem::take(&mut gap)),
+                Verdict::Spare => {}
+                Verdict::HitForCertain => panic!(),
+            }
+        }
+        let gaps = &gaps[1..];
+        let mut bins = [0_u32; 10];
+        for gap in gaps {
+            assert!((1..=100).contains(gap), "{gap}");
+            bins[(*gap as usize - 1) / 10] += 1;
+        }
+        let expected = gaps.len() as f64 / 10.0;
+        let chi_square: f64 = bins.iter().map(|n| (f64::from(*n) - expected).powi(2) / expected).sum();
+        // 9 degrees of freedom, 0.1 %.
+        assert!(chi_square < 27.9, "{chi_square} {bins:?}");
+    }
+
+    #[test]
+    fn above_max_capable_packets_are_marked_others_dropped_unless_configured_otherwise() {
+        let base = SchRedConfig { ecn: true, ..SchRedConfig::default() };
+        let outcome = |config, packet| {
+            let mut queue = red(config);
+            queue.average = 200_000 << 9;
+            let mut drops = 0;
+            queue.enqueue(Time::ZERO, packet, &mut |_, _| drops += 1);
+            (drops, queue.marked())
+        };
+        let (capable, other) = (Box1::ect(0, 1500), Box1::new(0, 1500));
+        assert_eq!((outcome(base, capable), outcome(base, other)), ((0, 1), (1, 0)));
+        let hard = SchRedConfig { hard_drop: true, ..base };
+        assert_eq!((outcome(hard, capable), outcome(hard, other)), ((1, 0), (1, 0)));
+        let kind = SchRedConfig { no_drop: true, ..base };
+        assert_eq!((outcome(kind, capable), outcome(kind, other)), ((0, 1), (0, 0)));
+    }
+
+    #[test]
+    fn the_average_falls_while_the_queue_is_idle() {
+        let mut queue = red(SchRedConfig::default());
+        queue.average = 50_000 << 9;
+        queue.dequeue(Time::ZERO, &mut |_, _| {});
+        // 512 packet times: by a factor of e.
+        queue.average_in(Time::ZERO + Span::from_micros(800) * 512);
+        let factor = 50_000.0 / (queue.average >> 9) as f64;
+        assert!((factor - std::f64::consts::E).abs() < 0.01, "{factor}");
+    }
+
+    #[test]
+    fn adaption_moves_the_probability_towards_the_band() {
+        let mut queue = red(SchRedConfig { adaptive: true, ..SchRedConfig::default() });
+        queue.average = 80_000 << 9;
+        queue.adapt(Time::ZERO + Span::from_secs(1));
+        assert!((queue.probability as f64 / ONE as f64 - 0.031_25).abs() < 1e-6);
+        queue.average = 40_000 << 9;
+        queue.adapt(Time::ZERO + Span::from_millis(1500));
+        assert!((queue.probability as f64 / ONE as f64 - 0.028_125).abs() < 1e-6);
+        queue.adapt(Time::NEVER);
+        assert!(queue.probability < ADAPT_LOWEST);
+    }
+}
