@@ -232,7 +232,7 @@ pub(crate) struct DoctorArgs {
 #[command(after_help = "Example: flowstart docs --check")]
 pub(crate) struct DocsArgs {
     /// Folder of the generated pages
-    #[arg(default_value = "docs/reference", value_name = "DIR")]
+    #[arg(default_value = "docs", value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Write nothing; fail if a page is not up to date
     #[arg(long)]

@@ -39,7 +39,13 @@ fn queue_line(name: &str) -> &'static str {
         "step_mark" => "marks every packet above a threshold of waiting time or length; \"step_mark 1 ms\"",
         "fair_queuing" => "a queue per flow, served in turns, new flows first, as Linux's sch_fq",
         "drr" => "a queue per flow, served in turns by deficit round robin, as Linux's sch_drr",
-        _ => "",
+        "codel" => "drops or marks when packets keep waiting longer than a target (RFC 8289)",
+        "fq_codel" => "a queue per flow, each with CoDel (RFC 8290)",
+        "red" => "drops or marks at random, more often the longer the average queue (Floyd and Jacobson 1993)",
+        "sch_red" => "RED in the fixed-point arithmetic of Linux's sch_red",
+        "pie" => "drops or marks at random, by a controller of the estimated delay (RFC 8033)",
+        "dual_pi2" => "two coupled queues, one for scalable flows (RFC 9332)",
+        _ => "see the page on scenario files",
     }
 }
 

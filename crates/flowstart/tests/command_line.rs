@@ -125,7 +125,7 @@ fn a_race_writes_its_folder_and_names_seed_parameters_and_report_last() {
     let report = folder.path().join("flowstart-report");
     assert_eq!(
         files(&report),
-        ["parameters.json", "report.html", "result.json", "runs.csv", "scenarios", "summary.csv"]
+        ["parameters.json", "report.html", "result.json", "runs.csv", "scenarios", "series.csv", "summary.csv"]
     );
     let page = std::fs::read_to_string(report.join("report.html")).expect("the report");
     assert!(page.contains("flowstart compare -C cubic,paced_chirping"), "the command stands in the report");
@@ -251,6 +251,13 @@ fn generated_pages_are_up_to_date_after_docs_and_stale_after_a_change() {
     std::fs::write(folder.path().join("pages/measures.md"), "changed").expect("written");
     let check = flowstart(folder.path()).args(["docs", "pages", "--check"]).assert().code(1);
     assert!(String::from_utf8_lossy(&check.get_output().stderr).contains("measures.md not up to date"));
+}
+
+/// Run `flowstart docs` in the repository's root if this fails.
+#[test]
+fn the_repositorys_generated_pages_are_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    output(&root, &["docs", "--check"]);
 }
 
 #[test]

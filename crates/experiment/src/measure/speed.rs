@@ -70,10 +70,11 @@ pub fn duplicates(bytes: Bytes, reference: &Reference) -> f64 {
     bytes.get() as f64 / reference.bdp()
 }
 
-/// The smallest utilisation between two times, in steps of RTT0/32 (for M6: undershoot U_min over the 10 RTT0 after the exit).
-/// `None` if `to` lies past the recording.
+/// The smallest utilisation of any RTT0 that lies within two times, looked for in steps of RTT0/32 (for M6: undershoot U_min over the 10 RTT0
+/// after the exit, so that what was or was not sent before the exit does not count). `None` if `to` lies past the recording.
 #[must_use]
 pub fn least_utilisation(egress: &Egress, reference: &Reference, from: Span, to: Span) -> Option<f64> {
+    let from = from + reference.base_rtt;
     if to > egress.end() || to < from {
         return None;
     }
@@ -162,9 +163,9 @@ mod tests {
     #[test]
     fn undershoot_is_the_least_utilisation_after_the_exit() {
         let reference = reference(40);
-        let egress = fluid(&[160, 160, 80, 160], &reference);
+        let egress = fluid(&[40, 160, 80, 160], &reference);
         let least = least_utilisation(&egress, &reference, RTT, RTT * 11).unwrap();
-        assert!((least - 0.5).abs() < 1e-9, "{least}");
+        assert!((least - 0.5).abs() < 1e-9, "the 40 of the round trip before do not count: {least}");
         assert_eq!(least_utilisation(&egress, &reference, RTT, RTT * 44), None);
     }
 

@@ -89,6 +89,28 @@ impl RaceResult {
         })
     }
 
+    /// What the pictures show as CSV, one line per point: contestant, series, time in RTT0 after t = 0, value.
+    #[must_use]
+    pub fn series_csv(&self) -> String {
+        let mut text = String::from("contestant,series,time_rtts,value\n");
+        for contestant in &self.contestants {
+            let Some(series) = &contestant.series else { continue };
+            let label = quoted(&contestant.label);
+            for (name, points) in [
+                ("sending_rate_mbit_s", &series.sending),
+                ("throughput_mbit_s", &series.throughput),
+                ("queue_delay_max_ms", &series.queue),
+                ("snd_cwnd_pkts", &series.cwnd),
+                ("delivered_mb", &series.delivered),
+            ] {
+                for [time, value] in points {
+                    text.push_str(&format!("{label},{name},{time},{value}\n"));
+                }
+            }
+        }
+        text
+    }
+
     /// One line per contestant and run, one column per measure, as CSV.
     #[must_use]
     pub fn runs_csv(&self) -> String {

@@ -187,7 +187,7 @@ impl Measure {
                 "",
                 2,
                 Higher,
-                "M6: smallest utilisation U(t) within 10 RTT0 after the exit.",
+                "M6: smallest utilisation of any RTT0 that lies within the 10 RTT0 after the exit.",
             ),
             Self::TimeTo(percent) => info(
                 &format!("time_to_{percent}_percent_rtts"),

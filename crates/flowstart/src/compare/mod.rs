@@ -244,6 +244,7 @@ const PARAMETERS: &str = "parameters.json";
 const RESULT: &str = "result.json";
 const SUMMARY: &str = "summary.csv";
 const RUNS: &str = "runs.csv";
+const SERIES: &str = "series.csv";
 const SCENARIOS: &str = "scenarios";
 
 /// Writes the files.
@@ -255,6 +256,7 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
         write_file(&folder.join(RESULT), &json(&shown.result.to_json()))?;
         write_file(&folder.join(SUMMARY), shown.full.to_csv().as_bytes())?;
         write_file(&folder.join(RUNS), shown.result.runs_csv().as_bytes())?;
+        write_file(&folder.join(SERIES), shown.result.series_csv().as_bytes())?;
         prepare_folder(&folder.join(SCENARIOS))?;
         for contestant in &shown.result.contestants {
             let name = file_name(&contestant.label);

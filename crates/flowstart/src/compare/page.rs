@@ -1,8 +1,9 @@
 //! The report of a race as one page.
 
+use flowstart_experiment::race::{ContestantResult, Measure};
 use flowstart_report::{Page, Section};
 
-use super::{Shown, figures, tables};
+use super::{Shown, figures};
 
 /// The page.
 pub(super) fn page(shown: &Shown<'_>) -> Page {
@@ -50,28 +51,49 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
     }
 }
 
+/// Most queueing delay (99th percentile) that the headline allows, in ms.
+const HEADLINE_DELAY_MS: f64 = 5.0;
+
 /// What came out, in sentences that need no table.
 fn summary(shown: &Shown<'_>) -> Vec<String> {
-    use flowstart_experiment::race::Measure;
-    let sentence = |contestant: &flowstart_experiment::race::ContestantResult| {
-        let get = |measure: Measure| contestant.estimate(measure).map(|estimate| estimate.mean);
-        let (Some(time), Some(delay)) = (get(Measure::TimeTo(90)), get(Measure::DelayP99)) else {
-            return format!("{}: nothing was measured.", contestant.label);
-        };
-        let lost = get(Measure::LostBefore).unwrap_or(0.0) + get(Measure::LostAfter).unwrap_or(0.0);
-        let horizon = shown.result.race.reference().horizon_rtts();
-        let speed = if time >= horizon {
-            format!("is not at 90 % of its share within {horizon:.0} RTT")
-        } else {
-            format!("is at 90 % of its share after {time:.1} RTT")
-        };
-        format!(
-            "{} ends its start by {}, {speed}; 99 % of packets wait at most {delay:.2} ms; {lost:.0} packets lost.",
-            contestant.label,
-            tables::exits(contestant)
-        )
+    let result = shown.result;
+    let mean = |c: &ContestantResult, measure: Measure| c.estimate(measure).map(|estimate| estimate.mean);
+    let labels = |best: &[&ContestantResult]| best.iter().map(|c| c.label.as_str()).collect::<Vec<_>>().join(", ");
+    let mut sentences = Vec::new();
+    let horizon = result.race.reference().horizon_rtts();
+    let (fastest, time) = lowest(&result.contestants.iter().collect::<Vec<_>>(), |c| mean(c, Measure::TimeTo(90)));
+    if let Some(time) = time.filter(|time| *time < horizon) {
+        sentences.push(format!("First at 90 % of the share: {}, after {time:.1} RTT.", labels(&fastest)));
+    }
+    let (delay, whose) = if result.race.has_others() {
+        (Measure::AddedDelay(99), "add at most")
+    } else {
+        (Measure::DelayP99, "keep the 99th percentile of the queueing delay within")
     };
-    shown.result.contestants.iter().map(sentence).collect()
+    let harmless: Vec<&ContestantResult> = result
+        .contestants
+        .iter()
+        .filter(|c| mean(c, delay).is_some_and(|delay| delay <= HEADLINE_DELAY_MS))
+        .filter(|c| [Measure::LostBefore, Measure::LostAfter].iter().all(|lost| mean(c, *lost) == Some(0.0)))
+        .collect();
+    let unit = if result.race.has_others() { " to the 99th percentile of the others' delay" } else { "" };
+    match lowest(&harmless, |c| mean(c, Measure::Deficit)) {
+        (best, Some(deficit)) => sentences.push(format!(
+            "Of those that lose no packet and {whose} {HEADLINE_DELAY_MS:.0} ms{unit}, {} has the smallest start-up deficit: {deficit:.2} BDP.",
+            labels(&best)
+        )),
+        (_, None) => sentences.push(format!("None loses no packet and would {whose} {HEADLINE_DELAY_MS:.0} ms{unit}.")),
+    }
+    sentences
+}
+
+/// Those with the smallest value, and the value.
+fn lowest<'a>(
+    contestants: &[&'a ContestantResult],
+    value: impl Fn(&ContestantResult) -> Option<f64>,
+) -> (Vec<&'a ContestantResult>, Option<f64>) {
+    let least = contestants.iter().filter_map(|c| value(c)).min_by(f64::total_cmp);
+    (contestants.iter().filter(|c| least.is_some() && value(c) == least).copied().collect(), least)
 }
 
 /// The measures' definitions.

@@ -96,7 +96,7 @@ fn cell(result: &RaceResult, contestant: &ContestantResult, show: Show) -> Cell 
 }
 
 /// "loss", or with several starts "8 loss, 2 marks".
-pub(super) fn exits(contestant: &ContestantResult) -> String {
+fn exits(contestant: &ContestantResult) -> String {
     match contestant.exits().as_slice() {
         [(reason, _)] => exit_name(*reason).to_owned(),
         several => {
