@@ -1,6 +1,6 @@
 //! Scenario files: TOML that a person can write from memory, with units in strings.
 //!
-//! [`Scenario::parse`] reads one, [`Scenario::load`] also the files it names; [`Scenario::compile`] makes the simulation of one run;
+//! [`Scenario::parse`] reads one, [`Scenario::load`] also the files it names; `Scenario::compile` makes the simulation of one run;
 //! [`Scenario::effective`] prints every parameter, defaults included, as a scenario that reads back to the same.
 
 mod buffer;
