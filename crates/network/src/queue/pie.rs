@@ -223,7 +223,7 @@ impl<P: Frame> Pie<P> {
         if let Some((_, arrived)) = &head {
             // The allowance runs out by the time between departures.
             let elapsed = self.state.last_dequeue.map_or(Span::ZERO, |last| now.since(last));
-            self.state.burst_allowance = self.state.burst_allowance - elapsed;
+            self.state.burst_allowance -= elapsed;
             self.state.last_dequeue = Some(now);
             self.delay = if self.fifo.packets() == 0 { Span::ZERO } else { now.since(*arrived) };
         }
