@@ -22,6 +22,17 @@ impl Ecn {
     }
 }
 
+/// A word that says nothing. In a struct it is where `Option` of that struct keeps its tag. Otherwise the tag hides in one of the
+/// packet's bytes, and the compiler copies packets in pieces around that byte, which overlap and make the processor wait for its
+/// own stores (measured: an eighth of a simulation's time).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
+pub enum TagWord {
+    /// Its only value.
+    #[default]
+    Present,
+}
+
 /// Anything that can stand in a queue.
 pub trait Frame {
     /// Length in bytes as the queue counts it (for TCP/IP traffic the IP packet; a link may add its own overhead).

@@ -11,7 +11,7 @@ pub mod packet;
 pub mod queue;
 mod random;
 
-pub use frame::{Ecn, Frame};
+pub use frame::{Ecn, Frame, TagWord};
 pub use link::{
     Jitter, JitterConfig, LinkConfig, LinkError, RateError, RateSchedule, RateStep, Transmitter, parse_mahimahi,
 };

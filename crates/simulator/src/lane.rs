@@ -1,8 +1,9 @@
 //! Packets on their way: a pipe that delivers in order of arrival time.
 
-use std::collections::VecDeque;
-
-use flowstart_network::Packet;
+use flowstart_network::{
+    Ecn, Packet,
+    packet::{Body, Datagram},
+};
 use flowstart_units::Time;
 
 use crate::LinkId;
@@ -16,49 +17,148 @@ pub(crate) enum Target {
     Endpoint,
 }
 
+/// A packet and when it arrives. Aligned so that it is copied in whole words of the largest size (measured).
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+struct Entry {
+    time: Time,
+    packet: Packet,
+}
+
+/// What stands where no packet does.
+const NOTHING: Entry = Entry {
+    time: Time::NEVER,
+    packet: Packet {
+        flow: 0,
+        bytes: 0,
+        ecn: Ecn::NotEct,
+        body: Body::Datagram(Datagram { number: 0, sent_at: Time::NEVER }),
+    },
+};
+
+/// Entries a ring begins with.
+const FIRST_CAPACITY: usize = 16;
+
 /// Packets in flight over a constant (or nearly constant) delay, sorted by arrival. A constant delay keeps the order of departure, so a packet is
 /// almost always appended; only jitter and several access links sharing a lane make one overtake others.
+///
+/// A ring whose size is a power of two: a position is a mask away from its place, where a `VecDeque` compares and subtracts.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) target: Target,
-    packets: VecDeque<(Time, Packet)>,
+    ring: Vec<Entry>,
+    /// Position of the next packet to arrive, and of the next one added; they count on and are masked.
+    head: usize,
+    tail: usize,
+    /// The latest arrival ever added: what comes no earlier is appended.
+    latest: Time,
 }
 
 impl Lane {
     pub(crate) fn new(target: Target) -> Self {
-        Self { target, packets: VecDeque::new() }
+        Self { target, ring: vec![NOTHING; FIRST_CAPACITY], head: 0, tail: 0, latest: Time::ZERO }
+    }
+
+    #[inline(always)]
+    fn place(&self, position: usize) -> usize {
+        position & (self.ring.len() - 1)
     }
 
     /// Adds a packet that arrives at `time`, behind those that arrive at the same time. Returns true if it is the new head.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, packet: Packet) -> bool {
-        match self.packets.back() {
-            None => {
-                self.packets.push_back((time, packet));
-                true
-            }
-            Some((last, _)) if *last <= time => {
-                self.packets.push_back((time, packet));
-                false
-            }
-            Some(_) => {
-                let place = self.packets.partition_point(|(other, _)| *other <= time);
-                self.packets.insert(place, (time, packet));
-                place == 0
-            }
+        if self.len() == self.ring.len() {
+            self.enlarge();
         }
+        if time < self.latest {
+            return self.insert(Entry { time, packet });
+        }
+        self.latest = time;
+        let place = self.place(self.tail);
+        self.ring[place] = Entry { time, packet };
+        self.tail = self.tail.wrapping_add(1);
+        self.len() == 1
     }
 
-    /// Takes the head and tells when the next one arrives.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> (Option<Packet>, Time) {
-        let head = self.packets.pop_front().map(|(_, packet)| packet);
-        let next = self.packets.front().map_or(Time::NEVER, |(time, _)| *time);
-        (head, next)
+    #[cold]
+    fn enlarge(&mut self) {
+        let head = self.place(self.head);
+        self.ring.rotate_left(head);
+        (self.head, self.tail) = (0, self.len());
+        self.ring.resize(self.ring.len() * 2, NOTHING);
+    }
+
+    /// A packet overtakes others, which move back by one.
+    #[cold]
+    fn insert(&mut self, entry: Entry) -> bool {
+        let mut position = self.tail;
+        self.tail = self.tail.wrapping_add(1);
+        while position != self.head {
+            let before = self.place(position.wrapping_sub(1));
+            if self.ring[before].time <= entry.time {
+                break;
+            }
+            let place = self.place(position);
+            self.ring[place] = self.ring[before];
+            position = position.wrapping_sub(1);
+        }
+        let place = self.place(position);
+        self.ring[place] = entry;
+        position == self.head
+    }
+
+    /// The packet that arrives next.
+    #[inline(always)]
+    pub(crate) fn head(&self) -> Option<&Packet> {
+        if self.head == self.tail { None } else { Some(&self.ring[self.place(self.head)].packet) }
+    }
+
+    /// Drops the head and tells when the next packet arrives.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) -> Time {
+        if self.head != self.tail {
+            self.head = self.head.wrapping_add(1);
+        }
+        if self.head == self.tail { Time::NEVER } else { self.ring[self.place(self.head)].time }
     }
 
     /// Packets in flight.
+    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.packets.len()
+        self.tail.wrapping_sub(self.head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Differential: a lane against a list that is sorted again after every change.
+        #[test]
+        fn packets_leave_in_order_of_arrival_and_equal_ones_as_they_came(
+            steps in proptest::collection::vec((0_u64..100, any::<bool>()), 1..300),
+        ) {
+            let mut lane = Lane::new(Target::Endpoint);
+            let mut list: Vec<(Time, u32)> = Vec::new();
+            for (number, (time, take)) in (0_u32..).zip(steps) {
+                if take {
+                    prop_assert_eq!(lane.head().map(|packet| packet.flow), list.first().map(|first| first.1));
+                    if !list.is_empty() {
+                        list.remove(0);
+                    }
+                    prop_assert_eq!(lane.advance(), list.first().map_or(Time::NEVER, |first| first.0));
+                } else {
+                    let time = Time::from_nanos(time);
+                    list.push((time, number));
+                    list.sort_by_key(|(time, _)| *time);
+                    let new_head = lane.push(time, Packet { flow: number, ..NOTHING.packet });
+                    prop_assert_eq!(new_head, list[0].1 == number);
+                }
+                prop_assert_eq!(lane.len(), list.len());
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use flowstart_network::{Dequeue, Frame, Jitter, Loss, Packet, Queue, Transmitter, packet::Body};
 use flowstart_units::{Bytes, Span, Time};
 
-use crate::lane::Lane;
+use crate::lane::{Lane, Target};
 use crate::ledger::Ledger;
 use crate::random::{self, Purpose};
 use crate::route::{Direction, First, Hop, LaneId, Route, Routes};
@@ -37,7 +37,7 @@ struct Link {
 #[derive(Debug)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    pub(crate) lanes: Vec<Lane>,
+    lanes: Vec<Lane>,
     routes: Vec<Route>,
     /// Route of each flow ever started, by flow number.
     route_of: Vec<u32>,
@@ -104,7 +104,7 @@ impl Network {
     }
 
     /// A packet leaves an endpoint; data is through the access link at `done`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(
         &mut self,
         now: Time,
@@ -125,7 +125,7 @@ impl Network {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, lane: LaneId, time: Time, packet: Packet) {
         if self.lanes[lane as usize].push(time, packet) {
             self.schedule.set(self.first_lane + lane as usize, time);
@@ -133,11 +133,15 @@ impl Network {
     }
 
     /// Takes the head of the lane in this slot of the schedule.
-    #[inline]
-    pub(crate) fn pop(&mut self, slot: usize) -> Option<Packet> {
-        let (packet, next) = self.lanes[slot - self.first_lane].pop();
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, slot: usize) -> Option<(Target, Packet)> {
+        let lane = &mut self.lanes[slot - self.first_lane];
+        // Copied by reference: an `Option` of the packet itself would move it once more.
+        let packet = *lane.head()?;
+        let target = lane.target;
+        let next = lane.advance();
         self.schedule.set(slot, next);
-        packet
+        Some((target, packet))
     }
 
     /// A packet arrives at a link.
@@ -186,11 +190,18 @@ impl Network {
             ledger.dropped(&packet);
             observer.dropped(now, id, &packet, Some(reason));
         });
-        let (packet, arrived) = match next {
-            Dequeue::Packet(packet, arrived) => (packet, arrived),
-            Dequeue::Empty => return self.schedule.set(id, Time::NEVER),
-            Dequeue::NotBefore(time) => return self.schedule.set(id, time.max(now + Span::from_nanos(1))),
-        };
+        match next {
+            Dequeue::Packet(packet, arrived) => self.forward(now, id, &packet, arrived, observer),
+            Dequeue::Empty => self.schedule.set(id, Time::NEVER),
+            Dequeue::NotBefore(time) => self.schedule.set(id, time.max(now + Span::from_nanos(1))),
+        }
+    }
+
+    /// Transmits a packet that waited at a link since `arrived`.
+    // Not inlined, and by reference: otherwise the compiler takes the packet apart, and putting it together again stalls (see `TagWord`).
+    #[inline(never)]
+    fn forward(&mut self, now: Time, id: LinkId, packet: &Packet, arrived: Time, observer: &mut impl Observer) {
+        let link = &mut self.links[id];
         let bytes = packet.bytes() + link.overhead;
         let done = link.transmitter.transmit(now, bytes);
         let sojourn = now.since(arrived);
@@ -202,14 +213,14 @@ impl Network {
         link.busy += done.since(now);
         link.free = done;
         let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
-        let hop = link.hops[2 * self.route_of[packet.flow as usize] as usize + direction(&packet) as usize];
+        let hop = link.hops[2 * self.route_of[packet.flow as usize] as usize + direction(packet) as usize];
         let mut arrival = done + hop.delay;
         if let Some(jitter) = &mut link.jitter {
             arrival = jitter.delay(arrival);
         }
-        observer.transmitted(now, id, &packet, arrived, done);
+        observer.transmitted(now, id, packet, arrived, done);
         self.schedule.set(id, wake);
-        self.push(hop.lane, arrival, packet);
+        self.push(hop.lane, arrival, *packet);
     }
 
     /// Packets in lanes and queues.

@@ -148,16 +148,18 @@ impl<O: Observer> Simulation<O> {
             Stop::At(time) => (time, false),
             Stop::WhenComplete(time) => (time, true),
         };
+        // One comparison per event; nothing ever happens at the end of time.
+        let limit = latest.min(time).min(Time::from_nanos(Time::NEVER.as_nanos() - 1));
         loop {
             let (next, slot) = self.network.schedule.first();
-            let complete = when_complete && self.outstanding == 0;
-            if next > latest || next == Time::NEVER || complete {
-                if !complete && latest < Time::NEVER {
-                    self.now = latest.min(time).max(self.now);
+            if next > limit || (when_complete && self.outstanding == 0) {
+                let complete = when_complete && self.outstanding == 0;
+                if complete || next > latest || next == Time::NEVER {
+                    if !complete && latest < Time::NEVER {
+                        self.now = latest.min(time).max(self.now);
+                    }
+                    return complete || latest <= time;
                 }
-                return complete || latest <= time;
-            }
-            if next > time {
                 self.now = time.max(self.now);
                 return false;
             }
@@ -186,8 +188,7 @@ impl<O: Observer> Simulation<O> {
     #[inline]
     fn step(&mut self, slot: usize) {
         if slot >= self.network.first_lane() {
-            let target = self.network.lanes[slot - self.network.first_lane()].target;
-            let Some(packet) = self.network.pop(slot) else { return };
+            let Some((target, packet)) = self.network.pop(slot) else { return };
             match target {
                 Target::Link(link) => {
                     self.network.arrive(self.now, link, packet, &mut self.ledger, &mut self.observer);
@@ -256,7 +257,11 @@ impl<O: Observer> Simulation<O> {
                 }
             }
         }
-        self.set_timer(slot);
+        // Nothing else of the flow has changed.
+        let deadline = tcp.receiver.deadline();
+        if deadline < self.timers.time(slot) {
+            self.bring_forward(slot, deadline);
+        }
     }
 
     /// Lets the application write and the sender send all it may, and retires a connection that is done.
@@ -306,10 +311,14 @@ impl<O: Observer> Simulation<O> {
         let Some(flow) = &self.flows[slot] else { return };
         let deadline = flow.deadline();
         if deadline < self.timers.time(slot) {
-            // Never in the past: what is overdue acts now.
-            self.timers.set(slot, deadline.max(self.now));
-            self.network.schedule.set(self.timer_slot, self.timers.first().0);
+            self.bring_forward(slot, deadline);
         }
+    }
+
+    fn bring_forward(&mut self, slot: usize, deadline: Time) {
+        // Never in the past: what is overdue acts now.
+        self.timers.set(slot, deadline.max(self.now));
+        self.network.schedule.set(self.timer_slot, self.timers.first().0);
     }
 
     /// The earliest timer has come.

@@ -12,21 +12,46 @@ struct Winner {
 /// Up to this many slots are searched one by one (measured: a tree of three levels costs more instructions).
 const FEW: usize = 8;
 
-/// A winner tree: every slot has a time ([`Time::NEVER`] if it has nothing to do), the root knows the earliest. Changing a slot's time costs
+/// With few slots, time and slot share a word, so that the search is seven comparisons of integers. The time is cut to 61 bits (73 years of
+/// nanoseconds); what is later is never.
+const SLOT_BITS: u32 = FEW.ilog2();
+const LATEST: u64 = u64::MAX >> SLOT_BITS;
+
+/// Which of a set of slots has the earliest time: every slot has a time ([`Time::NEVER`] if it has nothing to do). With many slots
+/// this is a winner tree: changing a slot's time costs
 /// the logarithm of the number of slots; unlike in a heap a time can change in place, so there are no stale entries. At equal times
 /// the lower slot wins, which makes the order of events a function of the configuration alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament {
-    /// A complete binary tree: node 1 is the root, the leaves start at `leaves`.
+    /// Times and slots if there are at most [`FEW`], the time in the upper bits.
+    few: [u64; FEW],
+    /// Empty if there are few. Otherwise a complete binary tree: node 1 is the root, the leaves start at `leaves`.
     nodes: Vec<Winner>,
     leaves: usize,
     slots: usize,
 }
 
+#[inline]
+fn pack(time: Time, slot: usize) -> u64 {
+    time.as_nanos().min(LATEST) << SLOT_BITS | slot as u64
+}
+
+#[inline]
+fn unpack(word: u64) -> Time {
+    match word >> SLOT_BITS {
+        LATEST => Time::NEVER,
+        nanos => Time::from_nanos(nanos),
+    }
+}
+
 impl Tournament {
     /// A tree of `slots` slots that have nothing to do.
     pub(crate) fn new(slots: usize) -> Self {
-        let leaves = slots.max(FEW).next_power_of_two();
+        let few = std::array::from_fn(|slot| pack(Time::NEVER, slot));
+        if slots <= FEW {
+            return Self { few, nodes: Vec::new(), leaves: FEW, slots };
+        }
+        let leaves = slots.next_power_of_two();
         let mut nodes = vec![Winner { time: Time::NEVER, slot: 0 }; 2 * leaves];
         for slot in 0..leaves {
             nodes[leaves + slot].slot = slot as u32;
@@ -34,45 +59,42 @@ impl Tournament {
         for node in (1..leaves).rev() {
             nodes[node] = nodes[2 * node];
         }
-        Self { nodes, leaves, slots }
+        Self { few, nodes, leaves, slots }
     }
 
     /// The earliest time and its slot; [`Time::NEVER`] if nobody has anything to do.
     #[inline]
     pub(crate) fn first(&self) -> (Time, usize) {
-        if let Some(times) = self.few() {
-            let mut first = (times[0].time, 0);
-            for (slot, winner) in times.iter().enumerate().skip(1) {
-                if winner.time < first.0 {
-                    first = (winner.time, slot);
-                }
+        match self.nodes.get(1) {
+            None => {
+                // In pairs, so that the comparisons need not wait for each other.
+                let [a, b, c, d, e, f, g, h] = self.few;
+                let first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+                (unpack(first), first as usize % FEW)
             }
-            return first;
+            Some(root) => (root.time, root.slot as usize),
         }
-        let root = self.nodes[1];
-        (root.time, root.slot as usize)
     }
 
     /// The time of a slot.
     #[inline]
     pub(crate) fn time(&self, slot: usize) -> Time {
-        self.nodes[self.leaves + slot].time
-    }
-
-    /// The leaves if there are so few that looking at all of them beats keeping a tree.
-    #[inline]
-    fn few(&self) -> Option<&[Winner; FEW]> {
-        if self.leaves == FEW { self.nodes.last_chunk() } else { None }
+        if self.nodes.is_empty() { unpack(self.few[slot % FEW]) } else { self.nodes[self.leaves + slot].time }
     }
 
     /// Changes the time of a slot.
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, time: Time) {
+        if self.nodes.is_empty() {
+            self.few[slot % FEW] = pack(time, slot % FEW);
+        } else {
+            self.set_leaf(slot, time);
+        }
+    }
+
+    fn set_leaf(&mut self, slot: usize, time: Time) {
         let mut node = self.leaves + slot;
         self.nodes[node].time = time;
-        if self.leaves == FEW {
-            return;
-        }
         while node > 1 {
             let left = self.nodes[node & !1];
             let right = self.nodes[node | 1];

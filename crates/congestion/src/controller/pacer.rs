@@ -134,6 +134,14 @@ impl Pacer {
 
     #[inline]
     pub(super) fn departure(&mut self, now: Time, next: &Next, window: &Window, own: Option<Rate>) -> Departure {
+        if own.is_none() && self.left_behind.is_none() && self.pacing == Pacing::Off {
+            self.spacing = Spacing::None;
+            return Departure::Now;
+        }
+        self.paced_departure(now, next, window, own)
+    }
+
+    fn paced_departure(&mut self, now: Time, next: &Next, window: &Window, own: Option<Rate>) -> Departure {
         self.spacing = match (own, self.pacing) {
             (Some(rate), _) => Spacing::Rate(rate),
             (None, Pacing::Off) => match self.left_behind {
@@ -173,7 +181,14 @@ impl Pacer {
 
     #[inline]
     pub(super) fn on_sent(&mut self, sent: &Sent) {
-        let gap = match self.spacing {
+        match self.spacing {
+            Spacing::None => self.next = self.next.max(sent.now),
+            spacing => self.book(spacing, sent),
+        }
+    }
+
+    fn book(&mut self, spacing: Spacing, sent: &Sent) {
+        let gap = match spacing {
             Spacing::None => Span::ZERO,
             Spacing::Rate(rate) => rate.transmission_time(Bytes::new(u64::from(sent.bytes))),
             Spacing::Window(window) => window.gap(self.mss, sent.bytes),

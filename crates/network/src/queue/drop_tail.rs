@@ -69,7 +69,7 @@ impl<P: Frame> DropTail<P> {
     /// The oldest packet.
     #[inline]
     pub fn dequeue(&mut self, _now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
-        self.fifo.pop().into()
+        self.fifo.next()
     }
 
     /// Packets stored.

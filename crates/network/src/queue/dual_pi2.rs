@@ -193,8 +193,8 @@ impl<P: Frame> DualPi2<P> {
 
     /// The longer of the two delays: how long the packets at the heads have waited.
     fn delay(&self, now: Time) -> Span {
-        let low_latency = self.low_latency.head().map_or(Span::ZERO, |(_, arrived)| now.since(*arrived));
-        let classic = self.classic.head().map_or(Span::ZERO, |(_, arrived)| now.since(*arrived));
+        let low_latency = self.low_latency.head().map_or(Span::ZERO, |(_, arrived)| now.since(arrived));
+        let classic = self.classic.head().map_or(Span::ZERO, |(_, arrived)| now.since(arrived));
         low_latency.max(classic)
     }
 

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use flowstart_units::Time;
 
-use crate::Frame;
+use super::Dequeue;
+use crate::{Frame, TagWord};
 
 /// Packets in order of arrival, with their arrival times.
 #[derive(Clone, Debug)]
 pub(super) struct Fifo<P> {
-    stored: VecDeque<(P, Time)>,
+    stored: VecDeque<(P, Time, TagWord)>,
     bytes: u64,
 }
 
@@ -21,20 +22,31 @@ impl<P: Frame> Fifo<P> {
     #[inline]
     pub(super) fn push(&mut self, packet: P, now: Time) {
         self.bytes += u64::from(packet.bytes());
-        self.stored.push_back((packet, now));
+        self.stored.push_back((packet, now, TagWord::Present));
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(P, Time)> {
-        let head = self.stored.pop_front()?;
-        self.bytes -= u64::from(head.0.bytes());
-        Some(head)
+        let (packet, arrived, _) = self.stored.pop_front()?;
+        self.bytes -= u64::from(packet.bytes());
+        Some((packet, arrived))
+    }
+
+    /// The oldest packet as the answer of a queue; like [`pop`](Self::pop), without a form in between.
+    #[inline]
+    pub(super) fn next(&mut self) -> Dequeue<P> {
+        // Looked at where it lies, so that it moves in one piece.
+        self.bytes -= self.head().map_or(0, |(packet, _)| u64::from(packet.bytes()));
+        match self.stored.pop_front() {
+            Some((packet, arrived, _)) => Dequeue::Packet(packet, arrived),
+            None => Dequeue::Empty,
+        }
     }
 
     /// The packet that leaves next.
     #[inline]
-    pub(super) fn head(&self) -> Option<&(P, Time)> {
-        self.stored.front()
+    pub(super) fn head(&self) -> Option<(&P, Time)> {
+        self.stored.front().map(|(packet, arrived, _)| (packet, *arrived))
     }
 
     #[inline]

@@ -5,8 +5,8 @@ mod reassembly;
 #[cfg(test)]
 mod tests;
 
-use flowstart_network::Ecn;
-use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS, SackBlock, Segment};
+use flowstart_network::packet::{Acknowledgement, Segment};
+use flowstart_network::{Ecn, TagWord};
 use flowstart_units::{Bytes, Time};
 
 use crate::{EcnMode, ReceiverConfig};
@@ -27,6 +27,20 @@ pub struct OutgoingAck {
     pub ecn: Ecn,
     /// Length of the IP packet in bytes.
     pub bytes: u16,
+    /// Where an `Option` keeps its tag.
+    pub(crate) tag: TagWord,
+}
+
+/// What the next ACK says.
+#[derive(Clone, Copy, Debug)]
+struct Saying {
+    next: u64,
+    ece: bool,
+    echo: Time,
+    /// Answers a SYN.
+    syn: bool,
+    /// Tells all there is to tell.
+    ordinary: bool,
 }
 
 /// Counters of a receiver.
@@ -253,70 +267,67 @@ impl Receiver {
     }
 
     /// The next ACK to send; call until `None` after every event.
-    #[inline]
+    // One place builds every kind of ACK, so that it is built where the caller wants it: a copy of what was just written in small parts stalls.
+    #[inline(always)]
     pub fn poll_ack(&mut self) -> Option<OutgoingAck> {
-        if self.first_words {
-            return self.poll_first();
+        let saying = if self.first_words { self.first_words() } else { self.ordinary_words() }?;
+        let out = self.build(&saying);
+        if saying.ordinary {
+            self.told = saying.next;
+            self.duplicate = false;
+            self.policy.on_ack_sent(&self.config);
         }
+        Some(out)
+    }
+
+    /// The state now, if it must be told.
+    #[inline(always)]
+    fn ordinary_words(&mut self) -> Option<Saying> {
         if !self.ack_now {
             return None;
         }
         self.ack_now = false;
         self.aggregated = Time::NEVER;
-        let ack = self.build(self.stream.next(), self.ece);
-        self.told = self.stream.next();
-        self.duplicate = false;
-        self.policy.on_ack_sent(&self.config);
-        Some(ack)
+        Some(Saying { next: self.stream.next(), ece: self.ece, echo: self.echo, syn: false, ordinary: true })
     }
 
     /// What goes before an ordinary ACK: the answer to a SYN, and the ACK of the state before the last segment.
     #[cold]
-    fn poll_first(&mut self) -> Option<OutgoingAck> {
+    fn first_words(&mut self) -> Option<Saying> {
         if let Some(echo) = self.syn_ack.take() {
-            return Some(OutgoingAck {
-                ack: Acknowledgement {
-                    ack: self.stream.next(),
-                    echo,
-                    ce_count: self.ce_count,
-                    window: self.tell_window(),
-                    sack: [SackBlock::default(); MAX_SACK_BLOCKS],
-                    sack_len: 0,
-                    ece: false,
-                    duplicate: false,
-                    syn: true,
-                },
-                ecn: Ecn::NotEct,
-                bytes: self.config.syn_bytes,
-            });
+            return Some(Saying { next: self.stream.next(), ece: false, echo, syn: true, ordinary: false });
         }
         self.first_words = false;
         match self.early.take() {
-            Some(early) => Some(self.build(early.next, early.ece)),
-            None => self.poll_ack(),
+            Some(early) => {
+                Some(Saying { next: early.next, ece: early.ece, echo: self.echo, syn: false, ordinary: false })
+            }
+            None => self.ordinary_words(),
         }
     }
 
     #[inline(always)]
-    fn build(&mut self, next: u64, ece: bool) -> OutgoingAck {
-        self.stats.acks += 1;
+    fn build(&mut self, saying: &Saying) -> OutgoingAck {
+        let Saying { next, ece, echo, syn, .. } = *saying;
+        self.stats.acks += u64::from(!syn);
         let window = self.tell_window();
-        let (sack, sack_len) = self.stream.blocks(next);
+        let (sack, sack_len) = if syn { Default::default() } else { self.stream.blocks(next) };
         let option = if sack_len == 0 { 0 } else { SACK_OPTION_BYTES + SACK_BLOCK_BYTES * u16::from(sack_len) };
         OutgoingAck {
             ack: Acknowledgement {
                 ack: next,
-                echo: self.echo,
+                echo,
                 ce_count: self.ce_count,
                 window,
                 sack,
                 sack_len,
                 ece: ece && self.config.ecn != EcnMode::Accurate,
-                duplicate: self.duplicate,
-                syn: false,
+                duplicate: self.duplicate && !syn,
+                syn,
             },
-            ecn: if self.config.ecn == EcnMode::Dctcp { Ecn::Ect0 } else { Ecn::NotEct },
-            bytes: self.config.header_bytes.saturating_add(option),
+            ecn: if self.config.ecn == EcnMode::Dctcp && !syn { Ecn::Ect0 } else { Ecn::NotEct },
+            bytes: if syn { self.config.syn_bytes } else { self.config.header_bytes.saturating_add(option) },
+            tag: TagWord::Present,
         }
     }
 

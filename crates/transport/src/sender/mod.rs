@@ -16,8 +16,8 @@ mod transmit;
 mod usage;
 
 use flowstart_congestion::{Acked, Controller};
-use flowstart_network::Ecn;
 use flowstart_network::packet::Segment;
+use flowstart_network::{Ecn, TagWord};
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::SenderConfig;
@@ -39,6 +39,8 @@ pub struct Outgoing {
     pub ecn: Ecn,
     /// Length of the IP packet in bytes.
     pub bytes: u16,
+    /// Where an `Option` keeps its tag.
+    pub(crate) tag: TagWord,
 }
 
 /// The state of loss recovery (Linux `icsk_ca_state`).

@@ -1,8 +1,8 @@
 //! What leaves next.
 
 use flowstart_congestion::{Departure, Next, Sent};
-use flowstart_network::Ecn;
 use flowstart_network::packet::Segment;
+use flowstart_network::{Ecn, TagWord};
 use flowstart_units::Time;
 
 use super::scoreboard::{Departing, Repair};
@@ -24,6 +24,7 @@ enum Blocked {
 
 impl Sender {
     /// The next packet to send; call until `None` after every event.
+    #[inline(always)]
     pub fn transmit(&mut self, now: Time) -> Option<Outgoing> {
         self.departure_at = Time::NEVER;
         let ordinary = self.phase == Phase::Established
@@ -102,6 +103,7 @@ impl Sender {
             },
             ecn: if self.config.ecn == EcnMode::Dctcp { Ecn::Ect0 } else { Ecn::NotEct },
             bytes: self.config.syn_bytes,
+            tag: TagWord::Present,
         })
     }
 
@@ -160,6 +162,7 @@ impl Sender {
                     },
                     ecn: Ecn::NotEct,
                     bytes: self.config.header_bytes,
+                    tag: TagWord::Present,
                 })
             }
         }
@@ -318,6 +321,7 @@ impl Sender {
             },
             // Header and MSS together fit 16 bits (checked when the sender was made).
             bytes: (u32::from(self.config.header_bytes) + payload) as u16,
+            tag: TagWord::Present,
         }
     }
 
