@@ -130,8 +130,14 @@ impl Loss {
     }
 
     /// True if the next packet is hit.
-    #[inline]
+    #[inline(always)]
     pub fn hits(&mut self) -> bool {
+        !matches!(self.kind, Kind::None) && self.draw()
+    }
+
+    /// Kept out of line: most links lose nothing.
+    #[inline(never)]
+    fn draw(&mut self) -> bool {
         let random = &mut self.random;
         match &mut self.kind {
             Kind::None => false,

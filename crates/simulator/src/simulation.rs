@@ -7,10 +7,11 @@ use flowstart_network::{
     Ecn, Packet,
     packet::{Body, Datagram},
 };
+use flowstart_transport::Outgoing;
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::draw::{gap, size};
-use crate::flow::{Endpoints, Flow, Tcp};
+use crate::flow::{AccessLink, Endpoints, Flow, Tcp};
 use crate::lane::Target;
 use crate::ledger::Ledger;
 use crate::network::Network;
@@ -273,18 +274,13 @@ impl<O: Observer> Simulation<O> {
         if tcp.app.backlog > 0 {
             write(now, flow.id, tcp, &mut self.observer);
         }
-        while let Some(out) = tcp.sender.transmit(now) {
-            let packet = Packet { flow: flow.id, bytes: out.bytes, ecn: out.ecn, body: Body::Segment(out.segment) };
-            if out.segment.payload > 0 {
-                self.data_packets += 1;
-                if out.segment.number == 0 || out.segment.seq == 0 {
-                    let entry = self.ledger.entry(flow.id);
-                    entry.first_data = entry.first_data.min(now);
-                }
-            }
-            let done = flow.access.transmit(now, out.bytes);
-            self.observer.sent(now, &packet);
-            self.network.send(now, done, flow.route, packet, &mut self.ledger, &mut self.observer);
+        while let Some(out) = tcp.sender.transmit_ordinary(now) {
+            leave(now, flow.id, flow.route, &mut flow.access, out, (&mut self.network, &mut self.ledger, &mut self.observer));
+            self.data_packets += 1;
+        }
+        while let Some(out) = tcp.sender.transmit_other(now) {
+            self.data_packets += u64::from(out.segment.payload > 0);
+            leave(now, flow.id, flow.route, &mut flow.access, out, (&mut self.network, &mut self.ledger, &mut self.observer));
         }
         self.observer.sender(now, flow.id, &tcp.sender);
         // Kept current for the count of drops before and after the exit.
@@ -436,6 +432,26 @@ impl<O: Observer> Simulation<O> {
         self.add_flow(&flow, now, route);
         self.schedule_arrival(index, next);
     }
+}
+
+/// A packet leaves its sender through the access link.
+#[inline(always)]
+fn leave<O: Observer>(
+    now: Time,
+    flow: FlowId,
+    route: u32,
+    access: &mut AccessLink,
+    out: Outgoing,
+    (network, ledger, observer): (&mut Network, &mut Ledger, &mut O),
+) {
+    let packet = Packet { flow, bytes: out.bytes, ecn: out.ecn, body: Body::Segment(out.segment) };
+    if out.segment.payload > 0 && (out.segment.number == 0 || out.segment.seq == 0) {
+        let entry = ledger.entry(flow);
+        entry.first_data = entry.first_data.min(now);
+    }
+    let done = access.transmit(now, out.bytes);
+    observer.sent(now, &packet);
+    network.send(now, done, route, packet, ledger, observer);
 }
 
 /// Moves what the application has due into the socket, as far as the socket takes it.

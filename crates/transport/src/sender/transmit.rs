@@ -24,26 +24,39 @@ enum Blocked {
 
 impl Sender {
     /// The next packet to send; call until `None` after every event.
-    #[inline(always)]
+    #[inline]
     pub fn transmit(&mut self, now: Time) -> Option<Outgoing> {
-        self.departure_at = Time::NEVER;
+        match self.transmit_ordinary(now) {
+            None => self.transmit_other(now),
+            ordinary => ordinary,
+        }
+    }
+
+    /// The next packet if it is new data and nothing else is to be thought of. After `None` ask [`transmit_other`](Self::transmit_other).
+    ///
+    /// The two together are [`transmit`](Self::transmit), for callers that build their packet from what they get: this one is inlined and
+    /// leaves its answer in registers. (Where the answers of both meet they meet in memory, and a copy of what was just written in small
+    /// parts stalls.)
+    #[inline(always)]
+    pub fn transmit_ordinary(&mut self, now: Time) -> Option<Outgoing> {
         let ordinary = self.phase == Phase::Established
             && self.urgent == Urgent::None
             && self.order == Order::RepairsFirst
             && !self.board.has_repairs();
-        if !ordinary {
-            return self.transmit_any(now);
+        if !ordinary || self.board.in_flight() >= self.controller.cwnd() {
+            return None;
         }
-        if self.board.in_flight() >= self.controller.cwnd() {
-            return self.end_burst(now, None);
-        }
-        match self.next_new(now, false) {
-            Ok(payload) => Some(self.send_new(now, payload)),
-            Err(blocked) => self.end_burst(now, Some(blocked)),
-        }
+        let payload = self.next_new(now, false).ok()?;
+        Some(self.send_new(now, payload))
     }
 
+    /// The next packet if it is not an ordinary one, or `None` if nothing may leave now.
     #[inline(never)]
+    pub fn transmit_other(&mut self, now: Time) -> Option<Outgoing> {
+        self.departure_at = Time::NEVER;
+        self.transmit_any(now)
+    }
+
     fn transmit_any(&mut self, now: Time) -> Option<Outgoing> {
         if self.phase != Phase::Established {
             return self.transmit_syn(now);
