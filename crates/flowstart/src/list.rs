@@ -29,6 +29,7 @@ fn avoidance_line(avoidance: &AvoidanceConfig) -> &'static str {
         AvoidanceConfig::Cubic(_) => "a cubic function of the time since the last loss; Linux's default (RFC 9438)",
         AvoidanceConfig::Dctcp(_) => "reduces in proportion to the share of marked packets (RFC 8257)",
         AvoidanceConfig::Scalable(_) => "grows and shrinks in proportion to the window (Kelly 2003)",
+        AvoidanceConfig::Bic(_) => "searches for its old maximum in halving steps, Linux's default before CUBIC (Xu et al. 2004)",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::names::{InvalidConfig, UnknownName, canonical};
 
+use super::bic::BicConfig;
 use super::cubic::CubicConfig;
 use super::dctcp::DctcpConfig;
 use super::scalable::ScalableConfig;
@@ -18,11 +19,13 @@ pub enum AvoidanceConfig {
     Dctcp(DctcpConfig),
     /// Scalable TCP (Kelly 2003).
     Scalable(ScalableConfig),
+    /// BIC (Xu, Harfoush and Rhee 2004).
+    Bic(BicConfig),
 }
 
 impl AvoidanceConfig {
     /// The names of all congestion avoidances, as [`from_name`](Self::from_name) reads and [`name`](Self::name) prints them.
-    pub const NAMES: &[&str] = &["reno", "cubic", "dctcp", "scalable"];
+    pub const NAMES: &[&str] = &["reno", "cubic", "dctcp", "scalable", "bic"];
 
     /// The congestion avoidance of this name with its default constants. Case and hyphens do not matter.
     ///
@@ -34,6 +37,7 @@ impl AvoidanceConfig {
             "cubic" => Ok(Self::Cubic(CubicConfig::default())),
             "dctcp" => Ok(Self::Dctcp(DctcpConfig::default())),
             "scalable" | "scalable_tcp" | "stcp" => Ok(Self::Scalable(ScalableConfig::default())),
+            "bic" | "bic_tcp" => Ok(Self::Bic(BicConfig::default())),
             _ => Err(UnknownName::new("congestion avoidance", name, Self::NAMES)),
         }
     }
@@ -46,6 +50,7 @@ impl AvoidanceConfig {
             Self::Cubic(_) => "cubic",
             Self::Dctcp(_) => "dctcp",
             Self::Scalable(_) => "scalable",
+            Self::Bic(_) => "bic",
         }
     }
 
@@ -66,6 +71,7 @@ impl AvoidanceConfig {
             Self::Cubic(config) => config.validate(),
             Self::Dctcp(config) => config.validate(),
             Self::Scalable(config) => config.validate(),
+            Self::Bic(config) => config.validate(),
         }
     }
 }
@@ -74,5 +80,6 @@ impl AvoidanceConfig {
 crate::serialize::named!(AvoidanceConfig, "congestion avoidance", "CongestionAvoidance", { Reno = "reno" }, {
     Cubic(CubicConfig) = "cubic",
     Dctcp(DctcpConfig) = "dctcp",
-    Scalable(ScalableConfig) = "scalable"
+    Scalable(ScalableConfig) = "scalable",
+    Bic(BicConfig) = "bic"
 });

@@ -39,12 +39,14 @@ pub trait CongestionAvoidance {
     }
 }
 
+pub mod bic;
 mod config;
 pub mod cubic;
 pub mod dctcp;
 pub mod reno;
 pub mod scalable;
 
+pub use bic::{Bic, BicConfig};
 pub use config::AvoidanceConfig;
 pub use cubic::{Cubic, CubicConfig};
 pub use dctcp::{Dctcp, DctcpConfig};
@@ -63,6 +65,8 @@ pub enum Avoidance {
     Dctcp(Dctcp),
     /// Scalable TCP.
     Scalable(Scalable),
+    /// BIC.
+    Bic(Bic),
     /// An algorithm from outside this crate.
     External(Box<dyn CongestionAvoidance + Send>),
 }
@@ -74,6 +78,7 @@ impl std::fmt::Debug for Avoidance {
             Self::Cubic(avoidance) => avoidance.fmt(f),
             Self::Dctcp(avoidance) => avoidance.fmt(f),
             Self::Scalable(avoidance) => avoidance.fmt(f),
+            Self::Bic(avoidance) => avoidance.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
@@ -88,6 +93,7 @@ impl Avoidance {
             AvoidanceConfig::Cubic(avoidance) => Self::Cubic(Cubic::new(avoidance)),
             AvoidanceConfig::Dctcp(avoidance) => Self::Dctcp(Dctcp::new(avoidance)),
             AvoidanceConfig::Scalable(avoidance) => Self::Scalable(Scalable::new(avoidance)),
+            AvoidanceConfig::Bic(avoidance) => Self::Bic(Bic::new(avoidance)),
         }
     }
 }
@@ -99,6 +105,7 @@ macro_rules! dispatch {
             Avoidance::Cubic($avoidance) => $call,
             Avoidance::Dctcp($avoidance) => $call,
             Avoidance::Scalable($avoidance) => $call,
+            Avoidance::Bic($avoidance) => $call,
             Avoidance::External($avoidance) => $call,
         }
     };
