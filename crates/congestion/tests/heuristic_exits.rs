@@ -1,11 +1,11 @@
-//! Where HyStart and HyStart++ leave slow start: one flow, unlimited FIFO, an ACK per packet, no jitter. The expected outcomes come from an
+//! Where HyStart, HyStart++ and SEARCH leave slow start: one flow, unlimited FIFO, an ACK per packet, no jitter. The expected outcomes come from an
 //! independent model of the same rules, which counts time in round trips without the bottleneck's transmission time; the tolerance is 2 %.
 
 mod common;
 
 use common::{Loop, Path};
 use flowstart_congestion::start::hystart_plus_plus::Phase;
-use flowstart_congestion::start::{HystartConfig, HystartPlusPlusConfig, Start};
+use flowstart_congestion::start::{HystartConfig, HystartPlusPlusConfig, SearchConfig, Start};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, ExitReason, Pacing, StartConfig};
 use flowstart_units::{Span, Time};
 
@@ -110,4 +110,41 @@ fn with_the_pacing_of_linux_hystart_plus_plus_enters_a_little_earlier() {
         .collect();
     let expected = [(vec![649], 1968), (vec![1031], 3134), (vec![1031], 3134), (vec![8106, 8640], 24_727)];
     assert_eq!(outcomes, expected);
+}
+
+/// Window, time in round trips and lag in percent when SEARCH was done.
+fn search(path: (u64, u64), config: SearchConfig, pacing: Pacing) -> (u32, f64, u64) {
+    let mut flow = flow(path, StartConfig::Search(config), pacing);
+    flow.run(Time::ZERO + flow.path.rtt0() * 30, |_| {});
+    let exit = flow.controller.start_exit().unwrap();
+    assert_eq!(exit.reason, ExitReason::DeliveryLag);
+    let Start::Search(start) = flow.controller.start() else { panic!("another start") };
+    (exit.cwnd, rounds(&flow, exit.now), start.last_lag().unwrap())
+}
+
+#[test]
+fn search_leaves_at_more_than_five_times_the_bdp_paced_or_not() {
+    for pacing in [Pacing::Off, Pacing::LINUX] {
+        for (path, (cwnd, at)) in PATHS[1..].iter().zip([(2375, 11.18), (2375, 11.18), (23_042, 14.3)]) {
+            let (found, when, lag) = search(*path, SearchConfig::default(), pacing);
+            assert_near(&format!("window on {path:?}"), f64::from(found), f64::from(cwnd));
+            assert_near(&format!("time on {path:?}"), when, at);
+            // The reference model has 28 % on the first two.
+            assert!((28..=29).contains(&lag), "{lag}");
+        }
+        let (found, when, _) = search(PATHS[0], SearchConfig::default(), pacing);
+        // On the shortest path the reference gives ranges, as a bin takes a part of the exponential growth or not.
+        assert!((892.0 * 0.98..=950.0 * 1.02).contains(&f64::from(found)), "{found}");
+        assert!((9.5 * 0.98..=9.8 * 1.02).contains(&when), "{when}");
+    }
+}
+
+/// The target of the drain is what was delivered in three bins, 1.05 initial RTTs.
+#[test]
+fn search_with_a_drain_leaves_on_the_bdp() {
+    let config = SearchConfig { drain: true, ..SearchConfig::default() };
+    for (path, bdp) in PATHS.into_iter().zip([167.0, 417.0, 417.0, 4167.0]) {
+        let (found, ..) = search(path, config, Pacing::Off);
+        assert_near(&format!("window on {path:?}"), f64::from(found), 1.05 * bdp);
+    }
 }

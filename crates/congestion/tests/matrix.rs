@@ -125,6 +125,9 @@ fn under_random_marks_dctcp_keeps_the_smallest_window_its_integers_can_reduce() 
     }
 }
 
+/// Starts whose window grows with what is acknowledged. That of the others is a permission while they are in charge.
+const ACK_CLOCKED: [&str; 4] = ["slow_start", "hystart", "hystart_plus_plus", "search"];
+
 /// One arbitrary call.
 #[derive(Clone, Debug)]
 enum Event {
@@ -292,12 +295,11 @@ proptest! {
 
     #[test]
     fn a_window_grows_by_no_more_than_was_acknowledged(
-        start in 0..3usize,
+        start in 0..ACK_CLOCKED.len(),
         avoidance in 0..AvoidanceConfig::NAMES.len(),
         acks in prop::collection::vec((0u32..100, 1u64..50_000_000), 1..200),
     ) {
-        // Paced chirping is left out: its window is a permission while it is in charge.
-        let start = StartConfig::from_name(StartConfig::NAMES[start]).unwrap();
+        let start = StartConfig::from_name(ACK_CLOCKED[start]).unwrap();
         let avoidance = AvoidanceConfig::from_name(AvoidanceConfig::NAMES[avoidance]).unwrap();
         let mut nonsense = Nonsense {
             controller: Controller::new(&ControllerConfig::new(start, avoidance)),

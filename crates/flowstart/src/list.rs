@@ -19,6 +19,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::PacedChirping(_) => {
             "sends trains of packets with shrinking gaps and reads the capacity off their delays (Misund and Briscoe 2019)"
         }
+        StartConfig::Search(_) => {
+            "slow start that leaves when delivery falls behind what was sent an RTT before (draft-chung-ccwg-search)"
+        }
     }
 }
 
@@ -29,7 +32,9 @@ fn avoidance_line(avoidance: &AvoidanceConfig) -> &'static str {
         AvoidanceConfig::Cubic(_) => "a cubic function of the time since the last loss; Linux's default (RFC 9438)",
         AvoidanceConfig::Dctcp(_) => "reduces in proportion to the share of marked packets (RFC 8257)",
         AvoidanceConfig::Scalable(_) => "grows and shrinks in proportion to the window (Kelly 2003)",
-        AvoidanceConfig::Bic(_) => "searches for its old maximum in halving steps, Linux's default before CUBIC (Xu et al. 2004)",
+        AvoidanceConfig::Bic(_) => {
+            "searches for its old maximum in halving steps, Linux's default before CUBIC (Xu et al. 2004)"
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::names::{InvalidConfig, UnknownName, canonical};
 use super::hystart::HystartConfig;
 use super::hystart_plus_plus::HystartPlusPlusConfig;
 use super::paced_chirping::PacedChirpingConfig;
+use super::search::SearchConfig;
 
 /// Which flow start, with its constants.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,11 +19,13 @@ pub enum StartConfig {
     HystartPlusPlus(HystartPlusPlusConfig),
     /// Paced Chirping, the published round-based schedule.
     PacedChirping(PacedChirpingConfig),
+    /// SEARCH (draft-chung-ccwg-search).
+    Search(SearchConfig),
 }
 
 impl StartConfig {
     /// The names of all flow starts, as [`from_name`](Self::from_name) reads and [`name`](Self::name) prints them.
-    pub const NAMES: &[&str] = &["slow_start", "hystart", "hystart_plus_plus", "paced_chirping"];
+    pub const NAMES: &[&str] = &["slow_start", "hystart", "hystart_plus_plus", "paced_chirping", "search"];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
     ///
@@ -38,6 +41,7 @@ impl StartConfig {
             "paced_chirping" | "pacedchirping" | "paced_chirp" | "chirping" => {
                 Ok(Self::PacedChirping(PacedChirpingConfig::default()))
             }
+            "search" => Ok(Self::Search(SearchConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -50,6 +54,7 @@ impl StartConfig {
             Self::Hystart(_) => "hystart",
             Self::HystartPlusPlus(_) => "hystart_plus_plus",
             Self::PacedChirping(_) => "paced_chirping",
+            Self::Search(_) => "search",
         }
     }
 
@@ -63,6 +68,7 @@ impl StartConfig {
             Self::Hystart(config) => config.validate(),
             Self::HystartPlusPlus(config) => config.validate(),
             Self::PacedChirping(config) => config.validate(),
+            Self::Search(config) => config.validate(),
         }
     }
 }
@@ -71,5 +77,6 @@ impl StartConfig {
 crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "slow_start" }, {
     Hystart(HystartConfig) = "hystart",
     HystartPlusPlus(HystartPlusPlusConfig) = "hystart_plus_plus",
-    PacedChirping(PacedChirpingConfig) = "paced_chirping"
+    PacedChirping(PacedChirpingConfig) = "paced_chirping",
+    Search(SearchConfig) = "search"
 });

@@ -13,6 +13,10 @@ pub enum ExitReason {
     DelayIncrease,
     /// Paced chirping: the packets in flight fill the path at the measured rate.
     PipeFull,
+    /// SEARCH: delivery fell behind what was sent a round trip earlier.
+    DeliveryLag,
+    /// BBR's start-up: the delivery rate no longer grew.
+    RatePlateau,
     /// A loss was found.
     Loss,
     /// A congestion mark was obeyed.
@@ -118,12 +122,14 @@ mod config;
 pub mod hystart;
 pub mod hystart_plus_plus;
 pub mod paced_chirping;
+pub mod search;
 pub mod slow_start;
 
 pub use config::StartConfig;
 pub use hystart::{Hystart, HystartConfig};
 pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
 pub use paced_chirping::{PacedChirping, PacedChirpingConfig};
+pub use search::{Search, SearchConfig};
 pub use slow_start::SlowStart;
 
 use crate::ControllerConfig;
@@ -138,6 +144,8 @@ pub enum Start {
     HystartPlusPlus(HystartPlusPlus),
     /// Paced Chirping; boxed, as it is larger than the others and gone after the start.
     PacedChirping(Box<PacedChirping>),
+    /// SEARCH (draft-chung-ccwg-search).
+    Search(Box<Search>),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -152,6 +160,7 @@ impl Start {
             StartConfig::Hystart(start) => Self::Hystart(Hystart::new(start, paced, mss)),
             StartConfig::HystartPlusPlus(start) => Self::HystartPlusPlus(HystartPlusPlus::new(start, paced, mss)),
             StartConfig::PacedChirping(start) => Self::PacedChirping(Box::new(PacedChirping::new(start, mss))),
+            StartConfig::Search(start) => Self::Search(Box::new(Search::new(start, config.initial_window, mss))),
         }
     }
 }
@@ -163,6 +172,7 @@ macro_rules! dispatch {
             Start::Hystart($start) => $call,
             Start::HystartPlusPlus($start) => $call,
             Start::PacedChirping($start) => $call,
+            Start::Search($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -175,6 +185,7 @@ impl std::fmt::Debug for Start {
             Self::Hystart(start) => start.fmt(f),
             Self::HystartPlusPlus(start) => start.fmt(f),
             Self::PacedChirping(start) => start.fmt(f),
+            Self::Search(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }

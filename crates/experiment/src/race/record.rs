@@ -105,6 +105,8 @@ pub fn exit_name(reason: Option<ExitReason>) -> &'static str {
         Some(ExitReason::AckTrain) => "ack train",
         Some(ExitReason::DelayIncrease) => "delay",
         Some(ExitReason::PipeFull) => "pipe full",
+        Some(ExitReason::DeliveryLag) => "delivery lag",
+        Some(ExitReason::RatePlateau) => "rate plateau",
         Some(ExitReason::Loss) => "loss",
         Some(ExitReason::Marks) => "marks",
         Some(ExitReason::Timeout) => "timeout",

@@ -189,6 +189,8 @@ fn exit_name(reason: ExitReason) -> &'static str {
         ExitReason::AckTrain => "ack_train",
         ExitReason::DelayIncrease => "delay_increase",
         ExitReason::PipeFull => "pipe_full",
+        ExitReason::DeliveryLag => "delivery_lag",
+        ExitReason::RatePlateau => "rate_plateau",
         ExitReason::Loss => "loss",
         ExitReason::Marks => "marks",
         ExitReason::Timeout => "timeout",
