@@ -275,12 +275,26 @@ impl<O: Observer> Simulation<O> {
             write(now, flow.id, tcp, &mut self.observer);
         }
         while let Some(out) = tcp.sender.transmit_ordinary(now) {
-            leave(now, flow.id, flow.route, &mut flow.access, out, (&mut self.network, &mut self.ledger, &mut self.observer));
+            leave(
+                now,
+                flow.id,
+                flow.route,
+                &mut flow.access,
+                out,
+                (&mut self.network, &mut self.ledger, &mut self.observer),
+            );
             self.data_packets += 1;
         }
         while let Some(out) = tcp.sender.transmit_other(now) {
             self.data_packets += u64::from(out.segment.payload > 0);
-            leave(now, flow.id, flow.route, &mut flow.access, out, (&mut self.network, &mut self.ledger, &mut self.observer));
+            leave(
+                now,
+                flow.id,
+                flow.route,
+                &mut flow.access,
+                out,
+                (&mut self.network, &mut self.ledger, &mut self.observer),
+            );
         }
         self.observer.sender(now, flow.id, &tcp.sender);
         // Kept current for the count of drops before and after the exit.
