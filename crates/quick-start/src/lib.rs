@@ -4,6 +4,7 @@
 //!
 //! - [`RateCode`], [`Nonce`] and the *TTL difference* ([`ttl_difference`]) are what a request consists of;
 //! - [`wire`] reads and writes the IPv4 and IPv6 options and the TCP option, and never panics, whatever the bytes are.
+//! - [`Sender`] asks, checks the answer, paces what was granted and reacts to congestion; [`Receiver`] answers.
 //!
 //! # A request passes a router
 //!
@@ -25,7 +26,11 @@
 
 mod nonce;
 mod rate;
+pub mod receiver;
+pub mod sender;
 pub mod wire;
 
 pub use nonce::{Nonce, ttl_difference};
 pub use rate::RateCode;
+pub use receiver::Receiver;
+pub use sender::{Sender, SenderConfig};

@@ -1,0 +1,222 @@
+//! When the packets of the Quick-Start phase may leave.
+
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use super::PacingConfig;
+
+/// The timers of Scharf and Strotbek: a number of packets released over one RTT in steps that a coarse clock can make.
+///
+/// Three cases: fewer packets than ticks and a chunk of 1, one timer per packet; at least as many packets as ticks, one timer per tick, what does
+/// not divide is spread; otherwise the chunk limits the number of timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timers {
+    packets: u32,
+    ticks: u64,
+    timers: u64,
+    tick: Span,
+}
+
+impl Timers {
+    /// `packets` over `rtt`, at least `chunk` at once, on a clock of period `tick`.
+    #[must_use]
+    pub fn new(packets: u32, rtt: Span, tick: Span, chunk: u32) -> Self {
+        let tick = tick.max(Span::from_nanos(1));
+        let ticks = rtt.whole(tick).max(1);
+        let timers = u64::from(packets / chunk.max(1)).min(ticks).max(1);
+        Self { packets, ticks, timers, tick }
+    }
+
+    /// Number of timers.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.timers
+    }
+
+    /// When timer `index` expires, since the beginning of the phase; the first at once.
+    #[must_use]
+    pub fn due(&self, index: u64) -> Span {
+        let tick = u128::from(index.min(self.timers)) * u128::from(self.ticks) / u128::from(self.timers);
+        self.tick * u64::try_from(tick).unwrap_or(u64::MAX)
+    }
+
+    /// Packets that the first `timers` timers release together.
+    #[must_use]
+    pub fn released(&self, timers: u64) -> u32 {
+        (u128::from(self.packets) * u128::from(timers.min(self.timers)) / u128::from(self.timers)) as u32
+    }
+
+    /// How many timers have expired `elapsed` after the beginning.
+    fn expired(&self, elapsed: Span) -> u64 {
+        let ticks = u128::from(elapsed.whole(self.tick));
+        // Timer i is due at tick floor(i * ticks / timers).
+        let due = ((ticks + 1) * u128::from(self.timers)).div_ceil(u128::from(self.ticks));
+        u64::try_from(due).unwrap_or(u64::MAX).min(self.timers)
+    }
+}
+
+/// What the pacing says to the next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    /// It may leave now.
+    Now,
+    /// Not before this time.
+    At(Time),
+    /// Not in this phase: the window is used up.
+    Closed,
+}
+
+/// A Quick-Start phase being paced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacer {
+    began: Time,
+    /// Packets that were in flight when the phase began.
+    base: u32,
+    /// Window of the phase in packets.
+    window: u32,
+    rule: Rule,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    Departures { rate: Rate, next: Time },
+    Timers(Timers),
+}
+
+impl Pacer {
+    /// A phase that begins at `now` with `in_flight` packets under way, opens the window to `window` packets, and sends at `rate` for about an `rtt`.
+    #[must_use]
+    pub fn new(config: PacingConfig, now: Time, window: u32, in_flight: u32, rate: Rate, rtt: Span) -> Self {
+        let rule = match config {
+            PacingConfig::Departures => Rule::Departures { rate, next: now },
+            PacingConfig::Timers { tick, chunk } => {
+                Rule::Timers(Timers::new(window.saturating_sub(in_flight), rtt, tick, chunk))
+            }
+        };
+        Self { began: now, base: in_flight, window, rule }
+    }
+
+    /// The window of the phase when it is fully open, in packets.
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// Whether another packet may leave while `in_flight` packets are under way.
+    #[must_use]
+    pub fn allowance(&self, now: Time, in_flight: u32) -> Allowance {
+        if in_flight >= self.window {
+            return Allowance::Closed;
+        }
+        match &self.rule {
+            Rule::Departures { next, .. } if *next > now => Allowance::At(*next),
+            Rule::Departures { .. } => Allowance::Now,
+            Rule::Timers(timers) => {
+                let expired = timers.expired(now.since(self.began));
+                if in_flight < self.base.saturating_add(timers.released(expired)) {
+                    Allowance::Now
+                } else if expired < timers.count() {
+                    Allowance::At(self.began + timers.due(expired))
+                } else {
+                    Allowance::Closed
+                }
+            }
+        }
+    }
+
+    /// A packet of `bytes` on the wire left.
+    pub fn on_sent(&mut self, now: Time, bytes: u32) {
+        if let Rule::Departures { rate, next } = &mut self.rule {
+            *next = now.max(*next) + rate.transmission_time(Bytes::new(u64::from(bytes)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn chunks(timers: &Timers) -> Vec<u32> {
+        (0..timers.count()).map(|i| timers.released(i + 1) - timers.released(i)).collect()
+    }
+
+    fn paper(packets: u32, ms: u64, chunk: u32) -> Timers {
+        Timers::new(packets, Span::from_millis(ms), Span::from_millis(1), chunk)
+    }
+
+    #[test]
+    fn the_number_of_timers_and_their_packets_are_those_of_the_vectors() {
+        let timers = paper(42, 100, 3);
+        assert_eq!(chunks(&timers), [3; 14]);
+        assert_eq!(
+            (timers.due(1), timers.due(7), timers.due(13)),
+            (Span::from_millis(7), Span::from_millis(50), Span::from_millis(92))
+        );
+        let timers = paper(85, 200, 3);
+        let of = |chunks: &[u32], n| chunks.iter().filter(|c| **c == n).count();
+        assert_eq!((chunks(&timers).len(), of(&chunks(&timers), 3), of(&chunks(&timers), 4)), (28, 27, 1));
+        assert_eq!(chunks(&paper(10, 100, 3)), [3, 3, 4]);
+        let timers = chunks(&paper(350, 100, 3));
+        assert_eq!((timers.len(), of(&timers, 3), of(&timers, 4)), (100, 50, 50));
+        let timers = chunks(&paper(10_922, 100, 3));
+        assert_eq!((timers.len(), of(&timers, 109), of(&timers, 110)), (100, 78, 22));
+    }
+
+    #[test]
+    fn with_a_chunk_of_one_and_few_packets_each_has_its_own_timer() {
+        let timers = paper(10, 100, 1);
+        assert_eq!(chunks(&timers), [1; 10]);
+        assert_eq!(timers.due(3), Span::from_millis(30));
+    }
+
+    proptest! {
+        #[test]
+        fn timers_release_everything_within_the_rtt_and_never_more_than_a_chunk_and_one(
+            packets in 1_u32..20_000, ms in 1_u64..1000, chunk in 1_u32..8,
+        ) {
+            let timers = paper(packets, ms, chunk);
+            prop_assert_eq!(timers.released(timers.count()), packets);
+            prop_assert!(timers.due(timers.count() - 1) < Span::from_millis(ms));
+            let most = packets.div_ceil(timers.count() as u32);
+            prop_assert!(chunks(&timers).iter().all(|c| *c == most || *c + 1 == most));
+            prop_assert!(u64::from(packets) > ms * u64::from(chunk) || packets < chunk || most < 2 * chunk);
+            for index in 0..timers.count() {
+                prop_assert_eq!(timers.expired(timers.due(index)) , index + 1, "timers of different ticks");
+                if index > 0 {
+                    prop_assert!(timers.expired(timers.due(index) - Span::from_nanos(1)) == index);
+                }
+            }
+        }
+
+        #[test]
+        fn the_first_rtt_never_carries_more_than_the_rate_and_a_chunk(
+            n in 1_u8..=15, ms in 2_u64..300, paper: bool,
+        ) {
+            let code = crate::RateCode::new(n).unwrap();
+            let rtt = Span::from_millis(ms);
+            let window = code.window(rtt, 1500).min(20_000);
+            let config = if paper { PacingConfig::PAPER } else { PacingConfig::Departures };
+            let mut pacer = Pacer::new(config, Time::ZERO, window, 0, code.rate(), rtt);
+            let (mut now, mut sent) = (Time::ZERO, 0);
+            loop {
+                match pacer.allowance(now, sent) {
+                    Allowance::Now => {
+                        sent += 1;
+                        pacer.on_sent(now, 1500);
+                        let bytes = Bytes::new(u64::from(sent) * 1500);
+                        let most = code.rate().bytes_in(now.since(Time::ZERO) + Span::from_millis(1));
+                        // Timers come a tick early at most, and in chunks of up to two times M less one.
+                        prop_assert!(bytes <= most + Bytes::new(1500 * 6), "{bytes} > {most}");
+                    }
+                    Allowance::At(time) => {
+                        prop_assert!(time > now);
+                        now = time;
+                    }
+                    Allowance::Closed => break,
+                }
+            }
+            prop_assert_eq!(sent, window);
+            prop_assert!(now < Time::ZERO + rtt || window == 0);
+        }
+    }
+}
