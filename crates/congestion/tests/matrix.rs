@@ -126,7 +126,7 @@ fn under_random_marks_dctcp_keeps_the_smallest_window_its_integers_can_reduce() 
 }
 
 /// Starts whose window grows with what is acknowledged. That of the others is a permission while they are in charge.
-const ACK_CLOCKED: [&str; 4] = ["slow_start", "hystart", "hystart_plus_plus", "search"];
+const ACK_CLOCKED: [&str; 5] = ["slow_start", "hystart", "hystart_plus_plus", "search", "limited_slow_start"];
 
 /// One arbitrary call.
 #[derive(Clone, Debug)]

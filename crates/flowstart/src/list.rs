@@ -22,6 +22,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::Search(_) => {
             "slow start that leaves when delivery falls behind what was sent an RTT before (draft-chung-ccwg-search)"
         }
+        StartConfig::LimitedSlowStart(_) => {
+            "slow start up to 100 packets, then 50 packets more per round trip (RFC 3742)"
+        }
     }
 }
 

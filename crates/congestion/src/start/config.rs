@@ -4,6 +4,7 @@ use crate::names::{InvalidConfig, UnknownName, canonical};
 
 use super::hystart::HystartConfig;
 use super::hystart_plus_plus::HystartPlusPlusConfig;
+use super::limited_slow_start::LimitedSlowStartConfig;
 use super::paced_chirping::PacedChirpingConfig;
 use super::search::SearchConfig;
 
@@ -21,11 +22,14 @@ pub enum StartConfig {
     PacedChirping(PacedChirpingConfig),
     /// SEARCH (draft-chung-ccwg-search).
     Search(SearchConfig),
+    /// Limited slow start (RFC 3742).
+    LimitedSlowStart(LimitedSlowStartConfig),
 }
 
 impl StartConfig {
     /// The names of all flow starts, as [`from_name`](Self::from_name) reads and [`name`](Self::name) prints them.
-    pub const NAMES: &[&str] = &["slow_start", "hystart", "hystart_plus_plus", "paced_chirping", "search"];
+    pub const NAMES: &[&str] =
+        &["slow_start", "hystart", "hystart_plus_plus", "paced_chirping", "search", "limited_slow_start"];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
     ///
@@ -42,6 +46,7 @@ impl StartConfig {
                 Ok(Self::PacedChirping(PacedChirpingConfig::default()))
             }
             "search" => Ok(Self::Search(SearchConfig::default())),
+            "limited_slow_start" | "limitedslowstart" => Ok(Self::LimitedSlowStart(LimitedSlowStartConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -55,6 +60,7 @@ impl StartConfig {
             Self::HystartPlusPlus(_) => "hystart_plus_plus",
             Self::PacedChirping(_) => "paced_chirping",
             Self::Search(_) => "search",
+            Self::LimitedSlowStart(_) => "limited_slow_start",
         }
     }
 
@@ -69,6 +75,7 @@ impl StartConfig {
             Self::HystartPlusPlus(config) => config.validate(),
             Self::PacedChirping(config) => config.validate(),
             Self::Search(config) => config.validate(),
+            Self::LimitedSlowStart(config) => config.validate(),
         }
     }
 }
@@ -78,5 +85,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     Hystart(HystartConfig) = "hystart",
     HystartPlusPlus(HystartPlusPlusConfig) = "hystart_plus_plus",
     PacedChirping(PacedChirpingConfig) = "paced_chirping",
-    Search(SearchConfig) = "search"
+    Search(SearchConfig) = "search",
+    LimitedSlowStart(LimitedSlowStartConfig) = "limited_slow_start"
 });

@@ -121,6 +121,7 @@ pub trait FlowStart {
 mod config;
 pub mod hystart;
 pub mod hystart_plus_plus;
+pub mod limited_slow_start;
 pub mod paced_chirping;
 pub mod search;
 pub mod slow_start;
@@ -128,6 +129,7 @@ pub mod slow_start;
 pub use config::StartConfig;
 pub use hystart::{Hystart, HystartConfig};
 pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
+pub use limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
 pub use paced_chirping::{PacedChirping, PacedChirpingConfig};
 pub use search::{Search, SearchConfig};
 pub use slow_start::SlowStart;
@@ -146,6 +148,8 @@ pub enum Start {
     PacedChirping(Box<PacedChirping>),
     /// SEARCH (draft-chung-ccwg-search).
     Search(Box<Search>),
+    /// Limited slow start (RFC 3742).
+    LimitedSlowStart(LimitedSlowStart),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -161,6 +165,7 @@ impl Start {
             StartConfig::HystartPlusPlus(start) => Self::HystartPlusPlus(HystartPlusPlus::new(start, paced, mss)),
             StartConfig::PacedChirping(start) => Self::PacedChirping(Box::new(PacedChirping::new(start, mss))),
             StartConfig::Search(start) => Self::Search(Box::new(Search::new(start, config.initial_window, mss))),
+            StartConfig::LimitedSlowStart(start) => Self::LimitedSlowStart(LimitedSlowStart::new(start)),
         }
     }
 }
@@ -173,6 +178,7 @@ macro_rules! dispatch {
             Start::HystartPlusPlus($start) => $call,
             Start::PacedChirping($start) => $call,
             Start::Search($start) => $call,
+            Start::LimitedSlowStart($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -186,6 +192,7 @@ impl std::fmt::Debug for Start {
             Self::HystartPlusPlus(start) => start.fmt(f),
             Self::PacedChirping(start) => start.fmt(f),
             Self::Search(start) => start.fmt(f),
+            Self::LimitedSlowStart(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
