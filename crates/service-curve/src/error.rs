@@ -1,0 +1,29 @@
+//! What is refused, and why.
+
+use std::fmt;
+
+/// Why an input or a configuration is refused. Its `Display` is one sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// A number that is no probability: outside 0 ..= 1 or not a number.
+    NotAProbability(f64),
+    /// A value of a series is not finite or too large to be squared; its position from 0.
+    NotFinite(usize),
+    /// A field of a configuration has a value that makes no sense: field, what it must be.
+    InvalidConfig(&'static str, &'static str),
+    /// Something has an earlier time than what comes before it; its position from 0.
+    OutOfOrder(usize),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAProbability(value) => write!(f, "{value} is not a probability between 0 and 1"),
+            Self::NotFinite(index) => write!(f, "value {index} (from 0) is not a finite number of moderate size"),
+            Self::InvalidConfig(field, must) => write!(f, "{field} must be {must}"),
+            Self::OutOfOrder(index) => write!(f, "entry {index} (from 0) is earlier than the one before it"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

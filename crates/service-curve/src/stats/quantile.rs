@@ -1,0 +1,164 @@
+//! Quantiles as the paper takes them: a value that was measured, never an interpolation.
+
+use flowstart_units::Span;
+
+use crate::Probability;
+
+/// Products such as 0.99 · 100 fall short of whole numbers by rounding; so much is forgiven.
+const ROUNDING: f64 = 1e-9;
+
+/// How many of `n` samples may lie beyond the quantile: floor(epsilon n).
+fn allowed(n: usize, epsilon: Probability) -> usize {
+    ((epsilon.get() * n as f64 + ROUNDING) as usize).min(n)
+}
+
+/// The rank, 1 ..= n from the smallest, of the (1 - `epsilon`)-quantile of `n` samples: ceil((1 - epsilon) n). `epsilon` 0 is the largest
+/// sample. `None` of no samples.
+#[must_use]
+pub fn upper_rank(n: usize, epsilon: Probability) -> Option<usize> {
+    (n > 0).then(|| (n - allowed(n, epsilon)).max(1))
+}
+
+/// The rank of the `epsilon`-quantile from below, the mirror image of [`upper_rank`]: floor(epsilon n) + 1, so that at most a fraction
+/// `epsilon` of the samples is smaller.
+#[must_use]
+pub fn lower_rank(n: usize, epsilon: Probability) -> Option<usize> {
+    upper_rank(n, epsilon).map(|rank| n + 1 - rank)
+}
+
+/// The (1 - `epsilon`)-quantile of `samples` in any order; reorders them. `None` of no samples.
+pub fn upper_quantile(samples: &mut [Span], epsilon: Probability) -> Option<Span> {
+    let rank = upper_rank(samples.len(), epsilon)?;
+    Some(*samples.select_nth_unstable(rank - 1).1)
+}
+
+/// Ranks of samples between which the true quantile lies; independent samples are assumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuantileInterval {
+    /// Rank (from 1) of the lower end; `None`: no sample is surely below the quantile.
+    pub lower: Option<usize>,
+    /// Rank of the upper end; `None`: even the largest sample may be below the quantile.
+    pub upper: Option<usize>,
+}
+
+/// The interval that misses the true (1 - `epsilon`)-quantile of independent samples with probability `miss` at most, half on either side.
+///
+/// The number of samples at or below the quantile is binomial (n, 1 - epsilon), whatever the distribution: the lower rank l is the
+/// largest with P[X < l] <= miss/2, the upper rank u the smallest with P[X >= u] <= miss/2.
+#[must_use]
+pub fn quantile_interval(n: usize, epsilon: Probability, miss: Probability) -> QuantileInterval {
+    let half = miss.get() / 2.0;
+    // Counted in samples above the quantile, of which there are few: Y = n - X is binomial (n, epsilon).
+    let probabilities = Binomial::new(n, epsilon.get());
+    // P[X >= u] = P[Y <= n - u]; P[X < l] = P[Y > n - l].
+    let (mut below, mut upper) = (0.0, None);
+    let mut lower = None;
+    for (above, p) in probabilities.enumerate() {
+        below += p;
+        let rank = n - above;
+        if below <= half && rank >= 1 {
+            upper = Some(rank);
+        }
+        if 1.0 - below <= half {
+            lower = (rank >= 1).then_some(rank);
+            break;
+        }
+    }
+    QuantileInterval { lower, upper }
+}
+
+/// Probabilities of 0, 1, 2 … successes.
+struct Binomial {
+    n: f64,
+    log_odds: f64,
+    log_p: f64,
+    k: f64,
+}
+
+impl Binomial {
+    fn new(n: usize, p: f64) -> Self {
+        // Far away from 0 and 1 only in the last bit, so that logarithms exist.
+        let p = p.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+        let n = n as f64;
+        Self { n, log_odds: libm::log(p) - libm::log1p(-p), log_p: n * libm::log1p(-p), k: 0.0 }
+    }
+}
+
+impl Iterator for Binomial {
+    type Item = f64;
+    fn next(&mut self) -> Option<f64> {
+        if self.k > self.n {
+            return None;
+        }
+        let probability = libm::exp(self.log_p);
+        self.log_p += libm::log((self.n - self.k).max(f64::MIN_POSITIVE) / (self.k + 1.0)) + self.log_odds;
+        self.k += 1.0;
+        Some(probability)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn p(value: f64) -> Probability {
+        Probability::new(value).unwrap()
+    }
+
+    #[test]
+    fn the_quantile_is_the_order_statistic_of_the_paper() {
+        assert_eq!(upper_rank(750, p(0.01)), Some(743));
+        assert_eq!(upper_rank(100, p(0.01)), Some(99));
+        assert_eq!(upper_rank(10, p(0.1)), Some(9));
+        assert_eq!(upper_rank(750, p(0.0)), Some(750));
+        assert_eq!(upper_rank(750, p(1.0)), Some(1));
+        assert_eq!(upper_rank(0, p(0.5)), None);
+        assert_eq!(lower_rank(100, p(0.01)), Some(2));
+        assert_eq!(lower_rank(100, p(0.0)), Some(1));
+        assert_eq!(upper_quantile(&mut [], p(0.1)), None);
+    }
+
+    #[test]
+    fn intervals_of_750_samples_are_those_of_the_binomial_distribution() {
+        let interval = |epsilon| quantile_interval(750, p(epsilon), Probability::FIVE_PERCENT);
+        assert_eq!(interval(0.01), QuantileInterval { lower: Some(737), upper: Some(748) });
+        assert_eq!(interval(0.05), QuantileInterval { lower: Some(700), upper: Some(725) });
+        assert_eq!(interval(0.001).upper, None);
+    }
+
+    #[test]
+    fn the_largest_of_2995_samples_covers_the_thousandth_from_above() {
+        // One-sided 95 %: 0.999^2995 <= 0.05.
+        let one_sided = p(0.1);
+        assert_eq!(quantile_interval(2994, p(0.001), one_sided).upper, None);
+        assert_eq!(quantile_interval(2995, p(0.001), one_sided).upper, Some(2995));
+    }
+
+    proptest! {
+        #[test]
+        fn at_most_a_fraction_epsilon_lies_beyond_a_quantile(
+            mut samples in proptest::collection::vec(0_u64..50, 1..200),
+            epsilon in 0.0..=1.0_f64,
+        ) {
+            let mut spans: Vec<Span> = samples.iter().map(|n| Span::from_nanos(*n)).collect();
+            let found = upper_quantile(&mut spans, p(epsilon)).unwrap().as_nanos();
+            let beyond = samples.iter().filter(|x| **x > found).count() as f64;
+            prop_assert!(beyond <= epsilon * samples.len() as f64 + 1e-6);
+            samples.sort_unstable();
+            let low = samples[lower_rank(samples.len(), p(epsilon)).unwrap() - 1];
+            let below = samples.iter().filter(|x| **x < low).count() as f64;
+            prop_assert!(below <= epsilon * samples.len() as f64 + 1e-6);
+        }
+
+        #[test]
+        fn intervals_exist_or_not_but_are_ordered(n in 0_usize..5000, epsilon in 0.0..=1.0_f64, miss in 0.0..=1.0_f64) {
+            let found = quantile_interval(n, p(epsilon), p(miss));
+            if let (Some(lower), Some(upper)) = (found.lower, found.upper) {
+                prop_assert!(lower >= 1 && upper <= n);
+                // With miss near 1 the halves meet.
+                prop_assert!(lower <= upper + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The probing procedure from beginning to end.
+
+use flowstart_service_curve::stats::{SplitMix64, upper_quantile};
+use flowstart_service_curve::{
+    Accepted, AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Estimate, Growth, OnUnitRoot, ProbeConfig,
+    RateProbe, Undecided, Verdict, probe_rate,
+};
+use flowstart_units::{Rate, Span};
+
+/// So many packets of 1500 bytes per second.
+fn packets(per_second: u64) -> Rate {
+    Rate::from_bps(per_second * 12_000)
+}
+
+fn probe_loop(per_second: u64, config: &ProbeConfig, count: usize) -> RateProbe {
+    let of = AdaptiveLoopConfig { growth: Growth::WhenLimited, ..AdaptiveLoopConfig::default() };
+    let rate = packets(per_second);
+    let train = AdaptiveLoop::new(of, ConstantRate::new(rate, config.packet), 99 + per_second).unwrap();
+    probe_rate(rate, train.delays().take(count), config).unwrap()
+}
+
+/// Long-run 0.99 quantiles of the loop with window validation (table 4.3 of the vectors' description; 4e8 and 6e6 to 3e7 packets).
+const LONG_RUN: [(u64, f64); 4] = [(1_000, 0.011), (2_000, 0.0615), (3_000, 0.252), (3_500, 0.594)];
+
+#[test]
+fn quantiles_of_750_thinned_samples_are_those_of_long_runs_within_their_interval() {
+    let config = ProbeConfig { epsilon: flowstart_service_curve::Probability::ONE_PERCENT, ..ProbeConfig::default() };
+    for (rate, expected) in LONG_RUN {
+        let probe = probe_loop(rate, &config, 60_000_000);
+        assert_eq!(probe.verdict, Verdict::Accepted(Accepted::Tested), "{rate}: {:?}", probe.independence);
+        assert_eq!(probe.samples.len(), 750);
+        assert!(probe.thinning > 1, "samples 10 ms apart are dependent");
+        // One interval in a thousand misses: four rates.
+        let miss = flowstart_service_curve::Probability::ONE_PERMILLE;
+        let (low, high) = probe.quantile_interval(config.epsilon, miss);
+        let expected = Span::from_secs_f64(expected);
+        assert!(low.is_none_or(|low| low <= expected), "{rate}: {low:?} > {expected}");
+        assert!(high.is_none_or(|high| high >= expected), "{rate}: {high:?} < {expected}");
+    }
+}
+
+#[test]
+fn a_rate_above_the_long_term_rate_is_not_stationary_and_ends_the_estimate() {
+    let config = ProbeConfig { max_thinning: 256, ..ProbeConfig::default() };
+    let estimate = Estimate::measure(packets(1_500), packets(9_000), &config, |rate| {
+        let count = 20_000_000;
+        Ok::<_, flowstart_service_curve::Error>(probe_loop(rate.as_bps() / 12_000, &config, count))
+    })
+    .unwrap();
+    assert_eq!(estimate.end, End::NonStationary(packets(4_500)));
+    assert_eq!(estimate.accepted().len(), 2);
+    assert_eq!(estimate.curve.long_term_rate(), packets(3_000));
+    assert!((estimate.curve.epsilon().get() - 0.02).abs() < 1e-12);
+}
+
+#[test]
+fn what_the_measurement_does_not_decide_is_undecided_and_not_too_high() {
+    let dependent = probe_loop(2_000, &ProbeConfig { max_thinning: 4, ..ProbeConfig::default() }, 10_000_000);
+    assert!(matches!(dependent.verdict, Verdict::Undecided(Undecided::Dependent)), "{:?}", dependent.verdict);
+    let short = probe_loop(2_000, &ProbeConfig::default(), 20_100);
+    let Verdict::Undecided(Undecided::TooFew { have, need: 750 }) = short.verdict else {
+        panic!("{:?}", short.verdict)
+    };
+    assert!(have < 20 && short.samples.len() as u64 == have, "{have}");
+    let none = probe_rate(packets(1), std::iter::empty(), &ProbeConfig::default()).unwrap();
+    assert_eq!(none.verdict, Verdict::Undecided(Undecided::TooFew { have: 0, need: 750 }));
+    let estimate = Estimate::new(vec![none, short, dependent], &ProbeConfig::default());
+    assert_eq!((estimate.end, estimate.accepted().len()), (End::Undecided(packets(1)), 0));
+    assert_eq!(estimate.curve.long_term_rate(), Rate::ZERO);
+}
+
+#[test]
+fn constant_delays_are_accepted_without_a_test() {
+    let config = ProbeConfig::default();
+    let flat = probe_rate(packets(100), std::iter::repeat(Span::from_millis(5)), &config).unwrap();
+    assert_eq!((flat.verdict, flat.thinning), (Verdict::Accepted(Accepted::Constant), 1));
+    assert_eq!(flat.line(config.epsilon).unwrap().delay, Span::from_millis(5));
+    // As are those of which a handful differ.
+    let mut n = 0;
+    let few = std::iter::from_fn(|| {
+        n += 1;
+        Some(Span::from_millis(if n % 200 == 0 { 9 } else { 5 }))
+    });
+    assert_eq!(probe_rate(packets(100), few, &config).unwrap().verdict, Verdict::Accepted(Accepted::Constant));
+    assert_eq!(Estimate::new(vec![flat], &config).end, End::AllAccepted);
+    assert_eq!(Estimate::new(vec![], &config).end, End::AllAccepted);
+}
+
+#[test]
+fn overload_is_seen_at_once_if_asked() {
+    let growing = || (0_u64..).map(|n| Span::from_micros(10 * n + n % 7));
+    let at_once = ProbeConfig { on_unit_root: OnUnitRoot::Stop, ..ProbeConfig::default() };
+    let probe = probe_rate(packets(100), growing(), &at_once).unwrap();
+    assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 1));
+    let patient = ProbeConfig { max_thinning: 8, ..ProbeConfig::default() };
+    let probe = probe_rate(packets(100), growing(), &patient).unwrap();
+    assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 8));
+    // Nor does the end of the train make it undecided.
+    let probe = probe_rate(packets(100), growing().take(3_000), &ProbeConfig::default()).unwrap();
+    assert_eq!(probe.verdict, Verdict::NonStationary);
+}
+
+#[test]
+fn kept_samples_are_every_so_manyth_of_all_from_the_first_on() {
+    // Every packet is a sample at a rate whose packets are further apart than the sampling gap.
+    let mut random = SplitMix64::new(5);
+    let mut level = 0.0;
+    let delays: Vec<Span> = (0..20_000)
+        .map(|_| {
+            level = 0.9 * level + random.normal();
+            Span::from_secs_f64(1.0 + 0.01 * level)
+        })
+        .collect();
+    let config = ProbeConfig { samples: 200, warm_up: Span::from_secs(1), ..ProbeConfig::default() };
+    let probe = probe_rate(packets(50), delays.iter().copied(), &config).unwrap();
+    assert!(matches!(probe.verdict, Verdict::Accepted(Accepted::Tested)));
+    assert!(probe.thinning >= 8);
+    let kept: Vec<Span> = delays[50..].iter().copied().step_by(probe.thinning as usize).take(200).collect();
+    assert_eq!(probe.samples, kept);
+    assert_eq!(probe.packets, 50 + 199 * probe.thinning + 1);
+    assert_eq!(probe.delays.count(), 199 * probe.thinning + 1);
+    let expected = upper_quantile(&mut kept.clone(), config.epsilon);
+    assert_eq!(probe.line(config.epsilon).map(|line| line.delay), expected);
+}
+
+#[test]
+fn impossible_configurations_and_rates_are_refused() {
+    let refused = |config: ProbeConfig| probe_rate(packets(1), std::iter::empty(), &config).is_err();
+    assert!(refused(ProbeConfig { samples: 9, ..ProbeConfig::default() }));
+    assert!(refused(ProbeConfig { growth: 1, ..ProbeConfig::default() }));
+    assert!(refused(ProbeConfig { max_thinning: 0, ..ProbeConfig::default() }));
+    let rate = |rate| probe_rate(rate, std::iter::empty(), &ProbeConfig::default());
+    assert!(rate(Rate::ZERO).is_err() && rate(Rate::UNLIMITED).is_err());
+}
