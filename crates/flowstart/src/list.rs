@@ -19,6 +19,12 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::PacedChirping(_) => {
             "sends trains of packets with shrinking gaps and reads the capacity off their delays (Misund and Briscoe 2019)"
         }
+        StartConfig::TwoGapChirping(_) => {
+            "chirps that probe with one gap and load with another, which approaches it (the later code of the same authors)"
+        }
+        StartConfig::AdaptiveChirping(_) => {
+            "chirps whose load grows as fast as they show that there is room, and that cope with what they cannot read"
+        }
         StartConfig::Search(_) => {
             "slow start that leaves when delivery falls behind what was sent an RTT before (draft-chung-ccwg-search)"
         }

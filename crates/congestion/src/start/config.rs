@@ -5,7 +5,7 @@ use crate::names::{InvalidConfig, UnknownName, canonical};
 use super::hystart::HystartConfig;
 use super::hystart_plus_plus::HystartPlusPlusConfig;
 use super::limited_slow_start::LimitedSlowStartConfig;
-use super::paced_chirping::PacedChirpingConfig;
+use super::paced_chirping::{AdaptiveChirpingConfig, PacedChirpingConfig, TwoGapChirpingConfig};
 use super::search::SearchConfig;
 
 /// Which flow start, with its constants.
@@ -20,6 +20,10 @@ pub enum StartConfig {
     HystartPlusPlus(HystartPlusPlusConfig),
     /// Paced Chirping, the published round-based schedule.
     PacedChirping(PacedChirpingConfig),
+    /// Paced Chirping with a probe gap and a load gap, the authors' later design.
+    TwoGapChirping(TwoGapChirpingConfig),
+    /// Paced Chirping as this project does it.
+    AdaptiveChirping(AdaptiveChirpingConfig),
     /// SEARCH (draft-chung-ccwg-search).
     Search(SearchConfig),
     /// Limited slow start (RFC 3742).
@@ -28,8 +32,16 @@ pub enum StartConfig {
 
 impl StartConfig {
     /// The names of all flow starts, as [`from_name`](Self::from_name) reads and [`name`](Self::name) prints them.
-    pub const NAMES: &[&str] =
-        &["slow_start", "hystart", "hystart_plus_plus", "paced_chirping", "search", "limited_slow_start"];
+    pub const NAMES: &[&str] = &[
+        "slow_start",
+        "hystart",
+        "hystart_plus_plus",
+        "paced_chirping",
+        "two_gap_chirping",
+        "adaptive_chirping",
+        "search",
+        "limited_slow_start",
+    ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
     ///
@@ -46,6 +58,8 @@ impl StartConfig {
                 Ok(Self::PacedChirping(PacedChirpingConfig::default()))
             }
             "search" => Ok(Self::Search(SearchConfig::default())),
+            "two_gap_chirping" | "two_gap" => Ok(Self::TwoGapChirping(TwoGapChirpingConfig::default())),
+            "adaptive_chirping" | "adaptive_chirp" => Ok(Self::AdaptiveChirping(AdaptiveChirpingConfig::default())),
             "limited_slow_start" | "limitedslowstart" => Ok(Self::LimitedSlowStart(LimitedSlowStartConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
@@ -59,6 +73,8 @@ impl StartConfig {
             Self::Hystart(_) => "hystart",
             Self::HystartPlusPlus(_) => "hystart_plus_plus",
             Self::PacedChirping(_) => "paced_chirping",
+            Self::TwoGapChirping(_) => "two_gap_chirping",
+            Self::AdaptiveChirping(_) => "adaptive_chirping",
             Self::Search(_) => "search",
             Self::LimitedSlowStart(_) => "limited_slow_start",
         }
@@ -74,6 +90,8 @@ impl StartConfig {
             Self::Hystart(config) => config.validate(),
             Self::HystartPlusPlus(config) => config.validate(),
             Self::PacedChirping(config) => config.validate(),
+            Self::TwoGapChirping(config) => config.validate(),
+            Self::AdaptiveChirping(config) => config.validate(),
             Self::Search(config) => config.validate(),
             Self::LimitedSlowStart(config) => config.validate(),
         }
@@ -85,6 +103,8 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     Hystart(HystartConfig) = "hystart",
     HystartPlusPlus(HystartPlusPlusConfig) = "hystart_plus_plus",
     PacedChirping(PacedChirpingConfig) = "paced_chirping",
+    TwoGapChirping(TwoGapChirpingConfig) = "two_gap_chirping",
+    AdaptiveChirping(AdaptiveChirpingConfig) = "adaptive_chirping",
     Search(SearchConfig) = "search",
     LimitedSlowStart(LimitedSlowStartConfig) = "limited_slow_start"
 });

@@ -130,7 +130,9 @@ pub use config::StartConfig;
 pub use hystart::{Hystart, HystartConfig};
 pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
 pub use limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
-pub use paced_chirping::{PacedChirping, PacedChirpingConfig};
+pub use paced_chirping::{
+    AdaptiveChirping, AdaptiveChirpingConfig, PacedChirping, PacedChirpingConfig, TwoGapChirping, TwoGapChirpingConfig,
+};
 pub use search::{Search, SearchConfig};
 pub use slow_start::SlowStart;
 
@@ -146,6 +148,10 @@ pub enum Start {
     HystartPlusPlus(HystartPlusPlus),
     /// Paced Chirping; boxed, as it is larger than the others and gone after the start.
     PacedChirping(Box<PacedChirping>),
+    /// Paced Chirping with a probe gap and a load gap.
+    TwoGapChirping(Box<TwoGapChirping>),
+    /// Paced Chirping as this project does it.
+    AdaptiveChirping(Box<AdaptiveChirping>),
     /// SEARCH (draft-chung-ccwg-search).
     Search(Box<Search>),
     /// Limited slow start (RFC 3742).
@@ -164,6 +170,8 @@ impl Start {
             StartConfig::Hystart(start) => Self::Hystart(Hystart::new(start, paced, mss)),
             StartConfig::HystartPlusPlus(start) => Self::HystartPlusPlus(HystartPlusPlus::new(start, paced, mss)),
             StartConfig::PacedChirping(start) => Self::PacedChirping(Box::new(PacedChirping::new(start, mss))),
+            StartConfig::TwoGapChirping(start) => Self::TwoGapChirping(Box::new(TwoGapChirping::new(start, mss))),
+            StartConfig::AdaptiveChirping(start) => Self::AdaptiveChirping(Box::new(AdaptiveChirping::new(start, mss))),
             StartConfig::Search(start) => Self::Search(Box::new(Search::new(start, config.initial_window, mss))),
             StartConfig::LimitedSlowStart(start) => Self::LimitedSlowStart(LimitedSlowStart::new(start)),
         }
@@ -177,6 +185,8 @@ macro_rules! dispatch {
             Start::Hystart($start) => $call,
             Start::HystartPlusPlus($start) => $call,
             Start::PacedChirping($start) => $call,
+            Start::TwoGapChirping($start) => $call,
+            Start::AdaptiveChirping($start) => $call,
             Start::Search($start) => $call,
             Start::LimitedSlowStart($start) => $call,
             Start::External($start) => $call,
@@ -191,6 +201,8 @@ impl std::fmt::Debug for Start {
             Self::Hystart(start) => start.fmt(f),
             Self::HystartPlusPlus(start) => start.fmt(f),
             Self::PacedChirping(start) => start.fmt(f),
+            Self::TwoGapChirping(start) => start.fmt(f),
+            Self::AdaptiveChirping(start) => start.fmt(f),
             Self::Search(start) => start.fmt(f),
             Self::LimitedSlowStart(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),

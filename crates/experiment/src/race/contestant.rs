@@ -71,13 +71,16 @@ pub const DEFAULT: &[&str] = &[
 ];
 
 impl Contestant {
-    /// The contestant as its authors run it: chirping with an ACK for every segment (the papers' experiments switch delayed ACKs off), all
-    /// others with Linux's ACKs; all unpaced after the start, as Linux runs Reno, CUBIC and DCTCP and as Windows runs HyStart++;
+    /// The contestant as its authors run it: the authors' chirping with an ACK for every segment (the papers' experiments switch delayed ACKs
+    /// off), all others with Linux's ACKs; all unpaced after the start, as Linux runs Reno, CUBIC and DCTCP and as Windows runs HyStart++;
     /// ECN where the avoidance asks for it.
     #[must_use]
     pub fn new(start: StartConfig, avoidance: AvoidanceConfig, queue: Option<QueueChoice>) -> Self {
         let ecn = avoidance.wants_ecn();
-        let acks = if matches!(start, StartConfig::PacedChirping(_)) { Acks::EverySegment } else { Acks::Delayed };
+        let acks = match start {
+            StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) => Acks::EverySegment,
+            _ => Acks::Delayed,
+        };
         let ecn = if ecn { EcnMode::Dctcp } else { EcnMode::Off };
         Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn }
     }
@@ -129,7 +132,10 @@ impl Contestant {
             Acks::EverySegment => "an ACK for every segment",
         };
         let pacing = match (&self.start, self.pacing) {
-            (StartConfig::PacedChirping(_), Pacing::Off) => "departures set by the chirps, unpaced after the start",
+            (
+                StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::AdaptiveChirping(_),
+                Pacing::Off,
+            ) => "departures set by the chirps, unpaced after the start",
             (_, Pacing::Off) => "unpaced",
             (_, Pacing::Window { .. }) => "paced (Linux)",
         };

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use flowstart_units::{Span, Time};
 
+use super::reading::Point;
+
 /// Most packets of a chirp.
 pub(super) const MAX_CHIRP: usize = 64;
 
@@ -13,6 +15,8 @@ struct Sample {
     sent_at: Time,
     /// [`Span::MAX`] until acknowledged.
     rtt: Span,
+    /// True if an ACK told of this packet as its newest: the RTT is the packet's own.
+    newest: bool,
 }
 
 /// One chirp. Its packets have consecutive transmission numbers.
@@ -29,6 +33,8 @@ struct Chirp {
     sent: u32,
     acked: u32,
     valid: bool,
+    /// The load it was sent with, as the schedule gave it.
+    load: u64,
 }
 
 impl Chirp {
@@ -39,10 +45,16 @@ impl Chirp {
 
 /// A chirp all of whose packets were acknowledged, ready for analysis.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Measured {
+pub struct Measured {
     packets: usize,
     gaps: [u64; MAX_CHIRP],
     delays: [u64; MAX_CHIRP],
+    points: usize,
+    own: [Point; MAX_CHIRP],
+    /// Smallest RTT of the chirp.
+    pub(super) min_rtt: Span,
+    /// The load it was sent with.
+    pub(super) load: u64,
 }
 
 impl Measured {
@@ -56,19 +68,45 @@ impl Measured {
         &self.delays[..self.packets]
     }
 
-    fn fill<'a>(&mut self, samples: impl Iterator<Item = &'a Sample> + Clone) {
+    /// The packets whose RTT is their own, because an ACK told of them as its newest.
+    pub(super) fn points(&self) -> &[Point] {
+        &self.own[..self.points]
+    }
+
+    fn fill<'a>(&mut self, load: u64, samples: impl Iterator<Item = &'a Sample> + Clone) {
         // Only differences of delays within the chirp matter, so the chirp's own minimum serves as well as the connection's.
         let base = samples.clone().map(|sample| sample.rtt).min().unwrap_or(Span::ZERO);
+        (self.min_rtt, self.load) = (base, load);
         let mut before = None;
-        self.packets = 0;
+        (self.packets, self.points) = (0, 0);
+        let (mut gaps, mut packets) = (0_u64, 0);
         for sample in samples.take(MAX_CHIRP) {
-            self.gaps[self.packets] = before.map_or(0, |before| sample.sent_at.since(before).as_nanos());
-            self.delays[self.packets] = (sample.rtt - base).as_nanos();
+            let gap = before.map_or(0, |before| sample.sent_at.since(before).as_nanos());
+            let delay = (sample.rtt - base).as_nanos();
+            self.gaps[self.packets] = gap;
+            self.delays[self.packets] = delay;
             self.packets += 1;
             before = Some(sample.sent_at);
+            gaps = gaps.saturating_add(gap);
+            packets += 1;
+            if sample.newest {
+                self.own[self.points] = Point { gaps, packets, delay };
+                self.points += 1;
+                (gaps, packets) = (0, 0);
+            }
         }
     }
 }
+
+const NO_MEASURE: Measured = Measured {
+    packets: 0,
+    gaps: [0; MAX_CHIRP],
+    delays: [0; MAX_CHIRP],
+    points: 0,
+    own: [Point { gaps: 0, packets: 0, delay: 0 }; MAX_CHIRP],
+    min_rtt: Span::ZERO,
+    load: 0,
+};
 
 /// What an acknowledged packet was.
 #[derive(Clone, Copy, Debug)]
@@ -100,12 +138,7 @@ pub(super) struct Flight {
 
 impl Flight {
     pub(super) fn new() -> Self {
-        Self {
-            chirps: VecDeque::new(),
-            samples: VecDeque::new(),
-            retired: 0,
-            measured: Measured { packets: 0, gaps: [0; MAX_CHIRP], delays: [0; MAX_CHIRP] },
-        }
+        Self { chirps: VecDeque::new(), samples: VecDeque::new(), retired: 0, measured: NO_MEASURE }
     }
 
     /// The last chirp that was completed and valid.
@@ -114,16 +147,16 @@ impl Flight {
     }
 
     /// A chirp begins with this packet.
-    pub(super) fn begin(&mut self, number: u32, packets: u32, first: u64) {
+    pub(super) fn begin(&mut self, number: u32, packets: u32, first: u64, load: u64) {
         let first_sample = self.retired + self.samples.len() as u64;
-        self.chirps.push_back(Chirp { number, first, first_sample, packets, sent: 0, acked: 0, valid: true });
+        self.chirps.push_back(Chirp { number, first, first_sample, packets, sent: 0, acked: 0, valid: true, load });
     }
 
     /// The next packet of the newest chirp left.
     pub(super) fn sent(&mut self, sent_at: Time) {
         if let Some(chirp) = self.chirps.back_mut() {
             chirp.sent += 1;
-            self.samples.push_back(Sample { sent_at, rtt: Span::MAX });
+            self.samples.push_back(Sample { sent_at, rtt: Span::MAX, newest: false });
         }
     }
 
@@ -142,8 +175,8 @@ impl Flight {
         }
     }
 
-    /// A packet was acknowledged.
-    pub(super) fn acked(&mut self, number: u64, rtt: Option<Span>) -> Delivered {
+    /// A packet was acknowledged at `now`.
+    pub(super) fn acked(&mut self, now: Time, number: u64, rtt: Option<Span>) -> Delivered {
         let after = self.chirps.partition_point(|chirp| chirp.first <= number);
         let Some(index) = after.checked_sub(1) else { return Delivered::Other };
         let chirp = &mut self.chirps[index];
@@ -159,13 +192,15 @@ impl Flight {
             // Without an RTT the chirp says nothing; the packet counts as delivered all the same.
             chirp.valid &= rtt.is_some();
             sample.rtt = rtt.unwrap_or(Span::ZERO);
+            // All packets of an ACK come with the RTT of the newest; only for that one it leads back to when it left.
+            sample.newest = now.since(sample.sent_at) <= sample.rtt;
         }
         if !chirp.is_complete() {
             return Delivered::Member(chirp.number);
         }
         let completed = Delivered::Completed { chirp: chirp.number, valid: chirp.valid };
         if chirp.valid {
-            self.measured.fill(self.samples.range(start..end));
+            self.measured.fill(chirp.load, self.samples.range(start..end));
         }
         // Older chirps that are still incomplete lost a packet: they say nothing.
         self.chirps.drain(..=index);

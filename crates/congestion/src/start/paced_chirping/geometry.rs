@@ -39,6 +39,14 @@ impl Geometry {
         Self { packets, first_gap, step }
     }
 
+    /// The same with steps of 2·a·(γ-1)/(N-1): a smaller last gap and a mean nearer to the average (the authors' later code).
+    #[must_use]
+    pub fn with_wide_steps(packets: u32, average: u64, geometry: u64) -> Self {
+        let shape = Self::new(packets, average, geometry);
+        let steps = Self::new(packets.saturating_sub(1), average, geometry);
+        Self { step: steps.step, ..shape }
+    }
+
     /// Gap in ns between packet `k - 1` and packet `k`; packets count from 0, so `k` is 1 ..= packets - 1. Never negative.
     #[must_use]
     pub fn gap(&self, k: u32) -> u64 {

@@ -1,0 +1,366 @@
+//! This project's schedule. Like the authors' later design it separates what chirps probe from what they load; unlike it, the load grows as fast as the
+//! chirps have shown that there is room, at most by a fixed factor per round trip, and a start ends as soon as two chirps agree on the
+//! capacity and the load may follow. What chirps cannot read (too much jitter, too few ACKs) grows as slow start would and ends as
+//! HyStart or BBR would: when the round-trip time rises or the delivery rate stays behind.
+
+use flowstart_units::{Span, Time};
+
+use super::flight::Measured;
+use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
+use super::reading::{Reading, ReadingRule, read};
+use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
+use crate::names::InvalidConfig;
+use crate::{Ack, Exit, ExitReason, Next, Window};
+
+/// Constants of the adaptive schedule. Their source is this project's own measurements unless another is named.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct AdaptiveChirpingConfig {
+    /// Packets of every chirp but the first, which is the initial window, 5 ..= 64; default 16 (Paced Chirping).
+    pub packets: u32,
+    /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 64 (the authors' later code).
+    pub probe_divisor: u32,
+    /// Shortest average gap of the first chirp; default 200 µs (Paced Chirping).
+    pub min_first_gap: Span,
+    /// Longest average gap of the first chirp, and its gap without an RTT; default 1 ms (the authors' later code).
+    pub max_first_gap: Span,
+    /// First gap of a chirp divided by its average gap, 1 ..= 3; default 2 (Paced Chirping).
+    pub geometry: f64,
+    /// Chirps are centred on the gap read last times this, 1 ..= 4: above 1 fewer packets queue behind the knee. Default 1.25.
+    pub centre: f64,
+    /// Factor by which the load may grow per round trip if chirps show room for it, 1 ..= 16; default 4.
+    pub growth: f64,
+    /// The same while chirps are unclear, 1 ..= 4; default 2 (slow start).
+    pub blind_growth: f64,
+    /// Fewest ACKs a chirp must have brought to be read; default 4.
+    pub min_points: u32,
+    /// Delays must rise by this many times the noise; default 2.
+    pub contrast: u32,
+    /// Chirps in a row that must agree on the capacity, at least 1; default 2.
+    pub agreeing: u32,
+    /// They agree if they differ by at most this share; default 1/8.
+    pub tolerance: f64,
+    /// Rise of a round's smallest RTT over the connection's that ends a start whose chirps are unclear, as a share of the smallest RTT; default 1/8 (HyStart).
+    pub delay_share: f64,
+    /// The least such rise; default 4 ms (HyStart).
+    pub min_delay: Span,
+    /// The largest such rise; default 16 ms (HyStart).
+    pub max_delay: Span,
+    /// Growth of the delivery rate below which a round counts as a plateau while chirps are unclear; default 1.25 (BBR).
+    pub plateau_growth: f64,
+    /// Rounds of plateau that end the start; default 3 (BBR).
+    pub plateau_rounds: u32,
+    /// Losses that are not taken for congestion while the load is below half of what chirps have shown; default 3.
+    pub pardoned_losses: u32,
+    /// Factor of the window after a loss that is taken for congestion, 0 ..= 1; default 0.7 (CUBIC, RFC 9438).
+    pub loss_factor: f64,
+    /// Round trips after which the start ends in any case, at least 1; default 40.
+    pub max_rounds: u32,
+    /// A chirp in which two packets left further apart than this many planned gaps says nothing, at least 1; default 2 (Paced Chirping).
+    pub stall: f64,
+}
+
+impl Default for AdaptiveChirpingConfig {
+    fn default() -> Self {
+        Self {
+            packets: 16,
+            probe_divisor: 64,
+            min_first_gap: Span::from_micros(200),
+            max_first_gap: Span::from_millis(1),
+            geometry: 2.0,
+            centre: 1.25,
+            growth: 4.0,
+            blind_growth: 2.0,
+            min_points: 4,
+            contrast: 2,
+            agreeing: 2,
+            tolerance: 0.125,
+            delay_share: 0.125,
+            min_delay: Span::from_millis(4),
+            max_delay: Span::from_millis(16),
+            plateau_growth: 1.25,
+            plateau_rounds: 3,
+            pardoned_losses: 3,
+            loss_factor: 0.7,
+            max_rounds: 40,
+            stall: 2.0,
+        }
+    }
+}
+
+impl AdaptiveChirpingConfig {
+    pub(in crate::start) fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let within = |x: f64, low: f64, high: f64| x >= low && x <= high;
+        check((5..=super::flight::MAX_CHIRP as u32).contains(&self.packets), "packets", "between 5 and 64")?;
+        check(self.probe_divisor >= 1, "probe_divisor", "at least 1")?;
+        check(!self.min_first_gap.is_zero(), "min_first_gap", "longer than zero")?;
+        check(self.min_first_gap <= self.max_first_gap, "min_first_gap", "at most max_first_gap")?;
+        check(within(self.geometry, 1.0, 3.0), "geometry", "between 1 and 3")?;
+        check(within(self.centre, 1.0, 4.0), "centre", "between 1 and 4")?;
+        check(within(self.growth, 1.0, 16.0), "growth", "between 1 and 16")?;
+        check(within(self.blind_growth, 1.0, 4.0), "blind_growth", "between 1 and 4")?;
+        check(self.min_points >= 2, "min_points", "at least 2")?;
+        check(self.agreeing >= 1, "agreeing", "at least 1")?;
+        check(within(self.tolerance, 0.0, 1.0), "tolerance", "between 0 and 1")?;
+        check(within(self.delay_share, 0.0, 1.0), "delay_share", "between 0 and 1")?;
+        check(self.min_delay <= self.max_delay, "min_delay", "at most max_delay")?;
+        check(self.plateau_growth >= 1.0, "plateau_growth", "at least 1")?;
+        check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
+        check(within(self.loss_factor, 0.0, 1.0), "loss_factor", "between 0 and 1")?;
+        check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
+        check(self.stall >= 1.0, "stall", "at least 1")
+    }
+}
+
+/// A round trip, for what chirps cannot tell.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// Counted from 1.
+    number: u32,
+    /// The round ends when this byte is acknowledged.
+    end: u64,
+    min_rtt: Span,
+    /// Shortest time per delivered packet of any round, in ns, and for how many rounds it has not become much shorter.
+    delivery_gap: u64,
+    plateau: u32,
+}
+
+/// The adaptive schedule in operation.
+#[derive(Clone, Debug)]
+pub struct Adaptive {
+    config: AdaptiveChirpingConfig,
+    rule: ReadingRule,
+    mss: u32,
+    /// Average gap of the next chirp in ns; zero before the first.
+    probe: u64,
+    /// Time per packet that holds the average rate.
+    load: u64,
+    /// Packets of the first chirp.
+    first_packets: u32,
+    /// The last two clear readings, the newest first.
+    readings: [Option<Reading>; 2],
+    /// Chirps in a row that read the same capacity.
+    agreed: u32,
+    /// Chirps in a row that were unclear.
+    unclear: u32,
+    round: Round,
+    min_rtt: Span,
+    losses: u32,
+}
+
+impl Adaptive {
+    pub(super) fn new(config: &AdaptiveChirpingConfig, mss: u32) -> Self {
+        Self {
+            rule: ReadingRule { min_points: config.min_points as usize, contrast: u64::from(config.contrast) },
+            mss: mss.max(1),
+            probe: 0,
+            load: 0,
+            first_packets: 0,
+            readings: [None; 2],
+            agreed: 0,
+            unclear: 0,
+            round: Round { number: 1, end: 0, min_rtt: Span::MAX, delivery_gap: u64::MAX, plateau: 0 },
+            min_rtt: Span::MAX,
+            losses: 0,
+            config: config.clone(),
+        }
+    }
+
+    /// The gap the next chirp is centred on; zero before the first.
+    #[must_use]
+    pub fn probe_gap(&self) -> Span {
+        Span::from_nanos(self.probe)
+    }
+
+    /// The gap that holds the average load; zero before the first chirp.
+    #[must_use]
+    pub fn load_gap(&self) -> Span {
+        Span::from_nanos(self.load)
+    }
+
+    /// What the last chirp that could be read said.
+    #[must_use]
+    pub fn last_reading(&self) -> Option<Reading> {
+        self.readings[0]
+    }
+
+    /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing follows before its first ACK is due.
+    fn begin(&mut self, srtt: Span, packets: u32) {
+        let config = &self.config;
+        let gap = if srtt.is_zero() { config.max_first_gap } else { srtt / u64::from(config.probe_divisor.max(1)) };
+        self.probe = gap.max(config.min_first_gap).min(config.max_first_gap).as_nanos();
+        self.load = (srtt.as_nanos() / u64::from(packets.max(1))).max(self.probe);
+    }
+
+    /// The capacity the last chirps agree on, as a gap, or the more cautious of the last two readings.
+    fn gap(&self) -> Option<u64> {
+        self.readings.iter().flatten().map(|reading| reading.gap()).max()
+    }
+
+    fn agrees(&self, one: u64, other: u64) -> bool {
+        one.abs_diff(other) as f64 <= one.min(other) as f64 * self.config.tolerance
+    }
+
+    fn divided(gap: u64, by: f64) -> u64 {
+        u64::try_from(u128::from(gap) * u128::from(RATIO_ONE) / u128::from(ratio_from_f64(by).max(1)))
+            .unwrap_or(u64::MAX)
+            .max(1)
+    }
+
+    fn take(&mut self, reading: Reading, load: u64) {
+        let gap = reading.gap();
+        let config = &self.config;
+        self.unclear = 0;
+        self.agreed = match (reading, self.readings[0]) {
+            (Reading::Knee(_), Some(Reading::Knee(before))) if self.agrees(gap, before) => {
+                self.agreed.saturating_add(1)
+            }
+            // Sent with more load than it says there is room for: there is no more to find.
+            (Reading::Knee(_), _) if load <= gap => config.agreeing,
+            (Reading::Knee(_), _) => 1,
+            _ => 0,
+        };
+        self.readings = [Some(reading), self.readings[0]];
+        // As far as two chirps have shown that there is room, and no faster than the growth allows since this chirp left.
+        let cautious = self.gap().unwrap_or(gap);
+        let allowed = cautious.max(Self::divided(load, config.growth));
+        self.load = self.load.min(allowed);
+        // Two chirps that show less room than the load takes cannot both be wrong.
+        if let [Some(one), Some(other)] = self.readings {
+            self.load = self.load.max(one.gap().min(other.gap()));
+        }
+        let centre = ratio_from_f64(config.centre);
+        self.probe =
+            u64::try_from(u128::from(gap) * u128::from(centre) / u128::from(RATIO_ONE)).unwrap_or(u64::MAX).max(1);
+    }
+
+    /// Keeps account of rounds; returns true at the end of one.
+    fn end_round(&mut self, ack: &Ack) -> bool {
+        if let Some(rtt) = ack.rtt {
+            self.round.min_rtt = self.round.min_rtt.min(rtt);
+        }
+        ack.una >= self.round.end && ack.acked > 0
+    }
+
+    fn begin_round(&mut self, ack: &Ack) {
+        let number = self.round.number.saturating_add(1);
+        self.round = Round { number, end: ack.next, min_rtt: Span::MAX, ..self.round };
+    }
+
+    /// What ends the start while chirps are unclear: delay, or a delivery rate that no longer grows.
+    fn judge_round(&mut self, ack: &Ack) -> Option<ExitReason> {
+        let config = &self.config;
+        if let Some(rate) = ack.rate.filter(|rate| !rate.app_limited) {
+            let gap = (rate.interval.as_nanos() / u64::from(rate.delivered.max(1))).max(1);
+            if self.round.delivery_gap == u64::MAX
+                || gap as f64 * config.plateau_growth <= self.round.delivery_gap as f64
+            {
+                self.round.plateau = 0;
+            } else {
+                self.round.plateau += 1;
+            }
+            self.round.delivery_gap = self.round.delivery_gap.min(gap);
+        }
+        let share = Span::from_nanos(Self::divided(ack.min_rtt.as_nanos(), 1.0 / config.delay_share.max(f64::EPSILON)));
+        let rise = share.max(config.min_delay).min(config.max_delay);
+        let risen = self.round.min_rtt != Span::MAX && self.round.min_rtt > ack.min_rtt + rise;
+        if risen {
+            Some(ExitReason::DelayIncrease)
+        } else if self.round.plateau >= config.plateau_rounds {
+            Some(ExitReason::PipeFull)
+        } else {
+            None
+        }
+    }
+}
+
+impl Schedule for Adaptive {
+    const PLANS_ANEW: bool = true;
+
+    fn pull(&mut self, now: Time, number: u32, next: &Next, window: &Window, before: Option<&Before>) -> Pull {
+        let queued = u32::try_from(next.queued).unwrap_or(u32::MAX);
+        let most = super::flight::MAX_CHIRP as u32;
+        if number == 0 {
+            let packets = window.cwnd.clamp(2, most);
+            // A transfer that fits into the initial window is over before anything could be learnt from it.
+            if queued < packets {
+                return Pull::TooLittleData;
+            }
+            self.begin(next.srtt, packets);
+            self.first_packets = packets;
+            let geometry = Geometry::new(packets, self.probe, ratio_from_f64(self.config.geometry));
+            return Pull::Chirp(Plan { geometry, guard: 0, at: now, load: self.load });
+        }
+        // Until the first chirp is read nobody knows whether the path holds more than the initial window.
+        if self.readings[0].is_none() && self.unclear == 0 && next.in_flight >= self.first_packets {
+            return Pull::Hold;
+        }
+        let packets = self.config.packets.min(queued).clamp(1, most);
+        let geometry = Geometry::new(packets, self.probe.min(self.load), ratio_from_f64(self.config.geometry));
+        let earliest = before.map_or(now, |before| {
+            let share = Span::from_nanos(self.load.saturating_mul(u64::from(before.packets)));
+            (before.first + share).max(before.last + Span::from_nanos(self.probe.min(self.load)))
+        });
+        Pull::Chirp(Plan { geometry, guard: 0, at: earliest.max(now), load: self.load })
+    }
+
+    fn completed(&mut self, _number: u32, measured: Option<&Measured>, _in_flight: u32) {
+        let Some(chirp) = measured else { return };
+        match read(chirp.points(), self.rule) {
+            Reading::Unclear => {
+                self.unclear = self.unclear.saturating_add(1);
+                let blind = Self::divided(chirp.load, self.config.blind_growth);
+                // No faster than the fastest chirp that could be read, if there was one.
+                self.load = self.load.min(blind.max(self.gap().unwrap_or(0)));
+            }
+            reading => self.take(reading, chirp.load),
+        }
+    }
+
+    fn verdict(&mut self, ack: &Ack, completed: bool) -> Option<Exit> {
+        self.min_rtt = ack.min_rtt;
+        let known = self.gap().filter(|_| self.agreed >= self.config.agreeing);
+        if let Some(gap) = known
+            && completed
+            && ack.min_rtt != Span::MAX
+            && (self.load <= gap || self.agrees(self.load, gap))
+        {
+            return Some(exit(ExitReason::PipeFull, packets_in(ack.min_rtt, gap), gap, self.mss));
+        }
+        if !self.end_round(ack) {
+            return None;
+        }
+        let verdict = if self.unclear > 0 { self.judge_round(ack) } else { None };
+        let over = self.round.number >= self.config.max_rounds;
+        self.begin_round(ack);
+        let reason = verdict.or(over.then_some(ExitReason::Limit))?;
+        let gap = self.round.delivery_gap.min(self.load.max(1));
+        Some(exit(reason, packets_in(ack.min_rtt, gap).max(2), gap, self.mss))
+    }
+
+    fn permission(&self, _number: u32, leaving: u32) -> u32 {
+        leaving.saturating_add(2 * self.config.packets)
+    }
+
+    fn on_loss(&mut self, _now: Time, in_flight: u32) -> Option<(u32, u32)> {
+        self.losses = self.losses.saturating_add(1);
+        let shown = self.gap();
+        if self.losses <= self.config.pardoned_losses && shown.is_some_and(|gap| gap.saturating_mul(2) <= self.load) {
+            return None;
+        }
+        let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
+        // What is measured may be more than is in flight, but not by more than one round's growth.
+        let most = (f64::from(in_flight) * self.config.growth).min(f64::from(u32::MAX)) as u32;
+        let window = in_flight.max(pipe.min(most)).max(2);
+        Some((window, ((f64::from(window) * self.config.loss_factor) as u32).max(2)))
+    }
+
+    fn stall(&self) -> f64 {
+        self.config.stall
+    }
+}

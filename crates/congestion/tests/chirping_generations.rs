@@ -1,0 +1,125 @@
+//! The generations of Paced Chirping against each other, over one FIFO.
+
+mod common;
+
+use common::{Loop, MSS, Path};
+use flowstart_congestion::start::{
+    AdaptiveChirping, AdaptiveChirpingConfig, PacedChirping, PacedChirpingConfig, Start, TwoGapChirping,
+    TwoGapChirpingConfig,
+};
+use flowstart_congestion::{
+    Avoidance, AvoidanceConfig, Controller, ControllerConfig, ExitReason, FlowStart, StartConfig, StartExit,
+};
+use flowstart_units::{Span, Time};
+
+fn controller(start: impl FlowStart + Send + 'static) -> Controller {
+    let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
+    Controller::join(Start::External(Box::new(start)), Avoidance::new(&config), &config)
+}
+
+fn published() -> Controller {
+    controller(PacedChirping::new(&PacedChirpingConfig::default(), MSS))
+}
+
+fn two_gap() -> Controller {
+    controller(TwoGapChirping::new(&TwoGapChirpingConfig::default(), MSS))
+}
+
+fn adaptive() -> Controller {
+    controller(AdaptiveChirping::new(&AdaptiveChirpingConfig::default(), MSS))
+}
+
+/// What came of a start.
+#[derive(Debug)]
+struct Outcome {
+    exit: StartExit,
+    round_trips: f64,
+    of_bdp: f64,
+    /// Longest queue of the start in packets.
+    queued_packets: f64,
+}
+
+fn until_exit(path: Path, controller: Controller) -> Option<Outcome> {
+    let mut flow = Loop::new(path, controller, u64::MAX);
+    let mut queue = None;
+    let mut rounds = 1..=60;
+    while let Some(round) = rounds.next().filter(|_| flow.controller.is_starting()) {
+        flow.run(Time::ZERO + path.rtt0() * round, |flow| {
+            if !flow.controller.is_starting() {
+                queue.get_or_insert(flow.max_queue);
+            }
+        });
+    }
+    let exit = *flow.controller.start_exit()?;
+    let share = |packets: u32| f64::from(packets) * path.service().ratio(path.rtt0());
+    Some(Outcome {
+        exit,
+        round_trips: exit.now.since(Time::ZERO).ratio(path.rtt0()),
+        of_bdp: share(exit.cwnd),
+        queued_packets: queue?.ratio(path.service()),
+    })
+}
+
+fn on(mbps: u64, rtt_ms: u64, controller: Controller) -> Outcome {
+    until_exit(Path::new(mbps, Span::from_millis(rtt_ms)), controller).expect("every start ends")
+}
+
+/// Paths whose BDP is at least three initial windows: 30 to 83 000 packets.
+const PATHS: [(u64, u64); 9] =
+    [(20, 50), (100, 5), (100, 20), (150, 15), (100, 100), (800, 100), (1000, 20), (10_000, 20), (10_000, 100)];
+
+#[test]
+fn the_adaptive_schedule_finds_the_capacity_of_an_idle_path_within_eight_round_trips_and_three_packets_of_queue() {
+    for (mbps, rtt) in PATHS {
+        let outcome = on(mbps, rtt, adaptive());
+        let what = format!("{mbps} Mbit/s, {rtt} ms: {outcome:?}");
+        assert_eq!(outcome.exit.reason, ExitReason::PipeFull, "{what}");
+        assert!((0.95..=1.02).contains(&outcome.of_bdp), "{what}");
+        assert!(outcome.round_trips <= 8.0, "{what}");
+        assert!(outcome.queued_packets <= 3.0, "{what}");
+    }
+}
+
+#[test]
+fn the_adaptive_schedule_needs_fewer_round_trips_than_the_others_and_comes_closer_to_the_capacity() {
+    for (mbps, rtt) in PATHS {
+        let [adaptive, published, two_gap] = [adaptive(), published(), two_gap()].map(|start| on(mbps, rtt, start));
+        let error = |outcome: &Outcome| (outcome.of_bdp - 1.0).abs();
+        for other in [published, two_gap] {
+            assert!(adaptive.round_trips < other.round_trips, "{mbps} {rtt}: {adaptive:?} {other:?}");
+            assert!(error(&adaptive) <= error(&other), "{mbps} {rtt}: {adaptive:?} {other:?}");
+        }
+    }
+}
+
+/// Where the initial window nearly fills the path, or overfills it, the queue it leaves is drained by the window that follows.
+#[test]
+fn on_paths_of_less_than_two_initial_windows_the_adaptive_window_still_fits() {
+    for (mbps, rtt) in [(5, 20), (10, 20), (20, 5)] {
+        let outcome = on(mbps, rtt, adaptive());
+        assert!((0.9..=1.05).contains(&outcome.of_bdp), "{mbps} {rtt}: {outcome:?}");
+        assert!(outcome.round_trips <= 3.0, "{mbps} {rtt}: {outcome:?}");
+    }
+}
+
+/// The load approaches the probe gap by an eighth of the difference per chirp. A model of that schedule alone needs 13.7 round trips on
+/// the first path and 13.9 on the second; here its first chirp is the initial window and the exit waits for what is in flight, so that
+/// it takes up to two more.
+#[test]
+fn the_two_gap_schedule_is_slow_and_keeps_the_queue_at_a_few_packets() {
+    for (mbps, rtt) in [(100, 20), (150, 15)] {
+        let outcome = on(mbps, rtt, two_gap());
+        assert_eq!(outcome.exit.reason, ExitReason::PipeFull);
+        assert!((13.0..=16.0).contains(&outcome.round_trips), "{mbps} {rtt}: {outcome:?}");
+        assert!((0.95..=1.0).contains(&outcome.of_bdp), "{mbps} {rtt}: {outcome:?}");
+        assert!(outcome.queued_packets <= 4.0, "{mbps} {rtt}: {outcome:?}");
+    }
+}
+
+/// The authors' code gives up after 200 chirps, which is less than a large pipe needs.
+#[test]
+fn the_two_gap_schedule_ends_by_its_limit_where_the_pipe_is_large() {
+    for (mbps, rtt) in [(100, 100), (10_000, 100)] {
+        assert_eq!(on(mbps, rtt, two_gap()).exit.reason, ExitReason::Limit, "{mbps} {rtt}");
+    }
+}
