@@ -5,6 +5,8 @@
 //! - [`RateCode`], [`Nonce`] and the *TTL difference* ([`ttl_difference`]) are what a request consists of;
 //! - [`wire`] reads and writes the IPv4 and IPv6 options and the TCP option, and never panics, whatever the bytes are.
 //! - [`Sender`] asks, checks the answer, paces what was granted and reacts to congestion; [`Receiver`] answers.
+//! - [`Router`] forwards packets and decides on requests by its [`Admission`]; [`path`] has the hops that do not;
+//! - [`model`] says how much faster a transfer becomes.
 //!
 //! # A request passes a router
 //!
@@ -24,13 +26,17 @@
 //! assert!(!nonce.agrees_with(Nonce::new(0x2aaa_aaaa), asked));
 //! ```
 
+pub mod model;
 mod nonce;
+pub mod path;
 mod rate;
 pub mod receiver;
+pub mod router;
 pub mod sender;
 pub mod wire;
 
 pub use nonce::{Nonce, ttl_difference};
 pub use rate::RateCode;
 pub use receiver::Receiver;
+pub use router::{Admission, Router};
 pub use sender::{Sender, SenderConfig};

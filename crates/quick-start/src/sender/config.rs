@@ -42,6 +42,9 @@ pub struct SenderConfig {
     pub grant_lifetime: Span,
     /// RTT assumed for the size of a request if none is known; default 100 ms (RFC 4782 section 4.1).
     pub assumed_rtt: Span,
+    /// Wrong TTL differences in a row after which the connection stops asking, so that a receiver cannot try one after the other
+    /// (RFC 4782 section 9.2); default 3 (own choice). At least 1.
+    pub most_wrong_ttl: u32,
     /// Retransmission timeout of a SYN that carries a request; default 3 s (RFC 4782 section 4.7.2).
     pub syn_timeout: Span,
 }
@@ -56,6 +59,7 @@ impl Default for SenderConfig {
             least_window_percent: 100,
             grant_lifetime: Span::from_secs(3),
             assumed_rtt: Span::from_millis(100),
+            most_wrong_ttl: 3,
             syn_timeout: Span::from_secs(3),
         }
     }

@@ -52,6 +52,8 @@ pub enum OffReason {
     Nonce,
     /// A packet of a Quick-Start phase was lost or marked (RFC 4782 section 4.6: should not).
     Congestion,
+    /// Several requests in a row came back with a wrong TTL difference: a router on the path does not know Quick-Start, or a receiver is guessing.
+    Path,
 }
 
 /// A packet about to leave, for the decision which option it carries.
@@ -207,13 +209,15 @@ pub struct Sender {
     /// When the last request left: no other follows within an RTT.
     last_request: Option<Time>,
     report: Option<IpOption>,
+    /// Wrong TTL differences in a row.
+    wrong_ttl: u32,
 }
 
 impl Sender {
     /// A sender without requests.
     #[must_use]
     pub fn new(config: SenderConfig) -> Self {
-        Self { config, state: State::Idle, last_request: None, report: None }
+        Self { config, state: State::Idle, last_request: None, report: None, wrong_ttl: 0 }
     }
 
     /// Where it is.
@@ -322,7 +326,12 @@ impl Sender {
         let answer = request.check(ack.response.as_ref());
         let reported = answer.unwrap_or(RateCode::ZERO);
         self.report = Some(IpOption::Report { rate: reported, nonce: request.nonce });
-        self.state = if answer == Err(Denial::Nonce) { State::Off(OffReason::Nonce) } else { State::Idle };
+        self.wrong_ttl = if answer == Err(Denial::TtlDifference) { self.wrong_ttl.saturating_add(1) } else { 0 };
+        self.state = match answer {
+            Err(Denial::Nonce) => State::Off(OffReason::Nonce),
+            Err(Denial::TtlDifference) if self.wrong_ttl >= self.config.most_wrong_ttl => State::Off(OffReason::Path),
+            _ => State::Idle,
+        };
         let rate = match answer {
             Ok(rate) => rate,
             Err(denial) => return Change::Denied(denial),

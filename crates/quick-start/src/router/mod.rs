@@ -1,0 +1,282 @@
+//! A router that knows Quick-Start (RFC 4782 section 3.3): forwards packets of IPv4 and IPv6, measures its output link, and decides on requests.
+
+mod admission;
+mod flows;
+mod meter;
+
+pub use admission::{Admission, AdmissionConfig, MemoryConfig};
+pub use flows::{FlowKey, FlowsConfig};
+pub use meter::MeterConfig;
+
+use flowstart_units::{Span, Time};
+use rand_core::Rng;
+
+use crate::RateCode;
+use crate::wire::{Function, Ipv4, Ipv6, Malformed, OptionMut};
+
+/// How a request is denied; the receiver or the sender notices each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Denial {
+    /// Rate, Quick-Start TTL and nonce become zero (RFC 4782 section 3.3: should).
+    #[default]
+    Zero,
+    /// The option stays as it is: the TTL difference tells.
+    Leave,
+    /// The option is overwritten with no-operation options or padding.
+    Remove,
+}
+
+/// Constants of a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterConfig {
+    /// Admission of the output link.
+    pub admission: AdmissionConfig,
+    /// How requests are denied; default zeroing.
+    pub denial: Denial,
+    /// By how much the TTL falls; default 1.
+    pub hops: u8,
+    /// Requests per second that are looked at, so that floods of options cost little; others pass unchanged, which denies them. Default 10,000 (own
+    /// choice).
+    pub requests_per_second: u32,
+    /// Requests looked at in a row, if there were fewer before; default 100 (own choice).
+    pub burst: u32,
+    /// Whether packets of one flow take several output links: nothing may be approved then (RFC 4782 section 3.3); default false.
+    pub per_packet_multipath: bool,
+}
+
+impl RouterConfig {
+    /// With this admission and defaults otherwise.
+    #[must_use]
+    pub fn new(admission: AdmissionConfig) -> Self {
+        Self {
+            admission,
+            denial: Denial::Zero,
+            hops: 1,
+            requests_per_second: 10_000,
+            burst: 100,
+            per_packet_multipath: false,
+        }
+    }
+}
+
+/// Limits how many requests are looked at: the virtual scheduling algorithm (ITU-T I.371, appendix).
+#[derive(Clone, Copy, Debug)]
+struct Limiter {
+    gap: Span,
+    tolerance: Span,
+    expected: Time,
+}
+
+impl Limiter {
+    fn new(per_second: u32, burst: u32) -> Self {
+        let gap = Span::from_secs(1) / u64::from(per_second);
+        Self { gap, tolerance: gap * u64::from(burst.saturating_sub(1)), expected: Time::ZERO }
+    }
+
+    fn allows(&mut self, now: Time) -> bool {
+        let early = self.expected.since(now);
+        let allowed = early <= self.tolerance && self.gap < Span::MAX;
+        if allowed {
+            self.expected = self.expected.max(now) + self.gap;
+        }
+        allowed
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// It goes on.
+    Forwarded,
+    /// It goes on; its request was granted this much, zero for a denial.
+    Decided(RateCode),
+    /// Its TTL is used up.
+    Expired,
+    /// It is no packet of IPv4 or IPv6.
+    Malformed,
+}
+
+/// Counts of what a router did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouterCounts {
+    /// Requests approved, at any rate.
+    pub approved: u64,
+    /// Requests denied after they were looked at.
+    pub denied: u64,
+    /// Requests not looked at because there were too many.
+    pub ignored: u64,
+    /// Reports seen.
+    pub reports: u64,
+}
+
+/// A router in operation; `R` makes the nonces it writes.
+#[derive(Clone, Debug)]
+pub struct Router<R> {
+    admission: Admission,
+    denial: Denial,
+    hops: u8,
+    multipath: bool,
+    limiter: Limiter,
+    counts: RouterCounts,
+    random: R,
+}
+
+/// Lowers the TTL of a packet by `hops`, and nothing more: what every router does.
+#[inline]
+pub fn forward_plain(packet: &mut [u8], hops: u8) -> Forwarding {
+    let ttl = match packet.first().map(|byte| byte >> 4) {
+        Some(4) => Ipv4::new(packet).map(|mut packet| packet.lower_ttl(hops)),
+        _ => Ipv6::new(packet).map(|mut packet| packet.lower_hop_limit(hops)),
+    };
+    match ttl {
+        Ok(0) => Forwarding::Expired,
+        Ok(_) => Forwarding::Forwarded,
+        Err(_) => Forwarding::Malformed,
+    }
+}
+
+impl<R: Rng> Router<R> {
+    /// A router for one output link.
+    #[must_use]
+    pub fn new(config: &RouterConfig, random: R) -> Self {
+        Self {
+            admission: Admission::new(&config.admission),
+            denial: config.denial,
+            hops: config.hops.max(1),
+            multipath: config.per_packet_multipath,
+            limiter: Limiter::new(config.requests_per_second, config.burst),
+            counts: RouterCounts::default(),
+            random,
+        }
+    }
+
+    /// Its admission.
+    #[must_use]
+    pub fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// What it did.
+    #[must_use]
+    pub fn counts(&self) -> RouterCounts {
+        self.counts
+    }
+
+    /// Forwards a packet of IP that leaves at `now`: lowers its TTL, counts its bytes, and looks at a Quick-Start option.
+    #[inline]
+    pub fn forward(&mut self, now: Time, packet: &mut [u8]) -> Forwarding {
+        let key = if self.admission.wants_flows() { flow_of(packet) } else { None };
+        match packet.first().map(|byte| byte >> 4) {
+            Some(4) => {
+                let Ok(mut packet) = Ipv4::new(packet) else { return Forwarding::Malformed };
+                if packet.lower_ttl(self.hops) == 0 {
+                    return Forwarding::Expired;
+                }
+                self.count(now, u32::from(packet.total_length()), key);
+                if !packet.has_options() {
+                    return Forwarding::Forwarded;
+                }
+                let key = key.map(|(key, _)| key).unwrap_or_default();
+                let decided = packet.change_option(|option| self.look(now, option, &key));
+                self.conclude(decided, || packet.remove_option())
+            }
+            _ => {
+                let Ok(mut packet) = Ipv6::new(packet) else { return Forwarding::Malformed };
+                if packet.lower_hop_limit(self.hops) == 0 {
+                    return Forwarding::Expired;
+                }
+                self.count(now, packet.total_length(), key);
+                if !packet.has_options() {
+                    return Forwarding::Forwarded;
+                }
+                let key = key.map(|(key, _)| key).unwrap_or_default();
+                let decided = packet.change_option(|option| self.look(now, option, &key));
+                self.conclude(decided, || packet.remove_option())
+            }
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, now: Time, bytes: u32, key: Option<(FlowKey, bool)>) {
+        match key {
+            Some((key, data)) => self.admission.forwarded_of(now, bytes, &key, data),
+            None => self.admission.forwarded(now, bytes),
+        }
+    }
+
+    /// A Quick-Start option passes; what was decided if it is a request that was looked at.
+    fn look(&mut self, now: Time, mut option: OptionMut<'_>, key: &FlowKey) -> Option<RateCode> {
+        let rate = option.rate();
+        match option.function() {
+            Function::Request if rate.is_zero() => None,
+            Function::Request => {
+                if !self.limiter.allows(now) {
+                    self.counts.ignored += 1;
+                    return None;
+                }
+                let granted = if self.multipath { RateCode::ZERO } else { self.admission.admit(now, rate, key) };
+                if granted.is_zero() {
+                    self.counts.denied += 1;
+                    if self.denial == Denial::Zero {
+                        option.zero();
+                    }
+                } else {
+                    self.counts.approved += 1;
+                    let random = if granted < rate { self.random.next_u32() } else { 0 };
+                    option.approve(granted, self.hops, random);
+                }
+                Some(granted)
+            }
+            Function::Report => {
+                self.counts.reports += 1;
+                self.admission.reported(now, rate, key);
+                None
+            }
+            Function::Unassigned(_) => None,
+        }
+    }
+
+    fn conclude(
+        &self,
+        decided: Result<Option<Option<RateCode>>, Malformed>,
+        remove: impl FnOnce() -> Result<bool, Malformed>,
+    ) -> Forwarding {
+        // A header with impossible options is none of this router's business; it forwards it.
+        let Ok(Some(Some(granted))) = decided else { return Forwarding::Forwarded };
+        if granted.is_zero() && self.denial == Denial::Remove {
+            // It was there a moment ago.
+            let _ = remove();
+        }
+        Forwarding::Decided(granted)
+    }
+}
+
+/// Protocol numbers.
+const TCP: u8 = 6;
+const HOP_BY_HOP: u8 = 0;
+
+/// The flow of a packet, and whether it carries payload; `None` for what is neither IPv4 nor IPv6 or is cut off.
+fn flow_of(packet: &[u8]) -> Option<(FlowKey, bool)> {
+    let word = |at: usize| Some(usize::from(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?])));
+    let first = *packet.first()?;
+    let (source, both, protocol, header, total) = match first >> 4 {
+        4 => (12..16, 12..20, *packet.get(9)?, usize::from(first & 0x0f) * 4, word(2)?),
+        6 => match *packet.get(6)? {
+            HOP_BY_HOP => (8..24, 8..40, *packet.get(40)?, 48 + 8 * usize::from(*packet.get(41)?), word(4)? + 40),
+            next => (8..24, 8..40, next, 40, word(4)? + 40),
+        },
+        _ => return None,
+    };
+    let ports = packet.get(header..header + 4).filter(|_| protocol == TCP).unwrap_or(&[]);
+    let tcp_header = if protocol == TCP { usize::from(packet.get(header + 12)? >> 4) * 4 } else { 0 };
+    let flow = hash(hash(u64::from(protocol), packet.get(both)?), ports);
+    Some((FlowKey { flow, source: hash(0, packet.get(source)?) }, total > header + tcp_header))
+}
+
+/// In the manner of FNV-1a, over words of four bytes; addresses and ports are whole words.
+fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    bytes.chunks_exact(4).fold(seed ^ 0xcbf2_9ce4_8422_2325, |state, word| {
+        let word = u32::from_be_bytes([word[0], word[1], word[2], word[3]]);
+        (state ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
+    })
+}

@@ -1,0 +1,340 @@
+//! Routers: admission against its vectors, and what may never happen.
+
+mod common;
+
+use common::{arrived, at, code, plain, random, router, travel, with};
+use flowstart_quick_start::path::Hop;
+use flowstart_quick_start::router::{
+    Admission, AdmissionConfig, Denial, FlowKey, FlowsConfig, Forwarding, MemoryConfig, MeterConfig, Router,
+    RouterConfig,
+};
+use flowstart_quick_start::wire::{IpOption, Ipv6, hop_by_hop};
+use flowstart_quick_start::{Nonce, RateCode, ttl_difference};
+use flowstart_units::{Rate, Span, Time};
+use proptest::prelude::*;
+
+const TEN: Rate = Rate::from_mbps(10);
+
+fn request(rate: RateCode) -> IpOption {
+    IpOption::Request { rate, ttl: 91, nonce: Nonce::new(0x2aaa_aaaa) }
+}
+
+/// What repeated requests for 5.12 Mbit/s get within the memory of a link of 10 Mbit/s, in kbit/s, down to the first denial.
+fn grants(threshold_percent: u32, load_percent: u64) -> Vec<u64> {
+    let mut admission = Admission::new(&AdmissionConfig { threshold_percent, ..AdmissionConfig::paper(TEN) });
+    for ms in 0..1000 {
+        // 10 Mbit/s are 1250 bytes per millisecond.
+        admission.forwarded(at(ms), (1250 * load_percent / 100) as u32);
+    }
+    let mut grants = Vec::new();
+    loop {
+        let granted = admission.admit(at(1001), code(7), &FlowKey::default()).rate().as_bps() / 1000;
+        grants.push(granted);
+        if granted == 0 {
+            return grants;
+        }
+    }
+}
+
+#[test]
+fn repeated_requests_get_what_the_vectors_say() {
+    assert_eq!(grants(100, 0), [5120, 2560, 1280, 640, 320, 80, 0]);
+    assert_eq!(grants(95, 0), [5120, 2560, 1280, 320, 160, 0]);
+    assert_eq!(grants(90, 0), [5120, 2560, 1280, 0]);
+    assert_eq!(grants(75, 0), [5120, 1280, 640, 320, 80, 0]);
+    assert_eq!(grants(50, 0), [2560, 1280, 640, 320, 160, 0]);
+    assert_eq!(grants(25, 0), [1280, 640, 320, 160, 80, 0]);
+    assert_eq!(grants(100, 30), [5120, 1280, 320, 160, 80, 0]);
+    assert_eq!(grants(50, 30), [1280, 640, 80, 0]);
+    assert_eq!(grants(25, 30), [0]);
+}
+
+#[test]
+fn a_grant_is_remembered_for_one_to_two_intervals() {
+    let ask = |first: u64, second: u64| {
+        let mut admission = Admission::new(&AdmissionConfig { threshold_percent: 52, ..AdmissionConfig::paper(TEN) });
+        assert_eq!(admission.admit(at(first), code(7), &FlowKey::default()), code(7));
+        admission.admit(at(second), code(7), &FlowKey::default())
+    };
+    assert_eq!(ask(10, 1999), code(1));
+    assert_eq!(ask(10, 2000), code(7));
+    assert_eq!(ask(990, 1999), code(1));
+    assert_eq!(ask(990, 2000), code(7));
+}
+
+#[test]
+fn the_measured_peak_holds_grants_back_longer_than_the_mean() {
+    let after_a_burst = |meter| {
+        let mut admission = Admission::new(&AdmissionConfig { meter, ..AdmissionConfig::rfc(TEN) });
+        admission.forwarded(at(10), 187_500); // 10 Mbit/s over 150 ms
+        [150, 300, 450].map(|ms| admission.admit(at(ms + 1), code(15), &FlowKey::default()).get())
+    };
+    let sample = Span::from_millis(150);
+    assert_eq!(after_a_burst(MeterConfig::Peak { sample, samples: 3 }), [0, 0, 0]);
+    assert_eq!(after_a_burst(MeterConfig::Mean { interval: sample }), [0, 7, 6]);
+}
+
+#[test]
+fn a_router_forwards_and_mends_whatever_passes() {
+    let mut router = router(AdmissionConfig::paper(TEN));
+    let mut packet = plain(1, 10);
+    assert_eq!(router.forward(at(0), &mut packet), Forwarding::Forwarded);
+    assert_eq!(arrived(&mut packet), (63, None));
+    packet[8] = 1;
+    assert_eq!(router.forward(at(0), &mut packet), Forwarding::Expired);
+    assert_eq!(router.forward(at(0), &mut []), Forwarding::Malformed);
+    assert_eq!(router.forward(at(0), &mut [0x45; 19]), Forwarding::Malformed);
+}
+
+#[test]
+fn the_three_ways_to_deny() {
+    let denied = |denial| {
+        let config = RouterConfig { denial, ..RouterConfig::new(AdmissionConfig::paper(Rate::from_bps(79_999))) };
+        let mut packet = with(request(code(7)), 1, 0);
+        assert_eq!(Router::new(&config, random(1)).forward(at(0), &mut packet), Forwarding::Decided(RateCode::ZERO));
+        arrived(&mut packet)
+    };
+    let zeroed = IpOption::Request { rate: code(0), ttl: 0, nonce: Nonce::new(0) };
+    assert_eq!(denied(Denial::Zero), (63, Some(zeroed)));
+    assert_eq!(denied(Denial::Leave), (63, Some(request(code(7)))));
+    assert_eq!(denied(Denial::Remove), (63, None));
+}
+
+#[test]
+fn nothing_is_approved_over_several_links() {
+    let config = RouterConfig { per_packet_multipath: true, ..RouterConfig::new(AdmissionConfig::paper(TEN)) };
+    let mut packet = with(request(code(1)), 1, 0);
+    assert_eq!(Router::new(&config, random(1)).forward(at(0), &mut packet), Forwarding::Decided(RateCode::ZERO));
+}
+
+#[test]
+fn the_requests_looked_at_are_limited_and_the_others_pass_unchanged() {
+    let config = RouterConfig { requests_per_second: 100, burst: 10, ..RouterConfig::new(AdmissionConfig::paper(TEN)) };
+    let mut router = Router::new(&config, random(1));
+    for ms in 0..1000 {
+        let mut packet = with(request(code(7)), 1, 0);
+        let ignored = router.counts().ignored;
+        assert!(matches!(router.forward(at(ms), &mut packet), Forwarding::Forwarded | Forwarding::Decided(_)));
+        if router.counts().ignored > ignored {
+            assert_eq!(arrived(&mut packet), (63, Some(request(code(7)))));
+        }
+    }
+    let counts = router.counts();
+    assert_eq!((counts.approved + counts.denied, counts.ignored), (109, 891));
+}
+
+#[test]
+fn ipv6_requests_are_decided_like_those_of_ipv4() {
+    let mut packet = vec![0x60, 0, 0, 0, 0, 36, 0, 64];
+    packet.extend([1; 32]);
+    packet.extend(hop_by_hop(6, request(code(15))));
+    packet.extend([0; 20]);
+    let mut router = router(AdmissionConfig::paper(TEN));
+    assert_eq!(router.forward(at(0), &mut packet), Forwarding::Decided(code(7)));
+    let view = Ipv6::new(&mut packet).unwrap();
+    let Ok(Some(IpOption::Request { rate, ttl, .. })) = view.option() else { panic!() };
+    assert_eq!((rate, ttl_difference(view.hop_limit(), ttl)), (code(7), ttl_difference(64, 91)));
+}
+
+fn extreme(flows: FlowsConfig) -> Router<rand_pcg::Pcg64Mcg> {
+    router(AdmissionConfig { memory: MemoryConfig::Flows(flows), ..AdmissionConfig::paper(TEN) })
+}
+
+fn report(rate: RateCode) -> IpOption {
+    IpOption::Report { rate, nonce: Nonce::new(0x2aaa_aaaa) }
+}
+
+#[test]
+fn extreme_quick_start_gives_back_what_others_did_not_grant_or_nobody_used() {
+    let mut router = extreme(FlowsConfig::default());
+    let ask = |router: &mut Router<_>, ms, flow| match router.forward(at(ms), &mut with(request(code(7)), flow, 0)) {
+        Forwarding::Decided(granted) => granted.get(),
+        _ => panic!(),
+    };
+    assert_eq!((ask(&mut router, 0, 1), ask(&mut router, 1, 2)), (7, 6));
+    // Somebody further on granted the first flow only 320 kbit/s.
+    router.forward(at(100), &mut with(report(code(3)), 1, 100));
+    assert_eq!(router.admission().granted(), Rate::from_bps(2_880_000));
+    // The second flow sends nothing for a second.
+    assert_eq!(ask(&mut router, 1002, 3), 7);
+    assert_eq!(
+        router.admission().granted(),
+        Rate::from_bps(5_440_000 - 8 * 148),
+        "but for the report, 148 bytes metered"
+    );
+    // A denial elsewhere.
+    router.forward(at(1100), &mut with(report(code(0)), 3, 0));
+    assert_eq!(router.admission().granted(), Rate::from_bps(320_000 - 8 * 148));
+}
+
+#[test]
+fn a_source_that_does_not_use_or_report_its_grants_is_refused_for_a_while() {
+    let flows = FlowsConfig { faults: 2, ..FlowsConfig::default() };
+    let mut router = extreme(flows);
+    let mut ask = |ms| match router.forward(at(ms), &mut with(request(code(7)), 1, 0)) {
+        Forwarding::Decided(granted) => granted.get(),
+        _ => panic!(),
+    };
+    assert_eq!([0, 2000, 4000, 6000].map(&mut ask), [7, 7, 0, 0]);
+    assert_eq!(ask(63_001), 7, "forgiven after a minute");
+}
+
+#[test]
+fn a_report_of_more_than_was_granted_or_without_a_request_is_a_fault() {
+    for faulty in [report(code(8)), report(code(2))] {
+        let mut router = extreme(FlowsConfig { faults: 1, ..FlowsConfig::default() });
+        if faulty == report(code(8)) {
+            router.forward(at(0), &mut with(request(code(7)), 1, 0));
+        }
+        router.forward(at(100), &mut with(faulty, 1, 100));
+        assert_eq!(router.forward(at(200), &mut with(request(code(1)), 9, 0)), Forwarding::Decided(RateCode::ZERO));
+    }
+}
+
+#[test]
+fn a_grant_that_is_used_counts_once_with_flows_and_twice_without() {
+    let after = |memory| {
+        let mut admission = Admission::new(&AdmissionConfig { memory, ..AdmissionConfig::paper(TEN) });
+        let key = FlowKey { flow: 1, source: 1 };
+        assert_eq!(admission.admit(at(0), code(7), &key), code(7));
+        for ms in 0..1000 {
+            admission.forwarded_of(at(ms), 640, &key, true); // 5.12 Mbit/s
+        }
+        let other = FlowKey { flow: 2, source: 2 };
+        (admission.admit(at(1001), code(7), &other).get(), admission.load().as_bps())
+    };
+    assert_eq!(after(MemoryConfig::Sums), (0, 5_120_000));
+    assert_eq!(after(MemoryConfig::Flows(FlowsConfig::default())), (6, 5_120_000));
+    let twice = FlowsConfig { count_once: false, ..FlowsConfig::default() };
+    assert_eq!(after(MemoryConfig::Flows(twice)), (0, 5_120_000));
+}
+
+#[test]
+fn the_table_of_flows_is_bounded() {
+    let mut router = extreme(FlowsConfig { flows: 2, ..FlowsConfig::default() });
+    let decided = [1, 2, 3].map(|flow| router.forward(at(0), &mut with(request(code(1)), flow, 0)));
+    assert_eq!(decided, [code(1), code(1), RateCode::ZERO].map(Forwarding::Decided));
+}
+
+fn admission() -> impl Strategy<Value = AdmissionConfig> {
+    let meter = prop_oneof![
+        (1_u64..2000).prop_map(|ms| MeterConfig::Mean { interval: Span::from_millis(ms) }),
+        (1_u64..500, 1_u32..=20).prop_map(|(ms, samples)| MeterConfig::Peak { sample: Span::from_millis(ms), samples }),
+    ];
+    let memory = prop_oneof![
+        Just(MemoryConfig::Sums),
+        (1_u32..20, any::<bool>()).prop_map(|(flows, count_once)| MemoryConfig::Flows(FlowsConfig {
+            flows,
+            count_once,
+            ..FlowsConfig::default()
+        })),
+    ];
+    (meter, memory, 0_u32..=100, 1_u64..5000).prop_map(|(meter, memory, threshold_percent, mbps)| AdmissionConfig {
+        capacity: Rate::from_mbps(mbps),
+        threshold_percent,
+        meter,
+        memory,
+    })
+}
+
+/// What may happen at a router's output, and how much later than the last.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Request(u8, u64),
+    Report(u8, u64),
+    Data(u32, u64),
+}
+
+fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
+    let event = prop_oneof![
+        (0_u8..=15, 0_u64..30).prop_map(|(n, flow)| Event::Request(n, flow)),
+        (0_u8..=15, 0_u64..30).prop_map(|(n, flow)| Event::Report(n, flow)),
+        (0_u32..100_000, 0_u64..30).prop_map(|(bytes, flow)| Event::Data(bytes, flow)),
+    ];
+    proptest::collection::vec(
+        (prop_oneof![4 => 0_u64..2_000, 1 => 0_u64..3_000_000].prop_map(|us| us * 1000), event),
+        1..400,
+    )
+}
+
+proptest! {
+    #[test]
+    fn grants_and_load_never_exceed_the_threshold_when_something_is_granted(config in admission(), events in events()) {
+        let mut admission = Admission::new(&config);
+        let limit = config.capacity.mul_ratio(u64::from(config.threshold_percent), 100).as_bps();
+        let mut now = Time::ZERO;
+        // Grants given in the present interval, summed here without any algorithm.
+        let (mut given, mut interval) = (0_u64, 0);
+        for (gap, event) in events {
+            now += Span::from_nanos(gap);
+            let key = |flow| FlowKey { flow, source: flow % 3 };
+            match event {
+                Event::Request(n, flow) => {
+                    let granted = admission.admit(now, code(n), &key(flow));
+                    prop_assert!(granted <= code(n), "never more than asked for");
+                    let total = admission.granted().as_bps().saturating_add(admission.load().as_bps());
+                    prop_assert!(granted.is_zero() || total <= limit, "{total} > {limit}");
+                    if config.memory == MemoryConfig::Sums {
+                        let number = now.since(Time::ZERO).whole(config.meter.interval());
+                        given = granted.rate().as_bps() + if number == interval { given } else { 0 };
+                        interval = number;
+                        prop_assert!(given <= limit);
+                        prop_assert!(admission.granted().as_bps() >= given, "nothing is forgotten early");
+                    }
+                }
+                Event::Report(n, flow) => admission.reported(now, code(n), &key(flow)),
+                Event::Data(bytes, flow) => admission.forwarded_of(now, bytes, &key(flow), bytes > 0),
+            }
+        }
+    }
+
+    #[test]
+    fn with_a_steady_load_and_grants_not_yet_used_the_sum_stays_below_the_threshold_at_every_instant(
+        config in admission(), load_percent in 0_u64..100, requests in proptest::collection::vec((0_u64..3000, 0_u8..=15), 0..40),
+    ) {
+        let mut admission = Admission::new(&config);
+        let limit = admission.limit().as_bps();
+        let per_ms = limit / 8000 * load_percent / 100;
+        let mut requests = requests;
+        requests.sort_unstable();
+        let mut requests = requests.into_iter().peekable();
+        // One round of the meter in silence of requests, so that the load is known.
+        let interval = config.meter.interval().as_nanos() / 1_000_000;
+        for ms in 0..interval + 3000 {
+            admission.forwarded(at(ms), u32::try_from(per_ms).unwrap());
+            while let Some((_, n)) = requests.next_if(|(then, _)| then + interval <= ms) {
+                admission.admit(at(ms), code(n), &FlowKey { flow: ms, source: ms });
+            }
+            let total = admission.granted().as_bps() + admission.load().as_bps();
+            prop_assert!(total <= limit, "{total} > {limit} at {ms} ms");
+        }
+    }
+
+    #[test]
+    fn the_ttl_difference_survives_any_chain_of_routers_that_approve_and_no_other_chain(
+        hops in proptest::collection::vec(any::<bool>(), 1..60), ttl: u8, nonce: u32,
+    ) {
+        let option = IpOption::Request { rate: code(7), ttl, nonce: Nonce::new(nonce) };
+        let mut packet = with(option, 1, 0);
+        let mut path: Vec<Hop<_>> = hops.iter().map(|aware| if *aware { common::generous() } else { Hop::Unaware }).collect();
+        prop_assert!(travel(&mut path, at(0), &mut packet));
+        let (ip_ttl, Some(IpOption::Request { rate, ttl: left, nonce: unchanged })) = arrived(&mut packet) else { panic!() };
+        let same = ttl_difference(ip_ttl, left) == ttl_difference(64, ttl);
+        prop_assert_eq!(same, hops.iter().all(|aware| *aware));
+        prop_assert_eq!((rate, unchanged), (code(7), Nonce::new(nonce)));
+    }
+
+    #[test]
+    fn a_router_never_touches_reports_and_never_the_low_bits_of_a_nonce(n in 0_u8..=15, nonce: u32, mbps in 0_u64..2000) {
+        let mut router = router(AdmissionConfig::paper(Rate::from_mbps(mbps)));
+        let option = IpOption::Report { rate: code(n), nonce: Nonce::new(nonce) };
+        let mut packet = with(option, 1, 10);
+        router.forward(at(0), &mut packet);
+        prop_assert_eq!(arrived(&mut packet), (63, Some(option)));
+        let mut packet = with(IpOption::Request { rate: code(n), ttl: 5, nonce: Nonce::new(nonce) }, 1, 0);
+        router.forward(at(0), &mut packet);
+        let (_, Some(IpOption::Request { rate, nonce: passed, .. })) = arrived(&mut packet) else { panic!() };
+        prop_assert!(rate <= code(n));
+        prop_assert!(passed.agrees_with(Nonce::new(nonce), rate));
+    }
+}
