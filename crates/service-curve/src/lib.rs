@@ -5,6 +5,8 @@
 //! time stamps: Luebben and Fidler, "A benchmark for the performance of time-varying closed-loop flow control with application to TCP"
 //! (arXiv 1609.00653). The delays may come from anywhere: a simulation, a file, a socket.
 //!
+//! Delays of a real system are read by [`read_csv`] and [`read_parquet`], and analysed by [`estimate_records`].
+//!
 //! 1. [`probe_rate`] takes the delays of one constant-rate flow, thins them until they are independent, checks that they are stationary,
 //!    and keeps a quantile, or says that the rate is too high or that it cannot tell.
 //! 2. [`Estimate`] joins such probes of increasing rates into a [`ServiceCurve`]: the attainable rate, its inverse, its breakpoints.
@@ -35,6 +37,7 @@ mod error;
 mod estimate;
 mod probability;
 mod probe;
+mod records;
 mod source;
 mod static_window;
 pub mod stats;
@@ -46,6 +49,9 @@ pub use error::Error;
 pub use estimate::{End, Estimate};
 pub use probability::Probability;
 pub use probe::{Accepted, OnUnitRoot, ProbeConfig, RateProbe, Undecided, Verdict, probe_rate};
+#[cfg(feature = "parquet")]
+pub use records::read_parquet;
+pub use records::{Record, RecordError, estimate_records, read_csv};
 pub use source::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Growth, Marking, Sent, WindowedLink};
 pub use static_window::StaticWindow;
 pub use video::{Video, VideoConfig};

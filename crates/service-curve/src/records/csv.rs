@@ -1,0 +1,110 @@
+//! Measurements as CSV.
+
+use std::io::Read;
+
+use flowstart_units::{Rate, Time};
+
+use super::{Columns, Record, RecordError};
+
+/// The records of a CSV file with a head, row by row: memory does not grow with the file.
+///
+/// # Errors
+/// If the head cannot be read or lacks a column. Each row has an error of its own.
+pub fn read_csv<R: Read>(reader: R) -> Result<impl Iterator<Item = Result<Record, RecordError>> + use<R>, RecordError> {
+    let unreadable = |error: csv::Error| RecordError::Unreadable(error.to_string());
+    let mut reader = csv::Reader::from_reader(reader);
+    let names = reader.headers().map_err(unreadable)?.clone();
+    let columns = Columns::of(&names.iter().collect::<Vec<_>>())?;
+    let mut row = csv::StringRecord::new();
+    let mut number = 0;
+    Ok(std::iter::from_fn(move || match reader.read_record(&mut row) {
+        Ok(false) => None,
+        Err(error) => Some(Err(unreadable(error))),
+        Ok(true) => {
+            number += 1;
+            Some(record(&row, &names, &columns, number))
+        }
+    }))
+}
+
+fn record(
+    row: &csv::StringRecord,
+    names: &csv::StringRecord,
+    columns: &Columns,
+    number: u64,
+) -> Result<Record, RecordError> {
+    let parsed = |column: usize, unit: u64| {
+        let text = row.get(column).unwrap_or_default().trim();
+        decimal(text, unit).ok_or_else(|| {
+            RecordError::NotANumber(number, names.get(column).unwrap_or_default().to_owned(), text.to_owned())
+        })
+    };
+    Ok(Record {
+        rate: columns.rate.map(|column| parsed(column, 1)).transpose()?.map(Rate::from_bps),
+        sent: Time::from_nanos(parsed(columns.sent.0, columns.sent.1)?),
+        received: Time::from_nanos(parsed(columns.received.0, columns.received.1)?),
+    })
+}
+
+/// A decimal number of `unit`, a power of ten, exactly (a float has too few digits for nanoseconds since 1970). What is smaller than one is cut
+/// off; beyond the range of 64 bits the largest.
+fn decimal(text: &str, unit: u64) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() && part.is_empty() || !digits(whole) || !digits(part) {
+        return None;
+    }
+    let mut value = whole.bytes().fold(0_u64, |sum, b| sum.saturating_mul(10).saturating_add(u64::from(b - b'0')));
+    value = value.saturating_mul(unit);
+    let mut place = unit;
+    for digit in part.bytes() {
+        place /= 10;
+        value = value.saturating_add(place * u64::from(digit - b'0'));
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Vec<Record>, RecordError> {
+        read_csv(text.as_bytes())?.collect()
+    }
+
+    #[test]
+    fn columns_have_units_in_their_names_and_any_order() {
+        let expected = |rate: Option<u64>| Record {
+            rate: rate.map(Rate::from_bps),
+            sent: Time::from_nanos(1_700_000_000_123_456_789),
+            received: Time::from_nanos(1_700_000_000_223_456_000),
+        };
+        let seconds = "received_s,note,sent_s\n1700000000.223456,x,1700000000.1234567891\n";
+        assert_eq!(read(seconds), Ok(vec![expected(None)]));
+        let mixed = "rate_bps, sent_ns ,received_us\n 5000 ,1700000000123456789,1700000000223456\n";
+        assert_eq!(read(mixed), Ok(vec![expected(Some(5_000))]));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_row_and_column() {
+        assert_eq!(read("sent_ns,rate_bps\n"), Err(RecordError::NoColumn("received")));
+        assert_eq!(read(""), Err(RecordError::NoColumn("sent")));
+        let lost = read("sent_ns,received_ns\n1,2\n3,\n");
+        assert_eq!(lost, Err(RecordError::NotANumber(2, "received_ns".to_owned(), String::new())));
+        for bad in ["-1", "1e9", "1.2.3", ".", "NaN"] {
+            assert!(read(&format!("sent_ns,received_ns\n{bad},2\n")).is_err(), "{bad}");
+        }
+        assert!(matches!(read("sent_ns,received_ns\n1\n"), Err(RecordError::Unreadable(_))));
+        assert_eq!(read("sent_ns,received_ns\n"), Ok(vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn whole_numbers_of_any_unit_are_exact_and_parsing_is_total(value in 0_u64..10_000_000_000, text in "\\PC{0,20}") {
+            prop_assert_eq!(decimal(&value.to_string(), 1_000_000_000), Some(value * 1_000_000_000));
+            prop_assert_eq!(decimal(&format!("0.{value:010}"), 1_000_000_000), Some(value / 10));
+            let _ = decimal(&text, 1_000);
+        }
+    }
+}
