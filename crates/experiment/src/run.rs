@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rayon::prelude::*;
-
 /// Asks running work to stop; what is finished is kept. Clones ask the same work.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(std::sync::Arc<AtomicBool>);
@@ -22,7 +20,7 @@ impl Cancel {
 }
 
 /// Does job 0 ..= `jobs`-1 on `threads` threads (`None`: as many as there are cores) and returns the results in order of their numbers, whatever
-/// the order in which they finished. `done` is told how many are finished. After a cancellation the jobs not begun are `None`.
+/// the order in which they finished; they are begun in order. `done` is told how many are finished. After a cancellation the jobs not begun are `None`.
 ///
 /// # Errors
 /// If the threads cannot be started.
@@ -37,21 +35,23 @@ pub fn in_parallel<T: Send>(
         .num_threads(threads.unwrap_or(0))
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
-    let finished = AtomicUsize::new(0);
-    let results = pool.install(|| {
-        (0..jobs)
-            .into_par_iter()
-            .with_max_len(1)
-            .map(|number| {
-                if cancel.is_cancelled() {
-                    return None;
-                }
-                let result = job(number);
-                done(finished.fetch_add(1, Ordering::Relaxed) + 1);
-                Some(result)
-            })
-            .collect()
+    let (next, finished) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // Every thread takes the next job when it is done with one, so that they are begun in order.
+    let parts = pool.broadcast(|_| {
+        let mut part = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= jobs || cancel.is_cancelled() {
+                return part;
+            }
+            part.push((number, job(number)));
+            done(finished.fetch_add(1, Ordering::Relaxed) + 1);
+        }
     });
+    let mut results: Vec<Option<T>> = (0..jobs).map(|_| None).collect();
+    for (number, result) in parts.into_iter().flatten() {
+        results[number] = Some(result);
+    }
     Ok(results)
 }
 

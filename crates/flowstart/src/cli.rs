@@ -8,6 +8,8 @@ use flowstart_experiment::race::{Background, Contestant, MarkThreshold};
 use flowstart_experiment::scenario::Buffer;
 use flowstart_units::{Bytes, Rate, Span};
 
+use crate::frontier::FrontierArgs;
+
 /// Race flow starts over a described path.
 #[derive(Debug, Parser)]
 #[command(
@@ -30,6 +32,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Race flow starts over one path: a table and a report
     Compare(Box<CompareArgs>),
+    /// Race flow starts over a grid of paths: who is fast without delay, and where
+    Frontier(Box<FrontierArgs>),
     /// Run scenario files
     Run(RunArgs),
     /// Look at a scenario file without running it
@@ -57,7 +61,7 @@ fn seed(text: &str) -> Result<u64, String> {
 }
 
 /// A number of threads.
-fn threads(text: &str) -> Result<usize, String> {
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
     const MOST: usize = 1024;
     match text.parse() {
         Ok(threads) if (1..=MOST).contains(&threads) => Ok(threads),

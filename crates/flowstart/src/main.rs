@@ -4,6 +4,7 @@ mod cli;
 mod compare;
 mod docs;
 mod doctor;
+mod frontier;
 mod interrupt;
 mod list;
 mod output;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     };
     let outcome = match &cli.command {
         Command::Compare(args) => compare::compare(args),
+        Command::Frontier(args) => frontier::frontier(args),
         Command::Run(args) => run::run(args),
         Command::Scenario(command) => scenario::scenario(command),
         Command::List(args) => list::list(args),

@@ -103,6 +103,13 @@ impl Egress {
         }
     }
 
+    /// All that passed before `t`, the whole of the bin that `t` lies in included.
+    #[must_use]
+    pub fn by(&self, t: Span) -> u64 {
+        let bins = usize::try_from(t.as_nanos().div_ceil(self.bin.as_nanos())).unwrap_or(usize::MAX);
+        self.bytes.iter().take(bins).sum()
+    }
+
     /// All bytes by the end of each bin: element i is the total at time i * bin, element 0 is zero.
     #[must_use]
     pub fn cumulative(&self) -> Cumulative {

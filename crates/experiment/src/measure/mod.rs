@@ -42,7 +42,7 @@ mod transfer;
 pub use delay::{DelaySample, DelaySamples, DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile};
 pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
-pub use others::{added_delay, convergence, harm, harm_ratio, jain};
+pub use others::{added_delay, convergence, harm, harm_ratio, jain, waits};
 pub use probe::{FlowRecord, Origin, Probe, ProbeConfig};
 pub use speed::{deficit, duplicates, least_utilisation, overhead, time_to, utilisation};
 pub use spread::{Estimate, bootstrap_median};

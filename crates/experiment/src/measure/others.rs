@@ -11,13 +11,15 @@ use super::speed::utilisation;
 /// (paired runs of the same seed), in seconds; may be negative. `None` if either run had no such packets.
 #[must_use]
 pub fn added_delay(with: &[DelaySample], without: &[DelaySample], p: f64, start: Time, horizon: Span) -> Option<f64> {
-    let waits = |samples: &[DelaySample]| {
-        let inside = start..start + horizon;
-        let mut waits: Vec<Span> =
-            samples.iter().filter(|s| !s.own && inside.contains(&s.arrived)).map(|s| s.waited).collect();
-        quantile(&mut waits, p)
-    };
-    Some(waits(with)?.as_secs_f64() - waits(without)?.as_secs_f64())
+    let of = |samples: &[DelaySample]| quantile(&mut waits(samples, false, start, horizon), p);
+    Some(of(with)?.as_secs_f64() - of(without)?.as_secs_f64())
+}
+
+/// How long the packets of the newcomers (`own`) or of the others waited that arrived within [0, H).
+#[must_use]
+pub fn waits(samples: &[DelaySample], own: bool, start: Time, horizon: Span) -> Vec<Span> {
+    let inside = start..start + horizon;
+    samples.iter().filter(|s| s.own == own && inside.contains(&s.arrived)).map(|s| s.waited).collect()
 }
 
 /// M9, harm to the throughput of others: h = max(0, (x_without − x_with − fair loss) / x_without), fair loss = x_without − C/(n + 1) for

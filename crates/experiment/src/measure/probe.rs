@@ -152,6 +152,7 @@ pub struct Probe {
     samples_from: Time,
     flows: Vec<FlowRecord>,
     samples: DelaySamples,
+    queue_drops: Egress,
 }
 
 impl Probe {
@@ -164,7 +165,9 @@ impl Probe {
         };
         let samples_from = config.not_before - config.base_rtt * BEFORE_RTTS;
         let samples = DelaySamples::new(config.sample_limit);
-        Self { config, origin, samples_from, flows: Vec::new(), samples }
+        let queue_drops =
+            Egress::new(config.base_rtt / ProbeConfig::BINS_PER_RTT, config.record, ProbeConfig::BIN_LIMIT);
+        Self { config, origin, samples_from, flows: Vec::new(), samples, queue_drops }
     }
 
     /// t = 0; `None` if no data of a new flow reached the bottleneck.
@@ -183,6 +186,12 @@ impl Probe {
     #[must_use]
     pub fn samples(&self) -> &DelaySamples {
         &self.samples
+    }
+
+    /// Packets of all flows that the bottleneck's queue dropped (not those a loss process took), counted instead of bytes.
+    #[must_use]
+    pub fn queue_drops(&self) -> &Egress {
+        &self.queue_drops
     }
 
     /// The configuration.
@@ -260,12 +269,15 @@ impl Observer for Probe {
         }
     }
 
-    fn dropped(&mut self, now: Time, link: LinkId, packet: &Packet, _reason: Option<DropReason>) {
+    fn dropped(&mut self, now: Time, link: LinkId, packet: &Packet, reason: Option<DropReason>) {
         if payload(packet).is_none() {
             return;
         }
         let at_bottleneck = link == self.config.link;
         let clock = self.clock(now, packet.flow);
+        if let Some(t) = clock.filter(|_| at_bottleneck && reason.is_some()) {
+            self.queue_drops.add(t, 1);
+        }
         let horizon = self.config.horizon;
         let Some(record) = self.record(packet.flow) else { return };
         let mut in_start = record.exited.is_none();

@@ -16,8 +16,8 @@ pub(crate) const AFTER_HORIZON_RTTS: u64 = 12;
 const STAGGER: Span = Span::from_millis(100);
 /// With others there, newcomers come at a random moment within this many RTT0, at least within [`MIN_PHASE`]: about one saw-tooth of CUBIC at 100 Mbit/s
 /// and 20 ms.
-const PHASE_RTTS: u64 = 250;
-const MIN_PHASE: Span = Span::from_secs(5);
+pub(super) const PHASE_RTTS: u64 = 250;
+pub(super) const MIN_PHASE: Span = Span::from_secs(5);
 /// A transfer is given up after this many times its ideal completion time and [`PATIENCE`].
 const PATIENCE_FACTOR: u64 = 100;
 const PATIENCE: Span = Span::from_secs(600);
@@ -85,7 +85,7 @@ impl Race {
         if !self.has_others() {
             return Span::ZERO;
         }
-        let range = (self.base_rtt() * PHASE_RTTS).max(MIN_PHASE).as_nanos();
+        let range = self.effective_phase().as_nanos();
         let seed =
             self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ run.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ PHASE_STREAM;
         let draw = Pcg64Mcg::seed_from_u64(seed).next_u64();

@@ -43,6 +43,7 @@ impl Race {
             "sizes": self.sizes,
             "horizon": self.horizon(),
             "warm_up": self.effective_warm_up(),
+            "phase": self.effective_phase(),
             "seed": self.seed,
             "runs": self.effective_runs(),
             "random": self.is_random(),

@@ -47,6 +47,8 @@ pub enum Measure {
     LostAfter,
     /// M5, others' packets lost.
     LostOthers,
+    /// M5 while the start lasts, of all flows, because of the newcomers.
+    StartLost,
     /// Own retransmissions.
     Retransmitted,
     /// Own retransmission timeouts.
@@ -57,6 +59,10 @@ pub enum Measure {
     Overhead,
     /// M8 at this percentile.
     AddedDelay(u8),
+    /// Queueing delay of the newcomers' own packets while they start, above what there was without them, at this percentile.
+    StartOwnDelay(u8),
+    /// M8 while the start lasts, at this percentile.
+    StartOthersDelay(u8),
     /// M8, time with the queue 1 ms above before.
     BusyTime,
     /// M9.
@@ -103,6 +109,8 @@ pub const TIME_TO_LEVELS: [u8; 3] = [50, 80, 90];
 pub const DELIVERED_RTTS: [u8; 3] = [5, 10, 20];
 /// Percentiles of M8.
 pub const ADDED_PERCENTILES: [u8; 4] = [50, 95, 99, 100];
+/// Percentiles of the delay that newcomers add while they start.
+pub const START_PERCENTILES: [u8; 2] = [99, 100];
 
 impl Measure {
     /// All measures of a race with transfers of `sizes`; those that need flows that were there before only if there are any.
@@ -124,9 +132,11 @@ impl Measure {
             all.push(Self::SlowdownMean);
         }
         all.extend([Self::DelayMax, Self::DelayP99, Self::DelayMean, Self::OvershootPeak, Self::OvershootArea]);
-        all.extend([Self::LostBefore, Self::LostAfter, Self::LostOthers, Self::Retransmitted, Self::Timeouts]);
-        all.extend([Self::Marked, Self::Overhead]);
+        all.extend(START_PERCENTILES.map(Self::StartOwnDelay));
+        all.extend([Self::LostBefore, Self::LostAfter, Self::LostOthers, Self::StartLost]);
+        all.extend([Self::Retransmitted, Self::Timeouts, Self::Marked, Self::Overhead]);
         if background {
+            all.extend(START_PERCENTILES.map(Self::StartOthersDelay));
             all.extend(ADDED_PERCENTILES.map(Self::AddedDelay));
             all.extend([Self::BusyTime, Self::Harm, Self::HarmRatio, Self::Convergence]);
         }
@@ -304,6 +314,15 @@ impl Measure {
                 Lower,
                 "M5: packets of the other flows dropped within the horizon.",
             ),
+            Self::StartLost => info(
+                "start_lost",
+                "lost in the start",
+                "",
+                0,
+                Lower,
+                "M5: packets of all flows that the bottleneck's queue dropped (not those a loss process took) until one RTT0 after the \
+                 start's end, minus those dropped without the newcomer (paired runs, same seed).",
+            ),
             Self::Retransmitted => info(
                 "retransmitted",
                 "retransmitted",
@@ -346,6 +365,28 @@ impl Measure {
                 &format!(
                     "M8: {percentile}th percentile of the queueing delay of the other flows' packets within the horizon, minus the same \
                           without the newcomer (paired runs, same seed)."
+                ),
+            ),
+            Self::StartOwnDelay(percentile) => info(
+                &format!("start_own_delay_p{percentile}_ms"),
+                &format!("own P{percentile} in the start"),
+                "ms",
+                2,
+                Lower,
+                &format!(
+                    "{percentile}th percentile of the queueing delay of the new flow's own packets that arrive at the bottleneck until one RTT0 after the \
+                          start's end; with others there, minus that of the others' packets without the newcomer (paired runs, same seed)."
+                ),
+            ),
+            Self::StartOthersDelay(percentile) => info(
+                &format!("start_others_delay_p{percentile}_ms"),
+                &format!("others' P{percentile} in the start"),
+                "ms",
+                2,
+                Lower,
+                &format!(
+                    "{percentile}th percentile of the queueing delay of the others' packets that arrive at the bottleneck until one RTT0 after the new \
+                          flow's start ended, minus that without the newcomer (paired runs, same seed)."
                 ),
             ),
             Self::BusyTime => info(

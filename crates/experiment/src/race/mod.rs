@@ -26,9 +26,12 @@ use crate::scenario::{ArrivalSpec, Buffer, FlowSpec, PathSpec, RateSpec, Scenari
 pub use build::Purpose;
 pub use contestant::{ALIASES, Acks, Contestant, DEFAULT, MODIFIERS};
 pub use document::RACE_SCHEMA_VERSION;
-pub use measures::{ADDED_PERCENTILES, Better, DELIVERED_RTTS, Measure, MeasureInfo, TIME_TO_LEVELS};
+pub use measures::{
+    ADDED_PERCENTILES, Better, DELIVERED_RTTS, Measure, MeasureInfo, START_PERCENTILES, TIME_TO_LEVELS,
+};
 pub use path::{MarkThreshold, QueueChoice};
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
+pub(crate) use run::Baseline;
 pub use run::RunOptions;
 pub use series::Series;
 
@@ -126,6 +129,8 @@ pub struct Race {
     pub horizon: Option<Span>,
     /// How long the others run before the newcomers come; `None` for 500 RTT, at least 10 s, at most 60 s. Zero if there are no others.
     pub warm_up: Option<Span>,
+    /// With others there, newcomers come at a random moment within this time after the warm-up; `None` for 250 RTT0, at least 5 s.
+    pub phase: Option<Span>,
 }
 
 /// Who is there before the newcomers come, as in a scenario file.
@@ -174,6 +179,7 @@ impl Race {
             contestants: Contestant::defaults(),
             horizon: None,
             warm_up: None,
+            phase: None,
         }
     }
 
@@ -284,6 +290,14 @@ impl Race {
         self.warm_up.unwrap_or_else(|| (self.base_rtt() * 500).clamp(Span::from_secs(10), Span::from_secs(60)))
     }
 
+    /// How long after the warm-up newcomers come at the latest.
+    pub(crate) fn effective_phase(&self) -> Span {
+        if !self.has_others() {
+            return Span::ZERO;
+        }
+        self.phase.unwrap_or_else(|| (self.base_rtt() * build::PHASE_RTTS).max(build::MIN_PHASE))
+    }
+
     /// Checks that the race can be run in reasonable time and memory.
     ///
     /// # Errors
@@ -344,7 +358,10 @@ impl Race {
                 self.path.rtt
             )));
         }
-        let lasting = self.effective_warm_up() + self.horizon() + self.base_rtt() * (build::AFTER_HORIZON_RTTS + 2);
+        let lasting = self.effective_warm_up()
+            + self.effective_phase()
+            + self.horizon()
+            + self.base_rtt() * (build::AFTER_HORIZON_RTTS + 2);
         let packets = packets_in(lasting);
         if packets > MAX_PACKETS {
             return Err(RaceError(format!(

@@ -1,15 +1,17 @@
 //! Running a race on all cores, and measuring.
 
+use std::rc::Rc;
+
 use flowstart_simulator::{Observer, Outcome, Simulation};
 use flowstart_units::{Bytes, Span, Time};
 
 use super::build::Purpose;
-use super::measures::{ADDED_PERCENTILES, DELIVERED_RTTS, TIME_TO_LEVELS};
+use super::measures::{ADDED_PERCENTILES, DELIVERED_RTTS, START_PERCENTILES, TIME_TO_LEVELS};
 use super::record::{labels, without_loss};
-use super::{ContestantResult, Measure, Race, RaceError, RaceResult, RunRecord, Series};
+use super::{Contestant, ContestantResult, Measure, Race, RaceError, RaceResult, RunRecord, Series};
 use crate::measure::{
-    DelaySummary, Exit, FlowRecord, Origin, Probe, added_delay, busy_time, convergence, deficit, duplicates,
-    geometric_mean, harm, jain, least_utilisation, overhead, overshoot, slowdown, time_to,
+    DelaySummary, Exit, FlowRecord, Origin, Probe, busy_time, convergence, deficit, duplicates, geometric_mean, harm,
+    jain, least_utilisation, overhead, overshoot, quantile, slowdown, time_to, waits,
 };
 use crate::run::{Cancel, in_parallel};
 
@@ -34,10 +36,18 @@ struct Job {
 
 /// What a job brings.
 #[derive(Default)]
-struct JobResult {
-    values: Vec<(Measure, f64)>,
-    exits: Vec<Option<flowstart_congestion::ExitReason>>,
+pub(crate) struct JobResult {
+    pub(crate) values: Vec<(Measure, f64)>,
+    pub(crate) exits: Vec<Option<flowstart_congestion::ExitReason>>,
     series: Option<Series>,
+    pub(crate) data_packets: u64,
+    simulated: f64,
+}
+
+/// What the others did without the newcomers, from the moment on that they would have come.
+#[derive(Debug)]
+pub(crate) struct Baseline {
+    probe: Probe,
     data_packets: u64,
     simulated: f64,
 }
@@ -105,14 +115,24 @@ impl Race {
     }
 
     fn job(&self, job: &Job, cancel: &Cancel) -> Result<Option<JobResult>, RaceError> {
+        let contestant = &self.contestants[job.contestant];
         match job.transfer {
-            Some(size) => self.transfer(job, size, cancel),
-            None => self.start(job, cancel),
+            Some(size) => self.transfer(contestant, job.run, size, cancel),
+            None => self.start(contestant, job.run, cancel, |origin| {
+                Ok(self.baseline(contestant, job.run, origin, cancel)?.map(Rc::new))
+            }),
         }
     }
 
-    fn transfer(&self, job: &Job, size: Bytes, cancel: &Cancel) -> Result<Option<JobResult>, RaceError> {
-        let config = self.simulation(&self.contestants[job.contestant], Purpose::Transfer(size), job.run)?;
+    /// M7 of one transfer.
+    pub(crate) fn transfer(
+        &self,
+        contestant: &Contestant,
+        run: u64,
+        size: Bytes,
+        cancel: &Cancel,
+    ) -> Result<Option<JobResult>, RaceError> {
+        let config = self.simulation(contestant, Purpose::Transfer(size), run)?;
         let slice = (self.effective_warm_up() + self.ideal(size) * 4) / SLICES + Span::from_millis(1);
         let Some((outcome, ())) = simulate(&config, (), cancel, slice)? else { return Ok(None) };
         let mut result = JobResult {
@@ -131,12 +151,17 @@ impl Race {
         Ok(Some(result))
     }
 
-    fn start(&self, job: &Job, cancel: &Cancel) -> Result<Option<JobResult>, RaceError> {
-        let contestant = &self.contestants[job.contestant];
-        let config = self.simulation(contestant, Purpose::Start, job.run)?;
-        let slice = (self.effective_warm_up() + self.horizon()) / SLICES + Span::from_millis(1);
-        let probe = Probe::new(self.probe(job.run, Origin::FirstData));
-        let Some((outcome, probe)) = simulate(&config, probe, cancel, slice)? else { return Ok(None) };
+    /// All other measures, with the queue and the others as they are `without` the newcomers from the given moment on.
+    pub(crate) fn start(
+        &self,
+        contestant: &Contestant,
+        run: u64,
+        cancel: &Cancel,
+        without: impl FnOnce(Time) -> Result<Option<Rc<Baseline>>, RaceError>,
+    ) -> Result<Option<JobResult>, RaceError> {
+        let config = self.simulation(contestant, Purpose::Start, run)?;
+        let probe = Probe::new(self.probe(run, Origin::FirstData));
+        let Some((outcome, probe)) = simulate(&config, probe, cancel, self.slice())? else { return Ok(None) };
         let mut result = JobResult {
             data_packets: outcome.data_packets,
             simulated: outcome.ended.as_secs_f64(),
@@ -146,19 +171,44 @@ impl Race {
         self.measure_newcomers(&outcome, &probe, origin, &mut result);
         self.measure_queue(&probe, origin, &mut result);
         if self.has_others() {
-            let config = self.simulation(contestant, Purpose::Without, job.run)?;
-            let before = Probe::new(self.probe(job.run, Origin::At(origin)));
-            let Some((outcome, without)) = simulate(&config, before, cancel, slice)? else { return Ok(None) };
-            result.data_packets += outcome.data_packets;
-            result.simulated += outcome.ended.as_secs_f64();
-            self.measure_harm(&probe, &without, origin, &mut result);
+            let Some(without) = without(origin)? else { return Ok(None) };
+            result.data_packets += without.data_packets;
+            result.simulated += without.simulated;
+            self.measure_harm(&probe, &without.probe, origin, &mut result);
+            self.measure_start(&outcome, &probe, Some(&without.probe), origin, &mut result);
+        } else {
+            self.measure_start(&outcome, &probe, None, origin, &mut result);
         }
-        if job.run == 0
+        if run == 0
             && let Some(first) = probe.flows().get(self.others.tcp_flows() as usize)
         {
             result.series = Some(Series::new(self, &probe, first));
         }
         Ok(Some(result))
+    }
+
+    /// The others alone, over the queue that `contestant` meets. `None` after a cancellation.
+    pub(crate) fn baseline(
+        &self,
+        contestant: &Contestant,
+        run: u64,
+        origin: Time,
+        cancel: &Cancel,
+    ) -> Result<Option<Baseline>, RaceError> {
+        let config = self.simulation(contestant, Purpose::Without, run)?;
+        let probe = Probe::new(self.probe(run, Origin::At(origin)));
+        let Some((outcome, probe)) = simulate(&config, probe, cancel, self.slice())? else { return Ok(None) };
+        Ok(Some(Baseline { probe, data_packets: outcome.data_packets, simulated: outcome.ended.as_secs_f64() }))
+    }
+
+    fn slice(&self) -> Span {
+        (self.effective_warm_up() + self.horizon()) / SLICES + Span::from_millis(1)
+    }
+
+    /// Bytes of the others' TCP flows through the bottleneck within the horizon.
+    fn carried_by_others(&self, probe: &Probe) -> f64 {
+        let others = probe.flows().iter().take(self.others.tcp_flows() as usize);
+        others.map(|flow| flow.egress.cumulative().at(self.horizon())).sum()
     }
 
     /// What is measured of each newcomer, averaged over them.
@@ -253,20 +303,48 @@ impl Race {
     fn measure_harm(&self, with: &Probe, without: &Probe, origin: Time, result: &mut JobResult) {
         let horizon = self.horizon();
         let others = self.others.tcp_flows() as usize;
-        let carried = |probe: &Probe| -> f64 {
-            probe.flows().iter().take(others).map(|flow| flow.egress.cumulative().at(horizon)).sum()
-        };
         let capacity = self.capacity().as_bps() as f64 / 8.0 * horizon.as_secs_f64();
-        if let Some(harm) = harm(carried(without), carried(with), capacity, others, self.flows as usize) {
+        let carried = self.carried_by_others(with);
+        if let Some(harm) = harm(self.carried_by_others(without), carried, capacity, others, self.flows as usize) {
             result.values.push((Measure::Harm, harm * 100.0));
         }
+        let mut added = AddedWaits::new(with, Some(without), origin, horizon);
         for percentile in ADDED_PERCENTILES {
-            let p = f64::from(percentile) / 100.0;
-            let (with, without) = (with.samples().samples(), without.samples().samples());
-            if let Some(added) = added_delay(with, without, p, origin, horizon) {
-                result.values.push((Measure::AddedDelay(percentile), added * 1e3));
+            if let Some(added) = added.others(percentile) {
+                result.values.push((Measure::AddedDelay(percentile), added));
             }
         }
+    }
+
+    /// How long after t = 0 the start of the newcomers lasts, the last of them counting: until one RTT0 after its end, in which the window
+    /// that it handed over is sent once; the horizon at most.
+    fn start_phase(&self, outcome: &Outcome, origin: Time) -> Span {
+        let newcomers = outcome.flows.iter().skip(self.others.tcp_flows() as usize).take(self.flows as usize);
+        let ends = newcomers.map(|flow| flow.start_exit.map(|exit| exit.now.since(origin) + self.base_rtt()));
+        ends.map(|end| end.unwrap_or(Span::MAX)).max().unwrap_or(Span::MAX).min(self.horizon())
+    }
+
+    /// Delay and losses that the newcomers cause while they start.
+    fn measure_start(
+        &self,
+        outcome: &Outcome,
+        with: &Probe,
+        without: Option<&Probe>,
+        origin: Time,
+        result: &mut JobResult,
+    ) {
+        let until = self.start_phase(outcome, origin);
+        let mut added = AddedWaits::new(with, without, origin, until);
+        for percentile in START_PERCENTILES {
+            if let Some(own) = added.own(percentile) {
+                result.values.push((Measure::StartOwnDelay(percentile), own));
+            }
+            if let Some(others) = added.others(percentile) {
+                result.values.push((Measure::StartOthersDelay(percentile), others));
+            }
+        }
+        let lost = |probe: &Probe| probe.queue_drops().by(until) as f64;
+        result.values.push((Measure::StartLost, lost(with) - without.map_or(0.0, lost)));
     }
 
     fn assemble(&self, jobs: &[Job], results: Vec<Option<JobResult>>) -> RaceResult {
@@ -344,6 +422,37 @@ impl Race {
             }
         }
     }
+}
+
+/// Waits of the packets that arrive until some time after t = 0.
+struct AddedWaits {
+    own: Vec<Span>,
+    others: Vec<Span>,
+    /// The others' without the newcomers.
+    before: Vec<Span>,
+}
+
+impl AddedWaits {
+    fn new(with: &Probe, without: Option<&Probe>, origin: Time, until: Span) -> Self {
+        let of = |probe: &Probe, own| waits(probe.samples().samples(), own, origin, until);
+        let before = without.map_or(Vec::new(), |without| of(without, false));
+        Self { own: of(with, true), others: of(with, false), before }
+    }
+
+    /// For the others, in ms; `None` if there are none.
+    fn others(&mut self, percentile: u8) -> Option<f64> {
+        Some(rank(&mut self.others, percentile)? - rank(&mut self.before, percentile)?)
+    }
+
+    /// For the newcomers, in ms: more than the others wait without them, or more than nothing.
+    fn own(&mut self, percentile: u8) -> Option<f64> {
+        Some(rank(&mut self.own, percentile)? - rank(&mut self.before, percentile).unwrap_or(0.0))
+    }
+}
+
+/// A percentile in ms.
+fn rank(waits: &mut [Span], percentile: u8) -> Option<f64> {
+    Some(quantile(waits, f64::from(percentile) / 100.0)?.as_millis_f64())
 }
 
 /// How long after the exit M6 watches for undershoot.

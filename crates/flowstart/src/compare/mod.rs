@@ -128,7 +128,7 @@ fn ending(file: &Path) -> Result<&'static str, Failure> {
 }
 
 /// The command as it was typed, fit for typing again.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let words = std::env::args_os().enumerate().map(|(index, word)| {
         let word = word.to_string_lossy().into_owned();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=:@%".contains(c);

@@ -1,0 +1,83 @@
+//! The options.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use flowstart_experiment::frontier::{LoadKind, PathKind, Seeds};
+use flowstart_experiment::race::Contestant;
+use flowstart_experiment::scenario::Buffer;
+use flowstart_units::{Rate, Span};
+
+use crate::cli::threads;
+
+const EXAMPLES: &str = "\
+Examples:
+  flowstart frontier --quick
+  flowstart frontier --quick -C search+cubic,paced_chirping+cubic --capacity 100Mbit/s --load idle
+  flowstart frontier --out frontier-results
+  flowstart frontier --out frontier-results --resume
+  flowstart frontier --quick --seeds held-out --runs 10 --json | jq '.contestants[].medians.completion_ratio'
+
+The grid: 5, 20, 100, 500 Mbit/s, 1, 10 Gbit/s; 5, 20, 50, 100, 300 ms; buffers of 0.25, 1, 4 BDP; paths that are clean
+(an ACK for every segment), with 0.1 % loss, with jitter of 5 % of the RTT, with delayed ACKs; idle, with one greedy
+flow (CUBIC, or DCTCP over a marking queue), with 20 % of Poisson datagrams: 1080 cells. Cells without randomness run
+with one seed. The options under \"Grid\" choose other values than these.
+
+--quick is 20, 100 and 500 Mbit/s; 20 and 100 ms; buffers of 0.25 and 1 BDP; every path and load: 144 cells. The
+whole grid takes hours: Ctrl-C keeps what is finished, --resume goes on from there.
+
+Contestants are those of `flowstart compare`; when the receiver acknowledges is the path's business here.
+hystart+cubic, which the others are compared with, always races.";
+
+/// Options of `flowstart frontier`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct FrontierArgs {
+    /// Who races; repeat it, or separate several by commas [default: every start with cubic, and those used with dctcp]
+    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
+    pub(crate) contestants: Vec<Contestant>,
+    /// Whom the goals are for: a contestant, or a flow start for all contestants that have it [default: the chirping start that is furthest developed]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) subject: Option<String>,
+    /// A subset of the grid that takes less than three minutes on two cores
+    #[arg(long, help_heading = "Grid")]
+    pub(crate) quick: bool,
+    /// Rates of the bottleneck, separated by commas
+    #[arg(long, value_name = "RATE", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Grid")]
+    pub(crate) capacity: Vec<Rate>,
+    /// Base round-trip times
+    #[arg(long, value_name = "TIME", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Grid")]
+    pub(crate) rtt: Vec<Span>,
+    /// Buffers of drop-tail queues
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Grid")]
+    pub(crate) buffer: Vec<Buffer>,
+    /// Paths: clean, loss, jitter, delayed-acks
+    #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "Grid")]
+    pub(crate) path: Vec<PathKind>,
+    /// Loads: idle, greedy, udp
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "Grid")]
+    pub(crate) load: Vec<LoadKind>,
+    /// Which seeds: development (even ones), held-out (odd ones, not to be looked at while tuning), all
+    #[arg(long, value_name = "HALF", default_value = "development", help_heading = "Runs")]
+    pub(crate) seeds: Seeds,
+    /// How many seeds [default: 10, with --quick 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: Option<u32>,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Folder for the results: every cell, contestant and seed, the medians, and a report
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with the results that are in the folder; what ran with the same parameters is not run again
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) resume: bool,
+    /// Print one JSON document instead of tables
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Name every lost cell in the tables, not only the worst
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+}

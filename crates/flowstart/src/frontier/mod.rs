@@ -1,0 +1,175 @@
+//! `flowstart frontier`: every flow start over a grid of paths.
+
+mod args;
+mod page;
+mod tables;
+
+use std::path::Path;
+
+use flowstart_experiment::frontier::{Frontier, Grid, Journal, RunOptions, Shown, Work};
+use flowstart_report::{Table, Terminal};
+
+use crate::compare::command_line;
+use crate::interrupt;
+use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress, write_file};
+
+pub(crate) use args::FrontierArgs;
+
+/// Whom the goals are for unless somebody else is named: the first of these that races.
+const SUBJECTS: [&str; 3] = ["adaptive_chirping", "two_gap_chirping", "paced_chirping"];
+/// Seeds of cells with randomness unless a number is given: of the whole grid, and of the quick one.
+const RUNS: u32 = 10;
+const QUICK_RUNS: u32 = 1;
+
+/// Names of the files in the results' folder, beside the records.
+const REPORT: &str = "report.html";
+const PARAMETERS: &str = "parameters.json";
+const RESULT: &str = "result.json";
+const CELLS: &str = "cells.csv";
+const LOST: &str = "lost.csv";
+
+/// Runs the grid.
+pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
+    let frontier = planned(args);
+    frontier.validate().map_err(Failure::Usage)?;
+    let races = |start: &&&str| frontier.contestants().iter().any(|contestant| contestant.start.name() == **start);
+    let usual = SUBJECTS.iter().find(races).unwrap_or(&SUBJECTS[0]);
+    let subject = args.subject.as_deref().unwrap_or(usual);
+    if args.subject.is_some() {
+        known_subject(&frontier, subject)?;
+    }
+    let journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
+    let works = frontier.works();
+    note(&format!(
+        "{} cells, {} contestants, {} seeds: {} simulated starts, about {} packets",
+        frontier.grid.cells().len(),
+        frontier.contestants().len(),
+        frontier.seeds.len(),
+        works.len(),
+        tables::large(Frontier::packets(&works)),
+    ));
+    let cancel = interrupt::listen();
+    let bar = progress("million packets");
+    let tell = |done: u64, of: u64| {
+        bar.set_length(of.div_ceil(MILLION));
+        bar.set_position(done / MILLION);
+    };
+    let append = |work: &Work, record: &_| {
+        if let Some(journal) = &journal {
+            journal.append(work, record);
+        }
+    };
+    let options = RunOptions {
+        threads: args.threads,
+        cancel: Some(&cancel),
+        progress: Some(&tell),
+        finished: Some(&append),
+        known: journal.as_ref().map(|journal| journal.known().clone()).unwrap_or_default(),
+    };
+    let result = frontier.run(&options).map_err(Failure::Usage)?;
+    bar.finish_and_clear();
+    if let Some(journal) = journal {
+        journal.close(&result).map_err(Failure::usage)?;
+    }
+    let shown = Shown::new(&result, subject);
+    if let Some(folder) = &args.out {
+        write(&shown, folder)?;
+    }
+    if args.json {
+        print_json(&shown.to_json())?;
+    } else {
+        print(&text(&shown, args))?;
+    }
+    if result.complete() { Ok(()) } else { Err(Failure::Interrupted) }
+}
+
+/// Packets are told to people in millions.
+const MILLION: u64 = 1_000_000;
+
+/// What the options ask for.
+fn planned(args: &FrontierArgs) -> Frontier {
+    let mut grid = if args.quick { Grid::quick() } else { Grid::full() };
+    replace(&mut grid.capacities, &args.capacity);
+    replace(&mut grid.rtts, &args.rtt);
+    replace(&mut grid.buffers, &args.buffer);
+    replace(&mut grid.paths, &args.path);
+    replace(&mut grid.loads, &args.load);
+    let contestants =
+        if args.contestants.is_empty() { Frontier::default_contestants() } else { args.contestants.clone() };
+    let runs = args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS });
+    Frontier::new(grid, contestants, args.seeds.first(runs))
+}
+
+/// Other values, each once.
+fn replace<T: Clone + PartialEq>(values: &mut Vec<T>, others: &[T]) {
+    if !others.is_empty() {
+        values.clear();
+        for other in others {
+            if !values.contains(other) {
+                values.push(other.clone());
+            }
+        }
+    }
+}
+
+fn known_subject(frontier: &Frontier, subject: &str) -> Outcome {
+    let wanted = subject.trim().to_lowercase().replace('-', "_");
+    let mut names = frontier.contestants().iter().map(|contestant| (contestant.to_string(), contestant.start.name()));
+    if names.any(|(label, start)| label == subject || start == wanted) {
+        return Ok(());
+    }
+    let racing: Vec<String> = frontier.contestants().iter().map(ToString::to_string).collect();
+    Err(Failure::Usage(format!("\"{subject}\" does not race; there are {}", racing.join(", "))))
+}
+
+/// Opens the records of the folder.
+fn journal(folder: &Path, resume: bool) -> Result<Journal, Failure> {
+    prepare_folder(folder)?;
+    if Journal::exists(folder) && !resume {
+        return Err(Failure::Usage(format!(
+            "{} has results already; --resume goes on with them, or choose another folder",
+            folder.display()
+        )));
+    }
+    Journal::open(folder).map_err(Failure::usage)
+}
+
+/// Writes the files.
+fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
+    let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
+    write_file(&folder.join(PARAMETERS), &json(&shown.parameters()))?;
+    write_file(&folder.join(RESULT), &json(&shown.to_json()))?;
+    write_file(&folder.join(CELLS), &shown.cells_csv())?;
+    write_file(&folder.join(LOST), tables::lost(shown, None).to_csv().as_bytes())?;
+    write_file(&folder.join(REPORT), page::page(shown, &page_command(&command_line())).to_html().as_bytes())
+}
+
+/// The command without what does not change the result, so that a resumed run writes the same page.
+fn page_command(command: &str) -> String {
+    command.replace(" --resume", "")
+}
+
+/// Worst cells that are named for every goal unless all are asked for.
+const NAMED: usize = 8;
+
+/// For the terminal.
+fn text(shown: &Shown<'_>, args: &FrontierArgs) -> String {
+    let terminal = Terminal::of_stdout();
+    let mut text = String::new();
+    let named = if args.all { None } else { Some(NAMED) };
+    let mut all: Vec<Table> = tables::main(shown);
+    all.push(tables::goals(shown));
+    all.push(tables::lost(shown, named));
+    for table in all.iter().filter(|table| !table.rows.is_empty()) {
+        text.push_str(&table.to_terminal(terminal));
+        text.push('\n');
+    }
+    for remark in tables::remarks(shown) {
+        text.push_str(&remark);
+        text.push('\n');
+    }
+    if let Some(folder) = &args.out {
+        text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
+    }
+    text
+}

@@ -1,0 +1,310 @@
+//! The tables of a frontier.
+
+use flowstart_experiment::frontier::{CellScore, ContestantScores, Factor, REFERENCE, SIZES, Shown, Verdict, median};
+use flowstart_experiment::race::Measure;
+use flowstart_report::{Best, Cell, Color, Column, Palette, Table};
+
+/// One colour per contestant.
+pub(super) fn colors(shown: &Shown<'_>) -> Vec<Color> {
+    let mut palette = Palette::new();
+    shown.scores.contestants.iter().map(|contestant| palette.color(&contestant.label)).collect()
+}
+
+/// The tables people read first.
+pub(super) fn main(shown: &Shown<'_>) -> Vec<Table> {
+    let mut tables = vec![medians(shown), completions(shown)];
+    tables.extend(shown.subjects.iter().map(|subject| levels(shown, *subject)));
+    tables
+}
+
+type Value = fn(&CellScore) -> Option<f64>;
+
+/// A column of medians: heading, unit, name in files, digits, explanation, value.
+type Medians = (&'static str, &'static str, &'static str, u8, &'static str, Value);
+
+const MEDIANS: &[Medians] = &[
+    ("deficit", "BDP", "deficit_bdp", 2, "M3: data not carried although there was room.", |score| {
+        score.get(Measure::Deficit)
+    }),
+    ("to 90 %", "RTT", "time_to_90_percent_rtts", 1, "M2: until 90 % of the fair share is kept.", |score| {
+        score.get(Measure::TimeTo(90))
+    }),
+    ("E", "", "exit_quality", 2, "M6: log2(window at the exit / BDP).", |score| score.get(Measure::ExitQuality)),
+    (
+        "slowdown",
+        "",
+        "slowdown_geometric_mean",
+        2,
+        "M7: geometric mean over the sizes of completion over ideal.",
+        |score| score.slowdown,
+    ),
+    ("completion / ref.", "", "completion_ratio", 3, "Completion of 100 kB and more over the reference's.", |score| {
+        score.completion_ratio
+    }),
+    (
+        "own P99",
+        "ms",
+        "start_own_delay_p99_ms",
+        2,
+        "Queueing delay of its own packets, above that without it.",
+        |score| score.get(Measure::StartOwnDelay(99)),
+    ),
+    ("own max", "ms", "start_own_delay_p100_ms", 2, "The largest.", |score| score.get(Measure::StartOwnDelay(100))),
+    (
+        "others' P99",
+        "ms",
+        "start_others_delay_p99_ms",
+        2,
+        "M8: delay added to the others' packets, cells with others.",
+        |score| score.get(Measure::StartOthersDelay(99)),
+    ),
+    ("others' max", "ms", "start_others_delay_p100_ms", 2, "M8: the largest, with minus without.", |score| {
+        score.get(Measure::StartOthersDelay(100))
+    }),
+    (
+        "delay / ref.",
+        "",
+        "delay_ratio",
+        3,
+        "Added P99, the larger of own and others', over the reference's.",
+        |score| score.delay_ratio,
+    ),
+    ("harm", "%", "harm_percent", 1, "M9: throughput taken from the greedy flow beyond the fair loss.", |score| {
+        score.get(Measure::Harm)
+    }),
+];
+
+/// Medians over the cells.
+fn medians(shown: &Shown<'_>) -> Table {
+    let mut columns = vec![Column::key("contestant"), Column::number("cells", "")];
+    columns.extend(MEDIANS.iter().map(|(heading, unit, name, _, help, _)| {
+        let best = if *name == "exit_quality" { Best::None } else { Best::Lowest };
+        Column::number(*heading, *unit).named(*name).help(*help).best(best)
+    }));
+    columns.push(
+        Column::number("lost", "")
+            .named("lost_caused")
+            .help(
+                "M5: packets the queue dropped because of it, all cells together until one RTT0 after its end (a cell counts the mean over seeds).",
+            )
+            .best(Best::Lowest),
+    );
+    columns.push(
+        Column::number("lost, idle", "").named("lost_caused_idle").help("The same on idle paths.").best(Best::Lowest),
+    );
+    let mut table = Table::new("Medians over the grid", columns);
+    for (contestant, color) in shown.scores.contestants.iter().zip(colors(shown)) {
+        let mut cells = vec![Cell::text(&contestant.label), Cell::count(contestant.cells.len() as u64)];
+        cells.extend(MEDIANS.iter().map(|(_, _, _, digits, _, value)| number(contestant.median(value), *digits)));
+        cells.push(Cell::number(shown.scores.losses(contestant), 0));
+        cells.push(Cell::number(shown.scores.idle_losses(contestant), 0));
+        table.push_colored(color, cells);
+    }
+    table
+}
+
+/// Completion over the reference's, by size.
+fn completions(shown: &Shown<'_>) -> Table {
+    let mut columns = vec![Column::key("contestant")];
+    for size in SIZES {
+        let name = format!("completion_ratio_{}", size.to_string().to_lowercase().replace(' ', ""));
+        columns.push(Column::number(size.to_string(), "").named(name).best(Best::Lowest));
+    }
+    let mut table = Table::new(format!("Completion time over that of {REFERENCE}, medians over the cells"), columns);
+    for (contestant, color) in shown.scores.contestants.iter().zip(colors(shown)) {
+        let ratio = |score: &CellScore, size| score.ratios.iter().find(|(s, _)| *s == size).map(|(_, ratio)| *ratio);
+        let mut cells = vec![Cell::text(&contestant.label)];
+        cells.extend(SIZES.map(|size| number(contestant.median(|score| ratio(score, size)), 3)));
+        table.push_colored(color, cells);
+    }
+    table
+}
+
+/// The worst cells.
+pub(super) fn worst(shown: &Shown<'_>) -> Table {
+    let columns = vec![
+        Column::key("contestant"),
+        Column::number("completion / ref.", "").named("completion_ratio"),
+        Column::text("in"),
+        Column::number("added P99", "ms").named("added_delay_ms"),
+        Column::text("in").named("in_delay"),
+        Column::number("lost", "").named("lost_caused"),
+        Column::text("in").named("in_lost"),
+    ];
+    let mut table = Table::new("Worst cells", columns);
+    for (contestant, color) in shown.scores.contestants.iter().zip(colors(shown)) {
+        let mut cells = vec![Cell::text(&contestant.label)];
+        let mut push = |value: Value, digits| match contestant.worst(value) {
+            Some((score, worst)) if worst > 0.0 => {
+                cells.push(number(Some(worst), digits));
+                cells.push(Cell::text(shown.scores.cells[score.cell].to_string()));
+            }
+            _ => cells.extend([Cell::Missing, Cell::Missing]),
+        };
+        push(|score| score.completion_ratio, 2);
+        push(|score| score.added_delay, 2);
+        push(|score| score.get(Measure::StartLost), 0);
+        table.push_colored(color, cells);
+    }
+    table
+}
+
+/// Where a contestant is good: medians by the levels of every factor.
+fn levels(shown: &Shown<'_>, subject: usize) -> Table {
+    let contestant: &ContestantScores = &shown.scores.contestants[subject];
+    let columns = vec![
+        Column::key("level"),
+        Column::number("cells", ""),
+        Column::number("completion / ref.", "").named("completion_ratio"),
+        Column::number("slower in", "cells"),
+        Column::number("delay / ref.", "").named("delay_ratio"),
+        Column::number("added P99", "ms").named("added_delay_ms"),
+        Column::number("deficit", "BDP").named("deficit_bdp"),
+        Column::number("E", "").named("exit_quality"),
+        Column::number("lost in", "cells"),
+    ];
+    let mut table = Table::new(format!("{} by the levels of the grid, medians", contestant.label), columns);
+    for factor in Factor::ALL {
+        for (level, scores) in shown.scores.by(contestant, factor) {
+            let middle = |value: Value| median(scores.iter().filter_map(|score| value(score)).collect());
+            let count =
+                |is: fn(&CellScore) -> bool| Cell::count(scores.iter().filter(|score| is(score)).count() as u64);
+            table.push(vec![
+                Cell::text(level),
+                Cell::count(scores.len() as u64),
+                number(middle(|score| score.completion_ratio), 3),
+                count(|score| score.completion_ratio.is_some_and(|ratio| ratio > 1.0)),
+                number(middle(|score| score.delay_ratio), 3),
+                number(middle(|score| score.added_delay), 2),
+                number(middle(|score| score.get(Measure::Deficit)), 2),
+                number(middle(|score| score.get(Measure::ExitQuality)), 2),
+                count(|score| score.get(Measure::StartLost).is_some_and(|lost| lost > 0.0)),
+            ]);
+        }
+    }
+    table
+}
+
+/// The goals.
+pub(super) fn goals(shown: &Shown<'_>) -> Table {
+    let columns = vec![
+        Column::key("contestant"),
+        Column::text("goal"),
+        Column::number("value", ""),
+        Column::number("limit", ""),
+        Column::text("unit"),
+        Column::text("verdict"),
+        Column::number("cells lost", ""),
+        Column::number("of", ""),
+    ];
+    let mut table = Table::new("Goals", columns);
+    let colors = colors(shown);
+    for subject in &shown.subjects {
+        for goal in shown.goals(*subject) {
+            let digits = if goal.unit == "packets" { 0 } else { 3 };
+            table.push_colored(
+                colors[*subject],
+                vec![
+                    Cell::text(&shown.scores.contestants[*subject].label),
+                    Cell::text(goal.name),
+                    number(goal.value, digits),
+                    number(Some(goal.limit), if goal.unit == "packets" { 0 } else { 1 }),
+                    Cell::text(goal.unit),
+                    Cell::text(goal.verdict.name()),
+                    Cell::count(goal.lost.len() as u64),
+                    Cell::count(goal.cells as u64),
+                ],
+            );
+        }
+    }
+    table
+}
+
+/// The cells that are lost, by goal, the worst first; at most `most` of each.
+pub(super) fn lost(shown: &Shown<'_>, most: Option<usize>) -> Table {
+    let columns = vec![
+        Column::key("contestant"),
+        Column::key("goal"),
+        Column::text("cell"),
+        Column::number("value", ""),
+        Column::text("exit"),
+    ];
+    let mut table = Table::new("Lost cells", columns);
+    let mut left_out = 0;
+    for subject in &shown.subjects {
+        let contestant = &shown.scores.contestants[*subject];
+        for goal in shown.goals(*subject) {
+            let shown_cells = most.unwrap_or(usize::MAX);
+            left_out += goal.lost.len().saturating_sub(shown_cells);
+            for (cell, value) in goal.lost.iter().take(shown_cells) {
+                let exits = contestant.cells.iter().find(|score| score.cell == *cell).map(|score| score.exits.as_str());
+                table.push(vec![
+                    Cell::text(&contestant.label),
+                    Cell::text(goal.name),
+                    Cell::text(shown.scores.cells[*cell].to_string()),
+                    number(Some(*value), 3),
+                    Cell::text(exits.unwrap_or_default()),
+                ]);
+            }
+        }
+    }
+    if left_out > 0 {
+        table.notes.push(format!("{left_out} more: --all names them here, --out writes them to a file."));
+    }
+    table
+}
+
+/// A number, or what stands for infinity.
+fn number(value: Option<f64>, digits: u8) -> Cell {
+    match value {
+        Some(value) if value.is_infinite() => Cell::text("infinite"),
+        value => Cell::number_or_missing(value, digits),
+    }
+}
+
+/// "12 million".
+pub(super) fn large(number: f64) -> String {
+    match number {
+        n if n >= 1e9 => format!("{:.1} billion", n / 1e9),
+        n if n >= 1e6 => format!("{:.0} million", n / 1e6),
+        n => format!("{n:.0}"),
+    }
+}
+
+/// What the numbers are.
+pub(super) fn remarks(shown: &Shown<'_>) -> Vec<String> {
+    let (finished, all) = shown.result.finished();
+    let frontier = &shown.result.frontier;
+    let seeds: Vec<String> = frontier.seeds.iter().map(u64::to_string).collect();
+    let mut remarks = vec![
+        format!(
+            "Medians over the seeds {} (one seed where nothing is random), then medians over {} cells.",
+            seeds.join(", "),
+            shown.scores.cells.len()
+        ),
+        format!(
+            "Ratios are to {REFERENCE}, unpaced, over a drop-tail queue in the same cell; contestants with an avoidance that \
+             wants marks meet a queue that marks (1 ms, or two packets' time if that is longer) and a DCTCP flow where others meet a CUBIC flow."
+        ),
+        "Transfers that would take more than 200 round trips at the fair share are left out of a cell.".to_owned(),
+        "Delays and losses are those of packets that arrive at the bottleneck from t = 0 until one RTT0 after the start's end. Added P99 is the larger of what its own packets and the others' packets wait longer; up to one packet's transmission time counts as none.".to_owned(),
+    ];
+    if finished < all {
+        remarks.push(format!("Interrupted: {finished} of {all} were finished; --resume goes on."));
+    }
+    remarks.push(format!("flowstart {}, frontier {}", env!("CARGO_PKG_VERSION"), shown.hash()));
+    remarks
+}
+
+/// How many goals were reached, in a sentence per subject.
+pub(super) fn summary(shown: &Shown<'_>) -> Vec<String> {
+    shown
+        .subjects
+        .iter()
+        .map(|subject| {
+            let goals = shown.goals(*subject);
+            let reached = goals.iter().filter(|goal| goal.verdict == Verdict::Reached).count();
+            format!("{} reaches {reached} of {} goals.", shown.scores.contestants[*subject].label, goals.len())
+        })
+        .collect()
+}
