@@ -13,6 +13,10 @@ pub enum Error {
     InvalidConfig(&'static str, &'static str),
     /// Something has an earlier time than what comes before it; its position from 0.
     OutOfOrder(usize),
+    /// A replica or connection has another number of values than it must: which one (from 0), how many it has, how many it must have.
+    UnequalReplicas(usize, usize, usize),
+    /// Fewer values than the calculation needs: have, need.
+    TooFew(usize, usize),
 }
 
 impl fmt::Display for Error {
@@ -21,6 +25,10 @@ impl fmt::Display for Error {
             Self::NotAProbability(value) => write!(f, "{value} is not a probability between 0 and 1"),
             Self::NotFinite(index) => write!(f, "value {index} (from 0) is not a finite number of moderate size"),
             Self::InvalidConfig(field, must) => write!(f, "{field} must be {must}"),
+            Self::UnequalReplicas(which, has, must) => {
+                write!(f, "replica {which} (from 0) has {has} values instead of {must}")
+            }
+            Self::TooFew(have, need) => write!(f, "{have} values are too few, at least {need} are needed"),
             Self::OutOfOrder(index) => write!(f, "entry {index} (from 0) is earlier than the one before it"),
         }
     }

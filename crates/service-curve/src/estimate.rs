@@ -24,6 +24,8 @@ pub struct Estimate {
     pub curve: ServiceCurve,
     /// What came after them.
     pub end: End,
+    /// The violation probability of each rate.
+    pub epsilon: Probability,
 }
 
 impl Estimate {
@@ -39,7 +41,7 @@ impl Estimate {
             Some(probe) => End::Undecided(probe.rate),
         };
         let curve = ServiceCurve::new(&lines(&probes[..accepted], config.epsilon), config.epsilon);
-        Self { probes, curve, end }
+        Self { probes, curve, end, epsilon: config.epsilon }
     }
 
     /// The probes that the curve is made of.

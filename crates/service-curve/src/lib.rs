@@ -12,6 +12,9 @@
 //! 2. [`Estimate`] joins such probes of increasing rates into a [`ServiceCurve`]: the attainable rate, its inverse, its breakpoints.
 //! 3. [`ServiceCurve::delay_bounds`] and [`ServiceCurve::backlog_bounds`] say what arbitrary [`Arrivals`], a video for example, will meet.
 //!
+//! 4. Beyond the paper: [`Estimate::band`] says how certain a curve is, [`calibrate_jointly`] replaces the union bound over the rates,
+//!    and [`StartupCurve`] is what a *new* flow is guaranteed in its first t.
+//!
 //! ```
 //! use flowstart_service_curve::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Estimate, ProbeConfig, probe_rate};
 //! use flowstart_units::{Rate, Span};
@@ -31,27 +34,33 @@
 //! assert!(second > 12e6 && second < 24e6);
 //! ```
 
+mod band;
 mod bounds;
 mod curve;
 mod error;
 mod estimate;
+mod joint;
 mod probability;
 mod probe;
 mod records;
 mod source;
+mod startup;
 mod static_window;
 pub mod stats;
 mod video;
 
+pub use band::{BandConfig, BandPoint};
 pub use bounds::Arrivals;
 pub use curve::{Line, ServiceCurve};
 pub use error::Error;
 pub use estimate::{End, Estimate};
+pub use joint::{Joint, calibrate_jointly};
 pub use probability::Probability;
 pub use probe::{Accepted, OnUnitRoot, ProbeConfig, RateProbe, Undecided, Verdict, probe_rate};
 #[cfg(feature = "parquet")]
 pub use records::read_parquet;
 pub use records::{Record, RecordError, estimate_records, read_csv};
 pub use source::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Growth, Marking, Sent, WindowedLink};
+pub use startup::StartupCurve;
 pub use static_window::StaticWindow;
 pub use video::{Video, VideoConfig};

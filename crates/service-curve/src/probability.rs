@@ -16,6 +16,9 @@ impl Probability {
     /// One in twenty; the default level of tests and of what a 95 % interval leaves out.
     pub const FIVE_PERCENT: Self = Self(0.05);
 
+    /// One in two.
+    pub const HALF: Self = Self(0.5);
+
     /// `p`, if it is in 0 ..= 1.
     ///
     /// # Errors
