@@ -4,8 +4,8 @@ mod common;
 
 use common::{Loop, Path};
 use flowstart_congestion::{
-    Ack, Acked, Avoidance, AvoidanceConfig, Controller, ControllerConfig, Departure, INFINITE_SSTHRESH, Next, Pacing,
-    Sent, Signal, StartConfig,
+    Ack, Acked, Avoidance, AvoidanceConfig, Controller, ControllerConfig, DeliveryRate, Departure, INFINITE_SSTHRESH,
+    Next, Pacing, Sent, Signal, StartConfig,
 };
 use flowstart_units::{Span, Time};
 use proptest::prelude::*;
@@ -189,7 +189,7 @@ impl Nonsense {
             }
             Event::Signal(signal) => match self.controller.on_signal(now, signal) {
                 Some(ssthresh) => assert!(ssthresh >= 2 && ssthresh == self.controller.ssthresh()),
-                None => assert!(signal == Signal::Marks && self.controller.is_starting()),
+                None => assert!(signal != Signal::Timeout && self.controller.is_starting()),
             },
             Event::Depart { queued, in_flight, retransmission } => {
                 let next = Next {
@@ -260,7 +260,12 @@ impl Nonsense {
             max_packets_out: in_flight,
             app_limited: false,
             delivered: self.acked,
-            rate: None,
+            rate: rtt.map(|interval| DeliveryRate {
+                delivered: acked,
+                interval,
+                prior_delivered: self.acked.saturating_sub(u64::from(in_flight)),
+                app_limited: limited,
+            }),
         };
         self.controller.on_ack(&ack);
         if grow {

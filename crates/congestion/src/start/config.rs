@@ -2,6 +2,7 @@
 
 use crate::names::{InvalidConfig, UnknownName, canonical};
 
+use super::bbr_start::BbrStartConfig;
 use super::hystart::HystartConfig;
 use super::hystart_plus_plus::HystartPlusPlusConfig;
 use super::limited_slow_start::LimitedSlowStartConfig;
@@ -28,6 +29,8 @@ pub enum StartConfig {
     Search(SearchConfig),
     /// Limited slow start (RFC 3742).
     LimitedSlowStart(LimitedSlowStartConfig),
+    /// BBR's start-up and drain (draft-ietf-ccwg-bbr).
+    BbrStart(BbrStartConfig),
 }
 
 impl StartConfig {
@@ -41,6 +44,7 @@ impl StartConfig {
         "adaptive_chirping",
         "search",
         "limited_slow_start",
+        "bbr_start",
     ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
@@ -61,6 +65,7 @@ impl StartConfig {
             "two_gap_chirping" | "two_gap" => Ok(Self::TwoGapChirping(TwoGapChirpingConfig::default())),
             "adaptive_chirping" | "adaptive_chirp" => Ok(Self::AdaptiveChirping(AdaptiveChirpingConfig::default())),
             "limited_slow_start" | "limitedslowstart" => Ok(Self::LimitedSlowStart(LimitedSlowStartConfig::default())),
+            "bbr_start" | "bbr_startup" => Ok(Self::BbrStart(BbrStartConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -77,6 +82,7 @@ impl StartConfig {
             Self::AdaptiveChirping(_) => "adaptive_chirping",
             Self::Search(_) => "search",
             Self::LimitedSlowStart(_) => "limited_slow_start",
+            Self::BbrStart(_) => "bbr_start",
         }
     }
 
@@ -94,6 +100,7 @@ impl StartConfig {
             Self::AdaptiveChirping(config) => config.validate(),
             Self::Search(config) => config.validate(),
             Self::LimitedSlowStart(config) => config.validate(),
+            Self::BbrStart(config) => config.validate(),
         }
     }
 }
@@ -106,5 +113,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     TwoGapChirping(TwoGapChirpingConfig) = "two_gap_chirping",
     AdaptiveChirping(AdaptiveChirpingConfig) = "adaptive_chirping",
     Search(SearchConfig) = "search",
-    LimitedSlowStart(LimitedSlowStartConfig) = "limited_slow_start"
+    LimitedSlowStart(LimitedSlowStartConfig) = "limited_slow_start",
+    BbrStart(BbrStartConfig) = "bbr_start"
 });

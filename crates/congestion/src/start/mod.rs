@@ -118,6 +118,7 @@ pub trait FlowStart {
     }
 }
 
+pub mod bbr_start;
 mod config;
 pub mod hystart;
 pub mod hystart_plus_plus;
@@ -125,7 +126,9 @@ pub mod limited_slow_start;
 pub mod paced_chirping;
 pub mod search;
 pub mod slow_start;
+mod spacing;
 
+pub use bbr_start::{BbrStart, BbrStartConfig};
 pub use config::StartConfig;
 pub use hystart::{Hystart, HystartConfig};
 pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
@@ -156,6 +159,8 @@ pub enum Start {
     Search(Box<Search>),
     /// Limited slow start (RFC 3742).
     LimitedSlowStart(LimitedSlowStart),
+    /// BBR's start-up and drain (draft-ietf-ccwg-bbr).
+    BbrStart(Box<BbrStart>),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -174,6 +179,7 @@ impl Start {
             StartConfig::AdaptiveChirping(start) => Self::AdaptiveChirping(Box::new(AdaptiveChirping::new(start, mss))),
             StartConfig::Search(start) => Self::Search(Box::new(Search::new(start, config.initial_window, mss))),
             StartConfig::LimitedSlowStart(start) => Self::LimitedSlowStart(LimitedSlowStart::new(start)),
+            StartConfig::BbrStart(start) => Self::BbrStart(Box::new(BbrStart::new(start, config.initial_window, mss))),
         }
     }
 }
@@ -189,6 +195,7 @@ macro_rules! dispatch {
             Start::AdaptiveChirping($start) => $call,
             Start::Search($start) => $call,
             Start::LimitedSlowStart($start) => $call,
+            Start::BbrStart($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -205,6 +212,7 @@ impl std::fmt::Debug for Start {
             Self::AdaptiveChirping(start) => start.fmt(f),
             Self::Search(start) => start.fmt(f),
             Self::LimitedSlowStart(start) => start.fmt(f),
+            Self::BbrStart(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use flowstart_congestion::{Ack, Acked, Controller, Departure, Next, Sent, Signal};
+use flowstart_congestion::{Ack, Acked, Controller, DeliveryRate, Departure, Next, Sent, Signal};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 /// Payload and wire bytes of every packet.
@@ -64,6 +64,11 @@ struct InFlight {
     acked_at: Time,
     marked: bool,
     retransmission: bool,
+    /// Packets delivered when it left, and when the last of them was.
+    delivered: u64,
+    delivered_at: Time,
+    /// When the first packet of the sample it ends left.
+    first_sent_at: Time,
 }
 
 /// The loop.
@@ -90,6 +95,8 @@ pub(crate) struct Loop {
     recover: Option<u64>,
     timer: Option<Time>,
     last_departure: Time,
+    delivered_at: Time,
+    first_sent_at: Time,
     random: u64,
 }
 
@@ -116,6 +123,8 @@ impl Loop {
             recover: None,
             timer: None,
             last_departure: Time::ZERO,
+            delivered_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
             random: 0x9e37_79b9_7f4a_7c15,
         }
     }
@@ -218,7 +227,22 @@ impl Loop {
             self.link_free + self.path.base_rtt
         };
         let marked = waiting > self.path.mark_above || self.draw() < self.path.mark_share;
-        self.on_the_way.push_back(InFlight { number, seq, sent_at: self.now, acked_at, marked, retransmission });
+        if self.on_the_way.is_empty() {
+            (self.delivered_at, self.first_sent_at) = (self.now, self.now);
+        }
+        let (delivered, delivered_at, first_sent_at) = (self.delivered, self.delivered_at, self.first_sent_at);
+        let sent_at = self.now;
+        self.on_the_way.push_back(InFlight {
+            number,
+            seq,
+            sent_at,
+            acked_at,
+            marked,
+            retransmission,
+            delivered,
+            delivered_at,
+            first_sent_at,
+        });
         let (now, in_flight) = (self.now, self.in_flight());
         let seq = seq * u64::from(MSS);
         self.controller.on_sent(&Sent { now, number, seq, bytes: MSS, in_flight, retransmission });
@@ -262,7 +286,17 @@ impl Loop {
         if self.recover.is_some_and(|recover| packet.number > recover) {
             self.recover = None;
         }
-        let ack = self.ack(rtt, lost, packet.marked);
+        // The rate is that of draft-cheng-iccrg-delivery-rate-estimation.
+        let interval = packet.sent_at.since(packet.first_sent_at).max(self.now.since(packet.delivered_at));
+        let rate = DeliveryRate {
+            delivered: (self.delivered - packet.delivered) as u32,
+            interval,
+            prior_delivered: packet.delivered,
+            app_limited: self.data == 0,
+        };
+        (self.delivered_at, self.first_sent_at) = (self.now, packet.sent_at);
+        let rate = (interval >= self.min_rtt).then_some(rate);
+        let ack = Ack { rate, ..self.ack(rtt, lost, packet.marked) };
         self.controller.on_ack(&ack);
         let signal = if lost > 0 { Some(Signal::Loss) } else { packet.marked.then_some(Signal::Marks) };
         if let Some(signal) = signal

@@ -1,0 +1,55 @@
+//! What starts that set a rate do to a path: one flow, a FIFO, an ACK per packet.
+
+mod common;
+
+use common::{Loop, Path};
+use flowstart_congestion::start::BbrStartConfig;
+use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, ExitReason, StartConfig};
+use flowstart_units::{Span, Time};
+
+/// Mbit/s and ms, with the bandwidth-delay product in packets.
+const PATHS: [(u64, u64, f64); 4] = [(100, 20, 167.0), (100, 50, 417.0), (50, 100, 417.0), (1000, 50, 4167.0)];
+
+fn flow(path: Path, start: StartConfig) -> Loop {
+    let config = ControllerConfig::new(start, AvoidanceConfig::Reno);
+    Loop::new(path, Controller::new(&config), u64::MAX)
+}
+
+fn deep(mbps: u64, ms: u64) -> Path {
+    Path::new(mbps, Span::from_millis(ms))
+}
+
+/// How long the queue grew, in round trips.
+fn queue(flow: &Loop) -> f64 {
+    flow.max_queue.ratio(flow.path.rtt0())
+}
+
+#[test]
+fn the_start_of_bbr_queues_its_window_gain_less_one_and_hands_the_bdp_over() {
+    for (config, standing) in
+        [(BbrStartConfig::v1(), 1.89), (BbrStartConfig::v3(), 1.0), (BbrStartConfig::default(), 1.0)]
+    {
+        for (mbps, ms, bdp) in PATHS {
+            let mut flow = flow(deep(mbps, ms), StartConfig::BbrStart(config));
+            flow.run(Time::ZERO + flow.path.rtt0() * 30, |_| {});
+            let exit = *flow.controller.start_exit().unwrap();
+            assert_eq!(exit.reason, ExitReason::RatePlateau);
+            let extra = f64::from(config.extra_packets);
+            let window = f64::from(exit.cwnd) - extra;
+            assert!((window / bdp - 1.0).abs() < 0.02, "{mbps} {ms}: {window} against {bdp}");
+            assert!((queue(&flow) - standing).abs() < 0.05, "{mbps} {ms}: {} BDP of queue", queue(&flow));
+        }
+    }
+}
+
+#[test]
+fn in_a_small_buffer_bbr_leaves_for_its_losses_and_its_first_version_for_the_plateau() {
+    for (config, reason) in
+        [(BbrStartConfig::default(), ExitReason::Loss), (BbrStartConfig::v1(), ExitReason::RatePlateau)]
+    {
+        let mut flow = flow(Path { buffer: 40, ..deep(100, 50) }, StartConfig::BbrStart(config));
+        flow.run(Time::ZERO + flow.path.rtt0() * 30, |_| {});
+        let exit = flow.controller.start_exit().unwrap();
+        assert_eq!(exit.reason, reason);
+    }
+}
