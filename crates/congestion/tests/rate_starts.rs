@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Loop, Path};
-use flowstart_congestion::start::BbrStartConfig;
+use flowstart_congestion::start::{BbrStartConfig, RapidStartConfig};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, ExitReason, StartConfig};
 use flowstart_units::{Span, Time};
 
@@ -52,4 +52,43 @@ fn in_a_small_buffer_bbr_leaves_for_its_losses_and_its_first_version_for_the_pla
         let exit = flow.controller.start_exit().unwrap();
         assert_eq!(exit.reason, reason);
     }
+}
+
+/// Completion time in milliseconds of `packets` over 100 Mbit/s and 50 ms with an unlimited buffer.
+fn completion(start: StartConfig, packets: u64) -> f64 {
+    let config = ControllerConfig::new(start, AvoidanceConfig::Reno);
+    let mut flow = Loop::new(deep(100, 50), Controller::new(&config), packets);
+    flow.run(Time::ZERO + Span::from_secs(60), |_| {});
+    assert_eq!(flow.delivered, packets);
+    flow.now.since(Time::ZERO).as_millis_f64()
+}
+
+/// An independent model of unpaced senders has 333 ms for doubling and 260 ms for tripling, until the data is at the receiver, 25 ms before the
+/// last ACK. That Rapid Start paces costs nothing here: the first packets of the flights are the clock, and in the end the link is.
+#[test]
+fn a_megabyte_takes_rapid_start_a_round_trip_less_than_slow_start() {
+    let slow = completion(StartConfig::SlowStart, 691);
+    assert!((slow - 25.0 - 333.0).abs() < 2.0, "{slow}");
+    for config in [RapidStartConfig::default(), RapidStartConfig::quicly()] {
+        let rapid = completion(StartConfig::RapidStart(config), 691);
+        assert!((rapid - 25.0 - 260.4).abs() < 2.0, "{rapid}");
+    }
+}
+
+#[test]
+fn after_the_first_losses_rapid_start_keeps_beta_times_what_got_through_and_loses_no_more() {
+    let path = Path { buffer: 417, ..deep(100, 50) };
+    let mut flow = flow(path, StartConfig::RapidStart(RapidStartConfig::default()));
+    let mut lost_at_exit = None;
+    flow.run(Time::ZERO + flow.path.rtt0() * 25, |flow| {
+        if !flow.controller.is_starting() {
+            lost_at_exit.get_or_insert(flow.lost);
+        }
+    });
+    let exit = flow.controller.start_exit().unwrap();
+    assert_eq!(exit.reason, ExitReason::Loss);
+    assert_eq!(lost_at_exit, Some(flow.lost));
+    // Pipe and buffer hold 834 packets, and a flight overlaps with the one before.
+    let kept = f64::from(exit.cwnd) / 834.0;
+    assert!((0.55..=0.8).contains(&kept), "{kept} of pipe and buffer");
 }

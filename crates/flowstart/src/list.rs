@@ -34,6 +34,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::BbrStart(_) => {
             "paces at 2.77 times the delivery rate until that no longer grows, then drains its queue (BBR's STARTUP and DRAIN)"
         }
+        StartConfig::RapidStart(_) => {
+            "triples the window while no queue shows; after losses keeps 0.7 of what got through (draft-kazuho-ccwg-rapid-start)"
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::hystart::HystartConfig;
 use super::hystart_plus_plus::HystartPlusPlusConfig;
 use super::limited_slow_start::LimitedSlowStartConfig;
 use super::paced_chirping::{AdaptiveChirpingConfig, PacedChirpingConfig, TwoGapChirpingConfig};
+use super::rapid_start::RapidStartConfig;
 use super::search::SearchConfig;
 
 /// Which flow start, with its constants.
@@ -31,6 +32,8 @@ pub enum StartConfig {
     LimitedSlowStart(LimitedSlowStartConfig),
     /// BBR's start-up and drain (draft-ietf-ccwg-bbr).
     BbrStart(BbrStartConfig),
+    /// Rapid Start (draft-kazuho-ccwg-rapid-start).
+    RapidStart(RapidStartConfig),
 }
 
 impl StartConfig {
@@ -45,6 +48,7 @@ impl StartConfig {
         "search",
         "limited_slow_start",
         "bbr_start",
+        "rapid_start",
     ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
@@ -66,6 +70,7 @@ impl StartConfig {
             "adaptive_chirping" | "adaptive_chirp" => Ok(Self::AdaptiveChirping(AdaptiveChirpingConfig::default())),
             "limited_slow_start" | "limitedslowstart" => Ok(Self::LimitedSlowStart(LimitedSlowStartConfig::default())),
             "bbr_start" | "bbr_startup" => Ok(Self::BbrStart(BbrStartConfig::default())),
+            "rapid_start" => Ok(Self::RapidStart(RapidStartConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -83,6 +88,7 @@ impl StartConfig {
             Self::Search(_) => "search",
             Self::LimitedSlowStart(_) => "limited_slow_start",
             Self::BbrStart(_) => "bbr_start",
+            Self::RapidStart(_) => "rapid_start",
         }
     }
 
@@ -101,6 +107,7 @@ impl StartConfig {
             Self::Search(config) => config.validate(),
             Self::LimitedSlowStart(config) => config.validate(),
             Self::BbrStart(config) => config.validate(),
+            Self::RapidStart(config) => config.validate(),
         }
     }
 }
@@ -114,5 +121,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     AdaptiveChirping(AdaptiveChirpingConfig) = "adaptive_chirping",
     Search(SearchConfig) = "search",
     LimitedSlowStart(LimitedSlowStartConfig) = "limited_slow_start",
-    BbrStart(BbrStartConfig) = "bbr_start"
+    BbrStart(BbrStartConfig) = "bbr_start",
+    RapidStart(RapidStartConfig) = "rapid_start"
 });

@@ -120,10 +120,12 @@ pub trait FlowStart {
 
 pub mod bbr_start;
 mod config;
+mod first_recovery;
 pub mod hystart;
 pub mod hystart_plus_plus;
 pub mod limited_slow_start;
 pub mod paced_chirping;
+pub mod rapid_start;
 pub mod search;
 pub mod slow_start;
 mod spacing;
@@ -136,6 +138,7 @@ pub use limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
 pub use paced_chirping::{
     AdaptiveChirping, AdaptiveChirpingConfig, PacedChirping, PacedChirpingConfig, TwoGapChirping, TwoGapChirpingConfig,
 };
+pub use rapid_start::{RapidStart, RapidStartConfig};
 pub use search::{Search, SearchConfig};
 pub use slow_start::SlowStart;
 
@@ -161,6 +164,8 @@ pub enum Start {
     LimitedSlowStart(LimitedSlowStart),
     /// BBR's start-up and drain (draft-ietf-ccwg-bbr).
     BbrStart(Box<BbrStart>),
+    /// Rapid Start (draft-kazuho-ccwg-rapid-start).
+    RapidStart(Box<RapidStart>),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -180,6 +185,9 @@ impl Start {
             StartConfig::Search(start) => Self::Search(Box::new(Search::new(start, config.initial_window, mss))),
             StartConfig::LimitedSlowStart(start) => Self::LimitedSlowStart(LimitedSlowStart::new(start)),
             StartConfig::BbrStart(start) => Self::BbrStart(Box::new(BbrStart::new(start, config.initial_window, mss))),
+            StartConfig::RapidStart(start) => {
+                Self::RapidStart(Box::new(RapidStart::new(start, config.initial_window, mss)))
+            }
         }
     }
 }
@@ -196,6 +204,7 @@ macro_rules! dispatch {
             Start::Search($start) => $call,
             Start::LimitedSlowStart($start) => $call,
             Start::BbrStart($start) => $call,
+            Start::RapidStart($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -213,6 +222,7 @@ impl std::fmt::Debug for Start {
             Self::Search(start) => start.fmt(f),
             Self::LimitedSlowStart(start) => start.fmt(f),
             Self::BbrStart(start) => start.fmt(f),
+            Self::RapidStart(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
