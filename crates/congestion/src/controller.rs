@@ -106,7 +106,7 @@ impl Controller {
     /// A controller from a start and an avoidance that need not come from this crate ([`Start::External`], [`Avoidance::External`]).
     #[must_use]
     pub fn join(start: Start, avoidance: Avoidance, config: &ControllerConfig) -> Self {
-        let mut window = Window::new(config.initial_window.max(1));
+        let mut window = Window::new(start.initial_window().unwrap_or(config.initial_window).max(1));
         if let Some(ssthresh) = config.initial_ssthresh {
             window.ssthresh = ssthresh.max(2);
         }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Loop, Path};
-use flowstart_congestion::start::{BbrStartConfig, RapidStartConfig};
+use flowstart_congestion::start::{BbrStartConfig, JumpStartConfig, RapidStartConfig, Start};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, ExitReason, StartConfig};
 use flowstart_units::{Span, Time};
 
@@ -91,4 +91,27 @@ fn after_the_first_losses_rapid_start_keeps_beta_times_what_got_through_and_lose
     // Pipe and buffer hold 834 packets, and a flight overlaps with the one before.
     let kept = f64::from(exit.cwnd) / 834.0;
     assert!((0.55..=0.8).contains(&kept), "{kept} of pipe and buffer");
+}
+
+#[test]
+fn jump_start_needs_one_round_trip_for_what_fits_into_the_pipe() {
+    let expected = 50.12 + 50.0 * 300.0 / 301.0;
+    let found = completion(StartConfig::JumpStart(JumpStartConfig::default()), 301);
+    assert!((found - expected).abs() < 1.0, "{found} against {expected}");
+}
+
+#[test]
+fn a_jump_into_a_small_buffer_keeps_half_of_what_was_not_lost() {
+    let mut flow = flow(Path { buffer: 40, ..deep(100, 50) }, StartConfig::JumpStart(JumpStartConfig::default()));
+    let mut lost_at_exit = None;
+    flow.run(Time::ZERO + flow.path.rtt0() * 10, |flow| {
+        if !flow.controller.is_starting() {
+            lost_at_exit.get_or_insert(flow.lost);
+        }
+    });
+    let exit = flow.controller.start_exit().unwrap();
+    let Start::JumpStart(start) = flow.controller.start() else { panic!("another start") };
+    assert_eq!((exit.reason, start.jumped()), (ExitReason::Loss, 724));
+    let lost = lost_at_exit.unwrap() as u32;
+    assert_eq!(exit.cwnd, (724 - lost) / 2);
 }

@@ -37,6 +37,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::RapidStart(_) => {
             "triples the window while no queue shows; after losses keeps 0.7 of what got through (draft-kazuho-ccwg-rapid-start)"
         }
+        StartConfig::JumpStart(_) => {
+            "sends all that waits evenly over the first round trip, at most 1 MiB (Liu et al. 2007)"
+        }
     }
 }
 

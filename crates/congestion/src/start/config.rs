@@ -5,6 +5,7 @@ use crate::names::{InvalidConfig, UnknownName, canonical};
 use super::bbr_start::BbrStartConfig;
 use super::hystart::HystartConfig;
 use super::hystart_plus_plus::HystartPlusPlusConfig;
+use super::jump_start::JumpStartConfig;
 use super::limited_slow_start::LimitedSlowStartConfig;
 use super::paced_chirping::{AdaptiveChirpingConfig, PacedChirpingConfig, TwoGapChirpingConfig};
 use super::rapid_start::RapidStartConfig;
@@ -34,6 +35,8 @@ pub enum StartConfig {
     BbrStart(BbrStartConfig),
     /// Rapid Start (draft-kazuho-ccwg-rapid-start).
     RapidStart(RapidStartConfig),
+    /// Jump Start (Liu, Allman, Jin and Wang 2007).
+    JumpStart(JumpStartConfig),
 }
 
 impl StartConfig {
@@ -49,6 +52,7 @@ impl StartConfig {
         "limited_slow_start",
         "bbr_start",
         "rapid_start",
+        "jump_start",
     ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
@@ -71,6 +75,7 @@ impl StartConfig {
             "limited_slow_start" | "limitedslowstart" => Ok(Self::LimitedSlowStart(LimitedSlowStartConfig::default())),
             "bbr_start" | "bbr_startup" => Ok(Self::BbrStart(BbrStartConfig::default())),
             "rapid_start" => Ok(Self::RapidStart(RapidStartConfig::default())),
+            "jump_start" | "jumpstart" => Ok(Self::JumpStart(JumpStartConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -89,6 +94,7 @@ impl StartConfig {
             Self::LimitedSlowStart(_) => "limited_slow_start",
             Self::BbrStart(_) => "bbr_start",
             Self::RapidStart(_) => "rapid_start",
+            Self::JumpStart(_) => "jump_start",
         }
     }
 
@@ -108,6 +114,7 @@ impl StartConfig {
             Self::LimitedSlowStart(config) => config.validate(),
             Self::BbrStart(config) => config.validate(),
             Self::RapidStart(config) => config.validate(),
+            Self::JumpStart(config) => config.validate(),
         }
     }
 }
@@ -122,5 +129,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     Search(SearchConfig) = "search",
     LimitedSlowStart(LimitedSlowStartConfig) = "limited_slow_start",
     BbrStart(BbrStartConfig) = "bbr_start",
-    RapidStart(RapidStartConfig) = "rapid_start"
+    RapidStart(RapidStartConfig) = "rapid_start",
+    JumpStart(JumpStartConfig) = "jump_start"
 });

@@ -30,6 +30,7 @@ impl FirstRecovery {
 /// What the last ACK told: a signal that follows it is about this.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
+    pub(super) una: u64,
     pub(super) next: u64,
     pub(super) acked: u32,
     pub(super) lost: u32,
@@ -38,6 +39,6 @@ pub(super) struct Told {
 impl Told {
     #[inline]
     pub(super) fn by(ack: &Ack) -> Self {
-        Self { next: ack.next, acked: ack.acked, lost: ack.lost }
+        Self { una: ack.una, next: ack.next, acked: ack.acked, lost: ack.lost }
     }
 }

@@ -75,6 +75,11 @@ pub enum Restart {
 
 /// A flow start. All methods but [`grow`](FlowStart::grow) have defaults that fit a start driven by the ACK clock.
 pub trait FlowStart {
+    /// Window in packets that the connection begins with, if this start does not want the usual initial window.
+    fn initial_window(&self) -> Option<u32> {
+        None
+    }
+
     /// An ACK came; windows have not grown yet.
     fn on_ack(&mut self, _ack: &Ack, _window: &mut Window) -> Verdict {
         Verdict::Continue
@@ -123,6 +128,7 @@ mod config;
 mod first_recovery;
 pub mod hystart;
 pub mod hystart_plus_plus;
+pub mod jump_start;
 pub mod limited_slow_start;
 pub mod paced_chirping;
 pub mod rapid_start;
@@ -134,6 +140,7 @@ pub use bbr_start::{BbrStart, BbrStartConfig};
 pub use config::StartConfig;
 pub use hystart::{Hystart, HystartConfig};
 pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
+pub use jump_start::{JumpStart, JumpStartConfig};
 pub use limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
 pub use paced_chirping::{
     AdaptiveChirping, AdaptiveChirpingConfig, PacedChirping, PacedChirpingConfig, TwoGapChirping, TwoGapChirpingConfig,
@@ -166,6 +173,8 @@ pub enum Start {
     BbrStart(Box<BbrStart>),
     /// Rapid Start (draft-kazuho-ccwg-rapid-start).
     RapidStart(Box<RapidStart>),
+    /// Jump Start (Liu, Allman, Jin and Wang 2007).
+    JumpStart(JumpStart),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -188,6 +197,7 @@ impl Start {
             StartConfig::RapidStart(start) => {
                 Self::RapidStart(Box::new(RapidStart::new(start, config.initial_window, mss)))
             }
+            StartConfig::JumpStart(start) => Self::JumpStart(JumpStart::new(start, config.initial_window, mss)),
         }
     }
 }
@@ -205,6 +215,7 @@ macro_rules! dispatch {
             Start::LimitedSlowStart($start) => $call,
             Start::BbrStart($start) => $call,
             Start::RapidStart($start) => $call,
+            Start::JumpStart($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -223,12 +234,17 @@ impl std::fmt::Debug for Start {
             Self::LimitedSlowStart(start) => start.fmt(f),
             Self::BbrStart(start) => start.fmt(f),
             Self::RapidStart(start) => start.fmt(f),
+            Self::JumpStart(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
 }
 
 impl FlowStart for Start {
+    fn initial_window(&self) -> Option<u32> {
+        dispatch!(self, start => start.initial_window())
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
         dispatch!(self, start => start.on_ack(ack, window))
