@@ -3,9 +3,9 @@
 mod common;
 
 use common::{Loop, Path};
-use flowstart_congestion::start::{BbrStartConfig, JumpStartConfig, RapidStartConfig, Start};
+use flowstart_congestion::start::{BbrStartConfig, CarefulResumeConfig, JumpStartConfig, RapidStartConfig, Start};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, ExitReason, StartConfig};
-use flowstart_units::{Span, Time};
+use flowstart_units::{Bytes, Span, Time};
 
 /// Mbit/s and ms, with the bandwidth-delay product in packets.
 const PATHS: [(u64, u64, f64); 4] = [(100, 20, 167.0), (100, 50, 417.0), (50, 100, 417.0), (1000, 50, 4167.0)];
@@ -114,4 +114,28 @@ fn a_jump_into_a_small_buffer_keeps_half_of_what_was_not_lost() {
     assert_eq!((exit.reason, start.jumped()), (ExitReason::Loss, 724));
     let lost = lost_at_exit.unwrap() as u32;
     assert_eq!(exit.cwnd, (724 - lost) / 2);
+}
+
+/// A flow that remembers `packets` per round trip of 50 ms.
+fn remembering(packets: u64) -> StartConfig {
+    let saved_cwnd = Some(Bytes::new(packets * u64::from(common::MSS)));
+    let saved_rtt = Some(Span::from_millis(50));
+    StartConfig::CarefulResume(CarefulResumeConfig { saved_cwnd, saved_rtt, ..CarefulResumeConfig::default() })
+}
+
+#[test]
+fn a_flow_that_remembers_the_path_is_done_round_trips_earlier() {
+    let slow = completion(StartConfig::SlowStart, 2000);
+    assert_eq!(completion(StartConfig::CarefulResume(CarefulResumeConfig::default()), 2000), slow);
+    let resumed = completion(remembering(417), 2000);
+    assert!(resumed < slow - 75.0, "{resumed} against {slow}");
+}
+
+#[test]
+fn a_flow_that_remembers_ten_times_too_much_retreats_below_the_pipe() {
+    let mut flow = flow(Path { buffer: 100, ..deep(20, 50) }, remembering(834));
+    flow.run(Time::ZERO + flow.path.rtt0() * 20, |_| {});
+    let exit = flow.controller.start_exit().unwrap();
+    assert_eq!(exit.reason, ExitReason::Loss);
+    assert!(exit.cwnd <= 84, "{} packets", exit.cwnd);
 }

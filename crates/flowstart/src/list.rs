@@ -40,6 +40,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::JumpStart(_) => {
             "sends all that waits evenly over the first round trip, at most 1 MiB (Liu et al. 2007)"
         }
+        StartConfig::CarefulResume(_) => {
+            "slow start that jumps to half of what an earlier flow reached, and retreats if that was too much (RFC 9959)"
+        }
     }
 }
 

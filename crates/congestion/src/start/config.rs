@@ -3,6 +3,7 @@
 use crate::names::{InvalidConfig, UnknownName, canonical};
 
 use super::bbr_start::BbrStartConfig;
+use super::careful_resume::CarefulResumeConfig;
 use super::hystart::HystartConfig;
 use super::hystart_plus_plus::HystartPlusPlusConfig;
 use super::jump_start::JumpStartConfig;
@@ -37,6 +38,8 @@ pub enum StartConfig {
     RapidStart(RapidStartConfig),
     /// Jump Start (Liu, Allman, Jin and Wang 2007).
     JumpStart(JumpStartConfig),
+    /// Careful Resume (RFC 9959).
+    CarefulResume(CarefulResumeConfig),
 }
 
 impl StartConfig {
@@ -53,6 +56,7 @@ impl StartConfig {
         "bbr_start",
         "rapid_start",
         "jump_start",
+        "careful_resume",
     ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
@@ -76,6 +80,7 @@ impl StartConfig {
             "bbr_start" | "bbr_startup" => Ok(Self::BbrStart(BbrStartConfig::default())),
             "rapid_start" => Ok(Self::RapidStart(RapidStartConfig::default())),
             "jump_start" | "jumpstart" => Ok(Self::JumpStart(JumpStartConfig::default())),
+            "careful_resume" => Ok(Self::CarefulResume(CarefulResumeConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -95,6 +100,7 @@ impl StartConfig {
             Self::BbrStart(_) => "bbr_start",
             Self::RapidStart(_) => "rapid_start",
             Self::JumpStart(_) => "jump_start",
+            Self::CarefulResume(_) => "careful_resume",
         }
     }
 
@@ -115,6 +121,7 @@ impl StartConfig {
             Self::BbrStart(config) => config.validate(),
             Self::RapidStart(config) => config.validate(),
             Self::JumpStart(config) => config.validate(),
+            Self::CarefulResume(config) => config.validate(),
         }
     }
 }
@@ -130,5 +137,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     LimitedSlowStart(LimitedSlowStartConfig) = "limited_slow_start",
     BbrStart(BbrStartConfig) = "bbr_start",
     RapidStart(RapidStartConfig) = "rapid_start",
-    JumpStart(JumpStartConfig) = "jump_start"
+    JumpStart(JumpStartConfig) = "jump_start",
+    CarefulResume(CarefulResumeConfig) = "careful_resume"
 });

@@ -124,6 +124,7 @@ pub trait FlowStart {
 }
 
 pub mod bbr_start;
+pub mod careful_resume;
 mod config;
 mod first_recovery;
 pub mod hystart;
@@ -137,6 +138,7 @@ pub mod slow_start;
 mod spacing;
 
 pub use bbr_start::{BbrStart, BbrStartConfig};
+pub use careful_resume::{CarefulResume, CarefulResumeConfig};
 pub use config::StartConfig;
 pub use hystart::{Hystart, HystartConfig};
 pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
@@ -175,6 +177,8 @@ pub enum Start {
     RapidStart(Box<RapidStart>),
     /// Jump Start (Liu, Allman, Jin and Wang 2007).
     JumpStart(JumpStart),
+    /// Careful Resume (RFC 9959).
+    CarefulResume(Box<CarefulResume>),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -198,6 +202,9 @@ impl Start {
                 Self::RapidStart(Box::new(RapidStart::new(start, config.initial_window, mss)))
             }
             StartConfig::JumpStart(start) => Self::JumpStart(JumpStart::new(start, config.initial_window, mss)),
+            StartConfig::CarefulResume(start) => {
+                Self::CarefulResume(Box::new(CarefulResume::new(start, config.initial_window, mss)))
+            }
         }
     }
 }
@@ -216,6 +223,7 @@ macro_rules! dispatch {
             Start::BbrStart($start) => $call,
             Start::RapidStart($start) => $call,
             Start::JumpStart($start) => $call,
+            Start::CarefulResume($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -235,6 +243,7 @@ impl std::fmt::Debug for Start {
             Self::BbrStart(start) => start.fmt(f),
             Self::RapidStart(start) => start.fmt(f),
             Self::JumpStart(start) => start.fmt(f),
+            Self::CarefulResume(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
