@@ -4,6 +4,7 @@ pub mod capture;
 pub mod frontier;
 pub mod measure;
 pub mod race;
+pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod scenario;

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Frontier(Box<FrontierArgs>),
     /// Run scenario files
     Run(RunArgs),
+    /// Reproduce papers: their figures, and a verdict on every claim
+    Reproduce(ReproduceArgs),
     /// Look at a scenario file without running it
     #[command(subcommand)]
     Scenario(ScenarioCommand),
@@ -189,6 +191,45 @@ pub(crate) struct RunArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  flowstart reproduce --list
+  flowstart reproduce paced-chirping
+  flowstart reproduce paced-chirping/fig6 rethinking-startup --plot pictures
+  flowstart reproduce my-figure.toml --strict
+  flowstart reproduce --markdown > docs/reproduce.md
+
+A claim is reproduced, differs (by how much, and why), or the paper is under-specified (what had to be
+assumed). A claim that differs is a result: the exit status is 0 unless --strict is given; it is 2 if a
+name or a file is wrong.";
+
+/// Options of `flowstart reproduce`.
+#[derive(Args, Debug)]
+#[command(after_help = REPRODUCE_EXAMPLES)]
+pub(crate) struct ReproduceArgs {
+    /// Papers, figures (PAPER/FIGURE) or files of your own (.toml) [default: all papers]
+    #[arg(value_name = "PAPER[/FIGURE]")]
+    pub(crate) what: Vec<String>,
+    /// Say what there is instead of running it
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Write the figures as SVG and a page with everything (index.html) into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print Markdown instead of tables
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Exit with status 1 if a claim differs
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
+    pub(crate) threads: Option<usize>,
 }
 
 /// `flowstart scenario`.

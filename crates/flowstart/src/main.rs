@@ -8,6 +8,7 @@ mod frontier;
 mod interrupt;
 mod list;
 mod output;
+mod reproduce;
 mod run;
 mod scenario;
 
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(args),
         Command::Frontier(args) => frontier::frontier(args),
         Command::Run(args) => run::run(args),
+        Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Scenario(command) => scenario::scenario(command),
         Command::List(args) => list::list(args),
         Command::Doctor(args) => doctor::doctor(args),

@@ -37,7 +37,7 @@ pub(crate) fn load(file: &Path) -> Result<Scenario, Failure> {
 }
 
 /// The error with the place it means.
-fn describe(error: &ScenarioError) -> String {
+pub(crate) fn describe(error: &ScenarioError) -> String {
     let snippet = error.snippet();
     if snippet.is_empty() { error.to_string() } else { format!("{error}\n{}", snippet.trim_end()) }
 }

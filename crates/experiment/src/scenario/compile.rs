@@ -317,6 +317,20 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
+    fn mean_gap(&self, spec: &ArrivalSpec) -> Result<Span, Problem> {
+        match (spec.mean_gap, spec.load) {
+            (Some(gap), None) => Ok(gap),
+            (None, Some(load)) => {
+                let path = self.path.ok_or_else(|| {
+                    Problem::at("load", "is a share of the path's capacity; with [[link]] tables give the mean_gap")
+                })?;
+                let capacity = path.capacity.schedule().map_err(|error| Problem::at("load", error))?.peak();
+                Ok(load.mean_gap(&spec.sizes, capacity))
+            }
+            _ => Err(Problem::at("mean_gap", "arrivals have either a mean_gap (\"20 ms\") or a load (\"50 %\")")),
+        }
+    }
+
     fn add_arrivals(&mut self, spec: &ArrivalSpec) -> Result<(), Problem> {
         let mut flow = self
             .tcp(&spec.flow, Workload::Sized(flowstart_units::Bytes::new(1)))
@@ -330,7 +344,7 @@ impl<'a> Compiler<'a> {
         };
         self.arrivals.push(ArrivalConfig {
             flow,
-            mean_gap: spec.mean_gap,
+            mean_gap: self.mean_gap(spec)?,
             spacing: spacing(spec.spacing),
             sizes,
             until: spec.until.map_or(Time::NEVER, |until| Time::ZERO + until),

@@ -52,7 +52,7 @@ impl ScenarioError {
         Self { file: file.to_owned(), place: None, message: message.into() }
     }
 
-    pub(super) fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
+    pub(crate) fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
         // serde lists what it expected between back quotes; the nearest of those is what was meant.
         let mut message = error.message().trim().replace('\n', "; ");
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -103,27 +103,35 @@ impl std::error::Error for ScenarioError {}
 
 /// A problem found after reading, at a key path such as `flow[2].algorithm`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     key: String,
     message: String,
 }
 
 impl Problem {
-    pub(super) fn at(key: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn at(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { key: key.into(), message: message.into() }
     }
 
     /// The same problem one level further out.
-    pub(super) fn within(self, outer: &str) -> Self {
+    pub(crate) fn within(self, outer: &str) -> Self {
         Self { key: format!("{outer}.{}", self.key), ..self }
     }
 
     /// Finds the key in the text; a key that is not there (a default) leads to the table it would stand in.
-    pub(super) fn locate(self, file: &str, text: &str) -> ScenarioError {
+    pub(crate) fn locate(self, file: &str, text: &str) -> ScenarioError {
+        match toml::de::DeTable::parse(text) {
+            Ok(document) => self.locate_in(file, text, document.get_ref()),
+            Err(_) => self.locate_in(file, text, &toml::de::DeTable::new()),
+        }
+    }
+
+    /// The same in a table that was put together from parts of the text.
+    pub(crate) fn locate_in(self, file: &str, text: &str, document: &toml::de::DeTable<'_>) -> ScenarioError {
         let mut span = None;
         let mut key = self.key.as_str();
         while span.is_none() && !key.is_empty() {
-            span = find(text, key);
+            span = find(document, key);
             key = key.rfind('.').map_or("", |at| &key[..at]);
         }
         ScenarioError {
@@ -135,8 +143,7 @@ impl Problem {
 }
 
 /// Where the value of a key path stands.
-fn find(text: &str, key: &str) -> Option<Range<usize>> {
-    let document = toml::de::DeTable::parse(text).ok()?;
+fn find(document: &toml::de::DeTable<'_>, key: &str) -> Option<Range<usize>> {
     let mut parts = key.split('.');
     let mut value = None;
     let first = parts.next()?;
@@ -146,7 +153,7 @@ fn find(text: &str, key: &str) -> Option<Range<usize>> {
             None => (part, None),
         };
         let next = match value {
-            None => document.get_ref().get(name)?,
+            None => document.get(name)?,
             Some(value) => match toml::Spanned::<toml::de::DeValue<'_>>::get_ref(value) {
                 toml::de::DeValue::Table(table) => table.get(name)?,
                 _ => return None,

@@ -10,7 +10,7 @@ use super::{FlowSpec, RateSpec, Scenario, ScenarioError};
 /// Largest scenario, trace or flow list that is read, so that a wrong file name does not fill the memory.
 const LARGEST_FILE: u64 = 256 << 20;
 
-pub(super) fn read(path: &FilePath) -> Result<String, ScenarioError> {
+pub(crate) fn read(path: &FilePath) -> Result<String, ScenarioError> {
     let name = path.display().to_string();
     let wrong = |message: String| ScenarioError::file(&name, message);
     let length = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?.len();

@@ -7,6 +7,8 @@ use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
 use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
 use flowstart_units::{Bytes, Rate, Span};
 
+use super::Load;
+
 /// TCP flows: one, or `count` of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -145,8 +147,12 @@ pub struct UdpSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalSpec {
-    /// Mean time between arrivals.
-    pub mean_gap: Span,
+    /// Mean time between arrivals. Either this or `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_gap: Option<Span>,
+    /// Offered load: mean of the sizes (stream bytes, headers not counted) over mean gap, as a share of the path's capacity. Gives the mean gap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
     /// How arrivals are spaced; default Poisson.
     #[serde(default = "poisson")]
     pub spacing: SpacingSpec,

@@ -8,6 +8,7 @@ mod compile;
 mod error;
 mod files;
 mod flow;
+mod load;
 mod path;
 mod spec;
 
@@ -20,8 +21,11 @@ use flowstart_units::Span;
 
 pub use buffer::Buffer;
 pub use compile::{Compiled, FlowLabel};
+pub(crate) use error::Problem;
 pub use error::ScenarioError;
+pub(crate) use files::read;
 pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SizeSpec, SpacingSpec, UdpSpec, WriteSpec};
+pub use load::Load;
 pub use path::{LinkSpec, PathSpec};
 pub use spec::{JitterSpec, LossSpec, QueueSpec, RateSpec, StepSpec};
 
@@ -117,6 +121,23 @@ impl Scenario {
             toml::from_str(&text).map_err(|error| ScenarioError::from_toml(&name, &text, &error))?;
         scenario.resolve(path.parent().unwrap_or(FilePath::new(".")))?;
         scenario.check().map_err(|problem| problem.locate(&name, &text))?;
+        Ok(scenario)
+    }
+
+    /// Reads a scenario that is a part of a larger document (or put together from several); `text` is the whole document, for errors. The
+    /// files it names are read relative to `folder`.
+    pub(crate) fn from_table(
+        name: &str,
+        text: &str,
+        table: toml::Spanned<toml::de::DeTable<'_>>,
+        folder: Option<&FilePath>,
+    ) -> Result<Self, ScenarioError> {
+        let mut scenario = Self::deserialize(toml::de::Deserializer::from(table.clone()))
+            .map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        if let Some(folder) = folder {
+            scenario.resolve(folder)?;
+        }
+        scenario.check().map_err(|problem| problem.locate_in(name, text, table.get_ref()))?;
         Ok(scenario)
     }
 

@@ -142,7 +142,7 @@ pub(crate) fn command_line() -> String {
 }
 
 /// A label as the name of a file.
-fn file_name(label: &str) -> String {
+pub(crate) fn file_name(label: &str) -> String {
     label.chars().map(|c| if c.is_ascii_alphanumeric() || "+_-.".contains(c) { c } else { '_' }).collect()
 }
 

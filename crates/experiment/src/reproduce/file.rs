@@ -1,0 +1,388 @@
+//! Files of figures: scenario, variants, claims and pictures.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path as FilePath;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::measure::Measure;
+use super::picture::PictureSpec;
+use super::quantity::{Dimension, Expectation};
+use super::variants::{self, Factor, Level};
+use crate::scenario::{Problem, Scenario, ScenarioError, read};
+use crate::suggest::nearest;
+
+/// A figure (or table, or sentence) of a paper, ready to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Where it came from: "paced-chirping/fig6" or a file's name.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// What the paper shows there.
+    pub shows: String,
+    /// How this differs from what the paper did.
+    pub notes: Vec<String>,
+    /// What is varied.
+    pub factors: Vec<Factor>,
+    /// All combinations of levels.
+    pub variants: Vec<Variant>,
+    /// What the paper says about it.
+    pub claims: Vec<Claim>,
+    /// What is drawn.
+    pub pictures: Vec<PictureSpec>,
+    /// Hash of the effective parameters of all variants: 16 hexadecimal digits.
+    pub hash: String,
+    /// Hash of the file's text, claims and explanations included: 16 hexadecimal digits.
+    pub file_hash: String,
+}
+
+/// One combination of levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// The level of each factor.
+    pub levels: Vec<usize>,
+    /// The names of the levels; empty if nothing is varied.
+    pub name: String,
+    /// What is simulated.
+    pub scenario: Scenario,
+}
+
+/// A sentence of a paper that can be checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// As it stands in the file.
+    pub spec: ClaimSpec,
+    /// What is measured in.
+    pub dimension: Dimension,
+    /// What is expected, if the paper says enough.
+    pub expectation: Option<Expectation>,
+    /// Each variant it is about, and the one that is compared with.
+    pub cases: Vec<(usize, Option<usize>)>,
+}
+
+/// What stands in a file beside `[scenario]` and `[vary]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileSpec {
+    /// What it is, for headings.
+    title: String,
+    /// What the paper shows there, in a sentence or two.
+    shows: String,
+    /// How this differs from what the paper did: fewer runs, other sizes.
+    #[serde(default)]
+    notes: Vec<String>,
+    /// What the paper says.
+    #[serde(default)]
+    claim: Vec<ClaimSpec>,
+    /// What is drawn.
+    #[serde(default)]
+    picture: Vec<PictureSpec>,
+}
+
+/// A claim: a sentence of the paper, what is measured to check it, and what the paper's value is.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimSpec {
+    /// A short name, unique in the file: letters, digits and hyphens.
+    pub id: String,
+    /// Where the paper says it.
+    pub source: String,
+    /// What it says, in words.
+    pub says: String,
+    /// What is measured.
+    pub measure: Measure,
+    /// The variants: names of levels, at most one of each factor; what is not named takes all its levels.
+    #[serde(default)]
+    pub of: Levels,
+    /// The measure is divided by that of the variant with these levels instead, run by run.
+    #[serde(default)]
+    pub ratio_to: Option<Levels>,
+    /// The measure of the variant with these levels instead is subtracted, run by run.
+    #[serde(default)]
+    pub minus: Option<Levels>,
+    /// What must be as expected if it is about several variants; default: every one of them.
+    #[serde(default)]
+    pub across: Across,
+    /// The paper's value or relation: "<= 3 ms", "> 0.8", "= 0", "5 .. 8 RTT", "15 s ± 20 %".
+    #[serde(default)]
+    pub expect: Option<String>,
+    /// Tolerances and readings that are ours, not the paper's, although the claim itself is clear.
+    #[serde(default)]
+    pub reading: Option<String>,
+    /// What had to be assumed because the paper leaves it open; makes the verdict "under-specified".
+    #[serde(default)]
+    pub assumed: Option<String>,
+    /// Why ours differs, if it does.
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+/// What must be as expected if a claim is about several variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Across {
+    /// Each of them.
+    #[default]
+    Every,
+    /// The median of their values.
+    Median,
+}
+
+/// Names of levels: one, or a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Levels(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for Levels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Levels;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a level or a list of them")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Levels, E> {
+                Ok(Levels(vec![name.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Levels, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = seq.next_element()? {
+                    names.push(name);
+                }
+                Ok(Levels(names))
+            }
+        }
+        deserializer.deserialize_any(Names)
+    }
+}
+
+impl JsonSchema for Levels {
+    fn schema_name() -> Cow<'static, str> {
+        "Levels".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "Names of levels: one, or a list.",
+            "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+impl Figure {
+    /// Reads a file of a figure; `name` is used in errors and becomes the figure's name. Files that its scenario names are read relative to
+    /// `folder`; without one they are refused.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place in the text and what would be right.
+    pub fn parse(name: &str, text: &str, folder: Option<&FilePath>) -> Result<Self, ScenarioError> {
+        let document = DeTable::parse(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        let whole = document.get_ref().clone();
+        let locate = |problem: Problem| problem.locate_in(name, text, &whole);
+        let mut rest = Spanned::new(document.span(), DeValue::Table(document.into_inner()));
+        let base = variants::take(&mut rest, "scenario");
+        let vary = variants::take(&mut rest, "vary");
+        let spec = FileSpec::deserialize(toml::de::ValueDeserializer::from(rest))
+            .map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        let (factors, pieces) = variants::factors(vary.as_ref()).map_err(locate)?;
+        let base = match base.as_ref().map(|base| (base.span(), base.get_ref())) {
+            Some((span, DeValue::Table(table))) => Spanned::new(span, table.clone()),
+            Some(_) => return Err(locate(Problem::at("scenario", "is a table, as in a scenario file"))),
+            None => Spanned::new(0..0, DeTable::new()),
+        };
+        let mut all = Vec::new();
+        for levels in variants::combinations(&factors) {
+            let mut table = base.clone();
+            for (of_factor, level) in pieces.iter().zip(&levels) {
+                if let Some(DeValue::Table(piece)) = of_factor.get(*level).map(Spanned::get_ref) {
+                    variants::lay_over(table.get_mut(), piece);
+                }
+            }
+            let chosen = chosen(&factors, &levels);
+            let names: Vec<&str> = chosen.iter().map(|level| level.name.as_str()).collect();
+            let mut scenario = Scenario::from_table(name, text, table, folder)?;
+            scenario.title = chosen.iter().map(|level| level.title.as_str()).collect::<Vec<_>>().join(", ");
+            all.push(Variant { name: names.join(", "), levels, scenario });
+        }
+        let mut hasher = blake3::Hasher::new();
+        for variant in &all {
+            hasher.update(variant.scenario.hash().as_bytes());
+        }
+        let mut figure = Self {
+            name: name.to_owned(),
+            title: spec.title,
+            shows: spec.shows,
+            notes: spec.notes,
+            factors,
+            variants: all,
+            claims: Vec::new(),
+            pictures: Vec::new(),
+            hash: short_hash(hasher.finalize()),
+            file_hash: short_hash(blake3::hash(text.as_bytes())),
+        };
+        for (index, claim) in spec.claim.into_iter().enumerate() {
+            let claim = figure.claim(claim).map_err(|problem| locate(problem.within(&format!("claim[{index}]"))))?;
+            figure.claims.push(claim);
+        }
+        for (index, picture) in spec.picture.into_iter().enumerate() {
+            picture.check(&figure).map_err(|problem| locate(problem.within(&format!("picture[{index}]"))))?;
+            figure.pictures.push(picture);
+        }
+        if figure.claims.is_empty() {
+            return Err(locate(Problem::at("claim", "nothing is claimed; add a [[claim]]")));
+        }
+        Ok(figure)
+    }
+
+    /// Reads a file of a figure and the files it names, relative to its folder.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or the first thing that is wrong in it.
+    pub fn load(path: &FilePath) -> Result<Self, ScenarioError> {
+        let folder = path.parent().unwrap_or(FilePath::new("."));
+        Self::parse(&path.display().to_string(), &read(path)?, Some(folder))
+    }
+
+    /// Simulations that one pass over the figure takes.
+    #[must_use]
+    pub fn simulations(&self) -> usize {
+        self.variants.iter().map(|variant| variant.scenario.runs as usize).sum()
+    }
+
+    /// The factor and level of each of these names.
+    pub(super) fn find(&self, key: &str, names: &Levels) -> Result<Vec<(usize, usize)>, Problem> {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for name in &names.0 {
+            let all = || self.factors.iter().flat_map(|factor| factor.levels.iter().map(|level| level.name.as_str()));
+            let place = self.factors.iter().enumerate().find_map(|(number, factor)| {
+                Some((number, factor.levels.iter().position(|level| level.name == *name)?))
+            });
+            let Some(place) = place else {
+                let known = all().collect::<Vec<_>>().join(", ");
+                let known =
+                    if known.is_empty() { "nothing is varied".to_owned() } else { format!("there are {known}") };
+                let meant =
+                    nearest(name, all()).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
+                return Err(Problem::at(key, format!("there is no level \"{name}\"; {known}{meant}")));
+            };
+            if found.iter().any(|(factor, _)| *factor == place.0) {
+                let factor = &self.factors[place.0].name;
+                return Err(Problem::at(key, format!("names two levels of \"{factor}\"; leave it out to mean all")));
+            }
+            found.push(place);
+        }
+        Ok(found)
+    }
+
+    /// Numbers of the variants that have these levels.
+    pub(super) fn selected(&self, levels: &[(usize, usize)]) -> Vec<usize> {
+        let fits = |variant: &Variant| levels.iter().all(|(factor, level)| variant.levels[*factor] == *level);
+        (0..self.variants.len()).filter(|number| fits(&self.variants[*number])).collect()
+    }
+
+    /// Checks a claim and finds its cases.
+    fn claim(&self, spec: ClaimSpec) -> Result<Claim, Problem> {
+        let slug = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if spec.id.is_empty() || !spec.id.chars().all(slug) {
+            return Err(Problem::at("id", "is made of small letters, digits and hyphens"));
+        }
+        if self.claims.iter().any(|other| other.spec.id == spec.id) {
+            return Err(Problem::at("id", format!("there are two claims \"{}\"", spec.id)));
+        }
+        let of = self.find("of", &spec.of)?;
+        let (key, reference) = match (&spec.ratio_to, &spec.minus) {
+            (Some(_), Some(_)) => return Err(Problem::at("minus", "a claim has either ratio_to or minus")),
+            (Some(levels), None) => ("ratio_to", Some(levels)),
+            (None, Some(levels)) => ("minus", Some(levels)),
+            (None, None) => ("of", None),
+        };
+        let reference = reference.map(|levels| self.find(key, levels)).transpose()?;
+        let mut cases = Vec::new();
+        for number in self.selected(&of) {
+            let other = reference.as_ref().and_then(|reference| {
+                let mut levels = self.variants[number].levels.clone();
+                reference.iter().for_each(|(factor, level)| levels[*factor] = *level);
+                self.variants.iter().position(|variant| variant.levels == levels)
+            });
+            // What is compared with everybody is not compared with itself.
+            if other != Some(number) {
+                cases.push((number, other));
+            }
+        }
+        if cases.is_empty() {
+            return Err(Problem::at(key, "would compare a variant with itself"));
+        }
+        for (number, other) in &cases {
+            for variant in std::iter::once(number).chain(other) {
+                self.check_measure(&spec.measure, &self.variants[*variant])
+                    .map_err(|problem| problem.within("measure"))?;
+            }
+        }
+        let dimension = if spec.ratio_to.is_some() { Dimension::Plain } else { spec.measure.dimension() };
+        let expectation = match &spec.expect {
+            Some(text) => Some(Expectation::parse(text, dimension).map_err(|error| Problem::at("expect", error))?),
+            None if spec.assumed.is_none() => {
+                let missing = "is missing; a claim without it says what had to be assumed: assumed = \"...\"";
+                return Err(Problem::at("expect", missing));
+            }
+            None => None,
+        };
+        Ok(Claim { spec, dimension, expectation, cases })
+    }
+
+    /// Checks that a variant has what a measure names.
+    fn check_measure(&self, measure: &Measure, variant: &Variant) -> Result<(), Problem> {
+        let within = || if variant.name.is_empty() { String::new() } else { format!(" in \"{}\"", variant.name) };
+        let compiled = variant
+            .scenario
+            .simulation(0)
+            .map_err(|error| Problem::at("kind", format!("no simulation{}: {error}", within())))?;
+        let known = |kind: &str, name: &str, names: Vec<&str>| {
+            if names.contains(&name) {
+                return Ok(());
+            }
+            let meant = nearest(name, names.iter().copied());
+            let meant = meant.map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
+            Err(Problem::at(
+                kind,
+                format!("there is no {kind} \"{name}\"{}; there are {}{meant}", within(), names.join(", ")),
+            ))
+        };
+        if let Some(name) = measure.flow() {
+            known("flow", name, compiled.groups.iter().map(|group| group.name.as_str()).collect())?;
+        }
+        if let Some(name) = measure.link() {
+            known("link", name, compiled.links.iter().map(String::as_str).collect())?;
+        }
+        if measure.needs_rtt() && variant.scenario.path.is_none() {
+            return Err(Problem::at("kind", "needs the base RTT of a [path]; with [[link]] tables give over and hold"));
+        }
+        let (from, until) = measure.window();
+        let end = variant.scenario.duration;
+        let (key, from) = (if matches!(measure, Measure::TimeToRate { .. }) { "since" } else { "from" }, from);
+        if from.is_some_and(|from| from >= until.unwrap_or(end)) {
+            return Err(Problem::at(key, format!("the window of time is empty{}, which lasts {end}", within())));
+        }
+        Ok(())
+    }
+}
+
+/// The first 16 hexadecimal digits.
+fn short_hash(hash: blake3::Hash) -> String {
+    hash.to_hex()[..16].to_owned()
+}
+
+/// The levels of a combination.
+pub(super) fn chosen<'a>(factors: &'a [Factor], levels: &[usize]) -> Vec<&'a Level> {
+    factors.iter().zip(levels).filter_map(|(factor, level)| factor.levels.get(*level)).collect()
+}

@@ -1,0 +1,288 @@
+//! What a claim measures in one run.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+
+use flowstart_units::{Bytes, Rate, Span};
+
+use super::quantity::Dimension;
+
+/// A measure with its parameters. Times without another word count from the start of the run; `flow` is the name of a flow (or of arrivals)
+/// and means all of that name; a missing `flow` means everybody; a missing `link` means the bottleneck (the first link).
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Measure {
+    /// Completion time of transfers: from the first data packet's departure to the last byte at the receiver.
+    CompletionTime {
+        /// Whose.
+        flow: Option<String>,
+        /// Only transfers of this size or more.
+        smallest: Option<Bytes>,
+        /// Only transfers of this size or less.
+        largest: Option<Bytes>,
+        /// Over the transfers.
+        statistic: Statistic,
+    },
+    /// How many transfers were completed.
+    Completed {
+        /// Whose.
+        flow: Option<String>,
+    },
+    /// Time that data packets waited at a link until their transmission began, by their time of arrival there.
+    QueueDelay {
+        /// Where.
+        link: Option<String>,
+        /// Whose.
+        flow: Option<String>,
+        /// From this time on.
+        from: Option<Span>,
+        /// Up to this time.
+        until: Option<Span>,
+        /// Over the packets.
+        statistic: Statistic,
+    },
+    /// Mean rate at which data packets leave a link, counted on the wire.
+    Throughput {
+        /// Where.
+        link: Option<String>,
+        /// Whose.
+        flow: Option<String>,
+        /// From this time on.
+        from: Option<Span>,
+        /// Up to this time.
+        until: Option<Span>,
+    },
+    /// Time until the throughput reaches a rate and keeps it; not before the end of the first averaging interval.
+    TimeToRate {
+        /// Where.
+        link: Option<String>,
+        /// Whose.
+        flow: Option<String>,
+        /// The rate, on the wire.
+        rate: Rate,
+        /// Counted from here; default: the flow's first data packet, without a flow the start of the run.
+        since: Option<Span>,
+        /// Length of the moving average that is compared; default: one base RTT.
+        over: Option<Span>,
+        /// How long it must stay there; default: two base RTTs.
+        hold: Option<Span>,
+        /// Count in base RTTs instead of seconds.
+        #[serde(default)]
+        rtts: bool,
+    },
+    /// When the flow start ended, after the flow's first data packet.
+    ExitTime {
+        /// Whose; the mean if there are several.
+        flow: Option<String>,
+        /// Count in base RTTs instead of seconds.
+        #[serde(default)]
+        rtts: bool,
+    },
+    /// Congestion window when the flow start ended, before a reduction.
+    ExitWindow {
+        /// Whose; the mean if there are several.
+        flow: Option<String>,
+        /// As a share of the bandwidth-delay product of this rate and the base RTT instead of in packets.
+        of_bdp: Option<Rate>,
+    },
+    /// Congestion window, as it was at changes.
+    Window {
+        /// Whose.
+        flow: Option<String>,
+        /// From this time on.
+        from: Option<Span>,
+        /// Up to this time.
+        until: Option<Span>,
+        /// `mean` is weighted by time.
+        statistic: Statistic,
+    },
+    /// Data packets dropped at a link.
+    Drops {
+        /// Where.
+        link: Option<String>,
+        /// From this time on.
+        from: Option<Span>,
+        /// Up to this time.
+        until: Option<Span>,
+    },
+    /// Data packets that left a link with a congestion mark.
+    Marks {
+        /// Where.
+        link: Option<String>,
+        /// From this time on.
+        from: Option<Span>,
+        /// Up to this time.
+        until: Option<Span>,
+    },
+    /// Mean time between two episodes of drops; drops within two base RTTs are one episode.
+    DropInterval {
+        /// Where.
+        link: Option<String>,
+        /// From this time on.
+        from: Option<Span>,
+        /// Up to this time.
+        until: Option<Span>,
+        /// Count in base RTTs instead of seconds.
+        #[serde(default)]
+        rtts: bool,
+    },
+    /// Retransmissions in the whole run.
+    Retransmissions {
+        /// Whose.
+        flow: Option<String>,
+    },
+    /// Retransmission timeouts in the whole run.
+    Timeouts {
+        /// Whose.
+        flow: Option<String>,
+    },
+}
+
+/// A number for many: "mean", "median", "min", "max" or a percentile such as "p99" or "p99.9" (nearest rank).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// Arithmetic mean.
+    Mean,
+    /// Quantile, 0 ..= 1: the smallest value that is at least as large as this share of all.
+    Quantile(f64),
+}
+
+const STATISTICS: &str = "\"mean\", \"median\", \"min\", \"max\" or a percentile such as \"p99\"";
+
+impl FromStr for Statistic {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percentile = |digits: &str| digits.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
+        match text.trim() {
+            "mean" => Ok(Self::Mean),
+            "median" => Ok(Self::Quantile(0.5)),
+            "min" => Ok(Self::Quantile(0.0)),
+            "max" => Ok(Self::Quantile(1.0)),
+            other => match other.strip_prefix(['p', 'P']).and_then(percentile) {
+                Some(p) => Ok(Self::Quantile(p / 100.0)),
+                None => Err(format!("\"{text}\" is not a statistic; there are {STATISTICS}")),
+            },
+        }
+    }
+}
+
+impl Statistic {
+    /// Of these values; `None` without any. Sorts them.
+    pub(super) fn of(self, values: &mut [f64]) -> Option<f64> {
+        if values.is_empty() {
+            return None;
+        }
+        match self {
+            Self::Mean => Some(values.iter().sum::<f64>() / values.len() as f64),
+            Self::Quantile(p) => {
+                values.sort_by(f64::total_cmp);
+                let rank = (p * values.len() as f64).ceil() as usize;
+                values.get(rank.max(1) - 1).copied()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Statistic {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Statistic {
+    fn schema_name() -> Cow<'static, str> {
+        "Statistic".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": STATISTICS, "examples": ["p99"] })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+impl Measure {
+    /// What its value is measured in.
+    #[must_use]
+    pub fn dimension(&self) -> Dimension {
+        match self {
+            Self::CompletionTime { .. } | Self::QueueDelay { .. } => Dimension::Time,
+            Self::TimeToRate { rtts, .. } | Self::ExitTime { rtts, .. } | Self::DropInterval { rtts, .. } => {
+                if *rtts {
+                    Dimension::Rtts
+                } else {
+                    Dimension::Time
+                }
+            }
+            Self::Throughput { .. } => Dimension::Rate,
+            Self::ExitWindow { of_bdp: Some(_), .. } => Dimension::Share,
+            Self::ExitWindow { of_bdp: None, .. } | Self::Window { .. } => Dimension::Packets,
+            Self::Completed { .. }
+            | Self::Drops { .. }
+            | Self::Marks { .. }
+            | Self::Retransmissions { .. }
+            | Self::Timeouts { .. } => Dimension::Plain,
+        }
+    }
+
+    /// The flow it names.
+    pub(super) fn flow(&self) -> Option<&str> {
+        match self {
+            Self::CompletionTime { flow, .. }
+            | Self::Completed { flow }
+            | Self::QueueDelay { flow, .. }
+            | Self::Throughput { flow, .. }
+            | Self::TimeToRate { flow, .. }
+            | Self::ExitTime { flow, .. }
+            | Self::ExitWindow { flow, .. }
+            | Self::Window { flow, .. }
+            | Self::Retransmissions { flow }
+            | Self::Timeouts { flow } => flow.as_deref(),
+            Self::Drops { .. } | Self::Marks { .. } | Self::DropInterval { .. } => None,
+        }
+    }
+
+    /// The link it names.
+    pub(super) fn link(&self) -> Option<&str> {
+        match self {
+            Self::QueueDelay { link, .. }
+            | Self::Throughput { link, .. }
+            | Self::TimeToRate { link, .. }
+            | Self::Drops { link, .. }
+            | Self::Marks { link, .. }
+            | Self::DropInterval { link, .. } => link.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The window of time it looks at, as far as given.
+    pub(super) fn window(&self) -> (Option<Span>, Option<Span>) {
+        match self {
+            Self::QueueDelay { from, until, .. }
+            | Self::Throughput { from, until, .. }
+            | Self::Window { from, until, .. }
+            | Self::Drops { from, until, .. }
+            | Self::Marks { from, until, .. }
+            | Self::DropInterval { from, until, .. } => (*from, *until),
+            Self::TimeToRate { since, .. } => (*since, None),
+            _ => (None, None),
+        }
+    }
+
+    /// True if it needs to know the base RTT, which only scenarios with a `[path]` have.
+    pub(super) fn needs_rtt(&self) -> bool {
+        match self {
+            Self::TimeToRate { over, hold, rtts, .. } => *rtts || over.is_none() || hold.is_none(),
+            Self::ExitTime { rtts, .. } => *rtts,
+            Self::ExitWindow { of_bdp, .. } => of_bdp.is_some(),
+            Self::DropInterval { .. } => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Pictures of a figure: which curves, from which runs.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use flowstart_units::{Span, Time};
+
+use super::evaluate::Run;
+use super::file::{Figure, Levels, chosen};
+use super::measure::Statistic;
+use crate::measure::Egress;
+use crate::scenario::Problem;
+use crate::suggest::nearest;
+
+/// What is drawn from which variants.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PictureSpec {
+    /// What is drawn.
+    pub kind: PictureKind,
+    /// Its heading.
+    pub title: String,
+    /// What is seen, in a sentence.
+    #[serde(default)]
+    pub caption: String,
+    /// The variants: names of levels, at most one of each factor; what is not named takes all its levels.
+    #[serde(default)]
+    pub of: Levels,
+    /// Names of factors that get a picture per level; the others share one.
+    #[serde(default)]
+    pub apart: Vec<String>,
+    /// A curve for every flow instead of one for all (`throughput`, `window`).
+    #[serde(default)]
+    pub each_flow: bool,
+    /// Only these flows, by name.
+    #[serde(default)]
+    pub flows: Vec<String>,
+    /// From this time of the run on.
+    #[serde(default)]
+    pub from: Option<Span>,
+    /// Up to this time.
+    #[serde(default)]
+    pub until: Option<Span>,
+    /// Length of the moving average of a throughput; default: one base RTT.
+    #[serde(default)]
+    pub over: Option<Span>,
+    /// Logarithmic axis of delays (`queue_delay_distribution`).
+    #[serde(default)]
+    pub log: bool,
+}
+
+/// Kinds of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PictureKind {
+    /// Throughput at the bottleneck over time, first run.
+    Throughput,
+    /// Longest wait at the bottleneck over time, first run.
+    QueueDelay,
+    /// Congestion window over time, first run.
+    Window,
+    /// Completion time against size: every transfer of all runs, and the medians of size classes.
+    CompletionBySize,
+    /// Distribution of the waits at the bottleneck, first run.
+    QueueDelayDistribution,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// Connected.
+    Line,
+    /// Dots.
+    Points,
+}
+
+/// A curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// What it shows. Curves of the same name belong together.
+    pub name: String,
+    /// How it is drawn.
+    pub drawn: Drawn,
+    /// Its points in the units of the axes.
+    pub points: Vec<[f64; 2]>,
+}
+
+/// An axis: what it shows, its unit, whether it is logarithmic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PictureAxis {
+    /// What is shown.
+    pub label: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Equal ratios have equal lengths.
+    pub log: bool,
+}
+
+/// A picture with its data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// Number of its description in the file.
+    pub spec: usize,
+    /// Heading, with the levels it is about if there are several pictures of a kind.
+    pub title: String,
+    /// The sentence below.
+    pub caption: String,
+    /// Across.
+    pub x: PictureAxis,
+    /// Upright.
+    pub y: PictureAxis,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+impl PictureSpec {
+    pub(super) fn check(&self, figure: &Figure) -> Result<(), Problem> {
+        figure.find("of", &self.of)?;
+        for (index, name) in self.apart.iter().enumerate() {
+            let names = || figure.factors.iter().map(|factor| factor.name.as_str());
+            if !names().any(|known| known == name) {
+                let meant =
+                    nearest(name, names()).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
+                let known = names().collect::<Vec<_>>().join(", ");
+                return Err(Problem::at(
+                    format!("apart[{index}]"),
+                    format!("there is no factor \"{name}\"; there are {known}{meant}"),
+                ));
+            }
+        }
+        if self.each_flow && !matches!(self.kind, PictureKind::Throughput | PictureKind::Window) {
+            return Err(Problem::at("each_flow", "is for throughput and window"));
+        }
+        Ok(())
+    }
+
+    /// The curves of one run of a variant; the names are those of flows, or empty.
+    pub(super) fn curves(&self, run: &Run<'_>) -> Vec<Curve> {
+        let line = |name: &str, points| Curve { name: name.to_owned(), drawn: Drawn::Line, points };
+        match self.kind {
+            PictureKind::Throughput => self.throughput(run),
+            PictureKind::QueueDelay => vec![line("", self.queue_delay(run))],
+            PictureKind::Window => self.window(run),
+            PictureKind::CompletionBySize => {
+                let points: Vec<[f64; 2]> = run
+                    .flows(None)
+                    .filter(|(_, flow)| self.wants(run.name(flow)))
+                    .filter_map(|(_, flow)| {
+                        let time = flow.completed?.since(flow.first_data);
+                        Some([flow.size?.get() as f64 / 1e3, time.as_millis_f64()])
+                    })
+                    .collect();
+                vec![Curve { name: String::new(), drawn: Drawn::Points, points }]
+            }
+            PictureKind::QueueDelayDistribution => vec![line("", self.distribution(run))],
+        }
+    }
+
+    fn wants(&self, flow: &str) -> bool {
+        self.flows.is_empty() || self.flows.iter().any(|wanted| wanted == flow)
+    }
+
+    fn window_of_time(&self) -> std::ops::Range<Time> {
+        Time::ZERO + self.from.unwrap_or(Span::ZERO)..self.until.map_or(Time::NEVER, |until| Time::ZERO + until)
+    }
+
+    /// Names of the flows to be drawn, with the numbers of their series, in order of the scenario. Flows of the same name are told apart.
+    fn series(&self, run: &Run<'_>) -> Vec<(String, usize)> {
+        let mut found: Vec<(String, usize)> = Vec::new();
+        for (id, flow) in run.flows(None).filter(|(_, flow)| self.wants(run.name(flow))) {
+            let series = run.record.series_of(id);
+            if found.iter().any(|(_, known)| *known == series) {
+                continue;
+            }
+            let name = run.name(flow);
+            let alike = run.flows(Some(name)).take(2).count();
+            let own = series < run.record.series();
+            let before = found.iter().filter(|(known, _)| known.starts_with(name)).count();
+            found.push((if alike > 1 && own { format!("{name} {}", before + 1) } else { name.to_owned() }, series));
+        }
+        found
+    }
+
+    fn throughput(&self, run: &Run<'_>) -> Vec<Curve> {
+        let Some(link) = run.link(None) else { return Vec::new() };
+        let over = self.over.unwrap_or(run.rtt());
+        let one = |name: &str, series: &[usize]| {
+            let egress: Vec<&Egress> = series.iter().filter_map(|series| link.egress.get(*series)).collect();
+            Curve { name: name.to_owned(), drawn: Drawn::Line, points: self.rates(&egress, run.record.bin, over) }
+        };
+        let series = self.series(run);
+        if self.each_flow {
+            series.iter().map(|(name, number)| one(name, &[*number])).collect()
+        } else {
+            vec![one("", &series.iter().map(|(_, number)| *number).collect::<Vec<_>>())]
+        }
+    }
+
+    /// Mbit/s over seconds, a point per half an averaging interval.
+    fn rates(&self, egress: &[&Egress], bin: Span, over: Span) -> Vec<[f64; 2]> {
+        let width = (over.as_nanos() / bin.as_nanos().max(1)).max(1) as usize;
+        let bins = egress.iter().map(|egress| egress.bytes().len()).max().unwrap_or(0);
+        let sum = |from: usize, to: usize| -> u64 {
+            egress.iter().flat_map(|egress| egress.bytes().get(from..to)).flatten().sum()
+        };
+        let window = self.window_of_time();
+        let seconds = (bin * width as u64).as_secs_f64();
+        (width..=bins)
+            .step_by((width / 2).max(1))
+            .filter(|end| window.contains(&(Time::ZERO + bin * *end as u64)))
+            .map(|end| [(bin * end as u64).as_secs_f64(), sum(end - width, end) as f64 * 8.0 / seconds / 1e6])
+            .collect()
+    }
+
+    fn queue_delay(&self, run: &Run<'_>) -> Vec<[f64; 2]> {
+        let Some(link) = run.link(None) else { return Vec::new() };
+        let (bin, window) = (run.record.bin, self.window_of_time());
+        let ended = run.outcome.ended;
+        let at = |index: usize| Time::ZERO + bin * index as u64;
+        let waits =
+            link.longest.iter().enumerate().filter(|(index, _)| window.contains(&at(*index)) && at(*index) < ended);
+        waits.map(|(index, wait)| [at(index).as_secs_f64(), wait.as_millis_f64()]).collect()
+    }
+
+    fn window(&self, run: &Run<'_>) -> Vec<Curve> {
+        let window = self.window_of_time();
+        let ended = run.outcome.ended;
+        let one = |name: String, number: usize| {
+            let changes = run.record.cwnd.get(number).map(Vec::as_slice).unwrap_or_default();
+            let mut points = Vec::new();
+            for (index, (at, cwnd)) in changes.iter().enumerate() {
+                let next = changes.get(index + 1).map_or(ended, |next| next.0);
+                // A window holds until it changes.
+                for at in [*at, next].into_iter().filter(|at| window.contains(at)) {
+                    points.push([at.as_secs_f64(), f64::from(*cwnd)]);
+                }
+            }
+            Curve { name, drawn: Drawn::Line, points }
+        };
+        let own = self.series(run).into_iter().filter(|(_, number)| *number < run.record.series());
+        own.map(|(name, number)| one(if self.each_flow { name } else { String::new() }, number)).collect()
+    }
+
+    fn distribution(&self, run: &Run<'_>) -> Vec<[f64; 2]> {
+        let Some(link) = run.link(None) else { return Vec::new() };
+        let window = self.window_of_time();
+        let mut waits: Vec<f64> = link
+            .waits
+            .iter()
+            .filter(|wait| window.contains(&wait.arrived))
+            .map(|wait| wait.waited.as_millis_f64().max(if self.log { LEAST_LOG_MS } else { 0.0 }))
+            .collect();
+        waits.sort_by(f64::total_cmp);
+        let count = waits.len();
+        let step = count.div_ceil(DISTRIBUTION_POINTS).max(1);
+        let places = (0..count).step_by(step).chain(count.checked_sub(1));
+        places.map(|place| [waits[place], (place + 1) as f64 / count as f64 * 100.0]).collect()
+    }
+
+    fn axes(&self) -> (PictureAxis, PictureAxis) {
+        let axis = |label, unit, log| PictureAxis { label, unit, log };
+        let time = axis("Time", "s", false);
+        match self.kind {
+            PictureKind::Throughput => (time, axis("Throughput", "Mbit/s", false)),
+            PictureKind::QueueDelay => (time, axis("Queueing delay", "ms", false)),
+            PictureKind::Window => (time, axis("cwnd", "packets", false)),
+            PictureKind::CompletionBySize => (axis("Size", "kB", true), axis("Completion time", "ms", true)),
+            PictureKind::QueueDelayDistribution => {
+                (axis("Queueing delay", "ms", self.log), axis("Packets that waited at most so long", "%", false))
+            }
+        }
+    }
+
+    /// Puts the curves of variants together into pictures.
+    pub(super) fn assemble(&self, number: usize, figure: &Figure, curves: &[(usize, Vec<Curve>)]) -> Vec<Picture> {
+        let pinned: Vec<usize> =
+            figure.find("of", &self.of).unwrap_or_default().into_iter().map(|(factor, _)| factor).collect();
+        let is_apart = |factor: usize| self.apart.contains(&figure.factors[factor].name);
+        let (x, y) = self.axes();
+        let mut pictures: Vec<(Vec<usize>, Picture)> = Vec::new();
+        for (variant, of_variant) in curves {
+            let levels = &figure.variants[*variant].levels;
+            let all = chosen(&figure.factors, levels);
+            let titles = |wanted: &dyn Fn(usize) -> bool| -> Vec<&str> {
+                let some = all.iter().enumerate().filter(|(factor, _)| wanted(*factor));
+                some.map(|(_, level)| level.title.as_str()).collect()
+            };
+            let key: Vec<usize> = levels.iter().enumerate().filter(|(f, _)| is_apart(*f)).map(|(_, l)| *l).collect();
+            let name = titles(&|factor| !is_apart(factor) && !pinned.contains(&factor)).join(", ");
+            let place = pictures.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+                let mut title = vec![self.title.as_str()];
+                title.extend(titles(&is_apart));
+                let (title, caption) = (title.join(", "), self.caption.clone());
+                pictures.push((key, Picture { spec: number, title, caption, x, y, curves: Vec::new() }));
+                pictures.len() - 1
+            });
+            for curve in of_variant {
+                let parts = [name.as_str(), curve.name.as_str()];
+                let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                let name = if parts.is_empty() { self.title.clone() } else { parts.join(", ") };
+                let picture = &mut pictures[place].1;
+                if self.kind == PictureKind::CompletionBySize {
+                    let points = medians(&curve.points);
+                    picture.curves.push(Curve { name: name.clone(), drawn: Drawn::Line, points });
+                }
+                picture.curves.push(Curve { name, ..curve.clone() });
+            }
+        }
+        pictures.into_iter().map(|(_, picture)| picture).collect()
+    }
+}
+
+/// Waits below this are drawn here on a logarithmic axis: 10 µs.
+const LEAST_LOG_MS: f64 = 0.01;
+/// Most points of a distribution.
+const DISTRIBUTION_POINTS: usize = 400;
+/// Size classes per factor of two, in the medians of completion times.
+const CLASSES_PER_OCTAVE: f64 = 1.0;
+/// Classes with fewer transfers have no median.
+const LEAST_PER_CLASS: usize = 5;
+
+/// The median completion time of each size class, at the geometric middle of its sizes.
+fn medians(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let class = |size: f64| (size.log2() * CLASSES_PER_OCTAVE).floor() as i64;
+    let mut sorted: Vec<[f64; 2]> = points.iter().copied().filter(|[size, _]| *size > 0.0).collect();
+    sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    sorted
+        .chunk_by(|a, b| class(a[0]) == class(b[0]))
+        .filter(|members| members.len() >= LEAST_PER_CLASS)
+        .filter_map(|members| {
+            let middle = members.iter().map(|[size, _]| size.ln()).sum::<f64>() / members.len() as f64;
+            let mut times: Vec<f64> = members.iter().map(|[_, time]| *time).collect();
+            Some([middle.exp(), Statistic::Quantile(0.5).of(&mut times)?])
+        })
+        .collect()
+}

@@ -1,0 +1,324 @@
+//! Measured quantities and what is expected of them.
+
+use flowstart_units::{Rate, Span, parse_fraction};
+
+/// What a measure is measured in. Values are kept as floats in the base unit named here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// Seconds.
+    Time,
+    /// Bits per second.
+    Rate,
+    /// A share, 1 is 100 %.
+    Share,
+    /// Packets.
+    Packets,
+    /// Base round-trip times.
+    Rtts,
+    /// A plain number: counts and ratios.
+    Plain,
+}
+
+impl Dimension {
+    /// The value in the unit people use, with three significant digits.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        let (value, unit) = match self {
+            Self::Time if value.abs() >= 1.0 => (value, " s"),
+            Self::Time => (value * 1e3, " ms"),
+            Self::Rate => (value / 1e6, " Mbit/s"),
+            Self::Share => (value * 100.0, " %"),
+            Self::Packets => (value, " packets"),
+            Self::Rtts => (value, " RTT"),
+            Self::Plain => (value, ""),
+        };
+        format!("{}{unit}", short(value))
+    }
+
+    /// Reads a number with its unit.
+    fn read(self, text: &str) -> Result<f64, String> {
+        let text = text.trim();
+        let (sign, size) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest.trim_start()));
+        let number = |unit: &str| {
+            let digits = size.strip_suffix(unit).unwrap_or(size).trim_end();
+            let wrong = || format!("\"{text}\" is not what this measure gives; it looks like \"{}\"", self.example());
+            digits.parse::<f64>().ok().filter(|n| n.is_finite()).ok_or_else(wrong)
+        };
+        let value = match self {
+            Self::Time => size.parse::<Span>().map_err(|error| error.to_string())?.as_secs_f64(),
+            Self::Rate => size.parse::<Rate>().map_err(|error| error.to_string())?.as_bps() as f64,
+            Self::Share => parse_fraction(size).map_err(|error| error.to_string())?,
+            Self::Packets => number("packets")?,
+            Self::Rtts => number("RTT")?,
+            Self::Plain => number("")?,
+        };
+        Ok(sign * value)
+    }
+
+    fn example(self) -> &'static str {
+        match self {
+            Self::Time => "3 ms",
+            Self::Rate => "50 Mbit/s",
+            Self::Share => "90 %",
+            Self::Packets => "125 packets",
+            Self::Rtts => "5 RTT",
+            Self::Plain => "0.8",
+        }
+    }
+}
+
+/// Three significant digits, no exponent below a million.
+fn short(value: f64) -> String {
+    /// Digits that are shown.
+    const DIGITS: i32 = 3;
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    let decimals = (DIGITS - 1 - magnitude).clamp(0, 6) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A value that may be known only from one side, because a run ended before the thing happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// In the base unit of its dimension.
+    pub value: f64,
+    /// From which side it is known.
+    pub bound: Bound,
+}
+
+/// From which side a value is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// It is this.
+    Exact,
+    /// It is this or more.
+    AtLeast,
+    /// It is this or less.
+    AtMost,
+}
+
+impl Measured {
+    /// A value that is known.
+    #[must_use]
+    pub fn exact(value: f64) -> Self {
+        Self { value, bound: Bound::Exact }
+    }
+
+    /// The quotient; `None` if it is not defined or not known from either side.
+    #[must_use]
+    pub fn over(self, other: Self) -> Option<Self> {
+        let bound = match (self.bound, other.bound) {
+            (bound, Bound::Exact) => bound,
+            (Bound::Exact | Bound::AtMost, Bound::AtLeast) => Bound::AtMost,
+            (Bound::Exact | Bound::AtLeast, Bound::AtMost) => Bound::AtLeast,
+            _ => return None,
+        };
+        let value = self.value / other.value;
+        value.is_finite().then_some(Self { value, bound })
+    }
+
+    /// The difference; `None` if it is not known from either side.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Option<Self> {
+        let bound = match (self.bound, other.bound) {
+            (bound, Bound::Exact) => bound,
+            (Bound::Exact | Bound::AtMost, Bound::AtLeast) => Bound::AtMost,
+            (Bound::Exact | Bound::AtLeast, Bound::AtMost) => Bound::AtLeast,
+            _ => return None,
+        };
+        Some(Self { value: self.value - other.value, bound })
+    }
+
+    /// The value with its unit, behind ">" or "<" if it is known only from one side.
+    #[must_use]
+    pub fn show(self, dimension: Dimension) -> String {
+        let sign = match self.bound {
+            Bound::Exact => "",
+            Bound::AtLeast => "> ",
+            Bound::AtMost => "< ",
+        };
+        format!("{sign}{}", dimension.show(self.value))
+    }
+}
+
+/// One end of what is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct End {
+    value: f64,
+    /// The end itself counts too.
+    included: bool,
+}
+
+/// What a value should be: a range with at least one end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expectation {
+    low: Option<End>,
+    high: Option<End>,
+}
+
+const FORMS: &str =
+    "an expectation looks like \"<= 3 ms\", \"> 0.8\", \"= 0\", \"5 .. 8 RTT\" or \"15 s ± 20 %\" (also +-)";
+
+impl Expectation {
+    /// Reads an expectation of a measure of this dimension.
+    ///
+    /// # Errors
+    /// What is wrong and what would be right.
+    pub fn parse(text: &str, dimension: Dimension) -> Result<Self, String> {
+        let text = text.trim();
+        let end = |text: &str, included| dimension.read(text).map(|value| Some(End { value, included }));
+        if let Some(rest) = text.strip_prefix("<=").or_else(|| text.strip_prefix('≤')) {
+            return Ok(Self { low: None, high: end(rest, true)? });
+        }
+        if let Some(rest) = text.strip_prefix(">=").or_else(|| text.strip_prefix('≥')) {
+            return Ok(Self { low: end(rest, true)?, high: None });
+        }
+        if let Some(rest) = text.strip_prefix('<') {
+            return Ok(Self { low: None, high: end(rest, false)? });
+        }
+        if let Some(rest) = text.strip_prefix('>') {
+            return Ok(Self { low: end(rest, false)?, high: None });
+        }
+        if let Some(rest) = text.strip_prefix('=') {
+            let value = end(rest, true)?;
+            return Ok(Self { low: value, high: value });
+        }
+        if let Some((low, high)) = text.split_once("..") {
+            let unit: String = high.trim().chars().skip_while(|c| c.is_ascii_digit() || ".- ".contains(*c)).collect();
+            // "5 .. 8 RTT": the unit stands once.
+            let bare = low.trim().parse::<f64>().is_ok();
+            let low = if bare { end(&format!("{} {unit}", low.trim()), true)? } else { end(low, true)? };
+            let range = Self { low, high: end(high, true)? };
+            return match (range.low, range.high) {
+                (Some(a), Some(b)) if a.value > b.value => Err(format!("\"{text}\" ends below where it begins")),
+                _ => Ok(range),
+            };
+        }
+        if let Some((value, tolerance)) = text.split_once('±').or_else(|| text.split_once("+-")) {
+            let value = dimension.read(value)?;
+            let tolerance = match tolerance.trim().ends_with('%') && dimension != Dimension::Share {
+                true => value.abs() * parse_fraction(tolerance).map_err(|error| error.to_string())?,
+                false => dimension.read(tolerance)?,
+            };
+            let end = |value| Some(End { value, included: true });
+            return Ok(Self { low: end(value - tolerance), high: end(value + tolerance) });
+        }
+        Err(format!("\"{text}\": {FORMS}"))
+    }
+
+    /// Whether the value is as expected; `None` if too little is known of it.
+    #[must_use]
+    pub fn holds(&self, measured: Measured) -> Option<bool> {
+        let value = measured.value;
+        let above = self.low.map(|end| if end.included { value >= end.value } else { value > end.value });
+        let below = self.high.map(|end| if end.included { value <= end.value } else { value < end.value });
+        // What is known from one side decides only where going further to that side would change nothing.
+        let above = match (above, measured.bound) {
+            (None, _) => Some(true),
+            (Some(true), Bound::AtMost) | (Some(false), Bound::AtLeast) => None,
+            (above, _) => above,
+        };
+        let below = match (below, measured.bound) {
+            (None, _) => Some(true),
+            (Some(true), Bound::AtLeast) | (Some(false), Bound::AtMost) => None,
+            (below, _) => below,
+        };
+        match (above, below) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// How far a value lies outside: from the nearer end, positive above, negative below; 0 inside.
+    #[must_use]
+    pub fn miss(&self, value: f64) -> f64 {
+        match (self.low, self.high) {
+            (Some(low), _) if value < low.value => value - low.value,
+            (_, Some(high)) if value > high.value => value - high.value,
+            _ => 0.0,
+        }
+    }
+
+    /// The end that a value outside is nearest to.
+    #[must_use]
+    pub fn nearest(&self, value: f64) -> f64 {
+        value - self.miss(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(text: &str, dimension: Dimension, value: f64) -> bool {
+        Expectation::parse(text, dimension).unwrap().holds(Measured::exact(value)).unwrap()
+    }
+
+    #[test]
+    fn expectations_read_in_every_form() {
+        use Dimension::{Packets, Plain, Rate, Rtts, Share, Time};
+        assert!(holds("<= 3 ms", Time, 0.003) && !holds("< 3 ms", Time, 0.003));
+        assert!(holds(">= 50 Mbit/s", Rate, 50e6) && !holds("> 50 Mbit/s", Rate, 50e6));
+        assert!(holds("= 0", Plain, 0.0) && !holds("= 0", Plain, 1.0));
+        assert!(holds("5 .. 8 RTT", Rtts, 5.0) && holds("5 .. 8 RTT", Rtts, 8.0) && !holds("5 .. 8 RTT", Rtts, 8.1));
+        assert!(holds("0.8 .. 1.25", Plain, 1.0) && !holds("0.8 .. 1.25", Plain, 0.7));
+        assert!(holds("10 ms .. 1 s", Time, 0.5));
+        assert!(holds("15 s ± 20 %", Time, 17.9) && !holds("15 s +- 20 %", Time, 18.1));
+        assert!(holds("90 % ± 5 %", Share, 0.95) && !holds("90 % ± 5 %", Share, 0.96));
+        assert!(holds("100 packets ± 3 packets", Packets, 98.0));
+        assert!(holds("> -1 ms", Time, -0.0005) && !holds("> -1 ms", Time, -0.002));
+    }
+
+    #[test]
+    fn a_wrong_unit_or_form_is_refused_with_what_would_be_right() {
+        let error = |text, dimension| Expectation::parse(text, dimension).unwrap_err();
+        assert!(error("about 3 ms", Dimension::Time).contains("an expectation looks like"));
+        assert!(error("<= 3 Mbit/s", Dimension::Time).contains("is not a unit of time"));
+        assert!(error("<= 3", Dimension::Time).contains("did you mean"));
+        assert!(error("<= 3 ms", Dimension::Plain).contains("it looks like \"0.8\""));
+        assert!(error("8 .. 5 RTT", Dimension::Rtts).contains("ends below"));
+    }
+
+    #[test]
+    fn what_is_known_from_one_side_decides_only_what_it_can() {
+        let late = Measured { value: 12.0, bound: Bound::AtLeast };
+        let check = |text: &str| Expectation::parse(text, Dimension::Time).unwrap().holds(late);
+        assert_eq!(check(">= 10 s"), Some(true));
+        assert_eq!(check("<= 10 s"), Some(false));
+        assert_eq!(check(">= 20 s"), None);
+        assert_eq!(check("<= 20 s"), None);
+        assert_eq!(late.show(Dimension::Time), "> 12 s");
+    }
+
+    #[test]
+    fn quotients_of_half_known_values_are_half_known() {
+        let late = Measured { value: 12.0, bound: Bound::AtLeast };
+        let known = Measured::exact(3.0);
+        assert_eq!(known.over(late), Some(Measured { value: 0.25, bound: Bound::AtMost }));
+        assert_eq!(late.over(known), Some(Measured { value: 4.0, bound: Bound::AtLeast }));
+        assert_eq!(late.over(late), None);
+        assert_eq!(known.over(Measured::exact(0.0)), None);
+        assert_eq!(late.minus(known), Some(Measured { value: 9.0, bound: Bound::AtLeast }));
+    }
+
+    #[test]
+    fn a_miss_is_measured_from_the_nearer_end() {
+        let range = Expectation::parse("5 .. 8 RTT", Dimension::Rtts).unwrap();
+        assert_eq!((range.miss(4.0), range.miss(6.0), range.miss(10.0)), (-1.0, 0.0, 2.0));
+        assert_eq!(range.nearest(10.0), 8.0);
+    }
+
+    #[test]
+    fn numbers_show_three_digits_in_the_unit_of_their_size() {
+        assert_eq!(Dimension::Time.show(0.000_321_9), "0.322 ms");
+        assert_eq!(Dimension::Time.show(15.04), "15 s");
+        assert_eq!(Dimension::Rate.show(48_260_000.0), "48.3 Mbit/s");
+        assert_eq!(Dimension::Share.show(0.954), "95.4 %");
+        assert_eq!(Dimension::Plain.show(0.0), "0");
+        assert_eq!(Dimension::Packets.show(1234.4), "1234 packets");
+    }
+}

@@ -1,0 +1,84 @@
+//! Pictures and the page with everything.
+
+use flowstart_experiment::reproduce::{Drawn, FigureResult, Paper, PictureAxis};
+use flowstart_report::{Axis, Figure, Page, Palette, Section, Series, thin_cloud};
+
+use super::paper_of;
+use super::tables::{citation, claims, remarks, tally};
+
+/// Cells of a cloud of points per factor of ten, in either direction: finer than a dot.
+const CELLS_PER_DECADE: f64 = 40.0;
+
+/// The pictures of a figure. A curve has the same colour in all of them.
+pub(super) fn figures(result: &FigureResult) -> Vec<Figure> {
+    let mut palette = Palette::new();
+    let mut figures = Vec::new();
+    for picture in &result.pictures {
+        let mut figure = Figure::new(&picture.title, axis(picture.x), axis(picture.y));
+        figure.caption.clone_from(&picture.caption);
+        figure.command = format!("flowstart reproduce {} --plot DIR", result.figure.name);
+        for curve in &picture.curves {
+            let color = palette.color(&curve.name);
+            figure.series.push(match curve.drawn {
+                Drawn::Line => Series::line(&curve.name, color, curve.points.clone()),
+                Drawn::Points => Series::points(&curve.name, color, thin_cloud(&curve.points, cell)),
+            });
+        }
+        figures.push(figure);
+    }
+    figures
+}
+
+/// The cell of a point on logarithmic axes.
+fn cell(point: [f64; 2]) -> (i32, i32) {
+    let [x, y] = point.map(|value| (value.max(f64::MIN_POSITIVE).log10() * CELLS_PER_DECADE).floor() as i32);
+    (x, y)
+}
+
+fn axis(axis: PictureAxis) -> Axis {
+    let shown = Axis::new(axis.label, axis.unit);
+    if axis.log { shown.log() } else { shown }
+}
+
+/// The page.
+pub(super) fn page(papers: &[Paper], results: &[(&FigureResult, Vec<Figure>)], command: &str) -> Page {
+    let all: Vec<FigureResult> = results.iter().map(|(result, _)| (*result).clone()).collect();
+    let mut sections = Vec::new();
+    let mut footnotes = Vec::new();
+    let mut paper = None;
+    for (result, figures) in results {
+        let figure = &result.figure;
+        let of = paper_of(papers, figure);
+        let mut paragraphs = Vec::new();
+        if let Some(of) = of.filter(|_| of != paper) {
+            paragraphs.push(format!("{}.", citation(of)));
+            footnotes.extend(of.about.notes.iter().map(|note| format!("{}: {note}", of.name)));
+        }
+        paper = of;
+        paragraphs.push(figure.shows.clone());
+        paragraphs.extend(figure.notes.iter().cloned());
+        let mut table = claims(result, true);
+        table.notes = result.claims.iter().flat_map(remarks).collect();
+        sections.push(Section {
+            heading: format!("{}: {}", figure.name, figure.title),
+            paragraphs,
+            tables: vec![table],
+            figures: figures.clone(),
+        });
+    }
+    let pair = |key: &str, value: String| (key.to_owned(), value);
+    let hashes: Vec<String> =
+        all.iter().map(|result| format!("{} {}", result.figure.name, result.figure.hash)).collect();
+    Page {
+        title: "What papers claim, and what comes out here".to_owned(),
+        command: command.to_owned(),
+        provenance: vec![
+            pair("flowstart", env!("CARGO_PKG_VERSION").to_owned()),
+            pair("scenarios", hashes.join(", ")),
+            pair("simulations", all.iter().map(|result| result.figure.simulations()).sum::<usize>().to_string()),
+        ],
+        summary: vec![format!("{}.", tally(&all))],
+        sections,
+        footnotes,
+    }
+}
