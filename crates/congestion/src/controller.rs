@@ -6,7 +6,7 @@ use flowstart_units::{Rate, Span, Time};
 
 use crate::avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
 use crate::names::InvalidConfig;
-use crate::start::{Exit, ExitReason, FlowStart, Response, Restart, Start, StartConfig, Verdict, slow_start};
+use crate::start::{Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Start, StartConfig, Verdict, slow_start};
 use crate::{Ack, Acked, Departure, Next, Sent, Signal, Window};
 
 use pacer::Pacer;
@@ -72,6 +72,9 @@ pub struct StartExit {
     pub min_rtt: Span,
 }
 
+/// Round trips a rate that a start left behind holds at most: one to fill the window, one for what the estimate of the rate was too low.
+const LEFT_BEHIND_RTTS: u64 = 2;
+
 /// What the controller remembers of the last ACK for the record of the start's exit.
 #[derive(Clone, Copy, Debug)]
 struct LastSeen {
@@ -87,6 +90,8 @@ pub struct Controller {
     window: Window,
     /// True while the start decides: until it hands over, and later whenever it is armed again.
     in_charge: bool,
+    /// True if the start watches the avoidance for a reason to be in charge again.
+    watched: bool,
     /// How the start ended for the first time.
     exit: Option<StartExit>,
     pacer: Pacer,
@@ -113,6 +118,7 @@ impl Controller {
         Self {
             window,
             in_charge: true,
+            watched: start.watches() && avoidance.is_scalable(),
             exit: None,
             pacer: Pacer::new(config.pacing, config.mss),
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX },
@@ -139,6 +145,12 @@ impl Controller {
     #[must_use]
     pub fn is_starting(&self) -> bool {
         self.exit.is_none()
+    }
+
+    /// True while the start decides: until it hands over, and later whenever it is in charge again.
+    #[must_use]
+    pub fn start_is_in_charge(&self) -> bool {
+        self.in_charge
     }
 
     /// How the start ended, once it has.
@@ -199,10 +211,12 @@ impl Controller {
     pub fn on_ack(&mut self, ack: &Ack) {
         self.last = LastSeen { now: ack.now, in_flight: ack.in_flight, srtt: ack.srtt, min_rtt: ack.min_rtt };
         self.avoidance.on_ack(ack, &self.window);
-        if self.in_charge
-            && let Verdict::Done(exit) = self.start.on_ack(ack, &mut self.window)
-        {
-            self.hand_over(ack.now, exit);
+        if self.in_charge {
+            if let Verdict::Done(exit) = self.start.on_ack(ack, &mut self.window) {
+                self.hand_over(ack.now, exit);
+            }
+        } else if self.watched {
+            self.in_charge = self.start.watch(ack, &self.window);
         }
     }
 
@@ -227,7 +241,7 @@ impl Controller {
             Signal::Timeout => ExitReason::Timeout,
         };
         self.record_exit(now, reason, before, ssthresh);
-        self.in_charge = signal == Signal::Timeout && self.start.on_restart(now, Restart::Timeout);
+        self.in_charge = signal == Signal::Timeout && self.take_charge(now, Restart::Timeout);
         Some(ssthresh)
     }
 
@@ -326,8 +340,13 @@ impl Controller {
     /// If the window is below the threshold again after the start was over, the start may want to be in charge once more.
     fn restart(&mut self, now: Time, restart: Restart) {
         if !self.in_charge && self.window.in_slow_start() {
-            self.in_charge = self.start.on_restart(now, restart);
+            self.in_charge = self.take_charge(now, restart);
         }
+    }
+
+    fn take_charge(&mut self, now: Time, restart: Restart) -> bool {
+        let LastSeen { srtt, min_rtt, .. } = self.last;
+        self.start.on_restart(now, restart, &self.window, LastRtt { srtt, min_rtt })
     }
 
     fn remember_three_quarters(&mut self) {
@@ -339,7 +358,7 @@ impl Controller {
         self.window.cwnd = exit.cwnd.max(1);
         self.window.ssthresh = exit.ssthresh.max(2);
         if let Some(rate) = exit.rate {
-            self.pacer.set_rate(rate);
+            self.pacer.set_rate(rate, now + self.last.srtt * LEFT_BEHIND_RTTS);
         }
         self.in_charge = false;
         self.record_exit(now, exit.reason, self.window.cwnd, self.window.ssthresh);

@@ -189,7 +189,7 @@ impl Nonsense {
             }
             Event::Signal(signal) => match self.controller.on_signal(now, signal) {
                 Some(ssthresh) => assert!(ssthresh >= 2 && ssthresh == self.controller.ssthresh()),
-                None => assert!(signal != Signal::Timeout && self.controller.is_starting()),
+                None => assert!(signal != Signal::Timeout && self.controller.start_is_in_charge()),
             },
             Event::Depart { queued, in_flight, retransmission } => {
                 let next = Next {

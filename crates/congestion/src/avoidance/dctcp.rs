@@ -124,6 +124,10 @@ impl CongestionAvoidance for Dctcp {
     fn undo(&mut self, _prior_cwnd: u32, window: &Window) -> u32 {
         self.prior_cwnd.max(window.cwnd)
     }
+
+    fn is_scalable(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

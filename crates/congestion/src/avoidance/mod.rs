@@ -37,6 +37,12 @@ pub trait CongestionAvoidance {
     fn controls_recovery(&self) -> bool {
         false
     }
+
+    /// True if this control, where packets are marked, is marked every few round trips at any rate (a scalable control), so that a long silence
+    /// means free capacity.
+    fn is_scalable(&self) -> bool {
+        false
+    }
 }
 
 pub mod bic;
@@ -145,5 +151,9 @@ impl CongestionAvoidance for Avoidance {
 
     fn controls_recovery(&self) -> bool {
         dispatch!(self, a => a.controls_recovery())
+    }
+
+    fn is_scalable(&self) -> bool {
+        dispatch!(self, a => a.is_scalable())
     }
 }

@@ -61,6 +61,10 @@ impl CongestionAvoidance for Scalable {
         let taken = window.cwnd.checked_shr(self.config.reduction_shift).unwrap_or(0);
         (window.cwnd - taken).max(2)
     }
+
+    fn is_scalable(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -108,8 +108,8 @@ pub(super) struct Pacer {
     pacing: Pacing,
     mss: u32,
     spacing: Spacing,
-    /// The rate a start left behind, until pacing or the ACK clock takes its place.
-    left_behind: Option<Rate>,
+    /// The rate a start left behind, until pacing or the ACK clock takes its place, at the latest at this time.
+    left_behind: Option<(Rate, Time)>,
     /// Earliest departure of the next packet; zero before the first.
     next: Time,
 }
@@ -121,15 +121,15 @@ impl Pacer {
 
     pub(super) fn rate(&self) -> Option<Rate> {
         match self.spacing {
-            Spacing::None => self.left_behind,
+            Spacing::None => self.left_behind.map(|(rate, _)| rate),
             Spacing::Rate(rate) => Some(rate),
             Spacing::Window(window) => Some(window.rate(self.mss)),
         }
     }
 
-    /// A start hands over and wants packets to leave at this rate for now.
-    pub(super) fn set_rate(&mut self, rate: Rate) {
-        self.left_behind = Some(rate);
+    /// A start hands over and wants packets to leave at this rate for now, at most until `until`.
+    pub(super) fn set_rate(&mut self, rate: Rate, until: Time) {
+        self.left_behind = Some((rate, until));
     }
 
     #[inline]
@@ -148,7 +148,9 @@ impl Pacer {
                 None => return Departure::Now,
                 // Without pacing, the rate the start left behind holds until the window is full: from then on ACKs are the clock. Otherwise
                 // what the window has left would leave in one burst.
-                Some(rate) if next.in_flight.saturating_add(1) < window.cwnd => Spacing::Rate(rate),
+                Some((rate, until)) if next.in_flight.saturating_add(1) < window.cwnd && now < until => {
+                    Spacing::Rate(rate)
+                }
                 Some(_) => {
                     self.left_behind = None;
                     self.spacing = Spacing::None;
@@ -355,7 +357,7 @@ mod tests {
     fn without_pacing_the_rate_a_start_left_behind_holds_until_the_window_is_full() {
         let mut pacer = Pacer::new(Pacing::Off, 1000);
         let window = Window::new(10);
-        pacer.set_rate(Rate::from_bps(8_000_000));
+        pacer.set_rate(Rate::from_bps(8_000_000), Time::ZERO + Span::from_secs(1));
         let ask = |pacer: &mut Pacer, in_flight| pacer.departure(ms(1), &Next { in_flight, ..next(50) }, &window, None);
         assert_eq!(ask(&mut pacer, 5), Departure::Now);
         pacer.on_sent(&Sent { bytes: 1000, ..sent(ms(1), 50) });

@@ -156,6 +156,7 @@ fn after_chirping_packets_keep_the_measured_pace_until_the_window_is_full() {
     let mut controller = slow_start();
     let exit =
         Exit { reason: ExitReason::PipeFull, cwnd: 30, ssthresh: 30, rate: Some(Rate::from_bps(1448 * 8 * 1000)) };
+    controller.on_ack(&Ack { srtt: Span::from_millis(30), ..ack(1) });
     controller.hand_over(ms(1), exit);
     let ask = |controller: &mut Controller, in_flight| {
         controller.departure(ms(1), &Next { in_flight, srtt: Span::from_millis(30), ..next(99) })

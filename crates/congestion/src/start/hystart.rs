@@ -10,7 +10,7 @@ use crate::controller::stack_pacing_rate;
 use crate::names::InvalidConfig;
 use crate::{Ack, Exit, ExitReason, FlowStart, Restart, Verdict, Window};
 
-use super::slow_start;
+use super::{LastRtt, slow_start};
 
 /// Constants of HyStart; the defaults are those of Linux 6.1.192 (`tcp_cubic.c`).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -216,7 +216,7 @@ impl FlowStart for Hystart {
 
     /// Linux keeps HyStart armed until a detector fires, so that it watches every slow start before that, and a timeout arms it anew
     /// (`bictcp_state`). Unlike in Linux, RTTs of the congestion avoidance in between are not seen.
-    fn on_restart(&mut self, now: Time, restart: Restart) -> bool {
+    fn on_restart(&mut self, now: Time, restart: Restart, _window: &Window, _last: LastRtt) -> bool {
         if restart == Restart::Timeout {
             self.found = false;
             self.delay_min = Span::MAX;
@@ -350,11 +350,13 @@ mod tests {
     #[test]
     fn after_a_detection_only_a_timeout_arms_it_again() {
         let mut start = started(HystartConfig::default(), false, ms(20));
-        assert!(start.on_restart(Time::ZERO, Restart::Idle), "nothing found yet");
+        let last = LastRtt { srtt: ms(20), min_rtt: ms(20) };
+        let restart = |start: &mut Hystart, why| start.on_restart(Time::ZERO, why, &Window::new(10), last);
+        assert!(restart(&mut start, Restart::Idle), "nothing found yet");
         start.found = true;
-        assert!(!start.on_restart(Time::ZERO, Restart::Idle));
-        assert!(!start.on_restart(Time::ZERO, Restart::Undo));
-        assert!(start.on_restart(Time::ZERO, Restart::Timeout));
+        assert!(!restart(&mut start, Restart::Idle));
+        assert!(!restart(&mut start, Restart::Undo));
+        assert!(restart(&mut start, Restart::Timeout));
         assert_eq!(start.delay_min, Span::MAX);
     }
 }

@@ -1,6 +1,6 @@
 //! Flow starts: from the first packet until they hand over to congestion avoidance.
 
-use flowstart_units::{Rate, Time};
+use flowstart_units::{Rate, Span, Time};
 
 use crate::{Ack, Acked, Departure, Next, Pacing, Sent, Signal, Window};
 
@@ -73,6 +73,15 @@ pub enum Restart {
     Undo,
 }
 
+/// Round-trip times as of the last ACK.
+#[derive(Clone, Copy, Debug)]
+pub struct LastRtt {
+    /// Smoothed; zero if unknown.
+    pub srtt: Span,
+    /// Smallest; [`Span::MAX`] if unknown.
+    pub min_rtt: Span,
+}
+
 /// A flow start. All methods but [`grow`](FlowStart::grow) have defaults that fit a start driven by the ACK clock.
 pub trait FlowStart {
     /// Window in packets that the connection begins with, if this start does not want the usual initial window.
@@ -118,7 +127,18 @@ pub trait FlowStart {
 
     /// This start is over, and now the flow is below its threshold again. Returns true to be in charge once more until the threshold is
     /// reached; otherwise standard slow start does it.
-    fn on_restart(&mut self, _now: Time, _restart: Restart) -> bool {
+    fn on_restart(&mut self, _now: Time, _restart: Restart, _window: &Window, _last: LastRtt) -> bool {
+        false
+    }
+
+    /// True if [`watch`](FlowStart::watch) must be called while a scalable avoidance is in charge.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// An ACK came while a scalable avoidance is in charge, one that is marked every few round trips at any rate. Returns true to be in charge
+    /// again.
+    fn watch(&mut self, _ack: &Ack, _window: &Window) -> bool {
         false
     }
 }
@@ -145,7 +165,8 @@ pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
 pub use jump_start::{JumpStart, JumpStartConfig};
 pub use limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
 pub use paced_chirping::{
-    AdaptiveChirping, AdaptiveChirpingConfig, PacedChirping, PacedChirpingConfig, TwoGapChirping, TwoGapChirpingConfig,
+    AdaptiveChirping, AdaptiveChirpingConfig, ChirpingAgainConfig, PacedChirping, PacedChirpingConfig, TwoGapChirping,
+    TwoGapChirpingConfig,
 };
 pub use rapid_start::{RapidStart, RapidStartConfig};
 pub use search::{Search, SearchConfig};
@@ -292,7 +313,15 @@ impl FlowStart for Start {
         dispatch!(self, start => start.owns_window())
     }
 
-    fn on_restart(&mut self, now: Time, restart: Restart) -> bool {
-        dispatch!(self, start => start.on_restart(now, restart))
+    fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
+        dispatch!(self, start => start.on_restart(now, restart, window, last))
+    }
+
+    fn watches(&self) -> bool {
+        dispatch!(self, start => start.watches())
+    }
+
+    fn watch(&mut self, ack: &Ack, window: &Window) -> bool {
+        dispatch!(self, start => start.watch(ack, window))
     }
 }

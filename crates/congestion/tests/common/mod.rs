@@ -97,6 +97,8 @@ pub(crate) struct Loop {
     last_departure: Time,
     delivered_at: Time,
     first_sent_at: Time,
+    /// The window was full when the flow last sent.
+    limited: bool,
     random: u64,
 }
 
@@ -125,6 +127,7 @@ impl Loop {
             last_departure: Time::ZERO,
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
+            limited: false,
             random: 0x9e37_79b9_7f4a_7c15,
         }
     }
@@ -146,6 +149,13 @@ impl Loop {
             self.check();
             observe(self);
         }
+    }
+
+    /// The application says nothing for this long while nothing is in flight; then the flow learns of it as from Linux's timers.
+    pub(crate) fn pause(&mut self, idle: Span) {
+        assert_eq!(self.in_flight(), 0, "everything was delivered");
+        self.now += idle;
+        self.controller.restart_after_idle(self.now, idle, TIMEOUT);
     }
 
     fn next_ack(&self) -> Option<Time> {
@@ -244,6 +254,7 @@ impl Loop {
             first_sent_at,
         });
         let (now, in_flight) = (self.now, self.in_flight());
+        self.limited = in_flight >= self.controller.cwnd();
         let seq = seq * u64::from(MSS);
         self.controller.on_sent(&Sent { now, number, seq, bytes: MSS, in_flight, retransmission });
     }
@@ -328,7 +339,8 @@ impl Loop {
             advanced: true,
             in_flight: self.in_flight(),
             packets_out: self.packets_out(),
-            cwnd_limited: true,
+            // Slow start may grow windows that are only half used.
+            cwnd_limited: self.limited || self.controller.cwnd() < self.controller.ssthresh(),
             max_packets_out: self.packets_out(),
             app_limited: self.data == 0,
             delivered: self.delivered,

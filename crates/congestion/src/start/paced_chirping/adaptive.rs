@@ -5,6 +5,7 @@
 
 use flowstart_units::{Span, Time};
 
+use super::again::{ChirpingAgainConfig, Known};
 use super::flight::Measured;
 use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
 use super::reading::{Reading, ReadingRule, read};
@@ -62,6 +63,11 @@ pub struct AdaptiveChirpingConfig {
     pub max_rounds: u32,
     /// A chirp in which two packets left further apart than this many planned gaps says nothing, at least 1; default 2 (Paced Chirping).
     pub stall: f64,
+    /// Share of a round's packets that must be marked to end the start, 0 ..= 1; default 1/2. A single mark says nothing: at a step-marking
+    /// queue others' marks are normal.
+    pub mark_share: f64,
+    /// When chirps are sent again after the start.
+    pub again: ChirpingAgainConfig,
 }
 
 impl Default for AdaptiveChirpingConfig {
@@ -88,6 +94,8 @@ impl Default for AdaptiveChirpingConfig {
             loss_factor: 0.7,
             max_rounds: 40,
             stall: 2.0,
+            mark_share: 0.5,
+            again: ChirpingAgainConfig::default(),
         }
     }
 }
@@ -113,7 +121,9 @@ impl AdaptiveChirpingConfig {
         check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
         check(within(self.loss_factor, 0.0, 1.0), "loss_factor", "between 0 and 1")?;
         check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
-        check(self.stall >= 1.0, "stall", "at least 1")
+        check(self.stall >= 1.0, "stall", "at least 1")?;
+        check(within(self.mark_share, 0.0, 1.0), "mark_share", "between 0 and 1")?;
+        self.again.validate()
     }
 }
 
@@ -125,10 +135,16 @@ struct Round {
     /// The round ends when this byte is acknowledged.
     end: u64,
     min_rtt: Span,
+    /// Packets delivered in it, and how many of them were marked.
+    acked: u32,
+    marked: u32,
     /// Shortest time per delivered packet of any round, in ns, and for how many rounds it has not become much shorter.
     delivery_gap: u64,
     plateau: u32,
 }
+
+const FIRST_ROUND: Round =
+    Round { number: 1, end: 0, min_rtt: Span::MAX, acked: 0, marked: 0, delivery_gap: u64::MAX, plateau: 0 };
 
 /// The adaptive schedule in operation.
 #[derive(Clone, Debug)]
@@ -151,6 +167,10 @@ pub struct Adaptive {
     round: Round,
     min_rtt: Span,
     losses: u32,
+    /// Number of the first chirp.
+    first: u32,
+    /// What was known before the first chirp, if the flow is not new.
+    known: Option<Known>,
 }
 
 impl Adaptive {
@@ -164,9 +184,11 @@ impl Adaptive {
             readings: [None; 2],
             agreed: 0,
             unclear: 0,
-            round: Round { number: 1, end: 0, min_rtt: Span::MAX, delivery_gap: u64::MAX, plateau: 0 },
+            round: FIRST_ROUND,
             min_rtt: Span::MAX,
             losses: 0,
+            first: 0,
+            known: None,
             config: config.clone(),
         }
     }
@@ -226,6 +248,13 @@ impl Adaptive {
             _ => 0,
         };
         self.readings = [Some(reading), self.readings[0]];
+        let centre = ratio_from_f64(self.config.centre);
+        self.probe =
+            u64::try_from(u128::from(gap) * u128::from(centre) / u128::from(RATIO_ONE)).unwrap_or(u64::MAX).max(1);
+        // A flow that fills its path already does not take more on the word of a single chirp.
+        if self.is_running() && self.readings[1].is_none() {
+            return;
+        }
         // As far as two chirps have shown that there is room, and no faster than the growth allows since this chirp left.
         let cautious = self.gap().unwrap_or(gap);
         let allowed = cautious.max(Self::divided(load, config.growth));
@@ -234,9 +263,20 @@ impl Adaptive {
         if let [Some(one), Some(other)] = self.readings {
             self.load = self.load.max(one.gap().min(other.gap()));
         }
-        let centre = ratio_from_f64(config.centre);
-        self.probe =
-            u64::try_from(u128::from(gap) * u128::from(centre) / u128::from(RATIO_ONE)).unwrap_or(u64::MAX).max(1);
+    }
+
+    /// True if the flow was filling a window when it began to chirp.
+    fn is_running(&self) -> bool {
+        self.known.is_some_and(|known| known.window.is_some())
+    }
+
+    /// The end: a window that this gap fills. A running flow goes on with the window it had if that is not more.
+    fn exit(&self, reason: ExitReason, min_rtt: Span, gap: u64) -> Exit {
+        let packets = packets_in(min_rtt, gap);
+        match self.known.and_then(|known| known.window) {
+            Some(window) if packets <= window => Exit { reason, cwnd: window, ssthresh: window, rate: None },
+            _ => exit(reason, packets, gap, self.mss),
+        }
     }
 
     /// Keeps account of rounds; returns true at the end of one.
@@ -244,16 +284,18 @@ impl Adaptive {
         if let Some(rtt) = ack.rtt {
             self.round.min_rtt = self.round.min_rtt.min(rtt);
         }
+        self.round.acked = self.round.acked.saturating_add(ack.acked);
+        self.round.marked = self.round.marked.saturating_add(ack.marked);
         ack.una >= self.round.end && ack.acked > 0
     }
 
     fn begin_round(&mut self, ack: &Ack) {
         let number = self.round.number.saturating_add(1);
-        self.round = Round { number, end: ack.next, min_rtt: Span::MAX, ..self.round };
+        self.round = Round { number, end: ack.next, min_rtt: Span::MAX, acked: 0, marked: 0, ..self.round };
     }
 
     /// What ends the start while chirps are unclear: delay, or a delivery rate that no longer grows.
-    fn judge_round(&mut self, ack: &Ack) -> Option<ExitReason> {
+    fn judge_delivery(&mut self, ack: &Ack) -> Option<ExitReason> {
         let config = &self.config;
         if let Some(rate) = ack.rate.filter(|rate| !rate.app_limited) {
             let gap = (rate.interval.as_nanos() / u64::from(rate.delivered.max(1))).max(1);
@@ -285,19 +327,23 @@ impl Schedule for Adaptive {
     fn pull(&mut self, now: Time, number: u32, next: &Next, window: &Window, before: Option<&Before>) -> Pull {
         let queued = u32::try_from(next.queued).unwrap_or(u32::MAX);
         let most = super::flight::MAX_CHIRP as u32;
-        if number == 0 {
+        if number == self.first && !self.is_running() {
             let packets = window.cwnd.clamp(2, most);
             // A transfer that fits into the initial window is over before anything could be learnt from it.
             if queued < packets {
                 return Pull::TooLittleData;
             }
-            self.begin(next.srtt, packets);
+            match self.known {
+                Some(known) => (self.probe, self.load) = (known.gap, known.load.max(known.gap)),
+                None => self.begin(next.srtt, packets),
+            }
             self.first_packets = packets;
             let geometry = Geometry::new(packets, self.probe, ratio_from_f64(self.config.geometry));
             return Pull::Chirp(Plan { geometry, guard: 0, at: now, load: self.load });
         }
         // Until the first chirp is read nobody knows whether the path holds more than the initial window.
-        if self.readings[0].is_none() && self.unclear == 0 && next.in_flight >= self.first_packets {
+        if self.readings[0].is_none() && self.unclear == 0 && !self.is_running() && next.in_flight >= self.first_packets
+        {
             return Pull::Hold;
         }
         let packets = self.config.packets.min(queued).clamp(1, most);
@@ -330,17 +376,19 @@ impl Schedule for Adaptive {
             && ack.min_rtt != Span::MAX
             && (self.load <= gap || self.agrees(self.load, gap))
         {
-            return Some(exit(ExitReason::PipeFull, packets_in(ack.min_rtt, gap), gap, self.mss));
+            return Some(self.exit(ExitReason::PipeFull, ack.min_rtt, gap));
         }
         if !self.end_round(ack) {
             return None;
         }
-        let verdict = if self.unclear > 0 { self.judge_round(ack) } else { None };
+        let delivery = self.judge_delivery(ack);
+        let marked = f64::from(self.round.marked) > f64::from(self.round.acked) * self.config.mark_share;
+        let verdict = if marked { Some(ExitReason::Marks) } else { delivery.filter(|_| self.unclear > 0) };
         let over = self.round.number >= self.config.max_rounds;
         self.begin_round(ack);
         let reason = verdict.or(over.then_some(ExitReason::Limit))?;
         let gap = self.round.delivery_gap.min(self.load.max(1));
-        Some(exit(reason, packets_in(ack.min_rtt, gap).max(2), gap, self.mss))
+        Some(self.exit(reason, ack.min_rtt, gap))
     }
 
     fn permission(&self, _number: u32, leaving: u32) -> u32 {
@@ -362,5 +410,21 @@ impl Schedule for Adaptive {
 
     fn stall(&self) -> f64 {
         self.config.stall
+    }
+
+    fn again(&self) -> Option<&ChirpingAgainConfig> {
+        Some(&self.config.again)
+    }
+
+    fn shown(&self) -> u32 {
+        self.gap().map_or(0, |gap| packets_in(self.min_rtt, gap))
+    }
+
+    fn resume(&mut self, number: u32, known: Known) -> bool {
+        (self.first, self.known) = (number, Some(known));
+        (self.probe, self.load) = (known.gap, known.load);
+        (self.readings, self.agreed, self.unclear, self.losses) = ([None; 2], 0, 0, 0);
+        self.round = FIRST_ROUND;
+        true
     }
 }

@@ -13,6 +13,7 @@
 //! [`analysis`] and [`reading`] are pure arithmetic.
 
 mod adaptive;
+mod again;
 pub mod analysis;
 mod config;
 mod flight;
@@ -26,8 +27,10 @@ use flowstart_units::{Span, Time};
 
 use crate::{Ack, Acked, Departure, FlowStart, INFINITE_SSTHRESH, Next, Response, Sent, Signal, Verdict, Window};
 
-use super::slow_start;
+use super::{LastRtt, Restart, slow_start};
 pub use adaptive::{Adaptive, AdaptiveChirpingConfig};
+use again::Quiet;
+pub use again::{ChirpingAgainConfig, Known};
 pub use config::PacedChirpingConfig;
 use flight::{Delivered, Flight};
 pub use rounds::Rounds;
@@ -61,10 +64,23 @@ impl Leaving {
     }
 }
 
+/// What the chirps are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The start of the flow, or its start after an idle time or a timeout.
+    Start,
+    /// After a timeout, while what was lost is sent again in standard slow start.
+    Repair,
+    /// Looking for more than this window in packets, which the flow filled before.
+    More(u32),
+}
+
 /// Chirps in operation, by the rules of a schedule.
 #[derive(Clone, Debug)]
 pub struct Chirping<S> {
     schedule: S,
+    phase: Phase,
+    quiet: Option<Quiet>,
     leaving: Option<Leaving>,
     /// What left before the chirp that is planned or leaving.
     before: Option<Before>,
@@ -129,6 +145,8 @@ impl AdaptiveChirping {
 impl<S: Schedule> Chirping<S> {
     fn with_schedule(schedule: S) -> Self {
         Self {
+            phase: Phase::Start,
+            quiet: schedule.again().filter(|again| again.enabled).map(Quiet::new),
             schedule,
             leaving: None,
             before: None,
@@ -144,6 +162,29 @@ impl<S: Schedule> Chirping<S> {
     #[must_use]
     pub fn schedule(&self) -> &S {
         &self.schedule
+    }
+
+    /// Begins again if the schedule can.
+    fn resume(&mut self, phase: Phase, known: Known) -> bool {
+        if !self.schedule.resume(self.chirps, known) {
+            return false;
+        }
+        self.phase = phase;
+        (self.leaving, self.before, self.completed, self.unpaced_acked) = (None, None, false, 0);
+        self.flight = Flight::new();
+        true
+    }
+
+    /// Begins again at the rate that was good, with the window of now. Returns false if it cannot, or nothing is known.
+    fn resume_from(&mut self, window: &Window, srtt: Span, min_rtt: Span) -> bool {
+        let Some(quiet) = self.quiet.as_ref().filter(|_| window.ssthresh < INFINITE_SSTHRESH && min_rtt != Span::MAX)
+        else {
+            return false;
+        };
+        let good = min_rtt.as_nanos() / u64::from(window.ssthresh.max(1));
+        let gap = (good as f64 * quiet.config().restart_gap) as u64;
+        let load = srtt.max(min_rtt).as_nanos() / u64::from(window.cwnd.max(1));
+        self.resume(Phase::Start, Known { gap: gap.max(1), load: load.max(1), window: None })
     }
 
     /// True if the next packet needs a plan, or may have a better one.
@@ -168,9 +209,15 @@ impl<S: Schedule> Chirping<S> {
 impl<S: Schedule> FlowStart for Chirping<S> {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
         self.in_flight = ack.in_flight;
+        if self.phase == Phase::Repair {
+            return Verdict::Continue;
+        }
         let completed = std::mem::take(&mut self.completed);
         if let Some(exit) = self.schedule.verdict(ack, completed) {
             self.flight = Flight::new();
+            if let (Phase::More(before), Some(quiet)) = (self.phase, &mut self.quiet) {
+                quiet.answered(exit.cwnd, before);
+            }
             return Verdict::Done(exit);
         }
         window.cwnd = window.cwnd.max(self.permission());
@@ -178,15 +225,27 @@ impl<S: Schedule> FlowStart for Chirping<S> {
     }
 
     /// Packets outside of chirps grow the window as slow start would; chirps take what they need in `on_ack`.
-    fn grow(&mut self, _ack: &Ack, window: &mut Window) -> u32 {
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        if self.phase == Phase::Repair {
+            return slow_start::grow(window, ack.acked);
+        }
         slow_start::grow(window, std::mem::take(&mut self.unpaced_acked));
         0
     }
 
     fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
+        if self.phase == Phase::Repair {
+            return Response::Leave;
+        }
         // Marks are left to the avoidance's statistics: at the start nobody knows what marks mean at this bottleneck (paper 1).
         if signal == Signal::Marks {
-            return Response::Ignore;
+            let (Phase::More(before), Some(quiet)) = (self.phase, &mut self.quiet) else { return Response::Ignore };
+            // Here it is known: there is no more than what the chirps have shown so far.
+            let shown = self.schedule.shown().clamp(before, self.in_flight.max(before));
+            quiet.answered(shown, before);
+            self.flight = Flight::new();
+            window.cwnd = shown;
+            return Response::Leave;
         }
         let Some((cwnd, ssthresh)) = self.schedule.on_loss(now, self.in_flight).or_else(|| {
             // After a timeout nothing that was measured counts any more.
@@ -201,6 +260,9 @@ impl<S: Schedule> FlowStart for Chirping<S> {
 
     fn on_sent(&mut self, sent: &Sent) {
         self.in_flight = sent.in_flight;
+        if self.phase == Phase::Repair {
+            return;
+        }
         let stall = self.schedule.stall();
         let Some(leaving) = self.leaving.as_mut().filter(|leaving| !leaving.is_over()) else { return };
         let geometry = leaving.plan.geometry;
@@ -251,6 +313,13 @@ impl<S: Schedule> FlowStart for Chirping<S> {
     }
 
     fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
+        if self.phase == Phase::Repair {
+            // Chirps begin again once nothing is missing any more.
+            let repaired = !next.retransmission && next.packets_out == next.in_flight;
+            if !(repaired && self.resume_from(window, next.srtt, next.min_rtt)) {
+                return None;
+            }
+        }
         if next.retransmission {
             return Some(Departure::Now);
         }
@@ -277,6 +346,34 @@ impl<S: Schedule> FlowStart for Chirping<S> {
     }
 
     fn owns_window(&self) -> bool {
-        true
+        self.phase != Phase::Repair
+    }
+
+    fn on_restart(&mut self, _now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
+        if self.quiet.is_none() {
+            return false;
+        }
+        match restart {
+            Restart::Timeout => {
+                self.phase = Phase::Repair;
+                true
+            }
+            Restart::Idle => self.resume_from(window, last.srtt, last.min_rtt),
+            Restart::Undo => false,
+        }
+    }
+
+    fn watches(&self) -> bool {
+        self.quiet.is_some()
+    }
+
+    fn watch(&mut self, ack: &Ack, window: &Window) -> bool {
+        let Some(quiet) = &mut self.quiet else { return false };
+        if !quiet.on_ack(ack, window.cwnd) || ack.srtt.is_zero() {
+            return false;
+        }
+        let gap = (ack.srtt.as_nanos() / u64::from(window.cwnd.max(1))).max(1);
+        self.in_flight = ack.in_flight;
+        self.resume(Phase::More(window.cwnd), Known { gap, load: gap, window: Some(window.cwnd) })
     }
 }

@@ -2,6 +2,7 @@
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+use super::again::{ChirpingAgainConfig, Known};
 use super::flight::Measured;
 use super::geometry::Geometry;
 use crate::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, Next, Window};
@@ -67,6 +68,21 @@ pub trait Schedule: std::fmt::Debug {
 
     /// A chirp in which two packets left further apart than this many planned gaps says nothing.
     fn stall(&self) -> f64;
+
+    /// When chirps are sent again after the start, if ever.
+    fn again(&self) -> Option<&ChirpingAgainConfig> {
+        None
+    }
+
+    /// Packets that fill the path at the capacity that chirps have shown; zero if they have shown none.
+    fn shown(&self) -> u32 {
+        0
+    }
+
+    /// Begins again with chirp number `number`. Returns false if this schedule only starts flows.
+    fn resume(&mut self, _number: u32, _known: Known) -> bool {
+        false
+    }
 }
 
 /// How a schedule hands over: this window, which is also the threshold, filled at one packet per `gap`.
