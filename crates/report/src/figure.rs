@@ -138,6 +138,8 @@ pub enum Legend {
     Above,
     /// Beside the right end of each curve.
     AtCurves,
+    /// Beside the first dot of each cloud; names of curves in rows above the plot.
+    AtPoints,
     /// Nowhere.
     None,
 }

@@ -89,6 +89,21 @@ fn names_that_do_not_fit_beside_the_curves_move_above_the_plot() {
 }
 
 #[test]
+fn dots_at_the_same_place_are_all_named_beside_it() {
+    let mut palette = Palette::new();
+    let mut figure = Figure::new("t", Axis::new("x", ""), Axis::new("y", ""));
+    figure.legend = Legend::AtPoints;
+    for i in 0..8 {
+        let name = format!("contestant {i}");
+        figure.series.push(Series::points(name.clone(), palette.color(&name), vec![[1.0, 1.0]]));
+    }
+    figure.series.push(Series::steps("front", palette.color("front"), vec![[0.0, 2.0], [1.0, 1.0]]));
+    let words = words(&figure.to_svg());
+    assert_eq!(words.iter().filter(|word| word.starts_with("contestant")).count(), 8, "{words:?}");
+    assert_eq!(words.iter().filter(|word| *word == "front").count(), 1);
+}
+
+#[test]
 fn a_figure_without_data_still_has_axes() {
     let figure = Figure::new("", Axis::new("", ""), Axis::new("", "").log());
     assert!(words(&figure.to_svg()).iter().any(|word| word == "10"));
@@ -114,7 +129,7 @@ proptest! {
         title in ".{0,40}", label in ".{0,20}", name in ".{0,40}",
         all in proptest::collection::vec(any_series(), 0..5),
         (log_x, log_y) in any::<(bool, bool)>(),
-        legend in 0..3u8,
+        legend in 0..4u8,
         marks in proptest::collection::vec((any::<bool>(), any::<f64>(), ".{0,20}"), 0..4),
         ends in proptest::option::of((any::<f64>(), any::<f64>())),
     ) {
@@ -127,7 +142,7 @@ proptest! {
         let mut figure = Figure::new(title.clone(), x, y);
         figure.caption = title.clone();
         figure.command = title;
-        figure.legend = [Legend::Above, Legend::AtCurves, Legend::None][usize::from(legend)];
+        figure.legend = [Legend::Above, Legend::AtCurves, Legend::AtPoints, Legend::None][usize::from(legend)];
         for (i, (kind, points)) in all.into_iter().enumerate() {
             let name = format!("{name}{i}");
             let color = palette.color(&name);

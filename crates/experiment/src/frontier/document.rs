@@ -138,6 +138,7 @@ impl<'a> Shown<'a> {
         let mut document = json!({
             "contestant": scores.label,
             "medians": medians,
+            "on_the_front": self.scores.on_the_front()[place],
             "lost_caused": self.scores.losses(scores),
             "lost_caused_idle": self.scores.idle_losses(scores),
             "cells": scores.cells.iter().map(|cell| self.cell(cell)).collect::<Vec<_>>(),

@@ -6,12 +6,12 @@ use crate::race::Measure;
 
 use super::{CellScore, ContestantScores, LoadKind, Scores, median};
 
-/// Completion time over that of the reference, at most.
-const COMPLETION_RATIO: f64 = 1.0;
+/// The goal for the completion time over that of the reference, at most.
+pub const COMPLETION_RATIO: f64 = 1.0;
 /// Added delay over that of the reference, at most.
 const DELAY_RATIO: f64 = 0.2;
-/// Added delay on an idle path, at most, in ms …
-const IDLE_DELAY_MS: f64 = 3.0;
+/// The goal for the added delay on an idle path, at most, in ms …
+pub const IDLE_DELAY_MS: f64 = 3.0;
 /// … at this capacity and above.
 const IDLE_DELAY_FROM: Rate = Rate::from_mbps(20);
 

@@ -1,17 +1,21 @@
 //! Who is beaten by nobody.
 
-/// The Pareto front of points of which less is better in both numbers: those for which no other point is at least as good in both and better in one;
-/// of equal points one. From left to right.
+/// Which points are on the Pareto front: those for which no other is at least as good (small) in all numbers and better in one. A point with a
+/// number that is none (NaN) is not.
+#[must_use]
+pub fn undominated<const N: usize>(points: &[[f64; N]]) -> Vec<bool> {
+    let beats = |a: &[f64; N], b: &[f64; N]| a != b && a.iter().zip(b).all(|(a, b)| a <= b);
+    let known = |point: &[f64; N]| point.iter().all(|number| !number.is_nan());
+    points.iter().map(|point| known(point) && !points.iter().any(|other| beats(other, point))).collect()
+}
+
+/// The Pareto front of points in the plane from left to right, of equal points one.
 #[must_use]
 pub fn front(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let mut sorted: Vec<[f64; 2]> = points.iter().copied().filter(|[x, y]| !x.is_nan() && !y.is_nan()).collect();
-    sorted.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
-    let mut front: Vec<[f64; 2]> = Vec::new();
-    for point in sorted {
-        if front.last().is_none_or(|last| point[1] < last[1]) {
-            front.push(point);
-        }
-    }
+    let on = undominated(points);
+    let mut front: Vec<[f64; 2]> = points.iter().zip(on).filter(|(_, on)| *on).map(|(point, _)| *point).collect();
+    front.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    front.dedup();
     front
 }
 
@@ -30,6 +34,12 @@ mod tests {
             [[1.0, f64::INFINITY]],
             "who never finishes may still be the shortest queue"
         );
+    }
+
+    #[test]
+    fn a_third_number_can_save_a_point_and_one_that_is_unknown_cannot() {
+        let points = [[1.0, 1.0, 5.0], [2.0, 2.0, 4.0], [2.0, 2.0, 6.0], [f64::NAN, 0.0, 0.0]];
+        assert_eq!(undominated(&points), [true, true, false, false]);
     }
 
     fn beats(a: [f64; 2], b: [f64; 2]) -> bool {

@@ -5,7 +5,7 @@ use flowstart_units::Bytes;
 use crate::measure::geometric_mean;
 use crate::race::Measure;
 
-use super::{Cell, FrontierResult, LoadKind, Record, SIZES, measures};
+use super::{Cell, FrontierResult, LoadKind, Record, SIZES, measures, undominated};
 
 /// Transfers from this size on count for the completion ratio.
 const COUNTED_FROM: u64 = 100_000;
@@ -187,6 +187,18 @@ impl Scores {
             })
             .collect();
         Self { cells, contestants, reference }
+    }
+
+    /// Which contestants are on the Pareto front of start-up deficit (M3), added delay (medians over the cells) and packets lost because of them: the
+    /// three that no single number should hide.
+    #[must_use]
+    pub fn on_the_front(&self) -> Vec<bool> {
+        let point = |contestant: &ContestantScores| {
+            let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
+            let (speed, delay) = (contestant.median_of(Measure::Deficit), contestant.median(|score| score.added_delay));
+            [or_nan(speed), or_nan(delay), self.losses(contestant)]
+        };
+        undominated(&self.contestants.iter().map(point).collect::<Vec<_>>())
     }
 
     /// The cells of an [idle](LoadKind::Idle) path, of one contestant.

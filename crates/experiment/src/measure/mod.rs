@@ -34,6 +34,7 @@ mod delay;
 mod egress;
 mod exit;
 mod others;
+mod own;
 mod probe;
 mod speed;
 mod spread;
@@ -43,6 +44,7 @@ pub use delay::{DelaySample, DelaySamples, DelaySummary, Overshoot, busy_time, m
 pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
 pub use others::{added_delay, convergence, harm, harm_ratio, jain, waits};
+pub use own::OwnWaits;
 pub use probe::{FlowRecord, Origin, Probe, ProbeConfig};
 pub use speed::{deficit, duplicates, least_utilisation, overhead, time_to, utilisation};
 pub use spread::{Estimate, bootstrap_median};

@@ -29,6 +29,8 @@ pub enum Measure {
     Completion(Bytes),
     /// M7, its ratio to the ideal.
     Slowdown(Bytes),
+    /// Queueing delay of the transfer of this size.
+    TransferDelay(Bytes),
     /// M7, the geometric mean of the ratios of all sizes.
     SlowdownMean,
     /// Largest queueing delay.
@@ -131,6 +133,7 @@ impl Measure {
         if !sizes.is_empty() {
             all.push(Self::SlowdownMean);
         }
+        all.extend(sizes.iter().map(|size| Self::TransferDelay(*size)));
         all.extend([Self::DelayMax, Self::DelayP99, Self::DelayMean, Self::OvershootPeak, Self::OvershootArea]);
         all.extend(START_PERCENTILES.map(Self::StartOwnDelay));
         all.extend([Self::LostBefore, Self::LostAfter, Self::LostOthers, Self::StartLost]);
@@ -253,6 +256,17 @@ impl Measure {
                 2,
                 Lower,
                 "M7: completion time over the ideal RTT0/2 + (bytes on the wire) / C.",
+            ),
+            Self::TransferDelay(size) => info(
+                &format!("queue_delay_p99_{}_ms", compact(size)),
+                &format!("{size} P99 queue"),
+                "ms",
+                2,
+                Lower,
+                &format!(
+                    "99th percentile of the queueing delay at the bottleneck of the packets of a transfer of {size} in a run of its own, \
+                          what other flows cause included."
+                ),
             ),
             Self::SlowdownMean => info(
                 "slowdown_geometric_mean",

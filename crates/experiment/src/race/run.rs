@@ -10,8 +10,8 @@ use super::measures::{ADDED_PERCENTILES, DELIVERED_RTTS, START_PERCENTILES, TIME
 use super::record::{labels, without_loss};
 use super::{Contestant, ContestantResult, Measure, Race, RaceError, RaceResult, RunRecord, Series};
 use crate::measure::{
-    DelaySummary, Exit, FlowRecord, Origin, Probe, busy_time, convergence, deficit, duplicates, geometric_mean, harm,
-    jain, least_utilisation, overhead, overshoot, quantile, slowdown, time_to, waits,
+    DelaySummary, Exit, FlowRecord, Origin, OwnWaits, Probe, busy_time, convergence, deficit, duplicates,
+    geometric_mean, harm, jain, least_utilisation, overhead, overshoot, quantile, slowdown, time_to, waits,
 };
 use crate::run::{Cancel, in_parallel};
 
@@ -134,14 +134,18 @@ impl Race {
     ) -> Result<Option<JobResult>, RaceError> {
         let config = self.simulation(contestant, Purpose::Transfer(size), run)?;
         let slice = (self.effective_warm_up() + self.ideal(size) * 4) / SLICES + Span::from_millis(1);
-        let Some((outcome, ())) = simulate(&config, (), cancel, slice)? else { return Ok(None) };
+        let first = self.others.tcp_flows();
+        let watched = OwnWaits::new(0, first..first + 1);
+        let Some((outcome, waits)) = simulate(&config, watched, cancel, slice)? else { return Ok(None) };
         let mut result = JobResult {
             data_packets: outcome.data_packets,
             simulated: outcome.ended.as_secs_f64(),
             ..JobResult::default()
         };
-        let newcomer = self.others.tcp_flows() as usize;
-        if let Some(flow) = outcome.flows.get(newcomer)
+        if let Some(wait) = waits.quantile(TRANSFER_QUANTILE) {
+            result.values.push((Measure::TransferDelay(size), wait.as_millis_f64()));
+        }
+        if let Some(flow) = outcome.flows.get(first as usize)
             && let Some(completed) = flow.completed
         {
             let completion = completed.since(flow.first_data);
@@ -461,6 +465,8 @@ const WATCHED_AFTER_EXIT_RTTS: u64 = 10;
 const JAIN_RTTS: u64 = 10;
 /// M8: the queue counts as busy this much above its mean before t = 0.
 const BUSY_MARGIN: Span = Span::from_millis(1);
+/// Which quantile of a transfer's queueing delays is told.
+const TRANSFER_QUANTILE: f64 = 0.99;
 /// M9: whose harm others' are related to.
 const REFERENCE_CONTESTANT: &str = "hystart+cubic";
 

@@ -1,6 +1,6 @@
 //! The report of a frontier as one page.
 
-use flowstart_experiment::frontier::{CellScore, Shown, front};
+use flowstart_experiment::frontier::{COMPLETION_RATIO, CellScore, IDLE_DELAY_MS, Shown, front};
 use flowstart_experiment::race::Measure;
 use flowstart_report::{Axis, Color, Figure, Legend, Page, Section, Series};
 
@@ -29,6 +29,15 @@ pub(super) fn page(shown: &Shown<'_>, command: &str) -> Page {
         figures: fronts(shown, command),
         ..Section::default()
     };
+    let shares = Section {
+        heading: "Not only medians".to_owned(),
+        paragraphs: vec![
+            "How large a share of the cells has at most a value: further up and left is better. What lies to the right of the marked value is lost."
+                .to_owned(),
+        ],
+        figures: shares(shown, command),
+        ..Section::default()
+    };
     let numbers = Section {
         heading: "Results".to_owned(),
         tables: tables::main(shown).into_iter().chain([tables::worst(shown)]).collect(),
@@ -44,7 +53,7 @@ pub(super) fn page(shown: &Shown<'_>, command: &str) -> Page {
         command: command.to_owned(),
         provenance,
         summary: tables::summary(shown),
-        sections: vec![fronts, goals, numbers],
+        sections: vec![fronts, shares, goals, numbers],
         footnotes: tables::remarks(shown),
     }
 }
@@ -55,8 +64,8 @@ type Value = fn(&CellScore) -> Option<f64>;
 pub(super) fn fronts(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
     let colors = tables::colors(shown);
     let picture = |title: &str, y: Axis, value: Value| {
-        let mut figure = Figure::new(title, Axis::new("Added queueing delay, P99, median", "ms"), y);
-        figure.legend = Legend::Above;
+        let mut figure = Figure::new(title, Axis::new("Added queueing delay, P99, median", "ms").log(), y);
+        figure.legend = Legend::AtPoints;
         figure.command = command.to_owned();
         let points: Vec<(String, Color, [f64; 2])> = shown
             .scores
@@ -65,7 +74,7 @@ pub(super) fn fronts(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
             .zip(&colors)
             .filter_map(|(contestant, color)| {
                 let point = [contestant.median(|score| score.added_delay)?, contestant.median(value)?];
-                Some((contestant.label.clone(), *color, point))
+                Some((contestant.label.clone(), *color, [point[0].max(LEAST_MS), point[1]]))
             })
             .collect();
         let all: Vec<[f64; 2]> = points.iter().map(|(_, _, point)| *point).collect();
@@ -78,13 +87,74 @@ pub(super) fn fronts(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
         figure
     };
     vec![
-        picture("Start-up deficit against added delay", Axis::new("Start-up deficit, median", "BDP"), |score| {
-            score.get(Measure::Deficit)
-        }),
+        picture(
+            "Start-up deficit against added delay",
+            Axis::new("Start-up deficit, median", "BDP").fitted(),
+            |score| score.get(Measure::Deficit),
+        ),
         picture(
             "Slowdown against added delay",
             Axis::new("Completion time over ideal, median", "").fitted(),
             |score| score.slowdown,
         ),
     ]
+}
+
+/// Distributions over the cells: completion ratio, added delay, its ratio.
+fn shares(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
+    let colors = tables::colors(shown);
+    let picture = |title: &str, x: Axis, (limit, what): (f64, &str), value: Value| {
+        let mut figure = Figure::new(title, x, Axis::new("Share of the cells", "%").range(0.0, 100.0));
+        figure.legend = Legend::Above;
+        figure.command = command.to_owned();
+        for (contestant, color) in shown.scores.contestants.iter().zip(&colors) {
+            let values = contestant.cells.iter().filter_map(value).collect();
+            figure.series.push(Series::steps(&contestant.label, *color, distribution(values)));
+        }
+        figure.mark_x(limit, what);
+        figure
+    };
+    vec![
+        picture(
+            "Completion time of 100 kB and more over the reference's",
+            Axis::new("Ratio", "").log(),
+            (COMPLETION_RATIO, "as the reference"),
+            |score| score.completion_ratio,
+        ),
+        picture(
+            "Added queueing delay",
+            Axis::new("Added delay, P99", "ms").log(),
+            (IDLE_DELAY_MS, "goal on idle paths"),
+            |score| score.added_delay.map(|delay| delay.max(LEAST_MS)),
+        ),
+    ]
+}
+
+/// What is less than this has no place of its own on a logarithmic axis.
+const LEAST_MS: f64 = 0.01;
+
+/// The share of values, in percent, up to each of them. Infinite ones count as values but are not drawn.
+fn distribution(mut values: Vec<f64>) -> Vec<[f64; 2]> {
+    values.sort_by(f64::total_cmp);
+    let all = values.len() as f64;
+    let mut steps: Vec<[f64; 2]> = Vec::new();
+    for (index, value) in values.into_iter().enumerate().filter(|(_, value)| value.is_finite()) {
+        let share = 100.0 * (index + 1) as f64 / all;
+        match steps.last_mut() {
+            Some(last) if last[0] == value => last[1] = share,
+            _ => steps.push([value, share]),
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_rises_to_the_share_of_what_is_finite() {
+        assert_eq!(distribution(vec![2.0, f64::INFINITY, 1.0, 2.0]), [[1.0, 25.0], [2.0, 75.0]]);
+        assert_eq!(distribution(Vec::new()), Vec::<[f64; 2]>::new());
+    }
 }

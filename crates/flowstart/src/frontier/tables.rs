@@ -12,7 +12,7 @@ pub(super) fn colors(shown: &Shown<'_>) -> Vec<Color> {
 
 /// The tables people read first.
 pub(super) fn main(shown: &Shown<'_>) -> Vec<Table> {
-    let mut tables = vec![medians(shown), completions(shown)];
+    let mut tables = vec![medians(shown), completions(shown), delays(shown)];
     tables.extend(shown.subjects.iter().map(|subject| levels(shown, *subject)));
     tables
 }
@@ -92,12 +92,18 @@ fn medians(shown: &Shown<'_>) -> Table {
     columns.push(
         Column::number("lost, idle", "").named("lost_caused_idle").help("The same on idle paths.").best(Best::Lowest),
     );
+    columns.push(
+        Column::text("front")
+            .help("Nobody is as good in deficit, added delay (own or others' P99) and losses and better in one."),
+    );
     let mut table = Table::new("Medians over the grid", columns);
-    for (contestant, color) in shown.scores.contestants.iter().zip(colors(shown)) {
+    let fronts = shown.scores.on_the_front();
+    for ((contestant, color), on) in shown.scores.contestants.iter().zip(colors(shown)).zip(fronts) {
         let mut cells = vec![Cell::text(&contestant.label), Cell::count(contestant.cells.len() as u64)];
         cells.extend(MEDIANS.iter().map(|(_, _, _, digits, _, value)| number(contestant.median(value), *digits)));
         cells.push(Cell::number(shown.scores.losses(contestant), 0));
         cells.push(Cell::number(shown.scores.idle_losses(contestant), 0));
+        cells.push(if on { Cell::text("yes") } else { Cell::Missing });
         table.push_colored(color, cells);
     }
     table
@@ -115,6 +121,22 @@ fn completions(shown: &Shown<'_>) -> Table {
         let ratio = |score: &CellScore, size| score.ratios.iter().find(|(s, _)| *s == size).map(|(_, ratio)| *ratio);
         let mut cells = vec![Cell::text(&contestant.label)];
         cells.extend(SIZES.map(|size| number(contestant.median(|score| ratio(score, size)), 3)));
+        table.push_colored(color, cells);
+    }
+    table
+}
+
+/// Queueing delay of whole transfers, by size.
+fn delays(shown: &Shown<'_>) -> Table {
+    let mut columns = vec![Column::key("contestant")];
+    for size in SIZES {
+        let name = Measure::TransferDelay(size).info().name;
+        columns.push(Column::number(size.to_string(), "ms").named(name).best(Best::Lowest));
+    }
+    let mut table = Table::new("P99 of the queueing delay of whole transfers, medians over the cells", columns);
+    for (contestant, color) in shown.scores.contestants.iter().zip(colors(shown)) {
+        let mut cells = vec![Cell::text(&contestant.label)];
+        cells.extend(SIZES.map(|size| number(contestant.median_of(Measure::TransferDelay(size)), 2)));
         table.push_colored(color, cells);
     }
     table
@@ -268,6 +290,15 @@ pub(super) fn large(number: f64) -> String {
         n if n >= 1e9 => format!("{:.1} billion", n / 1e9),
         n if n >= 1e6 => format!("{:.0} million", n / 1e6),
         n => format!("{n:.0}"),
+    }
+}
+
+/// "3 hours".
+pub(super) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s >= 5400.0 => format!("{:.0} hours", s / 3600.0),
+        s if s >= 90.0 => format!("{:.0} minutes", s / 60.0),
+        s => format!("{:.0} seconds", s.ceil()),
     }
 }
 

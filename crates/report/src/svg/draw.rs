@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::labels::{Area, place, spread};
 use super::path::{Plot, data, reduce, values};
+use super::point_labels::point_labels;
 use super::text_width::{fit, width, wrap};
 use super::{shade, style};
 use crate::axis::{Fitted, Ticks, superscript};
@@ -19,7 +20,7 @@ const FIXED_FONT: &str = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu San
 /// Font sizes in pixels.
 const TITLE: f64 = 17.0;
 const TEXT: f64 = 12.0;
-const SMALL: f64 = 11.0;
+pub(super) const SMALL: f64 = 11.0;
 const COMMAND: f64 = 10.5;
 /// Width of a character of a fixed-width font in units of its size.
 const FIXED_EM: f64 = 0.61;
@@ -105,10 +106,12 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
     let legend_shown = match figure.legend {
         Legend::Above => true,
         Legend::AtCurves => beside.is_none(),
+        Legend::AtPoints => true,
         Legend::None => false,
-    } && !entries.is_empty();
-    if legend_shown {
-        top = legend(&mut head, &entries, look.padding, top, inner);
+    };
+    let above: Vec<&Entry<'_>> = entries.iter().filter(|entry| !at_its_dot(figure, entry)).collect();
+    if legend_shown && !above.is_empty() {
+        top = legend(&mut head, &above, look.padding, top, inner);
     }
     let y_ticks = y.ticks((look.plot_height / TICK_ROOM) as usize);
     top += TEXT * LEADING;
@@ -139,6 +142,9 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
         curve(&mut body, &plot, series, shape);
     }
     marker_labels(&mut body, figure, &plot);
+    if figure.legend == Legend::AtPoints {
+        point_labels(&mut body, figure, &plot);
+    }
     body.push_str("</svg>");
     if let Some(labels) = &beside {
         curve_labels(&mut body, &entries, labels, &plot);
@@ -216,6 +222,11 @@ fn entries(figure: &Figure) -> Vec<Entry<'_>> {
     entries
 }
 
+/// True if the name of this entry stands beside its dot.
+fn at_its_dot(figure: &Figure, entry: &Entry<'_>) -> bool {
+    figure.legend == Legend::AtPoints && matches!(entry.shape, Shape::Points(_))
+}
+
 /// As many ticks as labels fit side by side.
 fn x_ticks(x: &Fitted, room: f64) -> Ticks {
     let mut most = (room / 45.0) as usize;
@@ -243,7 +254,7 @@ fn axis_title(axis: &Axis, ticks: &Ticks, room: f64) -> String {
 }
 
 /// Rows of names above the plot; returns where they end.
-fn legend(out: &mut String, entries: &[Entry<'_>], left: f64, mut top: f64, room: f64) -> f64 {
+fn legend(out: &mut String, entries: &[&Entry<'_>], left: f64, mut top: f64, room: f64) -> f64 {
     let mut x = 0.0;
     top += TEXT * LEADING;
     for entry in entries {
@@ -508,6 +519,6 @@ fn dashes(color: Color) -> String {
 }
 
 /// A coordinate with one digit after the point.
-fn coordinate(value: f64) -> String {
+pub(super) fn coordinate(value: f64) -> String {
     number(value, 1).map_or_else(|| "0".to_owned(), |text| text.trim_end_matches(".0").to_owned())
 }

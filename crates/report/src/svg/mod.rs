@@ -10,6 +10,7 @@
 mod draw;
 mod labels;
 mod path;
+mod point_labels;
 mod text_width;
 
 pub(crate) use draw::{Drawn, Look, draw};

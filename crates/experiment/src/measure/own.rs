@@ -1,0 +1,46 @@
+//! Waits of some flows' packets, and nothing else.
+
+use std::ops::Range;
+
+use flowstart_network::Packet;
+use flowstart_network::packet::Body;
+use flowstart_simulator::{FlowId, LinkId, Observer};
+use flowstart_units::{Span, Time};
+
+use super::delay::{DelaySample, DelaySamples, quantile};
+
+/// Records how long the data packets of some flows wait at one link, in bounded memory.
+#[derive(Clone, Debug)]
+pub struct OwnWaits {
+    link: LinkId,
+    flows: Range<FlowId>,
+    samples: DelaySamples,
+}
+
+/// Most waits kept (1.5 MB); see [`DelaySamples`].
+const SAMPLE_LIMIT: usize = 1 << 16;
+
+impl OwnWaits {
+    /// Of these flows at this link.
+    #[must_use]
+    pub fn new(link: LinkId, flows: Range<FlowId>) -> Self {
+        Self { link, flows, samples: DelaySamples::new(SAMPLE_LIMIT) }
+    }
+
+    /// The `p`-quantile (0 ..= 1) by nearest rank; `None` if no packet passed.
+    #[must_use]
+    pub fn quantile(&self, p: f64) -> Option<Span> {
+        let mut waits: Vec<Span> = self.samples.samples().iter().map(|sample| sample.waited).collect();
+        quantile(&mut waits, p)
+    }
+}
+
+impl Observer for OwnWaits {
+    #[inline]
+    fn transmitted(&mut self, now: Time, link: LinkId, packet: &Packet, arrived: Time, _done: Time) {
+        let data = matches!(&packet.body, Body::Segment(segment) if segment.payload > 0);
+        if link == self.link && data && self.flows.contains(&packet.flow) {
+            self.samples.push(DelaySample { arrived, waited: now.since(arrived), own: true });
+        }
+    }
+}
