@@ -39,8 +39,11 @@ pub struct AdaptiveChirpingConfig {
     pub blind_growth: f64,
     /// Fewest ACKs a chirp must have brought to be read; default 4.
     pub min_points: u32,
-    /// Delays must rise by this many times the noise; default 2.
+    /// Delays must rise by this many times the noise of the chirp and of those before it; default 2.
     pub contrast: u32,
+    /// A path is crowded, so that chirps cannot tell what is to be had, if this share of a change of the gaps comes out at the other end,
+    /// 0 ..= 1; default 1/2: others take half of it.
+    pub crowded: f64,
     /// Chirps in a row that must agree on the capacity, at least 1; default 2.
     pub agreeing: u32,
     /// They agree if they differ by at most this share; default 1/8.
@@ -83,6 +86,7 @@ impl Default for AdaptiveChirpingConfig {
             blind_growth: 2.0,
             min_points: 4,
             contrast: 2,
+            crowded: 0.5,
             agreeing: 2,
             tolerance: 0.125,
             delay_share: 0.125,
@@ -113,6 +117,7 @@ impl AdaptiveChirpingConfig {
         check(within(self.growth, 1.0, 16.0), "growth", "between 1 and 16")?;
         check(within(self.blind_growth, 1.0, 4.0), "blind_growth", "between 1 and 4")?;
         check(self.min_points >= 2, "min_points", "at least 2")?;
+        check(within(self.crowded, 0.0, 1.0), "crowded", "between 0 and 1")?;
         check(self.agreeing >= 1, "agreeing", "at least 1")?;
         check(within(self.tolerance, 0.0, 1.0), "tolerance", "between 0 and 1")?;
         check(within(self.delay_share, 0.0, 1.0), "delay_share", "between 0 and 1")?;
@@ -164,6 +169,8 @@ pub struct Adaptive {
     agreed: u32,
     /// Chirps in a row that were unclear.
     unclear: u32,
+    /// Noise of the chirps so far in ns; `None` before the first.
+    noise: Option<u64>,
     round: Round,
     min_rtt: Span,
     losses: u32,
@@ -176,7 +183,11 @@ pub struct Adaptive {
 impl Adaptive {
     pub(super) fn new(config: &AdaptiveChirpingConfig, mss: u32) -> Self {
         Self {
-            rule: ReadingRule { min_points: config.min_points as usize, contrast: u64::from(config.contrast) },
+            rule: ReadingRule {
+                min_points: config.min_points as usize,
+                contrast: u64::from(config.contrast),
+                crowded: config.crowded,
+            },
             mss: mss.max(1),
             probe: 0,
             load: 0,
@@ -184,6 +195,7 @@ impl Adaptive {
             readings: [None; 2],
             agreed: 0,
             unclear: 0,
+            noise: None,
             round: FIRST_ROUND,
             min_rtt: Span::MAX,
             losses: 0,
@@ -357,8 +369,12 @@ impl Schedule for Adaptive {
 
     fn completed(&mut self, _number: u32, measured: Option<&Measured>, _in_flight: u32) {
         let Some(chirp) = measured else { return };
-        match read(chirp.points(), self.rule) {
-            Reading::Unclear => {
+        let judged = read(chirp.points(), self.rule, self.noise.unwrap_or(0));
+        if let Some(noise) = judged.noise {
+            self.noise = Some(self.noise.map_or(noise, |before| before.midpoint(noise)));
+        }
+        match judged.reading {
+            Reading::Unclear | Reading::Crowded => {
                 self.unclear = self.unclear.saturating_add(1);
                 let blind = Self::divided(chirp.load, self.config.blind_growth);
                 // No faster than the fastest chirp that could be read, if there was one.

@@ -25,12 +25,14 @@ impl Point {
 }
 
 /// When a chirp says something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadingRule {
     /// Fewest points.
     pub min_points: usize,
     /// A rise must be this many times the noise.
     pub contrast: u64,
+    /// The path is crowded if packets that queue come out this much closer together per unit of time they went in closer, 0 ..= 1.
+    pub crowded: f64,
 }
 
 /// What a chirp says.
@@ -40,29 +42,68 @@ pub enum Reading {
     Clear(u64),
     /// Packets queued from some point on: the path carries a packet per this gap (ns).
     Knee(u64),
+    /// Packets queued, but behind others' packets more than behind each other: how much of the path there is to be had, only trying can tell.
+    Crowded,
     /// Too few points or too much noise.
     Unclear,
 }
 
 impl Reading {
-    /// The gap it gives in ns; [`u64::MAX`] if it is unclear.
+    /// The gap it gives in ns; [`u64::MAX`] if it gives none.
     #[must_use]
     pub fn gap(&self) -> u64 {
         match self {
             Self::Clear(gap) | Self::Knee(gap) => *gap,
-            Self::Unclear => u64::MAX,
+            Self::Crowded | Self::Unclear => u64::MAX,
         }
     }
 }
 
-/// Reads a chirp. The first point's gap is not used.
+/// A reading, and how noisy the delays were in ns: what they rise before the knee and fall behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What the chirp says.
+    pub reading: Reading,
+    /// By how much the delays miss the shape of a queue, in ns; `None` if there are too few to tell.
+    pub noise: Option<u64>,
+}
+
+/// Reads a chirp that follows others with this noise in ns. The first point's gap is not used.
 #[must_use]
-pub fn read(points: &[Point], rule: ReadingRule) -> Reading {
-    let [.., last] = points else { return Reading::Unclear };
+pub fn read(points: &[Point], rule: ReadingRule, noise_before: u64) -> Judged {
+    let [.., last] = points else { return Judged { reading: Reading::Unclear, noise: None } };
     if points.len() < rule.min_points.max(2) {
-        return Reading::Unclear;
+        return Judged { reading: Reading::Unclear, noise: None };
     }
-    // Noise of a knee at point k: what the delays rise up to k and fall after it.
+    let (knee, noise) = best_knee(points);
+    let judged = |reading| Judged { reading, noise: Some(noise) };
+    let rise = last.delay.saturating_sub(points[knee].delay);
+    let fastest = last.gap();
+    if rise == 0 || rise <= noise {
+        // Less noise than the time between two packets could not have hidden a queue.
+        return judged(if noise <= fastest { Reading::Clear(fastest) } else { Reading::Unclear });
+    }
+    if rise < noise.max(noise_before).saturating_mul(rule.contrast) {
+        return judged(Reading::Unclear);
+    }
+    let queued = &points[knee + 1..];
+    let (mut time, mut packets) = (rise, 0);
+    for point in queued {
+        time = time.saturating_add(point.gaps);
+        packets += u64::from(point.packets);
+    }
+    if crowding(points[knee].delay, queued).is_some_and(|slope| slope > rule.crowded) {
+        return judged(Reading::Crowded);
+    }
+    let received = time / packets.max(1);
+    // The first packet that queued came too fast, the last that did not did not.
+    let floor = queued.first().map_or(0, Point::gap);
+    let ceiling = if knee == 0 { u64::MAX } else { points[knee].gap().max(floor) };
+    judged(Reading::Knee(received.clamp(floor, ceiling)))
+}
+
+/// The last point before the delays rise, and the noise around it: what the delays rise up to there and fall behind it.
+fn best_knee(points: &[Point]) -> (usize, u64) {
     let mut noise: u64 = falls(points);
     let (mut knee, mut least) = (0, noise);
     for (k, pair) in (1..).zip(points.windows(2)) {
@@ -73,25 +114,32 @@ pub fn read(points: &[Point], rule: ReadingRule) -> Reading {
             (knee, least) = (k, noise);
         }
     }
-    let rise = last.delay.saturating_sub(points[knee].delay);
-    let fastest = last.gap();
-    if rise == 0 || rise <= least {
-        // Less noise than the time between two packets could not have hidden a queue.
-        return if least <= fastest { Reading::Clear(fastest) } else { Reading::Unclear };
+    (knee, least)
+}
+
+/// How much of a change of the gaps comes out at the other end, by linear regression over the packets that queued: 0 if they queue behind
+/// each other alone, as the path itself spaces them then; `1 - capacity left / capacity` if others' packets come in between at a steady rate
+/// (each packet's delay grows by its service time less what drains in its gap). `None` if there is too little to tell.
+fn crowding(first_delay: u64, queued: &[Point]) -> Option<f64> {
+    const FEWEST: usize = 3;
+    if queued.len() < FEWEST {
+        return None;
     }
-    if rise < least.saturating_mul(rule.contrast) {
-        return Reading::Unclear;
+    let (mut n, mut sum_in, mut sum_out, mut sum_in_in, mut sum_in_out) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    let mut delay = first_delay;
+    for point in queued {
+        let packets = f64::from(point.packets.max(1));
+        let gap_in = point.gaps as f64 / packets;
+        let gap_out = (point.gaps as f64 + point.delay as f64 - delay as f64) / packets;
+        delay = point.delay;
+        n += packets;
+        sum_in += gap_in * packets;
+        sum_out += gap_out * packets;
+        sum_in_in += gap_in * gap_in * packets;
+        sum_in_out += gap_in * gap_out * packets;
     }
-    let (mut time, mut packets) = (rise, 0);
-    for point in &points[knee + 1..] {
-        time = time.saturating_add(point.gaps);
-        packets += u64::from(point.packets);
-    }
-    let received = time / packets.max(1);
-    // The first packet that queued came too fast, the last that did not did not.
-    let floor = points[knee + 1].gap();
-    let ceiling = if knee == 0 { u64::MAX } else { points[knee].gap().max(floor) };
-    Reading::Knee(received.clamp(floor, ceiling))
+    let spread = n * sum_in_in - sum_in * sum_in;
+    (spread > 0.0).then(|| (n * sum_in_out - sum_in * sum_out) / spread)
 }
 
 /// By how much the delays fall in all.
@@ -105,8 +153,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RULE: ReadingRule = ReadingRule { min_points: 4, contrast: 2 };
+    const RULE: ReadingRule = ReadingRule { min_points: 4, contrast: 2, crowded: 0.5 };
     const AVERAGE: u64 = 200_000;
+
+    fn read(points: &[Point]) -> Reading {
+        super::read(points, RULE, 0).reading
+    }
 
     /// A chirp of 16 around 200 µs over a FIFO with this service time (ns) and this much noise per packet, an ACK for every `every` packets.
     fn points(service: u64, noise: &[u64], every: u32) -> Vec<Point> {
@@ -131,25 +183,25 @@ mod tests {
     #[test]
     fn an_idle_path_is_read_exactly() {
         for service in [60_000, 120_000, 210_000, 390_000] {
-            assert_eq!(read(&points(service, &[], 1), RULE), Reading::Knee(service));
+            assert_eq!(read(&points(service, &[], 1)), Reading::Knee(service));
         }
     }
 
     #[test]
     fn a_path_slower_than_the_whole_chirp_is_read_exactly_too() {
-        assert_eq!(read(&points(2_400_000, &[], 1), RULE), Reading::Knee(2_400_000));
+        assert_eq!(read(&points(2_400_000, &[], 1)), Reading::Knee(2_400_000));
     }
 
     #[test]
     fn a_path_faster_than_the_whole_chirp_is_clear_at_its_smallest_gap() {
-        assert_eq!(read(&points(10_000, &[], 1), RULE), Reading::Clear(50_000));
+        assert_eq!(read(&points(10_000, &[], 1)), Reading::Clear(50_000));
     }
 
     #[test]
     fn an_ack_for_every_second_or_fourth_packet_makes_the_reading_coarser_not_wrong() {
         for service in [120_000, 210_000, 2_400_000] {
             for every in [2, 4] {
-                let Reading::Knee(gap) = read(&points(service, &[], every), RULE) else { panic!("{service} {every}") };
+                let Reading::Knee(gap) = read(&points(service, &[], every)) else { panic!("{service} {every}") };
                 assert!(gap.abs_diff(service) <= service / 4, "{service} every {every}: {gap}");
             }
         }
@@ -158,20 +210,47 @@ mod tests {
     #[test]
     fn noise_larger_than_the_shape_says_nothing() {
         let noise: Vec<u64> = (0..16).map(|k| if k % 2 == 0 { 0 } else { 1_000_000 }).collect();
-        assert_eq!(read(&points(150_000, &noise, 1), RULE), Reading::Unclear);
-        assert_eq!(read(&points(10_000, &noise, 1), RULE), Reading::Unclear);
+        assert_eq!(read(&points(150_000, &noise, 1)), Reading::Unclear);
+        assert_eq!(read(&points(10_000, &noise, 1)), Reading::Unclear);
+    }
+
+    #[test]
+    fn a_shape_that_the_noise_of_other_chirps_could_have_made_says_nothing() {
+        let points = points(150_000, &[], 1);
+        let rise = points[15].delay - points.iter().map(|point| point.delay).min().unwrap();
+        assert_eq!(super::read(&points, RULE, rise / 3).reading, Reading::Knee(150_000));
+        assert_eq!(super::read(&points, RULE, rise).reading, Reading::Unclear);
+    }
+
+    /// A greedy flow holds a queue that never empties: a packet's delay grows by its service time, whatever its gap.
+    #[test]
+    fn a_path_that_a_greedy_flow_fills_is_crowded_and_one_with_a_fifth_of_other_traffic_is_not() {
+        let chirp = Geometry::new(16, AVERAGE, 2 * RATIO_ONE);
+        let crossed = |service: f64, others: f64| -> Vec<Point> {
+            let mut queue = 5e6;
+            (0..16_u32)
+                .map(|k| {
+                    let gap = if k == 0 { 0 } else { chirp.gap(k) };
+                    queue = f64::max(0.0, queue - gap as f64 * (1.0 - others)) + service;
+                    Point { gaps: gap, packets: 1, delay: queue as u64 }
+                })
+                .collect()
+        };
+        assert_eq!(read(&crossed(24_000.0, 1.0)), Reading::Crowded);
+        assert_eq!(read(&crossed(100_000.0, 0.8)), Reading::Crowded);
+        assert!(matches!(read(&crossed(150_000.0, 0.2)), Reading::Knee(_)));
     }
 
     #[test]
     fn too_few_points_say_nothing() {
-        assert_eq!(read(&points(210_000, &[], 8), RULE), Reading::Unclear);
-        assert_eq!(read(&[], RULE), Reading::Unclear);
+        assert_eq!(read(&points(210_000, &[], 8)), Reading::Unclear);
+        assert_eq!(read(&[]), Reading::Unclear);
     }
 
     proptest! {
         #[test]
         fn any_service_within_the_chirp_is_read_exactly_without_noise(service in 51_000_u64..400_000) {
-            let Reading::Knee(gap) = read(&points(service, &[], 1), RULE) else { panic!() };
+            let Reading::Knee(gap) = read(&points(service, &[], 1)) else { panic!() };
             // One packet's residual: the queue of the first packet begins within its gap.
             prop_assert!(gap.abs_diff(service) <= 1, "{gap} {service}");
         }
@@ -179,7 +258,7 @@ mod tests {
         #[test]
         fn nothing_panics_or_overflows(parts in prop::collection::vec((any::<u64>(), any::<u32>(), any::<u64>()), 0..=64), min_points in 0_usize..70, contrast: u64) {
             let points: Vec<Point> = parts.into_iter().map(|(gaps, packets, delay)| Point { gaps, packets, delay }).collect();
-            let _ = read(&points, ReadingRule { min_points, contrast });
+            let _ = super::read(&points, ReadingRule { min_points, contrast, crowded: 0.5 }, contrast);
         }
     }
 }
