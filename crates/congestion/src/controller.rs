@@ -97,6 +97,10 @@ pub struct Controller {
     pacer: Pacer,
     last: LastSeen,
     initial_window: u32,
+    /// The avoidance hears of every packet.
+    watches: bool,
+    /// The avoidance sets the window in recovery.
+    own_recovery: bool,
     start: Start,
     avoidance: Avoidance,
 }
@@ -123,6 +127,8 @@ impl Controller {
             pacer: Pacer::new(config.pacing, config.mss),
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX },
             initial_window: config.initial_window.max(1),
+            watches: avoidance.wants_packets(),
+            own_recovery: avoidance.controls_recovery(),
             start,
             avoidance,
         }
@@ -181,13 +187,13 @@ impl Controller {
     #[must_use]
     #[inline]
     pub fn wants_packets(&self) -> bool {
-        self.in_charge && self.start.wants_packets()
+        if self.in_charge { self.start.wants_packets() } else { self.watches }
     }
 
     /// True if the avoidance sets the window itself in recovery, so that the transport must not.
     #[must_use]
     pub fn controls_recovery(&self) -> bool {
-        !self.in_charge && self.avoidance.controls_recovery()
+        !self.in_charge && self.own_recovery
     }
 
     /// A packet left.
@@ -195,6 +201,8 @@ impl Controller {
     pub fn on_sent(&mut self, sent: &Sent) {
         if self.in_charge {
             self.start.on_sent(sent);
+        } else if self.watches {
+            self.avoidance.on_sent(sent);
         }
         self.pacer.on_sent(sent);
     }
@@ -203,6 +211,8 @@ impl Controller {
     pub fn on_acked(&mut self, acked: &Acked) {
         if self.in_charge {
             self.start.on_acked(acked);
+        } else if self.watches {
+            self.avoidance.on_acked(acked);
         }
     }
 
@@ -241,7 +251,7 @@ impl Controller {
             Signal::Timeout => ExitReason::Timeout,
         };
         self.record_exit(now, reason, before, ssthresh);
-        self.in_charge = signal == Signal::Timeout && self.take_charge(now, Restart::Timeout);
+        self.in_charge = signal == Signal::Timeout && !self.own_recovery && self.take_charge(now, Restart::Timeout);
         Some(ssthresh)
     }
 
@@ -251,7 +261,7 @@ impl Controller {
         // Linux tcp_is_cwnd_limited: in slow start a window up to twice of what was used may grow, later only a used one.
         let limited = ack.cwnd_limited
             || (self.window.in_slow_start() && self.window.cwnd < ack.max_packets_out.saturating_mul(2));
-        if !limited {
+        if !limited && !self.controls_recovery() {
             return;
         }
         let left = if self.in_charge {
@@ -261,7 +271,7 @@ impl Controller {
                 self.hand_over(ack.now, Exit { reason: ExitReason::Threshold, cwnd, ssthresh, rate: None });
             }
             left
-        } else if self.window.in_slow_start() && !self.avoidance.controls_recovery() {
+        } else if self.window.in_slow_start() && !self.own_recovery {
             slow_start::grow(&mut self.window, ack.acked)
         } else {
             ack.acked
@@ -339,7 +349,7 @@ impl Controller {
 
     /// If the window is below the threshold again after the start was over, the start may want to be in charge once more.
     fn restart(&mut self, now: Time, restart: Restart) {
-        if !self.in_charge && self.window.in_slow_start() {
+        if !self.in_charge && !self.own_recovery && self.window.in_slow_start() {
             self.in_charge = self.take_charge(now, restart);
         }
     }

@@ -54,6 +54,8 @@ fn every_start_with_every_avoidance_ends_its_start_and_keeps_the_link_busy() {
             // With one packet in n lost, Reno's mean window is sqrt(3n/2) packets, the least of all; a fifth lost leaves mostly timeouts.
             let reno = (1.5 * path.lose_every as f64).sqrt() * path.service().ratio(path.rtt0());
             let at_least = match path.lose_every {
+                // The rule grows by 1 % in two and a half round trips, wherever a start ended.
+                0 if config.avoidance.name() == "vegas_like" => 0.1,
                 0 => 0.5,
                 5 => 0.1 * reno,
                 _ => 0.8 * reno,
@@ -127,6 +129,13 @@ fn under_random_marks_dctcp_keeps_the_smallest_window_its_integers_can_reduce() 
 
 /// Starts whose window grows with what is acknowledged. That of the others is a permission while they are in charge.
 const ACK_CLOCKED: [&str; 5] = ["slow_start", "hystart", "hystart_plus_plus", "search", "limited_slow_start"];
+
+/// Avoidances that set a rate; their window is a permission.
+const RATE_BASED: [&str; 5] = ["vivace", "vivace_loss", "allegro", "vegas_like", "delay_target"];
+
+fn ack_clocked_avoidances() -> Vec<&'static str> {
+    AvoidanceConfig::NAMES.iter().copied().filter(|name| !RATE_BASED.contains(name)).collect()
+}
 
 /// One arbitrary call.
 #[derive(Clone, Debug)]
@@ -301,11 +310,11 @@ proptest! {
     #[test]
     fn a_window_grows_by_no_more_than_was_acknowledged(
         start in 0..ACK_CLOCKED.len(),
-        avoidance in 0..AvoidanceConfig::NAMES.len(),
+        avoidance in prop::sample::select(ack_clocked_avoidances()),
         acks in prop::collection::vec((0u32..100, 1u64..50_000_000), 1..200),
     ) {
         let start = StartConfig::from_name(ACK_CLOCKED[start]).unwrap();
-        let avoidance = AvoidanceConfig::from_name(AvoidanceConfig::NAMES[avoidance]).unwrap();
+        let avoidance = AvoidanceConfig::from_name(avoidance).unwrap();
         let mut nonsense = Nonsense {
             controller: Controller::new(&ControllerConfig::new(start, avoidance)),
             now: Time::ZERO,

@@ -56,6 +56,17 @@ fn avoidance_line(avoidance: &AvoidanceConfig) -> &'static str {
         AvoidanceConfig::Bic(_) => {
             "searches for its old maximum in halving steps, Linux's default before CUBIC (Xu et al. 2004)"
         }
+        AvoidanceConfig::Vivace(_) => {
+            "climbs a measured utility of rate, latency and loss (PCC Vivace, Dong et al. 2018)"
+        }
+        AvoidanceConfig::VivaceLoss(_) => {
+            "climbs a measured utility of rate and loss (Vivace as in Bachl, Fabini and Zseby 2020)"
+        }
+        AvoidanceConfig::Allegro(_) => "steps towards the better of two rates it tries (PCC Allegro, Dong et al. 2015)",
+        AvoidanceConfig::VegasLike(_) => {
+            "1 % faster or 5 % slower by 5 ms of queue, for flows with a queue of their own (Bachl, Fabini and Zseby 2020)"
+        }
+        AvoidanceConfig::DelayTarget(_) => "keeps its queueing delay at 1 ms, for flows with a queue of their own",
     }
 }
 

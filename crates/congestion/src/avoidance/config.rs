@@ -2,10 +2,14 @@
 
 use crate::names::{InvalidConfig, UnknownName, canonical};
 
+use super::allegro::AllegroConfig;
 use super::bic::BicConfig;
 use super::cubic::CubicConfig;
 use super::dctcp::DctcpConfig;
+use super::delay_target::DelayTargetConfig;
 use super::scalable::ScalableConfig;
+use super::vegas_like::VegasLikeConfig;
+use super::vivace::VivaceConfig;
 
 /// Which congestion avoidance, with its constants.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,11 +25,32 @@ pub enum AvoidanceConfig {
     Scalable(ScalableConfig),
     /// BIC (Xu, Harfoush and Rhee 2004).
     Bic(BicConfig),
+    /// PCC Vivace (Dong et al. 2018).
+    Vivace(VivaceConfig),
+    /// PCC Vivace with a utility of rate and loss alone (Bachl, Fabini and Zseby 2020).
+    VivaceLoss(VivaceConfig),
+    /// PCC Allegro (Dong et al. 2015).
+    Allegro(AllegroConfig),
+    /// The delay-based rule for queues of one's own (Bachl, Fabini and Zseby 2020).
+    VegasLike(VegasLikeConfig),
+    /// A queueing delay kept at a target, for queues of one's own.
+    DelayTarget(DelayTargetConfig),
 }
 
 impl AvoidanceConfig {
     /// The names of all congestion avoidances, as [`from_name`](Self::from_name) reads and [`name`](Self::name) prints them.
-    pub const NAMES: &[&str] = &["reno", "cubic", "dctcp", "scalable", "bic"];
+    pub const NAMES: &[&str] = &[
+        "reno",
+        "cubic",
+        "dctcp",
+        "scalable",
+        "bic",
+        "vivace",
+        "vivace_loss",
+        "allegro",
+        "vegas_like",
+        "delay_target",
+    ];
 
     /// The congestion avoidance of this name with its default constants. Case and hyphens do not matter.
     ///
@@ -38,6 +63,11 @@ impl AvoidanceConfig {
             "dctcp" => Ok(Self::Dctcp(DctcpConfig::default())),
             "scalable" | "scalable_tcp" | "stcp" => Ok(Self::Scalable(ScalableConfig::default())),
             "bic" | "bic_tcp" => Ok(Self::Bic(BicConfig::default())),
+            "vivace" | "pcc_vivace" => Ok(Self::Vivace(VivaceConfig::default())),
+            "vivace_loss" | "vivace_loss_only" => Ok(Self::VivaceLoss(VivaceConfig::default())),
+            "allegro" | "pcc_allegro" | "pcc" => Ok(Self::Allegro(AllegroConfig::default())),
+            "vegas_like" => Ok(Self::VegasLike(VegasLikeConfig::default())),
+            "delay_target" => Ok(Self::DelayTarget(DelayTargetConfig::default())),
             _ => Err(UnknownName::new("congestion avoidance", name, Self::NAMES)),
         }
     }
@@ -51,6 +81,11 @@ impl AvoidanceConfig {
             Self::Dctcp(_) => "dctcp",
             Self::Scalable(_) => "scalable",
             Self::Bic(_) => "bic",
+            Self::Vivace(_) => "vivace",
+            Self::VivaceLoss(_) => "vivace_loss",
+            Self::Allegro(_) => "allegro",
+            Self::VegasLike(_) => "vegas_like",
+            Self::DelayTarget(_) => "delay_target",
         }
     }
 
@@ -72,6 +107,11 @@ impl AvoidanceConfig {
             Self::Dctcp(config) => config.validate(),
             Self::Scalable(config) => config.validate(),
             Self::Bic(config) => config.validate(),
+            Self::Vivace(config) => config.validate(),
+            Self::VivaceLoss(config) => config.validate(),
+            Self::Allegro(config) => config.validate(),
+            Self::VegasLike(config) => config.validate(),
+            Self::DelayTarget(config) => config.validate(),
         }
     }
 }
@@ -81,5 +121,10 @@ crate::serialize::named!(AvoidanceConfig, "congestion avoidance", "CongestionAvo
     Cubic(CubicConfig) = "cubic",
     Dctcp(DctcpConfig) = "dctcp",
     Scalable(ScalableConfig) = "scalable",
-    Bic(BicConfig) = "bic"
+    Bic(BicConfig) = "bic",
+    Vivace(VivaceConfig) = "vivace",
+    VivaceLoss(VivaceConfig) = "vivace_loss",
+    Allegro(AllegroConfig) = "allegro",
+    VegasLike(VegasLikeConfig) = "vegas_like",
+    DelayTarget(DelayTargetConfig) = "delay_target"
 });

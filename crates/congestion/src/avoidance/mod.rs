@@ -2,12 +2,24 @@
 
 use flowstart_units::{Rate, Span, Time};
 
-use crate::{Ack, Signal, Window};
+use crate::{Ack, Acked, Sent, Signal, Window};
 
 /// A congestion avoidance.
 pub trait CongestionAvoidance {
     /// An ACK came (also while a start is in charge, and in recovery): statistics such as DCTCP's alpha.
     fn on_ack(&mut self, _ack: &Ack, _window: &Window) {}
+
+    /// True if [`on_sent`](Self::on_sent) and [`on_acked`](Self::on_acked) must be called for every packet while this avoidance is in charge.
+    /// Must always answer the same.
+    fn wants_packets(&self) -> bool {
+        false
+    }
+
+    /// A packet left; only called if [`wants_packets`](Self::wants_packets).
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// A packet was delivered, before [`on_ack`](Self::on_ack) of the same ACK, oldest first; only called if [`wants_packets`](Self::wants_packets).
+    fn on_acked(&mut self, _acked: &Acked) {}
 
     /// The window may grow by `acked` packets' worth of acknowledgements; the flow is in congestion avoidance.
     fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window);
@@ -33,7 +45,9 @@ pub trait CongestionAvoidance {
         None
     }
 
-    /// True if the avoidance sets cwnd itself also in recovery (BBR), so that the transport must not reduce proportionally.
+    /// True if the avoidance sets cwnd itself also in recovery (BBR, PCC), so that the transport must not reduce proportionally. Its
+    /// [`grow`](Self::grow) is then called for every ACK, whether the window was used or not, and no start is in charge again after a timeout.
+    /// Must always answer the same.
     fn controls_recovery(&self) -> bool {
         false
     }
@@ -45,19 +59,29 @@ pub trait CongestionAvoidance {
     }
 }
 
+pub mod allegro;
 pub mod bic;
 mod config;
 pub mod cubic;
 pub mod dctcp;
+pub mod delay_target;
+mod intervals;
+mod random;
 pub mod reno;
 pub mod scalable;
+pub mod vegas_like;
+pub mod vivace;
 
+pub use allegro::{Allegro, AllegroConfig};
 pub use bic::{Bic, BicConfig};
 pub use config::AvoidanceConfig;
 pub use cubic::{Cubic, CubicConfig};
 pub use dctcp::{Dctcp, DctcpConfig};
+pub use delay_target::{DelayTarget, DelayTargetConfig};
 pub use reno::Reno;
 pub use scalable::{Scalable, ScalableConfig};
+pub use vegas_like::{VegasLike, VegasLikeConfig};
+pub use vivace::{Vivace, VivaceConfig};
 
 use crate::ControllerConfig;
 
@@ -73,6 +97,16 @@ pub enum Avoidance {
     Scalable(Scalable),
     /// BIC.
     Bic(Bic),
+    /// PCC Vivace (Dong et al. 2018).
+    Vivace(Box<Vivace>),
+    /// PCC Vivace with a utility of rate and loss alone (Bachl, Fabini and Zseby 2020).
+    VivaceLoss(Box<Vivace>),
+    /// PCC Allegro (Dong et al. 2015).
+    Allegro(Box<Allegro>),
+    /// The delay-based rule for queues of one's own (Bachl, Fabini and Zseby 2020).
+    VegasLike(Box<VegasLike>),
+    /// A queueing delay kept at a target, for queues of one's own.
+    DelayTarget(Box<DelayTarget>),
     /// An algorithm from outside this crate.
     External(Box<dyn CongestionAvoidance + Send>),
 }
@@ -85,6 +119,11 @@ impl std::fmt::Debug for Avoidance {
             Self::Dctcp(avoidance) => avoidance.fmt(f),
             Self::Scalable(avoidance) => avoidance.fmt(f),
             Self::Bic(avoidance) => avoidance.fmt(f),
+            Self::Vivace(avoidance) => avoidance.fmt(f),
+            Self::VivaceLoss(avoidance) => avoidance.fmt(f),
+            Self::Allegro(avoidance) => avoidance.fmt(f),
+            Self::VegasLike(avoidance) => avoidance.fmt(f),
+            Self::DelayTarget(avoidance) => avoidance.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
@@ -100,6 +139,19 @@ impl Avoidance {
             AvoidanceConfig::Dctcp(avoidance) => Self::Dctcp(Dctcp::new(avoidance)),
             AvoidanceConfig::Scalable(avoidance) => Self::Scalable(Scalable::new(avoidance)),
             AvoidanceConfig::Bic(avoidance) => Self::Bic(Bic::new(avoidance)),
+            AvoidanceConfig::Vivace(avoidance) => {
+                Self::Vivace(Box::new(Vivace::new(avoidance, config.mss, config.seed)))
+            }
+            AvoidanceConfig::VivaceLoss(avoidance) => {
+                Self::VivaceLoss(Box::new(Vivace::loss_only(avoidance, config.mss, config.seed)))
+            }
+            AvoidanceConfig::Allegro(avoidance) => {
+                Self::Allegro(Box::new(Allegro::new(avoidance, config.mss, config.seed)))
+            }
+            AvoidanceConfig::VegasLike(avoidance) => Self::VegasLike(Box::new(VegasLike::new(avoidance, config.mss))),
+            AvoidanceConfig::DelayTarget(avoidance) => {
+                Self::DelayTarget(Box::new(DelayTarget::new(avoidance, config.mss)))
+            }
         }
     }
 }
@@ -112,12 +164,29 @@ macro_rules! dispatch {
             Avoidance::Dctcp($avoidance) => $call,
             Avoidance::Scalable($avoidance) => $call,
             Avoidance::Bic($avoidance) => $call,
+            Avoidance::Vivace($avoidance) => $call,
+            Avoidance::VivaceLoss($avoidance) => $call,
+            Avoidance::Allegro($avoidance) => $call,
+            Avoidance::VegasLike($avoidance) => $call,
+            Avoidance::DelayTarget($avoidance) => $call,
             Avoidance::External($avoidance) => $call,
         }
     };
 }
 
 impl CongestionAvoidance for Avoidance {
+    fn wants_packets(&self) -> bool {
+        dispatch!(self, a => a.wants_packets())
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        dispatch!(self, a => a.on_sent(sent));
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        dispatch!(self, a => a.on_acked(acked));
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack, window: &Window) {
         dispatch!(self, a => a.on_ack(ack, window));

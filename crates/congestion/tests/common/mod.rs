@@ -82,6 +82,8 @@ pub(crate) struct Loop {
     pub(crate) lost: u64,
     pub(crate) delivered: u64,
     pub(crate) timeouts: u64,
+    /// RTT of the last packet delivered.
+    pub(crate) rtt: Span,
     link_free: Time,
     on_the_way: VecDeque<InFlight>,
     next_number: u64,
@@ -114,6 +116,7 @@ impl Loop {
             lost: 0,
             delivered: 0,
             timeouts: 0,
+            rtt: path.rtt0(),
             link_free: Time::ZERO,
             on_the_way: VecDeque::new(),
             next_number: 0,
@@ -273,7 +276,8 @@ impl Loop {
         let packet = self.on_the_way.remove(index).unwrap();
         self.delivered += 1;
         self.missing.remove(&packet.seq);
-        let rtt = (!packet.retransmission).then(|| self.now.since(packet.sent_at));
+        self.rtt = self.now.since(packet.sent_at);
+        let rtt = (!packet.retransmission).then_some(self.rtt);
         if let Some(rtt) = rtt {
             self.srtt = self.srtt - self.srtt / 8 + rtt / 8;
             self.min_rtt = self.min_rtt.min(rtt);

@@ -2,7 +2,7 @@
 
 use crate::names::InvalidConfig;
 
-/// Constants of BBR's start. The defaults are those of draft-ietf-ccwg-bbr; [`v1`](Self::v1) and [`v3`](Self::v3) give those of the kernel modules.
+/// Constants of BBR's start. The defaults are those of draft-ietf-ccwg-bbr; `BbrStartConfig::v1` and `v3` give those of the kernel modules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
