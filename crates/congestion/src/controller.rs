@@ -98,7 +98,7 @@ pub struct Controller {
     last: LastSeen,
     initial_window: u32,
     /// The avoidance hears of every packet.
-    watches: bool,
+    tells_packets: bool,
     /// The avoidance sets the window in recovery.
     own_recovery: bool,
     start: Start,
@@ -127,7 +127,7 @@ impl Controller {
             pacer: Pacer::new(config.pacing, config.mss),
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX },
             initial_window: config.initial_window.max(1),
-            watches: avoidance.wants_packets(),
+            tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
             start,
             avoidance,
@@ -187,7 +187,7 @@ impl Controller {
     #[must_use]
     #[inline]
     pub fn wants_packets(&self) -> bool {
-        if self.in_charge { self.start.wants_packets() } else { self.watches }
+        if self.in_charge { self.start.wants_packets() } else { self.tells_packets }
     }
 
     /// True if the avoidance sets the window itself in recovery, so that the transport must not.
@@ -201,7 +201,7 @@ impl Controller {
     pub fn on_sent(&mut self, sent: &Sent) {
         if self.in_charge {
             self.start.on_sent(sent);
-        } else if self.watches {
+        } else if self.tells_packets {
             self.avoidance.on_sent(sent);
         }
         self.pacer.on_sent(sent);
@@ -211,7 +211,7 @@ impl Controller {
     pub fn on_acked(&mut self, acked: &Acked) {
         if self.in_charge {
             self.start.on_acked(acked);
-        } else if self.watches {
+        } else if self.tells_packets {
             self.avoidance.on_acked(acked);
         }
     }
