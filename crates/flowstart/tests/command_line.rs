@@ -425,7 +425,7 @@ fn a_frontiers_folder_is_gone_on_with_only_when_asked_and_then_does_not_change()
     let folder = empty();
     output(folder.path(), &small_grid(&["--out", "results"]));
     let results = folder.path().join("results");
-    let names = ["cells.csv", "lost.csv", "parameters.json", "records.csv", "report.html", "result.json"];
+    let names = ["cells.csv", "front.svg", "lost.csv", "parameters.json", "records.csv", "report.html", "result.json"];
     assert_eq!(files(&results), names);
     let read = || names.map(|name| std::fs::read(results.join(name)).expect("readable"));
     let before = read();

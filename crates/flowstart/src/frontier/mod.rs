@@ -27,6 +27,7 @@ const PARAMETERS: &str = "parameters.json";
 const RESULT: &str = "result.json";
 const CELLS: &str = "cells.csv";
 const LOST: &str = "lost.csv";
+const FRONT: &str = "front.svg";
 
 /// Runs the grid.
 pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
@@ -147,7 +148,11 @@ fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
     write_file(&folder.join(RESULT), &json(&shown.to_json()))?;
     write_file(&folder.join(CELLS), &shown.cells_csv())?;
     write_file(&folder.join(LOST), tables::lost(shown, None).to_csv().as_bytes())?;
-    write_file(&folder.join(REPORT), page::page(shown, &page_command(&command_line())).to_html().as_bytes())
+    let command = page_command(&command_line());
+    if let Some(front) = page::fronts(shown, &command).first() {
+        write_file(&folder.join(FRONT), front.to_svg().as_bytes())?;
+    }
+    write_file(&folder.join(REPORT), page::page(shown, &command).to_html().as_bytes())
 }
 
 /// The command without what does not change the result, so that a resumed run writes the same page.
