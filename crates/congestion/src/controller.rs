@@ -2,12 +2,13 @@
 
 mod pacer;
 
+use flowstart_quick_start::RateCode;
 use flowstart_units::{Rate, Span, Time};
 
 use crate::avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
 use crate::names::InvalidConfig;
 use crate::start::{Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Start, StartConfig, Verdict, slow_start};
-use crate::{Ack, Acked, Departure, Next, Sent, Signal, Window};
+use crate::{Ack, Acked, Departure, Grant, Next, Occasion, Sent, Signal, Window};
 
 use pacer::Pacer;
 pub use pacer::Pacing;
@@ -309,6 +310,19 @@ impl Controller {
         self.window.cwnd = self.avoidance.undo(prior_cwnd, &self.window).max(1);
         self.window.ssthresh = self.window.ssthresh.max(prior_ssthresh);
         self.restart(self.last.now, Restart::Undo);
+    }
+
+    /// The rate to ask the routers on the path for with the next packet; zero for none. To be asked at the beginning of the connection and after
+    /// [`restart_after_idle`](Self::restart_after_idle).
+    pub fn rate_request(&mut self, occasion: &Occasion) -> RateCode {
+        self.start.rate_request(occasion)
+    }
+
+    /// The routers approved a rate that was asked for.
+    pub fn on_grant(&mut self, grant: &Grant) {
+        if self.start.on_grant(grant, &mut self.window) {
+            self.in_charge = true;
+        }
     }
 
     /// The flow sends again after an idle time longer than `rto` (RFC 5681 section 4.1; Linux `tcp_cwnd_restart`): the threshold keeps three

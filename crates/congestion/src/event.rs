@@ -1,5 +1,6 @@
 //! What a controller is told and what it answers.
 
+use flowstart_quick_start::RateCode;
 use flowstart_units::{Span, Time};
 
 /// A packet that has just left the sender.
@@ -100,6 +101,42 @@ pub enum Signal {
     Marks,
     /// The retransmission timer expired.
     Timeout,
+}
+
+/// A moment at which the path may be asked for a rate (Quick-Start, RFC 4782 section 4.1).
+#[derive(Clone, Copy, Debug)]
+pub struct Occasion {
+    /// When.
+    pub now: Time,
+    /// How long nothing was in flight; `None` at the beginning of the connection.
+    pub idle: Option<Span>,
+    /// Retransmission timeout.
+    pub rto: Span,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Span,
+    /// Bytes of a full packet on the wire.
+    pub packet: u32,
+    /// Bytes waiting to be sent, headers not counted; `u64::MAX` for an endless stream.
+    pub backlog: u64,
+    /// First byte of the stream not yet cumulatively acknowledged.
+    pub una: u64,
+    /// Next new byte of the stream: the request leaves with it.
+    pub next: u64,
+}
+
+/// The routers on the path approved a rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant {
+    /// When the answer came.
+    pub now: Time,
+    /// The rate, in bits of IP packets per second.
+    pub rate: RateCode,
+    /// Measured RTT.
+    pub rtt: Span,
+    /// First byte of the stream not yet cumulatively acknowledged.
+    pub una: u64,
+    /// Next new byte of the stream to be sent.
+    pub next: u64,
 }
 
 /// The packet about to leave, when the transport asks for its earliest departure.

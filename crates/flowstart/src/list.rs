@@ -31,6 +31,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::LimitedSlowStart(_) => {
             "slow start up to 100 packets, then 50 packets more per round trip (RFC 3742)"
         }
+        StartConfig::QuickStart(_) => {
+            "asks the routers for a rate with the first packet and sends at what they grant for one round trip (RFC 4782)"
+        }
         StartConfig::BbrStart(_) => {
             "paces at 2.77 times the delivery rate until that no longer grows, then drains its queue (BBR's STARTUP and DRAIN)"
         }

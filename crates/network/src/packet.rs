@@ -1,5 +1,6 @@
 //! The simulator's packet: headers without the payload, small enough to copy (one cache line).
 
+use flowstart_quick_start::RateCode;
 use flowstart_units::Time;
 
 use crate::{Ecn, Frame};
@@ -38,6 +39,9 @@ pub struct Segment {
     pub cwr: bool,
     /// Opens the connection (SYN); carries no payload.
     pub syn: bool,
+    /// Asks the routers for this rate (Quick-Start, RFC 4782), or what they left of it; zero asks for nothing. Nonce and TTL are not simulated: here
+    /// nobody cheats, and the simulator knows which routers look.
+    pub rate_request: RateCode,
 }
 
 /// An acknowledgement.
@@ -62,6 +66,8 @@ pub struct Acknowledgement {
     pub duplicate: bool,
     /// Answers a SYN (SYN/ACK).
     pub syn: bool,
+    /// The rate the routers approved (the Quick-Start response of RFC 4782); zero for none.
+    pub granted_rate: RateCode,
 }
 
 impl Acknowledgement {

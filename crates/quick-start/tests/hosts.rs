@@ -2,8 +2,8 @@
 
 use flowstart_quick_start::receiver::Receiver;
 use flowstart_quick_start::sender::{
-    AckSeen, Allowance, Change, Denial, Departing, LimitedSlowStart, OffReason, PacingConfig, Phase, Reaction, Refused,
-    Sender, SenderConfig, Trigger,
+    AckSeen, Allowance, Change, Denial, Departing, OffReason, PacingConfig, Phase, Reaction, Refused, Sender,
+    SenderConfig, Trigger,
 };
 use flowstart_quick_start::wire::{IpOption, TcpResponse};
 use flowstart_quick_start::{Nonce, RateCode};
@@ -286,14 +286,4 @@ fn an_rtt_sample_twice_too_long_is_repaired_by_what_was_used() {
     let out = left.iter().filter(|time| **time < at(150)).count() as u32;
     let first = AckSeen { in_flight: out, next: 1 + MSS * u64::from(out), ..ack(1 + MSS, None) };
     assert_eq!(sender.on_ack(at(150), &first), Change::Ended { cwnd: 22, ssthresh: None });
-}
-
-#[test]
-fn limited_slow_start_grows_by_at_most_half_the_limit_per_rtt() {
-    let mut limited = LimitedSlowStart::default();
-    assert_eq!(limited.growth(100, 2), 2);
-    for cwnd in [101, 200, 1000, 10_000] {
-        let grown: u32 = (0..cwnd).map(|_| limited.growth(cwnd, 1)).sum();
-        assert!((49..=51).contains(&grown), "{cwnd}: {grown}");
-    }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Flow {
     pub(crate) route: u32,
     pub(crate) access: AccessLink,
     pub(crate) endpoints: Endpoints,
+    /// Every router on the way knows Quick-Start.
+    pub(crate) may_ask: bool,
 }
 
 /// What runs at the two ends.
@@ -103,6 +105,7 @@ impl Flow {
         route: u32,
         (seed, run): (u64, u64),
         make_controller: &MakeController,
+        may_ask: bool,
     ) -> Self {
         let stream = || random::stream(seed, run, Purpose::Spacing, u64::from(id));
         let endpoints = match &config.traffic {
@@ -122,7 +125,7 @@ impl Flow {
             }
             Traffic::Udp(udp) => Endpoints::Udp(Self::datagrams(udp, start, stream())),
         };
-        Self { id, route, access: AccessLink::new(config.access.rate), endpoints }
+        Self { id, route, access: AccessLink::new(config.access.rate), endpoints, may_ask }
     }
 
     fn datagrams(config: &UdpConfig, start: Time, random: Pcg64Mcg) -> Udp {

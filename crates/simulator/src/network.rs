@@ -1,6 +1,8 @@
 //! The network in operation: links with their queues, lanes between them, and the tournament of who acts next.
 
-use flowstart_network::{Dequeue, Frame, Jitter, Loss, Packet, Queue, Transmitter, packet::Body};
+use flowstart_network::{Dequeue, Frame, Jitter, LinkConfig, Loss, Packet, Queue, Transmitter, packet::Body};
+use flowstart_quick_start::RateCode;
+use flowstart_quick_start::router::{Admission, FlowKey};
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::lane::{Lane, Target};
@@ -17,7 +19,8 @@ struct Link {
     transmitter: Transmitter,
     loss: Loss,
     marking: Loss,
-    jitter: Option<Jitter>,
+    /// What only some links have; one question per packet for all of it.
+    extras: Option<Box<Extras>>,
     overhead: u32,
     /// When the transmitter is free again.
     free: Time,
@@ -31,6 +34,37 @@ struct Link {
     max_sojourn: Span,
     total_sojourn: Span,
     busy: Span,
+}
+
+/// What only some links have.
+#[derive(Debug)]
+struct Extras {
+    jitter: Option<Jitter>,
+    /// Quick-Start admission of the router that sends on this link.
+    router: Option<Admission>,
+}
+
+impl Extras {
+    fn new(config: &LinkConfig, seed: u64) -> Option<Box<Self>> {
+        let jitter = config.jitter.as_ref().map(|jitter| Jitter::new(jitter, seed));
+        let router = config.quick_start.as_ref().map(Admission::new);
+        (jitter.is_some() || router.is_some()).then(|| Box::new(Self { jitter, router }))
+    }
+
+    /// A packet leaves the router: it is metered, and its request decided on. Returns the rate it asks for from here on.
+    fn look(&mut self, now: Time, packet: &Packet) -> RateCode {
+        let asked = match &packet.body {
+            Body::Segment(segment) => segment.rate_request,
+            _ => RateCode::ZERO,
+        };
+        let Some(router) = &mut self.router else { return asked };
+        // Every sender is a host of its own.
+        let flow = u64::from(packet.flow);
+        let key = FlowKey { flow, source: flow };
+        let data = asked.is_zero() && !matches!(packet.body, Body::Ack(_));
+        router.forwarded_of(now, u32::from(packet.bytes), &key, data);
+        if asked.is_zero() { asked } else { router.admit(now, asked, &key) }
+    }
 }
 
 /// What the network needs to remember of each flow.
@@ -68,7 +102,7 @@ impl Network {
                     transmitter: Transmitter::new(&link.rate),
                     loss: Loss::new(&link.loss, seed(Purpose::Loss)),
                     marking: Loss::new(&link.marking, seed(Purpose::Marking)),
-                    jitter: link.jitter.as_ref().map(|jitter| Jitter::new(jitter, seed(Purpose::Jitter))),
+                    extras: Extras::new(link, seed(Purpose::Jitter)),
                     overhead: link.overhead,
                     free: Time::ZERO,
                     hops,
@@ -101,6 +135,12 @@ impl Network {
     /// Flow number `route_of.len()` uses this route.
     pub(crate) fn add_flow(&mut self, route: u32) {
         self.route_of.push(route);
+    }
+
+    /// True if every router on the way of this flow's data knows Quick-Start; a request on any other is denied by its TTL difference.
+    pub(crate) fn decides_on_rates(&self, forward: &[LinkId]) -> bool {
+        let knows = |link: &LinkId| self.links[*link].extras.as_ref().is_some_and(|extras| extras.router.is_some());
+        !forward.is_empty() && forward.iter().all(knows)
     }
 
     /// A packet leaves an endpoint; data is through the access link at `done`.
@@ -214,13 +254,41 @@ impl Network {
         link.free = done;
         let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
         let hop = link.hops[2 * self.route_of[packet.flow as usize] as usize + direction(packet) as usize];
-        let mut arrival = done + hop.delay;
-        if let Some(jitter) = &mut link.jitter {
-            arrival = jitter.delay(arrival);
+        let arrival = done + hop.delay;
+        if link.extras.is_some() {
+            return self.forward_specially(now, id, packet, (arrived, done, arrival), wake, hop.lane, observer);
         }
         observer.transmitted(now, id, packet, arrived, done);
         self.schedule.set(id, wake);
         self.push(hop.lane, arrival, *packet);
+    }
+
+    /// The end of [`forward`](Self::forward) on a link that has jitter or a router that knows Quick-Start.
+    #[expect(clippy::too_many_arguments, reason = "one function in two parts, so that the usual one stays small")]
+    #[inline(never)]
+    fn forward_specially(
+        &mut self,
+        now: Time,
+        id: LinkId,
+        packet: &Packet,
+        (arrived, done, arrival): (Time, Time, Time),
+        wake: Time,
+        lane: LaneId,
+        observer: &mut impl Observer,
+    ) {
+        let (mut packet, mut arrival) = (*packet, arrival);
+        if let Some(extras) = &mut self.links[id].extras {
+            if let Some(jitter) = &mut extras.jitter {
+                arrival = jitter.delay(arrival);
+            }
+            let left = extras.look(now, &packet);
+            if let Body::Segment(segment) = &mut packet.body {
+                segment.rate_request = left;
+            }
+        }
+        observer.transmitted(now, id, &packet, arrived, done);
+        self.schedule.set(id, wake);
+        self.push(lane, arrival, packet);
     }
 
     /// Packets in lanes and queues.

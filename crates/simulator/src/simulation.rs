@@ -7,6 +7,7 @@ use flowstart_network::{
     Ecn, Packet,
     packet::{Body, Datagram},
 };
+use flowstart_quick_start::RateCode;
 use flowstart_transport::Outgoing;
 use flowstart_units::{Bytes, Span, Time};
 
@@ -285,7 +286,10 @@ impl<O: Observer> Simulation<O> {
             );
             self.data_packets += 1;
         }
-        while let Some(out) = tcp.sender.transmit_other(now) {
+        while let Some(mut out) = tcp.sender.transmit_other(now) {
+            if !flow.may_ask {
+                out.segment.rate_request = RateCode::ZERO;
+            }
             self.data_packets += u64::from(out.segment.payload > 0);
             leave(
                 now,
@@ -397,7 +401,9 @@ impl<O: Observer> Simulation<O> {
         let id = self.ledger.open(slot as u32, config.group, start, size);
         self.network.add_flow(route);
         self.outstanding += u64::from(size.is_some());
-        self.flows[slot] = Some(Flow::new(id, config, start, route, (self.seed, self.run), &self.make_controller));
+        let may_ask = self.network.decides_on_rates(&config.forward);
+        let seeds = (self.seed, self.run);
+        self.flows[slot] = Some(Flow::new(id, config, start, route, seeds, &self.make_controller, may_ask));
         self.timers.grow(slot + 1);
         self.set_timer(slot);
     }

@@ -9,6 +9,7 @@ use super::hystart_plus_plus::HystartPlusPlusConfig;
 use super::jump_start::JumpStartConfig;
 use super::limited_slow_start::LimitedSlowStartConfig;
 use super::paced_chirping::{AdaptiveChirpingConfig, PacedChirpingConfig, TwoGapChirpingConfig};
+use super::quick_start::QuickStartConfig;
 use super::rapid_start::RapidStartConfig;
 use super::search::SearchConfig;
 
@@ -40,6 +41,8 @@ pub enum StartConfig {
     JumpStart(JumpStartConfig),
     /// Careful Resume (RFC 9959).
     CarefulResume(CarefulResumeConfig),
+    /// Quick-Start (RFC 4782).
+    QuickStart(QuickStartConfig),
 }
 
 impl StartConfig {
@@ -57,6 +60,7 @@ impl StartConfig {
         "rapid_start",
         "jump_start",
         "careful_resume",
+        "quick_start",
     ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
@@ -81,6 +85,7 @@ impl StartConfig {
             "rapid_start" => Ok(Self::RapidStart(RapidStartConfig::default())),
             "jump_start" | "jumpstart" => Ok(Self::JumpStart(JumpStartConfig::default())),
             "careful_resume" => Ok(Self::CarefulResume(CarefulResumeConfig::default())),
+            "quick_start" | "quickstart" => Ok(Self::QuickStart(QuickStartConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -101,6 +106,7 @@ impl StartConfig {
             Self::RapidStart(_) => "rapid_start",
             Self::JumpStart(_) => "jump_start",
             Self::CarefulResume(_) => "careful_resume",
+            Self::QuickStart(_) => "quick_start",
         }
     }
 
@@ -122,6 +128,7 @@ impl StartConfig {
             Self::RapidStart(config) => config.validate(),
             Self::JumpStart(config) => config.validate(),
             Self::CarefulResume(config) => config.validate(),
+            Self::QuickStart(config) => config.validate(),
         }
     }
 }
@@ -138,5 +145,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     BbrStart(BbrStartConfig) = "bbr_start",
     RapidStart(RapidStartConfig) = "rapid_start",
     JumpStart(JumpStartConfig) = "jump_start",
-    CarefulResume(CarefulResumeConfig) = "careful_resume"
+    CarefulResume(CarefulResumeConfig) = "careful_resume",
+    QuickStart(QuickStartConfig) = "quick_start"
 });

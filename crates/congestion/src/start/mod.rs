@@ -1,8 +1,9 @@
 //! Flow starts: from the first packet until they hand over to congestion avoidance.
 
+use flowstart_quick_start::RateCode;
 use flowstart_units::{Rate, Span, Time};
 
-use crate::{Ack, Acked, Departure, Next, Pacing, Sent, Signal, Window};
+use crate::{Ack, Acked, Departure, Grant, Next, Occasion, Pacing, Sent, Signal, Window};
 
 /// Why a start ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,6 +126,17 @@ pub trait FlowStart {
         false
     }
 
+    /// The rate to ask the routers on the path for, rounded up to a code; zero to ask for none (Quick-Start, RFC 4782). Asked at the beginning of the
+    /// connection and when it sends again after an idle time.
+    fn rate_request(&mut self, _occasion: &Occasion) -> RateCode {
+        RateCode::ZERO
+    }
+
+    /// The routers approved a rate. Returns true to be in charge (again) from now on. A denial is never told.
+    fn on_grant(&mut self, _grant: &Grant, _window: &mut Window) -> bool {
+        false
+    }
+
     /// This start is over, and now the flow is below its threshold again. Returns true to be in charge once more until the threshold is
     /// reached; otherwise standard slow start does it.
     fn on_restart(&mut self, _now: Time, _restart: Restart, _window: &Window, _last: LastRtt) -> bool {
@@ -152,6 +164,7 @@ pub mod hystart_plus_plus;
 pub mod jump_start;
 pub mod limited_slow_start;
 pub mod paced_chirping;
+pub mod quick_start;
 pub mod rapid_start;
 pub mod search;
 pub mod slow_start;
@@ -168,6 +181,7 @@ pub use paced_chirping::{
     AdaptiveChirping, AdaptiveChirpingConfig, ChirpingAgainConfig, PacedChirping, PacedChirpingConfig, TwoGapChirping,
     TwoGapChirpingConfig,
 };
+pub use quick_start::{QuickStart, QuickStartConfig};
 pub use rapid_start::{RapidStart, RapidStartConfig};
 pub use search::{Search, SearchConfig};
 pub use slow_start::SlowStart;
@@ -200,6 +214,8 @@ pub enum Start {
     JumpStart(JumpStart),
     /// Careful Resume (RFC 9959).
     CarefulResume(Box<CarefulResume>),
+    /// Quick-Start (RFC 4782).
+    QuickStart(Box<QuickStart>),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -217,6 +233,9 @@ impl Start {
             StartConfig::TwoGapChirping(start) => Self::TwoGapChirping(Box::new(TwoGapChirping::new(start, mss))),
             StartConfig::AdaptiveChirping(start) => Self::AdaptiveChirping(Box::new(AdaptiveChirping::new(start, mss))),
             StartConfig::Search(start) => Self::Search(Box::new(Search::new(start, config.initial_window, mss))),
+            StartConfig::QuickStart(start) => {
+                Self::QuickStart(Box::new(QuickStart::new(start, config.initial_window, mss)))
+            }
             StartConfig::LimitedSlowStart(start) => Self::LimitedSlowStart(LimitedSlowStart::new(start)),
             StartConfig::BbrStart(start) => Self::BbrStart(Box::new(BbrStart::new(start, config.initial_window, mss))),
             StartConfig::RapidStart(start) => {
@@ -245,6 +264,7 @@ macro_rules! dispatch {
             Start::RapidStart($start) => $call,
             Start::JumpStart($start) => $call,
             Start::CarefulResume($start) => $call,
+            Start::QuickStart($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -265,6 +285,7 @@ impl std::fmt::Debug for Start {
             Self::RapidStart(start) => start.fmt(f),
             Self::JumpStart(start) => start.fmt(f),
             Self::CarefulResume(start) => start.fmt(f),
+            Self::QuickStart(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
@@ -311,6 +332,14 @@ impl FlowStart for Start {
     #[inline]
     fn owns_window(&self) -> bool {
         dispatch!(self, start => start.owns_window())
+    }
+
+    fn rate_request(&mut self, occasion: &Occasion) -> RateCode {
+        dispatch!(self, start => start.rate_request(occasion))
+    }
+
+    fn on_grant(&mut self, grant: &Grant, window: &mut Window) -> bool {
+        dispatch!(self, start => start.on_grant(grant, window))
     }
 
     fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {

@@ -4,6 +4,8 @@ use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHe
 
 use flowstart_network::packet::{Acknowledgement, Body, Segment};
 use flowstart_network::{Ecn, Packet};
+use flowstart_quick_start::Nonce;
+use flowstart_quick_start::wire::{IpOption, TcpResponse};
 use flowstart_units::Time;
 
 /// Hops a packet may take; the usual initial value.
@@ -50,6 +52,13 @@ pub fn headers(packet: &Packet) -> Vec<u8> {
         dont_fragment: true,
         ..Ipv4Header::default()
     };
+    if let Body::Segment(segment) = packet.body
+        && !segment.rate_request.is_zero()
+    {
+        // The nonce and the Quick-Start TTL are not simulated.
+        let request = IpOption::Request { rate: segment.rate_request, ttl: 0, nonce: Nonce::new(0) };
+        ip.options = request.to_ipv4().into();
+    }
     ip.header_checksum = ip.calc_header_checksum();
     let mut bytes = ip.to_bytes().to_vec();
     let room = usize::from(packet.bytes).saturating_sub(bytes.len());
@@ -102,6 +111,12 @@ fn ack_header(ack: &Acknowledgement, port: u16) -> TcpHeader {
     header.ece = ack.ece;
     let blocks: Vec<(u32, u32)> = ack.sacked().map(|block| (sequence(block.start), sequence(block.end))).collect();
     set_options(&mut header, ack.syn, 0, micros(ack.echo), &blocks);
+    if !ack.granted_rate.is_zero() {
+        let response = TcpResponse { rate: ack.granted_rate, ttl_difference: TIME_TO_LIVE, nonce: Nonce::new(0) };
+        let options = [header.options.as_slice(), &response.to_bytes()].concat();
+        // Behind three SACK blocks there is no room; the answer is lost then, as on a real wire.
+        let _ = header.set_options_raw(&options);
+    }
     header
 }
 
@@ -145,14 +160,27 @@ mod tests {
     use proptest::prelude::*;
 
     use flowstart_network::packet::{Datagram, SackBlock};
+    use flowstart_quick_start::RateCode;
 
     use super::*;
 
     fn any_body() -> impl Strategy<Value = Body> {
         let segment = (any::<u64>(), any::<u64>(), any::<[bool; 5]>()).prop_map(|(seq, at, flags)| {
             let [retransmission, push, fin, cwr, syn] = flags;
+            let rate_request = RateCode::new(at as u8 & 0x1f).unwrap_or_default();
             let sent_at = Time::from_nanos(at);
-            Body::Segment(Segment { seq, number: seq, sent_at, payload: 1448, retransmission, push, fin, cwr, syn })
+            Body::Segment(Segment {
+                seq,
+                number: seq,
+                sent_at,
+                payload: 1448,
+                retransmission,
+                push,
+                fin,
+                cwr,
+                syn,
+                rate_request,
+            })
         });
         let ack = (any::<u64>(), any::<u64>(), any::<[u32; 6]>(), 0_u8..=3, any::<[bool; 3]>(), any::<u32>()).prop_map(
             |(ack, echo, ends, sack_len, [ece, duplicate, syn], window)| {
@@ -167,6 +195,7 @@ mod tests {
                     ece,
                     duplicate,
                     syn,
+                    granted_rate: RateCode::new(echo as u8 & 0x1f).unwrap_or_default(),
                 })
             },
         );
@@ -178,7 +207,7 @@ mod tests {
         /// Differential: what is built reads back with the parser's own checks, whatever the packet.
         #[test]
         fn headers_of_any_packet_parse_with_right_checksums(
-            body in any_body(), flow: u32, bytes in 80_u16.., ecn in 0_u8..4,
+            body in any_body(), flow: u32, bytes in 88_u16.., ecn in 0_u8..4,
         ) {
             let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)];
             let packet = Packet { flow, bytes, ecn, body };

@@ -75,6 +75,7 @@ impl Contestant {
             forward: Vec::new(),
             reverse: Vec::new(),
             initial_window: INITIAL_WINDOW,
+            initial_ssthresh: None,
         }
     }
 }
@@ -98,6 +99,9 @@ impl Race {
         let arrival = self.newcomers_at(run);
         let mut path = self.path.clone();
         path.queue = self.queue(contestant);
+        if let Some(percent) = contestant.aware_percent {
+            path.quick_start.aware_percent = percent;
+        }
         let mut flow = self.others.flow.clone();
         let newcomer = FlowSpec { start: arrival, ..contestant.spec() };
         let (duration, stop_when_complete) = match purpose {

@@ -34,6 +34,8 @@ pub struct Contestant {
     pub acks: Acks,
     /// How it uses congestion marks.
     pub ecn: EcnMode,
+    /// Share of routers in percent that know Quick-Start; `None` for the path's.
+    pub aware_percent: Option<u32>,
 }
 
 /// Short names for a whole contestant, and what they mean.
@@ -57,6 +59,9 @@ pub const MODIFIERS: &[(&str, &str)] = &[
     ("ack2", "the receiver delays ACKs as Linux does"),
     ("ecn", "ECN-capable, answers marks as RFC 3168"),
     ("noecn", "not ECN-capable"),
+    ("aware0", "no router knows Quick-Start"),
+    ("aware50", "each router knows Quick-Start in half of the runs, drawn at random"),
+    ("aware100", "every router knows Quick-Start"),
 ];
 
 /// The race without arguments; each over its usual queue.
@@ -82,7 +87,7 @@ impl Contestant {
             _ => Acks::Delayed,
         };
         let ecn = if ecn { EcnMode::Dctcp } else { EcnMode::Off };
-        Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn }
+        Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn, aware_percent: None }
     }
 
     /// The queue it is usually run over: one that marks if its avoidance asks for marks, else one that drops.
@@ -104,6 +109,9 @@ impl Contestant {
         }
         if self.ecn != usual.ecn {
             name.push_str(if self.ecn == EcnMode::Off { "/noecn" } else { "/ecn" });
+        }
+        if let Some(percent) = self.aware_percent {
+            name.push_str(&format!("/aware{percent}"));
         }
         name
     }
@@ -136,6 +144,7 @@ impl Contestant {
                 StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::AdaptiveChirping(_),
                 Pacing::Off,
             ) => "departures set by the chirps, unpaced after the start",
+            (StartConfig::QuickStart(_), Pacing::Off) => "paced at the granted rate for one round trip, then unpaced",
             (_, Pacing::Off) => "unpaced",
             (_, Pacing::Window { .. }) => "paced (Linux)",
         };
@@ -162,6 +171,9 @@ impl Contestant {
             "ack2" => self.acks = Acks::Delayed,
             "ecn" => self.ecn = if self.avoidance.wants_ecn() { EcnMode::Dctcp } else { EcnMode::Classic },
             "noecn" => self.ecn = EcnMode::Off,
+            "aware0" => self.aware_percent = Some(0),
+            "aware50" => self.aware_percent = Some(50),
+            "aware100" => self.aware_percent = Some(100),
             _ => {
                 let known: Vec<&str> = MODIFIERS.iter().map(|(word, _)| *word).collect();
                 let suggestion =

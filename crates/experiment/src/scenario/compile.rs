@@ -45,7 +45,7 @@ impl Scenario {
     /// # Errors
     /// What does not fit together: unknown link names, algorithms, impossible values.
     pub(super) fn compile(&self, run: u64) -> Result<Compiled, Problem> {
-        let mut compiler = Compiler::new(self)?;
+        let mut compiler = Compiler::new(self, run)?;
         for (index, flow) in self.flow.iter().enumerate() {
             compiler.add_tcp(flow).map_err(|problem| problem.within(&format!("flow[{index}]")))?;
         }
@@ -58,6 +58,7 @@ impl Scenario {
         if compiler.flows.is_empty() && compiler.arrivals.is_empty() {
             return Err(Problem::at("flow", "nobody sends anything; add a [[flow]], [[udp]] or [[arrivals]]"));
         }
+        compiler.spare_routers();
         let end = Time::ZERO + self.duration;
         let simulation = SimulationConfig {
             links: compiler.links,
@@ -82,6 +83,7 @@ impl Scenario {
 
 struct Compiler<'a> {
     scenario: &'a Scenario,
+    run: u64,
     path: Option<&'a PathSpec>,
     links: Vec<LinkConfig>,
     names: Vec<String>,
@@ -91,9 +93,10 @@ struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(scenario: &'a Scenario) -> Result<Self, Problem> {
+    fn new(scenario: &'a Scenario, run: u64) -> Result<Self, Problem> {
         let mut compiler = Self {
             scenario,
+            run,
             path: scenario.path.as_ref(),
             links: Vec::new(),
             names: Vec::new(),
@@ -143,6 +146,7 @@ impl<'a> Compiler<'a> {
         link.loss = path.loss.0;
         link.marking = path.mark.0;
         link.jitter = path.jitter.map(|jitter| jitter.0);
+        link.quick_start = path.quick_start.admission(link.rate.peak(), self.router())?;
         link.validate().map_err(|error| Problem::at("capacity", error.to_string()))?;
         self.links.push(link);
         self.names.push(BOTTLENECK.to_owned());
@@ -179,10 +183,28 @@ impl<'a> Compiler<'a> {
         link.loss = spec.loss.0;
         link.marking = spec.mark.0;
         link.jitter = spec.jitter.map(|jitter| jitter.0);
+        link.quick_start = spec.quick_start.admission(link.rate.peak(), self.router())?;
         link.validate().map_err(|error| Problem::at("capacity", error.to_string()))?;
         self.links.push(link);
         self.names.push(spec.name.clone());
         Ok(())
+    }
+
+    /// The seeds of the next link's router.
+    fn router(&self) -> (u64, u64, usize) {
+        (self.scenario.seed, self.run, self.links.len())
+    }
+
+    /// Routers that nobody asks need not watch every packet.
+    fn spare_routers(&mut self) {
+        let flows = self.flows.iter().chain(self.arrivals.iter().map(|arrivals| &arrivals.flow));
+        let asks = |flow: &FlowConfig| match &flow.traffic {
+            Traffic::Tcp(tcp) => matches!(tcp.controller.start, StartConfig::QuickStart(_)),
+            Traffic::Udp(_) => false,
+        };
+        if !flows.into_iter().any(asks) {
+            self.links.iter_mut().for_each(|link| link.quick_start = None);
+        }
     }
 
     fn find(&self, key: &str, names: &[String]) -> Result<Vec<usize>, Problem> {
@@ -284,7 +306,11 @@ impl<'a> Compiler<'a> {
         }
         let ecn = spec.ecn.unwrap_or(if avoidance.wants_ecn() { EcnMode::Dctcp } else { EcnMode::Off });
         let mut controller = ControllerConfig::new(start, avoidance);
+        if spec.initial_ssthresh.is_some_and(|threshold| threshold < 2) {
+            return Err(Problem::at("initial_ssthresh", "a threshold is at least 2 packets"));
+        }
         controller.initial_window = spec.initial_window;
+        controller.initial_ssthresh = spec.initial_ssthresh;
         controller.pacing = spec.pacing;
         controller.mss = spec.sender.mss;
         let (mut sender, mut receiver) = (spec.sender.clone(), spec.receiver.clone());

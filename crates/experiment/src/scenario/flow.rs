@@ -60,6 +60,9 @@ pub struct FlowSpec {
     /// Initial window in packets.
     #[serde(default = "ten")]
     pub initial_window: u32,
+    /// Slow-start threshold in packets the connection begins with, at least 2; default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<u32>,
     /// Spacing of packets by rate when neither start nor avoidance spaces them; default off, as Linux does with CUBIC and Reno.
     #[serde(default)]
     pub pacing: Pacing,

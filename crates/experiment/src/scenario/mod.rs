@@ -10,6 +10,7 @@ mod files;
 mod flow;
 mod load;
 mod path;
+mod quick_start;
 mod spec;
 
 use std::path::Path as FilePath;
@@ -27,6 +28,7 @@ pub(crate) use files::read;
 pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SizeSpec, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
 pub use path::{LinkSpec, PathSpec};
+pub use quick_start::{AdmissionSpec, QuickStartSpec};
 pub use spec::{JitterSpec, LossSpec, QueueSpec, RateSpec, StepSpec};
 
 /// A whole scenario file.

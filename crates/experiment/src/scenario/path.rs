@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use flowstart_units::{Rate, Span};
 
-use super::{Buffer, JitterSpec, LossSpec, QueueSpec, RateSpec};
+use super::{Buffer, JitterSpec, LossSpec, QueueSpec, QuickStartSpec, RateSpec};
 
 /// One bottleneck that all flows share, with a way back that is never congested unless it has a capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,9 @@ pub struct PathSpec {
     /// ACKs lost on the way back; needs `reverse_capacity`.
     #[serde(default)]
     pub reverse_loss: LossSpec,
+    /// What the bottleneck's router knows of Quick-Start.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub quick_start: QuickStartSpec,
     /// Rate of every sender's own link, with an unlimited queue; without it packets enter the bottleneck's queue at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Rate>,
@@ -82,6 +85,13 @@ pub struct LinkSpec {
     /// Random extra delay behind the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
+    /// What the link's router knows of Quick-Start.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub quick_start: QuickStartSpec,
+}
+
+fn is_default(spec: &QuickStartSpec) -> bool {
+    *spec == QuickStartSpec::default()
 }
 
 fn one_bdp() -> Buffer {

@@ -6,6 +6,7 @@ mod transmitter;
 
 use std::fmt;
 
+use flowstart_quick_start::router::AdmissionConfig;
 use flowstart_units::Span;
 
 use crate::{LossConfig, QueueConfig};
@@ -31,13 +32,24 @@ pub struct LinkConfig {
     pub marking: LossConfig,
     /// Random extra delay after the transmission.
     pub jitter: Option<JitterConfig>,
+    /// Admission of the link's router, if it knows Quick-Start (RFC 4782); one that does not denies every request.
+    pub quick_start: Option<AdmissionConfig>,
 }
 
 impl LinkConfig {
     /// A link of constant `rate` with this delay and queue, and nothing going wrong.
     #[must_use]
     pub fn new(rate: RateSchedule, delay: Span, queue: QueueConfig) -> Self {
-        Self { rate, delay, overhead: 0, queue, loss: LossConfig::None, marking: LossConfig::None, jitter: None }
+        Self {
+            rate,
+            delay,
+            overhead: 0,
+            queue,
+            loss: LossConfig::None,
+            marking: LossConfig::None,
+            jitter: None,
+            quick_start: None,
+        }
     }
 
     /// Checks that the link can be simulated.

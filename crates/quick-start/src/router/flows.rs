@@ -17,8 +17,10 @@ pub struct FlowsConfig {
     pub unused_after: Span,
     /// A grant that is used is forgotten after this: the load contains it by then. Default 2 s, the longest memory of Scharf and Strotbek.
     pub forget_after: Span,
-    /// Faults (grant not used, not reported, or a report of more than was granted) after which a source is refused; default 3.
+    /// Faults (grant not used, not reported if that is expected, or a report of more than was granted) after which a source is refused; default 3.
     pub faults: u32,
+    /// Whether a grant that is used but not reported is a fault; default true.
+    pub expect_reports: bool,
     /// A source's faults are forgotten after this without another one; default 60 s.
     pub forgive_after: Span,
     /// Whether a grant counts only as far as its flow is not in the measured load yet; default true. The Target algorithm counts it twice for up
@@ -33,6 +35,7 @@ impl Default for FlowsConfig {
             unused_after: Span::from_secs(1),
             forget_after: Span::from_secs(2),
             faults: 3,
+            expect_reports: true,
             forgive_after: Span::from_secs(60),
             count_once: true,
         }
@@ -138,11 +141,12 @@ impl FlowTable {
         if now < self.next_end {
             return;
         }
+        let expects = self.config.expect_reports;
         let mut faulty = Vec::new();
         let (mut granted, mut next_end) = (0_u64, Time::NEVER);
         self.entries.retain(|_, entry| {
             if now >= entry.until {
-                if !(entry.used && entry.reported) {
+                if !entry.used || expects && !entry.reported {
                     faulty.push((entry.until, entry.source));
                 }
                 return false;

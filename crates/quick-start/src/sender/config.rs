@@ -81,38 +81,3 @@ impl SenderConfig {
         }
     }
 }
-
-/// Limited slow start (RFC 3742), which RFC 4782 section 4.6 demands after a Quick-Start phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimitedSlowStart {
-    /// Window in packets above which growth is limited to half of this per RTT; 100 in RFC 3742 section 2.
-    pub max_ssthresh: u32,
-    /// Packets acknowledged that no growth came from yet.
-    left: u32,
-}
-
-impl Default for LimitedSlowStart {
-    fn default() -> Self {
-        Self::new(100)
-    }
-}
-
-impl LimitedSlowStart {
-    /// With this limit.
-    #[must_use]
-    pub fn new(max_ssthresh: u32) -> Self {
-        Self { max_ssthresh: max_ssthresh.max(1), left: 0 }
-    }
-
-    /// By how much a window of `cwnd` packets grows for `acked` packets.
-    pub fn growth(&mut self, cwnd: u32, acked: u32) -> u32 {
-        // K = int(cwnd / (0.5 max_ssthresh)); cwnd grows by 1/K per packet.
-        let divisor = (u64::from(cwnd) * 2 / u64::from(self.max_ssthresh)).max(1);
-        if cwnd <= self.max_ssthresh {
-            return acked;
-        }
-        let total = u64::from(self.left) + u64::from(acked);
-        self.left = (total % divisor) as u32;
-        (total / divisor) as u32
-    }
-}

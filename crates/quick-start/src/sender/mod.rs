@@ -5,7 +5,7 @@
 mod config;
 mod pacing;
 
-pub use config::{LimitedSlowStart, PacingConfig, SenderConfig};
+pub use config::{PacingConfig, SenderConfig};
 pub use pacing::{Allowance, Pacer, Timers};
 
 use flowstart_units::{Span, Time};
@@ -234,6 +234,11 @@ impl Sender {
         }
     }
 
+    /// From now on a full packet has `bytes` bytes, headers of IP and TCP included.
+    pub fn set_packet(&mut self, bytes: u32) {
+        self.config.packet = bytes;
+    }
+
     /// Its constants.
     #[must_use]
     pub fn config(&self) -> &SenderConfig {
@@ -276,14 +281,29 @@ impl Sender {
     /// The option for a packet about to leave: a report that is due, or a request that is wanted. The packet holds eight bytes less of data then.
     pub fn attach(&mut self, now: Time, packet: &Departing, random: &mut impl Rng) -> Option<IpOption> {
         // The report is due before, or on, the first data of the phase.
-        if let Some(report) = self.report.take() {
+        if let Some(report) = self.take_report() {
             return Some(report);
         }
+        self.attach_request(now, packet, || (Nonce::random(random), random.next_u32() as u8))
+    }
+
+    /// The report that is due, if one is; it leaves with the next packet of any kind.
+    pub fn take_report(&mut self) -> Option<IpOption> {
+        self.report.take()
+    }
+
+    /// The request for a packet about to leave, if one is wanted, with the nonce and the Quick-Start TTL that `secrets` gives.
+    pub fn attach_request(
+        &mut self,
+        now: Time,
+        packet: &Departing,
+        secrets: impl FnOnce() -> (Nonce, u8),
+    ) -> Option<IpOption> {
         let State::Wanted { rate, at_start } = self.state else { return None };
         if !packet.elicits_ack || packet.retransmission {
             return None;
         }
-        let (nonce, ttl) = (Nonce::random(random), random.next_u32() as u8);
+        let (nonce, ttl) = secrets();
         let ttl_difference = ttl_difference(packet.ip_ttl, ttl);
         self.state = State::Requested(Request { rate, nonce, ttl_difference, end: packet.end, at_start });
         self.last_request = Some(now);

@@ -7,6 +7,7 @@ mod tests;
 
 use flowstart_network::packet::{Acknowledgement, Segment};
 use flowstart_network::{Ecn, TagWord};
+use flowstart_quick_start::RateCode;
 use flowstart_units::{Bytes, Time};
 
 use crate::{EcnMode, ReceiverConfig};
@@ -17,6 +18,8 @@ use reassembly::{Arrival, Reassembly};
 const SACK_OPTION_BYTES: u16 = 4;
 /// Bytes of one SACK block (RFC 2018 section 3).
 const SACK_BLOCK_BYTES: u16 = 8;
+/// Bytes of a Quick-Start response (RFC 4782 section 4.1).
+const RESPONSE_BYTES: u16 = flowstart_quick_start::wire::TCP_LENGTH as u16;
 
 /// An ACK ready to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +97,8 @@ pub struct Receiver {
     aggregated: Time,
     syn_ack: Option<Time>,
     syn_ack_sent: Option<Time>,
+    /// Approved rate for the next ACK.
+    granted: RateCode,
     stats: ReceiverStats,
 }
 
@@ -119,17 +124,23 @@ impl Receiver {
             aggregated: Time::NEVER,
             syn_ack: None,
             syn_ack_sent: None,
+            granted: RateCode::ZERO,
             stats: ReceiverStats::default(),
         }
     }
 
     /// A segment arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        if segment.syn {
-            self.syn_ack = Some(segment.sent_at);
-            self.first_words = true;
-            self.syn_ack_sent = Some(now);
-            return;
+        if segment.syn | !segment.rate_request.is_zero() {
+            self.granted = segment.rate_request;
+            if segment.syn {
+                self.first_words = true;
+                self.syn_ack = Some(segment.sent_at);
+                self.syn_ack_sent = Some(now);
+                return;
+            }
+            // A rate that routers approved is told at once, on the ACK of that segment (RFC 4782 section 4.2).
+            self.ack_now = true;
         }
         if segment.payload == 0 {
             // A window probe.
@@ -311,6 +322,8 @@ impl Receiver {
         let Saying { next, ece, echo, syn, .. } = *saying;
         self.stats.acks += u64::from(!syn);
         let window = self.tell_window();
+        let granted_rate = std::mem::take(&mut self.granted);
+        let response = if granted_rate.is_zero() { 0 } else { RESPONSE_BYTES };
         let (sack, sack_len) = if syn { Default::default() } else { self.stream.blocks(next) };
         let option = if sack_len == 0 { 0 } else { SACK_OPTION_BYTES + SACK_BLOCK_BYTES * u16::from(sack_len) };
         OutgoingAck {
@@ -324,9 +337,11 @@ impl Receiver {
                 ece: ece && self.config.ecn != EcnMode::Accurate,
                 duplicate: self.duplicate && !syn,
                 syn,
+                granted_rate,
             },
             ecn: if self.config.ecn == EcnMode::Dctcp && !syn { Ecn::Ect0 } else { Ecn::NotEct },
-            bytes: if syn { self.config.syn_bytes } else { self.config.header_bytes.saturating_add(option) },
+            bytes: if syn { self.config.syn_bytes } else { self.config.header_bytes.saturating_add(option) }
+                .saturating_add(response),
             tag: TagWord::Present,
         }
     }

@@ -1,6 +1,6 @@
 //! Taking an ACK in, in the order Linux does (`tcp_ack`): scoreboard, round-trip times, recovery, congestion control, timers.
 
-use flowstart_congestion::{Ack, DeliveryRate};
+use flowstart_congestion::{Ack, DeliveryRate, Grant};
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS};
 use flowstart_units::{Span, Time};
 
@@ -33,6 +33,7 @@ impl Sender {
                 self.take_window(ack);
                 self.ce_count = ack.ce_count;
                 self.establish(now, now.checked_since(ack.echo));
+                self.take_grant(now, ack);
             }
             return;
         }
@@ -61,6 +62,7 @@ impl Sender {
             && ack.sack_len == 0
             && !ack.ece
             && !ack.duplicate
+            && ack.granted_rate.is_zero()
             && self.board.is_plain()
             && self.recovery.state == SenderState::Open
             && self.probe.is_none()
@@ -143,6 +145,7 @@ impl Sender {
         let tally = Tally { packets: delivery.packets, bytes: delivery.bytes, rtt: samples.latest, marked, lost };
         let view = self.view(now, tally, advanced, rate);
         self.tell_packets(now, &delivery);
+        self.take_grant(now, ack);
         self.controller.on_ack(&view);
         if self.probe.is_some() {
             self.on_probe_answer(&event);
@@ -162,6 +165,21 @@ impl Sender {
         } else if self.may_grow(advanced, &delivery) {
             self.controller.grow(&view);
         }
+    }
+
+    /// Tells the controller of a rate that the routers approved.
+    #[inline]
+    fn take_grant(&mut self, now: Time, ack: &Acknowledgement) {
+        if ack.granted_rate.is_zero() {
+            return;
+        }
+        self.controller.on_grant(&Grant {
+            now,
+            rate: ack.granted_rate,
+            rtt: self.stats.latest_rtt,
+            una: self.stats.una,
+            next: self.stats.next,
+        });
     }
 
     /// The ACK as the controller sees it.

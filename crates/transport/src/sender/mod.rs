@@ -18,6 +18,7 @@ mod usage;
 use flowstart_congestion::{Acked, Controller};
 use flowstart_network::packet::Segment;
 use flowstart_network::{Ecn, TagWord};
+use flowstart_quick_start::RateCode;
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::SenderConfig;
@@ -69,7 +70,7 @@ enum Phase {
     Established,
 }
 
-/// A packet that a timer calls for.
+/// A packet that is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Urgent {
     None,
@@ -79,6 +80,8 @@ enum Urgent {
     Timeout,
     /// The receive window is shut: is it still?
     WindowProbe,
+    /// The first packet after an idle time asks the routers for a rate.
+    RateRequest,
 }
 
 /// What may be sent in answer to the last event (Linux `REXMIT_LOST`, `REXMIT_NEW`, `REXMIT_NONE`).
@@ -183,6 +186,10 @@ pub struct Sender {
     marks_pending: u32,
     /// The start ignored marks; it is not asked again until this byte is acknowledged.
     marks_ignored_until: Option<u64>,
+    /// The connection has been idle for this long, and is about to send again.
+    idle_before_write: Option<Span>,
+    /// What the next packet asks the routers for.
+    rate_request: RateCode,
     /// Packets of the current ACK, for controllers that want them.
     acked: Vec<Acked>,
     config: SenderConfig,
@@ -230,6 +237,8 @@ impl Sender {
             ce_count: 0,
             marks_pending: 0,
             marks_ignored_until: None,
+            idle_before_write: None,
+            rate_request: RateCode::ZERO,
             acked: Vec::new(),
             config,
             #[cfg(test)]
@@ -291,6 +300,12 @@ impl Sender {
         self.written = self.written.saturating_add(accepted);
         self.set_send_limit();
         self.sync_unsent();
+        if let Some(idle) = self.idle_before_write.take() {
+            self.rate_request = self.ask_for_rate(now, Some(idle));
+            if !self.rate_request.is_zero() {
+                self.urgent = Urgent::RateRequest;
+            }
+        }
         accepted
     }
 
@@ -308,6 +323,7 @@ impl Sender {
             self.controller.restart_after_idle(now, idle, rto);
             self.idle_told = true;
             self.usage.restart(now);
+            self.idle_before_write = Some(idle);
         }
     }
 

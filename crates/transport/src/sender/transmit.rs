@@ -1,15 +1,19 @@
 //! What leaves next.
 
-use flowstart_congestion::{Departure, Next, Sent};
+use flowstart_congestion::{Departure, Next, Occasion, Sent};
 use flowstart_network::packet::Segment;
 use flowstart_network::{Ecn, TagWord};
-use flowstart_units::Time;
+use flowstart_quick_start::RateCode;
+use flowstart_units::{Span, Time};
 
 use super::scoreboard::{Departing, Repair};
 use super::timers::Timer;
 use super::usage::Usage;
 use super::{Order, Outgoing, Phase, Sender, SenderState, Urgent};
 use crate::EcnMode;
+
+/// Bytes of the option of IP that asks for a rate (RFC 4782 section 3.1).
+const REQUEST_BYTES: u16 = flowstart_quick_start::wire::IPV4_LENGTH as u16;
 
 /// Why no new segment left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +106,9 @@ impl Sender {
         self.phase = Phase::SynSent;
         self.set_timer(Timer::Syn, now + self.syn_wait());
         let retries = self.stats.syn_retries;
+        // A SYN sent again carries no request: routers that drop packets with options must not keep the connection from opening (RFC 4782 section 4.7.2).
+        let rate_request = if retries == 0 { self.ask_for_rate(now, None) } else { RateCode::ZERO };
+        let option = if rate_request.is_zero() { 0 } else { REQUEST_BYTES };
         Some(Outgoing {
             segment: Segment {
                 seq: 0,
@@ -113,11 +120,28 @@ impl Sender {
                 fin: false,
                 cwr: false,
                 syn: true,
+                rate_request,
             },
             ecn: if self.config.ecn == EcnMode::Dctcp { Ecn::Ect0 } else { Ecn::NotEct },
-            bytes: self.config.syn_bytes,
+            bytes: self.config.syn_bytes.saturating_add(option),
             tag: TagWord::Present,
         })
+    }
+
+    /// The rate that the controller wants to ask for now, after `idle` if the connection is not new.
+    #[cold]
+    pub(super) fn ask_for_rate(&mut self, now: Time, idle: Option<Span>) -> RateCode {
+        let occasion = Occasion {
+            now,
+            idle,
+            rto: self.rtt.rto(),
+            srtt: self.stats.srtt,
+            packet: self.config.mss + u32::from(self.config.header_bytes),
+            backlog: if self.written == u64::MAX { u64::MAX } else { self.written - self.stats.next },
+            una: self.stats.una,
+            next: self.stats.next,
+        };
+        self.controller.rate_request(&occasion)
     }
 
     /// A packet that a timer called for.
@@ -150,6 +174,17 @@ impl Sender {
                 self.on_probe_sent(now, true);
                 Some(packet)
             }
+            Urgent::RateRequest => {
+                self.urgent = Urgent::None;
+                let rate_request = std::mem::take(&mut self.rate_request);
+                // The option takes its bytes from the payload.
+                let room = self.config.mss.saturating_sub(u32::from(REQUEST_BYTES)).max(1);
+                let payload = self.next_new(now, false).ok()?.min(room);
+                let mut packet = self.send_new(now, payload);
+                packet.segment.rate_request = rate_request;
+                packet.bytes = packet.bytes.saturating_add(REQUEST_BYTES);
+                Some(packet)
+            }
             Urgent::WindowProbe => {
                 self.urgent = Urgent::None;
                 if self.available() == 0 || self.board.packets_out() > 0 {
@@ -172,6 +207,7 @@ impl Sender {
                         fin: false,
                         cwr: false,
                         syn: false,
+                        rate_request: RateCode::ZERO,
                     },
                     ecn: Ecn::NotEct,
                     bytes: self.config.header_bytes,
@@ -325,6 +361,7 @@ impl Sender {
                 fin: self.finished && end == self.written,
                 cwr,
                 syn: false,
+                rate_request: RateCode::ZERO,
             },
             ecn: match self.config.ecn {
                 EcnMode::Off => Ecn::NotEct,

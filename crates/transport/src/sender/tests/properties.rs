@@ -7,7 +7,8 @@ use flowstart_congestion::{
 };
 use flowstart_network::Ecn;
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS, SackBlock};
-use flowstart_units::{Bytes, Span, Time};
+use flowstart_quick_start::RateCode;
+use flowstart_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
 use super::pipe::{Pipe, reno};
@@ -285,6 +286,7 @@ fn garbage() -> impl Strategy<Value = Acknowledgement> {
                 ece,
                 duplicate,
                 syn: syn && echo % 8 == 0,
+                granted_rate: RateCode::floor(Rate::from_bps(if echo % 5 == 0 { echo } else { 0 })),
             }
         })
 }

@@ -1,0 +1,305 @@
+//! Quick-Start (RFC 4782): asks the routers on the path for a rate with the first packet, sends at what they grant for one round trip, and goes on with
+//! slow start from the window that was really used. Without a grant it is slow start.
+//!
+//! The rules are those of [`flowstart_quick_start::Sender`]; this joins them to a flow. Nonce and TTL are not simulated, so an answer is always the
+//! one of honest routers and receivers. In two points a flow behaves as its transport does, not as the RFC says: a loss in the phase lets recovery walk
+//! the window down to the threshold (half of the packets delivered in the phase), where the RFC goes back to the initial window and slow start
+//! up to that threshold; and there is no report of the approved rate.
+
+use flowstart_quick_start::RateCode;
+use flowstart_quick_start::sender::{
+    AckSeen, Allowance, Change, Departing, PacingConfig, Phase, Sender, SenderConfig, Trigger,
+};
+use flowstart_quick_start::wire::{IpOption, TcpResponse};
+use flowstart_quick_start::{Nonce, ttl_difference};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use crate::names::InvalidConfig;
+use crate::{Ack, Departure, FlowStart, Grant, Next, Occasion, Response, Sent, Signal, Verdict, Window};
+
+use super::limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
+use super::slow_start;
+
+/// Constants of Quick-Start; the defaults are those of RFC 4782.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct QuickStartConfig {
+    /// The most that is asked for; default 1.31072 Gbit/s, the largest rate that can be written. (Scharf and Strotbek: 5.12 Mbit/s on a path of
+    /// 10 Mbit/s.) At least 80 kbit/s.
+    pub request: Rate,
+    /// Whether less is asked for if the application has less to send in one RTT (section 4.1); default true. (Scharf and Strotbek always ask for
+    /// the same.)
+    pub as_needed: bool,
+    /// RTT that the application's need is divided by if none is known; default 100 ms (section 4.1). Above 0.
+    pub assumed_rtt: Span,
+    /// Whether the packets of the phase are released by timers as in the paper's implementation for Linux 2.6.20 instead of one by one at the granted
+    /// rate; default false.
+    pub timers: bool,
+    /// Period of the timers' clock; default 1 ms (the paper). Above 0.
+    pub tick: Span,
+    /// Packets that a timer releases at least; default 3 (the paper). At least 1.
+    pub chunk: u32,
+    /// Whether the threshold becomes the window at the end of the phase; default false. RFC 4782 leaves it open; the paper measured that it
+    /// costs seconds.
+    pub adapt_threshold: bool,
+    /// A grant is used if its window is more than this many percent of the present one; default 100 (section 4.4). At least 100.
+    pub least_window_percent: u32,
+    /// Window in packets above which slow start after a grant is limited (`max_ssthresh` of RFC 3742); default 100, as RFC 4782 section 4.6
+    /// demands; 0 for standard slow start, as the paper shows it.
+    pub max_ssthresh: u32,
+    /// Whether a connection that sends again after an idle time asks again; default true.
+    pub after_idle: bool,
+}
+
+impl Default for QuickStartConfig {
+    fn default() -> Self {
+        let sender = SenderConfig::default();
+        Self {
+            request: RateCode::MAX.rate(),
+            as_needed: true,
+            assumed_rtt: sender.assumed_rtt,
+            timers: false,
+            tick: Span::from_millis(1),
+            chunk: 3,
+            adapt_threshold: sender.adapt_threshold,
+            least_window_percent: sender.least_window_percent,
+            max_ssthresh: LimitedSlowStartConfig::default().max_ssthresh,
+            after_idle: true,
+        }
+    }
+}
+
+impl QuickStartConfig {
+    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check(self.request >= RateCode::MIN.rate(), "request", "at least 80 kbit/s")?;
+        check(!self.assumed_rtt.is_zero(), "assumed_rtt", "above 0")?;
+        check(!self.tick.is_zero(), "tick", "above 0")?;
+        check(self.chunk >= 1, "chunk", "at least 1")?;
+        check(self.least_window_percent >= 100, "least_window_percent", "at least 100")?;
+        check(self.max_ssthresh != 1, "max_ssthresh", "0 or at least 2")
+    }
+
+    fn sender(&self, initial_window: u32) -> SenderConfig {
+        let pacing = if self.timers {
+            PacingConfig::Timers { tick: self.tick, chunk: self.chunk.max(1) }
+        } else {
+            PacingConfig::Departures
+        };
+        SenderConfig {
+            pacing,
+            initial_window,
+            adapt_threshold: self.adapt_threshold,
+            least_window_percent: self.least_window_percent,
+            assumed_rtt: self.assumed_rtt,
+            ..SenderConfig::default()
+        }
+    }
+}
+
+/// The secrets of a request where nobody is out to guess them.
+const OPEN_SECRETS: (Nonce, u8) = (Nonce::new(0), 0);
+/// TTL of every packet, which nobody changes either.
+const IP_TTL: u8 = 64;
+
+/// Quick-Start in operation. [`QuickStartConfig`] says where its rules come from.
+#[derive(Clone, Debug)]
+pub struct QuickStart {
+    config: QuickStartConfig,
+    sender: Sender,
+    limited: Option<LimitedSlowStart>,
+    mss: u32,
+    /// Bytes of a full packet on the wire, as of the last request.
+    packet: u32,
+    /// Window in packets before the grant.
+    before: u32,
+    /// The grant expired before anything was sent, and the window was not taken back yet.
+    expired: bool,
+    /// Next new byte of the stream.
+    next: u64,
+    /// First byte not acknowledged.
+    una: u64,
+    granted: Option<RateCode>,
+}
+
+impl QuickStart {
+    /// Quick-Start for a flow with segments of `mss` payload bytes that begins with `initial_window` packets if nothing is granted.
+    #[must_use]
+    pub fn new(config: &QuickStartConfig, initial_window: u32, mss: u32) -> Self {
+        let limit = LimitedSlowStartConfig { max_ssthresh: config.max_ssthresh };
+        Self {
+            config: *config,
+            sender: Sender::new(config.sender(initial_window)),
+            limited: (config.max_ssthresh > 0).then(|| LimitedSlowStart::new(&limit)),
+            mss,
+            packet: mss,
+            before: initial_window,
+            expired: false,
+            next: 0,
+            una: 0,
+            granted: None,
+        }
+    }
+
+    /// What was granted last.
+    #[must_use]
+    pub fn granted(&self) -> Option<RateCode> {
+        self.granted
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.sender.phase()
+    }
+
+    /// True while the grant, not the ACK clock, decides what may leave.
+    fn is_in_phase(&self) -> bool {
+        matches!(self.sender.phase(), Phase::Granted | Phase::Pacing)
+    }
+
+    /// Does something with the rules that may end a grant nobody used.
+    fn watching_expiry<T>(&mut self, act: impl FnOnce(&mut Sender) -> T) -> T {
+        let waiting = self.sender.phase() == Phase::Granted;
+        let result = act(&mut self.sender);
+        self.expired |= waiting && self.sender.phase() == Phase::Idle;
+        result
+    }
+
+    /// An ACK as the rules want to see it.
+    fn seen(&self, una: u64, response: Option<TcpResponse>, rtt: Span, window: &Window) -> AckSeen {
+        AckSeen {
+            una,
+            delivered_end: una,
+            delivered: 0,
+            response,
+            rtt,
+            cwnd: window.cwnd,
+            in_flight: 0,
+            next: self.next,
+        }
+    }
+}
+
+impl FlowStart for QuickStart {
+    fn rate_request(&mut self, occasion: &Occasion) -> RateCode {
+        if occasion.idle.is_some() && !self.config.after_idle {
+            return RateCode::ZERO;
+        }
+        // What an earlier request or phase led to may not have been heard while another was in charge.
+        let nobody = Window::new(u32::MAX);
+        let heard = self.seen(occasion.una, None, occasion.srtt, &nobody);
+        self.watching_expiry(|sender| sender.on_ack(occasion.now, &heard));
+        self.sender.take_report();
+        self.sender.set_packet(occasion.packet);
+        let rtt = (!occasion.srtt.is_zero()).then_some(occasion.srtt);
+        let most = RateCode::floor(self.config.request);
+        let packets = occasion.backlog.div_ceil(u64::from(self.mss.max(1)));
+        let bytes = Bytes::new(packets.saturating_mul(u64::from(occasion.packet)));
+        let needed = self.sender.config().wish(bytes, rtt, None);
+        let wish = if self.config.as_needed || needed.is_zero() { needed.min(most) } else { most };
+        let trigger = match occasion.idle {
+            None => Trigger::Start,
+            Some(idle) => Trigger::AfterIdle { idle, rto: occasion.rto },
+        };
+        if self.sender.request(occasion.now, trigger, wish, rtt).is_err() {
+            return RateCode::ZERO;
+        }
+        self.packet = occasion.packet;
+        self.next = occasion.next;
+        // A SYN has no byte of the stream; with data, the ACK of its first byte is the answer.
+        let end = if occasion.idle.is_none() { 0 } else { occasion.next.saturating_add(1) };
+        let packet = Departing { elicits_ack: true, retransmission: false, end, ip_ttl: IP_TTL };
+        match self.sender.attach_request(occasion.now, &packet, || OPEN_SECRETS) {
+            Some(IpOption::Request { rate, .. }) => rate,
+            _ => RateCode::ZERO,
+        }
+    }
+
+    fn on_grant(&mut self, grant: &Grant, window: &mut Window) -> bool {
+        let (nonce, ttl) = OPEN_SECRETS;
+        let response = TcpResponse { rate: grant.rate, ttl_difference: ttl_difference(IP_TTL, ttl), nonce };
+        self.next = grant.next;
+        self.una = grant.una;
+        let seen = self.seen(grant.una, Some(response), grant.rtt, window);
+        let change = self.sender.on_ack(grant.now, &seen);
+        self.sender.take_report();
+        let Change::Granted(rate, cwnd) = change else { return false };
+        self.granted = Some(rate);
+        (self.before, self.expired) = (window.cwnd, false);
+        window.cwnd = cwnd;
+        true
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+        self.una = ack.una;
+        self.next = ack.next;
+        let before = ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost);
+        let seen = AckSeen { delivered: ack.acked, in_flight: before, ..self.seen(ack.una, None, ack.srtt, window) };
+        let change = self.watching_expiry(|sender| sender.on_ack(ack.now, &seen));
+        if std::mem::take(&mut self.expired) {
+            window.cwnd = self.before;
+        }
+        if let Change::Ended { cwnd, ssthresh } = change {
+            window.cwnd = cwnd;
+            window.ssthresh = ssthresh.unwrap_or(window.ssthresh);
+        }
+        Verdict::Continue
+    }
+
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        if self.is_in_phase() {
+            return 0;
+        }
+        match &mut self.limited {
+            Some(limited) if self.granted.is_some() => limited.grow(ack, window),
+            _ => slow_start::grow(window, ack.acked),
+        }
+    }
+
+    fn on_signal(&mut self, _now: Time, signal: Signal, _window: &mut Window) -> Response {
+        let reaction = match signal {
+            Signal::Timeout => self.sender.on_timeout(self.una),
+            Signal::Loss | Signal::Marks => self.sender.on_congestion(self.una),
+        };
+        match reaction {
+            Some(reaction) => Response::LeaveAt(reaction.ssthresh),
+            None => Response::Leave,
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        if !sent.retransmission {
+            self.next = sent.seq.saturating_add(u64::from(sent.bytes));
+            let headers = self.packet.saturating_sub(self.mss);
+            self.sender.on_sent(sent.now, sent.bytes.saturating_add(headers));
+        }
+    }
+
+    fn departure(&mut self, now: Time, next: &Next, _window: &Window) -> Option<Departure> {
+        if next.retransmission {
+            return None;
+        }
+        let first = self.next;
+        let allowance = self.watching_expiry(|sender| sender.allowance(now, next.in_flight, first));
+        if self.expired && next.in_flight >= self.before {
+            return Some(Departure::Hold);
+        }
+        match allowance? {
+            Allowance::Now => Some(Departure::Now),
+            Allowance::At(time) => Some(Departure::At(time)),
+            Allowance::Closed => Some(Departure::Hold),
+        }
+    }
+
+    fn owns_window(&self) -> bool {
+        self.is_in_phase()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! A flow with Quick-Start, without transport: what is asked, granted, sent and left.
+
+use super::*;
+use crate::testing::{ack, config, next, sent};
+use crate::{Controller, StartConfig};
+
+const RTT: Span = Span::from_millis(100);
+const MSS: u64 = 1448;
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+fn occasion(now: Time, backlog: u64) -> Occasion {
+    let (idle, rto, srtt) = (None, Span::from_secs(1), Span::ZERO);
+    Occasion { now, idle, rto, srtt, packet: 1500, backlog, una: 0, next: 0 }
+}
+
+fn grant(now: Time, n: u8) -> Grant {
+    Grant { now, rate: RateCode::new(n).unwrap(), rtt: RTT, una: 0, next: 0 }
+}
+
+fn controller(quick: QuickStartConfig) -> Controller {
+    Controller::new(&config(StartConfig::QuickStart(quick)))
+}
+
+/// A controller that was granted code 7 at 100 ms.
+fn granted(quick: QuickStartConfig) -> Controller {
+    let mut controller = controller(quick);
+    assert_eq!(controller.rate_request(&occasion(at(0), u64::MAX)), RateCode::MAX);
+    controller.on_grant(&grant(at(100), 7));
+    controller
+}
+
+/// Sends as window and departures allow, up to `most` packets; when each left.
+fn send(controller: &mut Controller, mut now: Time, first: u64, most: u32) -> Vec<Time> {
+    let mut left = Vec::new();
+    while (left.len() as u32) < most.min(controller.cwnd()) {
+        let number = first + left.len() as u64;
+        match controller.departure(now, &Next { in_flight: left.len() as u32, ..next(number) }) {
+            Departure::Now => {
+                controller.on_sent(&sent(now, number));
+                left.push(now);
+            }
+            Departure::At(time) => now = time,
+            Departure::Hold => break,
+        }
+    }
+    left
+}
+
+#[test]
+fn it_asks_for_what_the_application_needs_within_the_limit() {
+    let asks = |backlog, request| {
+        controller(QuickStartConfig { request, ..QuickStartConfig::default() })
+            .rate_request(&occasion(at(0), backlog))
+            .get()
+    };
+    let largest = QuickStartConfig::default().request;
+    assert_eq!(asks(u64::MAX, largest), 15);
+    assert_eq!(asks(42 * MSS, largest), 7, "63,000 bytes in 100 ms");
+    assert_eq!(asks(43 * MSS, largest), 8);
+    assert_eq!(asks(u64::MAX, Rate::from_bps(5_120_000)), 7);
+    assert_eq!(asks(0, largest), 0);
+}
+
+#[test]
+fn a_grant_opens_the_window_and_paces_it_for_a_round_trip() {
+    let mut controller = granted(QuickStartConfig::default());
+    assert_eq!(controller.cwnd(), 42);
+    let left = send(&mut controller, at(100), 0, 100);
+    assert_eq!(left.len(), 42);
+    assert!(left.windows(2).all(|two| two[1].since(two[0]) == Span::from_nanos(2_343_750)));
+    let timers = QuickStartConfig { timers: true, ..QuickStartConfig::default() };
+    let left = send(&mut granted(timers), at(100), 0, 100);
+    assert_eq!((left.len(), left[2], left[3]), (42, at(100), at(107)));
+}
+
+#[test]
+fn without_a_grant_it_is_slow_start() {
+    let mut controller = controller(QuickStartConfig::default());
+    controller.rate_request(&occasion(at(0), u64::MAX));
+    assert_eq!(send(&mut controller, at(100), 0, 100), [at(100); 10]);
+    for n in 1..=10 {
+        let ack = Ack { now: at(200), una: n * MSS, next: 10 * MSS, in_flight: 10 - n as u32, ..ack(1) };
+        controller.on_ack(&ack);
+        controller.grow(&ack);
+    }
+    assert_eq!(controller.cwnd(), 20);
+}
+
+#[test]
+fn after_the_first_ack_the_window_is_what_was_used_and_grows_by_limited_slow_start() {
+    let ended = |quick, packets: u32| {
+        let mut controller = granted(quick);
+        send(&mut controller, at(100), 0, packets);
+        let first = Ack { now: at(200), una: MSS, next: u64::from(packets) * MSS, in_flight: packets - 1, ..ack(1) };
+        controller.on_ack(&first);
+        let before = controller.cwnd();
+        controller.grow(&first);
+        (before, controller.cwnd(), controller.is_starting())
+    };
+    assert_eq!(ended(QuickStartConfig::default(), 42), (42, 43, true));
+    assert_eq!(ended(QuickStartConfig::default(), 30), (30, 31, true));
+    assert_eq!(ended(QuickStartConfig::default(), 3), (10, 11, true), "never below the initial window");
+    let adapted = QuickStartConfig { adapt_threshold: true, ..QuickStartConfig::default() };
+    assert!(!ended(adapted, 42).2, "at the threshold: the avoidance is in charge");
+    let limit = QuickStartConfig { max_ssthresh: 2, ..QuickStartConfig::default() };
+    assert_eq!(ended(limit, 42), (42, 42, true), "1/42 of a packet");
+}
+
+#[test]
+fn a_loss_in_the_phase_leaves_with_half_of_what_was_delivered() {
+    let mut controller = granted(QuickStartConfig::default());
+    send(&mut controller, at(100), 0, 42);
+    for n in 1..=20_u64 {
+        let ack = Ack { now: at(200 + n), una: n * MSS, next: 42 * MSS, in_flight: 42 - n as u32, ..ack(1) };
+        controller.on_ack(&ack);
+        controller.grow(&ack);
+    }
+    assert_eq!(controller.on_signal(at(250), Signal::Loss), Some(10));
+    assert!(!controller.is_starting());
+    let later = Occasion {
+        idle: Some(Span::from_secs(9)),
+        srtt: RTT,
+        una: 42 * MSS,
+        next: 42 * MSS,
+        ..occasion(at(9000), 1 << 20)
+    };
+    assert_eq!(controller.rate_request(&later), RateCode::ZERO, "never again");
+}
+
+#[test]
+fn a_connection_that_was_idle_asks_again_and_takes_the_larger_window() {
+    let mut controller = controller(QuickStartConfig::default());
+    controller.rate_request(&occasion(at(0), 5 * MSS));
+    let idle = Span::from_secs(7);
+    let again = Occasion { idle: Some(idle), srtt: RTT, una: 5 * MSS, next: 5 * MSS, ..occasion(at(7000), 1 << 20) };
+    assert_eq!(controller.rate_request(&Occasion { idle: Some(Span::from_millis(999)), ..again }), RateCode::ZERO);
+    controller.restart_after_idle(at(7000), idle, Span::from_secs(1));
+    assert_eq!(controller.rate_request(&again).get(), 12, "1 MiB in 100 ms are 87 Mbit/s with headers");
+    controller.on_grant(&Grant { una: 6 * MSS, next: 15 * MSS, ..grant(at(7100), 7) });
+    assert_eq!(controller.cwnd(), 42);
+    let never = QuickStartConfig { after_idle: false, ..QuickStartConfig::default() };
+    assert_eq!(self::controller(never).rate_request(&again), RateCode::ZERO);
+}
+
+#[test]
+fn a_grant_that_nothing_was_sent_with_is_gone_after_a_round_trip() {
+    let mut controller = granted(QuickStartConfig::default());
+    let left = send(&mut controller, at(200), 0, 100);
+    assert_eq!(left, [at(200); 10], "the initial window, at once");
+    controller.on_ack(&Ack { now: at(300), una: MSS, next: 10 * MSS, in_flight: 9, ..ack(1) });
+    assert_eq!(controller.cwnd(), 10);
+}
+
+#[test]
+fn a_small_grant_is_not_used() {
+    let mut controller = controller(QuickStartConfig::default());
+    controller.rate_request(&occasion(at(0), u64::MAX));
+    controller.on_grant(&grant(at(100), 4));
+    assert_eq!(controller.cwnd(), 10);
+    assert_eq!(send(&mut controller, at(100), 0, 100), [at(100); 10]);
+}

@@ -1,0 +1,117 @@
+//! Which routers know Quick-Start, and how they decide.
+
+use flowstart_quick_start::router::{AdmissionConfig, FlowsConfig, MemoryConfig};
+use flowstart_units::Rate;
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::Problem;
+
+/// How a router measures its load and remembers what it granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AdmissionSpec {
+    /// Mean load of the last second; grants remembered for one to two seconds (Scharf and Strotbek).
+    #[default]
+    Mean,
+    /// Peak load of ten samples of 150 ms; grants remembered for 150 to 300 ms (RFC 4782 appendices C and D).
+    Peak,
+    /// Mean load of the last second; grants remembered flow by flow, given back if unused, and not counted again once their data is in the
+    /// load (Extreme Quick-Start).
+    Flows,
+}
+
+/// The router in front of a link, as far as Quick-Start (RFC 4782) is concerned. Only flows with the start `quick_start` ask it anything.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QuickStartSpec {
+    /// Share of routers that know Quick-Start, in percent: the probability that this one does in a run. One that does not denies every request.
+    pub aware_percent: u32,
+    /// How it decides.
+    pub admission: AdmissionSpec,
+    /// Capacity it is configured with; default: that of the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Rate>,
+    /// Share of the capacity in percent that load and grants may reach together.
+    pub threshold_percent: u32,
+}
+
+impl Default for QuickStartSpec {
+    fn default() -> Self {
+        Self { aware_percent: 100, admission: AdmissionSpec::Mean, capacity: None, threshold_percent: 100 }
+    }
+}
+
+/// Keeps this stream of random numbers apart from all others.
+const STREAM: u64 = 0x7175_6963_6b73;
+
+impl QuickStartSpec {
+    /// The admission of link number `link` of capacity `rate` in this run; `None` if its router knows nothing.
+    pub(super) fn admission(
+        &self,
+        rate: Rate,
+        (seed, run, link): (u64, u64, usize),
+    ) -> Result<Option<AdmissionConfig>, Problem> {
+        for (name, percent) in [("aware_percent", self.aware_percent), ("threshold_percent", self.threshold_percent)] {
+            if percent > 100 {
+                return Err(Problem::at(format!("quick_start.{name}"), "a share is 0 to 100 percent"));
+            }
+        }
+        let mixed = [run, link as u64].iter().fold(seed ^ STREAM, |state, part| {
+            state.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ part.wrapping_mul(0xbf58_476d_1ce4_e5b9)
+        });
+        let draw = Pcg64Mcg::seed_from_u64(mixed).next_u64();
+        if (u128::from(draw) * 100) >> 64 >= u128::from(self.aware_percent) {
+            return Ok(None);
+        }
+        let capacity = self.capacity.unwrap_or(rate);
+        let base = match self.admission {
+            AdmissionSpec::Mean => AdmissionConfig::paper(capacity),
+            AdmissionSpec::Peak => AdmissionConfig::rfc(capacity),
+            AdmissionSpec::Flows => {
+                // Reports are not simulated.
+                let flows = FlowsConfig { expect_reports: false, ..FlowsConfig::default() };
+                AdmissionConfig { memory: MemoryConfig::Flows(flows), ..AdmissionConfig::paper(capacity) }
+            }
+        };
+        Ok(Some(AdmissionConfig { threshold_percent: self.threshold_percent, ..base }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_units::Span;
+
+    use super::*;
+
+    fn aware(aware_percent: u32) -> usize {
+        let spec = QuickStartSpec { aware_percent, ..QuickStartSpec::default() };
+        let knows = |run| spec.admission(Rate::from_mbps(10), (1, run, 0)).unwrap().is_some();
+        (0..1000).filter(|run| knows(*run)).count()
+    }
+
+    #[test]
+    fn the_share_of_routers_that_know_quick_start_is_drawn_run_by_run() {
+        assert_eq!((aware(0), aware(100)), (0, 1000));
+        assert!((450..550).contains(&aware(50)), "{}", aware(50));
+    }
+
+    #[test]
+    fn shares_above_100_percent_are_refused() {
+        let spec = QuickStartSpec { threshold_percent: 101, ..QuickStartSpec::default() };
+        assert!(spec.admission(Rate::from_mbps(10), (1, 0, 0)).is_err());
+    }
+
+    #[test]
+    fn every_kind_of_admission_is_what_it_says() {
+        let of = |admission| {
+            let spec = QuickStartSpec { admission, ..QuickStartSpec::default() };
+            spec.admission(Rate::from_mbps(10), (1, 0, 0)).unwrap().unwrap()
+        };
+        assert_eq!(of(AdmissionSpec::Mean), AdmissionConfig::paper(Rate::from_mbps(10)));
+        assert_eq!(of(AdmissionSpec::Peak).meter.interval(), Span::from_millis(150));
+        assert!(matches!(of(AdmissionSpec::Flows).memory, MemoryConfig::Flows(_)));
+    }
+}
