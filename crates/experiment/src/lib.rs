@@ -1,6 +1,7 @@
 //! Under construction.
 
 pub mod capture;
+pub mod explain;
 pub mod frontier;
 pub mod measure;
 pub mod race;

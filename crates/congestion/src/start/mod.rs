@@ -249,6 +249,19 @@ impl Start {
     }
 }
 
+impl Start {
+    /// The last chirp that was fit to be read, also after the start has ended; `None` before the first, and for starts that do not chirp.
+    #[must_use]
+    pub fn last_chirp(&self) -> Option<&paced_chirping::Measured> {
+        match self {
+            Self::PacedChirping(start) => start.last_chirp(),
+            Self::TwoGapChirping(start) => start.last_chirp(),
+            Self::AdaptiveChirping(start) => start.last_chirp(),
+            _ => None,
+        }
+    }
+}
+
 macro_rules! dispatch {
     ($self:ident, $start:ident => $call:expr) => {
         match $self {

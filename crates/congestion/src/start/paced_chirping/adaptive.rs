@@ -376,11 +376,11 @@ impl Schedule for Adaptive {
         match judged.reading {
             Reading::Unclear | Reading::Crowded => {
                 self.unclear = self.unclear.saturating_add(1);
-                let blind = Self::divided(chirp.load, self.config.blind_growth);
+                let blind = Self::divided(chirp.load(), self.config.blind_growth);
                 // No faster than the fastest chirp that could be read, if there was one.
                 self.load = self.load.min(blind.max(self.gap().unwrap_or(0)));
             }
-            reading => self.take(reading, chirp.load),
+            reading => self.take(reading, chirp.load()),
         }
     }
 

@@ -70,25 +70,34 @@ pub fn estimate(gaps: &[u64], delays: &[u64], rule: ExcursionRule) -> Option<u64
     if packets < 2 || delays.len() != packets {
         return None;
     }
-    // Packets are labelled in order, so a sum and a count of labelled packets are enough.
+    // A sum and a count of labelled packets are enough.
     let (mut sum, mut labelled) = (0_u128, 0_usize);
+    let rest = label(gaps, delays, rule, |k| {
+        sum += u128::from(gaps[k]);
+        labelled += 1;
+    });
+    sum += u128::from(rest) * (packets - 1 - labelled) as u128;
+    u64::try_from(sum / (packets - 1) as u128).ok()
+}
+
+/// Labels the packets of a chirp from packet 1 on: calls `labelled` for each whose label is its own gap, in order, and returns the label of
+/// all others in ns. The estimate is the mean of all labels. Slices as for [`estimate`]; 0 for what that refuses.
+pub fn label(gaps: &[u64], delays: &[u64], rule: ExcursionRule, mut labelled: impl FnMut(usize)) -> u64 {
+    let packets = gaps.len();
+    if packets < 2 || delays.len() != packets {
+        return 0;
+    }
     // Without congestion at the end, the smallest gap was not too small.
-    let mut default = gaps[packets - 1];
+    let mut rest = gaps[packets - 1];
     for excursion in excursions(delays, rule) {
         let end = excursion.start + excursion.packets;
         if !excursion.terminated {
-            default = gaps[excursion.start];
+            rest = gaps[excursion.start];
         } else if excursion.packets >= rule.min_packets {
-            for k in excursion.start..end {
-                if delays[k] < delays[k + 1] {
-                    sum += u128::from(gaps[k]);
-                    labelled += 1;
-                }
-            }
+            (excursion.start..end).filter(|&k| delays[k] < delays[k + 1]).for_each(&mut labelled);
         }
     }
-    sum += u128::from(default) * (packets - 1 - labelled) as u128;
-    u64::try_from(sum / (packets - 1) as u128).ok()
+    rest
 }
 
 #[cfg(test)]

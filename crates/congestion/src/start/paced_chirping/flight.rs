@@ -46,41 +46,71 @@ impl Chirp {
 /// A chirp all of whose packets were acknowledged, ready for analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
+    number: u32,
+    sent_at: Time,
     packets: usize,
     gaps: [u64; MAX_CHIRP],
     delays: [u64; MAX_CHIRP],
     points: usize,
     own: [Point; MAX_CHIRP],
-    /// Smallest RTT of the chirp.
-    pub(super) min_rtt: Span,
-    /// The load it was sent with.
-    pub(super) load: u64,
+    min_rtt: Span,
+    load: u64,
 }
 
 impl Measured {
+    /// Number of the chirp, counted from 0 over all chirps of the flow.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// When its first packet left.
+    #[must_use]
+    pub fn sent_at(&self) -> Time {
+        self.sent_at
+    }
+
+    /// Smallest RTT of the chirp.
+    #[must_use]
+    pub fn min_rtt(&self) -> Span {
+        self.min_rtt
+    }
+
+    /// Time per packet in ns of the load it was sent with.
+    #[must_use]
+    pub fn load(&self) -> u64 {
+        self.load
+    }
+
     /// Gaps in ns as the packets left; entry 0 is not used.
-    pub(super) fn gaps(&self) -> &[u64] {
+    #[must_use]
+    pub fn gaps(&self) -> &[u64] {
         &self.gaps[..self.packets]
     }
 
     /// Queueing delays in ns above the smallest of the chirp.
-    pub(super) fn delays(&self) -> &[u64] {
+    #[must_use]
+    pub fn delays(&self) -> &[u64] {
         &self.delays[..self.packets]
     }
 
     /// The packets whose RTT is their own, because an ACK told of them as its newest.
-    pub(super) fn points(&self) -> &[Point] {
+    #[must_use]
+    pub fn points(&self) -> &[Point] {
         &self.own[..self.points]
     }
 
-    fn fill<'a>(&mut self, load: u64, samples: impl Iterator<Item = &'a Sample> + Clone) {
+    fn fill<'a>(&mut self, chirp: &Chirp, samples: impl Iterator<Item = &'a Sample> + Clone) {
         // Only differences of delays within the chirp matter, so the chirp's own minimum serves as well as the connection's.
         let base = samples.clone().map(|sample| sample.rtt).min().unwrap_or(Span::ZERO);
-        (self.min_rtt, self.load) = (base, load);
+        (self.number, self.min_rtt, self.load) = (chirp.number, base, chirp.load);
         let mut before = None;
         (self.packets, self.points) = (0, 0);
         let (mut gaps, mut packets) = (0_u64, 0);
         for sample in samples.take(MAX_CHIRP) {
+            if before.is_none() {
+                self.sent_at = sample.sent_at;
+            }
             let gap = before.map_or(0, |before| sample.sent_at.since(before).as_nanos());
             let delay = (sample.rtt - base).as_nanos();
             self.gaps[self.packets] = gap;
@@ -99,6 +129,8 @@ impl Measured {
 }
 
 const NO_MEASURE: Measured = Measured {
+    number: 0,
+    sent_at: Time::ZERO,
     packets: 0,
     gaps: [0; MAX_CHIRP],
     delays: [0; MAX_CHIRP],
@@ -144,6 +176,11 @@ impl Flight {
     /// The last chirp that was completed and valid.
     pub(super) fn measured(&self) -> &Measured {
         &self.measured
+    }
+
+    /// Nothing is in flight any more; what was measured last stays known.
+    pub(super) fn clear(&mut self) {
+        (self.chirps, self.samples, self.retired) = (VecDeque::new(), VecDeque::new(), 0);
     }
 
     /// A chirp begins with this packet.
@@ -200,7 +237,7 @@ impl Flight {
         }
         let completed = Delivered::Completed { chirp: chirp.number, valid: chirp.valid };
         if chirp.valid {
-            self.measured.fill(chirp.load, self.samples.range(start..end));
+            self.measured.fill(chirp, self.samples.range(start..end));
         }
         // Older chirps that are still incomplete lost a packet: they say nothing.
         self.chirps.drain(..=index);

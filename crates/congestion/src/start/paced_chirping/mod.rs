@@ -32,6 +32,7 @@ pub use adaptive::{Adaptive, AdaptiveChirpingConfig};
 use again::Quiet;
 pub use again::{ChirpingAgainConfig, Known};
 pub use config::PacedChirpingConfig;
+pub use flight::Measured;
 use flight::{Delivered, Flight};
 pub use rounds::Rounds;
 use schedule::Before;
@@ -164,6 +165,12 @@ impl<S: Schedule> Chirping<S> {
         &self.schedule
     }
 
+    /// The last chirp that was fit to be read, also after the start has ended; `None` before the first.
+    #[must_use]
+    pub fn last_chirp(&self) -> Option<&Measured> {
+        Some(self.flight.measured()).filter(|chirp| !chirp.gaps().is_empty())
+    }
+
     /// Begins again if the schedule can.
     fn resume(&mut self, phase: Phase, known: Known) -> bool {
         if !self.schedule.resume(self.chirps, known) {
@@ -171,7 +178,7 @@ impl<S: Schedule> Chirping<S> {
         }
         self.phase = phase;
         (self.leaving, self.before, self.completed, self.unpaced_acked) = (None, None, false, 0);
-        self.flight = Flight::new();
+        self.flight.clear();
         true
     }
 
@@ -214,7 +221,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         }
         let completed = std::mem::take(&mut self.completed);
         if let Some(exit) = self.schedule.verdict(ack, completed) {
-            self.flight = Flight::new();
+            self.flight.clear();
             if let (Phase::More(before), Some(quiet)) = (self.phase, &mut self.quiet) {
                 quiet.answered(exit.cwnd, before);
             }
@@ -243,7 +250,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
             // Here it is known: there is no more than what the chirps have shown so far.
             let shown = self.schedule.shown().clamp(before, self.in_flight.max(before));
             quiet.answered(shown, before);
-            self.flight = Flight::new();
+            self.flight.clear();
             window.cwnd = shown;
             return Response::Leave;
         }
@@ -253,7 +260,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         }) else {
             return Response::Ignore;
         };
-        self.flight = Flight::new();
+        self.flight.clear();
         window.cwnd = cwnd;
         Response::LeaveAt(ssthresh)
     }

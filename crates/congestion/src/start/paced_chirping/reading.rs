@@ -64,19 +64,27 @@ impl Reading {
 pub struct Judged {
     /// What the chirp says.
     pub reading: Reading,
+    /// The last point before the delays rise, as an index; `None` if the reading is not a knee or a crowded path.
+    pub knee: Option<usize>,
     /// By how much the delays miss the shape of a queue, in ns; `None` if there are too few to tell.
     pub noise: Option<u64>,
 }
 
+/// What too few points say.
+const NOTHING: Judged = Judged { reading: Reading::Unclear, knee: None, noise: None };
+
 /// Reads a chirp that follows others with this noise in ns. The first point's gap is not used.
 #[must_use]
 pub fn read(points: &[Point], rule: ReadingRule, noise_before: u64) -> Judged {
-    let [.., last] = points else { return Judged { reading: Reading::Unclear, noise: None } };
+    let [.., last] = points else { return NOTHING };
     if points.len() < rule.min_points.max(2) {
-        return Judged { reading: Reading::Unclear, noise: None };
+        return NOTHING;
     }
     let (knee, noise) = best_knee(points);
-    let judged = |reading| Judged { reading, noise: Some(noise) };
+    let judged = |reading| {
+        let queued = matches!(reading, Reading::Knee(_) | Reading::Crowded);
+        Judged { reading, knee: queued.then_some(knee), noise: Some(noise) }
+    };
     let rise = last.delay.saturating_sub(points[knee].delay);
     let fastest = last.gap();
     if rise == 0 || rise <= noise {
@@ -185,6 +193,13 @@ mod tests {
         for service in [60_000, 120_000, 210_000, 390_000] {
             assert_eq!(read(&points(service, &[], 1)), Reading::Knee(service));
         }
+    }
+
+    #[test]
+    fn the_knee_is_the_last_packet_that_did_not_queue() {
+        // Gaps of 400 µs, 25 µs less from packet to packet: the ninth is the first below 210 µs.
+        assert_eq!(super::read(&points(210_000, &[], 1), RULE, 0).knee, Some(8));
+        assert_eq!(super::read(&points(10_000, &[], 1), RULE, 0).knee, None);
     }
 
     #[test]

@@ -246,7 +246,7 @@ impl Schedule for TwoGap {
         let packets = chirp.gaps().len() as u32;
         let log2 = |n: u32| n.saturating_add(1).ilog2();
         let mut shift = log2(in_flight).saturating_sub(log2(packets)).max(1);
-        let queue = chirp.min_rtt.as_nanos().saturating_sub(self.min_rtt.as_nanos());
+        let queue = chirp.min_rtt().as_nanos().saturating_sub(self.min_rtt.as_nanos());
         if self.min_rtt != Span::MAX && queue as f64 > self.min_rtt.as_nanos() as f64 * self.config.persistent_queue {
             raw = self.delivery_gap.unwrap_or(u64::MAX).min(self.ack_gap.max(1));
             shift = 1;
