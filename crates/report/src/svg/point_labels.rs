@@ -78,13 +78,14 @@ fn first<'a>(series: &'a Series, plot: &Plot) -> Option<(&'a Series, f64, f64)> 
     inside.then_some((series, x, y))
 }
 
-/// Places around a dot, the nearest first: right, left, above and below.
+/// Places around a dot, the nearest first.
 fn candidates(x: f64, y: f64, w: f64, h: f64) -> impl Iterator<Item = Area> {
     (0..RINGS).flat_map(move |ring| {
         let away = f64::from(ring) * h;
         let (right, left, middle) = (x + CLEAR + 1.0, x - CLEAR - 1.0 - w, x - w / 2.0);
-        let (above, below) = (y - h / 2.0 - away, y - h / 2.0 + away);
-        [(right, above), (left, above), (right, below), (left, below), (middle, above - h), (middle, below + h)]
+        // A little above or below, not on a level: curves through the dot leave it to the side.
+        let (above, below) = (y - h - away, y + away);
+        [(right, above), (left, above), (right, below), (left, below), (middle, above - CLEAR), (middle, below + CLEAR)]
             .map(|(left, top)| Area { left, top, width: w, height: h })
     })
 }
