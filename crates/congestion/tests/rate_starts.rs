@@ -139,3 +139,20 @@ fn a_flow_that_remembers_ten_times_too_much_retreats_below_the_pipe() {
     assert_eq!(exit.reason, ExitReason::Loss);
     assert!(exit.cwnd <= 84, "{} packets", exit.cwnd);
 }
+
+/// 5 MB over 50 Mbit/s and 100 ms with a buffer of one bandwidth-delay product: the authors' test bed has 1.11 s with SUSS and 1.29 s with HyStart.
+#[test]
+fn suss_brings_five_megabytes_home_0_18_s_before_hystart() {
+    let fct = |start| {
+        let config =
+            ControllerConfig::new(StartConfig::from_name(start).unwrap(), AvoidanceConfig::from_name("cubic").unwrap());
+        let path = Path { buffer: 413, ..deep(50, 100) };
+        let mut flow = Loop::new(path, Controller::new(&config), 5_000_000 / u64::from(common::MSS));
+        flow.run(Time::ZERO + Span::from_secs(60), |_| {});
+        flow.now.since(Time::ZERO).as_secs_f64()
+    };
+    let (suss, hystart) = (fct("suss"), fct("hystart"));
+    // Published is the time at the receiver, 50 ms before the last ACK.
+    assert!((hystart - suss - 0.18).abs() < 0.02, "{suss} against {hystart}");
+    assert!((suss - 0.05 - 1.11).abs() < 0.05 && (hystart - 0.05 - 1.29).abs() < 0.05);
+}

@@ -46,6 +46,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::CarefulResume(_) => {
             "slow start that jumps to half of what an earlier flow reached, and retreats if that was too much (RFC 9959)"
         }
+        StartConfig::Suss(_) => {
+            "HyStart that quadruples the window in its first rounds where ACK trains are short (Arghavani et al. 2024)"
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::paced_chirping::{AdaptiveChirpingConfig, PacedChirpingConfig, TwoGapC
 use super::quick_start::QuickStartConfig;
 use super::rapid_start::RapidStartConfig;
 use super::search::SearchConfig;
+use super::suss::SussConfig;
 
 /// Which flow start, with its constants.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,8 @@ pub enum StartConfig {
     CarefulResume(CarefulResumeConfig),
     /// Quick-Start (RFC 4782).
     QuickStart(QuickStartConfig),
+    /// SUSS (Arghavani et al. 2024).
+    Suss(SussConfig),
 }
 
 impl StartConfig {
@@ -61,6 +64,7 @@ impl StartConfig {
         "jump_start",
         "careful_resume",
         "quick_start",
+        "suss",
     ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
@@ -86,6 +90,7 @@ impl StartConfig {
             "jump_start" | "jumpstart" => Ok(Self::JumpStart(JumpStartConfig::default())),
             "careful_resume" => Ok(Self::CarefulResume(CarefulResumeConfig::default())),
             "quick_start" | "quickstart" => Ok(Self::QuickStart(QuickStartConfig::default())),
+            "suss" => Ok(Self::Suss(SussConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -107,6 +112,7 @@ impl StartConfig {
             Self::JumpStart(_) => "jump_start",
             Self::CarefulResume(_) => "careful_resume",
             Self::QuickStart(_) => "quick_start",
+            Self::Suss(_) => "suss",
         }
     }
 
@@ -129,6 +135,7 @@ impl StartConfig {
             Self::JumpStart(config) => config.validate(),
             Self::CarefulResume(config) => config.validate(),
             Self::QuickStart(config) => config.validate(),
+            Self::Suss(config) => config.validate(),
         }
     }
 }
@@ -146,5 +153,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     RapidStart(RapidStartConfig) = "rapid_start",
     JumpStart(JumpStartConfig) = "jump_start",
     CarefulResume(CarefulResumeConfig) = "careful_resume",
-    QuickStart(QuickStartConfig) = "quick_start"
+    QuickStart(QuickStartConfig) = "quick_start",
+    Suss(SussConfig) = "suss"
 });

@@ -151,7 +151,7 @@ impl Hystart {
     }
 
     /// Longest train that does not end slow start.
-    fn train_limit(&self, window: &Window) -> Span {
+    pub(super) fn train_limit(&self, window: &Window) -> Span {
         self.allowed(self.delay_min + self.config.cushion(self.stack_rate(window)))
     }
 

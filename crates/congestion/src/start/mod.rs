@@ -169,6 +169,7 @@ pub mod rapid_start;
 pub mod search;
 pub mod slow_start;
 mod spacing;
+pub mod suss;
 
 pub use bbr_start::{BbrStart, BbrStartConfig};
 pub use careful_resume::{CarefulResume, CarefulResumeConfig};
@@ -185,6 +186,7 @@ pub use quick_start::{QuickStart, QuickStartConfig};
 pub use rapid_start::{RapidStart, RapidStartConfig};
 pub use search::{Search, SearchConfig};
 pub use slow_start::SlowStart;
+pub use suss::{Suss, SussConfig};
 
 use crate::ControllerConfig;
 
@@ -216,6 +218,8 @@ pub enum Start {
     CarefulResume(Box<CarefulResume>),
     /// Quick-Start (RFC 4782).
     QuickStart(Box<QuickStart>),
+    /// SUSS (Arghavani et al. 2024).
+    Suss(Box<Suss>),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -245,6 +249,7 @@ impl Start {
             StartConfig::CarefulResume(start) => {
                 Self::CarefulResume(Box::new(CarefulResume::new(start, config.initial_window, mss)))
             }
+            StartConfig::Suss(start) => Self::Suss(Box::new(Suss::new(start, config.initial_window, paced, mss))),
         }
     }
 }
@@ -278,6 +283,7 @@ macro_rules! dispatch {
             Start::JumpStart($start) => $call,
             Start::CarefulResume($start) => $call,
             Start::QuickStart($start) => $call,
+            Start::Suss($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -299,6 +305,7 @@ impl std::fmt::Debug for Start {
             Self::JumpStart(start) => start.fmt(f),
             Self::CarefulResume(start) => start.fmt(f),
             Self::QuickStart(start) => start.fmt(f),
+            Self::Suss(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }

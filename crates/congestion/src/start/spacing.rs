@@ -16,6 +16,11 @@ impl Spacing {
         Self { next: Time::ZERO }
     }
 
+    /// Begins not before `first`.
+    pub(super) fn from(first: Time) -> Self {
+        Self { next: first }
+    }
+
     #[inline]
     pub(super) fn departure(&self, now: Time) -> Departure {
         if self.next <= now { Departure::Now } else { Departure::At(self.next) }
