@@ -48,8 +48,10 @@
 
 pub mod avoidance;
 mod controller;
+pub mod detection;
 mod event;
 mod names;
+mod random;
 #[cfg(feature = "serde")]
 mod serialize;
 pub mod start;

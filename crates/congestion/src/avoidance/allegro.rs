@@ -10,8 +10,8 @@ use crate::names::InvalidConfig;
 use crate::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
 
 use super::intervals::{Length, MAX_PLANNED, Monitor, Outcome, PathView};
-use super::random::Random;
 use super::vivace::{mibit, scaled};
+use crate::random::Random;
 
 /// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
 const WINDOW_RTTS: u32 = 2;

@@ -66,7 +66,6 @@ pub mod cubic;
 pub mod dctcp;
 pub mod delay_target;
 mod intervals;
-mod random;
 pub mod reno;
 pub mod scalable;
 pub mod vegas_like;

@@ -18,7 +18,7 @@ use crate::names::InvalidConfig;
 use crate::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
 
 use super::intervals::{Length, MAX_PLANNED, Monitor, Outcome, PathView};
-use super::random::Random;
+use crate::random::Random;
 use step::Step;
 
 /// Bits in a Mibit, the unit of rates in utilities.
