@@ -1,5 +1,6 @@
 //! Under construction.
 
+pub mod benchmark;
 pub mod capture;
 pub mod explain;
 pub mod frontier;

@@ -8,6 +8,7 @@ use flowstart_experiment::race::{Background, Contestant, MarkThreshold};
 use flowstart_experiment::scenario::Buffer;
 use flowstart_units::{Bytes, Rate, Span};
 
+use crate::benchmark::BenchmarkArgs;
 use crate::frontier::FrontierArgs;
 
 /// Race flow starts over a described path.
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Race flow starts over a grid of paths: who is fast without delay, and where
     Frontier(Box<FrontierArgs>),
+    /// Measure what rate a congestion control can be relied on for, over intervals of every length
+    Benchmark(Box<BenchmarkArgs>),
     /// Run scenario files
     Run(RunArgs),
     /// Reproduce papers: their figures, and a verdict on every claim
@@ -58,7 +61,7 @@ pub(crate) enum Command {
 }
 
 /// A seed.
-fn seed(text: &str) -> Result<u64, String> {
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("\"{text}\" is not a whole number between 0 and {}", u64::MAX))
 }
 

@@ -1,5 +1,6 @@
 //! Command line of flowstart.
 
+mod benchmark;
 mod cli;
 mod compare;
 mod docs;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let outcome = match &cli.command {
         Command::Compare(args) => compare::compare(args),
         Command::Frontier(args) => frontier::frontier(args),
+        Command::Benchmark(args) => benchmark::benchmark(args),
         Command::Run(args) => run::run(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Scenario(command) => scenario::scenario(command),

@@ -30,6 +30,7 @@ pub use measures::{
     ADDED_PERCENTILES, Better, DELIVERED_RTTS, Measure, MeasureInfo, START_PERCENTILES, TIME_TO_LEVELS,
 };
 pub use path::{MarkThreshold, QueueChoice};
+pub(crate) use record::labels;
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
 pub(crate) use run::Baseline;
 pub use run::RunOptions;
@@ -93,7 +94,7 @@ impl fmt::Display for Background {
 /// Most newcomers, and most background flows.
 pub const MAX_FLOWS: u32 = 1000;
 /// Most packets that one simulation may have to carry: about a minute of one core.
-const MAX_PACKETS: f64 = 4e8;
+pub(crate) const MAX_PACKETS: f64 = 4e8;
 /// Most packets in one bandwidth-delay product.
 const MAX_BDP_PACKETS: f64 = 1e7;
 /// Most repetitions.
@@ -103,7 +104,7 @@ const DEFAULT_RUNS: u32 = 10;
 /// Longest base RTT.
 const MAX_RTT: Span = Span::from_secs(3600);
 /// Payload bytes of a full packet, and bytes of its IP and TCP headers (IPv4, TCP, timestamps), as the sender's defaults.
-const MSS: u32 = 1448;
+pub(crate) const MSS: u32 = 1448;
 const HEADER_BYTES: u32 = 52;
 
 /// A race: the path, who runs on it, and what is measured.

@@ -46,6 +46,13 @@ impl DelayHistogram {
         self.0.len()
     }
 
+    /// Mean delay in seconds, within the resolution; `None` of no delays.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        const NANOS: f64 = 1e9;
+        (self.count() > 0).then(|| self.0.mean() / NANOS)
+    }
+
     /// The (1 - `epsilon`)-quantile as the upper end of its class; `None` of no delays.
     #[must_use]
     pub fn upper_quantile(&self, epsilon: Probability) -> Option<Span> {
@@ -129,6 +136,7 @@ mod tests {
         }
         let ccdf = histogram.ccdf();
         assert_eq!(ccdf.len(), 2);
+        assert!((histogram.mean().unwrap() - 0.006).abs() < 1e-5);
         assert_eq!((ccdf[0].1.get(), ccdf[1].1.get()), (0.25, 0.0));
         assert_eq!(histogram.fraction_above(Span::from_millis(6)).get(), 0.25);
     }

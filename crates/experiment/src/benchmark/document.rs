@@ -1,0 +1,136 @@
+//! A benchmark and its result as JSON documents.
+
+use serde_json::{Value as Json, json};
+
+use flowstart_service_curve::{Accepted, End, ProbeConfig, RateProbe, Undecided, Verdict};
+use flowstart_units::Span;
+
+use super::{Attained, Benchmark, BenchmarkResult};
+
+/// Version of the documents; it changes when a name or a meaning does.
+pub const BENCHMARK_SCHEMA_VERSION: u32 = 1;
+
+impl Benchmark {
+    /// Every parameter, defaults filled in.
+    #[must_use]
+    pub fn parameters(&self) -> Json {
+        let race = self.race.parameters();
+        let ProbeConfig { samples, epsilon, packet, warm_up, sampling_gap, growth, max_thinning, .. } = self.probe;
+        json!({
+            "schema_version": BENCHMARK_SCHEMA_VERSION,
+            "path": race["path"],
+            "mark": race["mark"],
+            "others": race["others"],
+            "contestants": race["contestants"],
+            "seed": self.race.seed,
+            "peers": self.peers,
+            "fair_share": self.fair_share(),
+            "rates": self.rates(),
+            "samples": samples,
+            "epsilon_per_rate": epsilon.get(),
+            "message": packet,
+            "warm_up": warm_up,
+            "sampling_gap": sampling_gap,
+            "thinning_growth": growth,
+            "thinning_at_most": max_thinning,
+            "stationarity": "DF-GLS with a constant, 5 %",
+            "independence": "runs about the median, 5 %",
+            "lasting": self.lasting,
+            "video_rate": self.video_rate(),
+            "connections": self.effective_connections(),
+            "startup": self.startup,
+            "startup_epsilon": self.startup_epsilon.get(),
+            "band_replicates": self.band.replicates,
+            "band_leaves_out": self.band.miss.get(),
+        })
+    }
+
+    /// Hash of [`parameters`](Self::parameters): the first 16 hexadecimal digits of BLAKE3.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        blake3::hash(self.parameters().to_string().as_bytes()).to_hex()[..16].to_owned()
+    }
+}
+
+impl BenchmarkResult {
+    /// The whole result with its provenance; bit/s and seconds.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        json!({
+            "flowstart_version": env!("CARGO_PKG_VERSION"),
+            "schema_version": BENCHMARK_SCHEMA_VERSION,
+            "benchmark_hash": self.benchmark.hash(),
+            "parameters": self.benchmark.parameters(),
+            "complete": self.complete,
+            "simulated_seconds": self.simulated_seconds,
+            "results": self.attained.iter().map(one).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn one(attained: &Attained) -> Json {
+    let curve = &attained.estimate.curve;
+    let rates: Vec<Json> = attained
+        .band
+        .iter()
+        .map(|point| json!({ "t_s": secs(point.t), "low_bps": point.low, "bps": point.rate, "high_bps": point.high }))
+        .collect();
+    let startup = attained.startup.as_ref().map(|startup| {
+        let points: Vec<Json> = startup
+            .points()
+            .zip(startup.median_points())
+            .map(|((t, bits), (_, median))| json!({ "t_s": secs(t), "bits": bits, "median_bits": median }))
+            .collect();
+        json!({ "connections": startup.connections(), "points": points })
+    });
+    let (end, end_rate) = match attained.estimate.end {
+        End::AllAccepted => ("all rates accepted", None),
+        End::NonStationary(rate) => ("non-stationary", Some(rate)),
+        End::Undecided(rate) => ("undecided", Some(rate)),
+    };
+    json!({
+        "label": attained.label,
+        "conditions": attained.conditions,
+        "epsilon": curve.epsilon().get(),
+        "long_term_rate_bps": curve.long_term_rate().as_bps(),
+        "origin_s": curve.origin().map(secs),
+        "end": { "reason": end, "rate_bps": end_rate.map(|rate| rate.as_bps()) },
+        "probes": attained.estimate.probes.iter().map(|p| probe(p, attained)).collect::<Vec<_>>(),
+        "attainable_rate": rates,
+        "video": { "largest_bound_s": attained.video.largest().map(secs), "mean_bound_s": attained.video.mean() },
+        "startup": startup,
+    })
+}
+
+fn probe(probe: &RateProbe, attained: &Attained) -> Json {
+    let epsilon = attained.estimate.epsilon;
+    let (low, high) = probe.quantile_interval(epsilon, flowstart_service_curve::Probability::FIVE_PERCENT);
+    json!({
+        "rate_bps": probe.rate.as_bps(),
+        "verdict": verdict_name(probe.verdict),
+        "thinning": probe.thinning,
+        "samples": probe.samples.len(),
+        "packets": probe.packets,
+        "quantile_s": probe.line(epsilon).map(|line| secs(line.delay)),
+        "quantile_low_s": low.map(secs),
+        "quantile_high_s": high.map(secs),
+        "dfgls": probe.stationarity.map(|test| test.statistic).filter(|x| x.is_finite()),
+        "runs_z": probe.independence.map(|test| test.z),
+    })
+}
+
+/// A verdict in words.
+#[must_use]
+pub fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Accepted(Accepted::Tested) => "accepted",
+        Verdict::Accepted(Accepted::Constant) => "accepted: constant delays",
+        Verdict::NonStationary => "non-stationary",
+        Verdict::Undecided(Undecided::Dependent) => "undecided: still dependent",
+        Verdict::Undecided(Undecided::TooFew { .. }) => "undecided: too few samples",
+    }
+}
+
+fn secs(span: Span) -> f64 {
+    span.as_secs_f64()
+}

@@ -1,0 +1,54 @@
+//! From a benchmark to scenarios.
+
+use flowstart_units::{Bytes, Rate};
+
+use super::{Benchmark, MESSAGE};
+use crate::race::{Background, Contestant, Purpose, Race};
+use crate::scenario::{FlowSpec, PacedSpec, Scenario, SpacingSpec};
+
+/// Round trips of the peers in per cent of the path's, one after the other: Table I of the paper, whose nine cross flows have one-way
+/// delays of 8 to 12 ms around the probe's 10 ms. Equal round trips would lose packets in step.
+const PEER_RTT_PERCENT: [u64; 9] = [120, 110, 90, 110, 80, 100, 90, 80, 120];
+
+impl Benchmark {
+    /// The race of one contestant with its peers among the others.
+    #[must_use]
+    pub fn with_peers(&self, contestant: &Contestant) -> Race {
+        let mut race = self.race.clone();
+        race.contestants = vec![contestant.clone()];
+        race.flows = 1;
+        race.horizon = Some(self.startup.max(race.base_rtt()));
+        let kind = Background { count: 1, flow: Contestant { queue: None, ..contestant.clone() } };
+        for peer in 0..self.peers {
+            let before = race.others.tcp_flows();
+            let percent = PEER_RTT_PERCENT[peer as usize % PEER_RTT_PERCENT.len()];
+            let rtt = race.path.rtt.mul_ratio(percent, 100);
+            race.others.flow.push(FlowSpec { rtt: Some(rtt), ..kind.spec(before) });
+        }
+        race
+    }
+
+    /// The scenario in which a contestant is probed at `rate`. The probe is the last of the TCP flows that are there from the beginning.
+    #[must_use]
+    pub fn scenario(&self, contestant: &Contestant, rate: Rate) -> Scenario {
+        let race = self.with_peers(contestant);
+        let mut scenario = race.scenario(contestant, Purpose::Start, 0);
+        if let Some(probe) = scenario.flow.last_mut() {
+            let message = Bytes::new(MESSAGE);
+            probe.paced = Some(PacedSpec { rate, message, spacing: SpacingSpec::Constant, lasting: None });
+            scenario.duration = probe.start + self.probe.warm_up + self.lasting;
+        }
+        scenario.title = format!("{contestant}, probed at {rate}");
+        scenario
+    }
+
+    /// The scenario of new connection `number`.
+    #[must_use]
+    pub fn startup_scenario(&self, contestant: &Contestant, number: u64) -> Scenario {
+        let mut scenario = self.with_peers(contestant).scenario(contestant, Purpose::Start, number);
+        if let Some(flow) = scenario.flow.last() {
+            scenario.duration = flow.start + self.startup;
+        }
+        scenario
+    }
+}

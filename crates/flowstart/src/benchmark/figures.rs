@@ -1,0 +1,93 @@
+//! The pictures of a benchmark.
+
+use flowstart_experiment::benchmark::{Attained, BenchmarkResult};
+use flowstart_report::{Axis, Color, Figure, Palette, Series};
+use flowstart_units::Bytes;
+
+/// The attainable rate with its band.
+pub(super) fn attainable(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
+    let mut figure = Figure::new(
+        "Attainable rate",
+        Axis::new("Length of the interval", "s").log(),
+        Axis::new("Attainable rate", "Mbit/s"),
+    );
+    figure.caption =
+        "Payload rate that an interval has at least, except with the table's probability; 95 % bootstrap band."
+            .to_owned();
+    figure.command = command.to_owned();
+    for (one, color) in result.attained.iter().zip(colors) {
+        let points = one.band.iter().map(|point| [point.t.as_secs_f64(), point.rate / 1e6]).collect();
+        let band = one.band.iter().map(|point| [point.t.as_secs_f64(), point.low / 1e6, point.high / 1e6]).collect();
+        figure.series.push(Series::band(&one.label, *color, band));
+        figure.series.push(Series::line(&one.label, *color, points));
+    }
+    if !result.benchmark.race.contestants.is_empty() {
+        figure.mark_y(result.benchmark.fair_share().as_mbps_f64(), "fair share (gross)");
+    }
+    figure
+}
+
+/// Distribution of the delays at every probed rate of one contestant.
+pub(super) fn delays(one: &Attained, command: &str) -> Figure {
+    let mut figure = Figure::new(
+        format!("Delays, {}", one.label),
+        Axis::new("Delay", "ms").log(),
+        Axis::new("Fraction of packets delayed longer", "").log(),
+    );
+    figure.caption = "Write to read of every packet after the warm-up, per probing rate.".to_owned();
+    figure.command = command.to_owned();
+    let mut palette = Palette::new();
+    for probe in &one.estimate.probes {
+        let name = probe.rate.to_string();
+        let ccdf = probe.delays.ccdf().into_iter().map(|(delay, p)| [delay.as_millis_f64(), p.get()]).collect();
+        figure.series.push(Series::steps(&name, palette.color(&name), ccdf));
+    }
+    figure
+}
+
+/// Delay bounds of the video's frames.
+pub(super) fn video(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
+    let mut figure = Figure::new(
+        "Delay bound of a video",
+        Axis::new("Delay bound", "ms").log(),
+        Axis::new("Fraction of frames with a larger bound", ""),
+    );
+    figure.caption =
+        format!("Ten minutes of synthetic video, {} in the mean, frames as bursts.", result.benchmark.video_rate());
+    figure.command = command.to_owned();
+    for (one, color) in result.attained.iter().zip(colors) {
+        let mut bounds = one.video.frames.clone();
+        bounds.sort_unstable();
+        let count = bounds.len() as f64;
+        let points = bounds.iter().enumerate().map(|(n, bound)| [bound.as_millis_f64(), 1.0 - (n + 1) as f64 / count]);
+        figure.series.push(Series::steps(&one.label, *color, points.collect()));
+    }
+    figure
+}
+
+/// The start-up service curves, with the medians.
+pub(super) fn startup(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
+    let mut figure = Figure::new(
+        "Start-up service curve",
+        Axis::new("Time since the connection was opened", "s").log(),
+        Axis::new("Delivered to the application", "kB").log(),
+    );
+    let epsilon = result.benchmark.startup_epsilon.get() * 100.0;
+    figure.caption = format!(
+        "What all but {epsilon} % of new greedy connections have delivered; the band reaches up to the median."
+    );
+    figure.command = command.to_owned();
+    for (one, color) in result.attained.iter().zip(colors) {
+        let Some(curve) = &one.startup else { continue };
+        let kilobytes = |bits: u64| bits as f64 / Bytes::new(1_000).bits() as f64;
+        let points = curve.points().map(|(t, bits)| [t.as_secs_f64(), kilobytes(bits)]).collect();
+        let band = curve
+            .points()
+            .zip(curve.median_points())
+            .map(|((t, bits), (_, median))| [t.as_secs_f64(), kilobytes(bits), kilobytes(median)])
+            .collect();
+        figure.series.push(Series::band(&one.label, *color, band));
+        figure.series.push(Series::line(&one.label, *color, points));
+    }
+    figure
+}

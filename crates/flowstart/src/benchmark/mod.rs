@@ -1,0 +1,216 @@
+//! `flowstart benchmark`: attainable rates.
+
+mod args;
+mod figures;
+mod page;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use flowstart_experiment::benchmark::{Benchmark, BenchmarkResult, measured};
+use flowstart_experiment::race::{Contestant, Others, Race, RunOptions};
+use flowstart_report::{Color, Palette, Table, Terminal};
+use flowstart_units::Bytes;
+
+use crate::compare::command_line;
+use crate::interrupt;
+use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
+use crate::scenario::load;
+
+pub(crate) use args::BenchmarkArgs;
+
+/// Where results go unless something else is said.
+const DEFAULT_FOLDER: &str = "flowstart-benchmark";
+/// Names of the files in it.
+const REPORT: &str = "report.html";
+const PARAMETERS: &str = "parameters.json";
+const RESULT: &str = "result.json";
+const SUMMARY: &str = "summary.csv";
+const PROBES: &str = "probes.csv";
+/// Whose rate is measured if nobody is named.
+const DEFAULT_CONTESTANT: &str = "cubic";
+
+/// Runs the benchmark.
+pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
+    let benchmark = planned(args)?;
+    let simulated = !benchmark.race.contestants.is_empty();
+    if simulated {
+        benchmark.validate().map_err(Failure::usage)?;
+    }
+    let folder = match (&args.out, args.json || args.no_report) {
+        (Some(folder), _) => Some(folder.clone()),
+        (None, true) => None,
+        (None, false) => Some(PathBuf::from(DEFAULT_FOLDER)),
+    };
+    if let Some(folder) = &folder {
+        prepare_folder(folder)?;
+    }
+    // Files first: they may be refused.
+    let mut from_outside = Vec::new();
+    for file in &args.measured {
+        let refuse = |error| Failure::Usage(format!("{} {error}", file.display()));
+        from_outside.push(measured(&benchmark, file, args.measured_rate).map_err(refuse)?);
+    }
+    let cancel = interrupt::listen();
+    let bar = progress("probing");
+    let tell = |done: usize, of: usize| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    };
+    let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
+    let began = std::time::Instant::now();
+    let mut result = if simulated {
+        benchmark.run(&options).map_err(Failure::usage)?
+    } else {
+        BenchmarkResult { benchmark, attained: Vec::new(), complete: true, simulated_seconds: 0.0 }
+    };
+    let took = began.elapsed().as_secs_f64();
+    bar.finish_and_clear();
+    result.attained.append(&mut from_outside);
+    let shown = Shown::new(&result);
+    if let Some(folder) = &folder {
+        write(&shown, folder)?;
+    }
+    if args.json {
+        print_json(&result.to_json())?;
+    } else {
+        print(&shown.text(folder.as_deref(), took))?;
+    }
+    if result.complete { Ok(()) } else { Err(Failure::Interrupted) }
+}
+
+/// What the options ask for.
+fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
+    let mut race = match &args.scenario {
+        Some(path) => {
+            Race::from_scenario(&load(path)?).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
+        }
+        None => Race::default(),
+    };
+    race.sizes = Vec::<Bytes>::new();
+    race.contestants = args.contestant.iter().chain(&args.against).cloned().collect();
+    if race.contestants.is_empty() && args.measured.is_empty() {
+        race.contestants = vec![DEFAULT_CONTESTANT.parse::<Contestant>().map_err(Failure::usage)?];
+    }
+    if let Some(capacity) = args.capacity {
+        race.set_capacity(capacity);
+    }
+    if let Some(rtt) = args.rtt {
+        race.path.rtt = rtt;
+        // It was half of the other RTT, or stood in the file for that one.
+        race.path.delay = None;
+    }
+    if let Some(buffer) = args.buffer {
+        race.set_buffer(buffer);
+    }
+    race.mark = args.mark.unwrap_or(race.mark);
+    race.seed = args.seed.unwrap_or(race.seed);
+    if !args.background.is_empty() {
+        race.others = Others::default();
+        for background in &args.background {
+            let before = race.others.tcp_flows();
+            race.others.flow.push(background.spec(before));
+        }
+    }
+    let mut benchmark = Benchmark::new(race);
+    // Who names the others means these.
+    let peers = if benchmark.race.has_others() { 0 } else { benchmark.peers };
+    benchmark.peers = args.peers.unwrap_or(peers);
+    benchmark.step = args.step;
+    benchmark.video = args.video;
+    benchmark.lasting = args.lasting.unwrap_or(benchmark.lasting);
+    benchmark.connections = args.connections.unwrap_or(benchmark.connections);
+    benchmark.probe.epsilon = args.epsilon.unwrap_or(benchmark.probe.epsilon);
+    benchmark.probe.warm_up = args.warm_up.unwrap_or(benchmark.probe.warm_up);
+    if let Some(samples) = args.samples {
+        benchmark.probe.samples = samples as usize;
+    }
+    Ok(benchmark)
+}
+
+/// A result in the forms in which it is shown.
+struct Shown<'a> {
+    result: &'a BenchmarkResult,
+    command: String,
+    colors: Vec<Color>,
+    summary: Table,
+    probes: Table,
+}
+
+impl<'a> Shown<'a> {
+    fn new(result: &'a BenchmarkResult) -> Self {
+        let mut palette = Palette::new();
+        let colors: Vec<Color> = result.attained.iter().map(|one| palette.color(&one.label)).collect();
+        let (summary, probes) = (tables::summary(result, &colors), tables::probes(result, &colors));
+        Self { result, command: command_line(), colors, summary, probes }
+    }
+
+    fn title(&self) -> String {
+        let race = &self.result.benchmark.race;
+        if race.contestants.is_empty() {
+            return "Attainable rates, measured".to_owned();
+        }
+        format!("Attainable rates over {} and {} of base RTT", race.capacity(), race.path.rtt)
+    }
+
+    /// How it was run, and what is uncertain.
+    fn remarks(&self) -> Vec<String> {
+        let benchmark = &self.result.benchmark;
+        let probe = &benchmark.probe;
+        let mut remarks: Vec<String> =
+            self.result.attained.iter().map(|one| format!("{}: {}.", one.label, one.conditions)).collect();
+        if !benchmark.race.contestants.is_empty() {
+            let others = benchmark.race.others.flow.iter().map(|flow| {
+                format!("{} {}", flow.count, flow.name.as_deref().or(flow.algorithm.as_deref()).unwrap_or("TCP"))
+            });
+            let there: Vec<String> =
+                std::iter::once(format!("{} greedy flows of the contestant's own kind", benchmark.peers))
+                    .filter(|_| benchmark.peers > 0)
+                    .chain(others)
+                    .collect();
+            let there = if there.is_empty() { "nobody".to_owned() } else { there.join(", ") };
+            remarks.push(format!("There before: {there}. Fair share: {} (gross).", benchmark.fair_share()));
+        }
+        remarks.push(format!(
+            "{} samples per rate, {} apart in the mean and thinned until independent, {} each violated at most; warm-up {}, at most {} of \
+             measurement per rate.",
+            probe.samples, probe.sampling_gap, probe.epsilon, probe.warm_up, benchmark.lasting
+        ));
+        remarks.extend(self.result.attained.iter().filter_map(tables::end_remark));
+        if !self.result.complete {
+            remarks.push("Interrupted: what was not measured counts as undecided.".to_owned());
+        }
+        remarks
+    }
+
+    /// For the terminal.
+    fn text(&self, folder: Option<&Path>, took: f64) -> String {
+        let terminal = Terminal::of_stdout();
+        let mut text = format!("{}\n\n", self.title());
+        for table in [&self.summary, &self.probes] {
+            text.push_str(&table.to_terminal(terminal));
+            text.push('\n');
+        }
+        for remark in self.remarks() {
+            text.push_str(&remark);
+            text.push('\n');
+        }
+        let result = self.result;
+        text.push_str(&format!("\n{:.0} simulated seconds in {took:.1} s\n", result.simulated_seconds));
+        text.push_str(&format!("seed {}, benchmark {}\n", result.benchmark.race.seed, result.benchmark.hash()));
+        if let Some(folder) = folder {
+            text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
+        }
+        text
+    }
+}
+
+/// Writes the files.
+fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
+    let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
+    write_file(&folder.join(PARAMETERS), &json(&shown.result.benchmark.parameters()))?;
+    write_file(&folder.join(RESULT), &json(&shown.result.to_json()))?;
+    write_file(&folder.join(SUMMARY), shown.summary.to_csv().as_bytes())?;
+    write_file(&folder.join(PROBES), shown.probes.to_csv().as_bytes())?;
+    write_file(&folder.join(REPORT), page::page(shown).to_html().as_bytes())
+}

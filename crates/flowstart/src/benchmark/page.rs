@@ -1,0 +1,61 @@
+//! The report of a benchmark as one page.
+
+use flowstart_report::{Page, Section};
+
+use super::{Shown, figures};
+
+/// The page.
+pub(super) fn page(shown: &Shown<'_>) -> Page {
+    let result = shown.result;
+    let benchmark = &result.benchmark;
+    let pair = |key: &str, value: String| (key.to_owned(), value);
+    let mut provenance = vec![
+        pair("flowstart", env!("CARGO_PKG_VERSION").to_owned()),
+        pair("seed", benchmark.race.seed.to_string()),
+        pair("benchmark", benchmark.hash()),
+    ];
+    if !benchmark.race.contestants.is_empty() {
+        provenance.extend([
+            pair("capacity", benchmark.race.capacity().to_string()),
+            pair("base RTT", benchmark.race.path.rtt.to_string()),
+            pair("buffer", benchmark.race.path.buffer.to_string()),
+            pair("simulated", format!("{:.0} s", result.simulated_seconds)),
+        ]);
+    }
+    let (colors, command) = (&shown.colors, &shown.command);
+    let mut pictures = vec![figures::attainable(result, colors, command), figures::video(result, colors, command)];
+    if result.attained.iter().any(|one| one.startup.is_some()) {
+        pictures.push(figures::startup(result, colors, command));
+    }
+    pictures.extend(result.attained.iter().map(|one| figures::delays(one, command)));
+    let section = |heading: &str| Section { heading: heading.to_owned(), ..Section::default() };
+    Page {
+        title: shown.title(),
+        command: shown.command.clone(),
+        provenance,
+        summary: summary(shown),
+        sections: vec![
+            Section { tables: vec![shown.summary.clone()], ..section("Results") },
+            Section { figures: pictures, ..section("Pictures") },
+            Section { tables: vec![shown.probes.clone()], ..section("Probes") },
+        ],
+        footnotes: shown.remarks(),
+    }
+}
+
+/// What came out, in sentences that need no table.
+fn summary(shown: &Shown<'_>) -> Vec<String> {
+    let rate = |one: &flowstart_experiment::benchmark::Attained, seconds: u64| {
+        one.estimate.curve.attainable_rate(flowstart_units::Span::from_secs(seconds)) / 1e6
+    };
+    let sentence = |one: &flowstart_experiment::benchmark::Attained| {
+        format!(
+            "{}: {:.2} Mbit/s in the long run; at least {:.2} Mbit/s in a second, {:.2} Mbit/s in ten seconds.",
+            one.label,
+            one.estimate.curve.long_term_rate().as_mbps_f64(),
+            rate(one, 1),
+            rate(one, 10)
+        )
+    };
+    shown.result.attained.iter().map(sentence).collect()
+}

@@ -1,0 +1,140 @@
+//! The tables of a benchmark.
+
+use flowstart_experiment::benchmark::{Attained, BenchmarkResult, verdict_name};
+use flowstart_report::{Best, Cell, Color, Column, Table};
+use flowstart_service_curve::{End, Probability};
+use flowstart_units::{Bytes, Span};
+
+/// Lengths of intervals whose attainable rate stands in the table.
+const LENGTHS_MS: [u64; 4] = [10, 100, 1_000, 10_000];
+/// Times after the start of a new connection.
+const STARTUP_MS: [u64; 3] = [100, 300, 1_000];
+/// A share of the long-term rate; when it is attained says how fast a flow control converges.
+const FRACTION: f64 = 0.9;
+
+/// One row per contestant.
+pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
+    let mut columns = vec![
+        Column::key("contestant").help("Flow start and congestion avoidance, or the file of a measurement."),
+        Column::number("long-term rate", "Mbit/s")
+            .named("long_term_rate")
+            .help("Largest payload rate whose delays are stationary.")
+            .best(Best::Highest),
+    ];
+    for ms in LENGTHS_MS {
+        let length = Span::from_millis(ms);
+        columns.push(
+            Column::number(format!("a({length})"), "Mbit/s")
+                .named(format!("attainable_rate_{ms}ms"))
+                .help("Payload rate that an interval of this length has at least; 95 % bootstrap interval.")
+                .best(Best::Highest),
+        );
+    }
+    columns.extend([
+        Column::number("t0", "ms").named("origin").help("Up to this length nothing is guaranteed.").best(Best::Lowest),
+        Column::number("90 % after", "s")
+            .named("time_to_90")
+            .help("Length of interval from which on 90 % of the long-term rate are attained.")
+            .best(Best::Lowest),
+        Column::number("epsilon", "").help("Probability that the curve is violated, at most (union bound)."),
+        Column::number("video", "ms")
+            .named("video_bound")
+            .help("Delay bound of a synthetic video's worst frame; missing where its rate is not attained.")
+            .best(Best::Lowest),
+    ]);
+    let startup = result.attained.iter().any(|one| one.startup.is_some());
+    if startup {
+        columns.extend(STARTUP_MS.map(|ms| {
+            Column::number(format!("S0({})", Span::from_millis(ms)), "kB")
+                .named(format!("startup_{ms}ms"))
+                .help("What all but 5 % of new greedy connections have delivered so long after they were opened.")
+                .best(Best::Highest)
+        }));
+    }
+    let mut table = Table::new("Attainable rates", columns);
+    for (one, color) in result.attained.iter().zip(colors) {
+        table.push_colored(*color, row(one, startup));
+    }
+    table
+}
+
+fn row(one: &Attained, startup: bool) -> Vec<Cell> {
+    let curve = &one.estimate.curve;
+    let mut cells = vec![Cell::text(&one.label), Cell::number(curve.long_term_rate().as_mbps_f64(), 2)];
+    for ms in LENGTHS_MS {
+        let point = one.band.iter().min_by_key(|point| point.t.as_nanos().abs_diff(Span::from_millis(ms).as_nanos()));
+        cells.push(
+            point.map_or(Cell::Missing, |point| Cell::quantity(point.rate / 1e6, point.low / 1e6, point.high / 1e6, 2)),
+        );
+    }
+    let ms = |span: Option<Span>| Cell::number_or_missing(span.map(Span::as_millis_f64), 1);
+    cells.push(ms(curve.origin()));
+    cells.push(Cell::number_or_missing(curve.time_to_fraction(FRACTION).map(Span::as_secs_f64), 2));
+    cells.push(Cell::number(curve.epsilon().get(), 2));
+    cells.push(ms(one.video.largest()));
+    if startup {
+        cells.extend(STARTUP_MS.map(|ms| {
+            let bits = one.startup.as_ref().map(|startup| startup.service(Span::from_millis(ms)));
+            Cell::number_or_missing(bits.map(|bits| bits as f64 / Bytes::new(1_000).bits() as f64), 0)
+        }));
+    }
+    cells
+}
+
+/// One row per rate.
+pub(super) fn probes(result: &BenchmarkResult, colors: &[Color]) -> Table {
+    let columns = vec![
+        Column::key("contestant"),
+        Column::number("rate", "Mbit/s").help("Payload rate of the probe."),
+        Column::text("verdict").help("What the two tests say."),
+        Column::number("thinning", "").help("Every so-many-th sample was kept."),
+        Column::number("packets", "").help("Packets of the probe that were watched."),
+        Column::number("quantile", "ms").help("Delay quantile; 95 % interval from order statistics."),
+        Column::number("mean", "ms").help("Mean delay of all packets after the warm-up."),
+        Column::number("DF-GLS", "").named("dfgls").help("Statistic of the stationarity test; stationary below -1.97."),
+        Column::number("runs z", "").named("runs_z").help("Statistic of the runs test; independent within ±1.96."),
+    ];
+    let mut table = Table::new("Probes", columns);
+    for (one, color) in result.attained.iter().zip(colors) {
+        let epsilon = one.estimate.epsilon;
+        for probe in &one.estimate.probes {
+            let (low, high) = probe.quantile_interval(epsilon, Probability::FIVE_PERCENT);
+            let quantile = match (probe.line(epsilon), low, high) {
+                (Some(line), Some(low), Some(high)) => {
+                    let ms = [line.delay, low, high].map(Span::as_millis_f64);
+                    Cell::quantity(ms[0], ms[1], ms[2], 1)
+                }
+                (Some(line), ..) => Cell::number(line.delay.as_millis_f64(), 1),
+                (None, ..) => Cell::Missing,
+            };
+            let statistic = probe.stationarity.map(|test| test.statistic).filter(|x| x.is_finite());
+            table.push_colored(
+                *color,
+                vec![
+                    Cell::text(&one.label),
+                    Cell::number(probe.rate.as_mbps_f64(), 2),
+                    Cell::text(verdict_name(probe.verdict)),
+                    Cell::count(probe.thinning),
+                    Cell::count(probe.packets),
+                    quantile,
+                    Cell::number_or_missing(probe.delays.mean().map(|mean| mean * 1e3), 1),
+                    Cell::number_or_missing(statistic, 1),
+                    Cell::number_or_missing(probe.independence.map(|test| test.z), 1),
+                ],
+            );
+        }
+    }
+    table
+}
+
+/// Why a curve may end too low.
+pub(super) fn end_remark(one: &Attained) -> Option<String> {
+    match one.estimate.end {
+        End::AllAccepted => Some(format!("{}: every rate was accepted; the long-term rate may be higher.", one.label)),
+        End::NonStationary(_) => None,
+        End::Undecided(rate) => Some(format!(
+            "{}: at {rate} the measurement does not decide; the long-term rate may be higher, a longer --lasting may tell.",
+            one.label
+        )),
+    }
+}
