@@ -52,7 +52,7 @@ fn help_says_what_there_is_with_an_example() {
         let name = command.join(" ").replace("--help", "help").replace(' ', "_");
         insta::assert_snapshot!(name, output(folder.path(), command));
     }
-    for command in ["compare", "frontier", "run", "reproduce", "list", "doctor", "docs", "completions"] {
+    for command in ["compare", "frontier", "benchmark", "run", "reproduce", "list", "doctor", "docs", "completions"] {
         let help = output(folder.path(), &[command, "--help"]);
         assert!(help.contains("Example"), "{command}: {help}");
     }

@@ -34,7 +34,7 @@ impl Benchmark {
             "thinning_growth": growth,
             "thinning_at_most": max_thinning,
             "stationarity": "DF-GLS with a constant, 5 %",
-            "independence": "runs about the median, 5 %",
+            "independence": "runs about the median, too few, 5 %",
             "lasting": self.lasting,
             "video_rate": self.video_rate(),
             "connections": self.effective_connections(),

@@ -29,9 +29,11 @@ pub struct Benchmark {
     pub peers: u32,
     /// Step between probing rates, payload; `None` for a tenth of the fair share of the capacity (paper: 1 Mbit/s of 10).
     pub step: Option<Rate>,
-    /// The procedure. Its packet is the payload of a full segment.
+    /// The procedure. Its packet is the payload of a full segment. The runs test is one-sided: too few runs count against independence, too
+    /// many do not. Queues of greedy flows are nearly periodic, and samples at regular distances of something periodic alternate, which makes
+    /// quantiles more certain, not less.
     pub probe: ProbeConfig,
-    /// How long each rate is measured at most, after the warm-up; default 600 s. The paper's testbed takes what it needs; a
+    /// How long each rate is measured at most, after the warm-up; default 3000 s. The paper's testbed takes what it needs; a
     /// measurement that ends too soon is undecided.
     pub lasting: Span,
     /// Confidence bands.
@@ -68,8 +70,12 @@ impl Benchmark {
             race,
             peers: 9,
             step: None,
-            probe: ProbeConfig { packet: flowstart_units::Bytes::new(MESSAGE), ..ProbeConfig::default() },
-            lasting: Span::from_secs(600),
+            probe: ProbeConfig {
+                packet: flowstart_units::Bytes::new(MESSAGE),
+                sides: flowstart_service_curve::stats::Sides::TooFew,
+                ..ProbeConfig::default()
+            },
+            lasting: Span::from_secs(3_000),
             band: BandConfig::default(),
             video: None,
             connections: 20,

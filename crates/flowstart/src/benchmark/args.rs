@@ -79,7 +79,7 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
           value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub(crate) samples: Option<u32>,
-    /// How long each rate is measured at most, in simulated time [default: 600 s]
+    /// How long each rate is measured at most, in simulated time [default: 3000 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
     pub(crate) lasting: Option<Span>,
     /// How long each probe runs before its first sample [default: 10 s]

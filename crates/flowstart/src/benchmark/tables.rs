@@ -92,7 +92,7 @@ pub(super) fn probes(result: &BenchmarkResult, colors: &[Color]) -> Table {
         Column::number("quantile", "ms").help("Delay quantile; 95 % interval from order statistics."),
         Column::number("mean", "ms").help("Mean delay of all packets after the warm-up."),
         Column::number("DF-GLS", "").named("dfgls").help("Statistic of the stationarity test; stationary below -1.97."),
-        Column::number("runs z", "").named("runs_z").help("Statistic of the runs test; independent within ±1.96."),
+        Column::number("runs z", "").named("runs_z").help("Statistic of the runs test; independent above -1.64."),
     ];
     let mut table = Table::new("Probes", columns);
     for (one, color) in result.attained.iter().zip(colors) {

@@ -1,0 +1,101 @@
+//! `flowstart benchmark` from outside.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+/// A benchmark that takes no time: alone on a path of 5 Mbit/s.
+const LIGHT: &[&str] = &[
+    "benchmark",
+    "reno",
+    "--capacity",
+    "5Mbit/s",
+    "--rtt",
+    "20ms",
+    "--peers",
+    "0",
+    "--samples",
+    "20",
+    "--lasting",
+    "5s",
+    "--warm-up",
+    "1s",
+    "--step",
+    "1Mbit/s",
+];
+
+fn run(folder: &Path, arguments: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = Command::cargo_bin("flowstart").expect("the program is built");
+    command.current_dir(folder).env("COLUMNS", "200").env("LANG", "C.UTF-8").args(arguments).assert()
+}
+
+fn text(assert: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8(assert.get_output().stdout.clone()).expect("UTF-8")
+}
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    LIGHT.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn a_benchmark_prints_its_tables_and_writes_a_page_of_pictures() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = text(&run(folder.path(), &with(&["--against", "scalable"])).success());
+    for part in [
+        "slow_start+reno",
+        "slow_start+scalable",
+        "accepted: constant delays",
+        "non-stationary",
+        "There before: nobody",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let results = folder.path().join("flowstart-benchmark");
+    for name in ["parameters.json", "probes.csv", "report.html", "result.json", "summary.csv"] {
+        assert!(results.join(name).is_file(), "{name}");
+    }
+    let page = std::fs::read_to_string(results.join("report.html")).expect("readable");
+    for part in ["Attainable rate", "Start-up service curve", "Delay bound of a video", "Delays, slow_start+scalable"] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn as_json_nothing_is_written_and_the_long_term_rate_is_the_largest_that_fits() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = text(&run(folder.path(), &with(&["--json"])).success());
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let result = &document["results"][0];
+    assert_eq!(result["long_term_rate_bps"], 4_000_000);
+    assert_eq!(result["end"]["reason"], "non-stationary");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
+}
+
+#[test]
+fn a_file_of_measurements_needs_no_simulation() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let rows: String = (0..2_000_u64).map(|n| format!("1000000,{},{}\n", n * 12, n * 12 + 31)).collect();
+    std::fs::write(folder.path().join("lab.csv"), format!("rate_bps,sent_ms,received_ms\n{rows}")).expect("written");
+    let arguments = ["benchmark", "--measured", "lab.csv", "--samples", "20", "--warm-up", "1s", "--no-report"];
+    let text = text(&run(folder.path(), &arguments).success());
+    assert!(text.contains("lab") && text.contains("31.0"), "{text}");
+    std::fs::write(folder.path().join("bad.csv"), "sent_ms\n1\n").expect("written");
+    let refused = run(folder.path(), &["benchmark", "--measured", "bad.csv", "--no-report"]).code(2);
+    let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+    assert!(message.contains("bad.csv has no column received_ns"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (more, part) in [
+        (["--step", "50Mbit/s"], "no probing rate"),
+        (["--epsilon", "2"], "--epsilon"),
+        (["--against", "cubik"], "did you mean \"cubic\"?"),
+    ] {
+        let arguments: Vec<&str> = LIGHT[..LIGHT.len() - 2].iter().chain(&more).copied().collect();
+        let refused = run(folder.path(), &arguments).code(2);
+        let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
