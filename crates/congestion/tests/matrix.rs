@@ -17,7 +17,9 @@ fn configs() -> impl Iterator<Item = ControllerConfig> {
             let avoidance = AvoidanceConfig::from_name(name).unwrap();
             let config = ControllerConfig::new(start.clone(), avoidance);
             let paced = ControllerConfig { pacing: Pacing::LINUX, ..config.clone() };
-            [config, paced]
+            // A rate-based avoidance paces by itself.
+            let paced = (!RATE_BASED.contains(name)).then_some(paced);
+            [config].into_iter().chain(paced)
         })
     })
 }
