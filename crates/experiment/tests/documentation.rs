@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use flowstart_experiment::results::{results_page, run_scenario, scenario_page};
+use flowstart_experiment::results::{figures_page, results_page, run_scenario, scenario_page};
 use flowstart_experiment::run::Cancel;
 use flowstart_experiment::scenario::Scenario;
 use flowstart_units::Span;
@@ -14,7 +14,12 @@ fn root() -> PathBuf {
 
 #[test]
 fn the_reference_pages_are_up_to_date() {
-    for (file, page) in [("docs/results.md", results_page()), ("docs/scenario.md", scenario_page())] {
+    let pages = [
+        ("docs/results.md", results_page()),
+        ("docs/scenario.md", scenario_page()),
+        ("docs/figures.md", figures_page()),
+    ];
+    for (file, page) in pages {
         let committed = fs::read_to_string(root().join(file)).unwrap_or_default();
         assert!(committed == page, "{file} is not what the types say; run `cargo run --release -- docs` and commit it");
     }

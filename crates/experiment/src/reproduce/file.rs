@@ -30,6 +30,8 @@ pub struct Figure {
     pub notes: Vec<String>,
     /// What is varied.
     pub factors: Vec<Factor>,
+    /// Which of them the paper leaves open, by number.
+    pub open: Vec<usize>,
     /// All combinations of levels.
     pub variants: Vec<Variant>,
     /// What the paper says about it.
@@ -64,6 +66,8 @@ pub struct Claim {
     pub expectation: Option<Expectation>,
     /// Each variant it is about, and the one that is compared with.
     pub cases: Vec<(usize, Option<usize>)>,
+    /// The reading of the paper that each case belongs to: a title for each open factor in which the cases differ.
+    pub readings: Vec<Vec<String>>,
 }
 
 /// What stands in a file beside `[scenario]` and `[vary]`.
@@ -77,12 +81,21 @@ pub(super) struct FileSpec {
     /// How this differs from what the paper did: fewer runs, other sizes.
     #[serde(default)]
     notes: Vec<String>,
+    /// Names of factors that the paper leaves open: each of their levels is a way to read it. A claim that holds in some readings only is
+    /// under-specified.
+    #[serde(default)]
+    open: Vec<String>,
     /// What the paper says.
     #[serde(default)]
     claim: Vec<ClaimSpec>,
     /// What is drawn.
     #[serde(default)]
     picture: Vec<PictureSpec>,
+}
+
+/// The schema of what stands in a file beside `[scenario]` and `[vary]`.
+pub(crate) fn schema() -> schemars::Schema {
+    schemars::schema_for!(FileSpec)
 }
 
 /// A claim: a sentence of the paper, what is measured to check it, and what the paper's value is.
@@ -97,7 +110,7 @@ pub struct ClaimSpec {
     pub says: String,
     /// What is measured.
     pub measure: Measure,
-    /// The variants: names of levels, at most one of each factor; what is not named takes all its levels.
+    /// The variants: names of levels; of a factor of which none is named, all. The claim is about each of them.
     #[serde(default)]
     pub of: Levels,
     /// The measure is divided by that of the variant with these levels instead, run by run.
@@ -106,9 +119,6 @@ pub struct ClaimSpec {
     /// The measure of the variant with these levels instead is subtracted, run by run.
     #[serde(default)]
     pub minus: Option<Levels>,
-    /// What must be as expected if it is about several variants; default: every one of them.
-    #[serde(default)]
-    pub across: Across,
     /// The paper's value or relation: "<= 3 ms", "> 0.8", "= 0", "5 .. 8 RTT", "15 s ± 20 %".
     #[serde(default)]
     pub expect: Option<String>,
@@ -121,17 +131,6 @@ pub struct ClaimSpec {
     /// Why ours differs, if it does.
     #[serde(default)]
     pub why: Option<String>,
-}
-
-/// What must be as expected if a claim is about several variants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Across {
-    /// Each of them.
-    #[default]
-    Every,
-    /// The median of their values.
-    Median,
 }
 
 /// Names of levels: one, or a list.
@@ -224,12 +223,17 @@ impl Figure {
             shows: spec.shows,
             notes: spec.notes,
             factors,
+            open: Vec::new(),
             variants: all,
             claims: Vec::new(),
             pictures: Vec::new(),
             hash: short_hash(hasher.finalize()),
             file_hash: short_hash(blake3::hash(text.as_bytes())),
         };
+        for (index, name) in spec.open.iter().enumerate() {
+            let factor = figure.factor(&format!("open[{index}]"), name).map_err(locate)?;
+            figure.open.push(factor);
+        }
         for (index, claim) in spec.claim.into_iter().enumerate() {
             let claim = figure.claim(claim).map_err(|problem| locate(problem.within(&format!("claim[{index}]"))))?;
             figure.claims.push(claim);
@@ -259,6 +263,16 @@ impl Figure {
         self.variants.iter().map(|variant| variant.scenario.runs as usize).sum()
     }
 
+    /// The number of the factor of this name.
+    pub(super) fn factor(&self, key: &str, name: &str) -> Result<usize, Problem> {
+        let names = || self.factors.iter().map(|factor| factor.name.as_str());
+        names().position(|known| known == name).ok_or_else(|| {
+            let meant = nearest(name, names()).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
+            let known = names().collect::<Vec<_>>().join(", ");
+            Problem::at(key, format!("there is no factor \"{name}\"; there are {known}{meant}"))
+        })
+    }
+
     /// The factor and level of each of these names.
     pub(super) fn find(&self, key: &str, names: &Levels) -> Result<Vec<(usize, usize)>, Problem> {
         let mut found: Vec<(usize, usize)> = Vec::new();
@@ -275,18 +289,15 @@ impl Figure {
                     nearest(name, all()).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
                 return Err(Problem::at(key, format!("there is no level \"{name}\"; {known}{meant}")));
             };
-            if found.iter().any(|(factor, _)| *factor == place.0) {
-                let factor = &self.factors[place.0].name;
-                return Err(Problem::at(key, format!("names two levels of \"{factor}\"; leave it out to mean all")));
-            }
             found.push(place);
         }
         Ok(found)
     }
 
-    /// Numbers of the variants that have these levels.
+    /// Numbers of the variants that have one of these levels of each factor named.
     pub(super) fn selected(&self, levels: &[(usize, usize)]) -> Vec<usize> {
-        let fits = |variant: &Variant| levels.iter().all(|(factor, level)| variant.levels[*factor] == *level);
+        let fits =
+            |variant: &Variant| levels.iter().all(|(factor, _)| levels.contains(&(*factor, variant.levels[*factor])));
         (0..self.variants.len()).filter(|number| fits(&self.variants[*number])).collect()
     }
 
@@ -307,6 +318,12 @@ impl Figure {
             (None, None) => ("of", None),
         };
         let reference = reference.map(|levels| self.find(key, levels)).transpose()?;
+        for (number, (factor, _)) in reference.iter().flatten().enumerate() {
+            if reference.iter().flatten().take(number).any(|(other, _)| other == factor) {
+                let factor = &self.factors[*factor].name;
+                return Err(Problem::at(key, format!("names two levels of \"{factor}\" to compare with")));
+            }
+        }
         let mut cases = Vec::new();
         for number in self.selected(&of) {
             let other = reference.as_ref().and_then(|reference| {
@@ -337,7 +354,17 @@ impl Figure {
             }
             None => None,
         };
-        Ok(Claim { spec, dimension, expectation, cases })
+        let readings = self.readings(&cases);
+        Ok(Claim { spec, dimension, expectation, cases, readings })
+    }
+
+    /// The titles of the levels of the open factors in which the cases differ, for each case.
+    fn readings(&self, cases: &[(usize, Option<usize>)]) -> Vec<Vec<String>> {
+        let level = |case: &(usize, Option<usize>), factor: usize| self.variants[case.0].levels[factor];
+        let differ = |factor: &usize| cases.iter().any(|case| level(case, *factor) != level(&cases[0], *factor));
+        let open: Vec<usize> = self.open.iter().copied().filter(differ).collect();
+        let title = |case, factor: &usize| self.factors[*factor].levels[level(case, *factor)].title.clone();
+        cases.iter().map(|case| open.iter().map(|factor| title(case, factor)).collect()).collect()
     }
 
     /// Checks that a variant has what a measure names.

@@ -16,7 +16,8 @@ mod run;
 mod variants;
 mod verdict;
 
-pub use file::{Across, Claim, ClaimSpec, Figure, Levels, Variant};
+pub(crate) use file::schema;
+pub use file::{Claim, ClaimSpec, Figure, Levels, Variant};
 pub use library::{Paper, PaperSpec, figures, papers};
 pub use measure::{Measure, Statistic};
 pub use picture::{Curve, Drawn, Picture, PictureAxis, PictureKind, PictureSpec};

@@ -10,7 +10,6 @@ use super::file::{Figure, Levels, chosen};
 use super::measure::Statistic;
 use crate::measure::Egress;
 use crate::scenario::Problem;
-use crate::suggest::nearest;
 
 /// What is drawn from which variants.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -23,7 +22,7 @@ pub struct PictureSpec {
     /// What is seen, in a sentence.
     #[serde(default)]
     pub caption: String,
-    /// The variants: names of levels, at most one of each factor; what is not named takes all its levels.
+    /// The variants: names of levels; of a factor of which none is named, all.
     #[serde(default)]
     pub of: Levels,
     /// Names of factors that get a picture per level; the others share one.
@@ -117,16 +116,7 @@ impl PictureSpec {
     pub(super) fn check(&self, figure: &Figure) -> Result<(), Problem> {
         figure.find("of", &self.of)?;
         for (index, name) in self.apart.iter().enumerate() {
-            let names = || figure.factors.iter().map(|factor| factor.name.as_str());
-            if !names().any(|known| known == name) {
-                let meant =
-                    nearest(name, names()).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
-                let known = names().collect::<Vec<_>>().join(", ");
-                return Err(Problem::at(
-                    format!("apart[{index}]"),
-                    format!("there is no factor \"{name}\"; there are {known}{meant}"),
-                ));
-            }
+            figure.factor(&format!("apart[{index}]"), name)?;
         }
         if self.each_flow && !matches!(self.kind, PictureKind::Throughput | PictureKind::Window) {
             return Err(Problem::at("each_flow", "is for throughput and window"));
@@ -273,8 +263,9 @@ impl PictureSpec {
 
     /// Puts the curves of variants together into pictures.
     pub(super) fn assemble(&self, number: usize, figure: &Figure, curves: &[(usize, Vec<Curve>)]) -> Vec<Picture> {
-        let pinned: Vec<usize> =
-            figure.find("of", &self.of).unwrap_or_default().into_iter().map(|(factor, _)| factor).collect();
+        // What all curves have in common is not in their names.
+        let of = figure.find("of", &self.of).unwrap_or_default();
+        let named = |factor: usize| of.iter().filter(|(known, _)| *known == factor).count();
         let is_apart = |factor: usize| self.apart.contains(&figure.factors[factor].name);
         let (x, y) = self.axes();
         let mut pictures: Vec<(Vec<usize>, Picture)> = Vec::new();
@@ -286,7 +277,7 @@ impl PictureSpec {
                 some.map(|(_, level)| level.title.as_str()).collect()
             };
             let key: Vec<usize> = levels.iter().enumerate().filter(|(f, _)| is_apart(*f)).map(|(_, l)| *l).collect();
-            let name = titles(&|factor| !is_apart(factor) && !pinned.contains(&factor)).join(", ");
+            let name = titles(&|factor| !is_apart(factor) && named(factor) != 1).join(", ");
             let place = pictures.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
                 let mut title = vec![self.title.as_str()];
                 title.extend(titles(&is_apart));

@@ -104,7 +104,8 @@ fn errors_point_at_line_and_column_and_say_what_would_be_right() {
         ("path.rtt = \"40 ms\"", "path.rt = \"40 ms\"", "path.rtt = \"40 ms\"", vec!["did you mean `rtt`?"]),
         ("flow.algorithm = \"hystart+cubic\"", "flow.algorithm = \"hystart+cubid\"", "flow.algorithm", vec!["cubic"]),
         ("of = \"hystart\"", "of = \"histart\"", "of = \"hystart\"", vec!["did you mean \"hystart\"?"]),
-        ("of = \"hystart\"", "of = [\"hystart\", \"plain\"]", "of = \"hystart\"", vec!["two levels of \"control\""]),
+        ("ratio_to = \"plain\"", "ratio_to = [\"plain\", \"hystart\"]", "ratio_to", vec!["two levels of \"control\""]),
+        ("shows = ", "open = [\"rt\"]\nshows = ", "shows", vec!["no factor \"rt\"", "did you mean \"rtt\"?"]),
         ("ratio_to = \"plain\"", "ratio_to = \"hystart\"", "ratio_to", vec!["with itself"]),
         ("expect = \"< 1\"", "expect = \"< 1 ms\"", "expect = \"< 1\"", vec!["it looks like \"0.8\""]),
         ("expect = \"<= 500 ms\"", "expect = \"about\"", "expect = \"<= 500 ms\"", vec!["looks like"]),
@@ -149,6 +150,34 @@ fn verdicts_follow_from_the_measured_values() {
     assert_eq!(never.ours(), "> 1 s");
     assert_eq!(never.explanation(), [("why", "It cannot be.")]);
     assert_eq!(never.conclusion(), "differs: 100 % above");
+}
+
+#[test]
+fn a_claim_that_holds_in_some_readings_of_the_paper_only_is_under_specified() {
+    let claim = |expect: &str| {
+        format!(
+            "[[claim]]\nid = \"exit\"\nsource = \"\"\nsays = \"\"\nexpect = \"{expect}\"\nof = [\"hystart\", \"plain\"]\n\
+             measure = {{ kind = \"throughput\", until = \"35 ms\" }}\n"
+        )
+    };
+    let head = &GOOD[..GOOD.find("[[claim]]").unwrap()];
+    let judged = |open: &str, expect: &str| {
+        let result = run(&figure(&format!("{open}\n{head}{}", claim(expect))), 1);
+        (result.claims[0].verdict, result.claims[0].conclusion())
+    };
+    // In 35 ms, the handshake included, packets pass at an RTT of 10 ms, and none do at 40 ms.
+    let (verdict, conclusion) = judged("", "> 1 Mbit/s");
+    assert_eq!(verdict, Verdict::Differs, "{conclusion}");
+    let (verdict, conclusion) = judged("open = [\"rtt\"]", "> 1 Mbit/s");
+    assert_eq!(verdict, Verdict::UnderSpecified);
+    assert_eq!(conclusion, "under-specified: holds in 1 of 2 readings (not far)");
+    let (verdict, conclusion) = judged("open = [\"control\", \"rtt\"]", "> 1 Mbit/s");
+    assert_eq!(verdict, Verdict::UnderSpecified);
+    assert_eq!(conclusion, "under-specified: holds in 2 of 4 readings (near: 2 of 2, far: 0 of 2)");
+    // What the paper leaves open does not save a claim that fails in every reading, nor one that fails for another reason.
+    assert_eq!(judged("open = [\"rtt\"]", "> 30 Mbit/s").0, Verdict::Differs);
+    assert_eq!(judged("open = [\"control\"]", "> 1 Mbit/s").0, Verdict::Differs);
+    assert_eq!(judged("open = [\"rtt\"]", "<= 20 Mbit/s").0, Verdict::Reproduced);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::file::{Across, Claim, Figure};
+use super::file::{Claim, Figure};
 use super::quantity::{Bound, Measured};
 use crate::measure::Estimate;
 
@@ -90,32 +90,72 @@ pub(super) fn case(claim: &Claim, variant: &str, own: &[Option<Measured>], other
     Case { variant: variant.to_owned(), value, half_width, runs: values.len(), holds }
 }
 
-/// The median of the values of cases.
-fn median(cases: &[Case]) -> Option<Measured> {
-    let mut values: Vec<Measured> = cases.iter().filter_map(|case| case.value).collect();
-    if values.len() < cases.len() {
-        return None;
+/// Whether all of them are as expected; `None` if that is not known.
+fn all_hold(cases: &[Case]) -> Option<bool> {
+    if cases.iter().any(|case| case.holds == Some(false)) {
+        Some(false)
+    } else {
+        cases.iter().all(|case| case.holds == Some(true)).then_some(true)
     }
-    values.sort_by(|a, b| a.value.total_cmp(&b.value));
-    values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
 impl ClaimResult {
     pub(super) fn new(claim: Claim, cases: Vec<Case>) -> Self {
-        let holds = match claim.spec.across {
-            Across::Median => {
-                claim.expectation.as_ref().zip(median(&cases)).and_then(|(expected, value)| expected.holds(value))
+        let holds = all_hold(&cases);
+        let mut result = Self { claim, cases, holds, verdict: Verdict::Differs };
+        if result.claim.spec.assumed.is_some() {
+            result.verdict = Verdict::UnderSpecified;
+        } else if holds == Some(true) {
+            result.verdict = Verdict::Reproduced;
+        } else if result.readings().iter().any(|(_, holds)| *holds) {
+            result.verdict = Verdict::UnderSpecified;
+        }
+        result
+    }
+
+    /// Each reading of the paper, and whether all of its cases are as expected.
+    fn readings(&self) -> Vec<(&[String], bool)> {
+        let mut readings: Vec<(&[String], bool)> = Vec::new();
+        for (reading, case) in self.claim.readings.iter().zip(&self.cases) {
+            let holds = case.holds == Some(true);
+            match readings.iter_mut().find(|(known, _)| *known == reading.as_slice()) {
+                Some((_, all)) => *all &= holds,
+                None => readings.push((reading, holds)),
             }
-            Across::Every if cases.iter().any(|case| case.holds == Some(false)) => Some(false),
-            Across::Every if cases.iter().all(|case| case.holds == Some(true)) => Some(true),
-            Across::Every => None,
-        };
-        let verdict = match (&claim.spec.assumed, holds) {
-            (Some(_), _) => Verdict::UnderSpecified,
-            (None, Some(true)) => Verdict::Reproduced,
-            (None, _) => Verdict::Differs,
-        };
-        Self { claim, cases, holds, verdict }
+        }
+        readings
+    }
+
+    /// In how many readings it holds, and in which: by the open factor that makes the greatest difference.
+    fn in_readings(&self) -> String {
+        let readings = self.readings();
+        let held = |readings: &[bool]| readings.iter().filter(|holds| **holds).count();
+        let all: Vec<bool> = readings.iter().map(|(_, holds)| *holds).collect();
+        let mut greatest: Option<(f64, String)> = None;
+        for factor in 0..readings.first().map_or(0, |(titles, _)| titles.len()) {
+            let mut levels: Vec<(&str, Vec<bool>)> = Vec::new();
+            for (titles, holds) in &readings {
+                let title = titles[factor].as_str();
+                match levels.iter_mut().find(|(known, _)| *known == title) {
+                    Some((_, of_level)) => of_level.push(*holds),
+                    None => levels.push((title, vec![*holds])),
+                }
+            }
+            let shares = levels.iter().map(|(_, of_level)| held(of_level) as f64 / of_level.len() as f64);
+            let (least, most) = shares.fold((1.0_f64, 0.0_f64), |(low, high), share| (low.min(share), high.max(share)));
+            if greatest.as_ref().is_none_or(|(spread, _)| most - least > *spread) {
+                let counts: Vec<String> = if levels.iter().all(|(_, of_level)| of_level.len() == 1) {
+                    let failed = levels.iter().filter(|(_, of_level)| held(of_level) == 0);
+                    failed.map(|(title, _)| format!("not {title}")).collect()
+                } else {
+                    let count = |of_level: &[bool]| format!("{} of {}", held(of_level), of_level.len());
+                    levels.iter().map(|(title, of_level)| format!("{title}: {}", count(of_level))).collect()
+                };
+                greatest = Some((most - least, counts.join(", ")));
+            }
+        }
+        let which = greatest.map(|(_, counts)| format!(" ({counts})")).unwrap_or_default();
+        format!("holds in {} of {} readings{which}", held(&all), all.len())
     }
 
     /// What the paper says, as a value.
@@ -145,13 +185,7 @@ impl ClaimResult {
                 let range = format!("{} … {}", first.show(dimension), last.show(dimension));
                 let missing = several.len() - values.len();
                 let missing = if missing > 0 { format!(", {missing} without") } else { String::new() };
-                match self.claim.spec.across {
-                    Across::Every => format!("{range} ({} cases{missing})", several.len()),
-                    Across::Median => {
-                        let middle = median(&self.cases).map_or_else(|| "?".to_owned(), |value| value.show(dimension));
-                        format!("median {middle} of {range} ({} cases{missing})", several.len())
-                    }
-                }
+                format!("{range} ({} cases{missing})", several.len())
             }
         }
     }
@@ -161,7 +195,13 @@ impl ClaimResult {
     pub fn conclusion(&self) -> String {
         let word = self.verdict.name();
         match (self.verdict, self.holds) {
-            (Verdict::Reproduced, _) => word.to_owned(),
+            (Verdict::Reproduced, _) => match self.readings().len() {
+                0 | 1 => word.to_owned(),
+                readings => format!("{word} in all {readings} readings"),
+            },
+            (Verdict::UnderSpecified, _) if self.claim.spec.assumed.is_none() => {
+                format!("{word}: {}", self.in_readings())
+            }
             (Verdict::UnderSpecified, None) => word.to_owned(),
             (Verdict::UnderSpecified, Some(true)) => format!("{word}; holds under the assumption"),
             (Verdict::UnderSpecified, Some(false)) => {
@@ -175,12 +215,8 @@ impl ClaimResult {
     /// By how much the value (of several the one furthest off) misses what was expected.
     fn by(&self) -> String {
         let Some(expectation) = &self.claim.expectation else { return String::new() };
-        let values: Vec<f64> = match self.claim.spec.across {
-            Across::Median => median(&self.cases).map(|measured| measured.value).into_iter().collect(),
-            Across::Every => self.cases.iter().filter_map(|case| case.value).map(|measured| measured.value).collect(),
-        };
-        let furthest =
-            values.into_iter().max_by(|a, b| expectation.miss(*a).abs().total_cmp(&expectation.miss(*b).abs()));
+        let values = self.cases.iter().filter_map(|case| case.value).map(|measured| measured.value);
+        let furthest = values.max_by(|a, b| expectation.miss(*a).abs().total_cmp(&expectation.miss(*b).abs()));
         let Some(value) = furthest else { return String::new() };
         let (miss, end) = (expectation.miss(value), expectation.nearest(value));
         let side = if miss > 0.0 { "above" } else { "below" };
@@ -192,7 +228,7 @@ impl ClaimResult {
         } else {
             format!("{} {side}", self.claim.dimension.show(miss.abs()))
         };
-        if self.cases.len() > 1 && self.claim.spec.across == Across::Every {
+        if self.cases.len() > 1 {
             let failed = self.cases.iter().filter(|case| case.holds == Some(false)).count();
             text = format!("in {failed} of {} cases, at most {text}", self.cases.len());
         }
@@ -228,9 +264,11 @@ impl ClaimResult {
         let cases: Vec<Value> = self
             .cases
             .iter()
-            .map(|case| {
+            .zip(&self.claim.readings)
+            .map(|(case, reading)| {
                 json!({
                     "variant": case.variant,
+                    "reading": reading,
                     "value": case.value.map(|measured| measured.value),
                     "bound": case.value.map(bound),
                     "half_width": case.half_width,

@@ -39,12 +39,30 @@ pub fn results_page() -> String {
 /// The page about scenario files, in Markdown.
 #[must_use]
 pub fn scenario_page() -> String {
-    let schema = schemars::schema_for!(Scenario);
-    let root = schema.as_value();
-    let mut page = format!(
+    let page = format!(
         "{GENERATED}\n# Scenario files\n\nTOML. Quantities are strings with a unit; a bare number is refused with the likely meaning. \
          Unknown keys are errors.\n\n## Top level\n\n"
     );
+    keys(page, &schemars::schema_for!(Scenario))
+}
+
+/// The page about files of papers' figures, in Markdown.
+#[must_use]
+pub fn figures_page() -> String {
+    let page = format!(
+        "{GENERATED}\n# Files of figures\n\nWhat `flowstart reproduce` runs: a figure of a paper with its claims. `flowstart reproduce FILE.toml` takes files of \
+         your own; those in `experiments/` are examples.\n\n\
+         - `[scenario]` is what stands in a [scenario file](scenario.md).\n\
+         - `[vary.FACTOR.LEVEL]` tables hold pieces of a scenario in which runs differ, and a `title` for tables and pictures. All combinations \
+         of levels are run. A table is laid over a table key by key, and over each table of a list such as `[[flow]]`; anything else replaces.\n\
+         - The rest is as follows.\n\n## Top level\n\n"
+    );
+    keys(page, &crate::reproduce::schema())
+}
+
+/// Adds the keys of a schema and of its definitions to a page.
+fn keys(mut page: String, schema: &schemars::Schema) -> String {
+    let root = schema.as_value();
     table(&mut page, root);
     let mut definitions: Vec<(&String, &Json)> =
         root.get("$defs").and_then(Json::as_object).into_iter().flatten().collect();

@@ -9,7 +9,7 @@ mod schema;
 mod table;
 mod write;
 
-pub use docs::{results_page, scenario_page};
+pub use docs::{figures_page, results_page, scenario_page};
 pub use fill::{Results, run_scenario};
 pub use sampler::Sampler;
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};

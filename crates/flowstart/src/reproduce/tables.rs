@@ -121,8 +121,8 @@ fn wrapped(text: &str, width: usize, indent: &str) -> String {
 pub(super) fn markdown(papers: &[Paper], results: &[FigureResult]) -> String {
     let mut page = format!(
         "<!-- Made by `flowstart reproduce --markdown > docs/reproduce.md`; do not edit. -->\n\n# What papers claim, and what comes out here\n\n{}.\n\n\
-         *Reproduced*: ours is as the paper says. *Differs*: it is not, by how much and, where known, why. *Under-specified*: the paper leaves something \
-         open; what was assumed is said below the table. Nothing was tuned to get a verdict. The column *paper* has the paper's value or relation; where a paper gives words only, it \
+         *Reproduced*: ours is as the paper says. *Differs*: it is not, by how much and, where known, why. *Under-specified*: the claim holds in \
+         some readings of what the paper leaves open and not in others, or something had to be assumed; notes below the table say what. Nothing was tuned to get a verdict. The column *paper* has the paper's value or relation; where a paper gives words only, it \
          has our reading of them. Every figure has a file in `experiments/` with all parameters; `flowstart reproduce PAPER/FIGURE --plot DIR` runs \
          it and draws its pictures.\n",
         tally(results)
