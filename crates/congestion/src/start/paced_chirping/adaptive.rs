@@ -33,30 +33,34 @@ pub struct AdaptiveChirpingConfig {
     pub geometry: f64,
     /// Chirps are centred on the gap read last times this, 1 ..= 4: above 1 fewer packets queue behind the knee. Default 1.25.
     pub centre: f64,
-    /// Factor by which the load may grow per round trip if chirps show room for it, 1 ..= 16; default 4.
+    /// Factor by which the load may grow per round trip if chirps show room for it, 1 ..= 16; default 8.
     pub growth: f64,
-    /// The same while chirps are unclear, 1 ..= 4; default 2 (slow start).
+    /// The same while chirps are unclear, 1 ..= 4; default 1.5.
     pub blind_growth: f64,
+    /// Packets per round trip up to which the load doubles while chirps are unclear, as in slow start; default 48.
+    pub doubling_packets: u32,
     /// Fewest ACKs a chirp must have brought to be read; default 4.
     pub min_points: u32,
-    /// Delays must rise by this many times the noise of the chirp and of those before it; default 2.
+    /// Delays must rise by this many times the noise of the chirp and of those before it; default 1.
     pub contrast: u32,
     /// A path is crowded, so that chirps cannot tell what is to be had, if this share of a change of the gaps comes out at the other end,
-    /// 0 ..= 1; default 1/2: others take half of it.
+    /// 0 ..= 1; default 0.6: others take more than half of it.
     pub crowded: f64,
     /// Chirps in a row that must agree on the capacity, at least 1; default 2.
     pub agreeing: u32,
-    /// They agree if they differ by at most this share; default 1/8.
+    /// They agree if they differ by at most this share; default 1/4.
     pub tolerance: f64,
-    /// Rise of a round's smallest RTT over the connection's that ends a start whose chirps are unclear, as a share of the smallest RTT; default 1/8 (HyStart).
+    /// RTTs in a row whose smallest is compared with the connection's smallest while chirps are unclear, at least 1; default 8 (HyStart).
+    pub delay_samples: u32,
+    /// Rise of that RTT that ends the start, as a share of the smallest RTT; default 1/8 (HyStart).
     pub delay_share: f64,
-    /// The least such rise; default 4 ms (HyStart).
+    /// The least such rise; default 2 ms.
     pub min_delay: Span,
     /// The largest such rise; default 16 ms (HyStart).
     pub max_delay: Span,
-    /// Growth of the delivery rate below which a round counts as a plateau while chirps are unclear; default 1.25 (BBR).
-    pub plateau_growth: f64,
-    /// Rounds of plateau that end the start; default 3 (BBR).
+    /// While chirps are unclear: the load of the round before over what was delivered that counts as a plateau, at least 1; default 1.2.
+    pub plateau: f64,
+    /// Rounds of plateau in a row that end the start; default 1.
     pub plateau_rounds: u32,
     /// Losses that are not taken for congestion while the load is below half of what chirps have shown; default 3.
     pub pardoned_losses: u32,
@@ -82,18 +86,20 @@ impl Default for AdaptiveChirpingConfig {
             max_first_gap: Span::from_millis(1),
             geometry: 2.0,
             centre: 1.25,
-            growth: 4.0,
-            blind_growth: 2.0,
+            growth: 8.0,
+            blind_growth: 1.5,
+            doubling_packets: 48,
             min_points: 4,
-            contrast: 2,
-            crowded: 0.5,
+            contrast: 1,
+            crowded: 0.6,
             agreeing: 2,
-            tolerance: 0.125,
+            tolerance: 0.25,
+            delay_samples: 8,
             delay_share: 0.125,
-            min_delay: Span::from_millis(4),
+            min_delay: Span::from_millis(2),
             max_delay: Span::from_millis(16),
-            plateau_growth: 1.25,
-            plateau_rounds: 3,
+            plateau: 1.2,
+            plateau_rounds: 1,
             pardoned_losses: 3,
             loss_factor: 0.7,
             max_rounds: 40,
@@ -120,9 +126,10 @@ impl AdaptiveChirpingConfig {
         check(within(self.crowded, 0.0, 1.0), "crowded", "between 0 and 1")?;
         check(self.agreeing >= 1, "agreeing", "at least 1")?;
         check(within(self.tolerance, 0.0, 1.0), "tolerance", "between 0 and 1")?;
+        check(self.delay_samples >= 1, "delay_samples", "at least 1")?;
         check(within(self.delay_share, 0.0, 1.0), "delay_share", "between 0 and 1")?;
         check(self.min_delay <= self.max_delay, "min_delay", "at most max_delay")?;
-        check(self.plateau_growth >= 1.0, "plateau_growth", "at least 1")?;
+        check(self.plateau >= 1.0, "plateau", "at least 1")?;
         check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
         check(within(self.loss_factor, 0.0, 1.0), "loss_factor", "between 0 and 1")?;
         check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
@@ -132,6 +139,9 @@ impl AdaptiveChirpingConfig {
     }
 }
 
+/// Growth per round trip in slow start.
+const DOUBLING: f64 = 2.0;
+
 /// A round trip, for what chirps cannot tell.
 #[derive(Clone, Copy, Debug)]
 struct Round {
@@ -139,17 +149,20 @@ struct Round {
     number: u32,
     /// The round ends when this byte is acknowledged.
     end: u64,
-    min_rtt: Span,
     /// Packets delivered in it, and how many of them were marked.
     acked: u32,
     marked: u32,
-    /// Shortest time per delivered packet of any round, in ns, and for how many rounds it has not become much shorter.
-    delivery_gap: u64,
+    /// When it began.
+    began: Time,
+    /// Load at its beginning and at that of the round before, in ns per packet; zero if there was none.
+    load: u64,
+    load_before: u64,
+    /// Rounds in a row that delivered less than the load.
     plateau: u32,
 }
 
 const FIRST_ROUND: Round =
-    Round { number: 1, end: 0, min_rtt: Span::MAX, acked: 0, marked: 0, delivery_gap: u64::MAX, plateau: 0 };
+    Round { number: 1, end: 0, acked: 0, marked: 0, began: Time::ZERO, load: 0, load_before: 0, plateau: 0 };
 
 /// The adaptive schedule in operation.
 #[derive(Clone, Debug)]
@@ -174,6 +187,8 @@ pub struct Adaptive {
     round: Round,
     min_rtt: Span,
     losses: u32,
+    /// Smallest of the latest RTTs, and how many they are.
+    recent: (Span, u32),
     /// Number of the first chirp.
     first: u32,
     /// What was known before the first chirp, if the flow is not new.
@@ -199,6 +214,7 @@ impl Adaptive {
             round: FIRST_ROUND,
             min_rtt: Span::MAX,
             losses: 0,
+            recent: (Span::MAX, 0),
             first: 0,
             known: None,
             config: config.clone(),
@@ -293,9 +309,6 @@ impl Adaptive {
 
     /// Keeps account of rounds; returns true at the end of one.
     fn end_round(&mut self, ack: &Ack) -> bool {
-        if let Some(rtt) = ack.rtt {
-            self.round.min_rtt = self.round.min_rtt.min(rtt);
-        }
         self.round.acked = self.round.acked.saturating_add(ack.acked);
         self.round.marked = self.round.marked.saturating_add(ack.marked);
         ack.una >= self.round.end && ack.acked > 0
@@ -303,33 +316,43 @@ impl Adaptive {
 
     fn begin_round(&mut self, ack: &Ack) {
         let number = self.round.number.saturating_add(1);
-        self.round = Round { number, end: ack.next, min_rtt: Span::MAX, acked: 0, marked: 0, ..self.round };
+        self.round = Round {
+            number,
+            end: ack.next,
+            acked: 0,
+            marked: 0,
+            began: ack.now,
+            load: self.load,
+            load_before: self.round.load,
+            plateau: self.round.plateau,
+        };
     }
 
-    /// What ends the start while chirps are unclear: delay, or a delivery rate that no longer grows.
-    fn judge_delivery(&mut self, ack: &Ack) -> Option<ExitReason> {
-        let config = &self.config;
-        if let Some(rate) = ack.rate.filter(|rate| !rate.app_limited) {
-            let gap = (rate.interval.as_nanos() / u64::from(rate.delivered.max(1))).max(1);
-            if self.round.delivery_gap == u64::MAX
-                || gap as f64 * config.plateau_growth <= self.round.delivery_gap as f64
-            {
-                self.round.plateau = 0;
-            } else {
-                self.round.plateau += 1;
-            }
-            self.round.delivery_gap = self.round.delivery_gap.min(gap);
-        }
-        let share = Span::from_nanos(Self::divided(ack.min_rtt.as_nanos(), 1.0 / config.delay_share.max(f64::EPSILON)));
-        let rise = share.max(config.min_delay).min(config.max_delay);
-        let risen = self.round.min_rtt != Span::MAX && self.round.min_rtt > ack.min_rtt + rise;
-        if risen {
-            Some(ExitReason::DelayIncrease)
-        } else if self.round.plateau >= config.plateau_rounds {
-            Some(ExitReason::PipeFull)
+    /// True if for some rounds less was delivered than was sent.
+    fn is_plateau(&mut self, ack: &Ack) -> bool {
+        let Round { acked, began, load_before, .. } = self.round;
+        // Chirps are grains: few of them are no measure of a rate.
+        let enough = acked >= 2 * self.config.packets && load_before > 0 && !ack.app_limited;
+        let delivered = ack.now.since(began).as_nanos() / u64::from(acked.max(1));
+        if enough && delivered as f64 > load_before as f64 * self.config.plateau {
+            self.round.plateau += 1;
         } else {
-            None
+            self.round.plateau = 0;
         }
+        self.round.plateau >= self.config.plateau_rounds
+    }
+
+    /// True if the smallest of the last RTTs has risen.
+    fn is_delayed(&mut self, ack: &Ack) -> bool {
+        let config = &self.config;
+        let Some(rtt) = ack.rtt else { return false };
+        self.recent = (self.recent.0.min(rtt), self.recent.1 + 1);
+        if self.recent.1 < config.delay_samples {
+            return false;
+        }
+        let (smallest, _) = std::mem::replace(&mut self.recent, (Span::MAX, 0));
+        let share = Span::from_nanos((ack.min_rtt.as_nanos() as f64 * config.delay_share) as u64);
+        smallest > ack.min_rtt + share.max(config.min_delay).min(config.max_delay)
     }
 }
 
@@ -376,7 +399,10 @@ impl Schedule for Adaptive {
         match judged.reading {
             Reading::Unclear | Reading::Crowded => {
                 self.unclear = self.unclear.saturating_add(1);
-                let blind = Self::divided(chirp.load(), self.config.blind_growth);
+                let doubled = Self::divided(chirp.load(), DOUBLING);
+                let small =
+                    doubled.saturating_mul(u64::from(self.config.doubling_packets)) >= chirp.min_rtt().as_nanos();
+                let blind = if small { doubled } else { Self::divided(chirp.load(), self.config.blind_growth) };
                 // No faster than the fastest chirp that could be read, if there was one.
                 self.load = self.load.min(blind.max(self.gap().unwrap_or(0)));
             }
@@ -394,17 +420,25 @@ impl Schedule for Adaptive {
         {
             return Some(self.exit(ExitReason::PipeFull, ack.min_rtt, gap));
         }
-        if !self.end_round(ack) {
-            return None;
+        let delayed = self.is_delayed(ack) && self.unclear > 0;
+        let mut reason = delayed.then_some(ExitReason::DelayIncrease);
+        if self.end_round(ack) {
+            let full = self.is_plateau(ack) && self.unclear > 0;
+            let marked = f64::from(self.round.marked) > f64::from(self.round.acked) * self.config.mark_share;
+            let over = self.round.number >= self.config.max_rounds;
+            reason = reason
+                .or(marked.then_some(ExitReason::Marks))
+                .or(full.then_some(ExitReason::PipeFull))
+                .or(over.then_some(ExitReason::Limit));
+            self.begin_round(ack);
         }
-        let delivery = self.judge_delivery(ack);
-        let marked = f64::from(self.round.marked) > f64::from(self.round.acked) * self.config.mark_share;
-        let verdict = if marked { Some(ExitReason::Marks) } else { delivery.filter(|_| self.unclear > 0) };
-        let over = self.round.number >= self.config.max_rounds;
-        self.begin_round(ack);
-        let reason = verdict.or(over.then_some(ExitReason::Limit))?;
-        let gap = self.round.delivery_gap.min(self.load.max(1));
-        Some(self.exit(reason, ack.min_rtt, gap))
+        let reason = reason?;
+        // No more than what was sent, and no more than what arrived.
+        let delivered = ack
+            .rate
+            .filter(|rate| !rate.app_limited)
+            .map_or(0, |rate| rate.interval.as_nanos() / u64::from(rate.delivered.max(1)));
+        Some(self.exit(reason, ack.min_rtt, delivered.max(self.load).max(1)))
     }
 
     fn permission(&self, _number: u32, leaving: u32) -> u32 {
@@ -440,7 +474,7 @@ impl Schedule for Adaptive {
         (self.first, self.known) = (number, Some(known));
         (self.probe, self.load) = (known.gap, known.load);
         (self.readings, self.agreed, self.unclear, self.losses) = ([None; 2], 0, 0, 0);
-        self.round = FIRST_ROUND;
+        (self.round, self.recent) = (FIRST_ROUND, (Span::MAX, 0));
         true
     }
 }
