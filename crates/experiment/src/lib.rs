@@ -11,3 +11,4 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 mod suggest;
+pub mod workload;

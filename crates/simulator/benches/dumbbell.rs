@@ -81,6 +81,7 @@ fn config(case: &Case) -> SimulationConfig {
         links: vec![link],
         flows: (0..case.flows).map(flow).collect(),
         arrivals: vec![],
+        sessions: vec![],
         stop: Stop::At(Time::ZERO + Span::from_secs(case.seconds)),
         seed: 1,
         run: 0,

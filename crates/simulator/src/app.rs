@@ -36,6 +36,7 @@ impl App {
         match workload {
             Workload::Greedy => at_once(ENDLESS, false),
             Workload::Sized(bytes) => at_once(bytes.get(), true),
+            Workload::Replies(bytes) => at_once(bytes.get(), false),
             Workload::Paced { rate, message, spacing, lasting } => Self {
                 kind: Kind::Paced {
                     mean: rate.transmission_time(*message),
@@ -64,7 +65,7 @@ impl App {
     /// Size of the whole stream, if it is known beforehand and ends.
     pub(crate) fn size(workload: &Workload) -> Option<Bytes> {
         match workload {
-            Workload::Greedy | Workload::Paced { .. } => None,
+            Workload::Greedy | Workload::Paced { .. } | Workload::Replies(_) => None,
             Workload::Sized(bytes) => Some(*bytes),
             Workload::Script(writes) => Some(writes.iter().fold(Bytes::ZERO, |sum, (_, bytes)| sum + *bytes)),
         }

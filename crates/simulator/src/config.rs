@@ -7,6 +7,8 @@ use flowstart_network::LinkConfig;
 use flowstart_transport::{ReceiverConfig, SenderConfig};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+use crate::SessionConfig;
+
 /// Index of a link in [`SimulationConfig::links`].
 pub type LinkId = usize;
 
@@ -23,6 +25,8 @@ pub struct SimulationConfig {
     pub flows: Vec<FlowConfig>,
     /// Processes that start flows while the simulation runs.
     pub arrivals: Vec<ArrivalConfig>,
+    /// Users who ask for one reply after the other.
+    pub sessions: Vec<SessionConfig>,
     /// When to stop.
     pub stop: Stop,
     /// Seed of all random streams. Every link, loss process, arrival process and flow has a stream of its own derived from it, so that
@@ -37,7 +41,7 @@ pub struct SimulationConfig {
 pub enum Stop {
     /// At this time.
     At(Time),
-    /// When every sized transfer is complete (and no arrivals are outstanding), or at this time at the latest.
+    /// When every sized transfer is complete (and no arrivals or sessions are outstanding), or at this time at the latest.
     WhenComplete(Time),
 }
 
@@ -111,6 +115,8 @@ pub enum Workload {
         /// When the application stops writing, as time after its start; [`Span::MAX`] for never.
         lasting: Span,
     },
+    /// The first reply of a [session](SimulationConfig::sessions) that keeps its connection; the session writes the others.
+    Replies(Bytes),
     /// Writes of given sizes at given times after the start, ascending.
     Script(Vec<(Span, Bytes)>),
 }

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::draw::gap;
 use crate::random::{self, Purpose};
 use crate::simulation::MakeController;
-use crate::{FlowConfig, FlowId, Traffic, UdpConfig};
+use crate::{FlowConfig, FlowId, Traffic, UdpConfig, Workload};
 
 /// A flow that is running, or waiting for its start.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Flow {
     pub(crate) endpoints: Endpoints,
     /// Every router on the way knows Quick-Start.
     pub(crate) may_ask: bool,
+    /// The session whose replies it carries.
+    pub(crate) session: Option<u32>,
 }
 
 /// What runs at the two ends.
@@ -41,8 +43,8 @@ pub(crate) struct Tcp {
     pub(crate) delivered: u64,
     /// Bytes written so far.
     pub(crate) written: u64,
-    /// Size of the whole stream, if known and finite.
-    pub(crate) size: Option<u64>,
+    /// When the receiver has this many bytes, what was asked for is complete; [`u64::MAX`] if nothing in particular is waited for.
+    pub(crate) awaited: u64,
 }
 
 /// A datagram source with its sink.
@@ -120,12 +122,15 @@ impl Flow {
                     opened: false,
                     delivered: 0,
                     written: 0,
-                    size: App::size(&tcp.workload).map(Bytes::get),
+                    awaited: match &tcp.workload {
+                        Workload::Replies(bytes) => bytes.get(),
+                        other => App::size(other).map_or(u64::MAX, Bytes::get),
+                    },
                 }))
             }
             Traffic::Udp(udp) => Endpoints::Udp(Self::datagrams(udp, start, stream())),
         };
-        Self { id, route, access: AccessLink::new(config.access.rate), endpoints, may_ask }
+        Self { id, route, access: AccessLink::new(config.access.rate), endpoints, may_ask, session: None }
     }
 
     fn datagrams(config: &UdpConfig, start: Time, random: Pcg64Mcg) -> Udp {

@@ -14,6 +14,7 @@ mod observer;
 mod outcome;
 mod random;
 mod route;
+mod session;
 mod simulation;
 mod tournament;
 mod validate;
@@ -24,4 +25,5 @@ pub use config::{
 };
 pub use observer::{FlowId, Observer};
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome};
+pub use session::{Page, Reply, SessionConfig, SessionOutcome};
 pub use simulation::{MakeController, Simulation};

@@ -3,6 +3,8 @@
 use flowstart_congestion::StartExit;
 use flowstart_units::{Bytes, Span, Time};
 
+use crate::SessionOutcome;
+
 /// The result of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -16,6 +18,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// One entry per link.
     pub links: Vec<LinkOutcome>,
+    /// One entry per session.
+    pub sessions: Vec<SessionOutcome>,
 }
 
 /// What became of a flow.

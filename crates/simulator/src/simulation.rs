@@ -18,9 +18,11 @@ use crate::ledger::Ledger;
 use crate::network::Network;
 use crate::random::{Purpose, stream};
 use crate::route::Routes;
+use crate::session::Session;
 use crate::tournament::Tournament;
 use crate::{
-    ArrivalConfig, ConfigError, FlowConfig, FlowId, Observer, Outcome, SimulationConfig, Stop, Traffic, Workload,
+    ArrivalConfig, ConfigError, FlowConfig, FlowId, Observer, Outcome, SessionConfig, SimulationConfig, Stop, Traffic,
+    Workload,
 };
 
 /// Makes the controller of a flow from its number and configuration; see [`Simulation::with_controllers`].
@@ -38,7 +40,8 @@ pub struct Simulation<O> {
     timers: Tournament,
     timer_slot: usize,
     arrivals: Vec<Arrivals>,
-    /// Sized transfers that are not complete, and arrival processes that are not over.
+    sessions: Vec<Session>,
+    /// Sized transfers that are not complete, and arrival processes and sessions that are not over.
     outstanding: u64,
     stop: Stop,
     seed: u64,
@@ -90,7 +93,8 @@ impl<O: Observer> Simulation<O> {
         let mut routes = Routes::new(config.links.len());
         let flow_routes: Vec<u32> = config.flows.iter().map(|flow| routes.add(flow, &delays)).collect();
         let arrival_routes: Vec<u32> = config.arrivals.iter().map(|a| routes.add(&a.flow, &delays)).collect();
-        let network = Network::new(config, routes, 1 + config.arrivals.len());
+        let session_routes: Vec<u32> = config.sessions.iter().map(|s| routes.add(&s.flow, &delays)).collect();
+        let network = Network::new(config, routes, 1 + config.arrivals.len() + config.sessions.len());
         let timer_slot = network.links();
         let mut simulation = Self {
             now: Time::ZERO,
@@ -101,6 +105,7 @@ impl<O: Observer> Simulation<O> {
             timers: Tournament::new(config.flows.len()),
             timer_slot,
             arrivals: Vec::new(),
+            sessions: Vec::new(),
             outstanding: 0,
             stop: config.stop,
             seed: config.seed,
@@ -115,6 +120,9 @@ impl<O: Observer> Simulation<O> {
         }
         for (index, (arrival, route)) in config.arrivals.iter().zip(arrival_routes).enumerate() {
             simulation.add_arrivals(index, arrival, route);
+        }
+        for (session, route) in config.sessions.iter().zip(session_routes) {
+            simulation.add_session(session, route);
         }
         Ok(simulation)
     }
@@ -183,6 +191,7 @@ impl<O: Observer> Simulation<O> {
             data_packets: self.data_packets,
             links: self.network.outcome(),
             flows: self.ledger.into_outcomes(),
+            sessions: self.sessions.into_iter().map(Session::outcome).collect(),
         };
         (outcome, self.observer)
     }
@@ -202,7 +211,11 @@ impl<O: Observer> Simulation<O> {
         } else if slot == self.timer_slot {
             self.fire();
         } else {
-            self.arrive(slot - self.timer_slot - 1);
+            let index = slot - self.timer_slot - 1;
+            match index.checked_sub(self.arrivals.len()) {
+                None => self.arrive(index),
+                Some(session) => self.serve(session),
+            }
         }
     }
 
@@ -247,23 +260,75 @@ impl<O: Observer> Simulation<O> {
             self.network.send(now, now, flow.route, packet, &mut self.ledger, &mut self.observer);
         }
         let delivered = tcp.receiver.delivered();
+        // Nothing else of the flow changes here.
+        let deadline = tcp.receiver.deadline();
         if delivered > tcp.delivered {
             tcp.delivered = delivered;
             self.observer.delivered(now, flow.id, delivered);
-            if tcp.size.is_some_and(|size| delivered >= size) {
-                let entry = self.ledger.entry(flow.id);
-                if entry.completed.is_none() {
-                    entry.completed = Some(now);
-                    self.outstanding -= 1;
-                    self.observer.completed(now, flow.id);
-                }
+            if delivered >= tcp.awaited {
+                self.complete(slot);
             }
         }
-        // Nothing else of the flow has changed.
-        let deadline = tcp.receiver.deadline();
         if deadline < self.timers.time(slot) {
             self.bring_forward(slot, deadline);
         }
+    }
+
+    /// The receiver has all that was waited for: a sized transfer, or a reply.
+    #[cold]
+    fn complete(&mut self, slot: usize) {
+        let now = self.now;
+        let Some(flow) = &mut self.flows[slot] else { return };
+        let Endpoints::Tcp(tcp) = &mut flow.endpoints else { return };
+        tcp.awaited = u64::MAX;
+        let entry = self.ledger.entry(flow.id);
+        if entry.size.is_some() {
+            entry.completed = Some(now);
+            self.outstanding -= 1;
+            self.observer.completed(now, flow.id);
+        }
+        let Some(index) = flow.session else { return };
+        let next = self.sessions[index as usize].got(now);
+        self.outstanding -= u64::from(next.is_none());
+        let slot = self.timer_slot + 1 + self.arrivals.len() + index as usize;
+        self.network.schedule.set(slot, next.unwrap_or(Time::NEVER));
+    }
+
+    fn add_session(&mut self, config: &SessionConfig, route: u32) {
+        let session = Session::new(config, route);
+        let slot = self.timer_slot + 1 + self.arrivals.len() + self.sessions.len();
+        self.network.schedule.set(slot, session.first());
+        self.outstanding += 1;
+        self.sessions.push(session);
+    }
+
+    /// A request of a session is acted on.
+    fn serve(&mut self, index: usize) {
+        let now = self.now;
+        self.network.schedule.set(self.timer_slot + 1 + self.arrivals.len() + index, Time::NEVER);
+        let session = &mut self.sessions[index];
+        let Some((reply, last)) = session.reply() else { return };
+        if let Some(slot) = session.connection {
+            let Some(flow) = &mut self.flows[slot] else { return };
+            let Endpoints::Tcp(tcp) = &mut flow.endpoints else { return };
+            tcp.awaited = tcp.delivered.saturating_add(reply.bytes.get());
+            tcp.app.backlog = tcp.app.backlog.saturating_add(reply.bytes.get());
+            tcp.app.ended = last;
+            return self.pump(slot);
+        }
+        let persistent = session.config.persistent;
+        let mut config = session.config.flow.clone();
+        let route = session.route;
+        if let Traffic::Tcp(tcp) = &mut config.traffic {
+            // A connection with a single reply is a transfer like any other.
+            let whole = !persistent || last;
+            tcp.workload = if whole { Workload::Sized(reply.bytes) } else { Workload::Replies(reply.bytes) };
+        }
+        let slot = self.add_flow(&config, now, route);
+        if let Some(flow) = &mut self.flows[slot] {
+            flow.session = Some(index as u32);
+        }
+        self.sessions[index].connection = persistent.then_some(slot);
     }
 
     /// Lets the application write and the sender send all it may, and retires a connection that is done.
@@ -386,7 +451,7 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
-    fn add_flow(&mut self, config: &FlowConfig, start: Time, route: u32) {
+    fn add_flow(&mut self, config: &FlowConfig, start: Time, route: u32) -> usize {
         let slot = match self.free_slots.pop() {
             Some(slot) => slot as usize,
             None => {
@@ -406,6 +471,7 @@ impl<O: Observer> Simulation<O> {
         self.flows[slot] = Some(Flow::new(id, config, start, route, seeds, &self.make_controller, may_ask));
         self.timers.grow(slot + 1);
         self.set_timer(slot);
+        slot
     }
 
     fn add_arrivals(&mut self, index: usize, config: &ArrivalConfig, route: u32) {

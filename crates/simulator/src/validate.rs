@@ -1,6 +1,9 @@
 //! Refusing configurations that cannot be simulated, with the place and what would be right.
 
-use crate::{ArrivalConfig, ConfigError, FlowConfig, LinkId, SimulationConfig, Sizes, Traffic, UdpConfig, Workload};
+use crate::{
+    ArrivalConfig, ConfigError, FlowConfig, LinkId, SessionConfig, SimulationConfig, Sizes, Traffic, UdpConfig,
+    Workload,
+};
 
 /// The smallest datagram: an IPv4 and a UDP header.
 const SMALLEST_DATAGRAM: u16 = 28;
@@ -27,6 +30,11 @@ impl SimulationConfig {
             let place = format!("arrivals[{index}]");
             self.check_flow(&format!("{place}.flow"), &arrivals.flow)?;
             check_arrivals(&place, arrivals)?;
+        }
+        for (index, session) in self.sessions.iter().enumerate() {
+            let place = format!("sessions[{index}]");
+            self.check_flow(&format!("{place}.flow"), &session.flow)?;
+            check_session(&place, session)?;
         }
         Ok(())
     }
@@ -56,7 +64,9 @@ impl SimulationConfig {
 
 fn check_workload(place: &str, workload: &Workload) -> Result<(), ConfigError> {
     match workload {
-        Workload::Sized(bytes) if bytes.get() == 0 => wrong(place, "a transfer has at least 1 byte"),
+        Workload::Sized(bytes) | Workload::Replies(bytes) if bytes.get() == 0 => {
+            wrong(place, "a transfer has at least 1 byte")
+        }
         Workload::Paced { rate, message, .. } if rate.as_bps() == 0 || message.get() == 0 => {
             wrong(place, "paced writes need a rate above 0 and messages of at least 1 byte")
         }
@@ -76,6 +86,16 @@ fn check_datagrams(place: &str, udp: &UdpConfig) -> Result<(), ConfigError> {
     }
     if udp.packet < SMALLEST_DATAGRAM {
         return wrong(format!("{place}.packet"), format!("a datagram has at least {SMALLEST_DATAGRAM} B of headers"));
+    }
+    Ok(())
+}
+
+fn check_session(place: &str, session: &SessionConfig) -> Result<(), ConfigError> {
+    if matches!(session.flow.traffic, Traffic::Udp(_)) {
+        return wrong(format!("{place}.flow"), "replies come on TCP connections, not in datagrams");
+    }
+    if session.replies.is_empty() || session.replies.iter().any(|reply| reply.bytes.get() == 0) {
+        return wrong(format!("{place}.replies"), "a session has at least one reply, each of at least 1 byte");
     }
     Ok(())
 }

@@ -45,6 +45,7 @@ fn ten_thousand_concurrent_flows_and_a_full_path_of_10_gbit_and_100_ms_fit_into_
         )],
         flows: (0..FLOWS).map(flow).collect(),
         arrivals: vec![],
+        sessions: vec![],
         stop: Stop::At(Time::ZERO + Span::from_secs(2)),
         seed: 1,
         run: 0,

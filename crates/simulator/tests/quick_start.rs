@@ -55,7 +55,7 @@ fn flow(start: StartConfig, initial_window: u32, rtt: Span, workload: Workload) 
 
 fn config(links: Vec<LinkConfig>, flows: Vec<FlowConfig>) -> SimulationConfig {
     let stop = Stop::WhenComplete(Time::ZERO + Span::from_secs(1000));
-    SimulationConfig { links, flows, arrivals: vec![], stop, seed: 1, run: 0 }
+    SimulationConfig { links, flows, arrivals: vec![], sessions: vec![], stop, seed: 1, run: 0 }
 }
 
 fn run(links: Vec<LinkConfig>, flows: Vec<FlowConfig>) -> Outcome {

@@ -127,6 +127,7 @@ impl Race {
             link: Vec::new(),
             udp: self.others.udp.clone(),
             arrivals: self.others.arrivals.clone(),
+            web: Vec::new(),
         }
     }
 

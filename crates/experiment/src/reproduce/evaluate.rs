@@ -76,6 +76,17 @@ impl Run<'_> {
                     .collect();
                 statistic.of(&mut times)?
             }
+            Measure::PageTime { flow, statistic } => {
+                let name = |group: u32| self.compiled.groups.get(group as usize).map(|group| group.name.as_str());
+                let sessions = self
+                    .outcome
+                    .sessions
+                    .iter()
+                    .filter(|session| flow.is_none() || name(session.group) == flow.as_deref());
+                let pages = sessions.flat_map(|session| &session.pages);
+                let mut times: Vec<f64> = pages.map(|page| page.done.since(page.began).as_secs_f64()).collect();
+                statistic.of(&mut times)?
+            }
             Measure::Completed { flow } => {
                 self.flows(flow.as_deref()).filter(|(_, flow)| flow.completed.is_some()).count() as f64
             }

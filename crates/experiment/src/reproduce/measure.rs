@@ -26,6 +26,13 @@ pub enum Measure {
         /// Over the transfers.
         statistic: Statistic,
     },
+    /// Time from a user's wish for a page until its last byte is there.
+    PageTime {
+        /// Whose.
+        flow: Option<String>,
+        /// Over the pages.
+        statistic: Statistic,
+    },
     /// How many transfers were completed.
     Completed {
         /// Whose.
@@ -212,7 +219,7 @@ impl Measure {
     #[must_use]
     pub fn dimension(&self) -> Dimension {
         match self {
-            Self::CompletionTime { .. } | Self::QueueDelay { .. } => Dimension::Time,
+            Self::CompletionTime { .. } | Self::PageTime { .. } | Self::QueueDelay { .. } => Dimension::Time,
             Self::TimeToRate { rtts, .. } | Self::ExitTime { rtts, .. } | Self::DropInterval { rtts, .. } => {
                 if *rtts {
                     Dimension::Rtts
@@ -235,6 +242,7 @@ impl Measure {
     pub(super) fn flow(&self) -> Option<&str> {
         match self {
             Self::CompletionTime { flow, .. }
+            | Self::PageTime { flow, .. }
             | Self::Completed { flow }
             | Self::QueueDelay { flow, .. }
             | Self::Throughput { flow, .. }

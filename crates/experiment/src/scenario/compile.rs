@@ -3,13 +3,14 @@
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::{LinkConfig, LossConfig};
 use flowstart_simulator::{
-    Access, ArrivalConfig, FlowConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic, UdpConfig, Workload,
+    Access, ArrivalConfig, FlowConfig, SessionConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
+    UdpConfig, Workload,
 };
 use flowstart_transport::EcnMode;
 use flowstart_units::{Rate, Span, Time};
 
 use super::error::Problem;
-use super::{ArrivalSpec, FlowSpec, LinkSpec, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec};
+use super::{ArrivalSpec, FlowSpec, LinkSpec, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec, WebSpec};
 use crate::suggest::nearest;
 
 /// A scenario made into a simulation, and what its parts are called.
@@ -55,7 +56,10 @@ impl Scenario {
         for (index, arrivals) in self.arrivals.iter().enumerate() {
             compiler.add_arrivals(arrivals).map_err(|problem| problem.within(&format!("arrivals[{index}]")))?;
         }
-        if compiler.flows.is_empty() && compiler.arrivals.is_empty() {
+        for (index, web) in self.web.iter().enumerate() {
+            compiler.add_web(web).map_err(|problem| problem.within(&format!("web[{index}]")))?;
+        }
+        if compiler.flows.is_empty() && compiler.arrivals.is_empty() && self.web.is_empty() {
             return Err(Problem::at("flow", "nobody sends anything; add a [[flow]], [[udp]] or [[arrivals]]"));
         }
         compiler.spare_routers();
@@ -64,6 +68,7 @@ impl Scenario {
             links: compiler.links,
             flows: compiler.flows,
             arrivals: compiler.arrivals,
+            sessions: compiler.sessions,
             stop: if self.stop_when_complete { Stop::WhenComplete(end) } else { Stop::At(end) },
             seed: self.seed,
             run,
@@ -89,6 +94,7 @@ struct Compiler<'a> {
     names: Vec<String>,
     flows: Vec<FlowConfig>,
     arrivals: Vec<ArrivalConfig>,
+    sessions: Vec<SessionConfig>,
     groups: Vec<FlowLabel>,
 }
 
@@ -102,6 +108,7 @@ impl<'a> Compiler<'a> {
             names: Vec::new(),
             flows: Vec::new(),
             arrivals: Vec::new(),
+            sessions: Vec::new(),
             groups: Vec::new(),
         };
         match (&scenario.path, scenario.link.as_slice()) {
@@ -198,6 +205,7 @@ impl<'a> Compiler<'a> {
     /// Routers that nobody asks need not watch every packet.
     fn spare_routers(&mut self) {
         let flows = self.flows.iter().chain(self.arrivals.iter().map(|arrivals| &arrivals.flow));
+        let flows = flows.chain(self.sessions.iter().map(|session| &session.flow));
         let asks = |flow: &FlowConfig| match &flow.traffic {
             Traffic::Tcp(tcp) => matches!(tcp.controller.start, StartConfig::QuickStart(_)),
             Traffic::Udp(_) => false,
@@ -323,6 +331,15 @@ impl<'a> Compiler<'a> {
         let label = spec.name.clone().unwrap_or_else(|| name.clone());
         self.groups.push(FlowLabel { name: label, algorithm: name });
         Ok(flow)
+    }
+
+    fn add_web(&mut self, spec: &WebSpec) -> Result<(), Problem> {
+        let flow = self.tcp(&spec.flow, Workload::Greedy).map_err(|problem| problem.within("flow"))?;
+        let back: Span = flow.reverse.iter().map(|link| self.links[*link].delay).sum();
+        let delay = flow.return_delay + back;
+        let run = (self.scenario.seed, self.run, self.scenario.duration);
+        self.sessions.extend(spec.sessions(&flow, delay, run)?);
+        Ok(())
     }
 
     fn add_udp(&mut self, spec: &UdpSpec) -> Result<(), Problem> {

@@ -12,6 +12,7 @@ mod load;
 mod path;
 mod quick_start;
 mod spec;
+mod web;
 
 use std::path::Path as FilePath;
 
@@ -30,6 +31,7 @@ pub use load::Load;
 pub use path::{LinkSpec, PathSpec};
 pub use quick_start::{AdmissionSpec, QuickStartSpec};
 pub use spec::{JitterSpec, LossSpec, QueueSpec, RateSpec, StepSpec};
+pub use web::WebSpec;
 
 /// A whole scenario file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +70,9 @@ pub struct Scenario {
     /// TCP transfers that arrive at random.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arrivals: Vec<ArrivalSpec>,
+    /// Users who fetch web pages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub web: Vec<WebSpec>,
 }
 
 /// What is recorded beside the summaries.
@@ -161,16 +166,25 @@ impl Scenario {
     #[must_use]
     pub fn is_random(&self) -> bool {
         let path = self.path.iter().any(|path| {
-            path.loss.is_random() || path.mark.is_random() || path.jitter.is_some() || path.queue.is_random()
+            path.loss.is_random()
+                || path.mark.is_random()
+                || path.jitter.is_some()
+                || path.queue.is_random()
+                || path.quick_start.is_random()
         });
         let links = self.link.iter().any(|link| {
-            link.loss.is_random() || link.mark.is_random() || link.jitter.is_some() || link.queue.is_random()
+            link.loss.is_random()
+                || link.mark.is_random()
+                || link.jitter.is_some()
+                || link.queue.is_random()
+                || link.quick_start.is_random()
         });
         let poisson = SpacingSpec::Poisson;
         path || links
             || self.udp.iter().any(|udp| udp.spacing == poisson)
             || self.flow.iter().any(|flow| flow.paced.as_ref().is_some_and(|paced| paced.spacing == poisson))
             || !self.arrivals.is_empty()
+            || !self.web.is_empty()
     }
 
     fn check(&self) -> Result<(), error::Problem> {

@@ -48,6 +48,11 @@ impl Default for QuickStartSpec {
 const STREAM: u64 = 0x7175_6963_6b73;
 
 impl QuickStartSpec {
+    /// True if chance says which routers know it.
+    pub(super) fn is_random(&self) -> bool {
+        (1..100).contains(&self.aware_percent)
+    }
+
     /// The admission of link number `link` of capacity `rate` in this run; `None` if its router knows nothing.
     pub(super) fn admission(
         &self,

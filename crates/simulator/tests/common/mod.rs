@@ -52,5 +52,5 @@ pub fn link(mbps: u64, delay: Span, packets: Option<u64>) -> LinkConfig {
 }
 
 pub fn simulation(links: Vec<LinkConfig>, flows: Vec<FlowConfig>, stop: Stop) -> SimulationConfig {
-    SimulationConfig { links, flows, arrivals: vec![], stop, seed: 1, run: 0 }
+    SimulationConfig { links, flows, arrivals: vec![], sessions: vec![], stop, seed: 1, run: 0 }
 }

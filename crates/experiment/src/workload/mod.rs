@@ -1,0 +1,5 @@
+//! What users want: sequences of requests drawn from published models.
+
+mod web;
+
+pub use web::{Files, Http, Page, WebModel};
