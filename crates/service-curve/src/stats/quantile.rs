@@ -44,7 +44,7 @@ pub struct QuantileInterval {
 /// The interval that misses the true (1 - `epsilon`)-quantile of independent samples with probability `miss` at most, half on either side.
 ///
 /// The number of samples at or below the quantile is binomial (n, 1 - epsilon), whatever the distribution: the lower rank l is the
-/// largest with P[X < l] <= miss/2, the upper rank u the smallest with P[X >= u] <= miss/2.
+/// largest with `P[X < l] <= miss/2`, the upper rank u the smallest with `P[X >= u] <= miss/2`.
 #[must_use]
 pub fn quantile_interval(n: usize, epsilon: Probability, miss: Probability) -> QuantileInterval {
     let half = miss.get() / 2.0;
