@@ -9,6 +9,7 @@ use flowstart_experiment::scenario::Buffer;
 use flowstart_units::{Bytes, Rate, Span};
 
 use crate::benchmark::BenchmarkArgs;
+use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
 
 /// Race flow starts over a described path.
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Reproduce papers: their figures, and a verdict on every claim
     Reproduce(ReproduceArgs),
+    /// Explain one chirp: what its delays show, and what is read from them
+    ExplainChirp(Box<ExplainArgs>),
     /// Look at a scenario file without running it
     #[command(subcommand)]
     Scenario(ScenarioCommand),

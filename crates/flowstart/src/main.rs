@@ -5,6 +5,7 @@ mod cli;
 mod compare;
 mod docs;
 mod doctor;
+mod explain;
 mod frontier;
 mod interrupt;
 mod list;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Benchmark(args) => benchmark::benchmark(args),
         Command::Run(args) => run::run(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
+        Command::ExplainChirp(args) => explain::explain(args),
         Command::Scenario(command) => scenario::scenario(command),
         Command::List(args) => list::list(args),
         Command::Doctor(args) => doctor::doctor(args),

@@ -1,0 +1,141 @@
+//! `flowstart explain-chirp`: what one chirp says and why.
+
+mod args;
+mod pictures;
+mod words;
+
+use std::path::Path;
+
+use flowstart_experiment::explain::{Chirp, Explanation, Observed, Simulated, SimulatedStart, read_trace};
+use flowstart_experiment::race::{DEFAULT_SEED, Race};
+use flowstart_report::{Figure, Terminal};
+use flowstart_units::{Bytes, Rate};
+
+use crate::compare::command_line;
+use crate::output::{Failure, Outcome, prepare_file, prepare_folder, print, print_json, write_file};
+
+pub(crate) use args::ExplainArgs;
+
+/// Bytes of a packet on the wire of which nothing is said.
+const USUAL_PACKET: u64 = 1500;
+/// Who chirps unless somebody is named.
+const USUAL_START: &str = "adaptive_chirping";
+
+/// One chirp, and where it comes from.
+struct Case {
+    /// In a few words.
+    title: String,
+    chirp: Chirp,
+    explanation: Explanation,
+    /// Bytes of a packet on the wire.
+    packet: Bytes,
+    /// The simulation, if it is one.
+    truth: Option<Truth>,
+}
+
+/// What a simulation knows beside the chirp.
+struct Truth {
+    simulated: Simulated,
+    observed: Observed,
+}
+
+impl Case {
+    fn rate(&self, gap: u64) -> Rate {
+        flowstart_experiment::explain::rate(self.packet, gap)
+    }
+}
+
+/// Explains a chirp, or lists those there are.
+pub(crate) fn explain(args: &ExplainArgs) -> Outcome {
+    if args.list {
+        let (simulated, start) = simulate(args)?;
+        return if args.json {
+            print_json(&words::list_document(&start))
+        } else {
+            print(&words::list(&simulated, &start, Terminal::of_stdout()))
+        };
+    }
+    if let Some(out) = &args.out {
+        if is_picture(out) { prepare_file(out)? } else { prepare_folder(out)? }
+    }
+    let case = case(args)?;
+    if let Some(out) = &args.out {
+        for (name, figure) in figures(&case, &command_line()) {
+            if !is_picture(out) {
+                write_file(&out.join(format!("{name}.svg")), figure.to_svg().as_bytes())?;
+            } else if name == DELAYS {
+                write_file(out, figure.to_svg().as_bytes())?;
+            }
+        }
+    }
+    if args.json {
+        return print_json(&words::document(&case));
+    }
+    let mut text = words::text(&case, Terminal::of_stdout());
+    if let Some(out) = &args.out {
+        text.push_str(&format!("\npictures: {}\n", out.display()));
+    }
+    print(&text)
+}
+
+/// The picture that says most.
+const DELAYS: &str = "delays";
+
+/// The pictures of a chirp, each with its name.
+fn figures(case: &Case, command: &str) -> [(&'static str, Figure); 3] {
+    let figures =
+        [("departures", pictures::departures(case)), (DELAYS, pictures::delays(case)), ("gaps", pictures::gaps(case))];
+    figures.map(|(name, figure)| (name, Figure { command: command.to_owned(), ..figure }))
+}
+
+/// The pictures that a command makes, each with its name, as SVG.
+pub(crate) fn pictures_of(args: &ExplainArgs, command: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+    let case = case(args)?;
+    Ok(figures(&case, command).map(|(name, figure)| (name, figure.to_svg())).to_vec())
+}
+
+fn is_picture(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"))
+}
+
+fn case(args: &ExplainArgs) -> Result<Case, Failure> {
+    if let Some(file) = &args.file {
+        let chirp = read_trace(file).map_err(Failure::usage)?;
+        let packet = args.packet.unwrap_or(Bytes::new(USUAL_PACKET));
+        if packet == Bytes::ZERO {
+            return Err(Failure::Usage(
+                "--packet: a packet of 0 bytes has no rate; the usual one is \"1500 B\"".to_owned(),
+            ));
+        }
+        let explanation = Explanation::new(&chirp, 0);
+        return Ok(Case { title: format!("A chirp from {}", file.display()), chirp, explanation, packet, truth: None });
+    }
+    let (simulated, start) = simulate(args)?;
+    let observed = start.choose(args.chirp).map_err(Failure::usage)?.clone();
+    Ok(Case {
+        title: format!("Chirp {} of {}", observed.number, words::path(&simulated)),
+        chirp: observed.chirp.clone(),
+        explanation: observed.explanation.clone(),
+        packet: start.packet,
+        truth: Some(Truth { simulated, observed }),
+    })
+}
+
+fn simulate(args: &ExplainArgs) -> Result<(Simulated, SimulatedStart), Failure> {
+    let usual = Race::default();
+    let start = match &args.start {
+        Some(start) => start.clone(),
+        None => USUAL_START.parse().map_err(Failure::usage)?,
+    };
+    let simulated = Simulated {
+        capacity: args.capacity.unwrap_or(usual.capacity()),
+        rtt: args.rtt.unwrap_or(usual.path.rtt),
+        buffer: args.buffer.unwrap_or(usual.path.buffer),
+        start,
+        udp: args.udp.unwrap_or(0.0),
+        background: args.background.clone(),
+        seed: args.seed.unwrap_or(DEFAULT_SEED),
+    };
+    let sent = simulated.run().map_err(Failure::usage)?;
+    Ok((simulated, sent))
+}
