@@ -92,6 +92,14 @@ fn the_adaptive_schedule_needs_fewer_round_trips_than_the_others_and_comes_close
     }
 }
 
+/// The shortest gap of a first chirp is 200 µs, twice this round-trip time.
+#[test]
+fn a_first_chirp_takes_no_longer_than_a_round_trip() {
+    let outcome = until_exit(Path::new(10_000, Span::from_micros(100)), adaptive()).expect("every start ends");
+    assert!(outcome.round_trips <= 8.0, "{outcome:?}");
+    assert!((0.9..=1.05).contains(&outcome.of_bdp), "{outcome:?}");
+}
+
 /// Where the initial window nearly fills the path, or overfills it, the queue it leaves is drained by the window that follows.
 #[test]
 fn on_paths_of_less_than_two_initial_windows_the_adaptive_window_still_fits() {

@@ -25,7 +25,7 @@ pub struct AdaptiveChirpingConfig {
     pub packets: u32,
     /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 64 (the authors' later code).
     pub probe_divisor: u32,
-    /// Shortest average gap of the first chirp; default 200 µs (Paced Chirping).
+    /// Shortest average gap of the first chirp, unless that would take longer than a round trip; default 200 µs (Paced Chirping).
     pub min_first_gap: Span,
     /// Longest average gap of the first chirp, and its gap without an RTT; default 1 ms (the authors' later code).
     pub max_first_gap: Span,
@@ -243,7 +243,9 @@ impl Adaptive {
     fn begin(&mut self, srtt: Span, packets: u32) {
         let config = &self.config;
         let gap = if srtt.is_zero() { config.max_first_gap } else { srtt / u64::from(config.probe_divisor.max(1)) };
-        self.probe = gap.max(config.min_first_gap).min(config.max_first_gap).as_nanos();
+        // It takes no longer than a round trip, however short that is.
+        let spread = if srtt.is_zero() { config.min_first_gap } else { srtt / u64::from(packets.max(1)) };
+        self.probe = gap.max(config.min_first_gap.min(spread)).min(config.max_first_gap).as_nanos().max(1);
         self.load = (srtt.as_nanos() / u64::from(packets.max(1))).max(self.probe);
     }
 
