@@ -395,9 +395,7 @@ impl Schedule for Adaptive {
     fn completed(&mut self, _number: u32, measured: Option<&Measured>, _in_flight: u32) {
         let Some(chirp) = measured else { return };
         let judged = read(chirp.points(), self.rule, self.noise.unwrap_or(0));
-        if let Some(noise) = judged.noise {
-            self.noise = Some(self.noise.map_or(noise, |before| before.midpoint(noise)));
-        }
+        self.noise = judged.noise_after(self.noise);
         match judged.reading {
             Reading::Unclear | Reading::Crowded => {
                 self.unclear = self.unclear.saturating_add(1);

@@ -73,6 +73,14 @@ pub struct Judged {
 /// What too few points say.
 const NOTHING: Judged = Judged { reading: Reading::Unclear, knee: None, noise: None };
 
+impl Judged {
+    /// The noise in ns that the next chirp is judged by, after chirps with the noise `before` (`None` if this is the first): the mean of the two.
+    #[must_use]
+    pub fn noise_after(&self, before: Option<u64>) -> Option<u64> {
+        self.noise.map(|noise| before.map_or(noise, |before| before.midpoint(noise))).or(before)
+    }
+}
+
 /// Reads a chirp that follows others with this noise in ns. The first point's gap is not used.
 #[must_use]
 pub fn read(points: &[Point], rule: ReadingRule, noise_before: u64) -> Judged {
