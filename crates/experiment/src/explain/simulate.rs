@@ -134,9 +134,7 @@ impl Simulated {
         let chirps = watch.chirps.into_iter().map(|(number, sent_at, load, chirp)| {
             let explanation = Explanation::new(&chirp, noise.unwrap_or(0));
             // As the adaptive schedule remembers it.
-            if let Some(new) = explanation.judged.noise {
-                noise = Some(noise.map_or(new, |before| before.midpoint(new)));
-            }
+            noise = explanation.judged.noise_after(noise);
             Observed { number, at: sent_at.since(begin), load: Span::from_nanos(load), chirp, explanation }
         });
         Ok(SimulatedStart { chirps: chirps.collect(), exit: watch.exit, packet: Bytes::new(u64::from(race.packet())) })

@@ -8,11 +8,11 @@ mod tables;
 use std::path::{Path, PathBuf};
 
 use flowstart_experiment::benchmark::{Benchmark, BenchmarkResult, measured};
-use flowstart_experiment::race::{Contestant, Others, Race, RunOptions};
+use flowstart_experiment::race::{Contestant, Race, RunOptions};
 use flowstart_report::{Color, Palette, Table, Terminal};
 use flowstart_units::Bytes;
 
-use crate::compare::command_line;
+use crate::compare::{command_line, lay_over};
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
 use crate::scenario::load;
@@ -92,26 +92,8 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     if race.contestants.is_empty() && args.measured.is_empty() {
         race.contestants = vec![DEFAULT_CONTESTANT.parse::<Contestant>().map_err(Failure::usage)?];
     }
-    if let Some(capacity) = args.capacity {
-        race.set_capacity(capacity);
-    }
-    if let Some(rtt) = args.rtt {
-        race.path.rtt = rtt;
-        // It was half of the other RTT, or stood in the file for that one.
-        race.path.delay = None;
-    }
-    if let Some(buffer) = args.buffer {
-        race.set_buffer(buffer);
-    }
-    race.mark = args.mark.unwrap_or(race.mark);
+    lay_over(&mut race, (args.capacity, args.rtt, args.buffer, args.mark), &args.background);
     race.seed = args.seed.unwrap_or(race.seed);
-    if !args.background.is_empty() {
-        race.others = Others::default();
-        for background in &args.background {
-            let before = race.others.tcp_flows();
-            race.others.flow.push(background.spec(before));
-        }
-    }
     let mut benchmark = Benchmark::new(race);
     // Who names the others means these.
     let peers = if benchmark.race.has_others() { 0 } else { benchmark.peers };

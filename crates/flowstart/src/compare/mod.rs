@@ -6,8 +6,10 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_experiment::race::{Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_experiment::race::{Background, MarkThreshold, Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_experiment::scenario::Buffer;
 use flowstart_report::{Palette, Table, Terminal};
+use flowstart_units::{Rate, Span};
 
 use crate::cli::CompareArgs;
 use crate::interrupt;
@@ -73,29 +75,9 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
         }
         None => Race::default(),
     };
-    if let Some(capacity) = args.capacity {
-        race.set_capacity(capacity);
-    }
-    if let Some(rtt) = args.rtt {
-        race.path.rtt = rtt;
-        // It was half of the other RTT, or stood in the file for that one.
-        race.path.delay = None;
-    }
-    if let Some(buffer) = args.buffer {
-        race.set_buffer(buffer);
-    }
-    if let Some(mark) = args.mark {
-        race.mark = mark;
-    }
+    lay_over(&mut race, (args.capacity, args.rtt, args.buffer, args.mark), &args.background);
     if let Some(flows) = args.flows {
         race.flows = flows;
-    }
-    if !args.background.is_empty() {
-        race.others = Others::default();
-        for background in &args.background {
-            let before = race.others.tcp_flows();
-            race.others.flow.push(background.spec(before));
-        }
     }
     if !args.sizes.is_empty() {
         race.sizes.clone_from(&args.sizes);
@@ -107,6 +89,34 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
     race.seed = args.seed.unwrap_or(race.seed);
     race.runs = args.runs.or(race.runs);
     Ok(race)
+}
+
+/// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those who are there before, over what the race has.
+pub(crate) fn lay_over(
+    race: &mut Race,
+    path: (Option<Rate>, Option<Span>, Option<Buffer>, Option<MarkThreshold>),
+    background: &[Background],
+) {
+    let (capacity, rtt, buffer, mark) = path;
+    if let Some(capacity) = capacity {
+        race.set_capacity(capacity);
+    }
+    if let Some(rtt) = rtt {
+        race.path.rtt = rtt;
+        // It was half of the other RTT, or stood in the file for that one.
+        race.path.delay = None;
+    }
+    if let Some(buffer) = buffer {
+        race.set_buffer(buffer);
+    }
+    race.mark = mark.unwrap_or(race.mark);
+    if !background.is_empty() {
+        race.others = Others::default();
+        for flow in background {
+            let before = race.others.tcp_flows();
+            race.others.flow.push(flow.spec(before));
+        }
+    }
 }
 
 /// The results' folder: as asked, else the default one unless results go elsewhere.
