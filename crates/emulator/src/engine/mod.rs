@@ -1,0 +1,483 @@
+//! The engine: takes frames from interfaces, carries them through links and delays, and gives them to other interfaces on time.
+//!
+//! Time in the engine is the time of the model. A packet arrives when the kernel stamped it, queues decide by those times, and a departure is
+//! worked out before it is due. So an engine that was late to look at a packet is not late to send it, as long as it looks before the
+//! packet's delay has passed; and after a pause it processes what happened meanwhile in the order in which it happened.
+
+mod frames;
+mod link;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::net::IpAddr;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::EventFd;
+
+use flowstart_network::LinkConfig;
+use flowstart_units::{Span, Time};
+
+use crate::clock::{self, Clock, Priority};
+use crate::fidelity::Lateness;
+use crate::netlink::Mac;
+use crate::record::{Entry, Fate, Recorder};
+use crate::ring::{Exit, Ring};
+use crate::wire::{self, ETHERNET, FlowKey};
+use crate::world::Timing;
+
+use frames::{Handle, Pool};
+use link::{Event, Link};
+
+pub use link::LinkOutcome;
+
+/// Frames taken from one ring at a time, so that what is due meanwhile is not kept waiting.
+const AT_ONCE: usize = 64;
+/// An arrival that must be counted this much later than it was is noted: below it is the order of two packets at one moment.
+const LATE_ARRIVAL: Span = Span::from_micros(20);
+/// Longest sleep, for looking whether the world has ended and for sending records on.
+const LONGEST_SLEEP: Span = Span::from_millis(50);
+
+/// Where packets of a host go.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    /// Its interface.
+    pub(crate) ring: Ring,
+    /// By destination, the number of the route in this engine.
+    pub(crate) routes: HashMap<IpAddr, u16>,
+}
+
+/// A way through this engine.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    /// Delay before the first link.
+    pub(crate) before: Span,
+    /// Numbers of the links in this engine.
+    pub(crate) links: Vec<u16>,
+    /// Delay after the last link.
+    pub(crate) after: Span,
+    /// Number of the exit in this engine.
+    pub(crate) exit: u16,
+}
+
+/// A host that packets are given to.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    /// The router's interface towards it.
+    pub(crate) exit: Exit,
+    /// The address of the router's interface.
+    pub(crate) from: Mac,
+    /// The address of the host's.
+    pub(crate) to: Mac,
+}
+
+/// Everything an engine needs.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) entrances: Vec<Entrance>,
+    pub(crate) exits: Vec<Delivery>,
+    pub(crate) routes: Vec<Route>,
+    /// Number in the world, configuration and seed of each link.
+    pub(crate) links: Vec<(usize, LinkConfig, u64)>,
+    pub(crate) mtu: u32,
+    pub(crate) timing: Timing,
+    pub(crate) recorder: Option<Recorder>,
+}
+
+/// What an engine did.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) links: Vec<(usize, LinkOutcome)>,
+    pub(crate) lateness: Lateness,
+    pub(crate) counts: Counts,
+    pub(crate) priority: Priority,
+    /// Packets in queues and delays at the end.
+    pub(crate) stored: u64,
+}
+
+/// Packets and mishaps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// IP packets for a known host.
+    pub(crate) arrived: u64,
+    /// Packets for addresses that no host has.
+    pub(crate) astray: u64,
+    /// Packets given to hosts.
+    pub(crate) delivered: u64,
+    /// Packets that the kernel did not take.
+    pub(crate) refused: u64,
+    /// Packets that found no room in the engine or the ring.
+    pub(crate) no_room: u64,
+    pub(crate) above_mtu: u64,
+    pub(crate) late_arrivals: u64,
+    pub(crate) stalls: u64,
+    pub(crate) longest_stall: Span,
+}
+
+/// Something due at a time; what is due at the same time goes in order of scheduling.
+#[derive(Clone, Copy, Debug)]
+struct Due<T> {
+    time: Time,
+    order: u64,
+    what: T,
+}
+
+impl<T> PartialEq for Due<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.time, self.order) == (other.time, other.order)
+    }
+}
+
+impl<T> Eq for Due<T> {}
+
+impl<T> PartialOrd for Due<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Due<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.time, self.order).cmp(&(other.time, other.order))
+    }
+}
+
+/// What happens inside.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A link's transmitter wants the next packet.
+    Wake(u16),
+    /// A packet reaches its next link.
+    Reach(Handle),
+}
+
+type Schedule<T> = BinaryHeap<Reverse<Due<T>>>;
+
+/// An engine in operation.
+pub(crate) struct Engine {
+    entrances: Vec<Entrance>,
+    exits: Vec<Delivery>,
+    routes: Vec<Route>,
+    links: Vec<Link>,
+    names: Vec<usize>,
+    longest: usize,
+    timing: Timing,
+    recorder: Option<Recorder>,
+    clock: Clock,
+    pool: Pool,
+    flows: HashMap<(u16, FlowKey), (u32, Option<u16>)>,
+    /// Packets that have arrived, by their stamps.
+    arrivals: VecDeque<(Time, Handle)>,
+    steps: Schedule<Step>,
+    departures: Schedule<Handle>,
+    order: u64,
+    /// Time of the latest step taken.
+    reached: Time,
+    /// How late steps inside may be taken without making a departure late.
+    leeway: Span,
+    events: Vec<Event>,
+    lateness: Lateness,
+    counts: Counts,
+}
+
+impl Engine {
+    pub(crate) fn new(plan: Plan, clock: Clock) -> Self {
+        let links: Vec<Link> = plan.links.iter().map(|(_, config, seed)| Link::new(config, *seed)).collect();
+        let delay = |route: &Route| -> Span {
+            let links: Span = route.links.iter().map(|link| plan.links[usize::from(*link)].1.delay).sum();
+            route.before + links + route.after
+        };
+        // Delay after the last link: what is worked out this much late is still in time. Half of it is kept in reserve.
+        let last = |route: &Route| -> Span {
+            route.links.last().map_or(delay(route), |link| plan.links[usize::from(*link)].1.delay + route.after)
+        };
+        let leeway = plan.routes.iter().map(|route| last(route).min(delay(route)) / 2).min().unwrap_or(Span::ZERO);
+        let leeway = if leeway < plan.timing.settle * 4 { Span::ZERO } else { leeway.min(plan.timing.nap) };
+        let longest = plan.mtu as usize + ETHERNET;
+        Self {
+            entrances: plan.entrances,
+            exits: plan.exits,
+            routes: plan.routes,
+            links,
+            names: plan.links.iter().map(|(name, ..)| *name).collect(),
+            longest,
+            timing: plan.timing,
+            recorder: plan.recorder,
+            clock,
+            pool: Pool::new(longest),
+            flows: HashMap::new(),
+            arrivals: VecDeque::with_capacity(AT_ONCE * 4),
+            steps: BinaryHeap::with_capacity(1024),
+            departures: BinaryHeap::with_capacity(1024),
+            order: 0,
+            reached: Time::ZERO,
+            leeway,
+            events: Vec::with_capacity(64),
+            lateness: Lateness::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Runs until `stop` is set (and `waker` written to, so that it is noticed at once).
+    pub(crate) fn run(mut self, stop: &Arc<AtomicBool>, waker: &Arc<EventFd>) -> Report {
+        let priority = clock::be_punctual();
+        let mut expected = self.clock.now();
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            let away = now.since(expected);
+            if away > self.timing.stall {
+                self.counts.stalls += 1;
+                self.counts.longest_stall = self.counts.longest_stall.max(away);
+            }
+            self.take_in();
+            self.proceed(now);
+            expected = self.wait(now, waker);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+        }
+        let full: u64 = self.entrances.iter().map(|entrance| entrance.ring.dropped()).sum();
+        self.counts.no_room += full;
+        Report {
+            links: self.names.iter().copied().zip(self.links.iter().map(Link::outcome)).collect(),
+            lateness: self.lateness,
+            counts: self.counts,
+            priority,
+            stored: self.pool.stored(),
+        }
+    }
+
+    /// Takes packets from the rings, in the order of their stamps.
+    fn take_in(&mut self) {
+        let mut offset = None;
+        let before = self.arrivals.len();
+        for number in 0..self.entrances.len() {
+            for _ in 0..AT_ONCE {
+                let Self { entrances, pool, flows, routes, recorder, counts, longest, clock, .. } = self;
+                let entrance = &mut entrances[number];
+                let destinations = &entrance.routes;
+                let taken = entrance.ring.receive(|frame| {
+                    let parsed = wire::parse(frame.bytes)?;
+                    if frame.length > *longest {
+                        counts.above_mtu += 1;
+                        return None;
+                    }
+                    let next = flows.len() as u32;
+                    let (flow, route) = *flows.entry((number as u16, parsed.key)).or_insert_with(|| {
+                        if let Some(recorder) = recorder {
+                            recorder.flow(parsed.key);
+                        }
+                        (next, destinations.get(&parsed.key.destination).copied())
+                    });
+                    let Some(route) = route else {
+                        counts.astray += 1;
+                        return None;
+                    };
+                    counts.arrived += 1;
+                    let Some(place) = pool.put(frame.bytes) else {
+                        counts.no_room += 1;
+                        return None;
+                    };
+                    let offset = *offset.get_or_insert_with(|| clock.wall_offset());
+                    let stamp = Time::from_nanos(frame.stamp.saturating_sub(offset));
+                    let before = routes[usize::from(route)].before;
+                    let handle = Handle {
+                        place,
+                        bytes: parsed.bytes,
+                        flow,
+                        route,
+                        step: 0,
+                        ecn: parsed.ecn,
+                        marked_here: false,
+                        arrived: stamp,
+                    };
+                    Some((stamp + before, handle, !before.is_zero()))
+                });
+                match taken {
+                    None => break,
+                    Some(None) => {}
+                    Some(Some((time, handle, true))) => self.schedule(time, Step::Reach(handle)),
+                    Some(Some((time, handle, false))) => self.arrivals.push_back((time, handle)),
+                }
+            }
+        }
+        // One interface delivers in order; several, or different delays, do not.
+        if self.arrivals.len() > before && !self.arrivals.iter().is_sorted_by_key(|(time, _)| *time) {
+            self.arrivals.make_contiguous().sort_by_key(|(time, _)| *time);
+        }
+    }
+
+    /// Does everything that is due at `now`, in order of time.
+    fn proceed(&mut self, now: Time) {
+        // Packets stamped in the last moments may not be visible yet; steps wait for them if they can.
+        let settled = if self.leeway.is_zero() { now } else { now - self.timing.settle };
+        loop {
+            let departure = self.departures.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
+            if departure <= now {
+                if let Some(Reverse(due)) = self.departures.pop() {
+                    self.depart(due.time, due.what);
+                }
+                continue;
+            }
+            let arrival = self.arrivals.front().map_or(Time::NEVER, |(time, _)| *time);
+            let step = self.steps.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
+            if arrival.min(step) > settled {
+                return;
+            }
+            if arrival <= step {
+                if let Some((time, handle)) = self.arrivals.pop_front() {
+                    if self.reached.since(time) > LATE_ARRIVAL {
+                        self.counts.late_arrivals += 1;
+                    }
+                    self.reached = self.reached.max(time);
+                    self.reach(self.reached, handle);
+                }
+            } else if let Some(Reverse(due)) = self.steps.pop() {
+                self.reached = self.reached.max(due.time);
+                match due.what {
+                    Step::Reach(handle) => self.reach(due.time, handle),
+                    Step::Wake(link) => {
+                        if self.links[usize::from(link)].wake == due.time {
+                            self.operate(link, |engine, events| {
+                                engine.links[usize::from(link)].transmit(due.time, events);
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A packet reaches its next link, or the end of the way.
+    fn reach(&mut self, now: Time, handle: Handle) {
+        let route = &self.routes[usize::from(handle.route)];
+        match route.links.get(usize::from(handle.step)) {
+            None => {
+                let time = now + route.after;
+                self.schedule_departure(time, handle);
+            }
+            Some(link) => {
+                let link = *link;
+                self.operate(link, |engine, events| engine.links[usize::from(link)].arrive(now, handle, events));
+            }
+        }
+    }
+
+    fn schedule_departure(&mut self, time: Time, handle: Handle) {
+        self.order += 1;
+        self.departures.push(Reverse(Due { time, order: self.order, what: handle }));
+    }
+
+    fn schedule(&mut self, time: Time, what: Step) {
+        self.order += 1;
+        self.steps.push(Reverse(Due { time, order: self.order, what }));
+    }
+
+    /// Does something with a link and deals with what comes of it.
+    fn operate(&mut self, link: u16, act: impl FnOnce(&mut Self, &mut Vec<Event>)) {
+        let mut events = std::mem::take(&mut self.events);
+        let asleep = self.links[usize::from(link)].wake;
+        act(self, &mut events);
+        let wake = self.links[usize::from(link)].wake;
+        if wake != asleep && wake != Time::NEVER {
+            self.schedule(wake, Step::Wake(link));
+        }
+        for event in events.drain(..) {
+            match event {
+                Event::Lost(handle) => {
+                    self.note(link, &handle, Fate::Lost, Time::NEVER);
+                    self.pool.release(handle.place);
+                }
+                Event::Dropped(handle, reason) => {
+                    let at = self.reached;
+                    self.note(link, &handle, Fate::Dropped { at, reason }, Time::NEVER);
+                    self.pool.release(handle.place);
+                }
+                Event::Sent { mut frame, done, arrival } => {
+                    let route = &self.routes[usize::from(frame.route)];
+                    let last = usize::from(frame.step) + 1 >= route.links.len();
+                    let after = route.after;
+                    let delivery = if last { arrival + after } else { Time::NEVER };
+                    let began = self.reached;
+                    self.note(link, &frame, Fate::Sent { began, done }, delivery);
+                    frame.step += 1;
+                    if last {
+                        self.schedule_departure(delivery, frame);
+                    } else {
+                        self.schedule(arrival, Step::Reach(frame));
+                    }
+                }
+            }
+        }
+        self.events = events;
+    }
+
+    /// Writes down what became of a packet.
+    #[inline]
+    fn note(&mut self, link: u16, handle: &Handle, fate: Fate, delivery: Time) {
+        let Some(recorder) = &mut self.recorder else { return };
+        let entry = Entry {
+            link: self.names[usize::from(link)] as u32,
+            flow: handle.flow,
+            arrived: handle.arrived,
+            fate,
+            delivery,
+            bytes: handle.bytes,
+            ecn: handle.ecn,
+            marked_here: handle.marked_here,
+            snapped: 0,
+        };
+        recorder.record(entry, self.pool.get(handle.place));
+    }
+
+    /// Gives a packet to its host, which was due at `due`.
+    fn depart(&mut self, due: Time, handle: Handle) {
+        let delivery = &self.exits[usize::from(self.routes[usize::from(handle.route)].exit)];
+        let frame = self.pool.get_mut(handle.place);
+        frame[..6].copy_from_slice(&delivery.to);
+        frame[6..12].copy_from_slice(&delivery.from);
+        if handle.ecn == flowstart_network::Ecn::Ce {
+            wire::set_ce(frame);
+        }
+        self.lateness.record(self.clock.now().since(due));
+        if delivery.exit.send(self.pool.get(handle.place)) {
+            self.counts.delivered += 1;
+        } else {
+            self.counts.refused += 1;
+        }
+        self.pool.release(handle.place);
+    }
+
+    /// Waits until something is due, or may have arrived. Returns when that should be.
+    fn wait(&mut self, now: Time, waker: &Arc<EventFd>) -> Time {
+        let departure = self.departures.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
+        let step = self.steps.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
+        let step = step.min(self.arrivals.front().map_or(Time::NEVER, |(time, _)| *time));
+        let deadline = departure.min(if step == Time::NEVER { step } else { step + self.leeway });
+        let idle = deadline == Time::NEVER;
+        let until = deadline.min(now + LONGEST_SLEEP);
+        let moment = self.clock.now();
+        if until <= moment + self.timing.spin {
+            std::hint::spin_loop();
+            return moment;
+        }
+        let wake = until - self.timing.spin;
+        if idle && let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+        }
+        if !idle && !self.leeway.is_zero() {
+            // Packets that come meanwhile can wait for the next look.
+            let wake = wake.min(moment + self.leeway);
+            self.clock.sleep_until(wake);
+            return wake;
+        }
+        let mut fds: Vec<PollFd<'_>> =
+            self.entrances.iter().map(|entrance| PollFd::new(entrance.ring.fd(), PollFlags::POLLIN)).collect();
+        fds.push(PollFd::new(waker.as_fd(), PollFlags::POLLIN));
+        // An interrupted wait is a short one.
+        let _ = ppoll(&mut fds, Some(clock::timespec(wake.since(moment))), None);
+        wake
+    }
+}

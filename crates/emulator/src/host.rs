@@ -1,0 +1,165 @@
+//! Hosts: namespaces to run code and programs in.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::thread::JoinHandle;
+
+use crate::Error;
+use crate::names::Name;
+use crate::namespace::NetNs;
+use crate::netlink::Mac;
+
+/// A host: a network namespace with one interface, `fs-0`.
+#[derive(Debug)]
+pub struct Host {
+    pub(crate) name: String,
+    pub(crate) namespace: std::sync::Arc<NetNs>,
+    pub(crate) v4: Ipv4Addr,
+    pub(crate) v6: Option<Ipv6Addr>,
+    pub(crate) mac: Mac,
+    /// The router's end of its link.
+    pub(crate) router_mac: Mac,
+    pub(crate) router_index: u32,
+    pub(crate) label: Option<Name>,
+    /// A copy of `/etc/hosts` with the names of all hosts.
+    pub(crate) hosts_file: std::sync::Arc<tempfile::NamedTempFile>,
+}
+
+/// The file that says which names have which addresses.
+const HOSTS: &str = "/etc/hosts";
+
+impl Host {
+    /// Its name, which programs in other hosts can use as its address.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its IPv4 address.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.v4.into()
+    }
+
+    /// Its IPv6 address; `None` if the kernel has no IPv6.
+    #[must_use]
+    pub fn address_v6(&self) -> Option<IpAddr> {
+        self.v6.map(IpAddr::from)
+    }
+
+    /// What `ip netns exec` calls it; `None` where names cannot be given (without root).
+    #[must_use]
+    pub fn netns_name(&self) -> Option<String> {
+        self.label.as_ref().map(Name::text)
+    }
+
+    /// Runs `f` in this host, on a thread of its own, and waits for it. Sockets opened there belong to this host for good.
+    ///
+    /// # Errors
+    /// If the thread cannot be started or not enter the namespace.
+    pub fn run<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        self.namespace.run(f)
+    }
+
+    /// Starts a thread in this host.
+    ///
+    /// # Errors
+    /// If the thread cannot be started; joining it says whether it could enter the namespace.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<Result<T, Error>>, Error> {
+        let namespace = self.namespace.clone();
+        std::thread::Builder::new()
+            .name(format!("fs-{}", self.name))
+            .spawn(move || {
+                namespace.enter()?;
+                Ok(f())
+            })
+            .map_err(|error| Error::doing("start a thread", error))
+    }
+
+    /// A program that will run in this host, where the names of all hosts stand for their addresses. What it leaves running is ended with the world.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let namespace = self.namespace.clone();
+        let file = self.hosts_file.clone();
+        let source = CString::new(file.path().as_os_str().as_bytes());
+        // SAFETY: between fork and exec the closure only makes system calls on prepared arguments; it neither allocates nor locks.
+        unsafe {
+            command.pre_exec(move || {
+                let _keep = &file;
+                enter(&namespace, source.as_deref().ok())
+            });
+        }
+        command
+    }
+}
+
+/// Moves a forked process into a namespace and gives it a hosts file of its own.
+fn enter(namespace: &NetNs, hosts: Option<&std::ffi::CStr>) -> io::Result<()> {
+    // SAFETY: system calls with valid descriptors, constant strings and null pointers where they are allowed.
+    unsafe {
+        if libc::setns(namespace.fd().as_raw_fd(), libc::CLONE_NEWNET) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // Without a mount namespace, or without a hosts file, names do not work; addresses still do.
+        if let Some(source) = hosts
+            && libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(
+                c"none".as_ptr(),
+                c"/".as_ptr(),
+                std::ptr::null(),
+                libc::MS_REC | libc::MS_PRIVATE,
+                std::ptr::null(),
+            ) == 0
+        {
+            libc::mount(source.as_ptr(), c"/etc/hosts".as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null());
+        }
+    }
+    Ok(())
+}
+
+/// Makes a program end when the calling thread does, however that happens: for programs that the thread waits for.
+pub fn die_with_this_thread(command: &mut Command) {
+    // SAFETY: between fork and exec a single system call without pointers.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong, 0, 0, 0) == 0 {
+                Ok(())
+            } else {
+                Err(io::Error::last_os_error())
+            }
+        });
+    }
+}
+
+/// The hosts file: what the system has, and the hosts.
+pub(crate) fn hosts_file<'a>(
+    hosts: impl Iterator<Item = (&'a str, Ipv4Addr, Option<Ipv6Addr>)>,
+) -> Result<tempfile::NamedTempFile, Error> {
+    let mut text = std::fs::read_to_string(Path::new(HOSTS)).unwrap_or_else(|_| "127.0.0.1 localhost\n".to_owned());
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    for (name, v4, v6) in hosts {
+        text.push_str(&format!("{v4} {name}\n"));
+        if let Some(v6) = v6 {
+            text.push_str(&format!("{v6} {name}\n"));
+        }
+    }
+    let failed = |error: io::Error| Error::doing("write a hosts file", error);
+    let mut file = tempfile::Builder::new().prefix("fs-hosts-").tempfile().map_err(failed)?;
+    io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
+    // Programs of other users read it too.
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(readable).map_err(failed)?;
+    Ok(file)
+}

@@ -1,0 +1,155 @@
+//! Names of namespaces, for `ip netns`, and removing what is left over.
+//!
+//! Namespaces and interfaces go by themselves when the last process that holds them ends, however it ends. Only two things can stay: names
+//! in `/run/netns` (of a process that was killed), and programs started in a namespace that outlive flowstart. Both are found by name:
+//! `fs-PID-START-NUMBER-HOST`, with the number and start time of the process that made it.
+
+use std::fs;
+use std::os::linux::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::namespace::{NetNs, in_first_user_namespace};
+
+/// Where `ip netns` looks for names.
+const FOLDER: &str = "/run/netns";
+/// What every name begins with.
+const PREFIX: &str = "fs-";
+
+/// Names of this process, so that an abrupt end can remove them too.
+static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Worlds made by this process so far.
+static WORLDS: AtomicU32 = AtomicU32::new(0);
+
+/// A world's part of the names: unique on this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct WorldName(String);
+
+impl WorldName {
+    /// The next one.
+    pub(crate) fn next() -> Self {
+        let pid = std::process::id();
+        let start = start_time(pid).unwrap_or(0);
+        Self(format!("{PREFIX}{pid}-{start}-{}", WORLDS.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+/// When a process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with its number it names a process for good.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is a name in parentheses that may contain anything.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// A name in `/run/netns`, removed on drop.
+#[derive(Debug)]
+pub(crate) struct Name(PathBuf);
+
+impl Name {
+    /// Gives the namespace a name that `ip netns exec` understands. `None` where that is not possible (without root): it is a convenience.
+    pub(crate) fn give(world: &WorldName, host: &str, namespace: &NetNs) -> Option<Self> {
+        if !in_first_user_namespace() || !nix::unistd::geteuid().is_root() {
+            return None;
+        }
+        fs::create_dir_all(FOLDER).ok()?;
+        let path = Path::new(FOLDER).join(format!("{}-{host}", world.0));
+        fs::OpenOptions::new().write(true).create_new(true).open(&path).ok()?;
+        lock().push(path.clone());
+        let name = Self(path);
+        let source = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&namespace.fd()));
+        // On failure `name` is dropped, which removes the file.
+        mount(Some(source.as_str()), &name.0, None::<&str>, MsFlags::MS_BIND, None::<&str>).ok()?;
+        Some(name)
+    }
+
+    /// The name alone.
+    pub(crate) fn text(&self) -> String {
+        self.0.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        remove(&self.0);
+        lock().retain(|path| *path != self.0);
+    }
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    OWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn remove(path: &Path) {
+    // A name that was never mounted is only a file.
+    let _ = umount2(path, MntFlags::MNT_DETACH);
+    let _ = fs::remove_file(path);
+}
+
+/// Removes the names that this process gave, for an end without unwinding (a second Ctrl-C). Everything else goes with the process.
+pub fn remove_own_names() {
+    for path in lock().drain(..) {
+        remove(&path);
+    }
+}
+
+/// Ends all processes in these namespaces except this one: programs that were started there and did not end by themselves.
+pub(crate) fn end_processes_in(inodes: &[u64]) -> usize {
+    let own = std::process::id();
+    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
+    let mut ended = 0;
+    for entry in entries.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let inode = fs::metadata(entry.path().join("ns/net")).map_or(0, |data| data.st_ino());
+        if pid != own && inode != 0 && inodes.contains(&inode) {
+            ended += usize::from(kill(Pid::from_raw(pid as i32), Signal::SIGKILL).is_ok());
+        }
+    }
+    ended
+}
+
+/// Removes what processes that no longer run left behind: names in `/run/netns`, and programs in the namespaces so named. What running
+/// flowstarts use is not touched, nor anything not named by one. Returns the names removed.
+#[must_use]
+pub fn clean() -> Vec<String> {
+    let Ok(entries) = fs::read_dir(FOLDER) else { return Vec::new() };
+    let mut removed = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if is_stale(&name) {
+            let inode = fs::metadata(entry.path()).map_or(0, |data| data.st_ino());
+            end_processes_in(&[inode]);
+            remove(&entry.path());
+            removed.push(name);
+        }
+    }
+    removed.sort();
+    removed
+}
+
+/// True for a name of ours whose process is gone.
+fn is_stale(name: &str) -> bool {
+    let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().splitn(4, '-');
+    let mut number = || parts.next()?.parse::<u64>().ok();
+    let (Some(pid), Some(start), Some(_)) = (number(), number(), number()) else { return false };
+    start_time(u32::try_from(pid).unwrap_or(u32::MAX)) != Some(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_processes_that_are_gone_are_stale() {
+        let own = format!("{}-server", WorldName::next().0);
+        assert!(!is_stale(&own));
+        assert!(is_stale(&format!("fs-{}-1-0-server", std::process::id())), "the number was given to another process");
+        for foreign in ["", "fs-", "fs-web", "blue", "fs-1-2", "qdhcp-3-4-5-x", "fs-a-b-c-d"] {
+            assert!(!is_stale(foreign), "{foreign}");
+        }
+    }
+}

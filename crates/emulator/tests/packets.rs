@@ -1,0 +1,182 @@
+//! What happens to packets between two hosts: none vanishes, none overtakes another, marks and contents are right.
+
+mod support;
+
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use flowstart_emulator::{Fate, World};
+use flowstart_network::{Ecn, LossConfig, QueueConfig, StepMarkConfig, Threshold};
+use flowstart_units::{Span, Time};
+
+use support::{link, pair, set_ecn, socket, turn};
+
+/// What the test keeps of a record.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    arrived: Time,
+    fate: Fate,
+    ecn: Ecn,
+    marked_here: bool,
+    number: u32,
+}
+
+fn addresses(world: &World, v6: bool) -> Option<[IpAddr; 2]> {
+    let address = |n: usize| {
+        let host = &world.hosts()[n];
+        if v6 { host.address_v6() } else { Some(host.address()) }
+    };
+    Some([address(0)?, address(1)?])
+}
+
+/// Sends numbered datagrams as fast as possible and returns those that arrived in order of arrival, with everything the link said.
+fn blast(
+    config: flowstart_emulator::WorldConfig,
+    v6: bool,
+    ecn: i32,
+    count: u32,
+) -> Option<(Vec<u32>, Vec<Seen>, flowstart_emulator::Outcome)> {
+    let (tell, told) = channel();
+    let world = World::start_with(config, move |record| {
+        let at = if record.flow.source.is_ipv6() { 14 + 40 + 8 } else { 14 + 20 + 8 };
+        let number = record.headers.get(at..at + 4).map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().unwrap()));
+        let seen = Seen {
+            arrived: record.arrived,
+            fate: record.fate,
+            ecn: record.ecn,
+            marked_here: record.marked_here,
+            number,
+        };
+        let _ = tell.send(seen);
+    })
+    .unwrap();
+    let [client, server] = addresses(&world, v6)?;
+    let receiver = socket(&world, 1, server, 7000);
+    receiver.set_read_timeout(Some(Duration::from_millis(400))).unwrap();
+    let sender = socket(&world, 0, client, 7001);
+    set_ecn(&sender, v6, ecn);
+    let reader = std::thread::spawn(move || {
+        let (mut numbers, mut bytes) = (Vec::new(), [0; 2000]);
+        while let Ok((length, _)) = receiver.recv_from(&mut bytes) {
+            assert_eq!(length, 1000);
+            assert!(bytes[4..length].iter().all(|byte| *byte == 0x5a), "contents are as sent");
+            numbers.push(u32::from_be_bytes(bytes[..4].try_into().unwrap()));
+        }
+        numbers
+    });
+    let mut payload = [0x5a; 1000];
+    for number in 0..count {
+        payload[..4].copy_from_slice(&number.to_be_bytes());
+        sender.send_to(&payload, SocketAddr::new(server, 7000)).unwrap();
+    }
+    let numbers = reader.join().unwrap();
+    let outcome = world.finish().unwrap();
+    Some((numbers, told.into_iter().collect(), outcome))
+}
+
+fn check_conservation(numbers: &[u32], seen: &[Seen], outcome: &flowstart_emulator::Outcome, count: u32) {
+    let link = &outcome.links[0];
+    assert_eq!(outcome.fidelity.above_mtu, 0);
+    assert_eq!(outcome.stored, 0);
+    // Whatever the machine did, every packet is accounted for.
+    assert_eq!(link.arrived, link.packets + link.dropped + link.lost);
+    assert_eq!(link.arrived + outcome.fidelity.unasked_drops, u64::from(count), "{:?}", outcome.fidelity);
+    assert_eq!(outcome.fidelity.packets, link.packets);
+    assert_eq!(seen.len() as u64, link.arrived);
+    let sent: Vec<u32> = seen.iter().filter(|s| matches!(s.fate, Fate::Sent { .. })).map(|s| s.number).collect();
+    assert_eq!(numbers, sent, "what arrives is what the link sent, in its order");
+    assert!(numbers.is_sorted(), "one queue does not reorder");
+}
+
+#[test]
+fn every_packet_arrives_in_order_or_is_counted_where_it_was_dropped() {
+    let Some(_turn) = turn() else { return };
+    for v6 in [false, true] {
+        let mut config = pair(link(50, Span::from_millis(5), 100));
+        config.links[0].loss = LossConfig::Periodic { every: 10 };
+        let Some((numbers, seen, outcome)) = blast(config, v6, 0, 600) else { continue };
+        check_conservation(&numbers, &seen, &outcome, 600);
+        assert_eq!(outcome.links[0].lost, outcome.links[0].arrived / 10);
+        // A burst of 600 does not fit into 100 places unless the sender was slower than the link.
+        let lasted = seen.iter().map(|s| s.arrived).max().unwrap().since(seen[0].arrived);
+        assert!(outcome.links[0].dropped > 0 || lasted > Span::from_millis(60));
+    }
+}
+
+#[test]
+fn departures_are_those_of_the_model_to_the_nanosecond() {
+    let Some(_turn) = turn() else { return };
+    let Some((_, seen, _)) = blast(pair(link(100, Span::from_millis(5), 1000)), false, 0, 200) else { return };
+    // 1028 bytes at 100 Mbit/s.
+    let service = Span::from_nanos(1028 * 80);
+    let mut free = Time::ZERO;
+    for packet in &seen {
+        let Fate::Sent { began, done } = packet.fate else { panic!("nothing is dropped") };
+        assert_eq!((began, done), (packet.arrived.max(free), packet.arrived.max(free) + service));
+        free = done;
+    }
+}
+
+#[test]
+fn packets_are_marked_where_the_queue_says_so_and_only_if_they_are_capable() {
+    let Some(_turn) = turn() else { return };
+    let queue = StepMarkConfig { threshold: Threshold::Sojourn(Span::from_millis(1)), ..StepMarkConfig::default() };
+    for (v6, ecn) in [(false, 2), (false, 1), (false, 0), (true, 2)] {
+        let mut config = pair(link(20, Span::from_millis(5), 1000));
+        config.links[0].queue = QueueConfig::StepMark(queue);
+        let Some((numbers, seen, outcome)) = blast(config, v6, ecn, 100) else { continue };
+        check_conservation(&numbers, &seen, &outcome, 100);
+        for packet in &seen {
+            let Fate::Sent { began, .. } = packet.fate else { panic!("nothing is dropped") };
+            let late = began.since(packet.arrived) > Span::from_millis(1);
+            assert_eq!(packet.marked_here, late && ecn != 0, "{packet:?}");
+            assert_eq!(packet.ecn == Ecn::Ce, packet.marked_here);
+        }
+        assert_eq!(outcome.links[0].marked, seen.iter().filter(|s| s.marked_here).count() as u64);
+    }
+}
+
+#[test]
+fn a_transfer_over_a_lossy_link_arrives_whole() {
+    let Some(_turn) = turn() else { return };
+    for v6 in [false, true] {
+        let mut config = pair(link(100, Span::from_millis(2), 50));
+        config.links[0].loss = LossConfig::Periodic { every: 50 };
+        let world = World::start(config).unwrap();
+        let Some([_, server]) = addresses(&world, v6) else { continue };
+        let listener = world.hosts()[1].run(|| TcpListener::bind((server, 5201))).unwrap().unwrap();
+        let receiver = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut hasher, mut all) = (DefaultHasher::new(), Vec::new());
+            stream.read_to_end(&mut all).unwrap();
+            hasher.write(&all);
+            (all.len(), hasher.finish())
+        });
+        let sent: Vec<u8> = (0..2_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let mut stream = world.hosts()[0].run(|| TcpStream::connect((server, 5201))).unwrap().unwrap();
+        stream.write_all(&sent).unwrap();
+        drop(stream);
+        let (length, hash) = receiver.join().unwrap();
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&sent);
+        assert_eq!((length, hash), (sent.len(), hasher.finish()));
+        let outcome = world.finish().unwrap();
+        assert!(outcome.links[0].lost > 20 && outcome.fidelity.above_mtu == 0);
+    }
+}
+
+#[test]
+fn programs_find_hosts_by_name_and_are_ended_with_the_world() {
+    let Some(_turn) = turn() else { return };
+    let world = World::start(pair(link(100, Span::from_millis(1), 50))).unwrap();
+    let output = world.hosts()[0].command("cat").arg("/etc/hosts").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("10.77.0.2 server") && text.contains("10.77.0.1 client"), "{text}");
+    let mut forgotten = world.hosts()[1].command("sleep").arg("1000").spawn().unwrap();
+    let outcome = world.finish().unwrap();
+    assert_eq!(outcome.ended_processes, 1);
+    assert!(!forgotten.wait().unwrap().success());
+}
