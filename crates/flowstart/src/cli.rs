@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use flowstart_experiment::race::{Background, Contestant, MarkThreshold};
 use flowstart_experiment::scenario::Buffer;
+use flowstart_kernel::Algorithm;
 use flowstart_units::{Bytes, Rate, Span};
 
 use crate::benchmark::BenchmarkArgs;
@@ -47,6 +48,9 @@ pub(crate) enum Command {
     /// Look at a scenario file without running it
     #[command(subcommand)]
     Scenario(ScenarioCommand),
+    /// Load flow starts into this machine's Linux kernel, and watch them
+    #[command(subcommand)]
+    Kernel(KernelCommand),
     /// List flow starts, congestion avoidances, queues and contestants
     List(ListArgs),
     /// Say what this machine can do, and what is missing
@@ -258,6 +262,54 @@ pub(crate) enum ScenarioCommand {
     /// Print the JSON Schema of scenario files, for editors
     #[command(after_help = "Example: flowstart scenario schema > scenario.schema.json")]
     Schema,
+}
+
+const KERNEL_LOAD_EXAMPLES: &str = "\
+Examples:
+  sudo flowstart kernel load dctcp
+  sudo flowstart kernel load dctcp --param initial_alpha=0.5 --param gain_shift=5
+
+It stays loaded until it is unloaded or the machine restarts. The system's default congestion control stays
+what it is: choose the new one for a socket (TCP_CONGESTION), a route (`ip route … congctl NAME`) or all
+(`sysctl net.ipv4.tcp_congestion_control=NAME`). `flowstart kernel list` has all names and parameters.";
+
+/// `flowstart kernel`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Register an algorithm as a congestion control
+    #[command(after_help = KERNEL_LOAD_EXAMPLES)]
+    Load {
+        /// Name of the algorithm
+        #[arg(value_name = "NAME")]
+        algorithm: Algorithm,
+        /// Set a parameter; may be repeated
+        #[arg(long = "param", value_name = "NAME=VALUE")]
+        parameters: Vec<String>,
+        /// Print what the kernel says if it refuses
+        #[arg(short, long)]
+        verbose: bool,
+    },
+    /// Take an algorithm away; connections that use it keep it until they end
+    #[command(after_help = "Example: sudo flowstart kernel unload dctcp")]
+    Unload {
+        /// Names of algorithms [default: all that are loaded]
+        #[arg(value_name = "NAME")]
+        algorithms: Vec<Algorithm>,
+    },
+    /// List algorithms for the kernel, their parameters, and what is loaded
+    #[command(after_help = "Example: flowstart kernel list --json")]
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what this kernel lacks; exit status 1 if something is missing
+    #[command(after_help = "Example: flowstart kernel check")]
+    Check {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Options of `flowstart list`.

@@ -8,6 +8,7 @@ mod doctor;
 mod explain;
 mod frontier;
 mod interrupt;
+mod kernel;
 mod list;
 mod output;
 mod reproduce;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::ExplainChirp(args) => explain::explain(args),
         Command::Scenario(command) => scenario::scenario(command),
+        Command::Kernel(command) => kernel::kernel(command),
         Command::List(args) => list::list(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Docs(args) => docs::docs(args),

@@ -529,3 +529,15 @@ fn a_wrong_word_for_a_frontier_is_answered_with_what_there_is() {
         assert!(said.contains(part), "{option} {value}: {said}");
     }
 }
+
+#[test]
+fn what_cannot_be_loaded_into_the_kernel_is_refused_with_status_2() {
+    let folder = empty();
+    let unknown = flowstart(folder.path()).args(["kernel", "load", "warp"]).assert().code(2);
+    assert!(String::from_utf8_lossy(&unknown.get_output().stderr).contains("there is no algorithm \"warp\""));
+    let arguments = ["kernel", "load", "dctcp", "--param", "gain_shift=99"];
+    let refused = flowstart(folder.path()).args(arguments).assert().code(2);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    let expected = if cfg!(feature = "kernel") { "is not between 1 and 10" } else { "built without kernel support" };
+    assert!(said.contains(expected), "{said}");
+}

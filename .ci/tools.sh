@@ -1,0 +1,51 @@
+# What a build needs beside the source: sourced by ./check and ./flowstart. Installs as root, else names what is missing.
+
+# The oldest compiler that is promised, from the workspace manifest.
+readonly RUST=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+readonly KERNEL_PACKAGES="clang libelf-dev zlib1g-dev pkg-config make"
+readonly KERNEL_TOOLS_MISSING="clang, libelf, zlib or pkg-config is missing (on Debian: sudo apt-get install $KERNEL_PACKAGES)"
+
+can_install() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
+}
+
+install_packages() { # what for, packages...
+    printf '== installing %s (%s)\n' "${*:2}" "$1" >&2
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${@:2}"; } >/dev/null 2>&1
+}
+
+# A linker is all that most of it needs beside Rust.
+need_linker() {
+    if command -v cc >/dev/null; then
+        return
+    fi
+    if ! can_install || ! install_packages "Rust needs a linker" gcc libc6-dev; then
+        printf 'A linker is missing. On Debian: sudo apt-get install gcc libc6-dev\n' >&2
+        exit 2
+    fi
+}
+
+need_rust() {
+    if ! command -v cargo >/dev/null; then
+        printf 'Rust is missing: see https://rustup.rs (version %s or later)\n' "$RUST" >&2
+        exit 2
+    fi
+    local have
+    have=$(rustc --version | cut -d' ' -f2)
+    if [ "$(printf '%s\n%s\n' "$RUST" "${have%%-*}" | sort -V | head -n 1)" != "$RUST" ]; then
+        printf 'Rust %s is too old, %s or later is needed: rustup update stable\n' "$have" "$RUST" >&2
+        exit 2
+    fi
+}
+
+kernel_tools_are_there() {
+    [ "$(uname -s)" = Linux ] && command -v clang >/dev/null && command -v make >/dev/null &&
+        command -v pkg-config >/dev/null && pkg-config --exists libelf zlib
+}
+
+# What compiles and loads the programs for the kernel (crates/kernel); installs it where it may.
+have_kernel_tools() {
+    kernel_tools_are_there && return
+    # shellcheck disable=SC2086 # a list of packages
+    [ "$(uname -s)" = Linux ] && can_install && install_packages "programs for the kernel" $KERNEL_PACKAGES && kernel_tools_are_there
+}

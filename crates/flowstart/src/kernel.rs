@@ -1,0 +1,127 @@
+//! `flowstart kernel`: algorithms in this machine's kernel.
+
+use crate::cli::KernelCommand;
+use crate::output::Outcome;
+
+/// Does what is asked.
+#[cfg(feature = "kernel")]
+pub(crate) fn kernel(command: &KernelCommand) -> Outcome {
+    match command {
+        KernelCommand::Load { algorithm, parameters, verbose } => program::load(*algorithm, parameters, *verbose),
+        KernelCommand::Unload { algorithms } => program::unload(algorithms),
+        KernelCommand::List { json } => program::list(*json),
+        KernelCommand::Check { json } => program::check(*json),
+    }
+}
+
+/// Says how to get it.
+#[cfg(not(feature = "kernel"))]
+pub(crate) fn kernel(_command: &KernelCommand) -> Outcome {
+    let sentence = "this flowstart was built without kernel support: install clang, libelf-dev, zlib1g-dev and pkg-config, then build it with \
+                    `cargo build --release -p flowstart --features kernel` or run `./flowstart` in its source folder, which does both";
+    Err(crate::output::Failure::Usage(sentence.to_owned()))
+}
+
+#[cfg(feature = "kernel")]
+mod program {
+    use flowstart_kernel::{Algorithm, Problem, Settings};
+    use serde_json::json;
+
+    use crate::output::{Failure, Outcome, note, print, print_json};
+
+    fn failure(problem: &Problem) -> Failure {
+        Failure::Usage(problem.to_string())
+    }
+
+    pub(super) fn load(algorithm: Algorithm, parameters: &[String], verbose: bool) -> Outcome {
+        let mut settings = Settings::new(algorithm);
+        for parameter in parameters {
+            settings.set(parameter).map_err(|error| Failure::Usage(format!("--param: {error}")))?;
+        }
+        let loaded = flowstart_kernel::load(&settings).map_err(|problem| {
+            if verbose {
+                note(problem.log.trim_end());
+            } else if !problem.log.is_empty() {
+                note("-v prints what the kernel said");
+            }
+            failure(&problem)
+        })?;
+        let name = loaded.algorithm.kernel_name();
+        print(&format!(
+            "{name} is loaded; it stays so until `flowstart kernel unload {algorithm}` or a restart.\n\
+             One socket:  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{name}\", {})\n\
+             One route:   ip route change ROUTE congctl {name}\n\
+             All:         sysctl net.ipv4.tcp_congestion_control={name}\n",
+            name.len()
+        ))
+    }
+
+    pub(super) fn unload(algorithms: &[Algorithm]) -> Outcome {
+        let all: Vec<Algorithm> = flowstart_kernel::loaded().iter().map(|loaded| loaded.algorithm).collect();
+        for algorithm in if algorithms.is_empty() { &all } else { algorithms } {
+            flowstart_kernel::unload(*algorithm).map_err(|problem| failure(&problem))?;
+            print(&format!("{} is unloaded\n", algorithm.kernel_name()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn list(json: bool) -> Outcome {
+        let loaded = flowstart_kernel::loaded();
+        let of = |algorithm: Algorithm| loaded.iter().find(|loaded| loaded.algorithm == algorithm);
+        let settings_of = |algorithm: Algorithm| of(algorithm).and_then(|loaded| loaded.settings.clone());
+        if json {
+            let list: Vec<_> = Algorithm::ALL
+                .into_iter()
+                .map(|algorithm| {
+                    let shown = settings_of(algorithm).unwrap_or_else(|| Settings::new(algorithm));
+                    let parameters: Vec<_> = shown
+                        .iter()
+                        .map(|(p, value)| {
+                            json!({ "name": p.name, "value": p.show(value), "default": p.show(p.default), "help": p.help })
+                        })
+                        .collect();
+                    json!({
+                        "name": algorithm.name(),
+                        "kernel_name": algorithm.kernel_name(),
+                        "about": algorithm.about(),
+                        "loaded": of(algorithm).is_some(),
+                        "parameters": parameters,
+                    })
+                })
+                .collect();
+            return print_json(&json!({ "algorithms": list }));
+        }
+        let mut text = String::new();
+        for algorithm in Algorithm::ALL {
+            let state = if of(algorithm).is_some() { "loaded" } else { "not loaded" };
+            text.push_str(&format!("{algorithm} ({}): {}; {state}\n", algorithm.kernel_name(), algorithm.about()));
+            for (parameter, value) in settings_of(algorithm).unwrap_or_else(|| Settings::new(algorithm)).iter() {
+                text.push_str(&format!("    {}={}  {}\n", parameter.name, parameter.show(value), parameter.help));
+            }
+        }
+        print(&text)
+    }
+
+    pub(super) fn check(json: bool) -> Outcome {
+        let findings = flowstart_kernel::findings();
+        let good = findings.iter().all(|finding| finding.good);
+        if json {
+            let list: Vec<_> = findings
+                .iter()
+                .map(|f| json!({ "what": f.what, "good": f.good, "found": f.found, "remedy": f.remedy }))
+                .collect();
+            print_json(&json!({ "ready": good, "findings": list }))?;
+        } else {
+            let mut text = String::new();
+            for finding in &findings {
+                let sign = if finding.good { "ok     " } else { "missing" };
+                text.push_str(&format!("{sign}  {}: {}\n", finding.what, finding.found));
+                if !finding.good {
+                    text.push_str(&format!("         {}\n", finding.remedy));
+                }
+            }
+            print(&text)?;
+        }
+        if good { Ok(()) } else { Err(Failure::Check) }
+    }
+}

@@ -1,0 +1,145 @@
+//! The algorithms by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::parameters::{Kind, Parameter};
+
+/// A congestion control that can be loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// DCTCP (RFC 8257) with slow start.
+    Dctcp,
+    /// Scalable TCP (Kelly 2003) with slow start.
+    Scalable,
+    /// Slow start and Reno (RFC 5681).
+    SlowStartReno,
+}
+
+const DCTCP: &[Parameter] = &[
+    Parameter {
+        name: "gain_shift",
+        kind: Kind::Count,
+        default: 4,
+        least: 1,
+        most: 10,
+        help: "the weight of a window in alpha is 1/2^n (RFC 8257 section 4.2)",
+    },
+    Parameter {
+        name: "initial_alpha",
+        kind: Kind::Ratio,
+        default: 1024,
+        least: 0,
+        most: 1024,
+        help: "share of marked packets that is assumed at the beginning",
+    },
+];
+
+const SCALABLE: &[Parameter] = &[
+    Parameter {
+        name: "packets_per_increase",
+        kind: Kind::Count,
+        default: 100,
+        least: 1,
+        most: 1_000_000,
+        help: "packets acknowledged per packet that the window grows by",
+    },
+    Parameter {
+        name: "reduction_shift",
+        kind: Kind::Count,
+        default: 3,
+        least: 1,
+        most: 31,
+        help: "a loss takes away 1/2^n of the window",
+    },
+];
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Dctcp, Self::Scalable, Self::SlowStartReno];
+
+    /// The name in flowstart.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dctcp => "dctcp",
+            Self::Scalable => "scalable",
+            Self::SlowStartReno => "slow_start_reno",
+        }
+    }
+
+    /// The name in the kernel, for `net.ipv4.tcp_congestion_control`, `TCP_CONGESTION` and `ip route … congctl`.
+    #[must_use]
+    pub fn kernel_name(self) -> &'static str {
+        match self {
+            Self::Dctcp => "fs_dctcp",
+            Self::Scalable => "fs_scalable",
+            Self::SlowStartReno => "fs_reno",
+        }
+    }
+
+    /// What it is, in a sentence.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Dctcp => "DCTCP (RFC 8257) with slow start; asks for ECN",
+            Self::Scalable => "Scalable TCP (Kelly 2003) with slow start",
+            Self::SlowStartReno => "slow start and Reno (RFC 5681)",
+        }
+    }
+
+    /// What can be set when it is loaded.
+    #[must_use]
+    pub fn parameters(self) -> &'static [Parameter] {
+        match self {
+            Self::Dctcp => DCTCP,
+            Self::Scalable => SCALABLE,
+            Self::SlowStartReno => &[],
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = String;
+
+    /// Reads either name.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = |algorithm: &&Self| text == algorithm.name() || text == algorithm.kernel_name();
+        Self::ALL.iter().find(known).copied().ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|algorithm| algorithm.name()).collect();
+            format!("there is no algorithm \"{text}\" for the kernel; there are {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_names_of_an_algorithm_are_understood() {
+        for algorithm in Algorithm::ALL {
+            assert_eq!(algorithm.name().parse(), Ok(algorithm));
+            assert_eq!(algorithm.kernel_name().parse(), Ok(algorithm));
+        }
+        assert!("cubic".parse::<Algorithm>().unwrap_err().contains("dctcp"));
+    }
+
+    #[test]
+    fn names_fit_into_the_kernels_16_bytes_with_their_zero() {
+        assert!(Algorithm::ALL.iter().all(|algorithm| algorithm.kernel_name().len() < 16));
+    }
+
+    #[test]
+    fn defaults_are_within_their_ranges() {
+        for parameter in Algorithm::ALL.iter().flat_map(|algorithm| algorithm.parameters()) {
+            assert!((parameter.least..=parameter.most).contains(&parameter.default), "{}", parameter.name);
+        }
+    }
+}

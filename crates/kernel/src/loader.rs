@@ -1,0 +1,235 @@
+//! Registers the programs as congestion controls that outlive the process, and takes them away.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libbpf_rs::{ErrorExt, MapCore, MapFlags, MapHandle, ObjectBuilder, PrintLevel, set_print};
+
+use crate::{Algorithm, Settings, bpffs};
+
+/// Names of what is pinned in an algorithm's folder.
+const LINK: &str = "link";
+const PARAMETERS: &str = "parameters";
+/// The section of every program's parameters.
+const PARAMETERS_SECTION: &str = ".rodata.parameters";
+/// The kernel releases an unpinned registration a little later.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why something could not be done: the cause, the remedy, and what the kernel said.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// What went wrong.
+    pub cause: String,
+    /// What would help; empty if nothing is known.
+    pub remedy: String,
+    /// The log of the loader and the kernel's verifier; may be empty.
+    pub log: String,
+}
+
+impl Problem {
+    fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { cause: cause.into(), remedy: remedy.into(), log: String::new() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.remedy.is_empty() { f.write_str(&self.cause) } else { write!(f, "{}; {}", self.cause, self.remedy) }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// An algorithm that is registered.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Which.
+    pub algorithm: Algorithm,
+    /// Its parameters, if they could be read.
+    pub settings: Option<Settings>,
+    /// Folder of what keeps it registered.
+    pub folder: PathBuf,
+}
+
+/// The compiled program.
+fn object(algorithm: Algorithm) -> &'static [u8] {
+    // The ELF parser wants the alignment of its widest field.
+    #[repr(C, align(8))]
+    struct Aligned<T: ?Sized>(T);
+    macro_rules! embedded {
+        ($name:literal) => {{
+            static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")));
+            &OBJECT.0
+        }};
+    }
+    match algorithm {
+        Algorithm::Dctcp => embedded!("fs_dctcp"),
+        Algorithm::Scalable => embedded!("fs_scalable"),
+        Algorithm::SlowStartReno => embedded!("fs_slow_start_reno"),
+    }
+}
+
+/// Congestion controls that the kernel has now.
+pub(crate) fn available() -> Vec<String> {
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    names.split_whitespace().map(str::to_owned).collect()
+}
+
+fn is_available(algorithm: Algorithm) -> bool {
+    available().iter().any(|name| name == algorithm.kernel_name())
+}
+
+/// What libbpf says, one loading at a time.
+static LOG: Mutex<String> = Mutex::new(String::new());
+static LOADING: Mutex<()> = Mutex::new(());
+
+fn remember(_level: PrintLevel, text: String) {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+}
+
+/// Registers an algorithm with these settings under its kernel name. It stays registered when the process ends.
+///
+/// # Errors
+/// If it is registered already, a capability is missing, or the kernel refuses the program; the log says why.
+pub fn load(settings: &Settings) -> Result<Loaded, Problem> {
+    let algorithm = settings.algorithm();
+    let name = algorithm.kernel_name();
+    if is_available(algorithm) {
+        let ours = loaded().iter().any(|loaded| loaded.algorithm == algorithm);
+        let remedy = if ours {
+            format!("`flowstart kernel unload {algorithm}` first")
+        } else {
+            "another program registered it".to_owned()
+        };
+        return Err(Problem::new(format!("the kernel has a congestion control {name} already"), remedy));
+    }
+    let parent = bpffs::make_folder().map_err(|error| {
+        Problem::new(format!("no BPF file system could be mounted or written to ({error})"), "this needs root")
+    })?;
+    let folder = parent.join(name);
+    let result = fs::create_dir_all(&folder)
+        .map_err(|error| Problem::new(format!("{} could not be made: {error}", folder.display()), "this needs root"))
+        .and_then(|()| register(settings, &folder));
+    if result.is_err() {
+        remove(&folder);
+        bpffs::clean(&parent);
+    }
+    result.map(|()| Loaded { algorithm, settings: Some(settings.clone()), folder })
+}
+
+fn register(settings: &Settings, folder: &Path) -> Result<(), Problem> {
+    let _one = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
+    LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let before = set_print(Some((PrintLevel::Debug, remember)));
+    let result = attach(settings, folder);
+    set_print(before);
+    result.map_err(|error| {
+        let denied = error.kind() == libbpf_rs::ErrorKind::PermissionDenied;
+        let remedy = if denied {
+            "this needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"
+        } else {
+            "`flowstart kernel check` says what this kernel lacks"
+        };
+        let log = std::mem::take(&mut *LOG.lock().unwrap_or_else(PoisonError::into_inner));
+        let cause = format!("the kernel did not take {}: {error:#}", settings.algorithm().kernel_name());
+        Problem { log, ..Problem::new(cause, remedy) }
+    })
+}
+
+fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {
+    let algorithm = settings.algorithm();
+    let mut open = ObjectBuilder::default().debug(true).open_memory(object(algorithm))?;
+    for mut map in open.maps_mut() {
+        if map.name() == PARAMETERS_SECTION {
+            map.set_initial_value(&settings.bytes())?;
+        }
+    }
+    let mut object = open.load()?;
+    for mut map in object.maps_mut() {
+        if map.name() == PARAMETERS_SECTION {
+            map.pin(folder.join(PARAMETERS))?;
+        }
+    }
+    for mut map in object.maps_mut() {
+        if map.map_type() == libbpf_rs::MapType::StructOps {
+            let mut link = map.attach_struct_ops()?;
+            link.pin(folder.join(LINK)).context("the registration could not be pinned")?;
+        }
+    }
+    Ok(())
+}
+
+/// What is registered by us, in this or another process.
+#[must_use]
+pub fn loaded() -> Vec<Loaded> {
+    let mut found = Vec::new();
+    for parent in bpffs::folders() {
+        for algorithm in Algorithm::ALL {
+            let folder = parent.join(algorithm.kernel_name());
+            if folder.join(LINK).exists() {
+                found.push(Loaded { algorithm, settings: settings_of(algorithm, &folder), folder });
+            }
+        }
+    }
+    found
+}
+
+fn settings_of(algorithm: Algorithm, folder: &Path) -> Option<Settings> {
+    if algorithm.parameters().is_empty() {
+        return Some(Settings::new(algorithm));
+    }
+    let map = MapHandle::from_pinned_path(folder.join(PARAMETERS)).ok()?;
+    let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??;
+    Settings::from_bytes(algorithm, &bytes)
+}
+
+/// Takes an algorithm away. Connections that use it keep it until they end; new ones cannot choose it.
+///
+/// # Errors
+/// If it is not registered by us, is the system's default, or cannot be removed.
+pub fn unload(algorithm: Algorithm) -> Result<(), Problem> {
+    let name = algorithm.kernel_name();
+    let Some(loaded) = loaded().into_iter().find(|loaded| loaded.algorithm == algorithm) else {
+        let remedy = if is_available(algorithm) {
+            "another program registered it"
+        } else {
+            "`flowstart kernel list` says what is"
+        };
+        return Err(Problem::new(format!("{name} is not loaded"), remedy));
+    };
+    let default = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
+    if default.trim() == name {
+        let other = available().into_iter().find(|other| other != name).unwrap_or_else(|| "reno".to_owned());
+        return Err(Problem::new(
+            format!("{name} is the system's default congestion control"),
+            format!("`sysctl net.ipv4.tcp_congestion_control={other}` first"),
+        ));
+    }
+    remove(&loaded.folder);
+    if let Some(parent) = loaded.folder.parent() {
+        bpffs::clean(parent);
+    }
+    let began = Instant::now();
+    while is_available(algorithm) {
+        if began.elapsed() > PATIENCE {
+            return Err(Problem::new(
+                format!("{name} is still registered"),
+                "a program may hold it open: see `bpftool link`",
+            ));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Takes away an algorithm's folder with everything pinned in it.
+fn remove(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let _ = fs::remove_file(entry.path());
+    }
+    let _ = fs::remove_dir(folder);
+}

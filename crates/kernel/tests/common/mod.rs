@@ -1,0 +1,188 @@
+//! Two network namespaces of our own, joined by a pair of virtual interfaces, and transfers between them.
+
+#![allow(dead_code)]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use flowstart_kernel::{Algorithm, Settings, findings, load, unload};
+use nix::fcntl::{Flock, FlockArg};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::{setsockopt, sockopt};
+
+/// How long a transfer may stand still before the test gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One test at a time, on the whole machine: registrations are global. `None` if this machine cannot register anything; the reason is printed.
+pub(crate) fn alone() -> Option<Flock<File>> {
+    if let Some(missing) = findings().into_iter().find(|finding| !finding.good) {
+        println!("skipped: {}: {}", missing.what, missing.found);
+        return None;
+    }
+    if !Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        println!("skipped: the command ip is missing (apt-get install iproute2)");
+        return None;
+    }
+    let path = std::env::temp_dir().join("flowstart-kernel-tests.lock");
+    let file = File::options().create(true).append(true).open(path).unwrap();
+    Some(Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).unwrap())
+}
+
+/// A registered algorithm, which is taken away when the test is over, however it ends.
+pub(crate) struct Registered(pub(crate) Algorithm);
+
+impl Registered {
+    pub(crate) fn new(algorithm: Algorithm, parameters: &[&str]) -> Self {
+        // What a test that was killed left behind.
+        let _ = unload(algorithm);
+        let mut settings = Settings::new(algorithm);
+        for parameter in parameters {
+            settings.set(parameter).unwrap();
+        }
+        if let Err(problem) = load(&settings) {
+            panic!("{problem}\n{}", problem.log);
+        }
+        Self(algorithm)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let _ = unload(self.0);
+    }
+}
+
+fn ip(arguments: &str) {
+    let status = Command::new("ip").args(arguments.split(' ')).status().unwrap();
+    assert!(status.success(), "ip {arguments}");
+}
+
+/// Two hosts and the wire between them.
+pub(crate) struct Pair {
+    names: [String; 2],
+}
+
+impl Pair {
+    pub(crate) fn new() -> Self {
+        let pair = Self { names: ["a", "b"].map(|end| format!("fs-{end}-{}", std::process::id())) };
+        for name in &pair.names {
+            // What a test that was killed left behind.
+            let _ = Command::new("ip").args(["netns", "delete", name]).stderr(Stdio::null()).status();
+            ip(&format!("netns add {name}"));
+            ip(&format!("-n {name} link set lo up"));
+        }
+        let [a, b] = &pair.names;
+        ip(&format!("link add fs0 netns {a} type veth peer name fs0 netns {b}"));
+        for (place, name) in (1..).zip(&pair.names) {
+            ip(&format!("-n {name} addr add {}/24 dev fs0", address(place)));
+            ip(&format!("-n {name} link set fs0 up"));
+        }
+        pair
+    }
+
+    /// Runs `what` in a thread of host `end` (0 or 1).
+    pub(crate) fn on<T: Send + 'static>(
+        &self,
+        end: usize,
+        what: impl FnOnce() -> T + Send + 'static,
+    ) -> thread::JoinHandle<T> {
+        let namespace = File::open(format!("/run/netns/{}", self.names[end])).unwrap();
+        thread::spawn(move || {
+            setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+            what()
+        })
+    }
+
+    /// The name of a host's namespace.
+    pub(crate) fn name(&self, end: usize) -> &str {
+        &self.names[end]
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).status();
+        }
+    }
+}
+
+pub(crate) fn address(place: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 213, 0, place))
+}
+
+/// A listener on host 1 whose connections use `control` too, so that both ends speak ECN if one asks for it.
+pub(crate) fn listen(pair: &Pair, control: &'static str) -> (SocketAddr, TcpListener) {
+    let listener = pair
+        .on(1, move || {
+            let listener = TcpListener::bind((address(2), 0)).unwrap();
+            setsockopt(&listener, sockopt::TcpCongestion, &control.into()).unwrap();
+            listener
+        })
+        .join()
+        .unwrap();
+    (listener.local_addr().unwrap(), listener)
+}
+
+/// A connection from host 0 that uses `control`.
+pub(crate) fn connect(to: SocketAddr, control: &str) -> TcpStream {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, socket};
+    use std::os::fd::AsRawFd;
+    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None).unwrap();
+    setsockopt(&socket, sockopt::TcpCongestion, &control.into()).unwrap();
+    connect(socket.as_raw_fd(), &SockaddrStorage::from(to)).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Bytes that tell at every place where they are from.
+pub(crate) fn pattern(from: u64, buffer: &mut [u8]) {
+    for (place, byte) in (from..).zip(buffer) {
+        *byte = (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
+    }
+}
+
+/// Writes `bytes` of the pattern and closes.
+pub(crate) fn send(mut stream: TcpStream, bytes: u64) -> std::io::Result<()> {
+    let mut buffer = vec![0; 64 * 1024];
+    let mut sent = 0;
+    while sent < bytes {
+        let part = buffer.len().min((bytes - sent) as usize);
+        pattern(sent, &mut buffer[..part]);
+        stream.write_all(&buffer[..part])?;
+        sent += part as u64;
+    }
+    stream.shutdown(Shutdown::Write)
+}
+
+/// Reads to the end; the number of bytes if all of them were right.
+pub(crate) fn receive(mut stream: TcpStream) -> Result<u64, String> {
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
+    let (mut buffer, mut expected) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
+    let mut received = 0;
+    loop {
+        let part = stream.read(&mut buffer).map_err(|error| format!("after {received} bytes: {error}"))?;
+        if part == 0 {
+            return Ok(received);
+        }
+        pattern(received, &mut expected[..part]);
+        if buffer[..part] != expected[..part] {
+            return Err(format!("wrong bytes after {received}"));
+        }
+        received += part as u64;
+    }
+}
+
+/// Transfers `bytes` from host 0 to host 1 with `control` and returns what arrived.
+pub(crate) fn transfer(pair: &Pair, control: &'static str, bytes: u64) -> Result<u64, String> {
+    let (to, listener) = listen(pair, control);
+    let sender = pair.on(0, move || send(connect(to, control), bytes));
+    let received = listener.accept().map_err(|error| error.to_string()).and_then(|(stream, _)| receive(stream));
+    sender.join().map_err(|_| "the sender failed".to_owned())?.map_err(|error| error.to_string())?;
+    received
+}
