@@ -6,9 +6,12 @@ use flowstart_quick_start::RateCode;
 use flowstart_units::{Rate, Span, Time};
 
 use crate::avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
+use crate::detection::Decision;
 use crate::names::InvalidConfig;
-use crate::start::{Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Start, StartConfig, Verdict, slow_start};
-use crate::{Ack, Acked, Departure, Grant, Next, Occasion, Sent, Signal, Window};
+use crate::start::{
+    Directed, Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Start, StartConfig, Verdict, slow_start,
+};
+use crate::{Ack, Acked, Departure, Grant, INFINITE_SSTHRESH, Next, Occasion, Sent, Signal, Window};
 
 use pacer::Pacer;
 pub use pacer::Pacing;
@@ -291,6 +294,38 @@ impl Controller {
             return departure;
         }
         self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate())
+    }
+
+    /// The start, if it is one that is directed from outside and still in charge.
+    pub fn directed(&mut self) -> Option<&mut Directed> {
+        match &mut self.start {
+            Start::Directed(directed) if self.in_charge => Some(directed),
+            _ => None,
+        }
+    }
+
+    /// The next packet leaves when a detector says so ([`crate::detection::PairDetector`]), and the window does not hold it back. Without effect on other
+    /// starts and after the start.
+    pub fn direct(&mut self, departure: Departure) {
+        if let Some(directed) = self.directed() {
+            directed.direct(departure);
+            self.window.cwnd = INFINITE_SSTHRESH;
+        }
+    }
+
+    /// A detector has decided: the avoidance learns of it, and if the start was in charge, takes over at the detector's rate. `packet` is the
+    /// length of a full IP packet in bytes.
+    pub fn on_decision(&mut self, decision: &Decision, packet: u32) {
+        let now = decision.now;
+        self.avoidance.on_isolation(now, decision.isolation, &mut self.window);
+        self.tells_packets = self.avoidance.wants_packets();
+        self.own_recovery = self.avoidance.controls_recovery();
+        if self.in_charge {
+            let bytes = decision.rate.bytes_in(self.last.srtt).get();
+            let cwnd =
+                u32::try_from(bytes.div_ceil(u64::from(packet.max(1)))).unwrap_or(u32::MAX).clamp(2, INFINITE_SSTHRESH);
+            self.hand_over(now, Exit { reason: ExitReason::Isolation, cwnd, ssthresh: cwnd, rate: None });
+        }
     }
 
     /// Sets the window while the transport reduces it (PRR) or after a timeout.

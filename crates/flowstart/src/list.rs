@@ -49,6 +49,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::Suss(_) => {
             "HyStart that quadruples the window in its first rounds where ACK trains are short (Arghavani et al. 2024)"
         }
+        StartConfig::TwoFlowProbe(_) => {
+            "two connections at 1:2 double until both lose, which tells fair queuing from a shared queue (Bachl, Fabini and Zseby 2020)"
+        }
     }
 }
 
@@ -73,6 +76,10 @@ fn avoidance_line(avoidance: &AvoidanceConfig) -> &'static str {
             "1 % faster or 5 % slower by 5 ms of queue, for flows with a queue of their own (Bachl, Fabini and Zseby 2020)"
         }
         AvoidanceConfig::DelayTarget(_) => "keeps its queueing delay at 1 ms, for flows with a queue of their own",
+        AvoidanceConfig::VegasOrVivace(_) => {
+            "vegas_like where fair queuing was detected, else vivace_loss (Bachl, Fabini and Zseby 2020)"
+        }
+        AvoidanceConfig::DelayOrCubic(_) => "delay_target where fair queuing was detected, else cubic",
     }
 }
 

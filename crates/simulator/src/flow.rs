@@ -22,6 +22,8 @@ pub(crate) struct Flow {
     pub(crate) may_ask: bool,
     /// The session whose replies it carries.
     pub(crate) session: Option<u32>,
+    /// The pair it is a connection of, and which (0 or 1).
+    pub(crate) pair: Option<(u32, u8)>,
 }
 
 /// What runs at the two ends.
@@ -43,6 +45,10 @@ pub(crate) struct Tcp {
     pub(crate) delivered: u64,
     /// Bytes written so far.
     pub(crate) written: u64,
+    /// Payload bytes of a full segment.
+    pub(crate) mss: u64,
+    /// Bytes of its IP packet.
+    pub(crate) packet: u32,
     /// When the receiver has this many bytes, what was asked for is complete; [`u64::MAX`] if nothing in particular is waited for.
     pub(crate) awaited: u64,
 }
@@ -122,6 +128,8 @@ impl Flow {
                     opened: false,
                     delivered: 0,
                     written: 0,
+                    mss: u64::from(tcp.sender.mss),
+                    packet: tcp.sender.mss.saturating_add(u32::from(tcp.sender.header_bytes)),
                     awaited: match &tcp.workload {
                         Workload::Replies(bytes) => bytes.get(),
                         other => App::size(other).map_or(u64::MAX, Bytes::get),
@@ -130,7 +138,7 @@ impl Flow {
             }
             Traffic::Udp(udp) => Endpoints::Udp(Self::datagrams(udp, start, stream())),
         };
-        Self { id, route, access: AccessLink::new(config.access.rate), endpoints, may_ask, session: None }
+        Self { id, route, access: AccessLink::new(config.access.rate), endpoints, may_ask, session: None, pair: None }
     }
 
     fn datagrams(config: &UdpConfig, start: Time, random: Pcg64Mcg) -> Udp {

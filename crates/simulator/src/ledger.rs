@@ -40,6 +40,8 @@ impl Ledger {
             srtt: Span::ZERO,
             min_rtt: Span::MAX,
             cwnd: 0,
+            decision: None,
+            companion_of: None,
         });
         id
     }

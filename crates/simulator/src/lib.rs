@@ -12,6 +12,7 @@ mod ledger;
 mod network;
 mod observer;
 mod outcome;
+mod pair;
 mod random;
 mod route;
 mod session;

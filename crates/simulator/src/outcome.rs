@@ -1,9 +1,10 @@
 //! What every simulation reports, observers or not.
 
 use flowstart_congestion::StartExit;
+use flowstart_congestion::detection::Decision;
 use flowstart_units::{Bytes, Span, Time};
 
-use crate::SessionOutcome;
+use crate::{FlowId, SessionOutcome};
 
 /// The result of a simulation.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +60,10 @@ pub struct FlowOutcome {
     pub min_rtt: Span,
     /// cwnd at the end, in packets; 0 for datagrams.
     pub cwnd: u32,
+    /// What its detector of fair queuing decided at first, if it has one and it did.
+    pub decision: Option<Decision>,
+    /// The flow whose second connection this is.
+    pub companion_of: Option<FlowId>,
 }
 
 /// What a link did.

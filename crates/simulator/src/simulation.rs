@@ -16,6 +16,7 @@ use crate::flow::{AccessLink, Endpoints, Flow, Tcp};
 use crate::lane::Target;
 use crate::ledger::Ledger;
 use crate::network::Network;
+use crate::pair::Pair;
 use crate::random::{Purpose, stream};
 use crate::route::Routes;
 use crate::session::Session;
@@ -30,11 +31,13 @@ pub type MakeController = Box<dyn Fn(FlowId, &ControllerConfig) -> Controller + 
 
 /// A simulation in progress, watched by an [`Observer`].
 pub struct Simulation<O> {
-    now: Time,
-    network: Network,
-    ledger: Ledger,
+    pub(crate) now: Time,
+    pub(crate) network: Network,
+    pub(crate) ledger: Ledger,
     /// Running and waiting flows; free slots are reused.
-    flows: Vec<Option<Flow>>,
+    pub(crate) flows: Vec<Option<Flow>>,
+    /// Flows of two connections.
+    pub(crate) pairs: Vec<Pair>,
     free_slots: Vec<u32>,
     /// When each flow wants to act of itself, at the latest known time or earlier.
     timers: Tournament,
@@ -44,12 +47,12 @@ pub struct Simulation<O> {
     /// Sized transfers that are not complete, and arrival processes and sessions that are not over.
     outstanding: u64,
     stop: Stop,
-    seed: u64,
-    run: u64,
+    pub(crate) seed: u64,
+    pub(crate) run: u64,
     events: u64,
-    data_packets: u64,
+    pub(crate) data_packets: u64,
     make_controller: MakeController,
-    observer: O,
+    pub(crate) observer: O,
 }
 
 /// An arrival process in operation.
@@ -101,6 +104,7 @@ impl<O: Observer> Simulation<O> {
             network,
             ledger: Ledger::default(),
             flows: Vec::new(),
+            pairs: Vec::new(),
             free_slots: Vec::new(),
             timers: Tournament::new(config.flows.len()),
             timer_slot,
@@ -115,8 +119,12 @@ impl<O: Observer> Simulation<O> {
             make_controller: make,
             observer,
         };
-        for (flow, route) in config.flows.iter().zip(flow_routes) {
-            simulation.add_flow(flow, flow.start, route);
+        let slots: Vec<usize> = (config.flows.iter().zip(&flow_routes))
+            .map(|(flow, route)| simulation.add_connection(flow, flow.start, *route))
+            .collect();
+        // After all of them, so that the number of a flow is its place in the configuration.
+        for ((flow, route), slot) in config.flows.iter().zip(flow_routes).zip(slots) {
+            simulation.add_companion(flow, flow.start, route, slot);
         }
         for (index, (arrival, route)) in config.arrivals.iter().zip(arrival_routes).enumerate() {
             simulation.add_arrivals(index, arrival, route);
@@ -232,6 +240,9 @@ impl<O: Observer> Simulation<O> {
                     self.ledger.entry(packet.flow).marked += 1;
                 }
                 tcp.receiver.on_segment(now, segment, packet.ecn);
+                if let Some((pair, connection)) = flow.pair {
+                    self.pairs[pair as usize].arrived(connection, segment);
+                }
                 self.answer(slot);
             }
             (Body::Ack(ack), Endpoints::Tcp(tcp)) => {
@@ -259,10 +270,12 @@ impl<O: Observer> Simulation<O> {
             self.observer.sent(now, &packet);
             self.network.send(now, now, flow.route, packet, &mut self.ledger, &mut self.observer);
         }
-        let delivered = tcp.receiver.delivered();
         // Nothing else of the flow changes here.
         let deadline = tcp.receiver.deadline();
-        if delivered > tcp.delivered {
+        if let Some((pair, _)) = flow.pair {
+            self.deliver_pair(pair);
+        } else if tcp.receiver.delivered() > tcp.delivered {
+            let delivered = tcp.receiver.delivered();
             tcp.delivered = delivered;
             self.observer.delivered(now, flow.id, delivered);
             if delivered >= tcp.awaited {
@@ -276,7 +289,7 @@ impl<O: Observer> Simulation<O> {
 
     /// The receiver has all that was waited for: a sized transfer, or a reply.
     #[cold]
-    fn complete(&mut self, slot: usize) {
+    pub(crate) fn complete(&mut self, slot: usize) {
         let now = self.now;
         let Some(flow) = &mut self.flows[slot] else { return };
         let Endpoints::Tcp(tcp) = &mut flow.endpoints else { return };
@@ -336,6 +349,9 @@ impl<O: Observer> Simulation<O> {
     fn pump(&mut self, slot: usize) {
         let now = self.now;
         let Some(flow) = &mut self.flows[slot] else { return };
+        if let Some((pair, _)) = flow.pair {
+            return self.pump_pair(pair, slot);
+        }
         let Endpoints::Tcp(tcp) = &mut flow.endpoints else { return };
         if tcp.app.backlog > 0 {
             write(now, flow.id, tcp, &mut self.observer);
@@ -374,19 +390,23 @@ impl<O: Observer> Simulation<O> {
             }
         }
         if tcp.sender.is_complete() {
-            self.ledger.settle(flow, true);
-            self.flows[slot] = None;
-            self.free_slots.push(slot as u32);
-            self.timers.set(slot, Time::NEVER);
-            self.network.schedule.set(self.timer_slot, self.timers.first().0);
-            return;
+            return self.retire(slot);
         }
         self.set_timer(slot);
     }
 
+    /// A connection is over.
+    pub(crate) fn retire(&mut self, slot: usize) {
+        let Some(flow) = self.flows[slot].take() else { return };
+        self.ledger.settle(&flow, true);
+        self.free_slots.push(slot as u32);
+        self.timers.set(slot, Time::NEVER);
+        self.network.schedule.set(self.timer_slot, self.timers.first().0);
+    }
+
     /// Brings a flow's timer forward if it wants to act earlier. A later wish is noticed when the old time comes.
     #[inline]
-    fn set_timer(&mut self, slot: usize) {
+    pub(crate) fn set_timer(&mut self, slot: usize) {
         let Some(flow) = &self.flows[slot] else { return };
         let deadline = flow.deadline();
         if deadline < self.timers.time(slot) {
@@ -451,7 +471,14 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
+    /// Adds a flow, with its second connection if its start needs one.
     fn add_flow(&mut self, config: &FlowConfig, start: Time, route: u32) -> usize {
+        let slot = self.add_connection(config, start, route);
+        self.add_companion(config, start, route, slot);
+        slot
+    }
+
+    pub(crate) fn add_connection(&mut self, config: &FlowConfig, start: Time, route: u32) -> usize {
         let slot = match self.free_slots.pop() {
             Some(slot) => slot as usize,
             None => {
@@ -522,7 +549,7 @@ impl<O: Observer> Simulation<O> {
 
 /// A packet leaves its sender through the access link.
 #[inline(always)]
-fn leave<O: Observer>(
+pub(crate) fn leave<O: Observer>(
     now: Time,
     flow: FlowId,
     route: u32,

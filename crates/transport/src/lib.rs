@@ -11,7 +11,9 @@
 mod config;
 mod receiver;
 mod sender;
+mod striping;
 
 pub use config::{AckCounting, EcnMode, LossDetection, ReceiverConfig, Reduction, RtoRule, SenderConfig};
 pub use receiver::{OutgoingAck, Receiver, ReceiverStats};
 pub use sender::{Outgoing, Sender, SenderState, SenderStats};
+pub use striping::{Joining, Striping};

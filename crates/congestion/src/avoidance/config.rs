@@ -4,6 +4,7 @@ use crate::names::{InvalidConfig, UnknownName, canonical};
 
 use super::allegro::AllegroConfig;
 use super::bic::BicConfig;
+use super::by_isolation::{DelayOrCubicConfig, VegasOrVivaceConfig};
 use super::cubic::CubicConfig;
 use super::dctcp::DctcpConfig;
 use super::delay_target::DelayTargetConfig;
@@ -35,6 +36,10 @@ pub enum AvoidanceConfig {
     VegasLike(VegasLikeConfig),
     /// A queueing delay kept at a target, for queues of one's own.
     DelayTarget(DelayTargetConfig),
+    /// The published pair for both answers of a detector of fair queuing (Bachl, Fabini and Zseby 2020).
+    VegasOrVivace(VegasOrVivaceConfig),
+    /// A delay target in a queue of one's own, CUBIC in any other.
+    DelayOrCubic(DelayOrCubicConfig),
 }
 
 impl AvoidanceConfig {
@@ -50,6 +55,8 @@ impl AvoidanceConfig {
         "allegro",
         "vegas_like",
         "delay_target",
+        "vegas_or_vivace",
+        "delay_or_cubic",
     ];
 
     /// The congestion avoidance of this name with its default constants. Case and hyphens do not matter.
@@ -68,6 +75,8 @@ impl AvoidanceConfig {
             "allegro" | "pcc_allegro" | "pcc" => Ok(Self::Allegro(AllegroConfig::default())),
             "vegas_like" => Ok(Self::VegasLike(VegasLikeConfig::default())),
             "delay_target" => Ok(Self::DelayTarget(DelayTargetConfig::default())),
+            "vegas_or_vivace" => Ok(Self::VegasOrVivace(VegasOrVivaceConfig::default())),
+            "delay_or_cubic" => Ok(Self::DelayOrCubic(DelayOrCubicConfig::default())),
             _ => Err(UnknownName::new("congestion avoidance", name, Self::NAMES)),
         }
     }
@@ -86,6 +95,8 @@ impl AvoidanceConfig {
             Self::Allegro(_) => "allegro",
             Self::VegasLike(_) => "vegas_like",
             Self::DelayTarget(_) => "delay_target",
+            Self::VegasOrVivace(_) => "vegas_or_vivace",
+            Self::DelayOrCubic(_) => "delay_or_cubic",
         }
     }
 
@@ -112,6 +123,8 @@ impl AvoidanceConfig {
             Self::Allegro(config) => config.validate(),
             Self::VegasLike(config) => config.validate(),
             Self::DelayTarget(config) => config.validate(),
+            Self::VegasOrVivace(config) => config.validate(),
+            Self::DelayOrCubic(config) => config.validate(),
         }
     }
 }
@@ -126,5 +139,7 @@ crate::serialize::named!(AvoidanceConfig, "congestion avoidance", "CongestionAvo
     VivaceLoss(VivaceConfig) = "vivace_loss",
     Allegro(AllegroConfig) = "allegro",
     VegasLike(VegasLikeConfig) = "vegas_like",
-    DelayTarget(DelayTargetConfig) = "delay_target"
+    DelayTarget(DelayTargetConfig) = "delay_target",
+    VegasOrVivace(VegasOrVivaceConfig) = "vegas_or_vivace",
+    DelayOrCubic(DelayOrCubicConfig) = "delay_or_cubic"
 });

@@ -2,6 +2,7 @@
 
 use flowstart_units::{Rate, Span, Time};
 
+use crate::detection::Isolation;
 use crate::{Ack, Acked, Sent, Signal, Window};
 
 /// A congestion avoidance.
@@ -10,7 +11,7 @@ pub trait CongestionAvoidance {
     fn on_ack(&mut self, _ack: &Ack, _window: &Window) {}
 
     /// True if [`on_sent`](Self::on_sent) and [`on_acked`](Self::on_acked) must be called for every packet while this avoidance is in charge.
-    /// Must always answer the same.
+    /// Must always answer the same between two calls of [`on_isolation`](Self::on_isolation).
     fn wants_packets(&self) -> bool {
         false
     }
@@ -40,6 +41,10 @@ pub trait CongestionAvoidance {
     /// The flow was idle for this long.
     fn on_idle(&mut self, _idle: Span) {}
 
+    /// It is known, or known anew, whether the flow has a queue of its own. If that matters to an avoidance that is in charge, the window it
+    /// leaves is the one to go on with.
+    fn on_isolation(&mut self, _now: Time, _isolation: Isolation, _window: &mut Window) {}
+
     /// A pacing rate of its own, instead of the controller's.
     fn pacing_rate(&self) -> Option<Rate> {
         None
@@ -47,7 +52,7 @@ pub trait CongestionAvoidance {
 
     /// True if the avoidance sets cwnd itself also in recovery (BBR, PCC), so that the transport must not reduce proportionally. Its
     /// [`grow`](Self::grow) is then called for every ACK, whether the window was used or not, and no start is in charge again after a timeout.
-    /// Must always answer the same.
+    /// Must always answer the same between two calls of [`on_isolation`](Self::on_isolation).
     fn controls_recovery(&self) -> bool {
         false
     }
@@ -61,6 +66,7 @@ pub trait CongestionAvoidance {
 
 pub mod allegro;
 pub mod bic;
+mod by_isolation;
 mod config;
 pub mod cubic;
 pub mod dctcp;
@@ -73,6 +79,7 @@ pub mod vivace;
 
 pub use allegro::{Allegro, AllegroConfig};
 pub use bic::{Bic, BicConfig};
+pub use by_isolation::{ByIsolation, DelayOrCubicConfig, VegasOrVivaceConfig};
 pub use config::AvoidanceConfig;
 pub use cubic::{Cubic, CubicConfig};
 pub use dctcp::{Dctcp, DctcpConfig};
@@ -106,6 +113,10 @@ pub enum Avoidance {
     VegasLike(Box<VegasLike>),
     /// A queueing delay kept at a target, for queues of one's own.
     DelayTarget(Box<DelayTarget>),
+    /// The published pair for both answers of a detector of fair queuing (Bachl, Fabini and Zseby 2020).
+    VegasOrVivace(Box<ByIsolation<VegasLike, Vivace>>),
+    /// A delay target in a queue of one's own, CUBIC in any other.
+    DelayOrCubic(Box<ByIsolation<DelayTarget, Cubic>>),
     /// An algorithm from outside this crate.
     External(Box<dyn CongestionAvoidance + Send>),
 }
@@ -123,6 +134,8 @@ impl std::fmt::Debug for Avoidance {
             Self::Allegro(avoidance) => avoidance.fmt(f),
             Self::VegasLike(avoidance) => avoidance.fmt(f),
             Self::DelayTarget(avoidance) => avoidance.fmt(f),
+            Self::VegasOrVivace(avoidance) => avoidance.fmt(f),
+            Self::DelayOrCubic(avoidance) => avoidance.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
@@ -151,6 +164,14 @@ impl Avoidance {
             AvoidanceConfig::DelayTarget(avoidance) => {
                 Self::DelayTarget(Box::new(DelayTarget::new(avoidance, config.mss)))
             }
+            AvoidanceConfig::VegasOrVivace(avoidance) => Self::VegasOrVivace(Box::new(ByIsolation::new(
+                VegasLike::new(&avoidance.isolated, config.mss),
+                Vivace::loss_only(&avoidance.shared, config.mss, config.seed),
+            ))),
+            AvoidanceConfig::DelayOrCubic(avoidance) => Self::DelayOrCubic(Box::new(ByIsolation::new(
+                DelayTarget::new(&avoidance.isolated, config.mss),
+                Cubic::new(&avoidance.shared),
+            ))),
         }
     }
 }
@@ -168,6 +189,8 @@ macro_rules! dispatch {
             Avoidance::Allegro($avoidance) => $call,
             Avoidance::VegasLike($avoidance) => $call,
             Avoidance::DelayTarget($avoidance) => $call,
+            Avoidance::VegasOrVivace($avoidance) => $call,
+            Avoidance::DelayOrCubic($avoidance) => $call,
             Avoidance::External($avoidance) => $call,
         }
     };
@@ -210,6 +233,10 @@ impl CongestionAvoidance for Avoidance {
 
     fn on_idle(&mut self, idle: Span) {
         dispatch!(self, a => a.on_idle(idle));
+    }
+
+    fn on_isolation(&mut self, now: Time, isolation: Isolation, window: &mut Window) {
+        dispatch!(self, a => a.on_isolation(now, isolation, window));
     }
 
     #[inline]

@@ -12,13 +12,17 @@
 //! Known faults of the method, which are kept: it needs hundreds of lost packets, a buffer of one packet looks shared, and path reordering looks
 //! like loss. Where the implementation would be stuck (nothing of either flow arrives), [`Coordinator`] measures again.
 
+pub mod pair;
 mod probe;
+mod two_flows;
 
-use flowstart_units::Rate;
+use flowstart_units::{Rate, Span};
 
 use crate::names::InvalidConfig;
 
+pub use pair::{Decision, Isolation, PairDetector};
 pub use probe::{Event, ProbeFlow, Sample};
+pub use two_flows::TwoFlows;
 
 /// How the gaps between packets are jittered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,12 @@ pub struct DetectorConfig {
     pub restart_on_first_loss: bool,
     /// A ratio above this means fair queuing, at least 1; default 1.5.
     pub threshold: f64,
+    /// Rates of both flows together are not doubled beyond this; default 10 Gbit/s (implementation: as fast as the processor is).
+    pub max_rate: Rate,
+    /// After this time without a verdict the answer is "unknown"; default 10 s, when the paper's runs end (the implementation goes on for ever).
+    pub give_up: Span,
+    /// One flow alone, which only looks for its rate, as for the paper's Figure 3; default false.
+    pub single: bool,
 }
 
 impl Default for DetectorConfig {
@@ -64,6 +74,9 @@ impl Default for DetectorConfig {
             jitter: Jitter::Rate,
             restart_on_first_loss: true,
             threshold: 1.5,
+            max_rate: Rate::from_mbps(10_000),
+            give_up: Span::from_secs(10),
+            single: false,
         }
     }
 }
@@ -83,6 +96,7 @@ impl DetectorConfig {
         let check = InvalidConfig::unless;
         check(self.first_rate > Rate::ZERO, "first_rate", "above 0")?;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
+        check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
         check(self.threshold >= 1.0 && self.threshold.is_finite(), "threshold", "at least 1")
     }
 }
@@ -113,6 +127,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug)]
 pub struct Coordinator {
     threshold: f64,
+    max_rate: Rate,
     rates: [Rate; 2],
     /// The freshest sample of each flow since the last pair; the inner `None` is that of a flow that lost for the first time.
     samples: [Option<Option<Sample>>; 2],
@@ -124,7 +139,13 @@ impl Coordinator {
     #[must_use]
     pub fn new(config: &DetectorConfig) -> Self {
         let rate = config.first_rate.max(Rate::from_bps(1));
-        Self { threshold: config.threshold, rates: [rate, rate.mul_ratio(2, 1)], samples: [None; 2], lost: [false; 2] }
+        Self {
+            threshold: config.threshold,
+            max_rate: config.max_rate,
+            rates: [rate, rate.mul_ratio(2, 1)],
+            samples: [None; 2],
+            lost: [false; 2],
+        }
     }
 
     /// The rates of the two flows now.
@@ -158,7 +179,7 @@ impl Coordinator {
         }
         let [Some(first), Some(second)] = self.samples else { return Step::Wait };
         self.samples = [None; 2];
-        let factor = match (first, second) {
+        match (first, second) {
             (Some(first), Some(second)) => {
                 if self.lost == [true; 2]
                     && first.lost > 0
@@ -168,12 +189,23 @@ impl Coordinator {
                     return Step::Done(verdict);
                 }
                 // Nothing of either flow arrived: faster would not help.
-                if first.arrived() == 0.0 && second.arrived() == 0.0 { 1 } else { 2 }
+                if first.arrived() == 0.0 && second.arrived() == 0.0 { self.keep() } else { self.double() }
             }
-            _ => 1,
-        };
-        self.rates = self.rates.map(|rate| rate.mul_ratio(factor, 1));
+            _ => self.keep(),
+        }
+    }
+
+    /// Both flows measure again at the same rates.
+    pub(super) fn keep(&self) -> Step {
         Step::Measure(self.rates[0], self.rates[1])
+    }
+
+    /// Both flows measure at twice their rates, unless that is more than allowed.
+    pub(super) fn double(&mut self) -> Step {
+        if self.rates[0].as_bps().saturating_add(self.rates[1].as_bps()) <= self.max_rate.as_bps() / 2 {
+            self.rates = self.rates.map(|rate| rate.mul_ratio(2, 1));
+        }
+        self.keep()
     }
 
     /// `None` if nothing arrived at all.

@@ -1,5 +1,6 @@
 //! Which flow start, by name and with its constants.
 
+use crate::detection::DetectorConfig;
 use crate::names::{InvalidConfig, UnknownName, canonical};
 
 use super::bbr_start::BbrStartConfig;
@@ -46,6 +47,8 @@ pub enum StartConfig {
     QuickStart(QuickStartConfig),
     /// SUSS (Arghavani et al. 2024).
     Suss(SussConfig),
+    /// Two connections that look for fair queuing (Bachl, Fabini and Zseby 2020).
+    TwoFlowProbe(DetectorConfig),
 }
 
 impl StartConfig {
@@ -65,6 +68,7 @@ impl StartConfig {
         "careful_resume",
         "quick_start",
         "suss",
+        "two_flow_probe",
     ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
@@ -91,6 +95,7 @@ impl StartConfig {
             "careful_resume" => Ok(Self::CarefulResume(CarefulResumeConfig::default())),
             "quick_start" | "quickstart" => Ok(Self::QuickStart(QuickStartConfig::default())),
             "suss" => Ok(Self::Suss(SussConfig::default())),
+            "two_flow_probe" => Ok(Self::TwoFlowProbe(DetectorConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -113,6 +118,16 @@ impl StartConfig {
             Self::CarefulResume(_) => "careful_resume",
             Self::QuickStart(_) => "quick_start",
             Self::Suss(_) => "suss",
+            Self::TwoFlowProbe(_) => "two_flow_probe",
+        }
+    }
+
+    /// How many connections a flow with this start consists of at first: 2 for detectors of fair queuing.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        match self {
+            Self::TwoFlowProbe(config) if !config.single => 2,
+            _ => 1,
         }
     }
 
@@ -136,6 +151,7 @@ impl StartConfig {
             Self::CarefulResume(config) => config.validate(),
             Self::QuickStart(config) => config.validate(),
             Self::Suss(config) => config.validate(),
+            Self::TwoFlowProbe(config) => config.validate(),
         }
     }
 }
@@ -154,5 +170,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     JumpStart(JumpStartConfig) = "jump_start",
     CarefulResume(CarefulResumeConfig) = "careful_resume",
     QuickStart(QuickStartConfig) = "quick_start",
-    Suss(SussConfig) = "suss"
+    Suss(SussConfig) = "suss",
+    TwoFlowProbe(DetectorConfig) = "two_flow_probe"
 });

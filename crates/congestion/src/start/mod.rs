@@ -28,6 +28,8 @@ pub enum ExitReason {
     Threshold,
     /// A limit of the algorithm itself was hit (for instance the number of chirps).
     Limit,
+    /// The detector of fair queuing gave its answer.
+    Isolation,
 }
 
 /// How a start hands over.
@@ -158,6 +160,7 @@ pub trait FlowStart {
 pub mod bbr_start;
 pub mod careful_resume;
 mod config;
+pub mod directed;
 mod first_recovery;
 pub mod hystart;
 pub mod hystart_plus_plus;
@@ -174,6 +177,7 @@ pub mod suss;
 pub use bbr_start::{BbrStart, BbrStartConfig};
 pub use careful_resume::{CarefulResume, CarefulResumeConfig};
 pub use config::StartConfig;
+pub use directed::Directed;
 pub use hystart::{Hystart, HystartConfig};
 pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
 pub use jump_start::{JumpStart, JumpStartConfig};
@@ -220,6 +224,8 @@ pub enum Start {
     QuickStart(Box<QuickStart>),
     /// SUSS (Arghavani et al. 2024).
     Suss(Box<Suss>),
+    /// One of the two connections of a detector of fair queuing.
+    Directed(Box<Directed>),
     /// An algorithm from outside this crate.
     External(Box<dyn FlowStart + Send>),
 }
@@ -250,6 +256,7 @@ impl Start {
                 Self::CarefulResume(Box::new(CarefulResume::new(start, config.initial_window, mss)))
             }
             StartConfig::Suss(start) => Self::Suss(Box::new(Suss::new(start, config.initial_window, paced, mss))),
+            StartConfig::TwoFlowProbe(_) => Self::Directed(Box::default()),
         }
     }
 }
@@ -284,6 +291,7 @@ macro_rules! dispatch {
             Start::CarefulResume($start) => $call,
             Start::QuickStart($start) => $call,
             Start::Suss($start) => $call,
+            Start::Directed($start) => $call,
             Start::External($start) => $call,
         }
     };
@@ -306,6 +314,7 @@ impl std::fmt::Debug for Start {
             Self::CarefulResume(start) => start.fmt(f),
             Self::QuickStart(start) => start.fmt(f),
             Self::Suss(start) => start.fmt(f),
+            Self::Directed(start) => start.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }

@@ -13,7 +13,7 @@ use super::delay::{DelaySample, DelaySamples, quantile};
 #[derive(Clone, Debug)]
 pub struct OwnWaits {
     link: LinkId,
-    flows: Range<FlowId>,
+    flows: [Range<FlowId>; 2],
     samples: DelaySamples,
 }
 
@@ -21,9 +21,9 @@ pub struct OwnWaits {
 const SAMPLE_LIMIT: usize = 1 << 16;
 
 impl OwnWaits {
-    /// Of these flows at this link.
+    /// Of these flows and their second connections at this link.
     #[must_use]
-    pub fn new(link: LinkId, flows: Range<FlowId>) -> Self {
+    pub fn new(link: LinkId, flows: [Range<FlowId>; 2]) -> Self {
         Self { link, flows, samples: DelaySamples::new(SAMPLE_LIMIT) }
     }
 
@@ -39,7 +39,7 @@ impl Observer for OwnWaits {
     #[inline]
     fn transmitted(&mut self, now: Time, link: LinkId, packet: &Packet, arrived: Time, _done: Time) {
         let data = matches!(&packet.body, Body::Segment(segment) if segment.payload > 0);
-        if link == self.link && data && self.flows.contains(&packet.flow) {
+        if link == self.link && data && self.flows.iter().any(|flows| flows.contains(&packet.flow)) {
             self.samples.push(DelaySample { arrived, waited: now.since(arrived), own: true });
         }
     }

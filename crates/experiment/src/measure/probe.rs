@@ -30,6 +30,8 @@ pub struct ProbeConfig {
     pub link_overhead: u32,
     /// Numbers of the new flows; all others were there before.
     pub new_flows: Range<FlowId>,
+    /// Numbers of their second connections, in the same order; what those do counts as done by the flow.
+    pub companions: Range<FlowId>,
     /// When t = 0 is.
     pub origin: Origin,
     /// Not later than t = 0; waits are recorded from 10 RTT0 before on.
@@ -66,6 +68,7 @@ impl ProbeConfig {
             link,
             link_overhead: 0,
             new_flows,
+            companions: 0..0,
             origin: Origin::FirstData,
             not_before,
             base_rtt,
@@ -202,13 +205,24 @@ impl Probe {
 
     #[inline]
     fn is_new(&self, flow: FlowId) -> bool {
-        self.config.new_flows.contains(&flow)
+        self.config.new_flows.contains(&flow) || self.config.companions.contains(&flow)
+    }
+
+    /// The flow that a connection belongs to, and a number that differs for equal sequence numbers of its connections.
+    #[inline]
+    fn owner(&self, flow: FlowId, seq: u64) -> (FlowId, u64) {
+        let companions = &self.config.companions;
+        if companions.contains(&flow) {
+            (self.config.new_flows.start + (flow - companions.start), seq | 1 << 63)
+        } else {
+            (flow, seq)
+        }
     }
 
     /// The record of a flow, if it has one.
     #[inline]
     fn record(&mut self, flow: FlowId) -> Option<&mut FlowRecord> {
-        let index = flow as usize;
+        let index = self.owner(flow, 0).0 as usize;
         if index >= self.flows.len() {
             if index >= self.config.flow_limit {
                 return None;
@@ -279,11 +293,15 @@ impl Observer for Probe {
             self.queue_drops.add(t, 1);
         }
         let horizon = self.config.horizon;
+        let key = match &packet.body {
+            Body::Segment(segment) => self.owner(packet.flow, segment.seq).1,
+            _ => 0,
+        };
         let Some(record) = self.record(packet.flow) else { return };
         let mut in_start = record.exited.is_none();
         if let Body::Segment(segment) = &packet.body {
             if at_bottleneck {
-                record.missing.insert(segment.seq);
+                record.missing.insert(key);
             }
             in_start = record.exited.is_none_or(|exit| segment.sent_at <= exit);
         }
@@ -308,9 +326,13 @@ impl Observer for Probe {
         let bytes = u64::from(packet.bytes) + u64::from(self.config.link_overhead);
         let (from, to) = (self.since_origin(now), self.since_origin(done));
         let (record_until, horizon) = (self.config.record, self.config.horizon);
+        let key = match &packet.body {
+            Body::Segment(segment) if segment.retransmission => self.owner(packet.flow, segment.seq).1,
+            _ => 0,
+        };
         let Some(record) = self.record(packet.flow) else { return };
         let first_copy = match &packet.body {
-            Body::Segment(segment) if segment.retransmission => record.missing.remove(&segment.seq),
+            Body::Segment(segment) if segment.retransmission => record.missing.remove(&key),
             _ => true,
         };
         let (Some(from), Some(to)) = (from, to) else { return };
@@ -342,7 +364,8 @@ impl Observer for Probe {
 
     #[inline]
     fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
-        let Some(t) = self.clock(now, flow) else { return };
+        // The window of a flow is that of its first connection.
+        let Some(t) = self.clock(now, flow).filter(|_| self.owner(flow, 0).0 == flow) else { return };
         let bin = self.config.base_rtt / ProbeConfig::BINS_PER_RTT;
         let Some(record) = self.record(flow) else { return };
         if record.exited.is_none() {

@@ -1,9 +1,11 @@
 //! From a race to scenarios and simulations.
 
+use std::ops::Range;
+
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use flowstart_simulator::SimulationConfig;
+use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
 use flowstart_units::{Bytes, Span, Time};
 
 use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
@@ -169,6 +171,25 @@ impl Race {
     pub fn ideal(&self, size: Bytes) -> Span {
         let wire = wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead);
         ideal_completion(wire, self.capacity(), self.base_rtt())
+    }
+
+    /// The numbers of the second connections of `newcomers` flows of a contestant: they stand behind all flows and the second connections of others.
+    pub(crate) fn companions(
+        &self,
+        contestant: &Contestant,
+        simulation: &SimulationConfig,
+        newcomers: u32,
+    ) -> Range<FlowId> {
+        if contestant.start.connections() < 2 {
+            return 0..0;
+        }
+        let first = self.others.tcp_flows();
+        let others = simulation.flows.iter().take(first as usize).filter(|flow| match &flow.traffic {
+            Traffic::Tcp(tcp) => tcp.controller.start.connections() > 1,
+            Traffic::Udp(_) => false,
+        });
+        let begin = simulation.flows.len() as FlowId + others.count() as FlowId;
+        begin..begin + newcomers
     }
 
     /// What is recorded. TCP flows that are there before come first, then the newcomers, then datagrams and arriving transfers.

@@ -77,13 +77,15 @@ pub const DEFAULT: &[&str] = &[
 
 impl Contestant {
     /// The contestant as its authors run it: the authors' chirping with an ACK for every segment (the papers' experiments switch delayed ACKs
-    /// off), all others with Linux's ACKs; all unpaced after the start, as Linux runs Reno, CUBIC and DCTCP and as Windows runs HyStart++;
+    /// off) and the published detector of fair queuing (its transport does so), all others with Linux's ACKs; all unpaced after the start, as Linux runs Reno, CUBIC and DCTCP and as Windows runs HyStart++;
     /// ECN where the avoidance asks for it.
     #[must_use]
     pub fn new(start: StartConfig, avoidance: AvoidanceConfig, queue: Option<QueueChoice>) -> Self {
         let ecn = avoidance.wants_ecn();
         let acks = match start {
-            StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) => Acks::EverySegment,
+            StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::TwoFlowProbe(_) => {
+                Acks::EverySegment
+            }
             _ => Acks::Delayed,
         };
         let ecn = if ecn { EcnMode::Dctcp } else { EcnMode::Off };
@@ -144,6 +146,7 @@ impl Contestant {
                 StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::AdaptiveChirping(_),
                 Pacing::Off,
             ) => "departures set by the chirps, unpaced after the start",
+            (StartConfig::TwoFlowProbe(_), _) => "two connections with jittered gaps at first",
             (StartConfig::QuickStart(_), Pacing::Off) => "paced at the granted rate for one round trip, then unpaced",
             (_, Pacing::Off) => "unpaced",
             (_, Pacing::Window { .. }) => "paced (Linux)",

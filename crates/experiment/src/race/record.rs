@@ -112,6 +112,7 @@ pub fn exit_name(reason: Option<ExitReason>) -> &'static str {
         Some(ExitReason::Timeout) => "timeout",
         Some(ExitReason::Threshold) => "threshold",
         Some(ExitReason::Limit) => "limit",
+        Some(ExitReason::Isolation) => "isolation",
         None => "not yet",
     }
 }

@@ -10,7 +10,7 @@ use super::measures::{ADDED_PERCENTILES, DELIVERED_RTTS, START_PERCENTILES, TIME
 use super::record::{labels, without_loss};
 use super::{Contestant, ContestantResult, Measure, Race, RaceError, RaceResult, RunRecord, Series};
 use crate::measure::{
-    DelaySummary, Exit, FlowRecord, Origin, OwnWaits, Probe, busy_time, convergence, deficit, duplicates,
+    DelaySummary, Exit, FlowRecord, Origin, OwnWaits, Probe, ProbeConfig, busy_time, convergence, deficit, duplicates,
     geometric_mean, harm, jain, least_utilisation, overhead, overshoot, quantile, slowdown, time_to, waits,
 };
 use crate::run::{Cancel, in_parallel};
@@ -135,7 +135,7 @@ impl Race {
         let config = self.simulation(contestant, Purpose::Transfer(size), run)?;
         let slice = (self.effective_warm_up() + self.ideal(size) * 4) / SLICES + Span::from_millis(1);
         let first = self.others.tcp_flows();
-        let watched = OwnWaits::new(0, first..first + 1);
+        let watched = OwnWaits::new(0, [first..first + 1, self.companions(contestant, &config, 1)]);
         let Some((outcome, waits)) = simulate(&config, watched, cancel, slice)? else { return Ok(None) };
         let mut result = JobResult {
             data_packets: outcome.data_packets,
@@ -164,7 +164,8 @@ impl Race {
         without: impl FnOnce(Time) -> Result<Option<Rc<Baseline>>, RaceError>,
     ) -> Result<Option<JobResult>, RaceError> {
         let config = self.simulation(contestant, Purpose::Start, run)?;
-        let probe = Probe::new(self.probe(run, Origin::FirstData));
+        let companions = self.companions(contestant, &config, self.flows);
+        let probe = Probe::new(ProbeConfig { companions, ..self.probe(run, Origin::FirstData) });
         let Some((outcome, probe)) = simulate(&config, probe, cancel, self.slice())? else { return Ok(None) };
         let mut result = JobResult {
             data_packets: outcome.data_packets,
@@ -200,7 +201,8 @@ impl Race {
         cancel: &Cancel,
     ) -> Result<Option<Baseline>, RaceError> {
         let config = self.simulation(contestant, Purpose::Without, run)?;
-        let probe = Probe::new(self.probe(run, Origin::At(origin)));
+        let companions = self.companions(contestant, &config, self.flows);
+        let probe = Probe::new(ProbeConfig { companions, ..self.probe(run, Origin::At(origin)) });
         let Some((outcome, probe)) = simulate(&config, probe, cancel, self.slice())? else { return Ok(None) };
         Ok(Some(Baseline { probe, data_packets: outcome.data_packets, simulated: outcome.ended.as_secs_f64() }))
     }

@@ -2,7 +2,7 @@
 
 use flowstart_network::packet::Body;
 use flowstart_network::{DropReason, Ecn, Packet};
-use flowstart_simulator::{FlowId, LinkId, Observer, SimulationConfig};
+use flowstart_simulator::{FlowId, LinkId, Observer, SimulationConfig, Traffic};
 use flowstart_transport::Sender;
 use flowstart_units::{Span, Time};
 
@@ -62,7 +62,11 @@ impl Recorder {
     /// For this simulation, its `links` of these numbers, until `end`; `rtt` is the shortest time of interest.
     pub(super) fn new(simulation: &SimulationConfig, links: &[LinkId], rtt: Span, end: Span) -> Self {
         let bin = (rtt / BINS_PER_RTT).max(end / MOST_BINS as u64).max(Span::from_micros(1));
-        let series = simulation.flows.len().min(MOST_SERIES);
+        let companions = simulation.flows.iter().filter(|flow| match &flow.traffic {
+            Traffic::Tcp(tcp) => tcp.controller.start.connections() > 1,
+            Traffic::Udp(_) => false,
+        });
+        let series = (simulation.flows.len() + companions.count()).min(MOST_SERIES);
         let bins = Egress::new(bin, end, MOST_BINS);
         let record = |link: usize, overhead: u32| {
             links.contains(&link).then(|| LinkRecord {

@@ -154,6 +154,10 @@ fn flow_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
             micros(flow.srtt, Span::ZERO),
             micros(flow.min_rtt, Span::MAX),
             (flow.cwnd > 0).then_some(flow.cwnd).into(),
+            flow.companion_of.into(),
+            flow.decision.map(|decision| decision.isolation.name()).into(),
+            flow.decision.zip(began).map(|(decision, began)| decision.now.since(began).as_secs_f64()).into(),
+            flow.decision.map(|decision| decision.ratio).into(),
         ]);
     }
     table
@@ -196,5 +200,6 @@ fn exit_name(reason: ExitReason) -> &'static str {
         ExitReason::Timeout => "timeout",
         ExitReason::Threshold => "threshold",
         ExitReason::Limit => "limit",
+        ExitReason::Isolation => "isolation",
     }
 }

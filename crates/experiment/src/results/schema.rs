@@ -109,6 +109,10 @@ pub(super) const FLOWS: TableSpec = TableSpec {
         "srtt_us": Float, "us", "sender", "Smoothed RTT at the end.";
         "min_rtt_us": Float, "us", "sender", "Smallest RTT.";
         "snd_cwnd_pkts": Integer, "packets", "sender", "Window at the end.";
+        "companion_of": Integer, "", "", "The flow whose second connection this is: what it carries is delivered by that flow.";
+        "isolation": Text, "", "sender", "What its detector of fair queuing decided first: isolated, shared or unknown; empty without one.";
+        "isolation_s": Float, "s", "sender", "When, since the first data packet left.";
+        "isolation_ratio": Float, "", "sender", "The number that was decided from: for the published detector the part of the first connection that arrived over that of the second.";
     },
 };
 

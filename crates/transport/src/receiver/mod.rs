@@ -12,7 +12,8 @@ use flowstart_units::{Bytes, Time};
 
 use crate::{EcnMode, ReceiverConfig};
 use ack_policy::{AckPolicy, Situation};
-use reassembly::{Arrival, Reassembly};
+use reassembly::Arrival;
+pub(crate) use reassembly::Reassembly;
 
 /// A SACK option's bytes without its blocks, padded to words (RFC 2018 section 3).
 const SACK_OPTION_BYTES: u16 = 4;

@@ -16,7 +16,7 @@ const RECENT: usize = MAX_SACK_BLOCKS + 1;
 
 /// What a segment meant for the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(crate) enum Arrival {
     /// All of it had arrived before.
     Duplicate,
     /// It continues the stream.
@@ -33,7 +33,7 @@ pub(super) enum Arrival {
 
 /// The received ranges of a stream.
 #[derive(Debug, Default)]
-pub(super) struct Reassembly {
+pub(crate) struct Reassembly {
     /// Next byte expected.
     next: u64,
     /// What arrived above `next`: sorted, disjoint, not adjacent.
@@ -46,7 +46,7 @@ pub(super) struct Reassembly {
 impl Reassembly {
     /// Next byte expected.
     #[inline]
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
@@ -58,7 +58,7 @@ impl Reassembly {
 
     /// Takes in the bytes `start..end`.
     #[inline]
-    pub(super) fn insert(&mut self, start: u64, end: u64) -> Arrival {
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> Arrival {
         if end <= self.next {
             return Arrival::Duplicate;
         }

@@ -294,8 +294,7 @@ impl Sender {
             self.note_app_limited();
             self.restart_if_idle(now);
         }
-        let room =
-            if bytes == u64::MAX { u64::MAX } else { self.send_buffer.saturating_sub(self.written - self.stats.una) };
+        let room = if bytes == u64::MAX { u64::MAX } else { self.room() };
         let accepted = bytes.min(room);
         self.written = self.written.saturating_add(accepted);
         self.set_send_limit();
@@ -307,6 +306,12 @@ impl Sender {
             }
         }
         accepted
+    }
+
+    /// Bytes that the send buffer takes now.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.send_buffer.saturating_sub(self.written.saturating_sub(self.stats.una))
     }
 
     /// After an idle timeout the window is no longer trusted (Linux `tcp_slow_start_after_idle_check`).
@@ -402,6 +407,12 @@ impl Sender {
     #[must_use]
     pub fn controller(&self) -> &Controller {
         &self.controller
+    }
+
+    /// The congestion controller, for those who direct it.
+    #[must_use]
+    pub fn controller_mut(&mut self) -> &mut Controller {
+        &mut self.controller
     }
 
     /// The state of loss recovery.

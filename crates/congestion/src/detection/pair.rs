@@ -1,0 +1,96 @@
+//! A detector over two connections to the same place that carry one stream: when packets of either leave, what became of them, and in the end what
+//! the bottleneck does.
+//!
+//! Whoever holds the two connections asks [`PairDetector::departure`] before every packet, tells of every packet sent and delivered, and looks for a
+//! [`Decision`]. Connection 0 goes on afterwards; connection 1 is closed.
+
+use flowstart_units::{Rate, Time};
+
+use crate::{Acked, Departure, Sent, StartConfig};
+
+use super::two_flows::TwoFlows;
+
+/// What a flow knows of the queue at its bottleneck.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// Nothing certain.
+    #[default]
+    Unknown,
+    /// It has a queue of its own: fair queuing.
+    Isolated,
+    /// It shares the queue with others.
+    Shared,
+}
+
+impl Isolation {
+    /// The word in tables and files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Isolated => "isolated",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+/// What a detector found, and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// When.
+    pub now: Time,
+    /// The answer.
+    pub isolation: Isolation,
+    /// The number it was read from: for the published detector the ratio of the parts of both flows that arrived; 0 without one.
+    pub ratio: f64,
+    /// The rate that connection 0 goes on with, in bits of IP packets.
+    pub rate: Rate,
+}
+
+/// A detector in operation.
+#[derive(Clone, Debug)]
+pub enum PairDetector {
+    /// The published one.
+    TwoFlows(Box<TwoFlows>),
+}
+
+impl PairDetector {
+    /// The detector that a start asks for; `None` if it is not one that directs two connections. `header` is what a packet has beside its
+    /// payload, in bytes.
+    #[must_use]
+    pub fn new(start: &StartConfig, header: u32, seed: u64) -> Option<Self> {
+        match start {
+            StartConfig::TwoFlowProbe(config) => Some(Self::TwoFlows(Box::new(TwoFlows::new(config, header, seed)))),
+            _ => None,
+        }
+    }
+
+    /// When the next packet of a connection (0 or 1) leaves. The first question says that the connection is open.
+    pub fn departure(&mut self, connection: usize, now: Time) -> Departure {
+        match self {
+            Self::TwoFlows(detector) => detector.departure(connection, now),
+        }
+    }
+
+    /// A packet of a connection left.
+    pub fn on_sent(&mut self, connection: usize, sent: &Sent) {
+        match self {
+            Self::TwoFlows(detector) => detector.on_sent(connection, sent),
+        }
+    }
+
+    /// A packet of a connection was delivered.
+    pub fn on_acked(&mut self, connection: usize, acked: &Acked) {
+        match self {
+            Self::TwoFlows(detector) => detector.on_acked(connection, acked),
+        }
+    }
+
+    /// What it found, once it has; stays the same from then on.
+    #[must_use]
+    pub fn decision(&self) -> Option<&Decision> {
+        match self {
+            Self::TwoFlows(detector) => detector.decision(),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Flows of two connections that carry one stream, for starts that look for fair queuing: a detector directs both until it decides, then
+//! the second is closed and the first goes on.
+
+use flowstart_congestion::detection::PairDetector;
+use flowstart_network::packet::Segment;
+use flowstart_transport::{Joining, Striping};
+use flowstart_units::{Bytes, Time};
+
+use crate::app::ENDLESS;
+use crate::flow::Endpoints;
+use crate::random::{Purpose, seed_of};
+use crate::simulation::{Simulation, leave};
+use crate::{FlowConfig, FlowId, Observer, Traffic, Workload};
+
+/// Segments that a connection has ready to be sent: with fewer it would look as if the application were the limit.
+const READY_SEGMENTS: u64 = 2;
+
+/// Two connections of one stream.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    detector: PairDetector,
+    /// The detector directs.
+    detecting: bool,
+    striping: Striping,
+    joining: Joining,
+    /// The flow that both belong to.
+    id: FlowId,
+    /// Where the open connections are.
+    slots: [Option<usize>; 2],
+}
+
+impl Pair {
+    /// A segment of a connection reached the receiver.
+    pub(crate) fn arrived(&mut self, connection: u8, segment: &Segment) {
+        let Self { striping, joining, .. } = self;
+        for range in striping.offsets(connection.into(), segment.seq, u64::from(segment.payload)) {
+            joining.arrived(range);
+        }
+    }
+}
+
+impl<O: Observer> Simulation<O> {
+    /// If the flow's start needs a second connection, adds it; the first is in `slot`.
+    pub(crate) fn add_companion(&mut self, config: &FlowConfig, start: Time, route: u32, slot: usize) {
+        let Traffic::Tcp(tcp) = &config.traffic else { return };
+        let Some(first) = self.flows[slot].as_ref().map(|flow| flow.id) else { return };
+        let seed = seed_of(self.seed, self.run, Purpose::Controller, u64::from(first));
+        let header = u32::from(tcp.sender.header_bytes);
+        let Some(detector) = PairDetector::new(&tcp.controller.start, header, seed) else { return };
+        let number = self.pairs.len() as u32;
+        let mut slots = [Some(slot), None];
+        let connections = tcp.controller.start.connections();
+        if connections > 1 {
+            let mut second = config.clone();
+            if let Traffic::Tcp(tcp) = &mut second.traffic {
+                // What it sends comes from the first one's application.
+                tcp.workload = Workload::Replies(Bytes::ZERO);
+            }
+            let companion = self.add_connection(&second, start, route);
+            slots[1] = Some(companion);
+            if let Some(flow) = &self.flows[companion] {
+                self.ledger.entry(flow.id).companion_of = Some(first);
+            }
+        }
+        for (connection, slot) in slots.iter().enumerate() {
+            if let Some(flow) = slot.and_then(|slot| self.flows[slot].as_mut()) {
+                flow.pair = Some((number, connection as u8));
+            }
+        }
+        let (striping, joining) = (Striping::new(connections), Joining::default());
+        self.pairs.push(Pair { detector, detecting: true, striping, joining, id: first, slots });
+    }
+
+    /// Something happened at the connection in `slot`: tells the detector, and lets both connections send what they may.
+    #[cold]
+    pub(crate) fn pump_pair(&mut self, number: u32, slot: usize) {
+        let now = self.now;
+        let pair = &mut self.pairs[number as usize];
+        if let Some(flow) = &mut self.flows[slot]
+            && let Endpoints::Tcp(tcp) = &mut flow.endpoints
+            && let Some((_, connection)) = flow.pair
+        {
+            let connection = usize::from(connection);
+            pair.striping.acknowledged(connection, tcp.sender.stats().una);
+            if tcp.app.backlog > 0 {
+                let written = std::mem::take(&mut tcp.app.backlog);
+                pair.striping.write(written);
+                if written != ENDLESS {
+                    self.observer.written(now, pair.id, pair.striping.written());
+                }
+            }
+            if let Some(directed) = tcp.sender.controller_mut().directed() {
+                directed.take_acked().for_each(|acked| pair.detector.on_acked(connection, &acked));
+            }
+        }
+        if self.pairs[number as usize].detecting {
+            self.look_for_decision(number);
+        }
+        for connection in [0, 1] {
+            self.send_of_pair(number, connection);
+        }
+        self.end_of_pair(number);
+    }
+
+    /// Once the detector has decided, the second connection is closed and the first told.
+    fn look_for_decision(&mut self, number: u32) {
+        let pair = &mut self.pairs[number as usize];
+        let Some(decision) = pair.detector.decision().copied() else { return };
+        pair.detecting = false;
+        self.ledger.entry(pair.id).decision = Some(decision);
+        let tcp = |slot: Option<usize>| slot.map(|slot| self.flows[slot].as_ref());
+        let una = match tcp(pair.slots[1]).flatten().map(|flow| &flow.endpoints) {
+            Some(Endpoints::Tcp(tcp)) => tcp.sender.stats().una,
+            _ => 0,
+        };
+        pair.striping.close(1, una);
+        let second = pair.slots[1].take();
+        if let Some(flow) = pair.slots[0].and_then(|slot| self.flows[slot].as_mut())
+            && let Endpoints::Tcp(tcp) = &mut flow.endpoints
+        {
+            let packet = tcp.packet;
+            tcp.sender.controller_mut().on_decision(&decision, packet);
+        }
+        if let Some(slot) = second {
+            self.retire(slot);
+        }
+    }
+
+    /// Gives a connection data and lets it send what it may.
+    fn send_of_pair(&mut self, number: u32, connection: usize) {
+        let now = self.now;
+        let pair = &mut self.pairs[number as usize];
+        let Some(slot) = pair.slots[connection] else { return };
+        let Some(flow) = &mut self.flows[slot] else { return };
+        let Endpoints::Tcp(tcp) = &mut flow.endpoints else { return };
+        if !tcp.opened {
+            return;
+        }
+        loop {
+            while tcp.written.saturating_sub(tcp.sender.stats().next) < READY_SEGMENTS * tcp.mss {
+                let given = pair.striping.give(connection, tcp.mss.min(tcp.sender.room()));
+                if given == 0 {
+                    break;
+                }
+                tcp.sender.write(now, given);
+                tcp.written += given;
+            }
+            if pair.detecting && tcp.sender.is_established() {
+                let departure = pair.detector.departure(connection, now);
+                tcp.sender.controller_mut().direct(departure);
+            }
+            let Some(out) = tcp.sender.transmit(now) else { break };
+            self.data_packets += u64::from(out.segment.payload > 0);
+            let network = (&mut self.network, &mut self.ledger, &mut self.observer);
+            leave(now, flow.id, flow.route, &mut flow.access, out, network);
+            if let Some(sent) = tcp.sender.controller_mut().directed().and_then(|directed| directed.take_sent()) {
+                pair.detector.on_sent(connection, &sent);
+            }
+        }
+        self.observer.sender(now, flow.id, &tcp.sender);
+        if let Some(exit) = tcp.sender.controller().start_exit() {
+            let entry = self.ledger.entry(flow.id);
+            if entry.start_exit.is_none() {
+                entry.start_exit = Some(*exit);
+            }
+        }
+        self.set_timer(slot);
+    }
+
+    /// Ends connections that have no more to do: the second as soon as all is given out, the first when the second is gone, as it may have to
+    /// send what the second could not.
+    fn end_of_pair(&mut self, number: u32) {
+        let pair = &mut self.pairs[number as usize];
+        let Some(first) = pair.slots[0] else { return };
+        let Some(Endpoints::Tcp(tcp)) = self.flows[first].as_ref().map(|flow| &flow.endpoints) else { return };
+        if !(tcp.app.ended && tcp.app.backlog == 0 && pair.striping.is_exhausted()) {
+            return;
+        }
+        for connection in [1, 0] {
+            let Some(slot) = self.pairs[number as usize].slots[connection] else { continue };
+            let Some(Endpoints::Tcp(tcp)) = self.flows[slot].as_mut().map(|flow| &mut flow.endpoints) else { continue };
+            tcp.sender.finish();
+            if !tcp.sender.is_complete() {
+                return;
+            }
+            self.pairs[number as usize].slots[connection] = None;
+            self.retire(slot);
+        }
+    }
+
+    /// Lets the receiving application read what both connections brought.
+    pub(crate) fn deliver_pair(&mut self, number: u32) {
+        let now = self.now;
+        let pair = &self.pairs[number as usize];
+        let delivered = pair.joining.delivered();
+        let Some(slot) = pair.slots[0] else { return };
+        let Some(Endpoints::Tcp(tcp)) = self.flows[slot].as_mut().map(|flow| &mut flow.endpoints) else { return };
+        if delivered <= tcp.delivered {
+            return;
+        }
+        tcp.delivered = delivered;
+        let done = delivered >= tcp.awaited;
+        self.observer.delivered(now, pair.id, delivered);
+        if done {
+            self.complete(slot);
+        }
+    }
+}
