@@ -18,10 +18,10 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// A clock that begins after `lead`; until then it stands at zero.
     #[must_use]
-    pub fn start() -> Self {
-        Self { origin: nanos(ClockId::CLOCK_MONOTONIC) }
+    pub fn start(lead: Span) -> Self {
+        Self { origin: nanos(ClockId::CLOCK_MONOTONIC).saturating_add(lead.as_nanos()) }
     }
 
     /// The time now.
@@ -73,7 +73,16 @@ const REAL_TIME_PRIORITY: i32 = 40;
 
 /// Asks for real-time priority and exact timers for the calling thread.
 pub(crate) fn be_punctual() -> Priority {
-    let parameters = libc::sched_param { sched_priority: REAL_TIME_PRIORITY };
+    real_time(REAL_TIME_PRIORITY)
+}
+
+/// Asks for real-time priority below that of engines: for a self-test's sender, which otherwise waits for whatever else runs.
+pub(crate) fn be_prompt() -> Priority {
+    real_time(REAL_TIME_PRIORITY / 4)
+}
+
+fn real_time(priority: i32) -> Priority {
+    let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: plain system calls on the calling thread with a valid structure; failure leaves everything as it was.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64);

@@ -31,6 +31,20 @@ pub struct Host {
     pub(crate) hosts_file: std::sync::Arc<tempfile::NamedTempFile>,
 }
 
+/// Tables of sockets of the calling thread's namespace, and the state in them that means being ready: TCP_LISTEN, and for UDP not connected.
+const LISTENERS: [(&str, &str); 4] = [
+    ("/proc/thread-self/net/tcp", "0A"),
+    ("/proc/thread-self/net/tcp6", "0A"),
+    ("/proc/thread-self/net/udp", "07"),
+    ("/proc/thread-self/net/udp6", "07"),
+];
+
+/// True if the table has a socket in this state (its fourth field).
+fn has_socket(file: &str, state: &str) -> bool {
+    std::fs::read_to_string(file)
+        .is_ok_and(|table| table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state)))
+}
+
 /// The file that says which names have which addresses.
 const HOSTS: &str = "/etc/hosts";
 
@@ -83,6 +97,14 @@ impl Host {
                 Ok(f())
             })
             .map_err(|error| Error::doing("start a thread", error))
+    }
+
+    /// True if a program in this host listens on a TCP port or has bound a UDP port.
+    ///
+    /// # Errors
+    /// If the host cannot be looked at.
+    pub fn listens(&self) -> Result<bool, Error> {
+        self.run(|| LISTENERS.iter().any(|(file, state)| has_socket(file, state)))
     }
 
     /// A program that will run in this host, where the names of all hosts stand for their addresses. What it leaves running is ended with the world.

@@ -31,6 +31,7 @@
 //! Times are [`Time`](flowstart_units::Time) since the start of the world, on the monotonic clock. The crate is empty on systems other than Linux.
 #![cfg(target_os = "linux")]
 
+mod capture;
 mod clock;
 mod engine;
 mod error;
@@ -41,10 +42,14 @@ mod names;
 mod namespace;
 mod netlink;
 mod record;
+mod recording;
 mod ring;
+pub mod self_test;
+pub mod traffic;
 mod wire;
 mod world;
 
+pub use capture::Capture;
 pub use clock::Clock;
 pub use engine::LinkOutcome;
 pub use error::Error;
@@ -53,5 +58,6 @@ pub use host::{Host, die_with_this_thread};
 pub use names::{clean, remove_own_names};
 pub use namespace::{Privilege, enter_user_namespace, privilege};
 pub use record::{Fate, PacketRecord, Tcp};
+pub use recording::{FlowRecording, LinkBin, LinkRecording, Recording};
 pub use wire::FlowKey;
 pub use world::{HostConfig, HostId, LinkId, Outcome, RouteConfig, Timing, World, WorldConfig};

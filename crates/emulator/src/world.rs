@@ -90,6 +90,8 @@ pub struct WorldConfig {
     pub mtu: u32,
     /// How the engines keep time.
     pub timing: Timing,
+    /// How long after the start the clock begins to run (rate schedules too), so that there is time to prepare. Default 0.
+    pub lead: Span,
 }
 
 /// MTU range.
@@ -112,6 +114,7 @@ impl WorldConfig {
             seed: 1,
             mtu: 1500,
             timing: Timing::default(),
+            lead: Span::ZERO,
         }
     }
 
@@ -277,7 +280,7 @@ impl World {
                 .map_err(|error| Error::doing("make an eventfd", error))?;
             wakers.push(Arc::new(waker));
         }
-        let clock = Clock::start();
+        let clock = Clock::start(config.lead);
         let mut world = Self {
             hosts,
             router,

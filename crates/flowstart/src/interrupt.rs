@@ -12,6 +12,8 @@ pub(crate) fn listen() -> Cancel {
     // Without a handler Ctrl-C ends the program at once, which loses results but nothing else.
     let _ = ctrlc::set_handler(move || {
         if asked.is_cancelled() {
+            #[cfg(target_os = "linux")]
+            flowstart_emulator::remove_own_names();
             std::process::exit(i32::from(STATUS));
         }
         asked.cancel();

@@ -11,6 +11,8 @@ mod interrupt;
 mod kernel;
 mod list;
 mod output;
+#[cfg(target_os = "linux")]
+mod real;
 mod reproduce;
 mod run;
 mod scenario;
@@ -32,6 +34,12 @@ fn main() -> ExitCode {
         Command::Frontier(args) => frontier::frontier(args),
         Command::Benchmark(args) => benchmark::benchmark(args),
         Command::Run(args) => run::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Emulate(args) => real::emulate(args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Emulate(_) => {
+            Err(output::Failure::NotPossible("emulation needs Linux; simulation does not".to_owned()))
+        }
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::ExplainChirp(args) => explain::explain(args),
         Command::Scenario(command) => scenario::scenario(command),

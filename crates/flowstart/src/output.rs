@@ -14,6 +14,12 @@ pub(crate) enum Failure {
     Check,
     /// The command line, a file or the environment is wrong: exit status 2 and this sentence.
     Usage(String),
+    /// This machine or system cannot do it: exit status 3 and this sentence.
+    NotPossible(String),
+    /// A real run was less faithful than its limit asks for: exit status 4 and this sentence.
+    Fidelity(String),
+    /// A program that was run for the user ended with this status, which is handed on.
+    Status(u8),
     /// Ctrl-C: exit status 130.
     Interrupted,
     /// Nobody reads standard output any more: silence, and exit status 0 as far as we are concerned.
@@ -51,6 +57,15 @@ impl Failure {
                 let _ = writeln!(io::stderr(), "error: {message}");
                 ExitCode::from(2)
             }
+            Self::NotPossible(message) => {
+                let _ = writeln!(io::stderr(), "not possible here: {message}");
+                ExitCode::from(3)
+            }
+            Self::Fidelity(message) => {
+                let _ = writeln!(io::stderr(), "not faithful enough: {message}");
+                ExitCode::from(4)
+            }
+            Self::Status(status) => ExitCode::from(*status),
             Self::Interrupted => {
                 let _ = writeln!(io::stderr(), "interrupted; what was finished is kept");
                 ExitCode::from(crate::interrupt::STATUS)

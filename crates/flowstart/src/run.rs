@@ -64,7 +64,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 }
 
 /// What `--out` writes.
-const FORMATS: &[Format] = &[Format::Csv, Format::Json, Format::Parquet];
+pub(crate) const FORMATS: &[Format] = &[Format::Csv, Format::Json, Format::Parquet];
 
 fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {
     let mut scenario = load(file)?;

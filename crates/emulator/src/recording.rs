@@ -1,0 +1,202 @@
+//! Adding records up: links and flows, in total and over time.
+
+use std::collections::HashMap;
+
+use flowstart_network::Ecn;
+use flowstart_units::{Span, Time};
+
+use crate::fidelity::Lateness;
+use crate::record::{Fate, PacketRecord};
+use crate::wire::FlowKey;
+use crate::world::LinkId;
+
+/// What happened in a bin of time at a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkBin {
+    /// Transmissions begun.
+    pub packets: u64,
+    /// Their bytes (IP packets).
+    pub bytes: u64,
+    /// Packets dropped or lost.
+    pub dropped: u64,
+    /// Packets that left with CE.
+    pub marked: u64,
+    /// Shortest wait of a packet whose transmission began; meaningless without packets.
+    pub least: Span,
+    /// Longest such wait.
+    pub most: Span,
+    /// Sum of such waits.
+    pub sum: Span,
+}
+
+/// What happened at a link.
+#[derive(Clone, Debug)]
+pub struct LinkRecording {
+    /// By number of the bin.
+    pub bins: Vec<LinkBin>,
+    /// How long each packet waited.
+    waits: Lateness,
+}
+
+impl LinkRecording {
+    /// This share of the packets waited at most so long (three digits).
+    #[must_use]
+    pub fn wait_quantile(&self, share: f64) -> Span {
+        self.waits.quantile(share)
+    }
+}
+
+/// What happened to a flow, that is to the packets in one direction of a connection.
+#[derive(Clone, Debug)]
+pub struct FlowRecording {
+    /// Whose packets.
+    pub key: FlowKey,
+    /// When the first arrived at its first link.
+    pub first: Time,
+    /// When the first with payload did; [`Time::NEVER`] if none did.
+    pub first_data: Time,
+    /// When the last did.
+    pub last: Time,
+    /// Packets that arrived at the flow's first link.
+    pub packets: u64,
+    /// Of those, packets with payload.
+    pub data_packets: u64,
+    /// IP bytes.
+    pub bytes: u64,
+    /// Packets dropped or lost at any link.
+    pub dropped: u64,
+    /// Packets that were marked at any link.
+    pub marked: u64,
+    /// IP bytes by number of the bin, at the first link.
+    pub bins: Vec<u64>,
+    /// Drops by number of the bin.
+    pub drop_bins: Vec<u32>,
+    first_link: LinkId,
+}
+
+/// Adds records up.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    bin: Span,
+    links: Vec<LinkRecording>,
+    flows: Vec<FlowRecording>,
+    numbers: HashMap<FlowKey, usize>,
+}
+
+/// Most bins per series, so that fine bins of a long run do not fill the memory; what comes later is in the totals only.
+const MOST_BINS: usize = 1 << 20;
+/// Most flows told apart, as for bins.
+const MOST_FLOWS: usize = 100_000;
+
+/// The bin's place in a series, made if it is not there yet.
+fn place<T: Clone + Default>(bins: &mut Vec<T>, number: usize) -> Option<&mut T> {
+    if number >= MOST_BINS {
+        return None;
+    }
+    if number >= bins.len() {
+        bins.resize(number + 1, T::default());
+    }
+    bins.get_mut(number)
+}
+
+impl Recording {
+    /// Of this many links, in bins of this width (at least 1 us).
+    #[must_use]
+    pub fn new(links: usize, bin: Span) -> Self {
+        let link = LinkRecording { bins: Vec::new(), waits: Lateness::new() };
+        Self {
+            bin: bin.max(Span::from_micros(1)),
+            links: vec![link; links],
+            flows: Vec::new(),
+            numbers: HashMap::new(),
+        }
+    }
+
+    /// Width of the bins.
+    #[must_use]
+    pub fn bin(&self) -> Span {
+        self.bin
+    }
+
+    /// By number of the link.
+    #[must_use]
+    pub fn links(&self) -> &[LinkRecording] {
+        &self.links
+    }
+
+    /// In order of their first packets.
+    #[must_use]
+    pub fn flows(&self) -> &[FlowRecording] {
+        &self.flows
+    }
+
+    /// The flow with this key.
+    #[must_use]
+    pub fn flow(&self, key: &FlowKey) -> Option<&FlowRecording> {
+        self.flows.get(*self.numbers.get(key)?)
+    }
+
+    /// Adds a record.
+    pub fn add(&mut self, record: &PacketRecord<'_>) {
+        let number = |time: Time| usize::try_from(time.since(Time::ZERO).whole(self.bin)).unwrap_or(usize::MAX);
+        let (decided, arrived) = (number(record.time()), number(record.arrived));
+        let link = &mut self.links[record.link];
+        if let Some(waited) = record.waited() {
+            link.waits.record(waited);
+        }
+        if let Some(bin) = place(&mut link.bins, decided) {
+            match record.waited() {
+                None => bin.dropped += 1,
+                Some(waited) => {
+                    bin.least = if bin.packets == 0 { waited } else { bin.least.min(waited) };
+                    bin.most = bin.most.max(waited);
+                    bin.sum += waited;
+                    bin.packets += 1;
+                    bin.bytes += u64::from(record.bytes);
+                    bin.marked += u64::from(record.ecn == Ecn::Ce);
+                }
+            }
+        }
+        let next = self.flows.len();
+        if next >= MOST_FLOWS && !self.numbers.contains_key(&record.flow) {
+            return;
+        }
+        let flow = *self.numbers.entry(record.flow).or_insert(next);
+        if flow == next {
+            self.flows.push(FlowRecording {
+                key: record.flow,
+                first: record.arrived,
+                first_data: Time::NEVER,
+                last: record.arrived,
+                packets: 0,
+                data_packets: 0,
+                bytes: 0,
+                dropped: 0,
+                marked: 0,
+                bins: Vec::new(),
+                drop_bins: Vec::new(),
+                first_link: record.link,
+            });
+        }
+        let flow = &mut self.flows[flow];
+        if !matches!(record.fate, Fate::Sent { .. }) {
+            flow.dropped += 1;
+            if let Some(bin) = place(&mut flow.drop_bins, decided) {
+                *bin += 1;
+            }
+        }
+        flow.marked += u64::from(record.marked_here);
+        if record.link == flow.first_link {
+            flow.packets += 1;
+            flow.bytes += u64::from(record.bytes);
+            flow.last = flow.last.max(record.arrived);
+            if record.tcp().is_none_or(|tcp| tcp.payload > 0) {
+                flow.data_packets += 1;
+                flow.first_data = flow.first_data.min(record.arrived);
+            }
+            if let Some(bin) = place(&mut flow.bins, arrived) {
+                *bin += u64::from(record.bytes);
+            }
+        }
+    }
+}

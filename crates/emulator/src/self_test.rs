@@ -1,0 +1,211 @@
+//! How precise and how fast the emulator is on this machine: measured with datagrams whose arrival the receiving host's kernel stamps, so
+//! that the engine's own clock readings have no part in it.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+
+use flowstart_network::{DropTailConfig, LinkConfig, QueueConfig, RateSchedule};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use crate::clock::Clock;
+use crate::fidelity::Lateness;
+use crate::record::Fate;
+use crate::{Error, Fidelity, World, WorldConfig};
+
+/// IPv4 and UDP headers.
+const HEADERS: u32 = 28;
+/// Smallest IP packet that carries a number.
+const SMALLEST: u32 = 64;
+/// The receiver's port; the discard service's.
+const PORT: u16 = 9;
+/// An emulator that is later than this with 1 % of the packets has fallen behind.
+const KEPT_UP: Span = Span::from_millis(1);
+/// One-way delay of the tested link.
+const DELAY: Span = Span::from_millis(5);
+
+/// What is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Capacity of the link.
+    pub capacity: Rate,
+    /// Length of the IP packets, 64 to 1500 bytes.
+    pub packet: u32,
+    /// How fast they are sent (IP bytes); more than the capacity fills the queue.
+    pub offered: Rate,
+    /// Buffer in packets.
+    pub buffer: u64,
+    /// How long.
+    pub lasting: Span,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// What was tried.
+    pub trial: Trial,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that arrived at the receiving program.
+    pub received: u64,
+    /// Packets that the queue dropped, as it should when more than the capacity is offered.
+    pub dropped: u64,
+    /// Between the first and the last departure, at the receiving host (IP bytes).
+    pub rate: Rate,
+    /// Difference between the arrival at the receiving host and the ideal link's departure: half of the packets had at most this.
+    pub median: Span,
+    /// 99 % had at most this.
+    pub p99: Span,
+    /// The largest.
+    pub worst: Span,
+    /// The longest wait in the queue.
+    pub longest_wait: Span,
+    /// What the engines said.
+    pub fidelity: Fidelity,
+}
+
+impl Measured {
+    /// True if the emulator kept up: nothing lost that the queue did not drop, and 99 % at most 1 ms off.
+    #[must_use]
+    pub fn kept_up(&self) -> bool {
+        self.fidelity.unasked_drops == 0 && self.p99 <= KEPT_UP && self.received > 0
+    }
+
+    /// Packets per second at the receiving host.
+    #[must_use]
+    pub fn packets_per_second(&self) -> f64 {
+        self.rate.as_bps() as f64 / 8.0 / f64::from(self.trial.packet)
+    }
+}
+
+/// Does one trial.
+///
+/// # Errors
+/// If no world can be made here.
+pub fn try_out(trial: Trial) -> Result<Measured, Error> {
+    let packet = trial.packet.clamp(SMALLEST, 1500);
+    let queue = QueueConfig::DropTail(DropTailConfig { packets: Some(trial.buffer), bytes: None });
+    let link = LinkConfig::new(RateSchedule::Constant(trial.capacity), DELAY, queue);
+    let ideal: Arc<Mutex<Vec<Time>>> = Arc::default();
+    let told = ideal.clone();
+    let world = World::start_with(WorldConfig::pair(link, DELAY), move |record| {
+        // Ethernet, IPv4 and UDP headers come first.
+        let number = record.headers.get(42..50).and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
+        if let (Some(number), Fate::Sent { .. }, Some(delivery)) = (number, record.fate, record.delivery) {
+            let mut ideal = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let number = usize::try_from(number).unwrap_or(usize::MAX);
+            if number >= ideal.len() && number < MOST {
+                ideal.resize(number + 1, Time::NEVER);
+            }
+            if let Some(place) = ideal.get_mut(number) {
+                *place = delivery;
+            }
+        }
+    })?;
+    let (client, server) = (&world.hosts()[0], &world.hosts()[1]);
+    let to = SocketAddr::new(server.address(), PORT);
+    let socket = |address| move || UdpSocket::bind(address).map_err(|error| Error::doing("open a socket", error));
+    let receiver = server.run(socket(to))??;
+    let sender = client.run(socket(SocketAddr::new(client.address(), PORT)))??;
+    let clock = world.clock();
+    let over = Arc::new(AtomicBool::new(false));
+    let (sent, arrivals) = std::thread::scope(|scope| -> Result<_, Error> {
+        let reader = scope.spawn(|| receive(&receiver, clock, &over));
+        let sender = scope.spawn(|| {
+            crate::clock::be_prompt();
+            send(&sender, to, &trial, packet, clock)
+        });
+        let sent = sender.join().map_err(|_| Error::Failed("the sender failed".to_owned()))?;
+        // What is in the queue still has to come.
+        let rest = trial.capacity.transmission_time(Bytes::new(trial.buffer * u64::from(packet))) + DELAY;
+        std::thread::sleep(Duration::from_nanos(rest.as_nanos()) + Duration::from_millis(100));
+        over.store(true, Ordering::Relaxed);
+        Ok((sent, reader.join().map_err(|_| Error::Failed("the receiver failed".to_owned()))??))
+    })?;
+    let outcome = world.finish()?;
+    let ideal = ideal.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut errors = Lateness::new();
+    let (mut first, mut last) = (Time::NEVER, Time::ZERO);
+    for (number, at) in &arrivals {
+        let due = usize::try_from(*number).ok().and_then(|number| ideal.get(number)).copied().unwrap_or(Time::NEVER);
+        if due < Time::NEVER {
+            errors.record(at.since(due).max(due.since(*at)));
+            (first, last) = (first.min(*at), last.max(*at));
+        }
+    }
+    let bytes = arrivals.len().saturating_sub(1) as u64 * u64::from(packet);
+    Ok(Measured {
+        trial,
+        sent,
+        received: arrivals.len() as u64,
+        dropped: outcome.links[0].dropped,
+        rate: if last > first { Rate::of(Bytes::new(bytes), last.since(first)) } else { Rate::ZERO },
+        median: errors.quantile(0.5),
+        p99: errors.quantile(0.99),
+        worst: errors.worst(),
+        longest_wait: outcome.links[0].max_sojourn,
+        fidelity: outcome.fidelity,
+    })
+}
+
+/// Most packets of a trial.
+const MOST: usize = 20_000_000;
+/// A sender that is late sends at most this many packets at once to catch up.
+const BURST: u64 = 16;
+
+/// Sends numbered datagrams at the offered rate. Returns how many.
+fn send(socket: &UdpSocket, to: SocketAddr, trial: &Trial, packet: u32, clock: Clock) -> u64 {
+    let gap = trial.offered.transmission_time(Bytes::new(u64::from(packet)));
+    let mut payload = vec![0; (packet - HEADERS) as usize];
+    let (start, mut number) = (clock.now() + Span::from_millis(5), 0_u64);
+    let mut next = start;
+    while next < start + trial.lasting && number < MOST as u64 {
+        let now = clock.now();
+        if next > now {
+            // A coarse sleep is good enough: the ideal link is fed with the times at which packets really come.
+            clock.sleep_until(next);
+        }
+        // What was missed while another thread ran is not made up for.
+        next = next.max(now - gap * BURST);
+        payload[..8].copy_from_slice(&number.to_be_bytes());
+        number += u64::from(socket.send_to(&payload, to).is_ok());
+        next += gap;
+    }
+    number
+}
+
+/// Takes datagrams until it is over: their numbers and the kernel's stamps of their arrival.
+fn receive(socket: &UdpSocket, clock: Clock, over: &AtomicBool) -> Result<Vec<(u64, Time)>, Error> {
+    let wrong = |error: nix::Error| Error::doing("prepare a socket", error);
+    setsockopt(socket, sockopt::ReceiveTimestampns, &true).map_err(wrong)?;
+    // Beyond the system's limit if allowed; an overflow would only leave packets out of the statistics.
+    let _ = setsockopt(socket, sockopt::RcvBufForce, &(64 << 20));
+    socket
+        .set_read_timeout(Some(Duration::from_millis(20)))
+        .map_err(|error| Error::doing("prepare a socket", error))?;
+    let mut arrivals = Vec::with_capacity(1 << 16);
+    let (mut bytes, mut control) = ([0_u8; 2048], nix::cmsg_space!(nix::sys::time::TimeSpec));
+    loop {
+        let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
+        let stamp =
+            match recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty()) {
+                Ok(message) => message.cmsgs().ok().and_then(|mut all| {
+                    all.find_map(|one| match one {
+                        ControlMessageOwned::ScmTimestampns(stamp) => Some(Duration::from(stamp).as_nanos() as u64),
+                        _ => None,
+                    })
+                }),
+                Err(_) if over.load(Ordering::Relaxed) => return Ok(arrivals),
+                Err(_) => continue,
+            };
+        let number = bytes.first_chunk().map(|number| u64::from_be_bytes(*number));
+        if let (Some(number), Some(stamp)) = (number, stamp) {
+            arrivals.push((number, clock.of_wall(stamp)));
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! TCP: a connection per flow.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, connect, setsockopt, socket, sockopt,
+};
+
+use flowstart_units::{Bytes, Span};
+
+use super::{Connections, FlowConfig, Gaps, Scene, Shared, TIMEOUT, TcpInfo, Traffic, Workload};
+use crate::wire::{self, FlowKey};
+use crate::{Error, Host};
+
+/// What is written at once.
+const CHUNK: usize = 128 << 10;
+/// What is read at once.
+const READ: usize = 256 << 10;
+
+/// The kernel's congestion controls that this process may use.
+#[must_use]
+pub fn congestion_controls() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// A listener; with the congestion control of the sender, which some (DCTCP) need at both ends.
+pub(super) fn listen(host: &Host, port: u16, congestion: Option<&str>) -> Result<TcpListener, Error> {
+    let address = SocketAddr::new(host.address(), port);
+    let listener = host
+        .run(|| TcpListener::bind(address))?
+        .map_err(|error| Error::doing(format_args!("listen on {address}"), error))?;
+    if let Some(name) = congestion {
+        use_control(&listener, name)?;
+    }
+    listener.set_nonblocking(true).map_err(|error| Error::doing("prepare a socket", error))?;
+    Ok(listener)
+}
+
+fn use_control(socket: &impl std::os::fd::AsFd, name: &str) -> Result<(), Error> {
+    setsockopt(socket, sockopt::TcpCongestion, &OsString::from(name)).map_err(|error| match error {
+        nix::Error::ENOENT => Error::NotPossible(format!(
+            "this kernel has no congestion control \"{name}\"; it has {}",
+            congestion_controls().join(", ")
+        )),
+        nix::Error::EPERM => Error::NotPossible(format!(
+            "the congestion control \"{name}\" is for root only; sysctl net.ipv4.tcp_allowed_congestion_control lists the others"
+        )),
+        other => Error::doing(format_args!("use the congestion control {name}"), other),
+    })
+}
+
+/// Takes a connection and reads it to its end.
+pub(super) fn receive(listener: &TcpListener, size: Option<u64>, scene: &Scene<'_>, shared: &Shared) {
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if scene.over() {
+                    return;
+                }
+                wait_readable(listener);
+            }
+            Err(error) => return shared.fail(error),
+        }
+    };
+    if let Err(error) = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(TIMEOUT))) {
+        return shared.fail(error);
+    }
+    let (mut bytes, mut total) = (vec![0; READ], 0);
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(0) => return,
+            Ok(read) => {
+                total += read as u64;
+                shared.delivered.store(total, Ordering::Relaxed);
+                if Some(total) == size {
+                    let now = scene.clock.now();
+                    shared.change(|outcome| outcome.completed = Some(now));
+                    scene.incomplete.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) && !scene.over() => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // At the end connections are not closed in order.
+            Err(_) => return,
+        }
+    }
+}
+
+fn wait_readable(listener: &TcpListener) {
+    let mut fds = [nix::poll::PollFd::new(listener.as_fd(), nix::poll::PollFlags::POLLIN)];
+    let timeout = nix::poll::PollTimeout::try_from(TIMEOUT).unwrap_or(nix::poll::PollTimeout::ZERO);
+    // An interrupted wait is a short one.
+    let _ = nix::poll::poll(&mut fds, timeout);
+}
+
+/// Connects at the flow's time and writes what it has to.
+pub(super) fn send(
+    host: &Host,
+    (address, port): (IpAddr, u16),
+    flow: &FlowConfig,
+    scene: &Scene<'_>,
+    shared: &Shared,
+    (number, connections): (usize, &Connections),
+) {
+    let Traffic::Tcp { congestion, workload } = &flow.traffic else { return };
+    if !scene.wait_until(flow.start) {
+        return;
+    }
+    let opened = host.run(|| open(SocketAddr::new(address, port), congestion.as_deref(), scene, shared));
+    let mut stream = match opened.and_then(|opened| opened) {
+        Ok(stream) => stream,
+        Err(error) => return shared.fail(error),
+    };
+    if let (Ok(own), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) {
+        let key = FlowKey {
+            source: own.ip(),
+            destination: peer.ip(),
+            source_port: own.port(),
+            destination_port: peer.port(),
+            protocol: wire::TCP,
+        };
+        shared.change(|outcome| outcome.key = Some(key));
+    }
+    if let Ok(copy) = stream.try_clone() {
+        connections.lock().unwrap_or_else(PoisonError::into_inner).push((number, OwnedFd::from(copy)));
+    }
+    if let Err(error) = stream.set_write_timeout(Some(TIMEOUT)).and_then(|()| stream.set_nodelay(true)) {
+        return shared.fail(error);
+    }
+    let done = match workload {
+        Workload::Greedy => write(&mut stream, u64::MAX, scene),
+        Workload::Sized(size) => write(&mut stream, size.get(), scene),
+        Workload::Paced { rate, message, poisson, lasting } => {
+            let mut gaps = Gaps::new(rate.transmission_time(*message), *poisson, scene.config.seed + number as u64);
+            let (mut next, end) = (flow.start, flow.start + *lasting);
+            loop {
+                if next >= end || !scene.wait_until(next) || !write(&mut stream, message.get(), scene) {
+                    break true;
+                }
+                next += gaps.next().max(Span::from_nanos(1));
+            }
+        }
+        Workload::Script(writes) => {
+            writes.iter().all(|(after, bytes): &(Span, Bytes)| {
+                scene.wait_until(flow.start + *after) && write(&mut stream, bytes.get(), scene)
+            });
+            true
+        }
+    };
+    // A connection whose end does not matter any more is dropped at once, so that nothing lingers.
+    if done && !matches!(workload, Workload::Greedy) {
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+    if let Ok(info) = TcpInfo::of(stream.as_fd()) {
+        shared.change(|outcome| outcome.info = Some(info));
+    }
+}
+
+/// Opens a connection; the calling thread is in the sender's host.
+fn open(to: SocketAddr, congestion: Option<&str>, scene: &Scene<'_>, shared: &Shared) -> Result<TcpStream, Error> {
+    let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|error| Error::doing("open a socket", error))?;
+    if let Some(name) = congestion {
+        use_control(&socket, name)?;
+    }
+    let now = scene.clock.now();
+    shared.change(|outcome| outcome.started = Some(now));
+    let connected = match to {
+        SocketAddr::V4(to) => connect(socket.as_raw_fd(), &SockaddrIn::from(to)),
+        SocketAddr::V6(to) => connect(socket.as_raw_fd(), &SockaddrIn6::from(to)),
+    };
+    connected.map_err(|error| Error::doing(format_args!("connect to {to}"), error))?;
+    Ok(TcpStream::from(socket))
+}
+
+/// Writes so many bytes; false if everything ended before.
+fn write(stream: &mut TcpStream, mut left: u64, scene: &Scene<'_>) -> bool {
+    static ZEROS: [u8; CHUNK] = [0; CHUNK];
+    while left > 0 {
+        if scene.over() {
+            return false;
+        }
+        let chunk = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
+        match stream.write(&ZEROS[..chunk]) {
+            Ok(written) => left -= written as u64,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
+            // The receiver has gone, which happens only at the end.
+            Err(_) => return false,
+        }
+    }
+    true
+}

@@ -1,0 +1,108 @@
+//! Tables for the terminal and the JSON document of a real run.
+
+use flowstart_emulator::{Fidelity, FidelityLimit, Outcome, Recording};
+use flowstart_report::{Cell, Column, Table, Terminal};
+use flowstart_units::{Rate, Span};
+use serde_json::{Value, json};
+
+use super::results::flow_name;
+
+/// Flows that are shown on the terminal, the largest; all are in the result files.
+const SHOWN_FLOWS: usize = 12;
+
+/// What the links did.
+pub(super) fn link_table(names: &[String], recording: &Recording, outcome: &Outcome) -> Table {
+    let ms = |span: Span| Cell::number(span.as_millis_f64(), 3);
+    let mut table = Table::new(
+        "Links",
+        vec![
+            Column::key("link"),
+            Column::number("packets", ""),
+            Column::number("throughput", "Mbit/s"),
+            Column::number("median wait", "ms"),
+            Column::number("99 % wait", "ms"),
+            Column::number("longest wait", "ms"),
+            Column::number("dropped", "packets"),
+            Column::number("lost", "packets"),
+            Column::number("marked", "packets"),
+        ],
+    );
+    for (number, (name, link)) in names.iter().zip(&outcome.links).enumerate() {
+        let waits = &recording.links()[number];
+        table.push(vec![
+            Cell::text(name),
+            Cell::count(link.packets),
+            Cell::number(Rate::of(link.bytes, outcome.ended.since(flowstart_units::Time::ZERO)).as_mbps_f64(), 2),
+            ms(waits.wait_quantile(0.5)),
+            ms(waits.wait_quantile(0.99)),
+            ms(link.max_sojourn),
+            Cell::count(link.dropped),
+            Cell::count(link.lost),
+            Cell::count(link.marked),
+        ]);
+    }
+    table
+}
+
+/// The largest flows.
+pub(super) fn flow_table(recording: &Recording) -> Table {
+    let mut flows: Vec<_> = recording.flows().iter().collect();
+    flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
+    let title = if flows.len() > SHOWN_FLOWS {
+        format!("The {SHOWN_FLOWS} largest of {} flows", flows.len())
+    } else {
+        "Flows".to_owned()
+    };
+    let mut table = Table::new(
+        title,
+        vec![
+            Column::key("flow"),
+            Column::number("began", "s"),
+            Column::number("lasted", "s"),
+            Column::number("packets", ""),
+            Column::number("bytes", "MB"),
+            Column::number("rate", "Mbit/s"),
+            Column::number("dropped", "packets"),
+            Column::number("marked", "packets"),
+        ],
+    );
+    for flow in flows.into_iter().take(SHOWN_FLOWS) {
+        let lasted = flow.last.since(flow.first);
+        let rate = (!lasted.is_zero()).then(|| Rate::of(flowstart_units::Bytes::new(flow.bytes), lasted).as_mbps_f64());
+        table.push(vec![
+            Cell::text(flow_name(&flow.key)),
+            Cell::number(flow.first.as_secs_f64(), 3),
+            Cell::number(lasted.as_secs_f64(), 3),
+            Cell::count(flow.packets),
+            Cell::number(flow.bytes as f64 / 1e6, 3),
+            Cell::number_or_missing(rate, 2),
+            Cell::count(flow.dropped),
+            Cell::count(flow.marked),
+        ]);
+    }
+    table
+}
+
+/// Fidelity as JSON, with the verdict.
+pub(super) fn fidelity(fidelity: &Fidelity, limit: &FidelityLimit) -> Value {
+    let micros = |span: Span| span.as_nanos() as f64 / 1e3;
+    json!({
+        "packets": fidelity.packets,
+        "late_median_us": micros(fidelity.median),
+        "late_p99_us": micros(fidelity.p99),
+        "late_worst_us": micros(fidelity.worst),
+        "stalls": fidelity.stalls,
+        "longest_stall_us": micros(fidelity.longest_stall),
+        "unasked_drops": fidelity.unasked_drops,
+        "above_mtu": fidelity.above_mtu,
+        "late_arrivals": fidelity.late_arrivals,
+        "real_time_priority": fidelity.real_time,
+        "limit_p99_us": micros(limit.p99),
+        "kept": limit.broken_by(fidelity).is_none(),
+    })
+}
+
+/// Tables as text for the terminal that shows standard error.
+pub(super) fn text(tables: &[Table]) -> String {
+    tables.iter().map(|table| table.to_terminal(Terminal::of_stdout()) + "\n").collect()
+}

@@ -1,0 +1,252 @@
+//! `flowstart emulate` from outside: exit statuses, ends of every kind, and nothing left behind.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use flowstart_emulator::{Privilege, privilege};
+
+fn flowstart(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flowstart"));
+    command.args(arguments).env("COLUMNS", "200").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn emulate(arguments: &[&str]) -> Output {
+    flowstart(&[&["emulate"], arguments].concat()).output().unwrap()
+}
+
+/// One line past the test harness, and false, where emulation is not possible.
+fn possible() -> bool {
+    match privilege() {
+        Ok(_) => true,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "skipped: {error}");
+            false
+        }
+    }
+}
+
+/// Names of namespaces that a process made.
+fn names_of(pid: u32) -> Vec<String> {
+    let prefix = format!("fs-{pid}-");
+    let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|n| n.starts_with(&prefix)).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits until a file is there.
+fn wait_for(path: &Path) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !path.exists() {
+        assert!(Instant::now() < until, "{} does not appear", path.display());
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn running(pid: &str) -> bool {
+    // A zombie that nobody has waited for does not run.
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn the_exit_status_is_that_of_the_command_and_its_output_is_untouched() {
+    if !possible() {
+        return;
+    }
+    let output = emulate(&["--fidelity", "10s", "--", "sh", "-c", "echo $FLOWSTART_SERVER; exit 7"]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "10.77.0.2\n"));
+    assert!(text(&output.stderr).contains("the command ended with status 7"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("fidelity: "));
+    let missing = emulate(&["--", "/no/such/program"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("cannot start the command"));
+}
+
+#[test]
+fn a_server_is_waited_for_and_reached_by_name() {
+    if !possible() {
+        return;
+    }
+    if Command::new("python3").arg("--version").output().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: no python3 to serve and fetch with");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page"), vec![b'x'; 300_000]).unwrap();
+    let serve = format!("exec python3 -m http.server -d {} 8000", folder.path().display());
+    let fetch = "import urllib.request; print(len(urllib.request.urlopen('http://server:8000/page').read()))";
+    let out = folder.path().join("out");
+    let captured = folder.path().join("pcap");
+    let output = emulate(&[
+        "--fidelity",
+        "10s",
+        "--server",
+        &serve,
+        "--out",
+        out.to_str().unwrap(),
+        "--pcap",
+        captured.to_str().unwrap(),
+        "--json",
+        "--reverse-capacity",
+        "20Mbit/s",
+        "--",
+        "python3",
+        "-c",
+        fetch,
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("300000"), "with --json the command's output goes to standard error");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["fidelity"]["unasked_drops"], 0);
+    assert_eq!(document["fidelity"]["above_mtu"], 0);
+    assert_eq!(document["ended"], "the command ended");
+    let links = fs::read_to_string(out.join("links.csv")).unwrap();
+    assert!(links.lines().any(|line| line.starts_with("0,reverse,")), "{links}");
+    for link in ["bottleneck", "reverse"] {
+        assert!(fs::metadata(captured.join(format!("{link}.pcapng"))).unwrap().len() > 500);
+    }
+    let flows = fs::read_to_string(out.join("flows.csv")).unwrap();
+    assert!(
+        flows.contains("tcp 10.77.0.2:8000 > 10.77.0.1:") || flows.contains("tcp [fd77::2]:8000 > [fd77::1]:"),
+        "{flows}"
+    );
+}
+
+#[test]
+fn a_run_that_is_less_faithful_than_asked_fails_with_a_status_of_its_own() {
+    if !possible() {
+        return;
+    }
+    // No machine is punctual to the nanosecond.
+    let say = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); [s.sendto(b'x', ('server', 9)) for _ in range(50)]; import time; time.sleep(0.1)";
+    let output = emulate(&["--fidelity", "1ns", "--", "python3", "-c", say]);
+    if text(&output.stderr).contains("cannot start the command") {
+        let _ = writeln!(std::io::stderr(), "skipped: no python3 to send with");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("not faithful enough: 1 % of the packets were more than"));
+}
+
+/// Starts an emulation whose command writes its own process number into a file and sleeps.
+fn sleeper(folder: &Path, more: &[&str]) -> (Child, String) {
+    let file = folder.join("pid");
+    let line = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", file.display());
+    let child = flowstart(&[&["emulate"], more, &["--", "sh", "-c", &line]].concat()).spawn().unwrap();
+    wait_for(&file);
+    (child, fs::read_to_string(&file).unwrap().trim().to_owned())
+}
+
+fn send(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn ctrl_c_and_termination_end_the_command_and_leave_nothing() {
+    if !possible() {
+        return;
+    }
+    for signal in ["-INT", "-TERM"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut child, command) = sleeper(folder.path(), &[]);
+        let pid = child.id();
+        assert!(running(&command));
+        send(signal, pid);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(!running(&command));
+        assert_eq!(names_of(pid), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_killed_flowstart_takes_its_command_along_and_clean_removes_the_names() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (mut child, command) = sleeper(folder.path(), &[]);
+    let pid = child.id();
+    let named = !names_of(pid).is_empty();
+    assert_eq!(named, matches!(privilege(), Ok(Privilege::Full)) && nix_is_root());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(5);
+    while running(&command) {
+        assert!(Instant::now() < until, "the command outlives flowstart");
+        sleep(Duration::from_millis(5));
+    }
+    let output = emulate(&["--clean"]);
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout).contains(&format!("fs-{pid}-")), named, "{}", text(&output.stdout));
+    assert_eq!(names_of(pid), Vec::<String>::new());
+}
+
+fn nix_is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
+}
+
+#[test]
+fn a_run_has_a_time_limit() {
+    if !possible() {
+        return;
+    }
+    let began = Instant::now();
+    let output = emulate(&["--time-limit", "300ms", "--", "sleep", "1000"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the time limit of 300 ms was reached"));
+    assert!(began.elapsed() < Duration::from_secs(100));
+}
+
+#[test]
+fn thirty_two_at_once_do_not_collide() {
+    if !possible() {
+        return;
+    }
+    let say = ["emulate", "--fidelity", "60s", "--", "sh", "-c", "echo $FLOWSTART_CLIENT"];
+    let all: Vec<Child> = (0..32).map(|_| flowstart(&say).spawn().unwrap()).collect();
+    for child in all {
+        let pid = child.id();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "10.77.0.1\n");
+        assert_eq!(names_of(pid), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn without_root_it_works_in_a_user_namespace_or_says_what_is_missing() {
+    // As root another user is tried; setpriv comes with util-linux.
+    if !nix_is_root() || Command::new("setpriv").arg("--version").output().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: no root and setpriv to become another user with");
+        return;
+    }
+    // The program may lie where other users may not look.
+    let folder =
+        tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir().unwrap();
+    let copy = folder.path().join("flowstart");
+    fs::copy(env!("CARGO_BIN_EXE_flowstart"), &copy).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&copy)
+        .args(["emulate", "--fidelity", "10s", "--", "sh", "-c", "echo $FLOWSTART_SERVER"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    match output.status.code() {
+        Some(0) => {
+            assert_eq!(text(&output.stdout), "10.77.0.2\n");
+            assert!(said.contains("in a user namespace"), "{said}");
+        }
+        Some(3) => assert!(said.starts_with("not possible here: "), "{said}"),
+        other => panic!("{other:?}: {said}"),
+    }
+}
