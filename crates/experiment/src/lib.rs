@@ -14,6 +14,7 @@ pub mod capture;
 pub mod explain;
 pub mod frontier;
 pub mod measure;
+mod probing;
 pub mod race;
 pub mod reproduce;
 pub mod results;

@@ -118,6 +118,9 @@ pub struct SenderConfig {
     pub undo: bool,
     /// A window that was not used for an RTO shrinks towards what was used (RFC 7661 in spirit, Linux `tcp_cwnd_application_limited`); default true.
     pub cwnd_validation: bool,
+    /// The window grows on every ACK, whether it is used up or not (RFC 5681 to the letter); default false (RFC 7661 section 4.2, Linux
+    /// `tcp_is_cwnd_limited`).
+    pub grow_unused: bool,
     /// After an idle RTO the window decays to the initial one (RFC 5681 section 4.1, Linux `tcp_cwnd_restart`); default true.
     pub idle_restart: bool,
     /// Hold back short segments while data is unacknowledged (RFC 896); default false (TCP_NODELAY).
@@ -155,6 +158,7 @@ impl Default for SenderConfig {
             f_rto: true,
             undo: true,
             cwnd_validation: true,
+            grow_unused: false,
             idle_restart: true,
             nagle: false,
         }

@@ -10,7 +10,6 @@ mod document;
 mod measured;
 mod path;
 mod run;
-mod train;
 
 use flowstart_service_curve::{BandConfig, BandPoint, Estimate, Probability, ProbeConfig, StartupCurve};
 use flowstart_units::{Rate, Span};

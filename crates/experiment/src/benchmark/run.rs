@@ -6,8 +6,8 @@ use flowstart_service_curve::{Estimate, RateProbe, StartupCurve, Verdict, Video,
 use flowstart_simulator::Simulation;
 use flowstart_units::{Span, Time};
 
-use super::train::{Deliveries, Train};
-use super::{Attained, Benchmark, BenchmarkResult, VIDEO_FRAMES, VIDEO_SEED, VideoBound};
+use super::{Attained, Benchmark, BenchmarkResult, MESSAGE, VIDEO_FRAMES, VIDEO_SEED, VideoBound};
+use crate::probing::{Deliveries, Train, TrainConfig};
 use crate::race::{RaceError, RunOptions, labels};
 use crate::run::{Cancel, in_parallel};
 
@@ -124,7 +124,8 @@ impl Benchmark {
         let compiled = scenario.simulation(0).map_err(|error| RaceError::new(format!("{contestant}: {error}")))?;
         let start = Time::ZERO + scenario.flow.last().map_or(Span::ZERO, |flow| flow.start);
         let flow = self.with_peers(contestant).others.tcp_flows();
-        let mut train = Train::new(&compiled.simulation, flow, start, rate, &unwanted)?;
+        let config = TrainConfig { flow, start, rate, message: MESSAGE };
+        let mut train = Train::new(&compiled.simulation, config, None, &unwanted).map_err(RaceError::new)?;
         let wrong = |error: flowstart_service_curve::Error| RaceError::new(error.to_string());
         let probe = probe_rate(rate, train.by_ref(), &self.probe).map_err(wrong)?;
         if unwanted() {

@@ -2,6 +2,7 @@ use flowstart_service_curve::{Accepted, End, Verdict};
 use flowstart_units::{Bytes, Rate, Span};
 
 use super::*;
+use crate::probing::{Deliveries, Train, TrainConfig};
 use crate::race::RunOptions;
 
 /// A path of 10 Mbit/s and 20 ms with little to measure.
@@ -46,7 +47,8 @@ fn delays_of_messages_are_from_the_applications_write_to_the_others_read() {
     let scenario = benchmark.scenario(&benchmark.race.contestants[0], rate);
     let wanted = || false;
     let simulation = scenario.simulation(0).unwrap().simulation;
-    let mut train = train::Train::new(&simulation, 0, flowstart_units::Time::ZERO, rate, &wanted).unwrap();
+    let config = TrainConfig { flow: 0, start: flowstart_units::Time::ZERO, rate, message: MESSAGE };
+    let mut train = Train::new(&simulation, config, None, &wanted).unwrap();
     // The first waits for the handshake: 20 ms, and the transmission of the SYN (52 bytes and options), then 11.2 ms like all others.
     let first = train.next().unwrap();
     assert!(first >= Span::from_micros(31_200) && first < Span::from_micros(31_300), "{first}");
@@ -79,7 +81,7 @@ fn new_connections_deliver_more_with_time_and_a_larger_initial_window_at_once() 
         let contestant = benchmark.race.contestants[0].clone();
         let mut scenario = benchmark.startup_scenario(&contestant, 0);
         scenario.flow[0].initial_window = window;
-        let watch = train::Deliveries::new(0, flowstart_units::Time::ZERO, benchmark.startup_times());
+        let watch = Deliveries::new(0, flowstart_units::Time::ZERO, benchmark.startup_times());
         let config = scenario.simulation(0).unwrap().simulation;
         let (_, watch) = flowstart_simulator::Simulation::new(&config, watch).unwrap().run();
         watch.finish()

@@ -158,6 +158,8 @@ impl Run<'_> {
             Measure::Timeouts { flow } => {
                 self.flows(flow.as_deref()).map(|(_, flow)| flow.timeouts).sum::<u64>() as f64
             }
+            // Those by probing are not of one simulation.
+            _ => return None,
         };
         Some(Measured::exact(value))
     }

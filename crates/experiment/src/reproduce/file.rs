@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::measure::Measure;
 use super::picture::PictureSpec;
+use super::probing::{ProbeSpec, Probing};
 use super::quantity::{Dimension, Expectation};
 use super::variants::{self, Factor, Level};
 use crate::scenario::{Problem, Scenario, ScenarioError, read};
@@ -51,8 +52,43 @@ pub struct Variant {
     pub levels: Vec<usize>,
     /// The names of the levels; empty if nothing is varied.
     pub name: String,
-    /// What is simulated.
-    pub scenario: Scenario,
+    /// What is done.
+    pub subject: Subject,
+}
+
+/// What is done in a variant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Subject {
+    /// A scenario is simulated.
+    Scenario(Box<Scenario>),
+    /// A flow control is probed at several rates.
+    Probing(Box<Probing>),
+}
+
+impl Subject {
+    /// Repetitions, each with random numbers of its own.
+    pub(super) fn runs(&self) -> u64 {
+        match self {
+            Self::Scenario(scenario) => scenario.runs,
+            Self::Probing(probing) => probing.runs(),
+        }
+    }
+
+    /// Simulations at most.
+    fn simulations(&self) -> usize {
+        match self {
+            Self::Scenario(scenario) => scenario.runs as usize,
+            Self::Probing(probing) => (probing.runs() as usize).saturating_mul(probing.rates().len()),
+        }
+    }
+
+    /// Hash of the effective parameters.
+    fn hash(&self) -> String {
+        match self {
+            Self::Scenario(scenario) => scenario.hash(),
+            Self::Probing(probing) => short_hash(blake3::hash(probing.effective().as_bytes())),
+        }
+    }
 }
 
 /// A sentence of a paper that can be checked.
@@ -76,6 +112,9 @@ pub struct Claim {
 pub(super) struct FileSpec {
     /// What it is, for headings.
     title: String,
+    /// Attainable rates instead of simulations.
+    #[serde(default)]
+    probe: Option<ProbeSpec>,
     /// What the paper shows there, in a sentence or two.
     shows: String,
     /// How this differs from what the paper did: fewer runs, other sizes.
@@ -178,6 +217,9 @@ impl JsonSchema for Levels {
     }
 }
 
+/// The key under which a figure's probing stands.
+const PROBE: &str = "probe";
+
 impl Figure {
     /// Reads a file of a figure; `name` is used in errors and becomes the figure's name. Files that its scenario names are read relative to
     /// `folder`; without one they are refused.
@@ -191,14 +233,19 @@ impl Figure {
         let mut rest = Spanned::new(document.span(), DeValue::Table(document.into_inner()));
         let base = variants::take(&mut rest, "scenario");
         let vary = variants::take(&mut rest, "vary");
+        let probe = rest.get_ref().as_table().and_then(|table| table.get(PROBE)).cloned();
         let spec = FileSpec::deserialize(toml::de::ValueDeserializer::from(rest))
             .map_err(|error| ScenarioError::from_toml(name, text, &error))?;
         let (factors, pieces) = variants::factors(vary.as_ref()).map_err(locate)?;
-        let base = match base.as_ref().map(|base| (base.span(), base.get_ref())) {
+        let mut base = match base.as_ref().map(|base| (base.span(), base.get_ref())) {
             Some((span, DeValue::Table(table))) => Spanned::new(span, table.clone()),
             Some(_) => return Err(locate(Problem::at("scenario", "is a table, as in a scenario file"))),
             None => Spanned::new(0..0, DeTable::new()),
         };
+        // The pieces of a level reach the probing as a part of the scenario.
+        if let Some(probe) = probe.filter(|_| spec.probe.is_some()) {
+            base.get_mut().insert(Spanned::new(probe.span(), PROBE.into()), probe);
+        }
         let mut all = Vec::new();
         for levels in variants::combinations(&factors) {
             let mut table = base.clone();
@@ -209,13 +256,28 @@ impl Figure {
             }
             let chosen = chosen(&factors, &levels);
             let names: Vec<&str> = chosen.iter().map(|level| level.name.as_str()).collect();
-            let mut scenario = Scenario::from_table(name, text, table, folder)?;
-            scenario.title = chosen.iter().map(|level| level.title.as_str()).collect::<Vec<_>>().join(", ");
-            all.push(Variant { name: names.join(", "), levels, scenario });
+            let probe = table.get_mut().remove(PROBE);
+            let scenario = || {
+                let mut scenario = Scenario::from_table(name, text, table, folder)?;
+                scenario.title = chosen.iter().map(|level| level.title.as_str()).collect::<Vec<_>>().join(", ");
+                Ok(scenario)
+            };
+            let subject = match probe {
+                None => Subject::Scenario(Box::new(scenario()?)),
+                Some(probe) => {
+                    let spec = ProbeSpec::deserialize(toml::de::ValueDeserializer::from(probe))
+                        .map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+                    let scenario = spec.through.is_none().then(scenario).transpose()?;
+                    let probing = Probing { spec, scenario };
+                    probing.check().map_err(|problem| locate(problem.within(PROBE)))?;
+                    Subject::Probing(Box::new(probing))
+                }
+            };
+            all.push(Variant { name: names.join(", "), levels, subject });
         }
         let mut hasher = blake3::Hasher::new();
         for variant in &all {
-            hasher.update(variant.scenario.hash().as_bytes());
+            hasher.update(variant.subject.hash().as_bytes());
         }
         let mut figure = Self {
             name: name.to_owned(),
@@ -257,10 +319,10 @@ impl Figure {
         Self::parse(&path.display().to_string(), &read(path)?, Some(folder))
     }
 
-    /// Simulations that one pass over the figure takes.
+    /// Simulations that one pass over the figure takes, at most: of probing rates those above the first that is refused are not needed.
     #[must_use]
     pub fn simulations(&self) -> usize {
-        self.variants.iter().map(|variant| variant.scenario.runs as usize).sum()
+        self.variants.iter().map(|variant| variant.subject.simulations()).sum()
     }
 
     /// The number of the factor of this name.
@@ -370,8 +432,19 @@ impl Figure {
     /// Checks that a variant has what a measure names.
     fn check_measure(&self, measure: &Measure, variant: &Variant) -> Result<(), Problem> {
         let within = || if variant.name.is_empty() { String::new() } else { format!(" in \"{}\"", variant.name) };
-        let compiled = variant
-            .scenario
+        let scenario = match (&variant.subject, measure.is_probing()) {
+            (Subject::Scenario(scenario), false) => scenario,
+            (Subject::Probing(probing), true) => {
+                let wrong = measure.probing_rate().filter(|rate| !probing.rates().contains(rate));
+                return match wrong {
+                    Some(rate) => Err(Problem::at("rate", format!("{rate} is not a probing rate{}", within()))),
+                    None => Ok(()),
+                };
+            }
+            (_, true) => return Err(Problem::at("kind", "is measured by probing; add a [probe]")),
+            (_, false) => return Err(Problem::at("kind", "is not measured by probing; leave [probe] out")),
+        };
+        let compiled = scenario
             .simulation(0)
             .map_err(|error| Problem::at("kind", format!("no simulation{}: {error}", within())))?;
         let known = |kind: &str, name: &str, names: Vec<&str>| {
@@ -391,11 +464,11 @@ impl Figure {
         if let Some(name) = measure.link() {
             known("link", name, compiled.links.iter().map(String::as_str).collect())?;
         }
-        if measure.needs_rtt() && variant.scenario.path.is_none() {
+        if measure.needs_rtt() && scenario.path.is_none() {
             return Err(Problem::at("kind", "needs the base RTT of a [path]; with [[link]] tables give over and hold"));
         }
         let (from, until) = measure.window();
-        let end = variant.scenario.duration;
+        let end = scenario.duration;
         let (key, from) = (if matches!(measure, Measure::TimeToRate { .. }) { "since" } else { "from" }, from);
         if from.is_some_and(|from| from >= until.unwrap_or(end)) {
             return Err(Problem::at(key, format!("the window of time is empty{}, which lasts {end}", within())));

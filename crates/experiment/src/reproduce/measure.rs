@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use flowstart_units::{Bytes, Rate, Span};
 
 use super::quantity::Dimension;
+use crate::probing::Part;
 
 /// A measure with its parameters. Times without another word count from the start of the run; `flow` is the name of a flow (or of arrivals)
 /// and means all of that name; a missing `flow` means everybody; a missing `link` means the bottleneck (the first link).
@@ -146,6 +147,61 @@ pub enum Measure {
         /// Whose.
         flow: Option<String>,
     },
+    /// By probing: the mean rate that an interval of this length has at least, payload.
+    AttainableRate {
+        /// Length of the interval.
+        over: Span,
+    },
+    /// By probing: the largest rate that was accepted, payload; at least that if the next one was not refused for being too high.
+    LongTermRate {},
+    /// By probing: the shortest interval that has anything guaranteed.
+    ServiceOrigin {},
+    /// By probing: the shortest interval that has this share of the long-term rate.
+    TimeToShare {
+        /// The share, 0 to below 1.
+        share: f64,
+    },
+    /// By probing: delay of messages at one of the rates.
+    MessageDelay {
+        /// The probing rate.
+        rate: Rate,
+        /// Which part of it; a loop has only the total.
+        #[serde(default)]
+        part: Part,
+        /// Over all messages after the warm-up.
+        statistic: Statistic,
+    },
+    /// By probing: the share of messages whose delay is longer than this.
+    DelayShare {
+        /// The probing rate.
+        rate: Rate,
+        /// Which part of the delay.
+        #[serde(default)]
+        part: Part,
+        /// Longer than this.
+        above: Span,
+    },
+    /// By probing: autocorrelation of the congestion window.
+    WindowCorrelation {
+        /// The probing rate.
+        rate: Rate,
+        /// The lag.
+        lag: Span,
+    },
+    /// By probing: the lag at which the autocorrelation of the congestion window is largest.
+    CorrelationPeak {
+        /// The probing rate.
+        rate: Rate,
+        /// Lags from here.
+        from: Span,
+        /// Up to here.
+        until: Span,
+    },
+    /// By probing: the delay that frames of a synthetic film exceed at most with the curve's probability.
+    FilmBound {
+        /// Over the frames.
+        statistic: Statistic,
+    },
 }
 
 /// A number for many: "mean", "median", "min", "max" or a percentile such as "p99" or "p99.9" (nearest rank).
@@ -219,7 +275,14 @@ impl Measure {
     #[must_use]
     pub fn dimension(&self) -> Dimension {
         match self {
-            Self::CompletionTime { .. } | Self::PageTime { .. } | Self::QueueDelay { .. } => Dimension::Time,
+            Self::CompletionTime { .. }
+            | Self::PageTime { .. }
+            | Self::QueueDelay { .. }
+            | Self::ServiceOrigin {}
+            | Self::TimeToShare { .. }
+            | Self::MessageDelay { .. }
+            | Self::CorrelationPeak { .. }
+            | Self::FilmBound { .. } => Dimension::Time,
             Self::TimeToRate { rtts, .. } | Self::ExitTime { rtts, .. } | Self::DropInterval { rtts, .. } => {
                 if *rtts {
                     Dimension::Rtts
@@ -227,14 +290,15 @@ impl Measure {
                     Dimension::Time
                 }
             }
-            Self::Throughput { .. } => Dimension::Rate,
-            Self::ExitWindow { of_bdp: Some(_), .. } => Dimension::Share,
+            Self::Throughput { .. } | Self::AttainableRate { .. } | Self::LongTermRate {} => Dimension::Rate,
+            Self::ExitWindow { of_bdp: Some(_), .. } | Self::DelayShare { .. } => Dimension::Share,
             Self::ExitWindow { of_bdp: None, .. } | Self::Window { .. } => Dimension::Packets,
             Self::Completed { .. }
             | Self::Drops { .. }
             | Self::Marks { .. }
             | Self::Retransmissions { .. }
-            | Self::Timeouts { .. } => Dimension::Plain,
+            | Self::Timeouts { .. }
+            | Self::WindowCorrelation { .. } => Dimension::Plain,
         }
     }
 
@@ -252,7 +316,34 @@ impl Measure {
             | Self::Window { flow, .. }
             | Self::Retransmissions { flow }
             | Self::Timeouts { flow } => flow.as_deref(),
-            Self::Drops { .. } | Self::Marks { .. } | Self::DropInterval { .. } => None,
+            _ => None,
+        }
+    }
+
+    /// True if it is about probes at several rates instead of a simulation.
+    pub(super) fn is_probing(&self) -> bool {
+        matches!(
+            self,
+            Self::AttainableRate { .. }
+                | Self::LongTermRate {}
+                | Self::ServiceOrigin {}
+                | Self::TimeToShare { .. }
+                | Self::MessageDelay { .. }
+                | Self::DelayShare { .. }
+                | Self::WindowCorrelation { .. }
+                | Self::CorrelationPeak { .. }
+                | Self::FilmBound { .. }
+        )
+    }
+
+    /// The probing rate it names.
+    pub(super) fn probing_rate(&self) -> Option<Rate> {
+        match self {
+            Self::MessageDelay { rate, .. }
+            | Self::DelayShare { rate, .. }
+            | Self::WindowCorrelation { rate, .. }
+            | Self::CorrelationPeak { rate, .. } => Some(*rate),
+            _ => None,
         }
     }
 

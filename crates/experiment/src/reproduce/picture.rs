@@ -3,12 +3,13 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use flowstart_units::{Span, Time};
+use flowstart_units::{Rate, Span, Time};
 
 use super::evaluate::Run;
-use super::file::{Figure, Levels, chosen};
+use super::file::{Figure, Levels, Subject, chosen};
 use super::measure::Statistic;
 use crate::measure::Egress;
+use crate::probing::Part;
 use crate::scenario::Problem;
 
 /// What is drawn from which variants.
@@ -46,6 +47,12 @@ pub struct PictureSpec {
     /// Logarithmic axis of delays (`queue_delay_distribution`).
     #[serde(default)]
     pub log: bool,
+    /// Only these probing rates (`delay_ccdf`, `delay_parts`, `window_correlation`); default: all.
+    #[serde(default)]
+    pub rates: Vec<Rate>,
+    /// These parts of the delay (`delay_ccdf`, `delay_parts`, `waiting_share`); default: the total.
+    #[serde(default)]
+    pub parts: Vec<Part>,
 }
 
 /// Kinds of pictures.
@@ -62,6 +69,33 @@ pub enum PictureKind {
     CompletionBySize,
     /// Distribution of the waits at the bottleneck, first run.
     QueueDelayDistribution,
+    /// By probing: attainable rate against the length of the interval, `from` to `until`.
+    AttainableRate,
+    /// By probing: the service curve, `from` to `until`; of a static window its fluid form too.
+    ServiceCurve,
+    /// By probing: share of messages with a longer delay, against the delay.
+    DelayCcdf,
+    /// By probing: delays of the first messages after the warm-up, over time.
+    DelayParts,
+    /// By probing: share of messages whose delay in a part is above its least, against the probing rate.
+    WaitingShare,
+    /// By probing: autocorrelation of the congestion window, up to `until`.
+    WindowCorrelation,
+    /// By probing: delay bounds of the film's frames over time.
+    FilmBound,
+}
+
+impl PictureKind {
+    /// True if it is made from probes at several rates instead of a simulation.
+    pub(super) fn is_probing(self) -> bool {
+        use PictureKind::{
+            AttainableRate, DelayCcdf, DelayParts, FilmBound, ServiceCurve, WaitingShare, WindowCorrelation,
+        };
+        matches!(
+            self,
+            AttainableRate | DelayCcdf | DelayParts | FilmBound | ServiceCurve | WaitingShare | WindowCorrelation
+        )
+    }
 }
 
 /// How a curve is drawn.
@@ -121,6 +155,13 @@ impl PictureSpec {
         if self.each_flow && !matches!(self.kind, PictureKind::Throughput | PictureKind::Window) {
             return Err(Problem::at("each_flow", "is for throughput and window"));
         }
+        for number in figure.selected(&figure.find("of", &self.of)?) {
+            let probed = matches!(figure.variants[number].subject, Subject::Probing(_));
+            if probed != self.kind.is_probing() {
+                let wrong = if probed { "is not made by probing" } else { "is made by probing; add a [probe]" };
+                return Err(Problem::at("kind", wrong));
+            }
+        }
         Ok(())
     }
 
@@ -143,6 +184,8 @@ impl PictureSpec {
                 vec![Curve { name: String::new(), drawn: Drawn::Points, points }]
             }
             PictureKind::QueueDelayDistribution => vec![line("", self.distribution(run))],
+            // Those by probing are not of one simulation.
+            _ => Vec::new(),
         }
     }
 
@@ -258,6 +301,17 @@ impl PictureSpec {
             PictureKind::QueueDelayDistribution => {
                 (axis("Queueing delay", "ms", self.log), axis("Packets that waited at most so long", "%", false))
             }
+            PictureKind::AttainableRate => {
+                (axis("Length of the interval", "s", true), axis("Attainable rate", "Mbit/s", false))
+            }
+            PictureKind::ServiceCurve => (time, axis("Service", "Mbit", false)),
+            PictureKind::DelayCcdf => (axis("Delay", "ms", true), axis("Messages with a longer delay", "%", true)),
+            PictureKind::DelayParts => (time, axis("Delay", "ms", true)),
+            PictureKind::WaitingShare => {
+                (axis("Probing rate", "Mbit/s", false), axis("Messages that waited", "%", false))
+            }
+            PictureKind::WindowCorrelation => (axis("Lag", "s", false), axis("Autocorrelation of cwnd", "", false)),
+            PictureKind::FilmBound => (time, axis("Delay bound", "ms", true)),
         }
     }
 

@@ -85,7 +85,7 @@ fn variants_are_all_combinations_of_levels_each_a_scenario_of_its_own() {
     let figure = figure(GOOD);
     let names: Vec<&str> = figure.variants.iter().map(|variant| variant.name.as_str()).collect();
     assert_eq!(names, ["hystart, near", "hystart, far", "plain, near", "plain, far"]);
-    let far = &figure.variants[3].scenario;
+    let Subject::Scenario(far) = &figure.variants[3].subject else { panic!() };
     assert_eq!(far.path.as_ref().unwrap().rtt, Span::from_millis(40));
     assert_eq!(far.flow[0].algorithm.as_deref(), Some("slow_start+cubic"));
     assert_eq!(far.arrivals[0].flow.algorithm.as_deref(), Some("cubic"));

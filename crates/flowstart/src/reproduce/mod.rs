@@ -39,6 +39,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     let options = ReproduceOptions {
         threads: args.threads,
         pictures: args.plot.is_some(),
+        full: args.full,
         cancel: Some(&cancel),
         progress: Some(&tell),
     };

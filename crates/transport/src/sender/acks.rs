@@ -199,7 +199,7 @@ impl Sender {
             advanced,
             in_flight: self.board.in_flight(),
             packets_out: self.board.packets_out(),
-            cwnd_limited: self.usage.limited,
+            cwnd_limited: self.usage.limited || self.config.grow_unused,
             max_packets_out: self.usage.max_packets_out,
             app_limited: self.available() == 0,
             delivered: self.stats.delivered,

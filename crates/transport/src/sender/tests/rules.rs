@@ -427,6 +427,22 @@ fn an_application_that_uses_half_the_path_gets_a_window_of_twice_its_use() {
 }
 
 #[test]
+fn a_window_grows_unused_only_if_told_to() {
+    let cwnd = |grow_unused| {
+        let config = SenderConfig { grow_unused, cwnd_validation: false, idle_restart: false, ..no_handshake() };
+        let mut pipe = Pipe::new(&config, reno(10), &every_segment(), ms(50));
+        for round in 0..40 {
+            pipe.run_until(at(round * 100));
+            pipe.sender.write(pipe.now, 2 * MSS);
+            pipe.pump();
+        }
+        pipe.sender.controller().cwnd()
+    };
+    assert_eq!(cwnd(false), 10);
+    assert!(cwnd(true) > 80, "{}", cwnd(true));
+}
+
+#[test]
 fn after_ten_idle_seconds_bulk_data_starts_with_ten_packets() {
     let mut pipe = Pipe::new(&no_handshake(), reno(10), &every_segment(), ms(50));
     pipe.sender.write(Time::ZERO, 1_000 * MSS);
