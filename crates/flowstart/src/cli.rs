@@ -361,8 +361,8 @@ pub(crate) enum ScenarioCommand {
 
 const KERNEL_LOAD_EXAMPLES: &str = "\
 Examples:
-  sudo flowstart kernel load dctcp
-  sudo flowstart kernel load dctcp --param initial_alpha=0.5 --param gain_shift=5
+  sudo flowstart kernel load paced_chirping
+  sudo flowstart kernel load paced_chirping --param ecn=off --param max_first_gap=500us
 
 It stays loaded until it is unloaded or the machine restarts. The system's default congestion control stays
 what it is: choose the new one for a socket (TCP_CONGESTION), a route (`ip route … congctl NAME`) or all
@@ -385,7 +385,7 @@ pub(crate) enum KernelCommand {
         verbose: bool,
     },
     /// Take an algorithm away; connections that use it keep it until they end
-    #[command(after_help = "Example: sudo flowstart kernel unload dctcp")]
+    #[command(after_help = "Example: sudo flowstart kernel unload paced_chirping")]
     Unload {
         /// Names of algorithms [default: all that are loaded]
         #[arg(value_name = "NAME")]
@@ -395,6 +395,13 @@ pub(crate) enum KernelCommand {
     #[command(after_help = "Example: flowstart kernel list --json")]
     List {
         /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Watch Paced Chirping: every chirp, what is read from it, and how starts end, until Ctrl-C
+    #[command(after_help = "Example: sudo flowstart kernel watch --json | jq 'select(.event == \"end\")'")]
+    Watch {
+        /// Print one JSON object per line instead of a table
         #[arg(long)]
         json: bool,
     },

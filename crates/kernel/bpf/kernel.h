@@ -12,9 +12,36 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+struct in6_addr {
+	__u8 bytes[16];
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct netns_ipv4 {
+	__u8 sysctl_tcp_tso_win_divisor;
+};
+
+struct net {
+	struct netns_ipv4 ipv4;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct sock_common {
+	possible_net_t skc_net;
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
+};
+
 struct sock {
+	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
 	__u32 sk_pacing_status;
 };
@@ -38,6 +65,7 @@ struct tcp_sock {
 	__u32 snd_cwnd;
 	__u32 snd_ssthresh;
 	__u32 packets_out;
+	__u32 data_segs_out;
 	__u32 sacked_out;
 	__u32 lost_out;
 	__u32 retrans_out;
@@ -91,6 +119,7 @@ struct tcp_congestion_ops {
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	__u32 (*min_tso_segs)(struct sock *sk);
 	__u32 (*undo_cwnd)(struct sock *sk);
+	__u32 (*sndbuf_expand)(struct sock *sk);
 	char name[16];
 	__u32 flags;
 	void (*init)(struct sock *sk);
@@ -111,6 +140,13 @@ struct tcp_congestion_ops {
 /* tcp_sock.snd_ssthresh of a connection that has seen no congestion */
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 
+/* CUBIC, if the kernel has it: its state are the first 60 bytes of what a congestion control has in a socket. */
+extern void cubictcp_init(struct sock *sk) __ksym __weak;
+extern __u32 cubictcp_recalc_ssthresh(struct sock *sk) __ksym __weak;
+extern void cubictcp_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym __weak;
+extern void cubictcp_state(struct sock *sk, __u8 new_state) __ksym __weak;
+extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym __weak;
+extern void cubictcp_acked(struct sock *sk, const struct ack_sample *sample) __ksym __weak;
 extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
@@ -131,6 +167,12 @@ static __always_inline struct inet_connection_sock *inet_csk(struct sock *sk)
 static __always_inline void *inet_csk_ca(struct sock *sk)
 {
 	return (void *)inet_csk(sk)->icsk_ca_priv;
+}
+
+/* Packets that are sent and neither delivered nor deemed lost (RFC 6675 pipe). */
+static __always_inline __u32 packets_in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
 /* True if sequence number a is before b, also across the wrap. */

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::chirp_parameters::CHIRP;
 use crate::parameters::{Kind, Parameter};
 
 /// A congestion control that can be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
+    /// Paced Chirping with the adaptive schedule, then DCTCP with ECN, else CUBIC or Reno.
+    PacedChirping,
     /// DCTCP (RFC 8257) with slow start.
     Dctcp,
     /// Scalable TCP (Kelly 2003) with slow start.
@@ -56,12 +59,13 @@ const SCALABLE: &[Parameter] = &[
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Dctcp, Self::Scalable, Self::SlowStartReno];
+    pub const ALL: [Self; 4] = [Self::PacedChirping, Self::Dctcp, Self::Scalable, Self::SlowStartReno];
 
     /// The name in flowstart.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::PacedChirping => "paced_chirping",
             Self::Dctcp => "dctcp",
             Self::Scalable => "scalable",
             Self::SlowStartReno => "slow_start_reno",
@@ -72,6 +76,7 @@ impl Algorithm {
     #[must_use]
     pub fn kernel_name(self) -> &'static str {
         match self {
+            Self::PacedChirping => "fs_chirp",
             Self::Dctcp => "fs_dctcp",
             Self::Scalable => "fs_scalable",
             Self::SlowStartReno => "fs_reno",
@@ -82,6 +87,7 @@ impl Algorithm {
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
+            Self::PacedChirping => "Paced Chirping, then DCTCP with ECN, else CUBIC or Reno; asks for ECN",
             Self::Dctcp => "DCTCP (RFC 8257) with slow start; asks for ECN",
             Self::Scalable => "Scalable TCP (Kelly 2003) with slow start",
             Self::SlowStartReno => "slow start and Reno (RFC 5681)",
@@ -92,6 +98,7 @@ impl Algorithm {
     #[must_use]
     pub fn parameters(self) -> &'static [Parameter] {
         match self {
+            Self::PacedChirping => CHIRP,
             Self::Dctcp => DCTCP,
             Self::Scalable => SCALABLE,
             Self::SlowStartReno => &[],

@@ -10,11 +10,14 @@
 mod algorithm;
 #[cfg(feature = "ebpf")]
 mod bpffs;
+mod chirp_parameters;
 #[cfg(feature = "ebpf")]
 mod findings;
 #[cfg(feature = "ebpf")]
 mod loader;
 mod parameters;
+#[cfg(feature = "ebpf")]
+mod watch;
 
 pub use algorithm::Algorithm;
 #[cfg(feature = "ebpf")]
@@ -22,3 +25,5 @@ pub use findings::{Finding, findings};
 #[cfg(feature = "ebpf")]
 pub use loader::{Loaded, Problem, load, loaded, unload};
 pub use parameters::{InvalidParameter, Kind, Parameter, Settings};
+#[cfg(feature = "ebpf")]
+pub use watch::{Ended, Event, Said, Watch, What};

@@ -14,8 +14,16 @@ use crate::{Algorithm, Settings, bpffs};
 /// Names of what is pinned in an algorithm's folder.
 const LINK: &str = "link";
 const PARAMETERS: &str = "parameters";
+pub(crate) const EVENTS: &str = "events";
+pub(crate) const WATCHERS: &str = "watchers";
 /// The section of every program's parameters.
 const PARAMETERS_SECTION: &str = ".rodata.parameters";
+/// What is kept open for other processes: the map's name and the pin's.
+const PINNED: [(&str, &str); 3] =
+    [(PARAMETERS_SECTION, PARAMETERS), ("fs_events", EVENTS), (".bss.watchers", WATCHERS)];
+/// The parameter that decides whether connections ask for ECN, and the flag in `tcp_congestion_ops` for it (Linux `TCP_CONG_NEEDS_ECN`).
+const ECN: &str = "ecn";
+const NEEDS_ECN: u32 = 2;
 /// The kernel releases an unpinned registration a little later.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -31,7 +39,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { cause: cause.into(), remedy: remedy.into(), log: String::new() }
     }
 }
@@ -67,6 +75,7 @@ fn object(algorithm: Algorithm) -> &'static [u8] {
         }};
     }
     match algorithm {
+        Algorithm::PacedChirping => embedded!("fs_chirp"),
         Algorithm::Dctcp => embedded!("fs_dctcp"),
         Algorithm::Scalable => embedded!("fs_scalable"),
         Algorithm::SlowStartReno => embedded!("fs_slow_start_reno"),
@@ -142,16 +151,23 @@ fn register(settings: &Settings, folder: &Path) -> Result<(), Problem> {
 
 fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {
     let algorithm = settings.algorithm();
-    let mut open = ObjectBuilder::default().debug(true).open_memory(object(algorithm))?;
+    let mut open = ObjectBuilder::default().open_memory(object(algorithm))?;
     for mut map in open.maps_mut() {
         if map.name() == PARAMETERS_SECTION {
             map.set_initial_value(&settings.bytes())?;
         }
+        if map.map_type() == libbpf_rs::MapType::StructOps
+            && settings.value(ECN) == Some(0)
+            && let Some(flags) = map.initial_value_mut().and_then(|ops| flags_of(ops, algorithm))
+        {
+            let without = u32::from_ne_bytes(*flags) & !NEEDS_ECN;
+            *flags = without.to_ne_bytes();
+        }
     }
     let mut object = open.load()?;
     for mut map in object.maps_mut() {
-        if map.name() == PARAMETERS_SECTION {
-            map.pin(folder.join(PARAMETERS))?;
+        if let Some((_, pin)) = PINNED.iter().find(|(name, _)| map.name() == *name) {
+            map.pin(folder.join(pin))?;
         }
     }
     for mut map in object.maps_mut() {
@@ -161,6 +177,15 @@ fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The flags in the program's `struct tcp_congestion_ops` (bpf/kernel.h): they follow the 16 bytes of the name.
+fn flags_of(ops: &mut [u8], algorithm: Algorithm) -> Option<&mut [u8; 4]> {
+    const NAME_BYTES: usize = 16;
+    let mut name = [0; NAME_BYTES];
+    name[..algorithm.kernel_name().len()].copy_from_slice(algorithm.kernel_name().as_bytes());
+    let place = ops.windows(NAME_BYTES).position(|window| window == name)?;
+    ops.get_mut(place + NAME_BYTES..)?.first_chunk_mut()
 }
 
 /// What is registered by us, in this or another process.

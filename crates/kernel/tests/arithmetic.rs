@@ -3,14 +3,55 @@
 #![cfg(feature = "ebpf")]
 
 use flowstart_congestion::avoidance::{Dctcp, DctcpConfig};
+use flowstart_congestion::start::paced_chirping::geometry::Geometry;
+use flowstart_congestion::start::paced_chirping::reading::{Point, Reading, ReadingRule, read};
 use flowstart_congestion::{Ack, CongestionAvoidance, Signal, Window};
 // Its library has the functions.
 use flowstart_kernel as _;
 use flowstart_units::{Span, Time};
 use proptest::prelude::*;
 
-// SAFETY: the functions are in bpf/arithmetic.c with these types; they are pure.
+/// `struct fs_geometry` of bpf/chirp.h.
+#[repr(C)]
+#[derive(Default)]
+struct Shape {
+    packets: u32,
+    reserved: u32,
+    first_gap: u64,
+    step: u64,
+}
+
+/// `struct fs_user_point` of bpf/arithmetic.c.
+#[repr(C)]
+struct UserPoint {
+    gaps: u64,
+    packets: u32,
+    delay: u64,
+}
+
+/// `struct fs_reading_rule` of bpf/chirp.h.
+#[repr(C)]
+struct Rule {
+    min_points: u32,
+    contrast: u32,
+    crowded: u32,
+}
+
+/// `struct fs_reading` of bpf/chirp.h.
+#[repr(C)]
+#[derive(Default)]
+struct Judged {
+    says: u32,
+    has_noise: u32,
+    gap: u64,
+    noise: u64,
+}
+
+// SAFETY: the functions are in bpf/arithmetic.c with these types; they are pure but for what their first argument points to.
 unsafe extern "C" {
+    safe fn fs_user_geometry(chirp: &mut Shape, packets: u32, average: u64, geometry: u64);
+    safe fn fs_user_gap(first_gap: u64, step: u64, k: u32) -> u64;
+    fn fs_user_read(reading: &mut Judged, points: *const UserPoint, count: u32, rule: &Rule, noise_before: u64);
     safe fn fs_user_dctcp_alpha(alpha: u32, delivered: u32, marked: u32, gain_shift: u32) -> u32;
     safe fn fs_user_dctcp_ssthresh(cwnd: u32, alpha: u32) -> u32;
 }
@@ -57,5 +98,115 @@ proptest! {
             prop_assert_eq!(alpha, rust.alpha());
             prop_assert_eq!(fs_user_dctcp_ssthresh(cwnd, alpha), rust.reduce(Time::ZERO, Signal::Marks, &window));
         }
+    }
+}
+
+/// Longest time in ns that the programs compute with (`FS_LONGEST`).
+const LONGEST: u64 = 1 << 40;
+/// The unit of ratios.
+const ONE: u32 = 1024;
+/// `FS_NEVER_CROWDED`.
+const NEVER: u32 = u32::MAX;
+
+/// What the program's arithmetic reads from a chirp, in the simulator's types.
+fn program_reads(points: &[Point], rule: &Rule, noise_before: u64) -> (Reading, Option<u64>) {
+    let points: Vec<UserPoint> =
+        points.iter().map(|point| UserPoint { gaps: point.gaps, packets: point.packets, delay: point.delay }).collect();
+    let mut judged = Judged::default();
+    // SAFETY: the pointer and the count are those of a slice that lives across the call, which only reads it.
+    unsafe { fs_user_read(&mut judged, points.as_ptr(), points.len() as u32, rule, noise_before) };
+    let reading = match judged.says {
+        1 => Reading::Clear(judged.gap),
+        2 => Reading::Knee(judged.gap),
+        3 => Reading::Crowded,
+        _ => Reading::Unclear,
+    };
+    (reading, (judged.has_noise == 1).then_some(judged.noise))
+}
+
+fn simulator_reads(points: &[Point], rule: &Rule, noise_before: u64) -> (Reading, Option<u64>) {
+    let crowded = if rule.crowded == NEVER { f64::INFINITY } else { f64::from(rule.crowded) / f64::from(ONE) };
+    let rule = ReadingRule { min_points: rule.min_points as usize, contrast: u64::from(rule.contrast), crowded };
+    let judged = read(points, rule, noise_before);
+    (judged.reading, judged.noise)
+}
+
+/// The slope that the simulator's test for a crowded path computes in floating point, over the points after the knee.
+fn slope(points: &[Point]) -> Option<f64> {
+    let smallest = points.iter().map(|point| point.delay).min()?;
+    let knee = points.iter().rposition(|point| point.delay == smallest)?;
+    let mut before = smallest as f64;
+    let (mut n, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for point in &points[knee + 1..] {
+        let packets = f64::from(point.packets);
+        let (i, o) = (point.gaps as f64 / packets, (point.gaps as f64 + point.delay as f64 - before) / packets);
+        before = point.delay as f64;
+        (n, x, y, xx, xy) = (n + packets, x + i * packets, y + o * packets, xx + i * i * packets, xy + i * o * packets);
+    }
+    let spread = n * xx - x * x;
+    (spread > 0.0).then(|| (n * xy - x * y) / spread)
+}
+
+/// A chirp over a bottleneck of this service time (ns) of which others take a share, with noise, an ACK for every `every` packets.
+fn chirp(average: u64, service: u64, others: f64, noise: &[u64], every: u32) -> Vec<Point> {
+    let shape = Geometry::new(16, average, 2 * u64::from(ONE));
+    let (mut queue, mut gaps, mut packets) = (service as f64 * 3.0 * others, 0, 0);
+    let mut points = Vec::new();
+    for k in 0..16 {
+        let gap = if k == 0 { 0 } else { shape.gap(k) };
+        queue = f64::max(queue - gap as f64 * (1.0 - others), 0.0) + service as f64;
+        gaps += gap;
+        packets += 1;
+        if (k + 1) % every == 0 {
+            points.push(Point {
+                gaps,
+                packets,
+                delay: 20_000_000 + queue as u64 + noise.get(k as usize).copied().unwrap_or(0),
+            });
+            (gaps, packets) = (0, 0);
+        }
+    }
+    points
+}
+
+proptest! {
+    #[test]
+    fn the_gaps_of_a_chirp_are_those_of_the_simulator(packets in 0u32..=64, average in 0..LONGEST, geometry in 0u64..5000) {
+        let rust = Geometry::new(packets, average, geometry);
+        let mut program = Shape::default();
+        fs_user_geometry(&mut program, packets, average, geometry);
+        prop_assert_eq!((program.packets, program.first_gap, program.step), (rust.packets, rust.first_gap, rust.step));
+        prop_assert_eq!(program.reserved, 0);
+        for k in 1..packets.max(1) {
+            prop_assert_eq!(fs_user_gap(program.first_gap, program.step, k), rust.gap(k));
+        }
+    }
+
+    #[test]
+    fn random_delays_are_read_as_the_simulator_reads_them(
+        parts in prop::collection::vec((0..LONGEST, 1u32..=4, 0..LONGEST), 0..=16),
+        min_points in 0u32..20,
+        contrast in 0u32..8,
+        noise_before in 0..LONGEST,
+    ) {
+        let points: Vec<Point> = parts.into_iter().map(|(gaps, packets, delay)| Point { gaps, packets, delay }).collect();
+        let rule = Rule { min_points, contrast, crowded: NEVER };
+        prop_assert_eq!(program_reads(&points, &rule, noise_before), simulator_reads(&points, &rule, noise_before));
+    }
+
+    /// The simulator's regression is in floating point, the program's in 16-bit gaps: they agree but within a hundredth of the threshold.
+    #[test]
+    fn chirps_over_a_shared_bottleneck_are_read_as_the_simulator_reads_them(
+        average in 10_000u64..5_000_000,
+        load in 0.2f64..3.0,
+        others in 0.0f64..=1.0,
+        noise in prop::collection::vec(0u64..20_000, 16),
+        every in 1u32..=4,
+        noise_before in 0u64..100_000,
+    ) {
+        let points = chirp(average, (average as f64 * load) as u64, others, &noise, every);
+        let rule = Rule { min_points: 4, contrast: 1, crowded: 614 };
+        prop_assume!(slope(&points).is_none_or(|slope| (slope - 614.0 / 1024.0).abs() > 0.01));
+        prop_assert_eq!(program_reads(&points, &rule, noise_before), simulator_reads(&points, &rule, noise_before));
     }
 }

@@ -20,16 +20,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// One test at a time, on the whole machine: registrations are global. `None` if this machine cannot register anything; the reason is printed.
 pub(crate) fn alone() -> Option<Flock<File>> {
     if let Some(missing) = findings().into_iter().find(|finding| !finding.good) {
-        println!("skipped: {}: {}", missing.what, missing.found);
+        skipped(&format!("{}: {}", missing.what, missing.found));
         return None;
     }
     if !Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        println!("skipped: the command ip is missing (apt-get install iproute2)");
+        skipped("the command ip is missing (apt-get install iproute2)");
         return None;
     }
     let path = std::env::temp_dir().join("flowstart-kernel-tests.lock");
     let file = File::options().create(true).append(true).open(path).unwrap();
     Some(Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).unwrap())
+}
+
+/// Past the test harness, which hides what successful tests print.
+fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 /// A registered algorithm, which is taken away when the test is over, however it ends.
@@ -56,7 +61,7 @@ impl Drop for Registered {
     }
 }
 
-fn ip(arguments: &str) {
+pub(crate) fn ip(arguments: &str) {
     let status = Command::new("ip").args(arguments.split(' ')).status().unwrap();
     assert!(status.success(), "ip {arguments}");
 }

@@ -10,6 +10,7 @@ pub(crate) fn kernel(command: &KernelCommand) -> Outcome {
         KernelCommand::Load { algorithm, parameters, verbose } => program::load(*algorithm, parameters, *verbose),
         KernelCommand::Unload { algorithms } => program::unload(algorithms),
         KernelCommand::List { json } => program::list(*json),
+        KernelCommand::Watch { json } => watch::watch(*json),
         KernelCommand::Check { json } => program::check(*json),
     }
 }
@@ -23,15 +24,20 @@ pub(crate) fn kernel(_command: &KernelCommand) -> Outcome {
 }
 
 #[cfg(feature = "kernel")]
+fn failure(problem: &flowstart_kernel::Problem) -> crate::output::Failure {
+    crate::output::Failure::Usage(problem.to_string())
+}
+
+#[cfg(feature = "kernel")]
+mod watch;
+
+#[cfg(feature = "kernel")]
 mod program {
-    use flowstart_kernel::{Algorithm, Problem, Settings};
+    use flowstart_kernel::{Algorithm, Settings};
     use serde_json::json;
 
+    use super::failure;
     use crate::output::{Failure, Outcome, note, print, print_json};
-
-    fn failure(problem: &Problem) -> Failure {
-        Failure::Usage(problem.to_string())
-    }
 
     pub(super) fn load(algorithm: Algorithm, parameters: &[String], verbose: bool) -> Outcome {
         let mut settings = Settings::new(algorithm);

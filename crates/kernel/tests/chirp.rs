@@ -1,0 +1,245 @@
+//! Paced Chirping on the running kernel: what must hold on any path. Needs root; says `skipped: …` otherwise.
+
+#![cfg(feature = "ebpf")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{Pair, Registered, alone, connect, ip, listen, receive, send, transfer};
+use flowstart_emulator::{World, WorldConfig};
+use flowstart_kernel::{Algorithm, Event, Watch, What, unload};
+use flowstart_network::{
+    DropTailConfig, Ecn, JitterConfig, LinkConfig, LossConfig, QueueConfig, RateSchedule, StepMarkConfig, Threshold,
+};
+use flowstart_units::{Rate, Span};
+use nix::sys::socket::{setsockopt, sockopt};
+
+const CHIRP: &str = "fs_chirp";
+
+/// 50 Mbit/s and 20 ms, with a buffer of 500 packets.
+fn path(marks: bool) -> WorldConfig {
+    let limit = DropTailConfig { packets: Some(500), bytes: None };
+    let queue = if marks {
+        QueueConfig::StepMark(StepMarkConfig {
+            threshold: Threshold::Sojourn(Span::from_millis(1)),
+            limit,
+            ..Default::default()
+        })
+    } else {
+        QueueConfig::DropTail(limit)
+    };
+    let half = Span::from_millis(10);
+    WorldConfig::pair(LinkConfig::new(RateSchedule::Constant(Rate::from_mbps(50)), half, queue), half)
+}
+
+/// Transfers `bytes` through a world and returns what arrived.
+fn through(world: &World, control: &'static str, bytes: u64) -> Result<u64, String> {
+    let server = world.hosts()[1].address();
+    let listener = world.hosts()[1].run(move || std::net::TcpListener::bind((server, 0)).unwrap()).unwrap();
+    setsockopt(&listener, sockopt::TcpCongestion, &control.into()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let sender = world.hosts()[0].spawn(move || send(connect(to, control), bytes)).unwrap();
+    let received = receive(listener.accept().unwrap().0);
+    sender.join().unwrap().unwrap().unwrap();
+    received
+}
+
+#[test]
+fn it_passes_the_verifier_and_carries_thirty_megabytes_intact_with_every_avoidance() {
+    let Some(_alone) = alone() else { return };
+    let pair = Pair::new();
+    for parameters in
+        [&[][..], &["ecn=off"], &["ecn=off", "avoidance=reno"], &["again=off", "packets=64", "geometry=3"]]
+    {
+        let _registered = Registered::new(Algorithm::PacedChirping, parameters);
+        assert_eq!(transfer(&pair, CHIRP, 30_000_000), Ok(30_000_000), "{parameters:?}");
+    }
+}
+
+#[test]
+fn a_start_is_told_from_its_beginning_over_its_chirps_to_its_end() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let events = Mutex::new(Vec::<Event>::new());
+    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
+    let world = World::start(path(true)).unwrap();
+    assert_eq!(through(&world, CHIRP, 3_000_000), Ok(3_000_000));
+    world.finish().unwrap();
+    watch.poll(Duration::from_millis(200)).unwrap();
+    drop(watch);
+    let all = events.into_inner().unwrap();
+    // The server's end begins too, but has nothing to send.
+    let of = all.iter().find(|event| matches!(event.what, What::Chirp { .. })).expect("a chirp").connection;
+    let mine: Vec<&Event> = all.iter().filter(|event| event.connection == of).collect();
+    assert!(matches!(mine[0].what, What::Begin));
+    assert!(mine.iter().any(|event| matches!(event.what, What::End { .. })), "{mine:#?}");
+    let mut next = 0;
+    for event in &mine {
+        if let What::Chirp { number, packets, first_gap, step, points, .. } = event.what {
+            assert_eq!(number, next, "chirps are numbered in their order");
+            next += 1;
+            assert!((1..=64).contains(&packets) && points <= packets);
+            assert!(step * u64::from(packets) <= first_gap * 2, "gaps never shrink below zero");
+        }
+    }
+}
+
+#[test]
+fn nobody_is_told_anything_unless_somebody_watches() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let pair = Pair::new();
+    assert_eq!(transfer(&pair, CHIRP, 1_000_000), Ok(1_000_000));
+    let told = AtomicU32::new(0);
+    let watch = Watch::new(|_| {
+        told.fetch_add(1, Ordering::Relaxed);
+    })
+    .unwrap();
+    watch.poll(Duration::from_millis(50)).unwrap();
+    assert_eq!(told.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn packets_are_ecn_capable_unless_that_is_switched_off() {
+    let Some(_alone) = alone() else { return };
+    for (parameter, capable) in [("ecn=on", true), ("ecn=off", false)] {
+        let _registered = Registered::new(Algorithm::PacedChirping, &[parameter]);
+        let count = Arc::new(AtomicU32::new(0));
+        let counted = count.clone();
+        let world = World::start_with(path(false), move |record| {
+            let data = record.tcp().is_some_and(|tcp| tcp.payload > 0);
+            counted.fetch_add(u32::from(data && record.ecn != Ecn::NotEct), Ordering::Relaxed);
+        })
+        .unwrap();
+        assert_eq!(through(&world, CHIRP, 200_000), Ok(200_000));
+        world.finish().unwrap();
+        assert_eq!(count.load(Ordering::Relaxed) > 0, capable, "{parameter}");
+    }
+}
+
+#[test]
+fn losses_reordering_and_both_leave_the_bytes_as_they_were() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let loss = LossConfig::Bernoulli { probability: 0.05 };
+    let jitter = Some(JitterConfig { spread: Span::from_millis(3), reorder: true });
+    for (loss, jitter) in [(loss, None), (LossConfig::None, jitter), (loss, jitter)] {
+        for marks in [false, true] {
+            let mut config = path(marks);
+            (config.links[0].loss, config.links[0].jitter) = (loss, jitter);
+            let world = World::start(config).unwrap();
+            assert_eq!(through(&world, CHIRP, 500_000), Ok(500_000), "{loss:?} {jitter:?}");
+            world.finish().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_connection_survives_a_path_that_is_dead_for_longer_than_a_timeout() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let pair = Pair::new();
+    let (to, listener) = listen(&pair, CHIRP);
+    let stream = pair.on(0, move || connect(to, CHIRP)).join().unwrap();
+    let (accepted, _) = listener.accept().unwrap();
+    let receiver = std::thread::spawn(move || receive(accepted));
+    // What is sent while nothing comes back times out.
+    ip(&format!("-n {} route add blackhole 10.213.0.1/32", pair.name(1)));
+    let sender = std::thread::spawn(move || send(stream, 50_000_000));
+    std::thread::sleep(Duration::from_millis(700));
+    ip(&format!("-n {} route delete blackhole 10.213.0.1/32", pair.name(1)));
+    sender.join().unwrap().unwrap();
+    assert_eq!(receiver.join().unwrap(), Ok(50_000_000));
+}
+
+#[test]
+fn a_connection_that_was_idle_goes_on() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &["ecn=off"]);
+    let world = World::start(path(false)).unwrap();
+    let server = world.hosts()[1].address();
+    let listener = world.hosts()[1].run(move || std::net::TcpListener::bind((server, 0)).unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let sender = world.hosts()[0]
+        .spawn(move || {
+            let mut stream = connect(to, CHIRP);
+            for _ in 0..3 {
+                stream.write_all(&[7; 300_000]).unwrap();
+                std::thread::sleep(Duration::from_millis(400));
+            }
+        })
+        .unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    assert!(bytes.len() == 900_000 && bytes.iter().all(|byte| *byte == 7));
+    sender.join().unwrap().unwrap();
+    world.finish().unwrap();
+}
+
+#[test]
+fn it_can_be_taken_away_in_mid_transfer_and_come_back_beside_itself() {
+    let Some(_alone) = alone() else { return };
+    let registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let world = World::start(path(true)).unwrap();
+    let server = world.hosts()[1].address();
+    let listener = world.hosts()[1].run(move || std::net::TcpListener::bind((server, 0)).unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let sender = world.hosts()[0].spawn(move || send(connect(to, CHIRP), 2_000_000)).unwrap();
+    let (accepted, _) = listener.accept().unwrap();
+    let receiver = std::thread::spawn(move || receive(accepted));
+    std::thread::sleep(Duration::from_millis(100));
+    unload(registered.0).unwrap();
+    let _again = Registered::new(Algorithm::PacedChirping, &[]);
+    assert_eq!(through(&world, CHIRP, 200_000), Ok(200_000));
+    assert_eq!(receiver.join().unwrap(), Ok(2_000_000));
+    sender.join().unwrap().unwrap().unwrap();
+    world.finish().unwrap();
+}
+
+#[test]
+fn it_runs_beside_cubic() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let world = World::start(path(false)).unwrap();
+    std::thread::scope(|scope| {
+        let flows = [CHIRP, "cubic", CHIRP].map(|control| scope.spawn(|| through(&world, control, 1_000_000)));
+        for flow in flows {
+            assert_eq!(flow.join().unwrap(), Ok(1_000_000));
+        }
+    });
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_thousand_connections_of_one_byte_at_once_are_served() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let pair = Pair::new();
+    const CONNECTIONS: usize = 1000;
+    // Both ends of all connections are files of this process.
+    let (_, hard) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).unwrap();
+    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, hard, hard).unwrap();
+    let (to, listener) = listen(&pair, CHIRP);
+    let acceptor = std::thread::spawn(move || {
+        let mut open: Vec<TcpStream> = (0..CONNECTIONS).map(|_| listener.accept().unwrap().0).collect();
+        open.iter_mut()
+            .map(|stream| {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                u64::from(byte[0])
+            })
+            .sum::<u64>()
+    });
+    let mut open = pair.on(0, move || (0..CONNECTIONS).map(|_| connect(to, CHIRP)).collect::<Vec<_>>()).join().unwrap();
+    for stream in &mut open {
+        stream.write_all(&[1]).unwrap();
+    }
+    assert_eq!(acceptor.join().unwrap(), CONNECTIONS as u64);
+}
