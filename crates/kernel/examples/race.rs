@@ -40,10 +40,10 @@ fn main() -> Outcome<()> {
 fn race(controls: &[String], rates: &[Rate], rtts: &[Span], marks: &[Span], sizes: &[u64], runs: usize) -> Outcome<()> {
     print!("| rate | RTT | queue | control |");
     for size in sizes {
-        print!(" {} kB ms |", size / 1000);
+        print!(" {} kB ms | longest wait ms |", size / 1000);
     }
-    println!(" longest wait ms | P99 ms | dropped | marked |");
-    println!("|{}", "---|".repeat(8 + sizes.len()));
+    println!(" dropped | marked |");
+    println!("|{}", "---|".repeat(6 + 2 * sizes.len()));
     let watching = std::env::args().any(|argument| argument == "--watch");
     for (rate, rtt, mark) in rates
         .iter()
@@ -55,21 +55,21 @@ fn race(controls: &[String], rates: &[Rate], rtts: &[Span], marks: &[Span], size
                 (watching && control == "fs_chirp").then(|| Watch::new(|event| eprintln!("{event:?}"))).transpose()?;
             let queue = path.mark.map_or("drop tail".to_owned(), |mark| format!("marks {mark}"));
             print!("| {rate} | {rtt} | {queue} | {control} |");
-            let (mut longest, mut late, mut dropped, mut marked) = (Span::ZERO, Span::ZERO, 0, 0);
+            let (mut dropped, mut marked) = (0, 0);
             for size in sizes {
-                let mut took = Vec::new();
+                let (mut took, mut waits) = (Vec::new(), Vec::new());
                 for _ in 0..runs {
                     let transfer = transfer(&path, control, *size)?;
-                    let (max, p99) = transfer.waits();
-                    (longest, late) = (longest.max(max), late.max(p99));
+                    waits.push(transfer.longest_wait());
                     dropped += transfer.packets.iter().filter(|seen| seen.waited.is_none()).count();
                     marked += transfer.packets.iter().filter(|seen| seen.marked).count();
                     took.push(transfer.took);
                 }
                 took.sort_unstable();
-                print!(" {:.0} |", took[runs / 2].as_secs_f64() * 1e3);
+                waits.sort_unstable();
+                print!(" {:.0} | {:.1} |", took[runs / 2].as_secs_f64() * 1e3, waits[runs / 2].as_secs_f64() * 1e3);
             }
-            println!(" {:.2} | {:.2} | {dropped} | {marked} |", longest.as_secs_f64() * 1e3, late.as_secs_f64() * 1e3);
+            println!(" {dropped} | {marked} |");
             if let Some(watch) = watch {
                 watch.poll(std::time::Duration::from_millis(100))?;
             }

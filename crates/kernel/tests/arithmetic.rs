@@ -210,3 +210,50 @@ proptest! {
         prop_assert_eq!(program_reads(&points, &rule, noise_before), simulator_reads(&points, &rule, noise_before));
     }
 }
+
+/// The chirps in tests/data/chirps.csv, each with the arguments that made it.
+fn recorded() -> Vec<(&'static str, Vec<Point>)> {
+    let mut chirps = Vec::new();
+    let (mut gaps, mut packets) = (0, 0);
+    for line in include_str!("data/chirps.csv").lines().skip(3) {
+        if let Some(title) = line.strip_prefix("# ") {
+            chirps.push((title, Vec::new()));
+            (gaps, packets) = (0, 0);
+            continue;
+        }
+        let fields: Vec<u64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+        let [_, gap, delay, own] = fields[..] else { panic!("{line}") };
+        gaps += gap;
+        packets += 1;
+        if own == 1 {
+            chirps.last_mut().unwrap().1.push(Point { gaps, packets, delay });
+            (gaps, packets) = (0, 0);
+        }
+    }
+    chirps
+}
+
+#[test]
+fn recorded_chirps_are_read_as_the_simulator_reads_them() {
+    let chirps = recorded();
+    let mut seen = [0; 4];
+    for (title, points) in &chirps {
+        for crowded in [614, NEVER] {
+            for noise_before in [0, 5_000, 1_000_000] {
+                let rule = Rule { min_points: 4, contrast: 1, crowded };
+                let (reading, noise) = program_reads(points, &rule, noise_before);
+                assert_eq!((reading, noise), simulator_reads(points, &rule, noise_before), "{title}");
+                seen[match reading {
+                    Reading::Unclear => 0,
+                    Reading::Clear(_) => 1,
+                    Reading::Knee(_) => 2,
+                    Reading::Crowded => 3,
+                }] += 1;
+            }
+        }
+    }
+    assert!(
+        chirps.len() > 40 && seen.iter().all(|count| *count > 0),
+        "all that a chirp can say is among them: {seen:?}"
+    );
+}

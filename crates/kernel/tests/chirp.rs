@@ -243,3 +243,12 @@ fn a_thousand_connections_of_one_byte_at_once_are_served() {
     }
     assert_eq!(acceptor.join().unwrap(), CONNECTIONS as u64);
 }
+
+#[test]
+#[ignore = "takes a while: cargo test -p flowstart-kernel --features ebpf --test chirp -- --ignored"]
+fn a_gigabyte_arrives_intact() {
+    let Some(_alone) = alone() else { return };
+    let pair = Pair::new();
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    assert_eq!(transfer(&pair, CHIRP, 1_000_000_000), Ok(1_000_000_000));
+}

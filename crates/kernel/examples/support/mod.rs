@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -64,12 +65,9 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    /// The longest wait in the queue, and the wait that one in a hundred exceeds.
-    pub(crate) fn waits(&self) -> (Span, Span) {
-        let mut waits: Vec<Span> = self.packets.iter().filter_map(|seen| seen.waited).collect();
-        waits.sort_unstable();
-        let at = |share: usize| waits.get((waits.len() * share / 100).min(waits.len().saturating_sub(1))).copied();
-        (at(100).unwrap_or_default(), at(99).unwrap_or_default())
+    /// The longest wait in the queue.
+    pub(crate) fn longest_wait(&self) -> Span {
+        self.packets.iter().filter_map(|seen| seen.waited).max().unwrap_or_default()
     }
 }
 
@@ -123,16 +121,20 @@ fn hurry() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &priority) };
 }
 
+fn open(to: SocketAddr, control: &str) -> std::io::Result<TcpStream> {
+    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None)?;
+    setsockopt(&socket, sockopt::TcpCongestion, &control.into())?;
+    connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
+    Ok(TcpStream::from(socket))
+}
+
 fn send(to: SocketAddr, control: &str, bytes: u64, divisor: Option<String>) -> std::io::Result<()> {
     hurry();
     if let Some(divisor) = divisor {
         // Of this host alone: the directory shows the namespace of the thread that opens it.
         std::fs::write("/proc/sys/net/ipv4/tcp_tso_win_divisor", divisor)?;
     }
-    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None)?;
-    setsockopt(&socket, sockopt::TcpCongestion, &control.into())?;
-    connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
-    let mut stream = TcpStream::from(socket);
+    let mut stream = open(to, control)?;
     let buffer = vec![0x5a; 1 << 18];
     let mut left = bytes;
     while left > 0 {
@@ -141,6 +143,41 @@ fn send(to: SocketAddr, control: &str, bytes: u64, divisor: Option<String>) -> s
         left -= part as u64;
     }
     stream.shutdown(Shutdown::Write)
+}
+
+/// Sends without end with a congestion control, paced at no more than this many bytes per second, until it is told to stop.
+pub(crate) fn pour(to: SocketAddr, control: &str, bytes_per_second: u64, stop: &AtomicBool) -> std::io::Result<()> {
+    hurry();
+    let mut stream = open(to, control)?;
+    // SAFETY: the pointer and the length are those of a local integer, which the call reads.
+    let refused = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_second).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if refused != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    let buffer = vec![0x5a; 1 << 16];
+    while !stop.load(Ordering::Relaxed) {
+        stream.write_all(&buffer)?;
+    }
+    stream.shutdown(Shutdown::Both)
+}
+
+/// Reads until the other end closes, and counts.
+pub(crate) fn drain(mut stream: TcpStream, bytes: &AtomicU64) -> std::io::Result<()> {
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            part => bytes.fetch_add(part as u64, Ordering::Relaxed),
+        };
+    }
 }
 
 /// The values of an option such as `--rate 20Mbit/s,100Mbit/s`, or these.
