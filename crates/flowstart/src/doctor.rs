@@ -71,7 +71,7 @@ fn findings() -> Result<Vec<Finding>, Failure> {
 }
 
 const SIMULATE: &str = "simulate (compare, run)";
-const REAL: &str = "emulate (emulate); load algorithms into the kernel (planned)";
+const REAL: &str = "emulate (emulate); load algorithms into the kernel (kernel)";
 
 fn cores() -> Finding {
     let cores = std::thread::available_parallelism();

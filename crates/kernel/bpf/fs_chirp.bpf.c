@@ -42,6 +42,12 @@ static __always_inline struct fs_flow *flow_of(struct sock *sk)
 	return bpf_sk_storage_get(&fs_flows, sk, 0, 0);
 }
 
+/* A chirp of this start has left, or is leaving. */
+static __always_inline bool has_chirped(const struct fs_flow *flow)
+{
+	return flow->chirps != flow->first_chirp || flow->is_leaving;
+}
+
 /* A new start, or a new search for more than `window` packets. */
 static __noinline int begin_chirping(struct sock *sk, struct fs_flow *flow, __u32 window)
 {
@@ -141,7 +147,7 @@ void BPF_PROG(fs_chirp_init, struct sock *sk)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	flow = bpf_sk_storage_get(&fs_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	/* Without memory, and on a connection that is running already, it is an avoidance only. */
-	if (!flow || tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
+	if (!flow || tp->data_segs_out)
 		return;
 	flow->quiet.delivered_ce = tp->delivered_ce;
 	begin_chirping(sk, flow, 0);
@@ -272,7 +278,7 @@ __u32 BPF_PROG(fs_chirp_min_tso_segs, struct sock *sk)
 	 * one begins, or ends, nothing was late. */
 	if (!sent || sent + 1 == flow->leaving.packets)
 		pause += fs_min(pause, fs_minus(tp->tcp_clock_cache, tp->tcp_wstamp_ns));
-	sk->sk_pacing_rate = fs_max((__u64)tp->mss_cache * 1000000000ull / pause, 1);
+	sk->sk_pacing_rate = fs_min(fs_max((__u64)tp->mss_cache * 1000000000ull / pause, 1), sk->sk_max_pacing_rate);
 	tp->snd_cwnd = in_flight + 1;
 	return 1;
 }
@@ -469,7 +475,7 @@ void BPF_PROG(fs_chirp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	if (ca->phase == FS_CHIRPING) {
 		flow = flow_of(sk);
 		/* With too little data for a chirp the window grows as in slow start. */
-		if (flow && flow->chirps == flow->first_chirp && !flow->is_leaving)
+		if (flow && !has_chirped(flow))
 			tcp_reno_cong_avoid(sk, ack, acked);
 		return;
 	}
@@ -504,6 +510,12 @@ __u32 BPF_PROG(fs_chirp_ssthresh, struct sock *sk)
 		flow = flow_of(sk);
 		if (flow && flow->window && !tp->lost_out && !tp->retrans_out)
 			return end_search(sk, flow);
+		if (flow && !has_chirped(flow) && !tp->lost_out && !tp->retrans_out) {
+			/* A start without chirps is slow start, which marks end. */
+			leave(sk, flow, fs_max(tp->snd_cwnd, FS_MIN_CWND), FS_MARKS, 0);
+			ca->prior_cwnd = tp->snd_cwnd;
+			return ca->dctcp ? fs_dctcp_ssthresh(tp->snd_cwnd, ca->ecn.alpha) : fs_half(tp->snd_cwnd);
+		}
 		/* At the start nobody knows what marks mean at this bottleneck (Misund and Briscoe 2019): they reduce nothing. For a loss the
 		 * threshold is set when the state changes. */
 		return TCP_INFINITE_SSTHRESH;
@@ -558,10 +570,26 @@ void BPF_PROG(fs_chirp_set_state, struct sock *sk, __u8 new_state)
 			tp->snd_ssthresh = fs_half(tp->snd_cwnd);
 		}
 	}
+	/* A timeout during a recovery that was pardoned. */
+	if (phase == FS_CHIRPING && new_state == TCP_CA_Loss) {
+		on_loss(sk, true);
+		ca->phase = fs_parameters.again ? FS_REPAIR : FS_AVOIDANCE;
+	}
 	if (phase == FS_REPAIR && new_state == TCP_CA_Open)
 		resume(sk, tp->snd_cwnd);
 	if (phase != FS_CHIRPING && is_cubic(ca) && bpf_ksym_exists(cubictcp_state))
 		cubictcp_state(sk, new_state);
+}
+
+/* An application that sent little and then nothing gave chirps no occasion to find out whether their load was right: begin with the initial
+ * window per round trip again. */
+static __always_inline void restart(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct fs_flow *flow = flow_of(sk);
+
+	if (flow)
+		flow->load = fs_max(flow->load, (__u64)(tp->srtt_us >> 3) * 1000 / FS_UNPACED_SEGMENTS);
 }
 
 SEC("struct_ops/cwnd_event")
@@ -587,6 +615,8 @@ void BPF_PROG(fs_chirp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	} else if (event == CA_EVENT_CWND_RESTART && ca->phase == FS_AVOIDANCE && fs_parameters.again) {
 		/* Idle for longer than a retransmission timeout. */
 		resume(sk, FS_UNPACED_SEGMENTS);
+	} else if (event == CA_EVENT_CWND_RESTART && ca->phase == FS_CHIRPING) {
+		restart(sk);
 	}
 }
 

@@ -91,12 +91,18 @@ static __always_inline bool fs_is_delayed(struct fs_flow *flow, const struct fs_
 	return (__u64)(smallest - ca->min_rtt) * 1000 > limit;
 }
 
-/* The time per packet that was delivered in this round, in ns. */
+/* True if the application gave nothing more to send. */
+static __always_inline bool fs_is_app_limited(const struct tcp_sock *tp)
+{
+	return !before(tp->snd_nxt, tp->write_seq);
+}
+
+/* The time per packet that was delivered in this round, in ns; zero if that was the application's doing. */
 static __always_inline __u64 fs_delivered_gap(const struct fs_flow *flow, const struct tcp_sock *tp)
 {
 	__u32 delivered = tp->delivered - flow->round_delivered;
 
-	return delivered ? fs_min((tp->tcp_mstamp - flow->round_began) * 1000 / delivered, FS_LONGEST) : 0;
+	return delivered && !fs_is_app_limited(tp) ? fs_min((tp->tcp_mstamp - flow->round_began) * 1000 / delivered, FS_LONGEST) : 0;
 }
 
 /* True if for some rounds less was delivered than was sent in the round before. The simulator compares with the load; here a chirp may have waited
@@ -104,8 +110,8 @@ static __always_inline __u64 fs_delivered_gap(const struct fs_flow *flow, const 
 static __always_inline bool fs_is_plateau(struct fs_flow *flow, const struct tcp_sock *tp)
 {
 	__u32 delivered = tp->delivered - flow->round_delivered;
-	/* Chirps are grains: few of them are no measure of a rate. An application that has nothing more to send is no plateau. */
-	bool enough = delivered >= 2 * fs_parameters.packets && flow->round_sent_gap && before(tp->snd_nxt, tp->write_seq);
+	/* Chirps are grains: few of them are no measure of a rate. */
+	bool enough = delivered >= 2 * fs_parameters.packets && flow->round_sent_gap;
 
 	if (enough && fs_delivered_gap(flow, tp) * FS_RATIO_ONE > flow->round_sent_gap * fs_parameters.plateau)
 		flow->plateau++;
@@ -158,7 +164,7 @@ static __always_inline bool fs_is_over(struct fs_verdict *verdict, struct fs_flo
 			verdict->reason = FS_MARKS;
 		else if (full)
 			verdict->reason = FS_PIPE_FULL;
-		else if (flow->round >= fs_parameters.max_rounds)
+		else if (flow->round >= fs_parameters.max_rounds && !fs_is_app_limited(tp))
 			verdict->reason = FS_LIMIT;
 		else
 			over = false;

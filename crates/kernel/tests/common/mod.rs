@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use flowstart_kernel::{Algorithm, Settings, findings, load, unload};
+use flowstart_kernel::{Algorithm, Settings, findings, load, loaded, unload};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -29,7 +29,13 @@ pub(crate) fn alone() -> Option<Flock<File>> {
     }
     let path = std::env::temp_dir().join("flowstart-kernel-tests.lock");
     let file = File::options().create(true).append(true).open(path).unwrap();
-    Some(Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).unwrap())
+    let alone = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).unwrap();
+    // Somebody uses it, or a test was killed.
+    if let Some(loaded) = loaded().first() {
+        skipped(&format!("{0} is loaded here; flowstart kernel unload {0}", loaded.algorithm));
+        return None;
+    }
+    Some(alone)
 }
 
 /// Past the test harness, which hides what successful tests print.
@@ -42,8 +48,6 @@ pub(crate) struct Registered(pub(crate) Algorithm);
 
 impl Registered {
     pub(crate) fn new(algorithm: Algorithm, parameters: &[&str]) -> Self {
-        // What a test that was killed left behind.
-        let _ = unload(algorithm);
         let mut settings = Settings::new(algorithm);
         for parameter in parameters {
             settings.set(parameter).unwrap();
