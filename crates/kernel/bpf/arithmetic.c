@@ -43,7 +43,7 @@ void fs_user_read(struct fs_reading *reading, const struct fs_user_point *points
 	struct fs_points sums;
 	__u32 i;
 
-	fs_points_init(&sums);
+	fs_points_init(&sums, 0);
 	for (i = 0; i < count; i++)
 		fs_points_add(&sums, points[i].gaps, points[i].packets, points[i].delay);
 	fs_read(reading, &sums, rule, noise_before);

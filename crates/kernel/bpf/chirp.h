@@ -66,6 +66,8 @@ static inline __u64 fs_gap(__u64 first_gap, __u64 step, __u32 k)
  * of the smallest delays: before it delays fall, behind it they rise, and what does not fit into that shape is noise. */
 struct fs_points {
 	__u32 points;
+	/* Delays this much above the smallest count as the smallest, in ns: what a host's own timing may add (the simulator has none: 0). */
+	__u32 jitter;
 	/* The knee, counted from 0. */
 	__u32 knee;
 	__u64 first_delay;
@@ -74,6 +76,7 @@ struct fs_points {
 	__u64 last_gap;
 	/* By how much delays fell in all. */
 	__u64 falls;
+	__u64 smallest_delay;
 	__u64 knee_delay;
 	__u64 knee_gap;
 	/* Since the knee: the gaps' sum, packets, points, and the first point's gap. */
@@ -126,9 +129,10 @@ struct fs_reading_rule {
 #define FS_GAP_BITS 16
 #define FS_LARGEST_GAP ((1ll << 20) - 1)
 
-static inline void fs_points_init(struct fs_points *p)
+static inline void fs_points_init(struct fs_points *p, __u32 jitter)
 {
 	p->points = 0;
+	p->jitter = jitter;
 	p->falls = 0;
 }
 
@@ -176,10 +180,12 @@ static inline void fs_points_add(struct fs_points *p, __u64 gaps, __u32 packets,
 	gap = gaps / packets;
 	if (p->points == 0) {
 		p->first_delay = delay;
+		p->smallest_delay = delay;
 		fs_points_at_knee(p, gap, delay);
 	} else {
 		p->falls += fs_minus(p->last_delay, delay);
-		if (delay <= p->knee_delay) {
+		p->smallest_delay = fs_min(p->smallest_delay, delay);
+		if (delay <= p->smallest_delay + p->jitter) {
 			fs_points_at_knee(p, gap, delay);
 		} else {
 			if (p->queued == 0) {
@@ -230,7 +236,7 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 	if (p->points < 2 || p->points < rule->min_points)
 		return;
 	/* The falls behind the knee, and the rises up to it: all falls less what the delay came down up to there. */
-	noise = p->falls - (p->first_delay - p->knee_delay);
+	noise = p->falls + p->knee_delay - p->first_delay;
 	reading->has_noise = 1;
 	reading->noise = noise;
 	rise = fs_minus(p->last_delay, p->knee_delay);
@@ -249,10 +255,10 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 		return;
 	}
 	received = (p->time + rise) / (p->packets ? p->packets : 1);
-	/* The first packet that queued came too fast, the last that did not did not. */
+	/* The first packet that queued came too fast, unless the host's timing made it seem so; the last that did not did not. */
 	ceiling = p->knee == 0 ? FS_FOREVER : fs_max(p->knee_gap, p->floor);
 	reading->says = FS_KNEE;
-	reading->gap = fs_min(fs_max(received, p->floor), ceiling);
+	reading->gap = fs_min(fs_max(received, p->jitter ? 0 : p->floor), ceiling);
 }
 
 /* Packets that fill `rtt` at one per `gap`. */

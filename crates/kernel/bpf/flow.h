@@ -23,6 +23,7 @@ struct fs_parameters {
 	__u32 doubling_packets;
 	__u32 min_points;
 	__u32 contrast;
+	__u32 jitter;
 	__u32 crowded;
 	__u32 agreeing;
 	__u32 tolerance;
@@ -30,8 +31,6 @@ struct fs_parameters {
 	__u32 delay_share;
 	__u32 min_delay;
 	__u32 max_delay;
-	__u32 plateau;
-	__u32 plateau_rounds;
 	__u32 pardoned_losses;
 	__u32 loss_factor;
 	__u32 max_rounds;
@@ -137,9 +136,6 @@ struct fs_flow {
 	__u64 first;
 	/* Departure in µs of the packet that was acknowledged last in the chirp that is being read. */
 	__u64 last_sent;
-	__u64 round_began;
-	/* Time per packet sent in the round before, in ns; zero if there was none. */
-	__u64 round_sent_gap;
 	struct fs_points points;
 	struct fs_quiet quiet;
 	/* The chirp that is leaving. */
@@ -164,9 +160,6 @@ struct fs_flow {
 	__u32 round;
 	__u32 round_delivered;
 	__u32 round_ce;
-	/* snd_nxt when it began. */
-	__u32 round_next;
-	__u32 plateau;
 	/* The window before, if the flow looks for more. */
 	__u32 window;
 	__u32 una;

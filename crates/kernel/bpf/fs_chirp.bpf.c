@@ -62,14 +62,14 @@ static __noinline int begin_chirping(struct sock *sk, struct fs_flow *flow, __u3
 	flow->began = tp->tcp_clock_cache;
 	flow->gaps[0] = flow->gaps[1] = 0;
 	flow->agreed = flow->unclear = flow->losses = 0;
-	flow->recent = flow->round = flow->plateau = 0;
+	flow->recent = flow->round = 0;
 	flow->first_chirp = flow->chirps;
 	flow->tail = flow->head = 0;
 	flow->read_packets = 0;
 	flow->is_leaving = flow->is_void = flow->is_stalled = flow->newest_is_knee = false;
 	flow->window = window;
 	flow->una = tp->snd_una;
-	fs_points_init(&flow->points);
+	fs_points_init(&flow->points, fs_parameters.jitter);
 	fs_begin_round(flow, ca, tp);
 	ca->phase = FS_CHIRPING;
 	fs_tell(sk, flow, &said);
@@ -326,7 +326,7 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	fs_tell(sk, flow, &said);
 	flow->read_packets = 0;
 	flow->is_void = flow->is_stalled = false;
-	fs_points_init(&flow->points);
+	fs_points_init(&flow->points, fs_parameters.jitter);
 	flow->tail++;
 	return 0;
 }
@@ -510,7 +510,7 @@ __u32 BPF_PROG(fs_chirp_ssthresh, struct sock *sk)
 		flow = flow_of(sk);
 		if (flow && flow->window && !tp->lost_out && !tp->retrans_out)
 			return end_search(sk, flow);
-		if (flow && !has_chirped(flow) && !tp->lost_out && !tp->retrans_out) {
+		if (flow && !has_chirped(flow) && tp->delivered_ce != flow->quiet.delivered_ce) {
 			/* A start without chirps is slow start, which marks end. */
 			leave(sk, flow, fs_max(tp->snd_cwnd, FS_MIN_CWND), FS_MARKS, 0);
 			ca->prior_cwnd = tp->snd_cwnd;

@@ -78,11 +78,14 @@ struct tcp_sock {
 	__u32 delivered;
 	__u32 delivered_ce;
 	__u32 srtt_us;
+	__u32 rate_delivered;
+	__u32 rate_interval_us;
 	__u64 tcp_mstamp;
 	__u64 tcp_clock_cache;
 	__u64 tcp_wstamp_ns;
 	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
+	__u8 rate_app_limited : 1;
 };
 
 struct ack_sample {

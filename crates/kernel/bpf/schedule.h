@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
  * When chirps come, what the result of one changes, and when the start is over: the adaptive schedule of flowstart-congestion
- * (start/paced_chirping/adaptive.rs), where the reasons are given. Only what the kernel cannot do is different; it is said where it is.
+ * (start/paced_chirping/adaptive.rs), where the reasons are given. There is no test for a plateau of the delivery rate: rounds here are too uneven for it, since the pause
+ * between two chirps is fixed when the first of them ends.
  */
 #ifndef FS_SCHEDULE_H
 #define FS_SCHEDULE_H
@@ -97,42 +98,22 @@ static __always_inline bool fs_is_app_limited(const struct tcp_sock *tp)
 	return !before(tp->snd_nxt, tp->write_seq);
 }
 
-/* The time per packet that was delivered in this round, in ns; zero if that was the application's doing. */
-static __always_inline __u64 fs_delivered_gap(const struct fs_flow *flow, const struct tcp_sock *tp)
+/* The time per packet that the stack's last delivery rate sample says (Linux tcp_rate_gen), in ns; zero if it says nothing. */
+static __always_inline __u64 fs_delivered_gap(const struct tcp_sock *tp)
 {
-	__u32 delivered = tp->delivered - flow->round_delivered;
+	__u32 delivered = tp->rate_delivered;
 
-	return delivered && !fs_is_app_limited(tp) ? fs_min((tp->tcp_mstamp - flow->round_began) * 1000 / delivered, FS_LONGEST) : 0;
-}
-
-/* True if for some rounds less was delivered than was sent in the round before. The simulator compares with the load; here a chirp may have waited
- * for the end of a pause that was fixed when the load was less, so what was sent is counted. */
-static __always_inline bool fs_is_plateau(struct fs_flow *flow, const struct tcp_sock *tp)
-{
-	__u32 delivered = tp->delivered - flow->round_delivered;
-	/* Chirps are grains: few of them are no measure of a rate. */
-	bool enough = delivered >= 2 * fs_parameters.packets && flow->round_sent_gap;
-
-	if (enough && fs_delivered_gap(flow, tp) * FS_RATIO_ONE > flow->round_sent_gap * fs_parameters.plateau)
-		flow->plateau++;
-	else
-		flow->plateau = 0;
-	return flow->plateau >= fs_parameters.plateau_rounds;
+	if (!delivered || BPF_CORE_READ_BITFIELD(tp, rate_app_limited))
+		return 0;
+	return fs_min((__u64)tp->rate_interval_us * 1000 / delivered, FS_LONGEST);
 }
 
 static __always_inline void fs_begin_round(struct fs_flow *flow, struct fs_private *ca, const struct tcp_sock *tp)
 {
-	__u32 mss = tp->mss_cache ? tp->mss_cache : 1, sent = (tp->snd_nxt - flow->round_next) / mss;
-	/* A round that began with a burst is short, but its packets are meant for a round trip. */
-	__u64 lasted = fs_max(tp->tcp_mstamp - flow->round_began, ca->min_rtt);
-
-	flow->round_sent_gap = flow->round && sent ? fs_min(lasted * 1000 / sent, FS_LONGEST) : 0;
 	flow->round++;
-	flow->round_next = tp->snd_nxt;
 	ca->round_end = tp->snd_nxt;
 	flow->round_delivered = tp->delivered;
 	flow->round_ce = tp->delivered_ce;
-	flow->round_began = tp->tcp_mstamp;
 }
 
 struct fs_verdict {
@@ -157,27 +138,22 @@ static __always_inline bool fs_is_over(struct fs_verdict *verdict, struct fs_flo
 	if (!before(tp->snd_una, ca->round_end)) {
 		__u64 delivered = tp->delivered - flow->round_delivered;
 		__u64 marked = tp->delivered_ce - flow->round_ce;
-		bool full = fs_is_plateau(flow, tp) && flow->unclear;
 
 		over = true;
 		if (marked * FS_RATIO_ONE > delivered * fs_parameters.mark_share)
 			verdict->reason = FS_MARKS;
-		else if (full)
-			verdict->reason = FS_PIPE_FULL;
 		else if (flow->round >= fs_parameters.max_rounds && !fs_is_app_limited(tp))
 			verdict->reason = FS_LIMIT;
 		else
 			over = false;
-		/* No more than what was sent, and no more than what arrived. */
-		verdict->gap = fs_max(fs_max(fs_delivered_gap(flow, tp), flow->load), 1);
 		fs_begin_round(flow, ca, tp);
-	} else {
-		verdict->gap = fs_max(fs_max(fs_delivered_gap(flow, tp), flow->load), 1);
 	}
 	if (delayed) {
 		verdict->reason = FS_DELAY;
 		over = true;
 	}
+	/* No more than what was sent, and no more than what arrived. */
+	verdict->gap = fs_max(fs_max(fs_delivered_gap(tp), flow->load), 1);
 	return over;
 }
 
