@@ -76,9 +76,9 @@ pub(crate) fn be_punctual() -> Priority {
     real_time(REAL_TIME_PRIORITY)
 }
 
-/// Asks for real-time priority below that of engines: for a self-test's sender, which otherwise waits for whatever else runs.
-pub(crate) fn be_prompt() -> Priority {
-    real_time(REAL_TIME_PRIORITY / 4)
+/// Asks for real-time priority below that of engines: for built-in senders and receivers, which otherwise wait for whatever else runs.
+pub(crate) fn be_prompt() {
+    real_time(REAL_TIME_PRIORITY / 4);
 }
 
 fn real_time(priority: i32) -> Priority {

@@ -155,6 +155,12 @@ pub(crate) struct CompareArgs {
     /// Print the table with every measure
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
+    /// Race the congestion controls of this machine's kernel, in real time (Linux) [default contestants: cubic, reno]
+    #[arg(long, conflicts_with_all = ["pcap", "threads"], help_heading = "Real")]
+    pub(crate) real: bool,
+    /// Most lateness of 99 % of the packets with --real; a race that is later fails with status 4 [default: 1 ms]
+    #[arg(long, value_name = "TIME", requires = "real", help_heading = "Real")]
+    pub(crate) fidelity: Option<Span>,
     /// Write the bottleneck's packets of each contestant's first run into this folder, as pcapng
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) pcap: Option<PathBuf>,
@@ -203,6 +209,12 @@ pub(crate) struct RunArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+    /// Run the flows as connections of this machine's kernel, in real time (Linux)
+    #[arg(long, conflicts_with = "threads")]
+    pub(crate) real: bool,
+    /// Most lateness of 99 % of the packets with --real; a run that is later fails with status 4 [default: 1 ms]
+    #[arg(long, value_name = "TIME", requires = "real")]
+    pub(crate) fidelity: Option<Span>,
 }
 
 const EMULATE_EXAMPLES: &str = "\

@@ -37,9 +37,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Emulate(args) => real::emulate(args),
         #[cfg(not(target_os = "linux"))]
-        Command::Emulate(_) => {
-            Err(output::Failure::NotPossible("emulation needs Linux; simulation does not".to_owned()))
-        }
+        Command::Emulate(_) => Err(output::Failure::NotPossible(output::NEEDS_LINUX.to_owned())),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::ExplainChirp(args) => explain::explain(args),
         Command::Scenario(command) => scenario::scenario(command),

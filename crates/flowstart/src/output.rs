@@ -26,6 +26,10 @@ pub(crate) enum Failure {
     BrokenPipe,
 }
 
+/// Why real runs are not possible elsewhere.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const NEEDS_LINUX: &str = "real runs need Linux; simulation does not";
+
 /// What every command returns.
 pub(crate) type Outcome = Result<(), Failure>;
 

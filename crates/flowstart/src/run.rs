@@ -20,6 +20,12 @@ use crate::scenario::load;
 
 /// Runs the files one after the other, each with all its runs in parallel.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
+    if args.real {
+        #[cfg(target_os = "linux")]
+        return crate::real::run(args);
+        #[cfg(not(target_os = "linux"))]
+        return Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()));
+    }
     let scenarios = args.files.iter().map(|file| prepared(file, args)).collect::<Result<Vec<_>, _>>()?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
@@ -78,7 +84,7 @@ fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {
 }
 
 /// The files' names without folder and ending, made different where they are the same.
-fn names(files: &[PathBuf]) -> Vec<String> {
+pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
     let stems: Vec<String> = files
         .iter()
         .map(|file| file.file_stem().map_or_else(|| "scenario".to_owned(), |stem| stem.to_string_lossy().into_owned()))
@@ -218,7 +224,7 @@ const LINK_COLUMNS: &[Summed] = &[
     ("marked", "packets", "marked", 1.0, 0),
 ];
 
-fn flow_table(flows: &Rows) -> Table {
+pub(crate) fn flow_table(flows: &Rows) -> Table {
     let mut columns = vec![Column::key("flow"), Column::number("count", ""), Column::text("exit reason")];
     columns.extend(FLOW_COLUMNS.iter().map(|(heading, unit, ..)| Column::number(*heading, *unit)));
     let mut table = Table::new("Flows", columns);
@@ -252,7 +258,7 @@ fn reasons(flows: &Rows, members: &[usize]) -> String {
     }
 }
 
-fn link_table(links: &Rows) -> Table {
+pub(crate) fn link_table(links: &Rows) -> Table {
     let mut columns = vec![Column::key("link")];
     columns.extend(LINK_COLUMNS.iter().map(|(heading, unit, ..)| Column::number(*heading, *unit)));
     let mut table = Table::new("Links", columns);

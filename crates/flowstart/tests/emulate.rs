@@ -250,3 +250,119 @@ fn without_root_it_works_in_a_user_namespace_or_says_what_is_missing() {
         other => panic!("{other:?}: {said}"),
     }
 }
+
+/// Two flows with delays of their own, the second over a slow way back as well as everybody.
+const DUMBBELL: &str = r#"
+duration = "3 s"
+stop_when_complete = true
+[path]
+capacity = "50 Mbit/s"
+rtt = "10 ms"
+reverse_capacity = "5 Mbit/s"
+[output]
+sample = "10 ms"
+[[flow]]
+name = "near"
+algorithm = "slow_start+reno"
+size = "500 kB"
+[[flow]]
+name = "far"
+algorithm = "slow_start+reno"
+rtt = "30 ms"
+start = "100 ms"
+size = "200 kB"
+[[udp]]
+rate = "1 Mbit/s"
+packet = "500 B"
+"#;
+
+#[test]
+fn a_scenario_runs_for_real_with_the_tables_of_the_simulator() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("dumbbell.toml"), folder.path().join("out"));
+    fs::write(&file, DUMBBELL).unwrap();
+    let run = |real: &[&str]| {
+        let output = flowstart(&[&["run", file.to_str().unwrap(), "--json"], real].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let real = run(&["--real", "--fidelity", "10s", "--out", out.to_str().unwrap()]);
+    let simulated = run(&[]);
+    assert_eq!(real["not_real"], serde_json::json!([]));
+    assert_eq!(real["fidelity"][0]["unasked_drops"], 0);
+    assert_eq!(real["fidelity"][0]["above_mtu"], 0);
+    // The same columns, however many rows.
+    for table in ["flows", "links", "samples"] {
+        let columns = |document: &serde_json::Value| -> Vec<String> {
+            document[table][0].as_object().unwrap().keys().cloned().collect()
+        };
+        assert_eq!(columns(&real), columns(&simulated));
+    }
+    let flows = fs::read_to_string(out.join("flows.csv")).unwrap();
+    let mut lines = flows.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    // What does not depend on luck: everything sized has arrived, whoever waits 30 ms waits at least that.
+    for (row, name, size, rtt_us) in [(0, "near", "500000", 10_000.0), (1, "far", "200000", 30_000.0)] {
+        assert_eq!((rows[row][column("name")], rows[row][column("bytes_delivered")]), (name, size));
+        assert!(!rows[row][column("completed_s")].is_empty());
+        let least: f64 = rows[row][column("min_rtt_us")].parse().unwrap();
+        assert!((rtt_us..2.0 * rtt_us).contains(&least), "{least}");
+    }
+    assert!(out.join("samples.csv").exists());
+}
+
+#[test]
+fn kernels_race_with_the_measures_of_the_simulator() {
+    if !possible() {
+        return;
+    }
+    let arguments = [
+        "compare",
+        "--real",
+        "-C",
+        "reno",
+        "--fidelity",
+        "10s",
+        "--runs",
+        "1",
+        "-n",
+        "100 kB",
+        "--json",
+        "--no-report",
+    ];
+    let output = flowstart(&arguments).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["parameters"]["real"], true, "{document:#}");
+    let said = text(&output.stderr);
+    assert!(said.contains("2 real runs"), "{said}");
+    let none = flowstart(&["compare", "--real", "-C", "paced_chirping+vegas_like", "--no-report"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(3));
+    assert!(text(&none.stderr).contains("no congestion control \"vegas_like\"; it has"), "{}", text(&none.stderr));
+}
+
+#[test]
+fn what_the_kernel_does_not_do_is_said_or_refused() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("short.toml");
+    let path = "duration = \"200 ms\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"10 ms\"\n";
+    fs::write(&file, format!("{path}[[flow]]\nalgorithm = \"hystart_plus_plus+reno\"\ninitial_window = 4\n")).unwrap();
+    let real =
+        |file: &Path| flowstart(&["run", "--real", "--fidelity", "10s", file.to_str().unwrap()]).output().unwrap();
+    let said = text(&real(&file).stderr);
+    assert!(said.contains("the kernel's reno begins with slow_start") && said.contains("initial_window"), "{said}");
+    let arrivals =
+        "[[arrivals]]\nmean_gap = \"10 ms\"\nsizes = { kind = \"fixed\", size = \"10 kB\" }\n[arrivals.flow]\n";
+    fs::write(&file, format!("{path}{arrivals}")).unwrap();
+    let refused = real(&file);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("[[arrivals]] and [[web]] cannot be run for real"));
+}

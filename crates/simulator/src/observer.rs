@@ -36,6 +36,10 @@ pub trait Observer {
     /// A sender has processed an ACK, a timer or a write, and sent what it could.
     fn sender(&mut self, _now: Time, _flow: FlowId, _sender: &Sender) {}
 
+    /// What is known of a sender that is not this crate's (a kernel's, in the emulator): its window in packets, and when its start ended. Called
+    /// instead of [`sender`](Self::sender).
+    fn foreign_sender(&mut self, _now: Time, _flow: FlowId, _cwnd: u32, _exited: Option<Time>) {}
+
     /// A flow began (its first packet is about to leave).
     fn started(&mut self, _now: Time, _flow: FlowId) {}
 
@@ -94,6 +98,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
         self.0.sender(now, flow, sender);
         self.1.sender(now, flow, sender);
+    }
+
+    #[inline]
+    fn foreign_sender(&mut self, now: Time, flow: FlowId, cwnd: u32, exited: Option<Time>) {
+        self.0.foreign_sender(now, flow, cwnd, exited);
+        self.1.foreign_sender(now, flow, cwnd, exited);
     }
 
     #[inline]

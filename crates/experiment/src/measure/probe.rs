@@ -366,12 +366,23 @@ impl Observer for Probe {
     fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
         // The window of a flow is that of its first connection.
         let Some(t) = self.clock(now, flow).filter(|_| self.owner(flow, 0).0 == flow) else { return };
+        let exited = sender.controller().start_exit().map(|exit| exit.now);
+        self.window(t, flow, sender.controller().cwnd(), exited);
+    }
+
+    fn foreign_sender(&mut self, now: Time, flow: FlowId, cwnd: u32, exited: Option<Time>) {
+        if let Some(t) = self.clock(now, flow) {
+            self.window(t, flow, cwnd, exited);
+        }
+    }
+}
+
+impl Probe {
+    #[inline]
+    fn window(&mut self, t: Span, flow: FlowId, cwnd: u32, exited: Option<Time>) {
         let bin = self.config.base_rtt / ProbeConfig::BINS_PER_RTT;
         let Some(record) = self.record(flow) else { return };
-        if record.exited.is_none() {
-            record.exited = sender.controller().start_exit().map(|exit| exit.now);
-        }
-        let cwnd = sender.controller().cwnd();
+        record.exited = record.exited.or(exited);
         if let Some((at, last)) = record.cwnd.last_mut()
             && (*last == cwnd || t < *at + bin)
         {

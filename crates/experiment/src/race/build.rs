@@ -60,6 +60,7 @@ impl Contestant {
         FlowSpec {
             name: Some(self.name()),
             algorithm: Some(format!("{}+{}", self.start.name(), self.avoidance.name())),
+            kernel: None,
             flow_start: Some(self.start.clone()),
             avoidance: Some(self.avoidance.clone()),
             pacing: self.pacing,

@@ -34,7 +34,7 @@ impl Race {
             // Each contestant's stands below.
             path.remove("queue");
         }
-        json!({
+        let mut parameters = json!({
             "schema_version": RACE_SCHEMA_VERSION,
             "path": path,
             "mark": self.mark.to_string(),
@@ -50,7 +50,11 @@ impl Race {
             "base_rtt": self.base_rtt(),
             "fair_share": self.reference().fair_share,
             "contestants": contestants,
-        })
+        });
+        if self.real {
+            parameters["real"] = json!(true);
+        }
+        parameters
     }
 
     /// Hash of [`parameters`](Self::parameters): the first 16 hexadecimal digits of BLAKE3.

@@ -33,7 +33,7 @@ pub use path::{MarkThreshold, QueueChoice};
 pub(crate) use record::labels;
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
 pub(crate) use run::Baseline;
-pub use run::RunOptions;
+pub use run::{RunOptions, Stage};
 pub use series::Series;
 
 /// Why a race cannot be run. Its `Display` is one sentence that also says what would be right.
@@ -101,6 +101,8 @@ const MAX_BDP_PACKETS: f64 = 1e7;
 const MAX_RUNS: u32 = 100_000;
 /// Repetitions if there is randomness and nothing else is said.
 const DEFAULT_RUNS: u32 = 10;
+/// The same for races that take their time.
+const DEFAULT_REAL_RUNS: u32 = 3;
 /// Longest base RTT.
 const MAX_RTT: Span = Span::from_secs(3600);
 /// Payload bytes of a full packet, and bytes of its IP and TCP headers (IPv4, TCP, timestamps), as the sender's defaults.
@@ -126,6 +128,8 @@ pub struct Race {
     pub runs: Option<u32>,
     /// Who races.
     pub contestants: Vec<Contestant>,
+    /// True if it is run on a real kernel instead of in the simulator, so that no run is like another.
+    pub real: bool,
     /// H, how long after t = 0 measures look; `None` for 40 RTT0.
     pub horizon: Option<Span>,
     /// How long the others run before the newcomers come; `None` for 500 RTT, at least 10 s, at most 60 s. Zero if there are no others.
@@ -178,6 +182,7 @@ impl Race {
             seed: DEFAULT_SEED,
             runs: None,
             contestants: Contestant::defaults(),
+            real: false,
             horizon: None,
             warm_up: None,
             phase: None,
@@ -262,7 +267,8 @@ impl Race {
     /// True if runs differ. With others there, newcomers come at a random moment.
     #[must_use]
     pub fn is_random(&self) -> bool {
-        self.has_others()
+        self.real
+            || self.has_others()
             || self.contestants.iter().any(|contestant| self.scenario(contestant, Purpose::Start, 0).is_random())
     }
 
@@ -275,7 +281,10 @@ impl Race {
     /// How many runs are made: without randomness always one.
     #[must_use]
     pub fn effective_runs(&self) -> u32 {
-        if self.is_random() { self.runs.unwrap_or(DEFAULT_RUNS) } else { 1 }
+        if !self.is_random() {
+            return 1;
+        }
+        self.runs.unwrap_or(if self.real { DEFAULT_REAL_RUNS } else { DEFAULT_RUNS })
     }
 
     /// The measures of this race.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use flowstart_simulator::{Observer, Outcome, Simulation};
+use flowstart_simulator::{Observer, Outcome, Simulation, SimulationConfig};
 use flowstart_units::{Bytes, Span, Time};
 
 use super::build::Purpose;
@@ -14,6 +14,7 @@ use crate::measure::{
     geometric_mean, harm, jain, least_utilisation, overhead, overshoot, quantile, slowdown, time_to, waits,
 };
 use crate::run::{Cancel, in_parallel};
+use crate::scenario::Scenario;
 
 /// How a race is run; nothing in here changes its result.
 #[derive(Clone, Copy, Default)]
@@ -55,23 +56,72 @@ pub(crate) struct Baseline {
 /// Slices of virtual time between which cancellation is looked for.
 const SLICES: u64 = 256;
 
-/// Runs a simulation, looking up now and then whether it should be given up.
-fn simulate<O: Observer>(
-    config: &flowstart_simulator::SimulationConfig,
-    observer: O,
-    cancel: &Cancel,
-    slice: Span,
-) -> Result<Option<(Outcome, O)>, RaceError> {
-    let mut simulation =
-        Simulation::new(config, observer).map_err(|error| RaceError::new(format!("cannot be simulated: {error}")))?;
-    let mut until = Time::ZERO + slice;
-    while !simulation.run_until(until) {
-        if cancel.is_cancelled() {
-            return Ok(None);
+/// What one simulation of a race is: whose, for what, and in which run.
+type Part<'a> = (&'a Contestant, Purpose, u64);
+
+/// Who runs the simulations of a race.
+pub(crate) trait Runner {
+    /// Runs one. `None` if it was given up.
+    fn run<O: Observer>(
+        &self,
+        race: &Race,
+        part: Part<'_>,
+        config: &SimulationConfig,
+        observer: O,
+        slice: Span,
+    ) -> Result<Option<(Outcome, O)>, RaceError>;
+}
+
+/// The simulator, looking up now and then whether it should give up.
+impl Runner for Cancel {
+    fn run<O: Observer>(
+        &self,
+        _race: &Race,
+        _part: Part<'_>,
+        config: &SimulationConfig,
+        observer: O,
+        slice: Span,
+    ) -> Result<Option<(Outcome, O)>, RaceError> {
+        let mut simulation = Simulation::new(config, observer)
+            .map_err(|error| RaceError::new(format!("cannot be simulated: {error}")))?;
+        let mut until = Time::ZERO + slice;
+        while !simulation.run_until(until) {
+            if self.is_cancelled() {
+                return Ok(None);
+            }
+            until += slice;
         }
-        until += slice;
+        Ok(Some(simulation.finish()))
     }
-    Ok(Some(simulation.finish()))
+}
+
+/// A place to run scenarios that is not the simulator: the emulator, with a kernel's TCP.
+pub trait Stage {
+    /// Runs the scenario of one part of a race (its run number `run`) and shows the observer what happened, in order of time. `None` if it was given up.
+    ///
+    /// # Errors
+    /// One sentence on why it cannot be run there.
+    fn run(&self, scenario: &Scenario, run: u64, observer: &mut dyn Observer) -> Result<Option<Outcome>, String>;
+}
+
+/// A stage as a runner.
+struct OnStage<'a>(&'a dyn Stage);
+
+impl Runner for OnStage<'_> {
+    fn run<O: Observer>(
+        &self,
+        race: &Race,
+        (contestant, purpose, run): Part<'_>,
+        _config: &SimulationConfig,
+        mut observer: O,
+        _slice: Span,
+    ) -> Result<Option<(Outcome, O)>, RaceError> {
+        let scenario = race.scenario(contestant, purpose, run);
+        let outcome = self.0.run(&scenario, run, &mut observer);
+        Ok(outcome
+            .map_err(|error| RaceError::new(format!("{contestant}: {error}")))?
+            .map(|outcome| (outcome, observer)))
+    }
 }
 
 impl Race {
@@ -98,6 +148,26 @@ impl Race {
         Ok(self.assemble(&jobs, results))
     }
 
+    /// Runs the race somewhere else than in the simulator, one part after the other.
+    ///
+    /// # Errors
+    /// If the race is not [valid](Race::validate), or the stage cannot run it.
+    pub fn run_on(
+        &self,
+        stage: &dyn Stage,
+        cancel: &Cancel,
+        progress: impl Fn(usize, usize),
+    ) -> Result<RaceResult, RaceError> {
+        self.validate()?;
+        let jobs = self.jobs();
+        let mut results = Vec::new();
+        for (number, job) in jobs.iter().enumerate() {
+            results.push(if cancel.is_cancelled() { None } else { self.job(job, &OnStage(stage))? });
+            progress(number + 1, jobs.len());
+        }
+        Ok(self.assemble(&jobs, results))
+    }
+
     /// Run by run, so that an interrupted race has whole runs; within a run the longest first, so that no core is left alone with one.
     fn jobs(&self) -> Vec<Job> {
         let mut sizes: Vec<Bytes> = self.sizes.clone();
@@ -114,12 +184,12 @@ impl Race {
         jobs
     }
 
-    fn job(&self, job: &Job, cancel: &Cancel) -> Result<Option<JobResult>, RaceError> {
+    fn job(&self, job: &Job, runner: &impl Runner) -> Result<Option<JobResult>, RaceError> {
         let contestant = &self.contestants[job.contestant];
         match job.transfer {
-            Some(size) => self.transfer(contestant, job.run, size, cancel),
-            None => self.start(contestant, job.run, cancel, |origin| {
-                Ok(self.baseline(contestant, job.run, origin, cancel)?.map(Rc::new))
+            Some(size) => self.transfer(contestant, job.run, size, runner),
+            None => self.start(contestant, job.run, runner, |origin| {
+                Ok(self.baseline(contestant, job.run, origin, runner)?.map(Rc::new))
             }),
         }
     }
@@ -130,13 +200,17 @@ impl Race {
         contestant: &Contestant,
         run: u64,
         size: Bytes,
-        cancel: &Cancel,
+        runner: &impl Runner,
     ) -> Result<Option<JobResult>, RaceError> {
         let config = self.simulation(contestant, Purpose::Transfer(size), run)?;
         let slice = (self.effective_warm_up() + self.ideal(size) * 4) / SLICES + Span::from_millis(1);
         let first = self.others.tcp_flows();
         let watched = OwnWaits::new(0, [first..first + 1, self.companions(contestant, &config, 1)]);
-        let Some((outcome, waits)) = simulate(&config, watched, cancel, slice)? else { return Ok(None) };
+        let Some((outcome, waits)) =
+            runner.run(self, (contestant, Purpose::Transfer(size), run), &config, watched, slice)?
+        else {
+            return Ok(None);
+        };
         let mut result = JobResult {
             data_packets: outcome.data_packets,
             simulated: outcome.ended.as_secs_f64(),
@@ -160,13 +234,17 @@ impl Race {
         &self,
         contestant: &Contestant,
         run: u64,
-        cancel: &Cancel,
+        runner: &impl Runner,
         without: impl FnOnce(Time) -> Result<Option<Rc<Baseline>>, RaceError>,
     ) -> Result<Option<JobResult>, RaceError> {
         let config = self.simulation(contestant, Purpose::Start, run)?;
         let companions = self.companions(contestant, &config, self.flows);
         let probe = Probe::new(ProbeConfig { companions, ..self.probe(run, Origin::FirstData) });
-        let Some((outcome, probe)) = simulate(&config, probe, cancel, self.slice())? else { return Ok(None) };
+        let Some((outcome, probe)) =
+            runner.run(self, (contestant, Purpose::Start, run), &config, probe, self.slice())?
+        else {
+            return Ok(None);
+        };
         let mut result = JobResult {
             data_packets: outcome.data_packets,
             simulated: outcome.ended.as_secs_f64(),
@@ -198,12 +276,16 @@ impl Race {
         contestant: &Contestant,
         run: u64,
         origin: Time,
-        cancel: &Cancel,
+        runner: &impl Runner,
     ) -> Result<Option<Baseline>, RaceError> {
         let config = self.simulation(contestant, Purpose::Without, run)?;
         let companions = self.companions(contestant, &config, self.flows);
         let probe = Probe::new(ProbeConfig { companions, ..self.probe(run, Origin::At(origin)) });
-        let Some((outcome, probe)) = simulate(&config, probe, cancel, self.slice())? else { return Ok(None) };
+        let Some((outcome, probe)) =
+            runner.run(self, (contestant, Purpose::Without, run), &config, probe, self.slice())?
+        else {
+            return Ok(None);
+        };
         Ok(Some(Baseline { probe, data_packets: outcome.data_packets, simulated: outcome.ended.as_secs_f64() }))
     }
 

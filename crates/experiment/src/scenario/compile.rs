@@ -31,6 +31,8 @@ pub struct FlowLabel {
     pub name: String,
     /// "START+AVOIDANCE", or "udp".
     pub algorithm: String,
+    /// Congestion control of the kernel that takes its place in real runs, if the scenario names one.
+    pub kernel: Option<String>,
 }
 
 /// Most flows that a scenario may start by itself.
@@ -328,8 +330,8 @@ impl<'a> Compiler<'a> {
         }
         let tcp = TcpConfig { controller, sender, receiver, workload };
         let flow = self.way(&spec.forward, &spec.reverse, spec.rtt, Traffic::Tcp(Box::new(tcp)))?;
-        let label = spec.name.clone().unwrap_or_else(|| name.clone());
-        self.groups.push(FlowLabel { name: label, algorithm: name });
+        let label = spec.name.as_ref().or(spec.kernel.as_ref()).unwrap_or(&name).clone();
+        self.groups.push(FlowLabel { name: label, algorithm: name, kernel: spec.kernel.clone() });
         Ok(flow)
     }
 
@@ -355,7 +357,7 @@ impl<'a> Compiler<'a> {
         let mut flow = self.way(&spec.forward, &[], spec.rtt, Traffic::Udp(udp))?;
         flow.start = Time::ZERO + spec.start;
         let name = spec.name.clone().unwrap_or_else(|| "udp".to_owned());
-        self.groups.push(FlowLabel { name, algorithm: "udp".to_owned() });
+        self.groups.push(FlowLabel { name, algorithm: "udp".to_owned(), kernel: None });
         self.flows.push(flow);
         Ok(())
     }

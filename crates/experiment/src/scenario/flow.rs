@@ -20,6 +20,9 @@ pub struct FlowSpec {
     /// Default: "hystart+cubic".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
+    /// Congestion control of the Linux kernel that runs in its place with `run --real`; default: the kernel's own of the avoidance's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// The flow start with constants of its own, instead of the one in `algorithm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow_start: Option<StartConfig>,

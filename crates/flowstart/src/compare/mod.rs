@@ -38,21 +38,25 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         ending(file)?;
         prepare_file(file)?;
     }
-    let cancel = interrupt::listen();
     let bar = progress("racing");
     let tell = |done: usize, of: usize| {
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
-    let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
     let began = std::time::Instant::now();
-    let result = race.run(&options).map_err(Failure::usage)?;
+    let (result, verdict) = if race.real {
+        really(&race, args, tell)?
+    } else {
+        let cancel = interrupt::listen();
+        let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
+        (race.run(&options).map_err(Failure::usage)?, Ok(()))
+    };
     let took = began.elapsed().as_secs_f64();
     bar.finish_and_clear();
     let command = command_line();
     let shown = Shown::new(&result, args, command);
     write(&shown, folder.as_deref(), args)?;
-    if let Some(folder) = &args.pcap {
+    if let Some(folder) = args.pcap.as_ref().filter(|_| !race.real) {
         for contestant in &result.contestants {
             let scenario = result.race.scenario(&contestant.contestant, Purpose::Start, 0);
             capture(&scenario, folder, &file_name(&contestant.label))?;
@@ -63,7 +67,18 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     } else {
         print(&shown.text(args.all, folder.as_deref(), took))?;
     }
-    if result.complete { Ok(()) } else { Err(Failure::Interrupted) }
+    if result.complete { verdict } else { Err(Failure::Interrupted) }
+}
+
+/// The race on this machine's kernel.
+#[cfg(target_os = "linux")]
+fn really(race: &Race, args: &CompareArgs, progress: impl Fn(usize, usize)) -> Result<(RaceResult, Outcome), Failure> {
+    crate::real::race(race, args.fidelity, interrupt::listen, progress)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceResult, Outcome), Failure> {
+    Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()))
 }
 
 /// The race that the options describe.
@@ -88,6 +103,11 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
     race.horizon = args.horizon.or(race.horizon);
     race.seed = args.seed.unwrap_or(race.seed);
     race.runs = args.runs.or(race.runs);
+    race.real = args.real;
+    if args.real && args.contestants.is_empty() {
+        // What every kernel has, unless it was built without.
+        race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
+    }
     Ok(race)
 }
 

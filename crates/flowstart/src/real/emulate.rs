@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use flowstart_emulator::{Capture, FidelityLimit, Host, Recording, World, clean, die_with_this_thread};
+use flowstart_emulator::{Capture, Host, Recording, World, clean, die_with_this_thread};
 use flowstart_experiment::results::{Provenance, to_json, write_results};
 use flowstart_experiment::run::Cancel;
 use flowstart_experiment::scenario::{RateSpec, Scenario};
@@ -16,7 +16,7 @@ use flowstart_network::parse_mahimahi;
 use super::layout::Layout;
 use super::results::{FlowFacts, FlowRow, flow_name, results};
 use super::self_test::self_test;
-use super::{become_able, failure, judge, show};
+use super::{become_able, failure, fidelity_limit, judge, show};
 use crate::cli::EmulateArgs;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
@@ -83,7 +83,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     if let Some(folder) = &args.out {
         write_results(folder, &results, &provenance, FORMATS).map_err(Failure::usage)?;
     }
-    let limit = limit(args);
+    let limit = fidelity_limit(args.fidelity);
     if args.json {
         let mut document = to_json(&results, &provenance);
         document["fidelity"] = show::fidelity(&outcome.fidelity, &limit);
@@ -98,12 +98,6 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     }
     judge(&limit, &outcome.fidelity)?;
     ended.outcome
-}
-
-/// What the run must keep to.
-fn limit(args: &EmulateArgs) -> FidelityLimit {
-    let default = FidelityLimit::default();
-    FidelityLimit { p99: args.fidelity.unwrap_or(default.p99), ..default }
 }
 
 /// The scenario that the options describe.

@@ -6,6 +6,7 @@ use flowstart_network::{LinkConfig, QueueConfig, RateSchedule};
 use flowstart_simulator::FlowConfig;
 use flowstart_units::Span;
 
+use super::perform::wants_ecn;
 use crate::output::Failure;
 
 /// The world of a scenario, and where its flows are in it.
@@ -93,6 +94,8 @@ impl Layout {
 }
 
 fn same_way(a: &FlowConfig, b: &FlowConfig) -> bool {
-    (&a.forward, &a.reverse, a.access, a.tail_delay, a.return_delay)
+    // ECN is a setting of the host.
+    let ecn = wants_ecn(&a.traffic) == wants_ecn(&b.traffic);
+    ecn && (&a.forward, &a.reverse, a.access, a.tail_delay, a.return_delay)
         == (&b.forward, &b.reverse, b.access, b.tail_delay, b.return_delay)
 }

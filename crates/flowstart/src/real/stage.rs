@@ -1,0 +1,314 @@
+//! `flowstart compare --real`: the emulator as the stage of a race. What happened is played back to the observers that measure simulations, so
+//! that the measures are the same.
+
+use std::collections::{BTreeMap, HashMap};
+
+use flowstart_congestion::StartExit;
+use flowstart_emulator::{Fate, Fidelity};
+use flowstart_experiment::race::Stage;
+use flowstart_experiment::run::Cancel;
+use flowstart_experiment::scenario::{Compiled, Scenario};
+use flowstart_network::packet::{Body, Datagram, Segment};
+use flowstart_network::{Ecn, Packet};
+use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome, Traffic, Workload};
+use flowstart_units::{Bytes, Time};
+
+use super::perform::{Logged, Performed, Wanted, perform};
+use super::run::seen_exit;
+use crate::output::Failure;
+
+/// Runs parts of a race for real.
+pub(super) struct Real<'a> {
+    pub(super) cancel: &'a Cancel,
+    /// How faithful the runs were.
+    pub(super) fidelities: std::cell::RefCell<Vec<Fidelity>>,
+    /// A failure that is more than a sentence: kept, because a race only takes sentences.
+    pub(super) failure: std::cell::RefCell<Option<Failure>>,
+}
+
+impl Stage for Real<'_> {
+    fn run(&self, scenario: &Scenario, run: u64, observer: &mut dyn Observer) -> Result<Option<Outcome>, String> {
+        let compiled = scenario.simulation(run).map_err(|error| error.to_string())?;
+        let wanted = Wanted { log: true, captures: Default::default() };
+        let performed = perform(scenario, &compiled, &wanted, self.cancel).map_err(|failure| {
+            let sentence = match &failure {
+                Failure::Usage(sentence) | Failure::NotPossible(sentence) => sentence.clone(),
+                _ => "the run failed".to_owned(),
+            };
+            *self.failure.borrow_mut() = Some(failure);
+            sentence
+        })?;
+        self.fidelities.borrow_mut().push(performed.outcome.fidelity);
+        if self.cancel.is_cancelled() {
+            return Ok(None);
+        }
+        Ok(Some(play_back(&compiled, &performed, observer)))
+    }
+}
+
+/// Something that happened, for the observer.
+enum Event {
+    Arrived,
+    Decided,
+    Delivered,
+}
+
+/// A TCP stream as it is put together from its packets.
+#[derive(Default)]
+struct Stream {
+    /// Sequence number of the first byte.
+    first: u32,
+    /// Offset after the highest byte sent.
+    highest: u64,
+    /// Bytes in order at the receiver.
+    delivered: u64,
+    /// Pieces beyond, by their beginnings.
+    pieces: BTreeMap<u64, u64>,
+    numbers: u64,
+}
+
+impl Stream {
+    /// The offset of a sequence number: the one next to the highest byte sent.
+    fn offset(&self, sequence: u32) -> u64 {
+        let low = sequence.wrapping_sub(self.first);
+        let ahead = low.wrapping_sub(self.highest as u32) as i32;
+        self.highest.saturating_add_signed(i64::from(ahead))
+    }
+
+    /// The receiver gets a piece.
+    fn receive(&mut self, from: u64, to: u64) {
+        let end = self.pieces.entry(from).or_insert(to);
+        *end = to.max(*end);
+        while let Some(piece) = self.pieces.first_entry() {
+            if *piece.key() > self.delivered {
+                break;
+            }
+            self.delivered = self.delivered.max(piece.remove());
+        }
+    }
+}
+
+/// What the replay knows of a flow.
+struct Player<'a> {
+    flow: u32,
+    outcome: FlowOutcome,
+    stream: Stream,
+    windows: std::iter::Peekable<std::slice::Iter<'a, flowstart_emulator::traffic::Sample>>,
+}
+
+/// Shows an observer what happened, in order of time, and gives the outcome in the simulator's terms.
+fn play_back(compiled: &Compiled, performed: &Performed, observer: &mut dyn Observer) -> Outcome {
+    let mut players: Vec<Player<'_>> = (0..performed.flows.len()).map(|n| player(compiled, performed, n)).collect();
+    let numbers: HashMap<_, usize> =
+        performed.flows.iter().enumerate().filter_map(|(number, flow)| Some((flow.key?, number))).collect();
+    let mut events: Vec<(Time, Event, &Logged, usize)> = Vec::new();
+    for logged in &performed.log {
+        let Some(flow) = numbers.get(&logged.key) else { continue };
+        let decided = match logged.fate {
+            Fate::Sent { began, .. } => began,
+            Fate::Dropped { at, .. } => at,
+            Fate::Lost => logged.arrived,
+        };
+        events.push((logged.arrived, Event::Arrived, logged, *flow));
+        events.push((decided, Event::Decided, logged, *flow));
+        if let Some(delivery) = logged.delivery {
+            events.push((delivery, Event::Delivered, logged, *flow));
+        }
+    }
+    // Stable: what happens at the same time stays in the order of the records.
+    events.sort_by_key(|(time, ..)| *time);
+    let mut packets: HashMap<*const Logged, Packet> = HashMap::new();
+    for (now, event, logged, flow) in events {
+        let player = &mut players[flow];
+        player.show_windows(now, observer);
+        let id = std::ptr::from_ref(logged);
+        match event {
+            Event::Arrived => {
+                let Some(packet) = player.packet(logged) else { continue };
+                observer.sent(now, &packet);
+                observer.arrived(now, logged.link, &packet, 0, 0);
+                packets.insert(id, packet);
+            }
+            Event::Decided => {
+                let Some(packet) = packets.get_mut(&id) else { continue };
+                packet.ecn = logged.ecn;
+                match logged.fate {
+                    Fate::Sent { done, .. } => observer.transmitted(now, logged.link, packet, logged.arrived, done),
+                    Fate::Dropped { reason, .. } => player.dropped(now, logged.link, packet, Some(reason), observer),
+                    Fate::Lost => player.dropped(now, logged.link, packet, None, observer),
+                }
+            }
+            Event::Delivered => {
+                let Some(packet) = packets.remove(&id) else { continue };
+                observer.received(now, &packet);
+                player.receive(now, &packet, observer);
+            }
+        }
+    }
+    let links = performed.outcome.links.iter().map(|link| LinkOutcome {
+        packets: link.packets,
+        bytes: link.bytes,
+        dropped: link.dropped,
+        lost: link.lost,
+        marked: link.marked,
+        max_sojourn: link.max_sojourn,
+        total_sojourn: link.total_sojourn,
+        busy: link.busy,
+        stored: link.stored,
+    });
+    Outcome {
+        ended: performed.outcome.ended,
+        events: 0,
+        data_packets: players.iter().map(|player| player.outcome.packets_sent).sum(),
+        links: links.collect(),
+        flows: players.into_iter().map(|player| player.outcome).collect(),
+        sessions: Vec::new(),
+    }
+}
+
+fn player<'a>(compiled: &Compiled, performed: &'a Performed, number: usize) -> Player<'a> {
+    let config = &compiled.simulation.flows[number];
+    let flow = &performed.flows[number];
+    let info = flow.info.unwrap_or_default();
+    let size = match &config.traffic {
+        Traffic::Tcp(tcp) => {
+            if let Workload::Sized(size) = tcp.workload {
+                Some(size)
+            } else {
+                None
+            }
+        }
+        Traffic::Udp(_) => None,
+    };
+    let start_exit = seen_exit(performed, number).map(|exit| StartExit {
+        now: exit.at,
+        reason: exit.reason,
+        cwnd: exit.cwnd,
+        ssthresh: exit.ssthresh,
+        in_flight: exit.in_flight,
+        srtt: info.rtt,
+        min_rtt: info.min_rtt,
+    });
+    let outcome = FlowOutcome {
+        group: config.group,
+        started: flow.started.unwrap_or(Time::NEVER),
+        first_data: Time::NEVER,
+        completed: None,
+        size,
+        delivered: Bytes::ZERO,
+        packets_sent: 0,
+        retransmitted: 0,
+        dropped: 0,
+        dropped_in_start: 0,
+        marked: 0,
+        timeouts: u64::from(info.timeouts),
+        recoveries: 0,
+        start_exit,
+        srtt: info.rtt,
+        min_rtt: info.min_rtt,
+        cwnd: info.cwnd,
+        decision: None,
+        companion_of: None,
+    };
+    Player { flow: number as u32, outcome, stream: Stream::default(), windows: flow.samples.iter().peekable() }
+}
+
+impl Player<'_> {
+    /// Windows that were seen up to now.
+    fn show_windows(&mut self, now: Time, observer: &mut dyn Observer) {
+        let exited = self.outcome.start_exit.map(|exit| exit.now);
+        while let Some(sample) = self.windows.next_if(|sample| sample.at <= now) {
+            let exited = exited.filter(|exit| *exit <= sample.at);
+            observer.foreign_sender(sample.at, self.flow, sample.info.cwnd, exited);
+        }
+    }
+
+    /// A packet that was sent, in the simulator's terms; `None` for those without payload.
+    fn packet(&mut self, logged: &Logged) -> Option<Packet> {
+        let stream = &mut self.stream;
+        let body = match logged.tcp {
+            Some((sequence, _, true)) => {
+                stream.first = sequence.wrapping_add(1);
+                return None;
+            }
+            Some((_, 0, false)) => return None,
+            Some((sequence, payload, false)) => {
+                let seq = stream.offset(sequence);
+                let end = seq + u64::from(payload);
+                let retransmission = end <= stream.highest;
+                stream.highest = stream.highest.max(end);
+                self.outcome.retransmitted += u64::from(retransmission);
+                Body::Segment(Segment {
+                    seq,
+                    number: stream.numbers,
+                    sent_at: logged.arrived,
+                    payload,
+                    retransmission,
+                    push: false,
+                    fin: false,
+                    cwr: false,
+                    syn: false,
+                    rate_request: Default::default(),
+                })
+            }
+            None => Body::Datagram(Datagram { number: stream.numbers, sent_at: logged.arrived }),
+        };
+        self.stream.numbers += 1;
+        self.outcome.packets_sent += 1;
+        self.outcome.first_data = self.outcome.first_data.min(logged.arrived);
+        let bytes = u16::try_from(logged.bytes).unwrap_or(u16::MAX);
+        Some(Packet { flow: self.flow, bytes, ecn: Ecn::NotEct, body })
+    }
+
+    fn dropped(
+        &mut self,
+        now: Time,
+        link: usize,
+        packet: &Packet,
+        reason: Option<flowstart_network::DropReason>,
+        observer: &mut dyn Observer,
+    ) {
+        self.outcome.dropped += 1;
+        self.outcome.dropped_in_start += u64::from(self.outcome.start_exit.is_none_or(|exit| now <= exit.now));
+        observer.dropped(now, link, packet, reason);
+    }
+
+    fn receive(&mut self, now: Time, packet: &Packet, observer: &mut dyn Observer) {
+        self.outcome.marked += u64::from(packet.ecn == Ecn::Ce);
+        match &packet.body {
+            Body::Segment(segment) => self.stream.receive(segment.seq, segment.seq + u64::from(segment.payload)),
+            _ => self.stream.delivered += u64::from(packet.bytes),
+        }
+        let total = Bytes::new(self.stream.delivered);
+        if total > self.outcome.delivered {
+            self.outcome.delivered = total;
+            observer.delivered(now, self.flow, total.get());
+            if self.outcome.size == Some(total) {
+                self.outcome.completed = Some(now);
+                observer.completed(now, self.flow);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_put_together_in_order_over_the_wrap_of_its_numbers() {
+        let mut stream = Stream { first: u32::MAX - 999, ..Stream::default() };
+        for (sequence, offset) in [(u32::MAX - 999, 0_u64), (0, 1000), (2000, 3000), (1000, 2000), (1000, 2000)] {
+            assert_eq!(stream.offset(sequence), offset);
+            stream.highest = stream.highest.max(offset + 1000);
+            stream.receive(offset, offset + 1000);
+            let whole = match offset {
+                3000 => 2000,
+                2000 => 4000,
+                other => other + 1000,
+            };
+            assert_eq!(stream.delivered, whole);
+        }
+        assert!(stream.pieces.is_empty());
+    }
+}
