@@ -1,7 +1,7 @@
 //! Flow starts in the unmodified Linux kernel, as eBPF congestion controls (`struct_ops`).
 //!
-//! [`Algorithm`] names what there is and its parameters. With the feature `ebpf`, [`load`] registers an algorithm as a congestion control
-//! that stays when the process ends, [`unload`] takes it away, and [`findings`] says beforehand what this kernel lacks. The system's default
+//! [`Algorithm`] names what there is and its parameters. With the feature `ebpf`, `load` registers an algorithm as a congestion control
+//! that stays when the process ends, `unload` takes it away, and `findings` says beforehand what this kernel lacks. The system's default
 //! congestion control is never touched.
 //!
 //! The programs are C (`bpf/`), under a licence that the kernel accepts (MIT or GPL-2.0). Their arithmetic is in headers without kernel
