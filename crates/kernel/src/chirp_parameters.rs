@@ -88,7 +88,7 @@ pub(crate) const CHIRP: &[Parameter] = &[
         2 * RATIO_ONE,
         RATIO_ONE,
         100 * RATIO_ONE,
-        "a chirp whose packets left this much further apart says nothing",
+        "a chirp whose packets left this much further apart is unclear",
     ),
     ratio("mark_share", 512, 0, RATIO_ONE, "share of a round's packets that must be marked to end the start"),
     switch("again", true, "chirp again after idle times, timeouts, and when marks stay away"),
