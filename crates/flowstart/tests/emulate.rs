@@ -311,7 +311,7 @@ fn a_scenario_runs_for_real_with_the_tables_of_the_simulator() {
         assert_eq!((rows[row][column("name")], rows[row][column("bytes_delivered")]), (name, size));
         assert!(!rows[row][column("completed_s")].is_empty());
         let least: f64 = rows[row][column("min_rtt_us")].parse().unwrap();
-        assert!((rtt_us..2.0 * rtt_us).contains(&least), "{least}");
+        assert!(least >= rtt_us, "no packet is early: {least}");
     }
     assert!(out.join("samples.csv").exists());
 }
