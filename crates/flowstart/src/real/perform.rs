@@ -25,6 +25,14 @@ const SAMPLES: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::fro
 /// The kernel's own congestion controls, and how each begins.
 const OWN_STARTS: [(&str, &str); 3] = [("cubic", "hystart"), ("reno", "slow_start"), ("dctcp", "slow_start")];
 
+/// Flow starts that `flowstart kernel load paced_chirping` brings, and the congestion control's name.
+const CHIRPS: ([&str; 2], &str) = (["paced_chirping", "adaptive_chirping"], "fs_chirp");
+
+/// True if the loaded program does this start.
+fn chirps_for_real(start: &str, known: &[String]) -> bool {
+    CHIRPS.0.contains(&start) && known.iter().any(|name| name == CHIRPS.1)
+}
+
 /// What is kept of a packet at the first link of its way, for playing it back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Logged {
@@ -83,8 +91,16 @@ pub(super) fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> 
             say("flow_start, avoidance", "constants are the kernel's");
         }
     }
+    let known = traffic::congestion_controls();
     for label in compiled.groups.iter().filter(|label| label.kernel.is_none()) {
         let (start, avoidance) = label.algorithm.rsplit_once('+').unwrap_or(("", &label.algorithm));
+        if chirps_for_real(start, &known) {
+            list.push(format!(
+                "{}: fs_chirp, which goes on as DCTCP where its packets can be marked, else as CUBIC",
+                label.algorithm
+            ));
+            continue;
+        }
         if let Some((_, own)) = OWN_STARTS.iter().find(|(name, own)| *name == avoidance && *own != start) {
             list.push(format!("{}: the kernel's {avoidance} begins with {own}", label.algorithm));
         }
@@ -103,7 +119,10 @@ pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, F
     if let Some(name) = kernel {
         return Ok(name.to_owned());
     }
-    let avoidance = algorithm.rsplit_once('+').map_or(algorithm, |(_, avoidance)| avoidance);
+    let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
+    if chirps_for_real(start, &known) {
+        return Ok(CHIRPS.1.to_owned());
+    }
     let loaded = format!("fs_{avoidance}");
     let found = [avoidance, loaded.as_str()].into_iter().find(|name| known.iter().any(|known| known == name));
     found.map(str::to_owned).ok_or_else(|| {
