@@ -6,9 +6,10 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use flowstart_emulator::{Fate, World};
+use flowstart_emulator::{Capture, Fate, World};
 use flowstart_network::{Ecn, LossConfig, QueueConfig, StepMarkConfig, Threshold};
 use flowstart_units::{Span, Time};
 
@@ -179,4 +180,51 @@ fn programs_find_hosts_by_name_and_are_ended_with_the_world() {
     let outcome = world.finish().unwrap();
     assert_eq!(outcome.ended_processes, 1);
     assert!(!forgotten.wait().unwrap().success());
+}
+
+#[test]
+fn a_capture_reads_back_with_an_independent_parser_marks_and_drops_included() {
+    use pcap_file::pcapng::{Block, PcapNgReader};
+
+    let Some(_turn) = turn() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("link.pcapng");
+    let mut config = pair(link(20, Span::from_millis(5), 1000));
+    config.links[0].queue = QueueConfig::StepMark(StepMarkConfig::default());
+    config.links[0].loss = LossConfig::Periodic { every: 10 };
+    let capture = Arc::new(Mutex::new(Some(Capture::new("bottleneck", &path).unwrap())));
+    let sink = capture.clone();
+    let world = World::start_with(config, move |record| sink.lock().unwrap().as_mut().unwrap().add(record)).unwrap();
+    let [client, server] = addresses(&world, false).unwrap();
+    let _receiver = socket(&world, 1, server, 7000);
+    let sender = socket(&world, 0, client, 7001);
+    set_ecn(&sender, false, 2);
+    for _ in 0..100 {
+        sender.send_to(&[1; 1000], SocketAddr::new(server, 7000)).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let outcome = world.finish().unwrap();
+    assert!(!path.exists(), "the file appears only when it is complete");
+    let written = capture.lock().unwrap().take().unwrap().finish().unwrap();
+    let mut reader = PcapNgReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    let (mut last, mut sent, mut lost, mut marked) = (Duration::ZERO, 0, 0, 0);
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        assert!(packet.timestamp >= last);
+        last = packet.timestamp;
+        let mut whole = packet.data.to_vec();
+        whole.resize(packet.original_len as usize, 0);
+        let headers = etherparse::PacketHeaders::from_ethernet_slice(&whole).unwrap();
+        let Some(etherparse::NetHeaders::Ipv4(ip, _)) = headers.net else { panic!() };
+        assert_eq!((ip.header_checksum, ip.total_len), (ip.calc_header_checksum(), 1028));
+        if packet.interface_id == 0 {
+            sent += 1
+        } else {
+            lost += 1
+        }
+        marked += u64::from(ip.ecn.value() == 3);
+    }
+    let link = &outcome.links[0];
+    assert_eq!((sent, lost, marked), (link.packets, link.lost + link.dropped, link.marked));
+    assert_eq!(sent + lost, written);
 }
