@@ -3,6 +3,7 @@
 use crate::names::{InvalidConfig, UnknownName, canonical};
 
 use super::allegro::AllegroConfig;
+use super::bbr::BbrConfig;
 use super::bic::BicConfig;
 use super::by_isolation::{DelayOrCubicConfig, VegasOrVivaceConfig};
 use super::cubic::CubicConfig;
@@ -40,6 +41,8 @@ pub enum AvoidanceConfig {
     VegasOrVivace(VegasOrVivaceConfig),
     /// A delay target in a queue of one's own, CUBIC in any other.
     DelayOrCubic(DelayOrCubicConfig),
+    /// BBR version 1 (Cardwell et al. 2016).
+    Bbr(BbrConfig),
 }
 
 impl AvoidanceConfig {
@@ -57,6 +60,7 @@ impl AvoidanceConfig {
         "delay_target",
         "vegas_or_vivace",
         "delay_or_cubic",
+        "bbr",
     ];
 
     /// The congestion avoidance of this name with its default constants. Case and hyphens do not matter.
@@ -77,6 +81,7 @@ impl AvoidanceConfig {
             "delay_target" => Ok(Self::DelayTarget(DelayTargetConfig::default())),
             "vegas_or_vivace" => Ok(Self::VegasOrVivace(VegasOrVivaceConfig::default())),
             "delay_or_cubic" => Ok(Self::DelayOrCubic(DelayOrCubicConfig::default())),
+            "bbr" | "bbr_v1" | "bbr1" => Ok(Self::Bbr(BbrConfig::default())),
             _ => Err(UnknownName::new("congestion avoidance", name, Self::NAMES)),
         }
     }
@@ -95,6 +100,7 @@ impl AvoidanceConfig {
             Self::Allegro(_) => "allegro",
             Self::VegasLike(_) => "vegas_like",
             Self::DelayTarget(_) => "delay_target",
+            Self::Bbr(_) => "bbr",
             Self::VegasOrVivace(_) => "vegas_or_vivace",
             Self::DelayOrCubic(_) => "delay_or_cubic",
         }
@@ -123,6 +129,7 @@ impl AvoidanceConfig {
             Self::Allegro(config) => config.validate(),
             Self::VegasLike(config) => config.validate(),
             Self::DelayTarget(config) => config.validate(),
+            Self::Bbr(config) => config.validate(),
             Self::VegasOrVivace(config) => config.validate(),
             Self::DelayOrCubic(config) => config.validate(),
         }
@@ -141,5 +148,6 @@ crate::serialize::named!(AvoidanceConfig, "congestion avoidance", "CongestionAvo
     VegasLike(VegasLikeConfig) = "vegas_like",
     DelayTarget(DelayTargetConfig) = "delay_target",
     VegasOrVivace(VegasOrVivaceConfig) = "vegas_or_vivace",
-    DelayOrCubic(DelayOrCubicConfig) = "delay_or_cubic"
+    DelayOrCubic(DelayOrCubicConfig) = "delay_or_cubic",
+    Bbr(BbrConfig) = "bbr"
 });

@@ -65,6 +65,7 @@ pub trait CongestionAvoidance {
 }
 
 pub mod allegro;
+pub mod bbr;
 pub mod bic;
 mod by_isolation;
 mod config;
@@ -78,6 +79,7 @@ pub mod vegas_like;
 pub mod vivace;
 
 pub use allegro::{Allegro, AllegroConfig};
+pub use bbr::{Bbr, BbrConfig, BbrMode};
 pub use bic::{Bic, BicConfig};
 pub use by_isolation::{ByIsolation, DelayOrCubicConfig, VegasOrVivaceConfig};
 pub use config::AvoidanceConfig;
@@ -117,6 +119,8 @@ pub enum Avoidance {
     VegasOrVivace(Box<ByIsolation<VegasLike, Vivace>>),
     /// A delay target in a queue of one's own, CUBIC in any other.
     DelayOrCubic(Box<ByIsolation<DelayTarget, Cubic>>),
+    /// BBR version 1 (Cardwell et al. 2016).
+    Bbr(Box<Bbr>),
     /// An algorithm from outside this crate.
     External(Box<dyn CongestionAvoidance + Send>),
 }
@@ -136,6 +140,7 @@ impl std::fmt::Debug for Avoidance {
             Self::DelayTarget(avoidance) => avoidance.fmt(f),
             Self::VegasOrVivace(avoidance) => avoidance.fmt(f),
             Self::DelayOrCubic(avoidance) => avoidance.fmt(f),
+            Self::Bbr(avoidance) => avoidance.fmt(f),
             Self::External(_) => f.write_str("External"),
         }
     }
@@ -164,6 +169,7 @@ impl Avoidance {
             AvoidanceConfig::DelayTarget(avoidance) => {
                 Self::DelayTarget(Box::new(DelayTarget::new(avoidance, config.mss)))
             }
+            AvoidanceConfig::Bbr(avoidance) => Self::Bbr(Box::new(Bbr::new(avoidance, config.mss, config.seed))),
             AvoidanceConfig::VegasOrVivace(avoidance) => Self::VegasOrVivace(Box::new(ByIsolation::new(
                 VegasLike::new(&avoidance.isolated, config.mss),
                 Vivace::loss_only(&avoidance.shared, config.mss, config.seed),
@@ -191,6 +197,7 @@ macro_rules! dispatch {
             Avoidance::DelayTarget($avoidance) => $call,
             Avoidance::VegasOrVivace($avoidance) => $call,
             Avoidance::DelayOrCubic($avoidance) => $call,
+            Avoidance::Bbr($avoidance) => $call,
             Avoidance::External($avoidance) => $call,
         }
     };

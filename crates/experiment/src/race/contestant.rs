@@ -49,6 +49,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("hystart++", "hystart_plus_plus+cubic"),
     ("hystart_plus_plus", "hystart_plus_plus+cubic"),
     ("paced_chirping", "paced_chirping+dctcp"),
+    ("bbr", "bbr_start+bbr"),
 ];
 
 /// Words after a slash that change how a contestant is run.

@@ -1,0 +1,86 @@
+//! BBR alone on a path: what Cardwell et al. ("BBR: congestion-based congestion control", ACM Queue 14(5), 2016) and the kernel module promise.
+
+mod common;
+
+use common::{flow, link, simulation, tcp};
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
+use flowstart_network::{LossConfig, Packet};
+use flowstart_simulator::{FlowId, LinkId, Observer, Simulation, SimulationConfig, Stop, Traffic, Workload};
+use flowstart_transport::Sender;
+use flowstart_units::{Span, Time};
+
+const RTT: Span = Span::from_millis(40);
+const END: Time = Time::from_nanos(60_000_000_000);
+/// Packets of 1500 bytes per second at 10 Mbit/s, and in 40 ms.
+const PACKETS_PER_SECOND: f64 = 10e6 / 12_000.0;
+
+#[derive(Default)]
+struct Watch {
+    waits: Vec<Span>,
+    /// When the window became four packets, and when it became larger again.
+    small: Vec<(Time, Option<Time>)>,
+    delivered: u64,
+}
+
+impl Observer for Watch {
+    fn transmitted(&mut self, now: Time, _link: LinkId, _packet: &Packet, arrived: Time, _done: Time) {
+        self.waits.push(now.since(arrived));
+    }
+
+    fn delivered(&mut self, _now: Time, _flow: FlowId, total: u64) {
+        self.delivered = total;
+    }
+
+    fn sender(&mut self, now: Time, _flow: FlowId, sender: &Sender) {
+        let cwnd = sender.controller().cwnd();
+        match self.small.last_mut() {
+            Some((_, until @ None)) if cwnd > 4 => *until = Some(now),
+            Some((_, None)) => {}
+            _ if cwnd <= 4 => self.small.push((now, None)),
+            _ => {}
+        }
+    }
+}
+
+/// A greedy BBR flow over 10 Mbit/s and 40 ms with a deep buffer.
+fn run(loss: LossConfig) -> Watch {
+    let mut traffic = tcp(Workload::Greedy, RTT);
+    let (start, avoidance) = (StartConfig::from_name("bbr_start"), AvoidanceConfig::from_name("bbr"));
+    traffic.controller = ControllerConfig::new(start.unwrap(), avoidance.unwrap());
+    let mut bottleneck = link(10, RTT / 2, Some(1_000));
+    bottleneck.loss = loss;
+    let config: SimulationConfig =
+        simulation(vec![bottleneck], vec![flow(Traffic::Tcp(Box::new(traffic)), RTT)], Stop::At(END));
+    Simulation::new(&config, Watch::default()).unwrap().run().1
+}
+
+fn share_of_capacity(watch: &Watch) -> f64 {
+    watch.delivered as f64 / 1448.0 / (PACKETS_PER_SECOND * END.as_secs_f64())
+}
+
+#[test]
+fn a_flow_alone_uses_the_capacity_with_hardly_any_queue_and_probes_the_rtt_every_ten_seconds() {
+    let mut watch = run(LossConfig::None);
+    assert!(share_of_capacity(&watch) > 0.95, "{}", share_of_capacity(&watch));
+    watch.waits.sort_unstable();
+    let median = watch.waits[watch.waits.len() / 2];
+    assert!(median < RTT / 4, "{median}");
+    // The first seconds are the start's; then ten seconds and the probe itself.
+    let probes: Vec<(Time, Time)> = watch.small.iter().filter_map(|(from, until)| Some((*from, (*until)?))).collect();
+    assert!((4..=6).contains(&probes.len()), "{probes:?}");
+    for (from, until) in &probes {
+        let lasted = until.since(*from);
+        assert!(lasted >= Span::from_millis(200) && lasted < Span::from_millis(400), "{lasted}");
+    }
+    for pair in probes.windows(2) {
+        let apart = pair[1].0.since(pair[0].0);
+        assert!(apart > Span::from_millis(9_800) && apart < Span::from_secs(11), "{apart}");
+    }
+}
+
+#[test]
+fn random_loss_of_15_per_cent_hardly_matters() {
+    let watch = run(LossConfig::Bernoulli { probability: 0.15 });
+    // What is lost must be sent again.
+    assert!(share_of_capacity(&watch) > 0.7 * 0.85, "{}", share_of_capacity(&watch));
+}
