@@ -13,7 +13,8 @@
 //! 3. [`ServiceCurve::delay_bounds`] and [`ServiceCurve::backlog_bounds`] say what arbitrary [`Arrivals`], a video for example, will meet.
 //!
 //! 4. Beyond the paper: [`Estimate::band`] says how certain a curve is, [`calibrate_jointly`] replaces the union bound over the rates,
-//!    and [`StartupCurve`] is what a *new* flow is guaranteed in its first t.
+//!    [`StartupCurve`] is what a *new* flow is guaranteed in its first t, and [`BurstCurve`] a curve that need not be convex, from bursts after
+//!    idle time.
 //!
 //! ```
 //! use flowstart_service_curve::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Estimate, ProbeConfig, probe_rate};
@@ -36,6 +37,7 @@
 
 mod band;
 mod bounds;
+mod burst;
 mod curve;
 mod error;
 mod estimate;
@@ -51,6 +53,7 @@ mod video;
 
 pub use band::{BandConfig, BandPoint};
 pub use bounds::Arrivals;
+pub use burst::BurstCurve;
 pub use curve::{Line, ServiceCurve};
 pub use error::Error;
 pub use estimate::{End, Estimate};

@@ -16,7 +16,7 @@ impl Benchmark {
     pub fn parameters(&self) -> Json {
         let race = self.race.parameters();
         let ProbeConfig { samples, epsilon, packet, warm_up, sampling_gap, growth, max_thinning, .. } = self.probe;
-        json!({
+        let mut all = json!({
             "schema_version": BENCHMARK_SCHEMA_VERSION,
             "path": race["path"],
             "mark": race["mark"],
@@ -42,7 +42,12 @@ impl Benchmark {
             "startup_epsilon": self.startup_epsilon.get(),
             "band_replicates": self.band.replicates,
             "band_leaves_out": self.band.miss.get(),
-        })
+        });
+        // Only if there are any: the hash of a benchmark without them is older than they are.
+        if self.replicas > 0 {
+            all["joint_replicas"] = self.replicas.into();
+        }
+        all
     }
 
     /// Hash of [`parameters`](Self::parameters): the first 16 hexadecimal digits of BLAKE3.
@@ -99,6 +104,11 @@ fn one(attained: &Attained) -> Json {
         "attainable_rate": rates,
         "video": { "largest_bound_s": attained.video.largest().map(secs), "mean_bound_s": attained.video.mean() },
         "startup": startup,
+        "joint": attained.joint.as_ref().map(|joint| json!({
+            "epsilon": joint.curve.epsilon().get(),
+            "per_rate": joint.per_rate.get(),
+            "tightness": joint.tightness,
+        })),
     })
 }
 

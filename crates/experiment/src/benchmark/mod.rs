@@ -7,11 +7,12 @@
 //! As in the paper nine greedy flows of the contestant's own kind, with round trips of their own, share the bottleneck unless told otherwise.
 
 mod document;
+mod joint;
 mod measured;
 mod path;
 mod run;
 
-use flowstart_service_curve::{BandConfig, BandPoint, Estimate, Probability, ProbeConfig, StartupCurve};
+use flowstart_service_curve::{BandConfig, BandPoint, Estimate, Joint, Probability, ProbeConfig, StartupCurve};
 use flowstart_units::{Rate, Span};
 
 use crate::race::{Race, RaceError};
@@ -45,6 +46,9 @@ pub struct Benchmark {
     pub startup: Span,
     /// The fraction of new connections that may fall below the curve; default 5 %.
     pub startup_epsilon: Probability,
+    /// Replicas for the joint calibration of all accepted rates, in each of which every rate is probed from the beginning with the same random
+    /// numbers, for the warm-up and one message; default none. It needs many times 1 / epsilon.
+    pub replicas: u32,
 }
 
 /// Payload of a full segment: one message of the probing application.
@@ -55,6 +59,8 @@ const STEPS: u64 = 10;
 const STEPS_BEYOND: u64 = 2;
 /// Most probing rates.
 const MAX_RATES: u64 = 1_000;
+/// Most replicas of the joint calibration.
+const MAX_REPLICAS: u32 = 100_000;
 /// Most new connections.
 const MAX_CONNECTIONS: u32 = 10_000;
 /// Frames of the video and its seed: ten minutes at 24 frames per second, whose statistics are known (see [`flowstart_service_curve::Video`]).
@@ -80,6 +86,7 @@ impl Benchmark {
             connections: 20,
             startup: Span::from_secs(10),
             startup_epsilon: Probability::FIVE_PERCENT,
+            replicas: 0,
         }
     }
 
@@ -149,6 +156,9 @@ impl Benchmark {
         }
         if self.connections > MAX_CONNECTIONS {
             return fail(format!("at most {MAX_CONNECTIONS} new connections can be watched"));
+        }
+        if self.replicas > MAX_REPLICAS {
+            return fail(format!("at most {MAX_REPLICAS} replicas can be simulated for the joint calibration"));
         }
         for contestant in &self.race.contestants {
             self.with_peers(contestant).validate()?;
@@ -237,6 +247,8 @@ pub struct Attained {
     pub video: VideoBound,
     /// The start-up service curve; `None` if there were no new connections.
     pub startup: Option<StartupCurve>,
+    /// The joint calibration of the accepted rates to the curve's probability; `None` without replicas.
+    pub joint: Option<Joint>,
 }
 
 /// The result.

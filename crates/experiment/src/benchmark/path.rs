@@ -1,23 +1,30 @@
 //! From a benchmark to scenarios.
 
+use flowstart_network::JitterConfig;
 use flowstart_units::{Bytes, Rate};
 
 use super::{Benchmark, MESSAGE};
 use crate::race::{Background, Contestant, Purpose, Race};
-use crate::scenario::{FlowSpec, PacedSpec, Scenario, SpacingSpec};
+use crate::scenario::{FlowSpec, JitterSpec, PacedSpec, Scenario, SpacingSpec};
 
 /// Round trips of the peers in per cent of the path's, one after the other: Table I of the paper, whose nine cross flows have one-way
 /// delays of 8 to 12 ms around the probe's 10 ms. Equal round trips would lose packets in step.
 const PEER_RTT_PERCENT: [u64; 9] = [120, 110, 90, 110, 80, 100, 90, 80, 120];
 
 impl Benchmark {
-    /// The race of one contestant with its peers among the others.
+    /// The race of one contestant with its peers among the others. Unless the path has jitter of its own, every packet is delayed at random by up
+    /// to the time that one packet takes at the bottleneck: without any randomness a full queue prefers flows by the phase of their round
+    /// trips (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992, who recommend this remedy).
     #[must_use]
     pub fn with_peers(&self, contestant: &Contestant) -> Race {
         let mut race = self.race.clone();
         race.contestants = vec![contestant.clone()];
         race.flows = 1;
         race.horizon = Some(self.startup.max(race.base_rtt()));
+        if self.peers > 0 && race.path.jitter.is_none() {
+            let spread = race.capacity().transmission_time(Bytes::new(u64::from(race.packet())));
+            race.path.jitter = Some(JitterSpec(JitterConfig { spread, reorder: false }));
+        }
         let kind = Background { count: 1, flow: Contestant { queue: None, ..contestant.clone() } };
         for peer in 0..self.peers {
             let before = race.others.tcp_flows();

@@ -73,7 +73,7 @@ impl Benchmark {
                 _ => {}
             }
         }
-        let attained = self
+        let mut attained: Vec<Attained> = self
             .race
             .contestants
             .iter()
@@ -85,6 +85,7 @@ impl Benchmark {
                 self.attained(label, conditions, Estimate::new(until_refused(probes), &self.probe), startup)
             })
             .collect::<Result<_, _>>()?;
+        simulated_seconds += self.calibrate(&mut attained, options, cancel)?;
         let complete = !cancel.is_cancelled();
         Ok(BenchmarkResult { benchmark: self.clone(), attained, complete, simulated_seconds })
     }
@@ -103,7 +104,7 @@ impl Benchmark {
         let film = Video::generate(&video, VIDEO_FRAMES, VIDEO_SEED).map_err(wrong)?;
         let stable = self.video_rate() < estimate.curve.long_term_rate();
         let frames = if stable { estimate.curve.delay_bounds(&film.arrivals()) } else { Vec::new() };
-        Ok(Attained { label, conditions, estimate, band, video: VideoBound { frames }, startup })
+        Ok(Attained { label, conditions, estimate, band, video: VideoBound { frames }, startup, joint: None })
     }
 
     fn probe(

@@ -149,3 +149,26 @@ fn a_measurement_from_outside_stands_beside_simulated_ones() {
     assert!(matches!(measured(&benchmark, folder.path(), None), Err(MeasuredError::Ending)));
     assert!(matches!(measured(&benchmark, &folder.path().join("no.csv"), None), Err(MeasuredError::Io(_))));
 }
+
+#[test]
+fn rates_that_fail_together_may_each_use_more_than_the_union_bound_gives_them() {
+    let mut benchmark = light(&["slow_start+reno"], 0);
+    benchmark.race.path.loss = "0.1 %".parse().unwrap();
+    benchmark.probe.epsilon = flowstart_service_curve::Probability::FIVE_PERCENT;
+    benchmark.lasting = Span::from_secs(60);
+    benchmark.connections = 0;
+    benchmark.replicas = 40;
+    let run = |benchmark: &Benchmark| benchmark.run(&RunOptions::default()).unwrap().attained.remove(0);
+    let one = run(&benchmark);
+    let joint = one.joint.as_ref().unwrap();
+    let rates = one.estimate.accepted().len();
+    assert!(rates > 1, "{rates}");
+    // At most epsilon of the replicas fail in any rate, and each rate gets between epsilon / rates and epsilon.
+    let epsilon = one.estimate.curve.epsilon();
+    assert!(joint.curve.epsilon() <= epsilon);
+    assert!(joint.per_rate <= epsilon);
+    assert!(joint.tightness > 0.0 && joint.tightness <= rates as f64 + 1e-9, "{}", joint.tightness);
+    assert_eq!(joint, run(&benchmark).joint.as_ref().unwrap(), "the same for the same seed");
+    benchmark.replicas = 0;
+    assert!(run(&benchmark).joint.is_none());
+}

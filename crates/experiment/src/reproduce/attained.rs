@@ -7,6 +7,7 @@ use flowstart_units::{Rate, Span};
 use super::measure::{Measure, Statistic};
 use super::probing::{Probed, Probing};
 use super::quantity::{Bound, Measured};
+use super::replay::Replay;
 use crate::probing::{Part, Passage};
 
 /// What was found out by probing.
@@ -20,6 +21,8 @@ pub(super) struct Attained {
     pub(super) data_packets: u64,
     /// Virtual time of them.
     pub(super) seconds: f64,
+    /// What the film met in a loop, if anybody asks.
+    replay: Option<Replay>,
 }
 
 /// Frames of the film and its seed: ten minutes at 24 frames per second, whose statistics are known (see [`Video`]).
@@ -46,7 +49,28 @@ impl Attained {
         let data_packets = probed.iter().map(|one| one.data_packets).sum();
         let seconds = probed.iter().map(|one| one.seconds).sum();
         let (probes, passages) = probed.into_iter().map(|one| (one.probe, one.passage)).unzip();
-        Ok(Self { probing: probing.clone(), estimate: Estimate::new(probes, &config), passages, data_packets, seconds })
+        Ok(Self {
+            probing: probing.clone(),
+            estimate: Estimate::new(probes, &config),
+            passages,
+            data_packets,
+            seconds,
+            replay: None,
+        })
+    }
+
+    /// Sends the film through the loop, for the measures that ask for it.
+    ///
+    /// # Errors
+    /// What is wrong with the loop.
+    pub(super) fn replay(&mut self, full: bool) -> Result<(), String> {
+        let spec = &self.probing.spec;
+        if let Some(through) = &spec.through {
+            let runs = if full { spec.replays } else { spec.quick_replays };
+            let replay = Replay::new(through, spec.packet, spec.film, &self.estimate.curve, runs);
+            self.replay = replay.map_err(|problem| problem.locate("probe", "").to_string())?;
+        }
+        Ok(())
     }
 
     /// The place of a rate among those that were probed.
@@ -130,6 +154,8 @@ impl Attained {
                 let after = all.iter().filter(|point| point[0] >= from.as_secs_f64());
                 after.max_by(|a, b| a[1].total_cmp(&b[1]))?[0]
             }
+            Measure::FilmViolations {} => self.replay.as_ref()?.violated().get(),
+            Measure::FilmLooseness {} => self.replay.as_ref()?.looseness(),
             Measure::FilmBound { statistic } => statistic.of(&mut self.film_bounds()?)?,
             _ => return None,
         };

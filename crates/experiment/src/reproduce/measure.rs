@@ -197,6 +197,10 @@ pub enum Measure {
         /// Up to here.
         until: Span,
     },
+    /// By probing a loop: the share of a film's packets that exceeded their delay bound more often than the curve promises, over many replays.
+    FilmViolations {},
+    /// By probing a loop: the mean delay bound of a film's packets over the mean of what they met with the probability that the curve promises.
+    FilmLooseness {},
     /// By probing: the delay that frames of a synthetic film exceed at most with the curve's probability.
     FilmBound {
         /// Over the frames.
@@ -291,14 +295,17 @@ impl Measure {
                 }
             }
             Self::Throughput { .. } | Self::AttainableRate { .. } | Self::LongTermRate {} => Dimension::Rate,
-            Self::ExitWindow { of_bdp: Some(_), .. } | Self::DelayShare { .. } => Dimension::Share,
+            Self::ExitWindow { of_bdp: Some(_), .. } | Self::DelayShare { .. } | Self::FilmViolations {} => {
+                Dimension::Share
+            }
             Self::ExitWindow { of_bdp: None, .. } | Self::Window { .. } => Dimension::Packets,
             Self::Completed { .. }
             | Self::Drops { .. }
             | Self::Marks { .. }
             | Self::Retransmissions { .. }
             | Self::Timeouts { .. }
-            | Self::WindowCorrelation { .. } => Dimension::Plain,
+            | Self::WindowCorrelation { .. }
+            | Self::FilmLooseness {} => Dimension::Plain,
         }
     }
 
@@ -333,7 +340,12 @@ impl Measure {
                 | Self::WindowCorrelation { .. }
                 | Self::CorrelationPeak { .. }
                 | Self::FilmBound { .. }
-        )
+        ) || self.replays()
+    }
+
+    /// True if a film must be sent through a loop many times.
+    pub(super) fn replays(&self) -> bool {
+        matches!(self, Self::FilmViolations {} | Self::FilmLooseness {})
     }
 
     /// The probing rate it names.

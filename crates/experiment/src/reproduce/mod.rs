@@ -15,6 +15,7 @@ mod picture;
 mod probing;
 mod quantity;
 mod record;
+mod replay;
 mod run;
 mod variants;
 mod verdict;

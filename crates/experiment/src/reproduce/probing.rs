@@ -59,6 +59,12 @@ pub struct ProbeSpec {
     /// Mean rate of the film whose delay is bounded.
     #[serde(default = "film_rate")]
     pub film: Rate,
+    /// How often the film is sent through a loop with `--full`, to see what its packets meet.
+    #[serde(default = "replays")]
+    pub replays: usize,
+    /// How often otherwise.
+    #[serde(default = "quick_replays")]
+    pub quick_replays: usize,
 }
 
 /// A flow control without a network.
@@ -145,6 +151,16 @@ fn film_rate() -> Rate {
     Rate::from_mbps(4)
 }
 
+fn replays() -> usize {
+    1_500
+}
+
+fn quick_replays() -> usize {
+    300
+}
+
+/// Most replays of the film.
+const MOST_REPLAYS: usize = 100_000;
 /// Most probing rates of a variant.
 const MOST_RATES: u64 = 1_000;
 /// Longest measurement of one rate.
@@ -263,6 +279,11 @@ impl Probing {
         {
             if lasting > LONGEST {
                 return Err(Problem::at(key, format!("is at most {LONGEST}")));
+            }
+        }
+        for (key, replays) in [("replays", spec.replays), ("quick_replays", spec.quick_replays)] {
+            if replays > MOST_REPLAYS {
+                return Err(Problem::at(key, format!("is at most {MOST_REPLAYS}")));
             }
         }
         for full in [true, false] {

@@ -187,6 +187,27 @@ fn a_film_on_a_constant_rate_is_delayed_as_worked_out_from_its_frames() {
 }
 
 #[test]
+fn a_film_through_a_loop_keeps_its_bounds() {
+    let text = format!(
+        "{}{}{}",
+        WINDOWS
+            .replace("[probe.through]\nkind = \"static_window\"\ncapacity = \"10 Mbit/s\"\nlatency = \"50 ms\"\nround_trip = \"100 ms\"\nwindow = \"62625 B\"\n", "[probe.through]\nkind = \"adaptive_window\"\nlatency = \"5 ms\"\nround_trip = \"10 ms\"\nmark = \"0.1 %\"\n")
+            .replace("\"12 Mbit/s\"", "\"6 Mbit/s\"")
+            .replace("packet = \"125 B\"\nepsilon = 0", "packet = \"250 B\"\nepsilon = 0.01\nquick_replays = 100")
+            .replace("quick_samples = 50\nquick_lasting = \"20 s\"", "quick_samples = 750\nquick_lasting = \"4000 s\"")
+            .split("[vary")
+            .next()
+            .unwrap(),
+        claim("a", "[]", "kind = 'film_violations'", "<= 2 %"),
+        claim("b", "[]", "kind = 'film_looseness'", "1 .. 3")
+    );
+    let result = run(&[figure(&text)], 1, false).remove(0);
+    for claim in &result.claims {
+        assert_eq!(claim.holds, Some(true), "{}: {}", claim.claim.spec.id, claim.ours());
+    }
+}
+
+#[test]
 fn errors_say_what_a_probing_needs() {
     let error = |from: &str, to: &str| {
         assert!(SHARED.contains(from), "{from}");

@@ -176,7 +176,10 @@ impl Course<'_> {
         probed: Vec<Probed>,
         options: &ReproduceOptions<'_>,
     ) -> Result<Vec<Done>, String> {
-        let attained = Attained::new(self.probing, probed, &self.named, options.full)?;
+        let mut attained = Attained::new(self.probing, probed, &self.named, options.full)?;
+        if self.jobs.iter().any(|job| measures(&figures[job.figure], job.variant).iter().any(|(_, m)| m.replays())) {
+            attained.replay(options.full)?;
+        }
         let one = |(number, job): (usize, &Job)| {
             let figure = &figures[job.figure];
             let values = measures(figure, job.variant);

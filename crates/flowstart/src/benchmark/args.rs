@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use flowstart_experiment::race::{Background, Contestant, MarkThreshold};
+use flowstart_experiment::race::{Background, Contestant, MarkThreshold, QueueChoice};
 use flowstart_experiment::scenario::Buffer;
 use flowstart_service_curve::Probability;
 use flowstart_units::{Rate, Span, parse_fraction};
@@ -17,6 +17,7 @@ Examples:
   flowstart benchmark reno --against cubic,scalable --capacity 100Mbit/s --rtt 20ms --buffer '1 BDP'
   flowstart benchmark hystart+cubic --against slow_start+cubic --peers 0 --background '3 reno'
   flowstart benchmark reno --measured testbed.csv --json | jq '.results[].attainable_rate'
+  flowstart benchmark cubic --against bbr,dctcp --on drop_tail,codel,dual_pi2 --markdown
 
 The attainable rate a(t): what an interval of length t has at least, except with the stated probability. Each rate is probed
 with a constant-rate application over one connection until 750 independent delays are there; the first rate that is
@@ -41,6 +42,9 @@ pub(crate) struct BenchmarkArgs {
     /// Others to put beside it, separated by commas
     #[arg(long, value_name = "CONTESTANT", value_delimiter = ',')]
     pub(crate) against: Vec<Contestant>,
+    /// Put every contestant on each of these queues, separated by commas, instead of the one it names
+    #[arg(long, value_name = "QUEUE", value_delimiter = ',')]
+    pub(crate) on: Vec<QueueChoice>,
     /// A CSV or Parquet file of send and receive times to put beside them; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) measured: Vec<PathBuf>,
@@ -92,6 +96,11 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
           value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) connections: Option<u32>,
+    /// Replicas in which all accepted rates meet the same random numbers, to calibrate them jointly instead of by the union
+    /// bound; 0 for none [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
+          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub(crate) joint: Option<u32>,
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure", value_parser = seed)]
     pub(crate) seed: Option<u64>,
@@ -104,6 +113,9 @@ pub(crate) struct BenchmarkArgs {
     /// Print one JSON document instead of tables; files are written only with --out
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Print Markdown instead of tables; files are written only with --out
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    pub(crate) markdown: bool,
     /// Write no files
     #[arg(long, help_heading = "Output", conflicts_with = "out")]
     pub(crate) no_report: bool,

@@ -37,7 +37,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     if simulated {
         benchmark.validate().map_err(Failure::usage)?;
     }
-    let folder = match (&args.out, args.json || args.no_report) {
+    let folder = match (&args.out, args.json || args.markdown || args.no_report) {
         (Some(folder), _) => Some(folder.clone()),
         (None, true) => None,
         (None, false) => Some(PathBuf::from(DEFAULT_FOLDER)),
@@ -73,6 +73,8 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     }
     if args.json {
         print_json(&result.to_json())?;
+    } else if args.markdown {
+        print(&shown.markdown())?;
     } else {
         print(&shown.text(folder.as_deref(), took))?;
     }
@@ -92,6 +94,13 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     if race.contestants.is_empty() && args.measured.is_empty() {
         race.contestants = vec![DEFAULT_CONTESTANT.parse::<Contestant>().map_err(Failure::usage)?];
     }
+    if !args.on.is_empty() {
+        let on = |contestant: Contestant| {
+            let each = args.on.iter().map(move |queue| Contestant { queue: Some(*queue), ..contestant.clone() });
+            each.collect::<Vec<_>>()
+        };
+        race.contestants = race.contestants.into_iter().flat_map(on).collect();
+    }
     lay_over(&mut race, (args.capacity, args.rtt, args.buffer, args.mark), &args.background);
     race.seed = args.seed.unwrap_or(race.seed);
     let mut benchmark = Benchmark::new(race);
@@ -102,6 +111,7 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     benchmark.video = args.video;
     benchmark.lasting = args.lasting.unwrap_or(benchmark.lasting);
     benchmark.connections = args.connections.unwrap_or(benchmark.connections);
+    benchmark.replicas = args.joint.unwrap_or(benchmark.replicas);
     benchmark.probe.epsilon = args.epsilon.unwrap_or(benchmark.probe.epsilon);
     benchmark.probe.warm_up = args.warm_up.unwrap_or(benchmark.probe.warm_up);
     if let Some(samples) = args.samples {
@@ -152,6 +162,10 @@ impl<'a> Shown<'a> {
                     .collect();
             let there = if there.is_empty() { "nobody".to_owned() } else { there.join(", ") };
             remarks.push(format!("There before: {there}. Fair share: {} (gross).", benchmark.fair_share()));
+            if benchmark.peers > 0 && benchmark.race.path.jitter.is_none() {
+                let note = "Every packet is delayed at random by up to one transmission time, against phase effects of equal flows.";
+                remarks.push(note.to_owned());
+            }
         }
         remarks.push(format!(
             "{} samples per rate, {} apart in the mean and thinned until independent, {} each violated at most; warm-up {}, at most {} of \
@@ -163,6 +177,23 @@ impl<'a> Shown<'a> {
             remarks.push("Interrupted: what was not measured counts as undecided.".to_owned());
         }
         remarks
+    }
+
+    /// As a page of documentation.
+    fn markdown(&self) -> String {
+        let mut page = format!("<!-- Made by `{}`; do not edit. -->\n\n# {}\n\n", self.command, self.title());
+        page.push_str(&self.summary.to_markdown());
+        page.push('\n');
+        for column in self.summary.columns.iter().filter(|column| !column.help.is_empty()) {
+            page.push_str(&format!("- {}: {}\n", column.heading, column.help));
+        }
+        page.push('\n');
+        for remark in self.remarks() {
+            page.push_str(&format!("- {remark}\n"));
+        }
+        let race = &self.result.benchmark.race;
+        page.push_str(&format!("\nSeed {}, benchmark {}.\n", race.seed, self.result.benchmark.hash()));
+        page
     }
 
     /// For the terminal.

@@ -42,6 +42,17 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
             .help("Delay bound of a synthetic video's worst frame; missing where its rate is not attained.")
             .best(Best::Lowest),
     ]);
+    let joint = result.attained.iter().any(|one| one.joint.is_some());
+    if joint {
+        columns.extend([
+            Column::number("joint epsilon'", "%")
+                .named("joint_epsilon_per_rate")
+                .help("Probability that each rate may use if all rates together may use epsilon, in replicas with the same random numbers."),
+            Column::number("tightness", "")
+                .named("tightness")
+                .help("How many times the union bound's share of each rate that is; 1 if nothing is gained."),
+        ]);
+    }
     let startup = result.attained.iter().any(|one| one.startup.is_some());
     if startup {
         columns.extend(STARTUP_MS.map(|ms| {
@@ -53,12 +64,12 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
     }
     let mut table = Table::new("Attainable rates", columns);
     for (one, color) in result.attained.iter().zip(colors) {
-        table.push_colored(*color, row(one, startup));
+        table.push_colored(*color, row(one, joint, startup));
     }
     table
 }
 
-fn row(one: &Attained, startup: bool) -> Vec<Cell> {
+fn row(one: &Attained, joint: bool, startup: bool) -> Vec<Cell> {
     let curve = &one.estimate.curve;
     let mut cells = vec![Cell::text(&one.label), Cell::number(curve.long_term_rate().as_mbps_f64(), 2)];
     for ms in LENGTHS_MS {
@@ -72,6 +83,10 @@ fn row(one: &Attained, startup: bool) -> Vec<Cell> {
     cells.push(Cell::number_or_missing(curve.time_to_fraction(FRACTION).map(Span::as_secs_f64), 2));
     cells.push(Cell::number(curve.epsilon().get(), 2));
     cells.push(ms(one.video.largest()));
+    if joint {
+        cells.push(Cell::number_or_missing(one.joint.as_ref().map(|joint| joint.per_rate.get() * 100.0), 2));
+        cells.push(Cell::number_or_missing(one.joint.as_ref().map(|joint| joint.tightness), 2));
+    }
     if startup {
         cells.extend(STARTUP_MS.map(|ms| {
             let bits = one.startup.as_ref().map(|startup| startup.service(Span::from_millis(ms)));
