@@ -130,16 +130,14 @@ pub struct Explanation {
     pub judged: Judged,
     /// The packet of the knee: the last that did not queue.
     pub knee: Option<usize>,
-    /// Noise of the chirps before, in ns.
-    pub noise_before: u64,
     /// By how many times the delays must rise over the noise.
     pub contrast: u64,
 }
 
 impl Explanation {
-    /// Explains a chirp that follows others with this noise in ns (0 if it is the first), by the rules' usual constants.
+    /// Explains a chirp by the rules' usual constants.
     #[must_use]
-    pub fn new(chirp: &Chirp, noise_before: u64) -> Self {
+    pub fn new(chirp: &Chirp) -> Self {
         let published = ExcursionRule::PUBLISHED;
         let config = AdaptiveChirpingConfig::default();
         let own = ReadingRule {
@@ -167,7 +165,7 @@ impl Explanation {
         for packet in own_labels {
             rows[packet].label = rows[packet].gap;
         }
-        let judged = read(&chirp.points, own, noise_before);
+        let judged = read(&chirp.points, own);
         Self {
             packets: rows,
             excursions: found,
@@ -175,7 +173,6 @@ impl Explanation {
             estimate: estimate(&chirp.gaps, &chirp.delays, published),
             knee: judged.knee.and_then(|point| chirp.point_packets().nth(point)),
             judged,
-            noise_before,
             contrast: own.contrast,
         }
     }

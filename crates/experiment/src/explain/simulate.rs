@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use flowstart_congestion::start::Start;
+use flowstart_congestion::start::paced_chirping::belief::Room;
 use flowstart_congestion::{StartConfig, StartExit};
 use flowstart_simulator::{FlowId, Observer, Simulation};
 use flowstart_transport::Sender;
@@ -78,6 +80,8 @@ pub struct Observed {
     pub chirp: Chirp,
     /// What it says.
     pub explanation: Explanation,
+    /// What it says together with all chirps before, if the start asks them all.
+    pub room: Option<Room>,
 }
 
 /// What a simulated start sent until it ended.
@@ -130,12 +134,9 @@ impl Simulated {
             until += race.base_rtt();
         }
         let (_, watch) = simulation.finish();
-        let mut noise: Option<u64> = None;
-        let chirps = watch.chirps.into_iter().map(|(number, sent_at, load, chirp)| {
-            let explanation = Explanation::new(&chirp, noise.unwrap_or(0));
-            // As the adaptive schedule remembers it.
-            noise = explanation.judged.noise_after(noise);
-            Observed { number, at: sent_at.since(begin), load: Span::from_nanos(load), chirp, explanation }
+        let chirps = watch.chirps.into_iter().map(|Seen { number, sent_at, load, chirp, room }| {
+            let explanation = Explanation::new(&chirp);
+            Observed { number, at: sent_at.since(begin), load: Span::from_nanos(load), chirp, explanation, room }
         });
         Ok(SimulatedStart { chirps: chirps.collect(), exit: watch.exit, packet: Bytes::new(u64::from(race.packet())) })
     }
@@ -179,8 +180,17 @@ struct Watch {
     flow: FlowId,
     /// Number of the chirp that was copied last.
     last: Option<u32>,
-    chirps: Vec<(u32, Time, u64, Chirp)>,
+    chirps: Vec<Seen>,
     exit: Option<StartExit>,
+}
+
+/// A chirp as it was copied; `load` in ns per packet.
+struct Seen {
+    number: u32,
+    sent_at: Time,
+    load: u64,
+    chirp: Chirp,
+    room: Option<Room>,
 }
 
 impl Observer for Watch {
@@ -194,7 +204,12 @@ impl Observer for Watch {
         {
             self.last = Some(chirp.number());
             let number = chirp.number().saturating_add(1);
-            self.chirps.push((number, chirp.sent_at(), chirp.load(), Chirp::from(chirp)));
+            let room = match controller.start() {
+                Start::AdaptiveChirping(start) => start.schedule().room(),
+                _ => None,
+            };
+            let (sent_at, load) = (chirp.sent_at(), chirp.load());
+            self.chirps.push(Seen { number, sent_at, load, chirp: Chirp::from(chirp), room });
         }
         self.exit = controller.start_exit().copied();
     }

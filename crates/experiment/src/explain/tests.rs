@@ -19,7 +19,7 @@ fn trace(delays: &[u64]) -> String {
 }
 
 fn explained(delays: &[u64]) -> Explanation {
-    Explanation::new(&parse_trace("trace.csv", &trace(delays)).unwrap(), 0)
+    Explanation::new(&parse_trace("trace.csv", &trace(delays)).unwrap())
 }
 
 const V1: [u64; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 45, 105, 190, 300, 435, 595];
@@ -57,7 +57,7 @@ fn packets_with_one_ack_share_the_newest_delay() {
     assert_eq!(chirp.delays, [0, 0, 0, 100_000_000, 100_000_000]);
     let packets: Vec<u32> = chirp.points.iter().map(|point| point.packets).collect();
     assert_eq!(packets, [1, 2, 2]);
-    let rows = Explanation::new(&chirp, 0).packets;
+    let rows = Explanation::new(&chirp).packets;
     assert_eq!(rows.iter().map(|row| row.own).collect::<Vec<_>>(), [true, false, true, false, true]);
     assert_eq!(rows[4].received, Some(150_000_000));
 }

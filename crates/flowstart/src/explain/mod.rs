@@ -107,7 +107,7 @@ fn case(args: &ExplainArgs) -> Result<Case, Failure> {
                 "--packet: a packet of 0 bytes has no rate; the usual one is \"1500 B\"".to_owned(),
             ));
         }
-        let explanation = Explanation::new(&chirp, 0);
+        let explanation = Explanation::new(&chirp);
         return Ok(Case { title: format!("A chirp from {}", file.display()), chirp, explanation, packet, truth: None });
     }
     let (simulated, start) = simulate(args)?;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use flowstart_congestion::start::paced_chirping::belief::Room;
 use flowstart_congestion::start::paced_chirping::reading::Reading;
 use flowstart_experiment::explain::{Explanation, Part, Simulated, SimulatedStart};
 use flowstart_experiment::race::exit_name;
@@ -164,7 +165,7 @@ fn published(case: &Case) -> String {
 }
 
 fn own(case: &Case) -> String {
-    let Explanation { judged, knee, noise_before, contrast, packets, .. } = &case.explanation;
+    let Explanation { judged, knee, contrast, packets, .. } = &case.explanation;
     let acks = case.chirp.points.len();
     let noise = judged.noise.map_or_else(String::new, time);
     let last = packets.last().map_or(0, |row| row.delay);
@@ -193,8 +194,7 @@ fn own(case: &Case) -> String {
             format!("unclear: {acks} ACKs for {} packets are too few", packets.len())
         }
         Reading::Unclear => format!(
-            "unclear: the delays miss the shape of a queue by {noise} (chirps before: {}), and do not rise by {contrast} times that",
-            time(*noise_before)
+            "unclear: the delays miss the shape of a queue by {noise}, and do not rise by {contrast} times that"
         ),
     };
     format!("This project's rule: {said}.")
@@ -273,7 +273,6 @@ fn reading_document(explanation: &Explanation, rate: impl Fn(u64) -> Rate) -> Va
         "rate_bps": gap.map(|gap| rate(gap).as_bps()),
         "knee": explanation.knee,
         "noise_ns": judged.noise,
-        "noise_before_ns": explanation.noise_before,
     })
 }
 
@@ -291,6 +290,7 @@ pub(super) fn list(simulated: &Simulated, start: &SimulatedStart, terminal: Term
             Column::text("reading"),
             Column::number("rate", "Mbit/s"),
             Column::number("noise", "µs"),
+            Column::text("all chirps, Mbit/s"),
         ],
     );
     let speed = |gap: u64| flowstart_experiment::explain::rate(start.packet, gap).as_mbps_f64();
@@ -307,6 +307,7 @@ pub(super) fn list(simulated: &Simulated, start: &SimulatedStart, terminal: Term
             Cell::text(reading_name(judged.reading)),
             Cell::number_or_missing(gap.map(speed), 2),
             Cell::number_or_missing(judged.noise.map(micros), 1),
+            chirp.room.map_or_else(|| Cell::Missing, |room| Cell::text(together(room, speed))),
         ]);
     }
     let end = match &start.exit {
@@ -314,6 +315,15 @@ pub(super) fn list(simulated: &Simulated, start: &SimulatedStart, terminal: Term
         None => "The start had not ended after 40 round trips.".to_owned(),
     };
     format!("{}\n{end}\n", table.to_terminal(terminal))
+}
+
+/// The capacities that are plausible by all chirps so far.
+fn together(room: Room, speed: impl Fn(u64) -> f64) -> String {
+    match room {
+        Room { crowded: true, .. } => "crowded".to_owned(),
+        Room { least: 0, most, .. } => format!("at least {:.1}", speed(most)),
+        Room { least, most, .. } => format!("{:.1} to {:.1}", speed(most), speed(least)),
+    }
 }
 
 /// The same as one JSON document.
@@ -331,6 +341,12 @@ pub(super) fn list_document(start: &SimulatedStart) -> Value {
                 "load_ns": chirp.load.as_nanos(),
                 "estimate_ns": chirp.explanation.estimate,
                 "own": reading_document(&chirp.explanation, speed),
+                "together": chirp.room.map(|room| json!({
+                    "least_gap_ns": room.least,
+                    "likely_gap_ns": room.best,
+                    "most_gap_ns": room.most,
+                    "crowded": room.crowded,
+                })),
             })
         })
         .collect();

@@ -1,11 +1,13 @@
 //! This project's schedule. Like the authors' later design it separates what chirps probe from what they load; unlike it, the load grows as fast as the
-//! chirps have shown that there is room, at most by a fixed factor per round trip, and a start ends as soon as two chirps agree on the
-//! capacity and the load may follow. What chirps cannot read (too much jitter, too few ACKs) grows as slow start would and ends as
-//! HyStart or BBR would: when the round-trip time rises or the delivery rate stays behind.
+//! chirps together have shown that there is room ([`belief`](super::belief)), at most by a fixed factor per round trip, and a start ends as soon as
+//! they leave little doubt about the capacity and the load may follow. The noisier the path, the longer and faster are the chirps. Where they
+//! cannot tell (others fill the path, too few ACKs) the load grows as slow start would, and the start ends as HyStart's or BBR's would: when the round-trip
+//! time rises or the delivery rate stays behind.
 
 use flowstart_units::{Span, Time};
 
 use super::again::{ChirpingAgainConfig, Known};
+use super::belief::{Belief, Room};
 use super::flight::Measured;
 use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
 use super::reading::{Reading, ReadingRule, read};
@@ -23,7 +25,7 @@ use crate::{Ack, Exit, ExitReason, Next, Window};
 pub struct AdaptiveChirpingConfig {
     /// Packets of every chirp but the first, which is the initial window, 5 ..= 64; default 16 (Paced Chirping).
     pub packets: u32,
-    /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 64 (the authors' later code).
+    /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 48 (the authors' later code: 64, which fills 3.7 ms of queue at 20 Mbit/s and 20 ms).
     pub probe_divisor: u32,
     /// Shortest average gap of the first chirp, unless that would take longer than a round trip; default 200 µs (Paced Chirping).
     pub min_first_gap: Span,
@@ -31,8 +33,13 @@ pub struct AdaptiveChirpingConfig {
     pub max_first_gap: Span,
     /// First gap of a chirp divided by its average gap, 1 ..= 3; default 2 (Paced Chirping).
     pub geometry: f64,
-    /// Chirps are centred on the gap read last times this, 1 ..= 4: above 1 fewer packets queue behind the knee. Default 1.25.
+    /// Without noise chirps are centred on the likely gap times this, 1 ..= 4: above 1 fewer packets queue behind the knee. Default 1.25.
     pub centre: f64,
+    /// With noise they are centred on a smaller gap, down to a quarter of the likely one: so that the queue of a chirp, if that gap is the
+    /// path's, would be at least this many standard deviations of the noise long, 0 ..= 100; default 4.
+    pub rise: f64,
+    /// And they have more packets: this many standard deviations of the noise per gap, 0 ..= 100; default 8. Never more than half a round trip's, or 256.
+    pub length: f64,
     /// Factor by which the load may grow per round trip if chirps show room for it, 1 ..= 16; default 8.
     pub growth: f64,
     /// The same while chirps are unclear, 1 ..= 4; default 1.5.
@@ -41,14 +48,28 @@ pub struct AdaptiveChirpingConfig {
     pub doubling_packets: u32,
     /// Fewest ACKs a chirp must have brought to be read; default 4.
     pub min_points: u32,
-    /// Delays must rise by this many times the noise of the chirp and of those before it; default 1.
+    /// Delays must rise by this many times their noise for a single chirp to show a knee; default 1.
     pub contrast: u32,
-    /// A path is crowded, so that chirps cannot tell what is to be had, if this share of a change of the gaps comes out at the other end,
-    /// 0 ..= 1; default 0.6: others take more than half of it.
+    /// A single chirp says nothing of the capacity if this share of a change of its gaps comes out at the other end, 0 ..= 1; default 0.6: others
+    /// take more than half of the path.
     pub crowded: f64,
-    /// Chirps in a row that must agree on the capacity, at least 1; default 2.
+    /// A gap is plausible if its log-likelihood is less than this below that of the likeliest, above 0; default 1 (84 % of the
+    /// ranges it makes would hold the true gap if the noise were Gaussian and its variance known; among random datagrams fewer do).
+    pub plausible: f64,
+    /// The path is crowded, so that chirps cannot tell what is to be had, if others take three quarters of it or more by a hypothesis
+    /// whose log-likelihood is this much above all others', at least 0; default 4.
+    pub crowded_margin: f64,
+    /// The capacity is known when the largest gap that is not improbable is at most the smallest times this, at least 1; default 1.35 (three cells
+    /// of the grid of hypotheses span 1.19).
+    pub certain: f64,
+    /// A gap is improbable if its log-likelihood is this far below that of the likeliest, above 0; default 2 (95 %, with the same reservation). To load too
+    /// little for some chirps costs less than to end on an error.
+    pub improbable: f64,
+    /// Chirps that are remembered at least, 1 or more; default 16. On paths with more chirps per round trip, those of one round trip.
+    pub memory: f64,
+    /// Chirps in a row after which the capacity must have been known, at least 1; default 2.
     pub agreeing: u32,
-    /// They agree if they differ by at most this share; default 1/4.
+    /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
     /// RTTs in a row whose smallest is compared with the connection's smallest while chirps are unclear, at least 1; default 8 (HyStart).
     pub delay_samples: u32,
@@ -81,17 +102,24 @@ impl Default for AdaptiveChirpingConfig {
     fn default() -> Self {
         Self {
             packets: 16,
-            probe_divisor: 64,
+            probe_divisor: 48,
             min_first_gap: Span::from_micros(200),
             max_first_gap: Span::from_millis(1),
             geometry: 2.0,
             centre: 1.25,
+            rise: 4.0,
+            length: 8.0,
             growth: 8.0,
             blind_growth: 1.5,
             doubling_packets: 48,
             min_points: 4,
             contrast: 1,
             crowded: 0.6,
+            plausible: 1.0,
+            crowded_margin: 4.0,
+            certain: 1.35,
+            improbable: 2.0,
+            memory: 16.0,
             agreeing: 2,
             tolerance: 0.25,
             delay_samples: 8,
@@ -114,16 +142,23 @@ impl AdaptiveChirpingConfig {
     pub(in crate::start) fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         let within = |x: f64, low: f64, high: f64| x >= low && x <= high;
-        check((5..=super::flight::MAX_CHIRP as u32).contains(&self.packets), "packets", "between 5 and 64")?;
+        check((5..=MAX_PACKETS).contains(&self.packets), "packets", "between 5 and 64")?;
         check(self.probe_divisor >= 1, "probe_divisor", "at least 1")?;
         check(!self.min_first_gap.is_zero(), "min_first_gap", "longer than zero")?;
         check(self.min_first_gap <= self.max_first_gap, "min_first_gap", "at most max_first_gap")?;
         check(within(self.geometry, 1.0, 3.0), "geometry", "between 1 and 3")?;
         check(within(self.centre, 1.0, 4.0), "centre", "between 1 and 4")?;
+        check(within(self.rise, 0.0, 100.0), "rise", "between 0 and 100")?;
+        check(within(self.length, 0.0, 100.0), "length", "between 0 and 100")?;
         check(within(self.growth, 1.0, 16.0), "growth", "between 1 and 16")?;
         check(within(self.blind_growth, 1.0, 4.0), "blind_growth", "between 1 and 4")?;
         check(self.min_points >= 2, "min_points", "at least 2")?;
         check(within(self.crowded, 0.0, 1.0), "crowded", "between 0 and 1")?;
+        check(self.plausible > 0.0, "plausible", "more than 0")?;
+        check(self.crowded_margin >= 0.0, "crowded_margin", "at least 0")?;
+        check(self.improbable > 0.0, "improbable", "more than 0")?;
+        check(self.certain >= 1.0, "certain", "at least 1")?;
+        check(within(self.memory, 1.0, 1e6), "memory", "between 1 and 1000000")?;
         check(self.agreeing >= 1, "agreeing", "at least 1")?;
         check(within(self.tolerance, 0.0, 1.0), "tolerance", "between 0 and 1")?;
         check(self.delay_samples >= 1, "delay_samples", "at least 1")?;
@@ -139,6 +174,16 @@ impl AdaptiveChirpingConfig {
     }
 }
 
+/// Most packets of a chirp on a path without noise.
+const MAX_PACKETS: u32 = 64;
+/// The smallest gap a chirp is centred on, as a share of the likely gap.
+const FASTEST_CENTRE: f64 = 0.25;
+/// Most chirps that are remembered.
+const MOST_REMEMBERED: f64 = 1000.0;
+/// A knee is exact if the noise, of the chirp and of all, is less than its gap times this.
+const SHARP: f64 = 1.0 / 16.0;
+/// Centres are tried one after the other, each this share of the one before.
+const CENTRE_STEP: f64 = 0.9;
 /// Growth per round trip in slow start.
 const DOUBLING: f64 = 2.0;
 
@@ -176,14 +221,14 @@ pub struct Adaptive {
     load: u64,
     /// Packets of the first chirp.
     first_packets: u32,
-    /// The last two clear readings, the newest first.
-    readings: [Option<Reading>; 2],
-    /// Chirps in a row that read the same capacity.
+    /// What the chirps say together; `None` before the first and after the start.
+    belief: Option<Belief>,
+    /// What is plausible by it; `None` until a chirp could be read.
+    room: Option<Room>,
+    /// Chirps in a row that left little doubt about the capacity.
     agreed: u32,
-    /// Chirps in a row that were unclear.
+    /// Chirps in a row that did not tell what is to be had.
     unclear: u32,
-    /// Noise of the chirps so far in ns; `None` before the first.
-    noise: Option<u64>,
     round: Round,
     min_rtt: Span,
     losses: u32,
@@ -207,10 +252,10 @@ impl Adaptive {
             probe: 0,
             load: 0,
             first_packets: 0,
-            readings: [None; 2],
+            belief: None,
+            room: None,
             agreed: 0,
             unclear: 0,
-            noise: None,
             round: FIRST_ROUND,
             min_rtt: Span::MAX,
             losses: 0,
@@ -233,10 +278,10 @@ impl Adaptive {
         Span::from_nanos(self.load)
     }
 
-    /// What the last chirp that could be read said.
+    /// What the chirps so far have shown; `None` before the first that could be read.
     #[must_use]
-    pub fn last_reading(&self) -> Option<Reading> {
-        self.readings[0]
+    pub fn room(&self) -> Option<Room> {
+        self.room
     }
 
     /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing follows before its first ACK is due.
@@ -249,9 +294,23 @@ impl Adaptive {
         self.load = (srtt.as_nanos() / u64::from(packets.max(1))).max(self.probe);
     }
 
-    /// The capacity the last chirps agree on, as a gap, or the more cautious of the last two readings.
+    /// The gap the path carries packets at, as far as the chirps have shown.
     fn gap(&self) -> Option<u64> {
-        self.readings.iter().flatten().map(|reading| reading.gap()).max()
+        self.room.filter(|room| !room.crowded).map(|room| if room.least == 0 { room.most } else { room.best })
+    }
+
+    /// The load after a chirp that did not tell what is to be had: as slow start while few packets are in flight, then more slowly.
+    fn grow_blindly(&mut self, chirp: &Measured) {
+        self.unclear = self.unclear.saturating_add(1);
+        (self.agreed, self.load) =
+            (0, self.load.min(self.doubled(chirp).unwrap_or(Self::divided(chirp.load(), self.config.blind_growth))));
+    }
+
+    /// Twice the load of a chirp, while that is few packets per round trip.
+    fn doubled(&self, chirp: &Measured) -> Option<u64> {
+        let doubled = Self::divided(chirp.load(), DOUBLING);
+        let few = u64::from(self.config.doubling_packets);
+        (doubled.saturating_mul(few) >= chirp.min_rtt().as_nanos()).then_some(doubled)
     }
 
     fn agrees(&self, one: u64, other: u64) -> bool {
@@ -264,35 +323,45 @@ impl Adaptive {
             .max(1)
     }
 
-    fn take(&mut self, reading: Reading, load: u64) {
-        let gap = reading.gap();
-        let config = &self.config;
-        self.unclear = 0;
-        self.agreed = match (reading, self.readings[0]) {
-            (Reading::Knee(_), Some(Reading::Knee(before))) if self.agrees(gap, before) => {
-                self.agreed.saturating_add(1)
-            }
-            // Sent with more load than it says there is room for: there is no more to find.
-            (Reading::Knee(_), _) if load <= gap => config.agreeing,
-            (Reading::Knee(_), _) => 1,
-            _ => 0,
+    /// Takes in what a chirp says beside those before it.
+    fn learn(&mut self, chirp: &Measured) -> Option<Room> {
+        let packets = f64::from(self.config.packets);
+        let per_round = self.min_rtt.as_nanos() as f64 / (self.load as f64 * packets);
+        let remembered = per_round.min(MOST_REMEMBERED).max(self.config.memory);
+        let belief = self.belief.get_or_insert_with(Belief::new);
+        belief.take(chirp.points(), 1.0 - 1.0 / remembered);
+        let mut room = belief.room(self.config.plausible, self.config.crowded_margin)?;
+        // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single chirp is exact.
+        let judged = read(chirp.points(), self.rule);
+        if let (Reading::Knee(gap), Some(noise)) = (judged.reading, judged.noise)
+            && (noise as f64).max(belief.noise()) < gap as f64 * SHARP
+        {
+            room = Room { least: gap, best: gap, most: gap, crowded: false };
+        }
+        Some(room)
+    }
+
+    /// True if the chirps leave little doubt about the capacity.
+    fn is_certain(&self) -> bool {
+        let room =
+            self.belief.as_ref().and_then(|belief| belief.room(self.config.improbable, self.config.crowded_margin));
+        room.is_some_and(|room| room.least > 0 && room.most as f64 <= room.least as f64 * self.config.certain)
+    }
+
+    /// Centre of the next chirp: with much noise it tries smaller gaps, so that they make a queue that can be seen.
+    fn centre(&self, likely: u64, packets: usize) -> u64 {
+        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
+        let likely = likely as f64;
+        // The gaps fall from twice to a quarter of the centre; those below the likely gap make a queue, each what it is short of it.
+        let queue = |centre: f64| {
+            let short = 1.0 - FASTEST_CENTRE * centre;
+            packets as f64 * likely * short * short / (2.0 * (2.0 - FASTEST_CENTRE) * centre)
         };
-        self.readings = [Some(reading), self.readings[0]];
-        let centre = ratio_from_f64(self.config.centre);
-        self.probe =
-            u64::try_from(u128::from(gap) * u128::from(centre) / u128::from(RATIO_ONE)).unwrap_or(u64::MAX).max(1);
-        // A flow that fills its path already does not take more on the word of a single chirp.
-        if self.is_running() && self.readings[1].is_none() {
-            return;
+        let mut centre = self.config.centre;
+        while centre > FASTEST_CENTRE && queue(centre) < self.config.rise * noise {
+            centre *= CENTRE_STEP;
         }
-        // As far as two chirps have shown that there is room, and no faster than the growth allows since this chirp left.
-        let cautious = self.gap().unwrap_or(gap);
-        let allowed = cautious.max(Self::divided(load, config.growth));
-        self.load = self.load.min(allowed);
-        // Two chirps that show less room than the load takes cannot both be wrong.
-        if let [Some(one), Some(other)] = self.readings {
-            self.load = self.load.max(one.gap().min(other.gap()));
-        }
+        ((likely * centre) as u64).max(1)
     }
 
     /// True if the flow was filling a window when it began to chirp.
@@ -363,9 +432,8 @@ impl Schedule for Adaptive {
 
     fn pull(&mut self, now: Time, number: u32, next: &Next, window: &Window, before: Option<&Before>) -> Pull {
         let queued = u32::try_from(next.queued).unwrap_or(u32::MAX);
-        let most = super::flight::MAX_CHIRP as u32;
         if number == self.first && !self.is_running() {
-            let packets = window.cwnd.clamp(2, most);
+            let packets = window.cwnd.clamp(2, super::flight::MAX_CHIRP as u32);
             // A transfer that fits into the initial window is over before anything could be learnt from it.
             if queued < packets {
                 return Pull::TooLittleData;
@@ -379,12 +447,15 @@ impl Schedule for Adaptive {
             return Pull::Chirp(Plan { geometry, guard: 0, at: now, load: self.load });
         }
         // Until the first chirp is read nobody knows whether the path holds more than the initial window.
-        if self.readings[0].is_none() && self.unclear == 0 && !self.is_running() && next.in_flight >= self.first_packets
-        {
+        if self.room.is_none() && self.unclear == 0 && !self.is_running() && next.in_flight >= self.first_packets {
             return Pull::Hold;
         }
-        let packets = self.config.packets.min(queued).clamp(1, most);
-        let geometry = Geometry::new(packets, self.probe.min(self.load), ratio_from_f64(self.config.geometry));
+        let probe = self.probe.min(self.load).max(1);
+        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
+        let half = next.srtt.as_nanos() / self.load.max(1) / 2;
+        let long = (self.config.length * noise / probe as f64).min(half as f64) as u32;
+        let packets = self.config.packets.max(long).min(queued).clamp(1, super::flight::MAX_CHIRP as u32);
+        let geometry = Geometry::new(packets, probe, ratio_from_f64(self.config.geometry));
         let earliest = before.map_or(now, |before| {
             let share = Span::from_nanos(self.load.saturating_mul(u64::from(before.packets)));
             (before.first + share).max(before.last + Span::from_nanos(self.probe.min(self.load)))
@@ -394,19 +465,36 @@ impl Schedule for Adaptive {
 
     fn completed(&mut self, _number: u32, measured: Option<&Measured>, _in_flight: u32) {
         let Some(chirp) = measured else { return };
-        let judged = read(chirp.points(), self.rule, self.noise.unwrap_or(0));
-        self.noise = judged.noise_after(self.noise);
-        match judged.reading {
-            Reading::Unclear | Reading::Crowded => {
-                self.unclear = self.unclear.saturating_add(1);
-                let doubled = Self::divided(chirp.load(), DOUBLING);
-                let small =
-                    doubled.saturating_mul(u64::from(self.config.doubling_packets)) >= chirp.min_rtt().as_nanos();
-                let blind = if small { doubled } else { Self::divided(chirp.load(), self.config.blind_growth) };
-                // No faster than the fastest chirp that could be read, if there was one.
-                self.load = self.load.min(blind.max(self.gap().unwrap_or(0)));
-            }
-            reading => self.take(reading, chirp.load()),
+        if chirp.points().len() < self.rule.min_points {
+            self.grow_blindly(chirp);
+            return;
+        }
+        let first = self.room.is_none();
+        self.room = self.learn(chirp).or(self.room);
+        let Some(room) = self.room else { return };
+        if room.crowded {
+            self.grow_blindly(chirp);
+            return;
+        }
+        self.unclear = 0;
+        self.agreed = match self.is_certain() {
+            // Sent with more load than there is room for: there is no more to find.
+            true if chirp.load() <= room.best => self.config.agreeing,
+            true => self.agreed.saturating_add(1),
+            false => 0,
+        };
+        self.probe = self.centre(room.best, chirp.points().len().max(self.config.packets as usize));
+        // A flow that fills its path already does not take more on the word of a single chirp.
+        if self.is_running() && first {
+            return;
+        }
+        // As far as there is room in any case, and no faster than the growth allows since this chirp left.
+        self.load = self.load.min(room.most.max(Self::divided(chirp.load(), self.config.growth)));
+        if let Some(doubled) = self.doubled(chirp) {
+            self.load = self.load.min(doubled.max(room.least));
+        }
+        if room.least > self.load {
+            self.load = room.best;
         }
     }
 
@@ -418,6 +506,7 @@ impl Schedule for Adaptive {
             && ack.min_rtt != Span::MAX
             && (self.load <= gap || self.agrees(self.load, gap))
         {
+            self.belief = None;
             return Some(self.exit(ExitReason::PipeFull, ack.min_rtt, gap));
         }
         let delayed = self.is_delayed(ack) && self.unclear > 0;
@@ -433,6 +522,7 @@ impl Schedule for Adaptive {
             self.begin_round(ack);
         }
         let reason = reason?;
+        self.belief = None;
         // No more than what was sent, and no more than what arrived.
         let delivered = ack
             .rate
@@ -473,7 +563,8 @@ impl Schedule for Adaptive {
     fn resume(&mut self, number: u32, known: Known) -> bool {
         (self.first, self.known) = (number, Some(known));
         (self.probe, self.load) = (known.gap, known.load);
-        (self.readings, self.agreed, self.unclear, self.losses) = ([None; 2], 0, 0, 0);
+        (self.belief, self.room) = (None, None);
+        (self.agreed, self.unclear, self.losses) = (0, 0, 0);
         (self.round, self.recent) = (FIRST_ROUND, (Span::MAX, 0));
         true
     }

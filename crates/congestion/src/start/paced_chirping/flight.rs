@@ -7,7 +7,7 @@ use flowstart_units::{Span, Time};
 use super::reading::Point;
 
 /// Most packets of a chirp.
-pub(super) const MAX_CHIRP: usize = 64;
+pub(super) const MAX_CHIRP: usize = 256;
 
 /// One packet of a chirp.
 #[derive(Clone, Copy, Debug)]
@@ -44,15 +44,13 @@ impl Chirp {
 }
 
 /// A chirp all of whose packets were acknowledged, ready for analysis.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measured {
     number: u32,
     sent_at: Time,
-    packets: usize,
-    gaps: [u64; MAX_CHIRP],
-    delays: [u64; MAX_CHIRP],
-    points: usize,
-    own: [Point; MAX_CHIRP],
+    gaps: Vec<u64>,
+    delays: Vec<u64>,
+    own: Vec<Point>,
     min_rtt: Span,
     load: u64,
 }
@@ -85,19 +83,19 @@ impl Measured {
     /// Gaps in ns as the packets left; entry 0 is not used.
     #[must_use]
     pub fn gaps(&self) -> &[u64] {
-        &self.gaps[..self.packets]
+        &self.gaps
     }
 
     /// Queueing delays in ns above the smallest of the chirp.
     #[must_use]
     pub fn delays(&self) -> &[u64] {
-        &self.delays[..self.packets]
+        &self.delays
     }
 
     /// The packets whose RTT is their own, because an ACK told of them as its newest.
     #[must_use]
     pub fn points(&self) -> &[Point] {
-        &self.own[..self.points]
+        &self.own
     }
 
     fn fill<'a>(&mut self, chirp: &Chirp, samples: impl Iterator<Item = &'a Sample> + Clone) {
@@ -105,23 +103,23 @@ impl Measured {
         let base = samples.clone().map(|sample| sample.rtt).min().unwrap_or(Span::ZERO);
         (self.number, self.min_rtt, self.load) = (chirp.number, base, chirp.load);
         let mut before = None;
-        (self.packets, self.points) = (0, 0);
+        self.gaps.clear();
+        self.delays.clear();
+        self.own.clear();
         let (mut gaps, mut packets) = (0_u64, 0);
-        for sample in samples.take(MAX_CHIRP) {
+        for sample in samples {
             if before.is_none() {
                 self.sent_at = sample.sent_at;
             }
             let gap = before.map_or(0, |before| sample.sent_at.since(before).as_nanos());
             let delay = (sample.rtt - base).as_nanos();
-            self.gaps[self.packets] = gap;
-            self.delays[self.packets] = delay;
-            self.packets += 1;
+            self.gaps.push(gap);
+            self.delays.push(delay);
             before = Some(sample.sent_at);
             gaps = gaps.saturating_add(gap);
             packets += 1;
             if sample.newest {
-                self.own[self.points] = Point { gaps, packets, delay };
-                self.points += 1;
+                self.own.push(Point { gaps, packets, delay });
                 (gaps, packets) = (0, 0);
             }
         }
@@ -131,11 +129,9 @@ impl Measured {
 const NO_MEASURE: Measured = Measured {
     number: 0,
     sent_at: Time::ZERO,
-    packets: 0,
-    gaps: [0; MAX_CHIRP],
-    delays: [0; MAX_CHIRP],
-    points: 0,
-    own: [Point { gaps: 0, packets: 0, delay: 0 }; MAX_CHIRP],
+    gaps: Vec::new(),
+    delays: Vec::new(),
+    own: Vec::new(),
     min_rtt: Span::ZERO,
     load: 0,
 };

@@ -7,14 +7,15 @@
 //! |---|---|---|
 //! | `paced_chirping` | [`Rounds`]: rounds of more and more chirps per round-trip time | the papers of 2019 |
 //! | `two_gap_chirping` | [`TwoGap`]: a gap to probe with and a gap for the load, which approaches it | the authors' later code |
-//! | `adaptive_chirping` | [`Adaptive`]: the load may grow fourfold per round trip as far as a chirp has shown that there is room | this project |
+//! | `adaptive_chirping` | [`Adaptive`]: the load may grow eightfold per round trip as far as all chirps together have shown that there is room | this project |
 //!
 //! The sender is asked for the departure of every packet; when a chirp is used up, the schedule is pulled for the next one. [`geometry`],
-//! [`analysis`] and [`reading`] are pure arithmetic.
+//! [`analysis`], [`reading`] and [`belief`] are pure arithmetic.
 
 mod adaptive;
 mod again;
 pub mod analysis;
+pub mod belief;
 mod config;
 mod flight;
 pub mod geometry;
@@ -70,7 +71,7 @@ impl Leaving {
 enum Phase {
     /// The start of the flow, or its start after an idle time or a timeout.
     Start,
-    /// After a timeout, while what was lost is sent again in standard slow start.
+    /// After a timeout, while what was lost is sent again in standard slow start up to the threshold.
     Repair,
     /// Looking for more than this window in packets, which the flow filled before.
     More(u32),
@@ -352,8 +353,9 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         Some(if at <= now { Departure::Now } else { Departure::At(at) })
     }
 
+    /// Also while a timeout is repaired: the window waits at the threshold until nothing is missing, and chirps follow.
     fn owns_window(&self) -> bool {
-        self.phase != Phase::Repair
+        true
     }
 
     fn on_restart(&mut self, _now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
