@@ -165,7 +165,7 @@ impl Explanation {
         for packet in own_labels {
             rows[packet].label = rows[packet].gap;
         }
-        let judged = read(&chirp.points, own);
+        let judged = read(&chirp.points, own, 0);
         Self {
             packets: rows,
             excursions: found,

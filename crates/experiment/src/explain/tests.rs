@@ -98,8 +98,8 @@ fn path(start: &str) -> Simulated {
 }
 
 #[test]
-fn a_simulated_chirp_on_an_idle_path_reads_the_capacity_exactly() {
-    for start in ["paced_chirping", "two_gap_chirping", "adaptive_chirping"] {
+fn a_simulated_chirp_on_an_idle_path_with_an_ack_for_every_packet_reads_the_capacity_exactly() {
+    for start in ["paced_chirping/ack1", "two_gap_chirping/ack1", "adaptive_chirping/ack1"] {
         let sent = path(start).run().unwrap();
         let observed = sent.choose(None).unwrap();
         let Reading::Knee(gap) = observed.explanation.judged.reading else { panic!("{start}: {observed:?}") };

@@ -331,9 +331,12 @@ impl Adaptive {
         let belief = self.belief.get_or_insert_with(Belief::new);
         belief.take(chirp.points(), 1.0 - 1.0 / remembered);
         let mut room = belief.room(self.config.plausible, self.config.crowded_margin)?;
-        // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single chirp is exact.
-        let judged = read(chirp.points(), self.rule);
+        // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single chirp is exact, unless
+        // one ACK tells of all packets that queued, and of some that did not.
+        let judged = read(chirp.points(), self.rule, 0);
+        let queued = judged.knee.and_then(|knee| chirp.points().get(knee + 1..)).unwrap_or_default();
         if let (Reading::Knee(gap), Some(noise)) = (judged.reading, judged.noise)
+            && (queued.len() > 1 || queued.iter().all(|point| point.packets == 1))
             && (noise as f64).max(belief.noise()) < gap as f64 * SHARP
         {
             room = Room { least: gap, best: gap, most: gap, crowded: false };

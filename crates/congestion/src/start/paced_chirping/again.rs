@@ -88,6 +88,9 @@ pub(super) struct Quiet {
     limited: bool,
     /// Full rounds without a mark so far.
     rounds: u32,
+    /// Window in packets at the latest marks that came after a silence: until it is well reached again, silence is normal however deep the
+    /// reduction was.
+    marked_at: u32,
     /// Marks came since the start, so that this path marks.
     heard: bool,
     /// Mean and mean deviation of the silences between marks, in rounds, and how many were measured.
@@ -104,6 +107,7 @@ impl Quiet {
             marked: false,
             limited: false,
             rounds: 0,
+            marked_at: 0,
             heard: false,
             silence: None,
             measured: 0,
@@ -119,13 +123,18 @@ impl Quiet {
             return false;
         }
         if self.marked {
+            // Marks soon after marks belong to the same reduction.
+            let soon = self.silence.is_some_and(|(mean, _)| f64::from(self.rounds) < mean / 2.0);
+            self.marked_at = if soon { self.marked_at.max(cwnd) } else { cwnd };
             self.end_silence();
         } else if self.limited {
             // A flow that does not use its window is not marked for a reason of its own.
             self.rounds = self.rounds.saturating_add(1);
         }
         (self.round_end, self.marked, self.limited) = (ack.next, false, false);
-        self.heard && self.rounds > self.threshold(cwnd)
+        // A scalable control grows by a packet per round.
+        let beyond = cwnd >= self.marked_at.saturating_add(self.config.min_quiet_rounds);
+        self.heard && beyond && self.rounds > self.threshold(cwnd)
     }
 
     fn end_silence(&mut self) {

@@ -73,9 +73,9 @@ pub struct Judged {
 /// What too few points say.
 const NOTHING: Judged = Judged { reading: Reading::Unclear, knee: None, noise: None };
 
-/// Reads a chirp. The first point's gap is not used.
+/// Reads a chirp, if earlier ones had this noise in ns (0 to judge it by itself). The first point's gap is not used.
 #[must_use]
-pub fn read(points: &[Point], rule: ReadingRule) -> Judged {
+pub fn read(points: &[Point], rule: ReadingRule, noise_before: u64) -> Judged {
     let [.., last] = points else { return NOTHING };
     if points.len() < rule.min_points.max(2) {
         return NOTHING;
@@ -91,7 +91,7 @@ pub fn read(points: &[Point], rule: ReadingRule) -> Judged {
         // Less noise than the time between two packets could not have hidden a queue.
         return judged(if noise <= fastest { Reading::Clear(fastest) } else { Reading::Unclear });
     }
-    if rise < noise.saturating_mul(rule.contrast) {
+    if rise < noise.max(noise_before).saturating_mul(rule.contrast) {
         return judged(Reading::Unclear);
     }
     let queued = &points[knee + 1..];
@@ -165,7 +165,7 @@ mod tests {
     const AVERAGE: u64 = 200_000;
 
     fn read(points: &[Point]) -> Reading {
-        super::read(points, RULE).reading
+        super::read(points, RULE, 0).reading
     }
 
     /// A chirp of 16 around 200 µs over a FIFO with this service time (ns) and this much noise per packet, an ACK for every `every` packets.
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn the_knee_is_the_last_packet_that_did_not_queue() {
         // Gaps of 400 µs, 25 µs less from packet to packet: the ninth is the first below 210 µs.
-        assert_eq!(super::read(&points(210_000, &[], 1), RULE).knee, Some(8));
-        assert_eq!(super::read(&points(10_000, &[], 1), RULE).knee, None);
+        assert_eq!(super::read(&points(210_000, &[], 1), RULE, 0).knee, Some(8));
+        assert_eq!(super::read(&points(10_000, &[], 1), RULE, 0).knee, None);
     }
 
     #[test]
@@ -227,6 +227,14 @@ mod tests {
         let noise: Vec<u64> = (0..16).map(|k| if k % 2 == 0 { 0 } else { 1_000_000 }).collect();
         assert_eq!(read(&points(150_000, &noise, 1)), Reading::Unclear);
         assert_eq!(read(&points(10_000, &noise, 1)), Reading::Unclear);
+    }
+
+    #[test]
+    fn a_shape_that_the_noise_of_other_chirps_could_have_made_says_nothing() {
+        let points = points(150_000, &[], 1);
+        let rise = points[15].delay - points.iter().map(|point| point.delay).min().unwrap();
+        assert_eq!(super::read(&points, RULE, rise / 3).reading, Reading::Knee(150_000));
+        assert_eq!(super::read(&points, RULE, rise).reading, Reading::Unclear);
     }
 
     /// A greedy flow holds a queue that never empties: a packet's delay grows by its service time, whatever its gap.
@@ -265,7 +273,7 @@ mod tests {
         #[test]
         fn nothing_panics_or_overflows(parts in prop::collection::vec((any::<u64>(), any::<u32>(), any::<u64>()), 0..=64), min_points in 0_usize..70, contrast: u64) {
             let points: Vec<Point> = parts.into_iter().map(|(gaps, packets, delay)| Point { gaps, packets, delay }).collect();
-            let _ = super::read(&points, ReadingRule { min_points, contrast, crowded: 0.5 });
+            let _ = super::read(&points, ReadingRule { min_points, contrast, crowded: 0.5 }, contrast);
         }
     }
 }
