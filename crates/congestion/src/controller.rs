@@ -6,7 +6,7 @@ use flowstart_quick_start::RateCode;
 use flowstart_units::{Rate, Span, Time};
 
 use crate::avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
-use crate::detection::Decision;
+use crate::detection::{Decision, Isolation};
 use crate::names::InvalidConfig;
 use crate::start::{
     Directed, Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Start, StartConfig, Verdict, slow_start,
@@ -313,9 +313,9 @@ impl Controller {
         }
     }
 
-    /// A detector has decided: the avoidance learns of it, and if the start was in charge, takes over at the detector's rate. `packet` is the
-    /// length of a full IP packet in bytes.
-    pub fn on_decision(&mut self, decision: &Decision, packet: u32) {
+    /// A detector has decided: the avoidance learns of it, and if the start was in charge, takes over at the detector's rate. A full packet has
+    /// `mss` bytes of payload in `packet` bytes.
+    pub fn on_decision(&mut self, decision: &Decision, mss: u32, packet: u32) {
         let now = decision.now;
         self.avoidance.on_isolation(now, decision.isolation, &mut self.window);
         self.tells_packets = self.avoidance.wants_packets();
@@ -324,7 +324,10 @@ impl Controller {
             let bytes = decision.rate.bytes_in(self.last.srtt).get();
             let cwnd =
                 u32::try_from(bytes.div_ceil(u64::from(packet.max(1)))).unwrap_or(u32::MAX).clamp(2, INFINITE_SSTHRESH);
-            self.hand_over(now, Exit { reason: ExitReason::Isolation, cwnd, ssthresh: cwnd, rate: None });
+            let rate = decision.rate.mul_ratio(u64::from(mss), u64::from(packet.max(1)));
+            // Without an answer the rate is no more than a beginning.
+            let ssthresh = if decision.isolation == Isolation::Unknown { INFINITE_SSTHRESH } else { cwnd };
+            self.hand_over(now, Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) });
         }
     }
 

@@ -49,6 +49,9 @@ fn start_line(start: &StartConfig) -> &'static str {
         StartConfig::Suss(_) => {
             "HyStart that quadruples the window in its first rounds where ACK trains are short (Arghavani et al. 2024)"
         }
+        StartConfig::FairQueuingProbe(_) => {
+            "short trains of packets with a lone packet of a second connection behind each, whose delay tells fair queuing from a shared queue"
+        }
         StartConfig::TwoFlowProbe(_) => {
             "two connections at 1:2 double until both lose, which tells fair queuing from a shared queue (Bachl, Fabini and Zseby 2020)"
         }

@@ -41,12 +41,12 @@ impl Pair {
 
 impl<O: Observer> Simulation<O> {
     /// If the flow's start needs a second connection, adds it; the first is in `slot`.
-    pub(crate) fn add_companion(&mut self, config: &FlowConfig, start: Time, route: u32, slot: usize) {
+    pub(crate) fn add_companion(&mut self, config: &FlowConfig, route: u32, slot: usize) {
         let Traffic::Tcp(tcp) = &config.traffic else { return };
         let Some(first) = self.flows[slot].as_ref().map(|flow| flow.id) else { return };
         let seed = seed_of(self.seed, self.run, Purpose::Controller, u64::from(first));
         let header = u32::from(tcp.sender.header_bytes);
-        let Some(detector) = PairDetector::new(&tcp.controller.start, header, seed) else { return };
+        let Some(detector) = PairDetector::new(&tcp.controller.start, tcp.sender.mss, header, seed) else { return };
         let number = self.pairs.len() as u32;
         let mut slots = [Some(slot), None];
         let connections = tcp.controller.start.connections();
@@ -56,7 +56,8 @@ impl<O: Observer> Simulation<O> {
                 // What it sends comes from the first one's application.
                 tcp.workload = Workload::Replies(Bytes::ZERO);
             }
-            let companion = self.add_connection(&second, start, route);
+            // It opens when the first is open.
+            let companion = self.add_connection(&second, Time::NEVER, route);
             slots[1] = Some(companion);
             if let Some(flow) = &self.flows[companion] {
                 self.ledger.entry(flow.id).companion_of = Some(first);
@@ -96,10 +97,29 @@ impl<O: Observer> Simulation<O> {
         if self.pairs[number as usize].detecting {
             self.look_for_decision(number);
         }
+        self.open_companion(number);
         for connection in [0, 1] {
             self.send_of_pair(number, connection);
         }
         self.end_of_pair(number);
+    }
+
+    /// The second connection opens as soon as the first is open.
+    fn open_companion(&mut self, number: u32) {
+        let [Some(first), Some(second)] = self.pairs[number as usize].slots else { return };
+        let established = match self.flows[first].as_ref().map(|flow| &flow.endpoints) {
+            Some(Endpoints::Tcp(tcp)) => tcp.sender.is_established(),
+            _ => false,
+        };
+        if let Some(flow) = &mut self.flows[second]
+            && let Endpoints::Tcp(tcp) = &mut flow.endpoints
+            && established
+            && tcp.opens == Time::NEVER
+        {
+            tcp.opens = self.now;
+            self.ledger.entry(flow.id).started = self.now;
+            self.set_timer(second);
+        }
     }
 
     /// Once the detector has decided, the second connection is closed and the first told.
@@ -118,8 +138,8 @@ impl<O: Observer> Simulation<O> {
         if let Some(flow) = pair.slots[0].and_then(|slot| self.flows[slot].as_mut())
             && let Endpoints::Tcp(tcp) = &mut flow.endpoints
         {
-            let packet = tcp.packet;
-            tcp.sender.controller_mut().on_decision(&decision, packet);
+            let (mss, packet) = (tcp.mss as u32, tcp.packet);
+            tcp.sender.controller_mut().on_decision(&decision, mss, packet);
         }
         if let Some(slot) = second {
             self.retire(slot);

@@ -124,7 +124,7 @@ impl<O: Observer> Simulation<O> {
             .collect();
         // After all of them, so that the number of a flow is its place in the configuration.
         for ((flow, route), slot) in config.flows.iter().zip(flow_routes).zip(slots) {
-            simulation.add_companion(flow, flow.start, route, slot);
+            simulation.add_companion(flow, route, slot);
         }
         for (index, (arrival, route)) in config.arrivals.iter().zip(arrival_routes).enumerate() {
             simulation.add_arrivals(index, arrival, route);
@@ -474,7 +474,7 @@ impl<O: Observer> Simulation<O> {
     /// Adds a flow, with its second connection if its start needs one.
     fn add_flow(&mut self, config: &FlowConfig, start: Time, route: u32) -> usize {
         let slot = self.add_connection(config, start, route);
-        self.add_companion(config, start, route, slot);
+        self.add_companion(config, route, slot);
         slot
     }
 

@@ -32,11 +32,19 @@ pub struct VegasLikeConfig {
     pub increase: f64,
     /// Length of a monitor interval in smoothed RTTs, above 0 up to 100; default 1.5.
     pub interval_rtts: f64,
+    /// Largest rate; default 1 Gbit/s. The implementation has no limit but its processor: where losses keep the queue short, the rule accelerates for ever.
+    pub max_rate: Rate,
 }
 
 impl Default for VegasLikeConfig {
     fn default() -> Self {
-        Self { threshold: Span::from_millis(5), decrease: 1.05, increase: 0.99, interval_rtts: 1.5 }
+        Self {
+            threshold: Span::from_millis(5),
+            decrease: 1.05,
+            increase: 0.99,
+            interval_rtts: 1.5,
+            max_rate: Rate::from_mbps(1000),
+        }
     }
 }
 
@@ -44,6 +52,7 @@ impl VegasLikeConfig {
     pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         check(self.decrease >= 1.0 && self.decrease.is_finite(), "decrease", "at least 1")?;
+        check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
         check(self.increase > 0.0 && self.increase <= 1.0, "increase", "above 0 and at most 1")?;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")
     }
@@ -77,6 +86,7 @@ impl VegasLike {
     }
 
     fn set_rate(&mut self, rate: Rate) {
+        let rate = rate.min(self.config.max_rate);
         self.rate = Some(rate);
         self.monitor.plan(&[rate]);
     }
@@ -160,6 +170,14 @@ mod tests {
     #[test]
     fn an_interval_of_which_everything_was_lost_lets_the_rate_rise() {
         assert!((after(None) - 100.0 / 0.99).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_rate_rises_no_further_than_the_processor_goes() {
+        let config = VegasLikeConfig { max_rate: Rate::from_mbps(100), ..VegasLikeConfig::default() };
+        let mut rule = VegasLike::new(&config, 1448);
+        rule.decide(RATE, None);
+        assert_eq!(rule.rate(), Some(RATE));
     }
 
     #[test]

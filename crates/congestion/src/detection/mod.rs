@@ -12,8 +12,10 @@
 //! Known faults of the method, which are kept: it needs hundreds of lost packets, a buffer of one packet looks shared, and path reordering looks
 //! like loss. Where the implementation would be stuck (nothing of either flow arrives), [`Coordinator`] measures again.
 
+mod evidence;
 pub mod pair;
 mod probe;
+mod trains;
 mod two_flows;
 
 use flowstart_units::{Rate, Span};
@@ -22,6 +24,7 @@ use crate::names::InvalidConfig;
 
 pub use pair::{Decision, Isolation, PairDetector};
 pub use probe::{Event, ProbeFlow, Sample};
+pub use trains::{TrainProbeConfig, Trains};
 pub use two_flows::TwoFlows;
 
 /// How the gaps between packets are jittered.

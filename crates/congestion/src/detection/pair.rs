@@ -8,6 +8,7 @@ use flowstart_units::{Rate, Time};
 
 use crate::{Acked, Departure, Sent, StartConfig};
 
+use super::trains::Trains;
 use super::two_flows::TwoFlows;
 
 /// What a flow knows of the queue at its bottleneck.
@@ -45,6 +46,8 @@ pub struct Decision {
     pub ratio: f64,
     /// The rate that connection 0 goes on with, in bits of IP packets.
     pub rate: Rate,
+    /// Probability that the answer is right, if the detector reckons with one.
+    pub confidence: Option<f64>,
 }
 
 /// A detector in operation.
@@ -52,15 +55,20 @@ pub struct Decision {
 pub enum PairDetector {
     /// The published one.
     TwoFlows(Box<TwoFlows>),
+    /// That of this project.
+    Trains(Box<Trains>),
 }
 
 impl PairDetector {
-    /// The detector that a start asks for; `None` if it is not one that directs two connections. `header` is what a packet has beside its
-    /// payload, in bytes.
+    /// The detector that a start asks for; `None` if it is not one that directs connections. `mss` is the payload of a full packet and `header` what
+    /// any packet has beside it, in bytes.
     #[must_use]
-    pub fn new(start: &StartConfig, header: u32, seed: u64) -> Option<Self> {
+    pub fn new(start: &StartConfig, mss: u32, header: u32, seed: u64) -> Option<Self> {
         match start {
             StartConfig::TwoFlowProbe(config) => Some(Self::TwoFlows(Box::new(TwoFlows::new(config, header, seed)))),
+            StartConfig::FairQueuingProbe(config) => {
+                Some(Self::Trains(Box::new(Trains::new(config, mss.saturating_add(header), seed))))
+            }
             _ => None,
         }
     }
@@ -69,6 +77,7 @@ impl PairDetector {
     pub fn departure(&mut self, connection: usize, now: Time) -> Departure {
         match self {
             Self::TwoFlows(detector) => detector.departure(connection, now),
+            Self::Trains(detector) => detector.departure(connection, now),
         }
     }
 
@@ -76,6 +85,7 @@ impl PairDetector {
     pub fn on_sent(&mut self, connection: usize, sent: &Sent) {
         match self {
             Self::TwoFlows(detector) => detector.on_sent(connection, sent),
+            Self::Trains(detector) => detector.on_sent(connection, sent),
         }
     }
 
@@ -83,6 +93,7 @@ impl PairDetector {
     pub fn on_acked(&mut self, connection: usize, acked: &Acked) {
         match self {
             Self::TwoFlows(detector) => detector.on_acked(connection, acked),
+            Self::Trains(detector) => detector.on_acked(connection, acked),
         }
     }
 
@@ -91,6 +102,7 @@ impl PairDetector {
     pub fn decision(&self) -> Option<&Decision> {
         match self {
             Self::TwoFlows(detector) => detector.decision(),
+            Self::Trains(detector) => detector.decision(),
         }
     }
 }

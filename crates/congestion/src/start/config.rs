@@ -1,6 +1,6 @@
 //! Which flow start, by name and with its constants.
 
-use crate::detection::DetectorConfig;
+use crate::detection::{DetectorConfig, TrainProbeConfig};
 use crate::names::{InvalidConfig, UnknownName, canonical};
 
 use super::bbr_start::BbrStartConfig;
@@ -49,6 +49,8 @@ pub enum StartConfig {
     Suss(SussConfig),
     /// Two connections that look for fair queuing (Bachl, Fabini and Zseby 2020).
     TwoFlowProbe(DetectorConfig),
+    /// Two connections that look for fair queuing by short trains of packets, as this project does it.
+    FairQueuingProbe(TrainProbeConfig),
 }
 
 impl StartConfig {
@@ -69,6 +71,7 @@ impl StartConfig {
         "quick_start",
         "suss",
         "two_flow_probe",
+        "fair_queuing_probe",
     ];
 
     /// The flow start of this name with its default constants. Case, hyphens and "++" do not matter.
@@ -96,6 +99,7 @@ impl StartConfig {
             "quick_start" | "quickstart" => Ok(Self::QuickStart(QuickStartConfig::default())),
             "suss" => Ok(Self::Suss(SussConfig::default())),
             "two_flow_probe" => Ok(Self::TwoFlowProbe(DetectorConfig::default())),
+            "fair_queuing_probe" | "fq_probe" => Ok(Self::FairQueuingProbe(TrainProbeConfig::default())),
             _ => Err(UnknownName::new("flow start", name, Self::NAMES)),
         }
     }
@@ -119,6 +123,7 @@ impl StartConfig {
             Self::QuickStart(_) => "quick_start",
             Self::Suss(_) => "suss",
             Self::TwoFlowProbe(_) => "two_flow_probe",
+            Self::FairQueuingProbe(_) => "fair_queuing_probe",
         }
     }
 
@@ -127,6 +132,7 @@ impl StartConfig {
     pub fn connections(&self) -> usize {
         match self {
             Self::TwoFlowProbe(config) if !config.single => 2,
+            Self::FairQueuingProbe(_) => 2,
             _ => 1,
         }
     }
@@ -152,6 +158,7 @@ impl StartConfig {
             Self::QuickStart(config) => config.validate(),
             Self::Suss(config) => config.validate(),
             Self::TwoFlowProbe(config) => config.validate(),
+            Self::FairQueuingProbe(config) => config.validate(),
         }
     }
 }
@@ -171,5 +178,6 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     CarefulResume(CarefulResumeConfig) = "careful_resume",
     QuickStart(QuickStartConfig) = "quick_start",
     Suss(SussConfig) = "suss",
-    TwoFlowProbe(DetectorConfig) = "two_flow_probe"
+    TwoFlowProbe(DetectorConfig) = "two_flow_probe",
+    FairQueuingProbe(TrainProbeConfig) = "fair_queuing_probe"
 });

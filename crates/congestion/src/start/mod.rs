@@ -256,7 +256,7 @@ impl Start {
                 Self::CarefulResume(Box::new(CarefulResume::new(start, config.initial_window, mss)))
             }
             StartConfig::Suss(start) => Self::Suss(Box::new(Suss::new(start, config.initial_window, paced, mss))),
-            StartConfig::TwoFlowProbe(_) => Self::Directed(Box::default()),
+            StartConfig::TwoFlowProbe(_) | StartConfig::FairQueuingProbe(_) => Self::Directed(Box::default()),
         }
     }
 }

@@ -148,6 +148,7 @@ impl Contestant {
                 Pacing::Off,
             ) => "departures set by the chirps, unpaced after the start",
             (StartConfig::TwoFlowProbe(_), _) => "two connections with jittered gaps at first",
+            (StartConfig::FairQueuingProbe(_), _) => "two connections with planned departures at first",
             (StartConfig::QuickStart(_), Pacing::Off) => "paced at the granted rate for one round trip, then unpaced",
             (_, Pacing::Off) => "unpaced",
             (_, Pacing::Window { .. }) => "paced (Linux)",

@@ -105,6 +105,44 @@ impl Run<'_> {
                     .collect();
                 statistic.of(&mut values)?
             }
+            Measure::RoundTrip { link, flow, from, until, statistic } => {
+                let (from, until) = in_window(from, until);
+                let (from, until) = (Time::ZERO + from, Time::ZERO + until);
+                let whose = |id: u32| match flow {
+                    None => true,
+                    Some(name) => self.outcome.flows.get(id as usize).is_some_and(|flow| self.name(flow) == name),
+                };
+                let waits = self.link(link.as_deref())?.waits.iter();
+                let mut values: Vec<f64> = waits
+                    .filter(|wait| (from..until).contains(&wait.arrived) && whose(wait.flow))
+                    .map(|wait| (self.rtt() + wait.waited + Span::from_nanos(wait.transmission.into())).as_secs_f64())
+                    .collect();
+                statistic.of(&mut values)?
+            }
+            Measure::SmoothedRtt { flow, from, until, statistic } => {
+                let (from, until) = in_window(from, until);
+                // Of the first connection: the second is over soon.
+                let flows = self.flows(flow.as_deref()).filter(|(_, flow)| flow.companion_of.is_none());
+                let changes = flows.filter_map(|(id, _)| self.record.srtt.get(id as usize));
+                window(changes, Time::ZERO + from, Time::ZERO + until, *statistic)? / 1e6
+            }
+            Measure::Isolation { flow, is } => {
+                let flows = self.flows(flow.as_deref()).filter(|(_, flow)| flow.companion_of.is_none());
+                let found = |flow: &FlowOutcome| flow.decision.map(|decision| decision.isolation);
+                let queue = self.compiled.simulation.links.first().map(|link| &link.queue);
+                mean(flows.map(|(_, flow)| f64::from(u8::from(is.is(found(flow), queue)))).collect())?
+            }
+            Measure::IsolationTime { flow, rtts } => {
+                let after = |flow: &FlowOutcome| Some(flow.decision?.now.since(flow.first_data).as_secs_f64());
+                time(mean(self.flows(flow.as_deref()).filter_map(|(_, flow)| after(flow)).collect())?, *rtts)
+            }
+            Measure::IsolationRatio { flow } => {
+                let flows = self.flows(flow.as_deref());
+                mean(flows.filter_map(|(_, flow)| flow.decision.map(|decision| decision.ratio)).collect())?
+            }
+            Measure::DropsInStart { flow } => {
+                self.flows(flow.as_deref()).map(|(_, flow)| flow.dropped_in_start).sum::<u64>() as f64
+            }
             Measure::Throughput { link, flow, from, until } => {
                 let (from, until) = in_window(from, until);
                 let link = self.link(link.as_deref())?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::measure::Measure;
+use super::measure::{Measure, Statistic};
 use super::picture::PictureSpec;
 use super::probing::{ProbeSpec, Probing};
 use super::quantity::{Dimension, Expectation};
@@ -152,6 +152,10 @@ pub struct ClaimSpec {
     /// The variants: names of levels; of a factor of which none is named, all. The claim is about each of them.
     #[serde(default)]
     pub of: Levels,
+    /// The claim is about this statistic over all of its variants together, not about each of them. With `ratio_to` or `minus` the two statistics
+    /// are compared.
+    #[serde(default)]
+    pub over_variants: Option<Statistic>,
     /// The measure is divided by that of the variant with these levels instead, run by run.
     #[serde(default)]
     pub ratio_to: Option<Levels>,
@@ -416,7 +420,7 @@ impl Figure {
             }
             None => None,
         };
-        let readings = self.readings(&cases);
+        let readings = if spec.over_variants.is_some() { vec![Vec::new()] } else { self.readings(&cases) };
         Ok(Claim { spec, dimension, expectation, cases, readings })
     }
 

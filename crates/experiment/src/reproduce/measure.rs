@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
+use flowstart_congestion::detection::Isolation;
+use flowstart_network::QueueConfig;
 use flowstart_units::{Bytes, Rate, Span};
 
 use super::quantity::Dimension;
@@ -137,6 +139,57 @@ pub enum Measure {
         #[serde(default)]
         rtts: bool,
     },
+    /// Round-trip time of data packets: the base RTT, the wait at the link and the transmission there, by their time of arrival. Nothing else on the
+    /// way may hold packets or ACKs up.
+    RoundTrip {
+        /// Where.
+        link: Option<String>,
+        /// Whose.
+        flow: Option<String>,
+        /// From this time on.
+        from: Option<Span>,
+        /// Up to this time.
+        until: Option<Span>,
+        /// Over the packets.
+        statistic: Statistic,
+    },
+    /// Smoothed RTT of senders, as it was at changes: weighted by time, not by packets.
+    SmoothedRtt {
+        /// Whose.
+        flow: Option<String>,
+        /// From this time on.
+        from: Option<Span>,
+        /// Up to this time.
+        until: Option<Span>,
+        /// `mean` is weighted by time.
+        statistic: Statistic,
+    },
+    /// Share of flows whose detector of fair queuing gave this answer at first.
+    Isolation {
+        /// Whose.
+        flow: Option<String>,
+        /// The answer.
+        is: Answer,
+    },
+    /// When the detector of fair queuing gave its first answer, after the flow's first data packet; of those that gave one.
+    IsolationTime {
+        /// Whose; the mean if there are several.
+        flow: Option<String>,
+        /// Count in base RTTs instead of seconds.
+        #[serde(default)]
+        rtts: bool,
+    },
+    /// The number that a detector of fair queuing gave its first answer from: the part of the first connection that arrived over that of the
+    /// second; of those that gave one.
+    IsolationRatio {
+        /// Whose; the mean if there are several.
+        flow: Option<String>,
+    },
+    /// Data packets of a flow dropped on the way that had left before its start ended, those of its second connection included.
+    DropsInStart {
+        /// Whose.
+        flow: Option<String>,
+    },
     /// Retransmissions in the whole run.
     Retransmissions {
         /// Whose.
@@ -206,6 +259,36 @@ pub enum Measure {
         /// Over the frames.
         statistic: Statistic,
     },
+}
+
+/// An answer to whether a flow has a queue of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It has.
+    Isolated,
+    /// It has not.
+    Shared,
+    /// The detector gave up.
+    Unknown,
+    /// No answer by the end of the run, or that it is not known.
+    Undecided,
+    /// The one that is true of the first link's queue.
+    Right,
+}
+
+impl Answer {
+    /// True if this is the answer of a detector, if it gave one, about this queue.
+    pub(super) fn is(self, found: Option<Isolation>, queue: Option<&QueueConfig>) -> bool {
+        match self {
+            Self::Right if queue.is_some_and(QueueConfig::isolates) => Self::Isolated.is(found, queue),
+            Self::Right => Self::Shared.is(found, queue),
+            Self::Isolated => found == Some(Isolation::Isolated),
+            Self::Shared => found == Some(Isolation::Shared),
+            Self::Unknown => found == Some(Isolation::Unknown),
+            Self::Undecided => matches!(found, None | Some(Isolation::Unknown)),
+        }
+    }
 }
 
 /// A number for many: "mean", "median", "min", "max" or a percentile such as "p99" or "p99.9" (nearest rank).
@@ -286,8 +369,14 @@ impl Measure {
             | Self::TimeToShare { .. }
             | Self::MessageDelay { .. }
             | Self::CorrelationPeak { .. }
-            | Self::FilmBound { .. } => Dimension::Time,
-            Self::TimeToRate { rtts, .. } | Self::ExitTime { rtts, .. } | Self::DropInterval { rtts, .. } => {
+            | Self::FilmBound { .. }
+            | Self::RoundTrip { .. }
+            | Self::SmoothedRtt { .. } => Dimension::Time,
+            Self::Isolation { .. } => Dimension::Share,
+            Self::TimeToRate { rtts, .. }
+            | Self::ExitTime { rtts, .. }
+            | Self::IsolationTime { rtts, .. }
+            | Self::DropInterval { rtts, .. } => {
                 if *rtts {
                     Dimension::Rtts
                 } else {
@@ -302,6 +391,8 @@ impl Measure {
             Self::Completed { .. }
             | Self::Drops { .. }
             | Self::Marks { .. }
+            | Self::IsolationRatio { .. }
+            | Self::DropsInStart { .. }
             | Self::Retransmissions { .. }
             | Self::Timeouts { .. }
             | Self::WindowCorrelation { .. }
@@ -316,6 +407,12 @@ impl Measure {
             | Self::PageTime { flow, .. }
             | Self::Completed { flow }
             | Self::QueueDelay { flow, .. }
+            | Self::RoundTrip { flow, .. }
+            | Self::SmoothedRtt { flow, .. }
+            | Self::Isolation { flow, .. }
+            | Self::IsolationTime { flow, .. }
+            | Self::IsolationRatio { flow }
+            | Self::DropsInStart { flow }
             | Self::Throughput { flow, .. }
             | Self::TimeToRate { flow, .. }
             | Self::ExitTime { flow, .. }
@@ -363,6 +460,7 @@ impl Measure {
     pub(super) fn link(&self) -> Option<&str> {
         match self {
             Self::QueueDelay { link, .. }
+            | Self::RoundTrip { link, .. }
             | Self::Throughput { link, .. }
             | Self::TimeToRate { link, .. }
             | Self::Drops { link, .. }
@@ -376,6 +474,8 @@ impl Measure {
     pub(super) fn window(&self) -> (Option<Span>, Option<Span>) {
         match self {
             Self::QueueDelay { from, until, .. }
+            | Self::RoundTrip { from, until, .. }
+            | Self::SmoothedRtt { from, until, .. }
             | Self::Throughput { from, until, .. }
             | Self::Window { from, until, .. }
             | Self::Drops { from, until, .. }
@@ -390,9 +490,9 @@ impl Measure {
     pub(super) fn needs_rtt(&self) -> bool {
         match self {
             Self::TimeToRate { over, hold, rtts, .. } => *rtts || over.is_none() || hold.is_none(),
-            Self::ExitTime { rtts, .. } => *rtts,
+            Self::ExitTime { rtts, .. } | Self::IsolationTime { rtts, .. } => *rtts,
             Self::ExitWindow { of_bdp, .. } => of_bdp.is_some(),
-            Self::DropInterval { .. } => true,
+            Self::DropInterval { .. } | Self::RoundTrip { .. } => true,
             _ => false,
         }
     }

@@ -7,7 +7,8 @@ use flowstart_units::{Rate, Span, Time};
 
 use super::evaluate::Run;
 use super::file::{Figure, Levels, Subject, chosen};
-use super::measure::Statistic;
+use super::measure::{Measure, Statistic};
+use super::quantity::Dimension;
 use crate::measure::Egress;
 use crate::probing::Part;
 use crate::scenario::Problem;
@@ -53,6 +54,15 @@ pub struct PictureSpec {
     /// These parts of the delay (`delay_ccdf`, `delay_parts`, `waiting_share`); default: the total.
     #[serde(default)]
     pub parts: Vec<Part>,
+    /// What is averaged (`by_level`).
+    #[serde(default)]
+    pub measure: Option<Measure>,
+    /// The factor whose levels are the points (`by_level`).
+    #[serde(default)]
+    pub by: Option<String>,
+    /// The factor whose levels are the curves (`by_level`).
+    #[serde(default)]
+    pub curve: Option<String>,
 }
 
 /// Kinds of pictures.
@@ -83,6 +93,8 @@ pub enum PictureKind {
     WindowCorrelation,
     /// By probing: delay bounds of the film's frames over time.
     FilmBound,
+    /// The mean of a `measure` over all variants that have the same level of the factor `by`, against the number in that level's title; all runs.
+    ByLevel,
 }
 
 impl PictureKind {
@@ -162,6 +174,17 @@ impl PictureSpec {
                 return Err(Problem::at("kind", wrong));
             }
         }
+        if self.kind == PictureKind::ByLevel {
+            let Some(by) = &self.by else { return Err(Problem::at("by", "is the factor whose levels are the points")) };
+            let factor = figure.factor("by", by)?;
+            if let Some(level) = figure.factors[factor].levels.iter().find(|level| number_in(&level.title).is_none()) {
+                return Err(Problem::at("by", format!("there is no number in the title \"{}\"", level.title)));
+            }
+            if self.measure.is_none() {
+                return Err(Problem::at("measure", "is what the picture shows"));
+            }
+            self.curve.iter().try_for_each(|curve| figure.factor("curve", curve).map(|_| ()))?;
+        }
         Ok(())
     }
 
@@ -184,6 +207,11 @@ impl PictureSpec {
                 vec![Curve { name: String::new(), drawn: Drawn::Points, points }]
             }
             PictureKind::QueueDelayDistribution => vec![line("", self.distribution(run))],
+            PictureKind::ByLevel => {
+                let value = self.measure.as_ref().and_then(|measure| Some((run.evaluate(measure)?.value, measure)));
+                let point = value.map(|(value, measure)| [0.0, value * scale(measure.dimension()).0]);
+                vec![line("", point.into_iter().collect())]
+            }
             // Those by probing are not of one simulation.
             _ => Vec::new(),
         }
@@ -312,11 +340,53 @@ impl PictureSpec {
             }
             PictureKind::WindowCorrelation => (axis("Lag", "s", false), axis("Autocorrelation of cwnd", "", false)),
             PictureKind::FilmBound => (time, axis("Delay bound", "ms", true)),
+            PictureKind::ByLevel => {
+                let unit = self.measure.as_ref().map_or("", |measure| scale(measure.dimension()).1);
+                (axis("Level", "", false), axis("Mean", unit, false))
+            }
         }
+    }
+
+    /// The means of a picture by level.
+    fn by_level(&self, number: usize, figure: &Figure, curves: &[(usize, Vec<Curve>)]) -> Picture {
+        let (x, y) = self.axes();
+        let place = |name: &Option<String>| name.as_ref().and_then(|name| figure.factor("by", name).ok());
+        let (by, curve) = (place(&self.by), place(&self.curve));
+        let mut means: Vec<(String, Sums)> = Vec::new();
+        for (variant, of_variant) in curves {
+            let levels = &figure.variants[*variant].levels;
+            let title = |factor: usize| figure.factors[factor].levels[levels[factor]].title.as_str();
+            let Some(at) = by.and_then(|by| number_in(title(by))) else { continue };
+            let name = curve.map_or(self.title.as_str(), title);
+            let of_curve = match means.iter().position(|(known, _)| known == name) {
+                Some(place) => &mut means[place].1,
+                None => {
+                    means.push((name.to_owned(), Vec::new()));
+                    let last = means.len() - 1;
+                    &mut means[last].1
+                }
+            };
+            for [_, value] in of_variant.iter().flat_map(|curve| &curve.points) {
+                match of_curve.iter_mut().find(|(known, ..)| *known == at) {
+                    Some((_, sum, count)) => (*sum, *count) = (*sum + value, *count + 1),
+                    None => of_curve.push((at, *value, 1)),
+                }
+            }
+        }
+        let line = |(name, mut points): (String, Sums)| {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let points = points.into_iter().map(|(at, sum, count)| [at, sum / f64::from(count)]).collect();
+            Curve { name, drawn: Drawn::Line, points }
+        };
+        let curves = means.into_iter().map(line).collect();
+        Picture { spec: number, title: self.title.clone(), caption: self.caption.clone(), x, y, curves }
     }
 
     /// Puts the curves of variants together into pictures.
     pub(super) fn assemble(&self, number: usize, figure: &Figure, curves: &[(usize, Vec<Curve>)]) -> Vec<Picture> {
+        if self.kind == PictureKind::ByLevel {
+            return vec![self.by_level(number, figure, curves)];
+        }
         // What all curves have in common is not in their names.
         let of = figure.find("of", &self.of).unwrap_or_default();
         let named = |factor: usize| of.iter().filter(|(known, _)| *known == factor).count();
@@ -352,6 +422,28 @@ impl PictureSpec {
             }
         }
         pictures.into_iter().map(|(_, picture)| picture).collect()
+    }
+}
+
+/// For each level: its number, the sum of the values and how many they are.
+type Sums = Vec<(f64, f64, u32)>;
+
+/// The first number in a title: "RTT 10 ms" is 10.
+fn number_in(title: &str) -> Option<f64> {
+    let digits: String =
+        title.chars().skip_while(|c| !c.is_ascii_digit()).take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    digits.parse().ok()
+}
+
+/// What values of a dimension are multiplied by in pictures, and their unit then.
+fn scale(dimension: Dimension) -> (f64, &'static str) {
+    match dimension {
+        Dimension::Time => (1e3, "ms"),
+        Dimension::Rate => (1e-6, "Mbit/s"),
+        Dimension::Share => (100.0, "%"),
+        Dimension::Packets => (1.0, "packets"),
+        Dimension::Rtts => (1.0, "RTT"),
+        Dimension::Plain => (1.0, ""),
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Wait {
     pub(super) waited: Span,
     /// Whose it was.
     pub(super) flow: FlowId,
+    /// How long its transmission took, in nanoseconds.
+    pub(super) transmission: u32,
 }
 
 /// Most waits kept per link (24 MB). When full, every second one is dropped and from then on only every second (fourth, …) is kept.
@@ -53,6 +55,8 @@ pub(super) struct Recorder {
     pub(super) links: Vec<Option<LinkRecord>>,
     /// Congestion windows in packets at changes, at most one per bin, per flow with a series of its own.
     pub(super) cwnd: Vec<Vec<(Time, u32)>>,
+    /// Smoothed RTTs in microseconds, likewise.
+    pub(super) srtt: Vec<Vec<(Time, u32)>>,
     /// Width of a bin.
     pub(super) bin: Span,
     series: usize,
@@ -81,7 +85,7 @@ impl Recorder {
             })
         };
         let links = simulation.links.iter().enumerate().map(|(number, link)| record(number, link.overhead)).collect();
-        Self { links, cwnd: vec![Vec::new(); series], bin, series }
+        Self { links, cwnd: vec![Vec::new(); series], srtt: vec![Vec::new(); series], bin, series }
     }
 
     /// The series of a flow: its own, or the common one.
@@ -117,6 +121,18 @@ impl LinkRecord {
     }
 }
 
+/// Notes a value that changes at most once per bin.
+#[inline]
+fn note(changes: &mut Vec<(Time, u32)>, now: Time, value: u32, bin: Span) {
+    if let Some((at, last)) = changes.last_mut()
+        && (*last == value || now < *at + bin)
+    {
+        *last = value;
+    } else if changes.len() < MOST_BINS {
+        changes.push((now, value));
+    }
+}
+
 /// True for packets that carry payload; ACKs and handshakes do not count.
 #[inline]
 fn is_data(packet: &Packet) -> bool {
@@ -136,7 +152,8 @@ impl Observer for Recorder {
             return;
         }
         let place = (arrived.as_nanos() / bin.as_nanos()) as usize;
-        record.wait(Wait { arrived, waited: now.since(arrived), flow: packet.flow }, place);
+        let transmission = u32::try_from(done.since(now).as_nanos()).unwrap_or(u32::MAX);
+        record.wait(Wait { arrived, waited: now.since(arrived), flow: packet.flow, transmission }, place);
         let bytes = u64::from(packet.bytes) + u64::from(record.overhead);
         record.egress[series].spread(now.since(Time::ZERO), done.since(Time::ZERO), bytes);
         if packet.ecn == Ecn::Ce {
@@ -156,13 +173,12 @@ impl Observer for Recorder {
     fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
         let bin = self.bin;
         let Some(windows) = self.cwnd.get_mut(flow as usize) else { return };
-        let cwnd = sender.controller().cwnd();
-        if let Some((at, last)) = windows.last_mut()
-            && (*last == cwnd || now < *at + bin)
+        note(windows, now, sender.controller().cwnd(), bin);
+        let srtt = sender.stats().srtt;
+        if let Some(changes) = self.srtt.get_mut(flow as usize)
+            && !srtt.is_zero()
         {
-            *last = cwnd;
-        } else if windows.len() < MOST_BINS {
-            windows.push((now, cwnd));
+            note(changes, now, u32::try_from(srtt.as_nanos() / 1000).unwrap_or(u32::MAX), bin);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::picture::{Curve, PictureKind, PictureSpec};
 use super::probing::{Probed, Probing};
 use super::quantity::Measured;
 use super::record::Recorder;
-use super::verdict::{ClaimResult, FigureResult, case};
+use super::verdict::{ClaimResult, FigureResult, case, together};
 use crate::run::{Cancel, in_parallel};
 use crate::scenario::Scenario;
 
@@ -223,7 +223,7 @@ fn drawn<'a>(figure: &'a Figure, job: &Job, pictures: bool) -> Vec<(usize, &'a P
 
 /// True if the picture wants this run: the first only, or all where every transfer is a point.
 fn wants(picture: &PictureSpec, run: u64) -> bool {
-    run == 0 || picture.kind == PictureKind::CompletionBySize
+    run == 0 || matches!(picture.kind, PictureKind::CompletionBySize | PictureKind::ByLevel)
 }
 
 fn simulate(figure: &Figure, job: Job, pictures: bool) -> Result<Done, String> {
@@ -262,6 +262,17 @@ fn collect(figure: &Figure, done: &[&Done]) -> FigureResult {
         of_variant.map(|done| value(&done)).collect()
     };
     let claims = figure.claims.iter().enumerate().map(|(number, claim)| {
+        if let Some(statistic) = claim.spec.over_variants {
+            let own: Vec<_> = claim.cases.iter().map(|(variant, _)| values(number, *variant)).collect();
+            let others: Vec<_> = claim.cases.iter().filter_map(|(_, other)| Some(values(number, (*other)?))).collect();
+            let (own, others) = (together(statistic, &own), together(statistic, &others));
+            let name = format!("{} variants", claim.cases.len());
+            let compared = claim.spec.ratio_to.is_some() || claim.spec.minus.is_some();
+            return ClaimResult::new(
+                claim.clone(),
+                vec![case(claim, &name, &own, compared.then_some(others.as_slice()))],
+            );
+        }
         let cases = claim.cases.iter().map(|(variant, other)| {
             let (own, other) = (values(number, *variant), other.map(|other| values(number, other)));
             case(claim, &figure.variants[*variant].name, &own, other.as_deref())

@@ -270,3 +270,76 @@ fn every_file_of_the_folder_is_listed_in_its_paper() {
         }
     }
 }
+
+/// A grid of a few capacities over which a claim and a picture are taken together.
+const GRID: &str = r#"
+title = "A grid"
+shows = "Something."
+
+[scenario]
+duration = "1 s"
+
+[scenario.path]
+rtt = "10 ms"
+
+[[scenario.flow]]
+name = "bulk"
+algorithm = "cubic"
+
+[vary.capacity.slow]
+title = "10 Mbit/s"
+path.capacity = "10 Mbit/s"
+
+[vary.capacity.fast]
+title = "30 Mbit/s"
+path.capacity = "30 Mbit/s"
+
+[vary.start.plain]
+flow.flow_start = "slow_start"
+
+[vary.start.hystart]
+flow.flow_start = "hystart"
+
+[[claim]]
+id = "mean"
+source = "Fig. 1"
+says = "The links are used."
+measure = { kind = "throughput", flow = "bulk", from = "500 ms" }
+over_variants = "mean"
+expect = "18 Mbit/s .. 20.1 Mbit/s"
+
+[[claim]]
+id = "largest"
+source = "Fig. 1"
+says = "Both starts end up alike."
+measure = { kind = "throughput", flow = "bulk", from = "500 ms" }
+of = "hystart"
+ratio_to = "plain"
+over_variants = "max"
+expect = "0.9 .. 1.1"
+
+[[picture]]
+kind = "by_level"
+title = "Throughput"
+measure = { kind = "throughput", flow = "bulk", from = "500 ms" }
+by = "capacity"
+"#;
+
+#[test]
+fn a_claim_over_variants_is_one_case_and_a_picture_by_level_has_a_point_per_level() {
+    let options = ReproduceOptions { pictures: true, ..ReproduceOptions::default() };
+    let results = reproduce(&[figure(GRID)], &options).unwrap().unwrap();
+    let [mean, largest] = results[0].claims.as_slice() else { panic!() };
+    assert_eq!((mean.cases.len(), largest.cases.len()), (1, 1));
+    assert_eq!((mean.verdict, largest.verdict), (Verdict::Reproduced, Verdict::Reproduced));
+    let points = &results[0].pictures[0].curves[0].points;
+    assert_eq!(points.iter().map(|[at, _]| *at).collect::<Vec<_>>(), [10.0, 30.0]);
+    assert!((points[1][1] - 30.0).abs() < 2.0 && (points[0][1] - 10.0).abs() < 1.0, "{points:?}");
+}
+
+#[test]
+fn a_picture_by_level_needs_levels_with_numbers() {
+    let text = GRID.replace("by = \"capacity\"", "by = \"start\"");
+    let error = Figure::parse("grid", &text, None).unwrap_err().to_string();
+    assert!(error.contains("no number"), "{error}");
+}

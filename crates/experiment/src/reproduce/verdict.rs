@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::file::{Claim, Figure};
+use super::measure::Statistic;
 use super::quantity::{Bound, Measured};
 use crate::measure::Estimate;
 
@@ -88,6 +89,20 @@ pub(super) fn case(claim: &Claim, variant: &str, own: &[Option<Measured>], other
     let holds = claim.expectation.as_ref().zip(value).and_then(|(expectation, value)| expectation.holds(value));
     let half_width = estimate.and_then(|estimate| estimate.half_width);
     Case { variant: variant.to_owned(), value, half_width, runs: values.len(), holds }
+}
+
+/// One value per run for many variants: the claim's statistic over those that have one.
+pub(super) fn together(statistic: Statistic, variants: &[Vec<Option<Measured>>]) -> Vec<Option<Measured>> {
+    let runs = variants.iter().map(Vec::len).max().unwrap_or(0);
+    let of_run = |run: usize| {
+        let mut values: Vec<f64> = variants
+            .iter()
+            .filter_map(|runs| runs.get(run).copied().flatten())
+            .map(|measured| measured.value)
+            .collect();
+        statistic.of(&mut values).map(Measured::exact)
+    };
+    (0..runs).map(of_run).collect()
 }
 
 /// Whether all of them are as expected; `None` if that is not known.

@@ -112,7 +112,7 @@ pub(super) const FLOWS: TableSpec = TableSpec {
         "companion_of": Integer, "", "", "The flow whose second connection this is: what it carries is delivered by that flow.";
         "isolation": Text, "", "sender", "What its detector of fair queuing decided first: isolated, shared or unknown; empty without one.";
         "isolation_s": Float, "s", "sender", "When, since the first data packet left.";
-        "isolation_ratio": Float, "", "sender", "The number that was decided from: for the published detector the part of the first connection that arrived over that of the second.";
+        "isolation_ratio": Float, "", "sender", "The number that was decided from: for the published detector the part of the first connection that arrived over that of the second, else the mean of delays of lone packets over those of trains.";
     },
 };
 

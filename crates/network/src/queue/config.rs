@@ -57,6 +57,12 @@ impl QueueConfig {
         })
     }
 
+    /// True if flows wait in queues of their own.
+    #[must_use]
+    pub fn isolates(&self) -> bool {
+        matches!(self, Self::FairQueuing(_) | Self::Drr(_) | Self::FqCodel(_))
+    }
+
     /// A FIFO of at most `packets` packets.
     #[must_use]
     pub const fn drop_tail(packets: u64) -> Self {

@@ -1,0 +1,258 @@
+//! The detector of fair queuing by trains of packets, over the full transport and many kinds of queue.
+
+mod common;
+
+use common::{flow, simulation, tcp, udp_flow};
+use flowstart_congestion::detection::{Decision, Isolation, TrainProbeConfig};
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
+use flowstart_network::{FairQueuingConfig, JitterConfig, LinkConfig, QueueConfig, RateSchedule};
+use flowstart_simulator::{FlowConfig, Outcome, Simulation, Spacing, Stop, TcpConfig, Traffic, UdpConfig, Workload};
+use flowstart_transport::ReceiverConfig;
+use flowstart_units::{Bytes, Rate, Span, Time};
+use proptest::prelude::*;
+
+/// When the probing flow begins.
+const BEGIN: Span = Span::from_secs(3);
+
+/// A path and what else is on it.
+#[derive(Clone, Debug)]
+struct Case {
+    queue: QueueConfig,
+    mbps: u64,
+    ms: u64,
+    cubic: usize,
+    /// Datagrams at a share of the capacity in percent.
+    udp: u64,
+    jitter: Span,
+    reorder: bool,
+    receiver: ReceiverConfig,
+    seed: u64,
+}
+
+impl Case {
+    fn new(queue: QueueConfig, mbps: u64, ms: u64) -> Self {
+        Self {
+            queue,
+            mbps,
+            ms,
+            cubic: 0,
+            udp: 0,
+            jitter: Span::ZERO,
+            reorder: false,
+            receiver: ReceiverConfig::default(),
+            seed: 1,
+        }
+    }
+
+    fn rtt(&self) -> Span {
+        Span::from_millis(self.ms)
+    }
+
+    fn probing(&self, workload: Workload) -> FlowConfig {
+        let avoidance = AvoidanceConfig::from_name("delay_or_cubic").unwrap();
+        let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
+        let controller = ControllerConfig::new(start, avoidance);
+        let tcp = TcpConfig { controller, receiver: self.receiver.clone(), ..tcp(workload, self.rtt()) };
+        flow(Traffic::Tcp(Box::new(tcp)), self.rtt())
+    }
+
+    /// Flow 0 probes from [`BEGIN`] on.
+    fn run(&self, workload: Workload, lasting: Span) -> Outcome {
+        let rate = Rate::from_mbps(self.mbps);
+        let mut link = LinkConfig::new(RateSchedule::Constant(rate), self.rtt() / 2, self.queue);
+        link.jitter = (!self.jitter.is_zero()).then_some(JitterConfig { spread: self.jitter, reorder: self.reorder });
+        let mut flows = vec![self.probing(workload)];
+        flows[0].start = Time::ZERO + BEGIN;
+        for number in 0..self.cubic {
+            let avoidance = AvoidanceConfig::from_name("cubic").unwrap();
+            let controller = ControllerConfig::new(StartConfig::from_name("hystart").unwrap(), avoidance);
+            let tcp =
+                TcpConfig { controller, receiver: ReceiverConfig::default(), ..tcp(Workload::Greedy, self.rtt()) };
+            let start = Time::ZERO + Span::from_millis(100) * number as u64;
+            flows.push(FlowConfig { start, ..flow(Traffic::Tcp(Box::new(tcp)), self.rtt()) });
+        }
+        if self.udp > 0 {
+            let rate = rate.mul_ratio(self.udp, 100);
+            let udp = UdpConfig { rate, packet: 1200, spacing: Spacing::Poisson, lasting: Span::MAX, ecn: false };
+            flows.push(udp_flow(udp, self.rtt()));
+        }
+        let mut config = simulation(vec![link], flows, Stop::At(Time::ZERO + BEGIN + lasting));
+        config.seed = self.seed;
+        Simulation::new(&config, ()).unwrap().run().0
+    }
+
+    fn decide(&self) -> (Option<Decision>, f64, u64) {
+        let outcome = self.run(Workload::Greedy, Span::from_secs(4));
+        let flow = &outcome.flows[0];
+        let rtts = flow.decision.map_or(f64::NAN, |decision| decision.now.since(flow.first_data).ratio(self.rtt()));
+        let second = outcome.flows.iter().find(|flow| flow.companion_of == Some(0)).unwrap();
+        (flow.decision, rtts, flow.dropped_in_start + second.dropped_in_start)
+    }
+}
+
+fn fair(buffer: u64) -> QueueConfig {
+    QueueConfig::FairQueuing(FairQueuingConfig { flow_limit: buffer, ..Default::default() })
+}
+
+/// What a queue of this name does with `buffer` packets, and whether it isolates.
+fn queue(name: &str, buffer: u64) -> (QueueConfig, bool) {
+    match name {
+        "drop_tail" => (QueueConfig::drop_tail(buffer), false),
+        "fair_queuing" => (fair(buffer), true),
+        // Both connections fall into one bucket: for them the queue is shared.
+        "collision" => {
+            let config = FairQueuingConfig { flow_limit: buffer, buckets: 1, ..Default::default() };
+            (QueueConfig::FairQueuing(config), false)
+        }
+        other => {
+            let config = QueueConfig::from_name(other).unwrap();
+            (config, config.isolates())
+        }
+    }
+}
+
+/// The cases of a condition: queues, rates, delays and buffers.
+fn cases(queues: &[&str], change: impl Fn(Case) -> Case) -> Vec<(bool, Case)> {
+    let mut cases = Vec::new();
+    for name in queues {
+        for mbps in [5, 28, 50] {
+            for ms in [10, 56, 100] {
+                for buffer in [26, 100] {
+                    let (queue, isolates) = queue(name, buffer);
+                    cases.push((isolates, change(Case::new(queue, mbps, ms))));
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// How many of the cases got the right answer, and how many none; a wrong one fails.
+fn right_or_unknown(cases: &[(bool, Case)]) -> (usize, usize) {
+    let (mut right, mut unknown) = (0, 0);
+    for (isolates, case) in cases {
+        let (decision, _, _) = case.decide();
+        match decision.map(|decision| decision.isolation) {
+            Some(Isolation::Isolated) => assert!(isolates, "{case:?}: {decision:?}"),
+            Some(Isolation::Shared) => assert!(!isolates, "{case:?}: {decision:?}"),
+            Some(Isolation::Unknown) | None => {
+                unknown += 1;
+                continue;
+            }
+        }
+        right += 1;
+    }
+    (right, unknown)
+}
+
+const ALL: [&str; 7] = ["drop_tail", "fair_queuing", "fq_codel", "codel", "red", "pie", "collision"];
+
+#[test]
+fn alone_every_answer_is_right_without_a_loss_and_within_three_round_trips_and_ten_trains() {
+    for (isolates, case) in cases(&ALL, |case| case) {
+        let (decision, rtts, lost) = case.decide();
+        let expected = if isolates { Isolation::Isolated } else { Isolation::Shared };
+        let decision = decision.unwrap();
+        assert_eq!(decision.isolation, expected, "{case:?}");
+        assert!(decision.confidence.unwrap() > 0.99);
+        assert_eq!(lost, 0, "{case:?}");
+        // A train of eight and its lone packet; on slow links they take longer than the path.
+        let train = Rate::from_mbps(case.mbps).transmission_time(Bytes::new(1500)) * 9;
+        let most = 3.0 + (train * 10).ratio(case.rtt());
+        assert!(rtts < most, "{case:?}: {rtts} RTTs");
+    }
+}
+
+#[test]
+fn with_a_buffer_of_one_packet_the_losses_of_both_connections_are_compared() {
+    for name in ["drop_tail", "fair_queuing"] {
+        for mbps in [5, 16, 28, 39, 50] {
+            for ms in [10, 56, 100] {
+                let (queue, isolates) = queue(name, 1);
+                let case = Case::new(queue, mbps, ms);
+                assert_eq!(right_or_unknown(&[(isolates, case)]), (1, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn beside_cubic_and_datagrams_every_answer_is_right() {
+    for (cubic, udp) in [(1, 0), (3, 0), (0, 50)] {
+        let cases = cases(&ALL, |case| Case { cubic, udp, ..case });
+        assert_eq!(right_or_unknown(&cases), (cases.len(), 0), "{cubic} CUBIC, {udp} % datagrams");
+    }
+}
+
+#[test]
+fn with_a_millisecond_of_jitter_every_answer_is_right() {
+    let cases = cases(&ALL, |case| Case { jitter: Span::from_millis(1), ..case });
+    let (right, _) = right_or_unknown(&cases);
+    assert!(right * 10 > cases.len() * 9, "{right} of {}", cases.len());
+}
+
+/// Where jitter is as long as what a train queues, or packets overtake each other, many answers are "unknown"; where a receiver delays the ACK of a lone
+/// packet some are.
+#[test]
+fn with_more_jitter_with_reordering_or_delayed_acks_no_answer_is_wrong() {
+    let jittered = cases(&ALL, |case| Case { jitter: Span::from_millis(3), ..case });
+    let reordered = cases(&ALL, |case| Case { jitter: Span::from_millis(3), reorder: true, ..case });
+    for cases in [jittered, reordered] {
+        let (right, _) = right_or_unknown(&cases);
+        assert!(right * 2 > cases.len(), "{right} of {}", cases.len());
+    }
+    let delayed = cases(&ALL, |case| Case { receiver: ReceiverConfig::every_second_segment(), ..case });
+    let (right, _) = right_or_unknown(&delayed);
+    assert!(right * 10 > delayed.len() * 8, "{right} of {}", delayed.len());
+}
+
+/// The queue that binds decides: the other one is hardly ever used.
+#[test]
+fn of_two_bottlenecks_in_a_row_the_one_that_binds_decides() {
+    for (first, second, isolates) in [
+        ((50, "fair_queuing"), (20, "drop_tail"), false),
+        ((20, "fair_queuing"), (50, "drop_tail"), true),
+        ((50, "drop_tail"), (20, "fair_queuing"), true),
+        ((20, "drop_tail"), (50, "fair_queuing"), false),
+    ] {
+        let case = Case::new(queue(first.1, 100).0, first.0, 40);
+        let rate = |mbps| RateSchedule::Constant(Rate::from_mbps(mbps));
+        let links = vec![
+            LinkConfig::new(rate(first.0), Span::from_millis(10), queue(first.1, 100).0),
+            LinkConfig::new(rate(second.0), Span::from_millis(10), queue(second.1, 100).0),
+        ];
+        let mut probing = case.probing(Workload::Greedy);
+        probing.forward = vec![0, 1];
+        let config = simulation(links, vec![probing], Stop::At(Time::ZERO + Span::from_secs(3)));
+        let outcome = Simulation::new(&config, ()).unwrap().run().0;
+        let expected = if isolates { Isolation::Isolated } else { Isolation::Shared };
+        let found = outcome.flows[0].decision.map(|decision| decision.isolation);
+        assert_eq!(found, Some(expected), "{first:?} {second:?}");
+    }
+}
+
+#[test]
+fn the_same_packets_tell_the_capacity() {
+    for (_, case) in cases(&["drop_tail", "fair_queuing", "fq_codel"], |case| case) {
+        let rate = case.decide().0.unwrap().rate.as_mbps_f64();
+        assert!((rate / case.mbps as f64 - 1.0).abs() < 0.05, "{case:?}: {rate} Mbit/s");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn transfers_arrive_whole_whatever_the_detector_is_doing(
+        name in prop::sample::select(ALL.to_vec()),
+        mbps in 1u64..60,
+        ms in 2u64..120,
+        buffer in prop_oneof![1u64..4, 10u64..120],
+        cubic in 0usize..2,
+        bytes in prop_oneof![1u64..20_000, 100_000u64..1_000_000],
+    ) {
+        let case = Case { cubic, ..Case::new(queue(name, buffer).0, mbps, ms) };
+        let outcome = case.run(Workload::Sized(Bytes::new(bytes)), Span::from_secs(120));
+        prop_assert_eq!(outcome.flows[0].delivered, Bytes::new(bytes));
+    }
+}
