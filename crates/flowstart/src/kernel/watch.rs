@@ -36,7 +36,7 @@ pub(super) fn watch(json: bool) -> Outcome {
     Ok(())
 }
 
-/// Two lines, in the columns of [`line`].
+/// Two lines, in the columns of [`line()`].
 const HEAD: [&str; 2] = [
     "     since                                  chirp  packets               gap     noise     probe      load   packets",
     " beginning  connection                     number   / ACKs says           µs        µs        µs        µs in flight",
