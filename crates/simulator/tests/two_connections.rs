@@ -103,7 +103,8 @@ proptest! {
         bytes in prop_oneof![1u64..20_000, 100_000u64..4_000_000],
     ) {
         let flow = probing(DetectorConfig::default(), Workload::Sized(Bytes::new(bytes)), Span::from_millis(ms));
-        let outcome = run(fair, mbps, ms, buffer, flow, 600);
+        // At a buffer of one packet the published rule may fall to its smallest rate: 500 kB at 1 Mbit/s were seen to take 602 s.
+        let outcome = run(fair, mbps, ms, buffer, flow, 50_000);
         prop_assert_eq!(outcome.flows[0].delivered, Bytes::new(bytes));
         prop_assert!(outcome.flows[0].completed.is_some());
     }
