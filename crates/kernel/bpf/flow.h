@@ -94,10 +94,17 @@ struct fs_train {
 	/* Gaps in ns; 0 if it left as a burst. */
 	__u32 first_gap;
 	__u32 step;
-	__u32 reserved;
+	/* No gap is shorter: the application set a highest rate (SO_MAX_PACING_RATE). In ns, 0 if it did not. */
+	__u32 floor;
 	/* Time per packet in ns of the load it was sent with. */
 	__u64 load;
 };
+
+/* The gap before packet `k` of a chirp, counted from 0. */
+static __always_inline __u64 fs_train_gap(const struct fs_train *train, __u32 k)
+{
+	return fs_max(fs_gap(train->first_gap, train->step, k), train->floor);
+}
 
 struct fs_trains {
 	struct fs_train of[FS_TRAINS];
@@ -200,6 +207,7 @@ enum fs_reason {
 	FS_LOSS,
 	FS_TIMEOUT,
 	FS_LIMIT,
+	FS_RATE_LIMIT,
 };
 
 /* What those who watch are told; crates/kernel/src/watch.rs has the same. */

@@ -108,6 +108,14 @@ static __always_inline __u64 fs_delivered_gap(const struct tcp_sock *tp)
 	return fs_min((__u64)tp->rate_interval_us * 1000 / delivered, FS_LONGEST);
 }
 
+/* True if packets at this gap are as fast as the application allows, or nearly so. */
+static __always_inline bool fs_is_at_floor(const struct fs_flow *flow, __u64 gap)
+{
+	__u64 floor = flow->leaving.floor;
+
+	return floor && gap && (gap <= floor || fs_agrees(gap, floor));
+}
+
 static __always_inline void fs_begin_round(struct fs_flow *flow, struct fs_private *ca, const struct tcp_sock *tp)
 {
 	flow->round++;
@@ -132,6 +140,12 @@ static __always_inline bool fs_is_over(struct fs_verdict *verdict, struct fs_flo
 	if (completed && gap && flow->agreed >= fs_parameters.agreeing && (flow->load <= gap || fs_agrees(flow->load, gap))) {
 		verdict->reason = FS_PIPE_FULL;
 		verdict->gap = gap;
+		return true;
+	}
+	/* Two chirps have shown room for as much as the application allows: whether there is more does not matter. */
+	if (completed && flow->gaps[1] && fs_is_at_floor(flow, gap) && fs_is_at_floor(flow, flow->load)) {
+		verdict->reason = FS_RATE_LIMIT;
+		verdict->gap = flow->leaving.floor;
 		return true;
 	}
 	delayed = rtt && fs_is_delayed(flow, ca, rtt) && flow->unclear;

@@ -39,6 +39,8 @@ pub enum Ended {
     Timeout,
     /// It took too many round trips.
     Limit,
+    /// Chirps showed room for the highest rate that the application allows (`SO_MAX_PACING_RATE`).
+    RateLimit,
 }
 
 /// What happened.
@@ -170,7 +172,15 @@ impl Event {
                 }
             }
             2 => {
-                let reasons = [Ended::PipeFull, Ended::Delay, Ended::Marks, Ended::Loss, Ended::Timeout, Ended::Limit];
+                let reasons = [
+                    Ended::PipeFull,
+                    Ended::Delay,
+                    Ended::Marks,
+                    Ended::Loss,
+                    Ended::Timeout,
+                    Ended::Limit,
+                    Ended::RateLimit,
+                ];
                 What::End { reason: *reasons.get(usize::from(what))?, gap }
             }
             _ => return None,

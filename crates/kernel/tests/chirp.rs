@@ -5,18 +5,19 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Pair, Registered, alone, connect, ip, listen, receive, send, transfer};
+use common::{Pair, Registered, alone, connect, ip, limit_rate, listen, receive, send, skipped, transfer};
 use flowstart_emulator::{World, WorldConfig};
-use flowstart_kernel::{Algorithm, Event, Watch, What, unload};
+use flowstart_kernel::{Algorithm, Ended, Event, Watch, What, unload};
 use flowstart_network::{
-    DropTailConfig, Ecn, JitterConfig, LinkConfig, LossConfig, QueueConfig, RateSchedule, StepMarkConfig, Threshold,
+    DropTailConfig, Ecn, JitterConfig, LinkConfig, LossConfig, QueueConfig, RateSchedule, RateStep, StepMarkConfig,
+    Threshold,
 };
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Rate, Span, Time};
 use nix::sys::socket::{setsockopt, sockopt};
 
 const CHIRP: &str = "fs_chirp";
@@ -39,7 +40,11 @@ fn path(marks: bool) -> WorldConfig {
 
 /// Transfers `bytes` through a world and returns what arrived.
 fn through(world: &World, control: &'static str, bytes: u64) -> Result<u64, String> {
-    let server = world.hosts()[1].address();
+    through_to(world, world.hosts()[1].address(), control, bytes)
+}
+
+/// The same to this address of the server's.
+fn through_to(world: &World, server: IpAddr, control: &'static str, bytes: u64) -> Result<u64, String> {
     let listener = world.hosts()[1].run(move || std::net::TcpListener::bind((server, 0)).unwrap()).unwrap();
     setsockopt(&listener, sockopt::TcpCongestion, &control.into()).unwrap();
     let to = listener.local_addr().unwrap();
@@ -120,6 +125,95 @@ fn packets_are_ecn_capable_unless_that_is_switched_off() {
         world.finish().unwrap();
         assert_eq!(count.load(Ordering::Relaxed) > 0, capable, "{parameter}");
     }
+}
+
+#[test]
+fn it_chirps_over_ipv6_and_obeys_marks_there() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let watch_events = Mutex::new(Vec::<Event>::new());
+    let watch = Watch::new(|event| watch_events.lock().unwrap().push(event)).unwrap();
+    let [capable, marked] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+    let counted = [capable.clone(), marked.clone()];
+    let world = World::start_with(path(true), move |record| {
+        let data = record.tcp().is_some_and(|tcp| tcp.payload > 0) && record.flow.source.is_ipv6();
+        counted[0].fetch_add(u32::from(data && record.ecn != Ecn::NotEct), Ordering::Relaxed);
+        counted[1].fetch_add(u32::from(data && record.marked_here), Ordering::Relaxed);
+    })
+    .unwrap();
+    let Some(server) = world.hosts()[1].address_v6() else {
+        skipped("this kernel has no IPv6");
+        return;
+    };
+    assert_eq!(through_to(&world, server, CHIRP, 3_000_000), Ok(3_000_000));
+    let outcome = world.finish().unwrap();
+    watch.poll(Duration::from_millis(200)).unwrap();
+    drop(watch);
+    // Without marks DCTCP would fill the buffer of 500 packets and lose some.
+    assert_eq!((outcome.links[0].dropped, outcome.fidelity.above_mtu), (0, 0));
+    assert!(marked.load(Ordering::Relaxed) > 0);
+    assert!(capable.load(Ordering::Relaxed) >= 3_000_000 / 1440, "all data can be marked");
+    let events = watch_events.into_inner().unwrap();
+    assert!(events.iter().any(|event| matches!(event.what, What::Chirp { .. }) && event.remote.is_ipv6()));
+}
+
+#[test]
+fn when_marks_vanish_because_capacity_came_free_chirps_find_it() {
+    let Some(_alone) = alone() else { return };
+    // The kernel holds single segments back in a full window unless it may be large (docs/kernel.md).
+    const DIVISOR: &str = "/proc/sys/net/ipv4/tcp_tso_win_divisor";
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let events = Mutex::new(Vec::<Event>::new());
+    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
+    let mut config = path(true);
+    let (slow, fast, change) = (Rate::from_mbps(10), Rate::from_mbps(40), Time::ZERO + Span::from_millis(1500));
+    let steps = vec![RateStep { at: Time::ZERO, rate: slow }, RateStep { at: change, rate: fast }];
+    config.links[0].rate = RateSchedule::Steps { steps, period: None };
+    let world = World::start(config).unwrap();
+    world.hosts()[0].run(|| std::fs::write(DIVISOR, "255")).unwrap().unwrap();
+    assert_eq!(through(&world, CHIRP, 9_000_000), Ok(9_000_000));
+    world.finish().unwrap();
+    watch.poll(Duration::from_millis(200)).unwrap();
+    drop(watch);
+    let all = events.into_inner().unwrap();
+    let of = all.iter().find(|event| matches!(event.what, What::Chirp { .. })).expect("a chirp").connection;
+    let windows: Vec<u32> = all
+        .iter()
+        .filter(|event| event.connection == of && matches!(event.what, What::End { .. }))
+        .map(|event| event.packets)
+        .collect();
+    // 10 Mbit/s and 20 ms hold 17 packets, which is what the start found; 40 Mbit/s hold 68.
+    let [start, searches @ ..] = windows.as_slice() else { panic!("{all:#?}") };
+    assert!(searches.iter().any(|window| *window > 2 * start), "{windows:?}");
+}
+
+#[test]
+fn the_highest_rate_that_an_application_allows_ends_a_start_and_the_window_does_not_lower_it() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &["ecn=off"]);
+    let events = Mutex::new(Vec::<Event>::new());
+    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
+    let world = World::start(path(false)).unwrap();
+    let server = world.hosts()[1].address();
+    let listener = world.hosts()[1].run(move || std::net::TcpListener::bind((server, 0)).unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let sender = world.hosts()[0]
+        .spawn(move || {
+            let stream = connect(to, CHIRP);
+            limit_rate(&stream, 1_000_000);
+            send(stream, 1_000_000)
+        })
+        .unwrap();
+    assert_eq!(receive(listener.accept().unwrap().0), Ok(1_000_000));
+    sender.join().unwrap().unwrap().unwrap();
+    world.finish().unwrap();
+    watch.poll(Duration::from_millis(200)).unwrap();
+    drop(watch);
+    let all = events.into_inner().unwrap();
+    let end = all.iter().find(|event| matches!(event.what, What::End { .. })).expect("the start ended");
+    assert!(matches!(end.what, What::End { reason: Ended::RateLimit, .. }), "{all:#?}");
+    // A megabyte per second and 20 ms hold 14 packets.
+    assert!(end.packets > 20, "{end:?}");
 }
 
 #[test]

@@ -159,8 +159,10 @@ impl Scene<'_> {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until `time`; false if everything ends before.
+    /// Sleeps until `time`; false if everything ends before. The clock stands at zero before it begins to run, which is not "at zero" yet: packets
+    /// of then would be held up in the emulator until it is, and hosts would measure that as their round-trip time.
     fn wait_until(&self, time: Time) -> bool {
+        self.clock.sleep_until(Time::ZERO);
         loop {
             let now = self.clock.now();
             if self.over() || now >= self.config.until {

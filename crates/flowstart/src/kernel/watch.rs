@@ -64,6 +64,7 @@ fn reason(reason: Ended) -> &'static str {
         Ended::Loss => "loss",
         Ended::Timeout => "timeout",
         Ended::Limit => "limit",
+        Ended::RateLimit => "rate limit",
     }
 }
 

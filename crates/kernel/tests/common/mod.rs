@@ -39,7 +39,7 @@ pub(crate) fn alone() -> Option<Flock<File>> {
 }
 
 /// Past the test harness, which hides what successful tests print.
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
@@ -141,12 +141,29 @@ pub(crate) fn listen(pair: &Pair, control: &'static str) -> (SocketAddr, TcpList
 pub(crate) fn connect(to: SocketAddr, control: &str) -> TcpStream {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, socket};
     use std::os::fd::AsRawFd;
-    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None).unwrap();
+    let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let socket = socket(family, SockType::Stream, SockFlag::empty(), None).unwrap();
     setsockopt(&socket, sockopt::TcpCongestion, &control.into()).unwrap();
     connect(socket.as_raw_fd(), &SockaddrStorage::from(to)).unwrap();
     let stream = TcpStream::from(socket);
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream
+}
+
+/// A connection sends no faster than this (SO_MAX_PACING_RATE).
+pub(crate) fn limit_rate(stream: &TcpStream, bytes_per_second: u64) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the pointer and the length are those of a local integer, which the call reads.
+    let refused = unsafe {
+        nix::libc::setsockopt(
+            stream.as_raw_fd(),
+            nix::libc::SOL_SOCKET,
+            nix::libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_second).cast(),
+            size_of::<u64>() as nix::libc::socklen_t,
+        )
+    };
+    assert_eq!(refused, 0, "{}", std::io::Error::last_os_error());
 }
 
 /// Bytes that tell at every place where they are from.

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only
+ *
+ * What ACKs say of the chirps in flight. The RTT of an ACK is that of the newest packet it acknowledges, so that packet left at "now less
+ * RTT". Times of departure and delays both come from there, and delayed ACKs make a chirp coarser, not wrong.
+ */
+#ifndef FS_ACKS_H
+#define FS_ACKS_H
+
+#include "phases.h"
+
+/* Chirps that one ACK can complete; the rest waits for the next. */
+#define FS_TRAINS_PER_ACK 4
+/* The stack sends at once what the pacing rate gives in 2^-10 s (sk_pacing_shift), if the device takes it. */
+#define FS_AUTOSIZE_NS 976562ull
+
+/* The chirp at the tail is acknowledged as a whole. */
+static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_train *train)
+{
+	struct fs_reading reading = {};
+	struct fs_reading_rule rule = {
+		.min_points = fs_parameters.min_points,
+		.contrast = fs_parameters.contrast,
+		.crowded = fs_parameters.crowded,
+	};
+	struct fs_private *ca = inet_csk_ca(sk);
+	struct fs_event said = { .kind = FS_EVENT_CHIRP };
+
+	if (!flow || !train)
+		return 0;
+	/* A burst has no gaps to be regressed on. */
+	if (!train->first_gap)
+		rule.crowded = FS_NEVER_CROWDED;
+	said.number = flow->chirps_read++;
+	said.packets = train->packets;
+	said.begin = train->begin;
+	said.first_gap = train->first_gap;
+	said.step = train->step;
+	said.points = flow->points.points;
+	if (!flow->is_void && flow->is_stalled) {
+		/* The stack holds segments back where it hopes to send more at once (see can_chirp_precisely): the load must grow all the same. */
+		fs_take_unclear(flow, train->load, (__u64)ca->min_rtt * 1000);
+	} else if (!flow->is_void) {
+		fs_read(&reading, &flow->points, &rule, flow->has_noise ? flow->noise : 0);
+		if (reading.has_noise) {
+			flow->noise = flow->has_noise ? (flow->noise + reading.noise) / 2 : reading.noise;
+			flow->has_noise = true;
+		}
+		if (reading.says == FS_CLEAR || reading.says == FS_KNEE)
+			fs_take(flow, &reading, train->load);
+		else
+			fs_take_unclear(flow, train->load, (__u64)ca->min_rtt * 1000);
+	}
+	said.what = flow->is_void ? FS_EVENT_VOID : reading.says;
+	said.gap = reading.gap;
+	said.noise = reading.noise;
+	fs_tell(sk, flow, &said);
+	flow->read_packets = 0;
+	flow->is_void = flow->is_stalled = false;
+	fs_points_init(&flow->points, fs_parameters.jitter);
+	flow->tail++;
+	return 0;
+}
+
+/* The newest packet of an ACK, number `packets` of this chirp counted from 1, has this RTT in µs. */
+static __noinline int add_point(struct fs_flow *flow, const struct fs_train *train, __u32 packets, __u64 now, __u32 rtt)
+{
+	__u64 left = now - rtt, gap = 0, planned;
+	__u32 news;
+
+	if (!flow || !train)
+		return 0;
+	news = packets - flow->read_packets;
+	if (!news || packets > FS_MAX_CHIRP)
+		return 0;
+	if (flow->points.points) {
+		gap = fs_min(fs_minus(left, flow->last_sent) * 1000, FS_LONGEST);
+		/* Two packets left further apart than planned by this factor: the chirp is not what it should be. */
+		planned = news * (fs_train_gap(train, flow->read_packets) + fs_train_gap(train, packets - 1)) / 2;
+		if (train->first_gap && gap * FS_RATIO_ONE > planned * fs_parameters.stall)
+			flow->is_stalled = true;
+	}
+	fs_points_add(&flow->points, gap, news, (__u64)rtt * 1000);
+	flow->last_sent = left;
+	flow->read_packets = packets;
+	return 0;
+}
+
+/* What this ACK says of the chirps in flight. Returns true if it completed one. */
+static __always_inline bool read_chirps(struct sock *sk, struct fs_flow *flow, struct fs_trains *trains, __s32 rtt)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	__u32 una = tp->snd_una, mss, end;
+	bool completed = false;
+	struct fs_train *train;
+	int i;
+
+	if (rtt <= 0 || tp->sacked_out || tp->retrans_out)
+		flow->is_void = true;
+	for (i = 0; i < FS_TRAINS_PER_ACK; i++) {
+		if (flow->tail == flow->head && !(flow->is_leaving && flow->is_recorded))
+			break;
+		train = &trains->of[flow->tail % FS_TRAINS];
+		if (!before(train->begin, una))
+			break;
+		mss = train->mss ? train->mss : 1;
+		end = train->begin + train->packets * mss;
+		/* The packet with the RTT is the newest: it may belong to a later chirp. */
+		if (!before(end, una) && rtt > 0)
+			add_point(flow, train, (una - train->begin + mss - 1) / mss, tp->tcp_mstamp, rtt);
+		if (before(una, end))
+			break;
+		if (flow->tail == flow->head) {
+			/* All of it is acknowledged before the stack asked for the next. */
+			flow->is_leaving = false;
+			flow->head++;
+			if (!flow->has_begun)
+				flow->chirps++;
+			flow->has_begun = false;
+		}
+		complete(sk, flow, train);
+		completed = true;
+	}
+	return completed;
+}
+
+/* True if single segments with this gap will leave in time although the window is full. If the stack could send several at once by the pacing rate
+ * (a millisecond's worth, tcp_tso_autosize) and an ACK is expected soon, it holds a single segment back (tcp_tso_should_defer) until
+ * the ACK has come, unless it is a large enough part of the window. */
+static __always_inline bool can_chirp_precisely(struct sock *sk, __u32 window, __u64 gap)
+{
+	return gap * 2 > FS_AUTOSIZE_NS || window <= sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_tso_win_divisor;
+}
+
+/* In congestion avoidance with DCTCP: chirps again when marks stay away. */
+static __always_inline void watch_marks(struct sock *sk, struct fs_private *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct fs_flow *flow;
+	__u64 srtt = (__u64)(tp->srtt_us >> 3) * 1000, gap;
+
+	if (before(tp->snd_una, ca->round_end))
+		return;
+	ca->round_end = tp->snd_nxt;
+	flow = flow_of(sk);
+	if (!flow || !srtt || !fs_quiet_round(&flow->quiet, tp, is_cwnd_limited(tp)))
+		return;
+	gap = fs_max(srtt / (tp->snd_cwnd ? tp->snd_cwnd : 1), 1);
+	/* The smallest gap of a chirp with the published geometry is a quarter of the average. */
+	if (!can_chirp_precisely(sk, tp->snd_cwnd, gap / 4)) {
+		flow->quiet.rounds = 0;
+		return;
+	}
+	flow->probe = flow->load = gap;
+	flow->is_known = true;
+	begin_chirping(sk, flow, tp->snd_cwnd);
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only
+ *
+ * The phases of a connection: chirping, and what comes after it.
+ */
+#ifndef FS_PHASES_H
+#define FS_PHASES_H
+
+#include "quiet.h"
+#include "schedule.h"
+
+static __always_inline bool has_cubic(void)
+{
+	return fs_parameters.avoidance == FS_CUBIC && bpf_ksym_exists(cubictcp_cong_avoid);
+}
+
+/* Congestion avoidance is CUBIC's, which keeps its state in the socket. */
+static __always_inline bool is_cubic(const struct fs_private *ca)
+{
+	return ca->cubic_is_ours;
+}
+
+static __always_inline struct fs_flow *flow_of(struct sock *sk)
+{
+	return bpf_sk_storage_get(&fs_flows, sk, 0, 0);
+}
+
+/* A chirp of this start has left, or is leaving. */
+static __always_inline bool has_chirped(const struct fs_flow *flow)
+{
+	return flow->chirps != flow->first_chirp || flow->is_leaving;
+}
+
+/* A new start, or a new search for more than `window` packets. */
+static __noinline int begin_chirping(struct sock *sk, struct fs_flow *flow, __u32 window)
+{
+	struct fs_private *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct fs_event said = { .kind = FS_EVENT_BEGIN };
+
+	if (!flow || !bpf_sk_storage_get(&fs_trains, sk, 0, BPF_SK_STORAGE_GET_F_CREATE)) {
+		ca->phase = FS_AVOIDANCE;
+		return 0;
+	}
+	flow->began = tp->tcp_clock_cache;
+	flow->gaps[0] = flow->gaps[1] = 0;
+	flow->agreed = flow->unclear = flow->losses = 0;
+	flow->recent = flow->round = 0;
+	flow->first_chirp = flow->chirps;
+	flow->tail = flow->head = 0;
+	flow->read_packets = 0;
+	flow->is_leaving = flow->is_void = flow->is_stalled = flow->newest_is_knee = false;
+	flow->window = window;
+	flow->una = tp->snd_una;
+	fs_points_init(&flow->points, fs_parameters.jitter);
+	fs_begin_round(flow, ca, tp);
+	ca->phase = FS_CHIRPING;
+	fs_tell(sk, flow, &said);
+	return 0;
+}
+
+/* Begins again at the rate that was good. */
+static __noinline int resume(struct sock *sk, __u32 cwnd)
+{
+	struct fs_private *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct fs_flow *flow = flow_of(sk);
+	__u64 srtt = (__u64)(tp->srtt_us >> 3) * 1000, min_rtt = (__u64)ca->min_rtt * 1000;
+
+	if (!flow || !fs_parameters.again || tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH || !ca->min_rtt) {
+		ca->phase = FS_AVOIDANCE;
+		return 0;
+	}
+	flow->probe = fs_max(min_rtt / (tp->snd_ssthresh ? tp->snd_ssthresh : 1) * fs_parameters.restart_gap / FS_RATIO_ONE, 1);
+	flow->load = fs_max(fs_max(srtt, min_rtt) / (cwnd ? cwnd : 1), flow->probe);
+	flow->is_known = true;
+	return begin_chirping(sk, flow, 0);
+}
+
+/* The start is over. */
+static __always_inline void leave(struct sock *sk, struct fs_flow *flow, __u32 cwnd, __u32 reason, __u64 gap)
+{
+	struct fs_private *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct fs_event said = { .kind = FS_EVENT_EXIT, .what = reason, .gap = gap };
+
+	ca->phase = FS_AVOIDANCE;
+	ca->round_end = tp->snd_nxt;
+	ca->dctcp = fs_ecn_is_negotiated(tp);
+	if (flow->window)
+		fs_quiet_answered(&flow->quiet, tp, cwnd, flow->window);
+	else
+		flow->quiet.delivered_ce = tp->delivered_ce;
+	/* The stack sets snd_cwnd itself after losses. */
+	if (reason != FS_LOSS && reason != FS_TIMEOUT) {
+		tp->snd_cwnd = cwnd;
+		tp->snd_ssthresh = cwnd;
+	}
+	ca->cubic_is_ours = !ca->dctcp && has_cubic();
+	if (ca->cubic_is_ours)
+		cubictcp_init(sk);
+	bpf_sk_storage_delete(&fs_trains, sk);
+	fs_tell(sk, flow, &said);
+}
+
+/* A running flow goes on with the window it had if chirps did not find more. Where the rate that the application allows was the limit, the window
+ * must not be: it becomes what slow start would have made of it, twice what is used (Linux tcp_is_cwnd_limited). */
+static __always_inline __u32 window_found(const struct fs_flow *flow, const struct fs_private *ca, const struct fs_verdict *verdict)
+{
+	__u32 packets = fs_packets_in((__u64)ca->min_rtt * 1000, verdict->gap);
+
+	if (verdict->reason == FS_RATE_LIMIT)
+		packets = fs_min((__u64)packets * 2, 0x7fffffff);
+	return fs_max(fs_max(packets, flow->window), FS_MIN_CWND);
+}
+
+#endif
