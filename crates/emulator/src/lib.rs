@@ -33,6 +33,7 @@
 
 mod capture;
 mod clock;
+mod config;
 mod engine;
 mod error;
 mod ethtool;
@@ -45,12 +46,14 @@ mod record;
 mod recording;
 mod ring;
 pub mod self_test;
+mod setup;
 pub mod traffic;
 mod wire;
 mod world;
 
 pub use capture::Capture;
 pub use clock::Clock;
+pub use config::{HostConfig, HostId, LinkId, RouteConfig, Timing, WorldConfig};
 pub use engine::LinkOutcome;
 pub use error::Error;
 pub use fidelity::{Fidelity, FidelityLimit};
@@ -60,4 +63,4 @@ pub use namespace::{Privilege, enter_user_namespace, privilege};
 pub use record::{Fate, PacketRecord, Tcp};
 pub use recording::{FlowRecording, LinkBin, LinkRecording, Recording};
 pub use wire::FlowKey;
-pub use world::{HostConfig, HostId, LinkId, Outcome, RouteConfig, Timing, World, WorldConfig};
+pub use world::{Outcome, World};

@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use flowstart_network::{DropReason, Ecn};
 use flowstart_units::{Span, Time};
 
+use crate::config::LinkId;
 use crate::wire::{self, ETHERNET, FlowKey};
-use crate::world::LinkId;
 
 /// Bytes of every packet that are kept for the record: IPv6 and TCP headers with all options.
 pub(crate) const SNAP: usize = 100;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use flowstart_network::Ecn;
 use flowstart_units::{Span, Time};
 
+use crate::config::LinkId;
 use crate::fidelity::Lateness;
 use crate::record::{Fate, PacketRecord};
 use crate::wire::FlowKey;
-use crate::world::LinkId;
 
 /// What happened in a bin of time at a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,10 @@ pub struct FlowRecording {
     pub dropped: u64,
     /// Packets that were marked at any link.
     pub marked: u64,
+    /// When the first of them was dropped or lost; [`Time::NEVER`] if none was.
+    pub first_drop: Time,
+    /// When the first of them was marked; [`Time::NEVER`] if none was.
+    pub first_mark: Time,
     /// IP bytes by number of the bin, at the first link.
     pub bins: Vec<u64>,
     /// Drops by number of the bin.
@@ -173,6 +177,8 @@ impl Recording {
                 bytes: 0,
                 dropped: 0,
                 marked: 0,
+                first_drop: Time::NEVER,
+                first_mark: Time::NEVER,
                 bins: Vec::new(),
                 drop_bins: Vec::new(),
                 first_link: record.link,
@@ -181,11 +187,15 @@ impl Recording {
         let flow = &mut self.flows[flow];
         if !matches!(record.fate, Fate::Sent { .. }) {
             flow.dropped += 1;
+            flow.first_drop = flow.first_drop.min(record.time());
             if let Some(bin) = place(&mut flow.drop_bins, decided) {
                 *bin += 1;
             }
         }
-        flow.marked += u64::from(record.marked_here);
+        if record.marked_here {
+            flow.marked += 1;
+            flow.first_mark = flow.first_mark.min(record.time());
+        }
         if record.link == flow.first_link {
             flow.packets += 1;
             flow.bytes += u64::from(record.bytes);

@@ -156,7 +156,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
     /// Race the congestion controls of this machine's kernel, in real time (Linux) [default contestants: cubic, reno]
-    #[arg(long, conflicts_with_all = ["pcap", "threads"], help_heading = "Real")]
+    #[arg(long, conflicts_with = "threads", help_heading = "Real")]
     pub(crate) real: bool,
     /// Most lateness of 99 % of the packets with --real; a race that is later fails with status 4 [default: 1 ms]
     #[arg(long, value_name = "TIME", requires = "real", help_heading = "Real")]

@@ -1,6 +1,7 @@
 //! `flowstart doctor`: what this machine can do.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use serde_json::json;
@@ -57,7 +58,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
 fn findings() -> Result<Vec<Finding>, Failure> {
     let mut findings = vec![cores(), speed()?];
     if cfg!(target_os = "linux") {
-        findings.extend([namespaces(), kernel_types(), algorithms()]);
+        findings.extend([emulation(), namespaces(), kernel_types(), loading(), algorithms()]);
     } else {
         findings.push(Finding {
             area: REAL,
@@ -121,6 +122,53 @@ fn namespaces() -> Finding {
             None => "cannot be read".to_owned(),
         },
         remedy: "sudo sysctl user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1",
+    }
+}
+
+/// Makes a world of two hosts, in a process of its own, since it may have to enter a user namespace.
+fn emulation() -> Finding {
+    let arguments = ["emulate", "--fidelity", "10s", "--", "true"];
+    let tried =
+        std::env::current_exe().and_then(|program| Command::new(program).args(arguments).stdin(Stdio::null()).output());
+    let (good, found) = match tried {
+        Ok(output) if output.status.success() => (Some(true), "two hosts were made and ran a program".to_owned()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let line = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no reason was given");
+            (Some(false), line.trim_start_matches("not possible here: ").to_owned())
+        }
+        Err(error) => (None, error.to_string()),
+    };
+    Finding {
+        area: REAL,
+        what: "emulation",
+        good,
+        found,
+        remedy: "run it as root, or where user namespaces are allowed; containers need NET_ADMIN, NET_RAW and SYS_ADMIN",
+    }
+}
+
+/// What `flowstart kernel check` says in more detail.
+#[cfg(feature = "kernel")]
+fn loading() -> Finding {
+    let missing: Vec<&str> = flowstart_kernel::findings().into_iter().filter(|f| !f.good).map(|f| f.what).collect();
+    Finding {
+        area: REAL,
+        what: "loading algorithms",
+        good: Some(missing.is_empty()),
+        found: if missing.is_empty() { "all that it needs is there".to_owned() } else { missing.join(", ") },
+        remedy: "flowstart kernel check says what to do",
+    }
+}
+
+#[cfg(not(feature = "kernel"))]
+fn loading() -> Finding {
+    Finding {
+        area: REAL,
+        what: "loading algorithms",
+        good: Some(false),
+        found: "this flowstart was built without it".to_owned(),
+        remedy: "build it with --features kernel, or run ./flowstart in its source folder",
     }
 }
 

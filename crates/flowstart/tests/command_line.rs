@@ -541,3 +541,33 @@ fn what_cannot_be_loaded_into_the_kernel_is_refused_with_status_2() {
     let expected = if cfg!(feature = "kernel") { "is not between 1 and 10" } else { "built without kernel support" };
     assert!(said.contains(expected), "{said}");
 }
+
+#[test]
+#[cfg(feature = "kernel")]
+fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
+    let folder = empty();
+    let program = assert_cmd::cargo::cargo_bin("flowstart");
+    let without = |arguments: &[&str]| {
+        std::process::Command::new("setpriv")
+            .args(["--bounding-set=-all", "--inh-caps=-all"])
+            .arg(&program)
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+    };
+    let Ok(output) = without(&["kernel", "load", "dctcp"]) else {
+        eprintln!("skipped: the command setpriv is missing (apt-get install util-linux)");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("setpriv:") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN") && said.contains("sudo"), "{said}");
+    let check = without(&["kernel", "check"]).unwrap();
+    let found = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert_eq!(check.status.code(), Some(1), "{found}");
+    assert!(found.contains("missing  capabilities: missing: CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN"), "{found}");
+}

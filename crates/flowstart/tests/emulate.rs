@@ -334,16 +334,26 @@ fn kernels_race_with_the_measures_of_the_simulator() {
         "100 kB",
         "--json",
         "--no-report",
+        "--pcap",
     ];
-    let output = flowstart(&arguments).output().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let output = flowstart(&arguments).arg(folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
+    let capture = folder.path().join("slow_start+reno").join("bottleneck.pcapng");
+    assert!(fs::metadata(&capture).unwrap().len() > 100_000, "a transfer of 100 kB and a start");
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["parameters"]["real"], true, "{document:#}");
     let said = text(&output.stderr);
     assert!(said.contains("2 real runs"), "{said}");
-    let none = flowstart(&["compare", "--real", "-C", "paced_chirping+vegas_like", "--no-report"]).output().unwrap();
-    assert_eq!(none.status.code(), Some(3));
-    assert!(text(&none.stderr).contains("no congestion control \"vegas_like\"; it has"), "{}", text(&none.stderr));
+    // What the kernel would run instead is not raced under another's name.
+    for (contestant, sentence) in [
+        ("slow_start+vegas_like", "no congestion control \"vegas_like\"; it has"),
+        ("jump_start+cubic", "the kernel's cubic begins with hystart"),
+    ] {
+        let none = flowstart(&["compare", "--real", "-C", contestant, "--no-report"]).output().unwrap();
+        assert_eq!(none.status.code(), Some(3));
+        assert!(text(&none.stderr).contains(sentence), "{}", text(&none.stderr));
+    }
 }
 
 #[test]

@@ -112,7 +112,8 @@ fn functions(btf: Option<&Btf<'_>>) -> Finding {
     }
 }
 
-fn capabilities() -> Finding {
+/// The capabilities of this process.
+pub(crate) fn capabilities() -> Finding {
     let mask = read("/proc/self/status")
         .and_then(|status| {
             status.lines().find_map(|line| line.strip_prefix("CapEff:").map(str::trim).map(str::to_owned))
@@ -126,7 +127,7 @@ fn capabilities() -> Finding {
         what: "capabilities",
         good: enough,
         found: if enough { "all there".to_owned() } else { format!("missing: {}", missing.join(", ")) },
-        remedy: "run it as root: sudo flowstart kernel …",
+        remedy: "run it as root (sudo flowstart kernel …), or with these capabilities and a BPF file system that may be written to",
     }
 }
 

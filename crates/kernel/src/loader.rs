@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{ErrorExt, MapCore, MapFlags, MapHandle, ObjectBuilder, PrintLevel, set_print};
 
-use crate::{Algorithm, Settings, bpffs};
+use crate::{Algorithm, Settings, bpffs, findings};
 
 /// Names of what is pinned in an algorithm's folder.
 const LINK: &str = "link";
@@ -107,6 +107,10 @@ fn remember(_level: PrintLevel, text: String) {
 pub fn load(settings: &Settings) -> Result<Loaded, Problem> {
     let algorithm = settings.algorithm();
     let name = algorithm.kernel_name();
+    let capabilities = findings::capabilities();
+    if !capabilities.good {
+        return Err(Problem::new(format!("capabilities are {}", capabilities.found), capabilities.remedy));
+    }
     if is_available(algorithm) {
         let ours = loaded().iter().any(|loaded| loaded.algorithm == algorithm);
         let remedy = if ours {

@@ -6,10 +6,10 @@
 
 mod frames;
 mod link;
+mod plan;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,21 +17,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 
-use flowstart_network::LinkConfig;
 use flowstart_units::{Span, Time};
 
-use crate::clock::{self, Clock, Priority};
+use crate::clock::{self, Clock};
+use crate::config::Timing;
 use crate::fidelity::Lateness;
-use crate::netlink::Mac;
 use crate::record::{Entry, Fate, Recorder};
-use crate::ring::{Exit, Ring};
 use crate::wire::{self, ETHERNET, FlowKey};
-use crate::world::Timing;
 
 use frames::{Handle, Pool};
 use link::{Event, Link};
+use plan::Counts;
 
 pub use link::LinkOutcome;
+pub(crate) use plan::{Delivery, Entrance, Plan, Report, Route};
 
 /// Frames taken from one ring at a time, so that what is due meanwhile is not kept waiting.
 const AT_ONCE: usize = 64;
@@ -39,82 +38,6 @@ const AT_ONCE: usize = 64;
 const LATE_ARRIVAL: Span = Span::from_micros(20);
 /// Longest sleep, for looking whether the world has ended and for sending records on.
 const LONGEST_SLEEP: Span = Span::from_millis(50);
-
-/// Where packets of a host go.
-#[derive(Debug)]
-pub(crate) struct Entrance {
-    /// Its interface.
-    pub(crate) ring: Ring,
-    /// By destination, the number of the route in this engine.
-    pub(crate) routes: HashMap<IpAddr, u16>,
-}
-
-/// A way through this engine.
-#[derive(Clone, Debug)]
-pub(crate) struct Route {
-    /// Delay before the first link.
-    pub(crate) before: Span,
-    /// Numbers of the links in this engine.
-    pub(crate) links: Vec<u16>,
-    /// Delay after the last link.
-    pub(crate) after: Span,
-    /// Number of the exit in this engine.
-    pub(crate) exit: u16,
-}
-
-/// A host that packets are given to.
-#[derive(Debug)]
-pub(crate) struct Delivery {
-    /// The router's interface towards it.
-    pub(crate) exit: Exit,
-    /// The address of the router's interface.
-    pub(crate) from: Mac,
-    /// The address of the host's.
-    pub(crate) to: Mac,
-}
-
-/// Everything an engine needs.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) entrances: Vec<Entrance>,
-    pub(crate) exits: Vec<Delivery>,
-    pub(crate) routes: Vec<Route>,
-    /// Number in the world, configuration and seed of each link.
-    pub(crate) links: Vec<(usize, LinkConfig, u64)>,
-    pub(crate) mtu: u32,
-    pub(crate) timing: Timing,
-    pub(crate) recorder: Option<Recorder>,
-}
-
-/// What an engine did.
-#[derive(Debug)]
-pub(crate) struct Report {
-    pub(crate) links: Vec<(usize, LinkOutcome)>,
-    pub(crate) lateness: Lateness,
-    pub(crate) counts: Counts,
-    pub(crate) priority: Priority,
-    /// Packets in queues and delays at the end.
-    pub(crate) stored: u64,
-}
-
-/// Packets and mishaps.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    /// IP packets for a known host.
-    pub(crate) arrived: u64,
-    /// Packets for addresses that no host has.
-    pub(crate) astray: u64,
-    /// Packets given to hosts.
-    pub(crate) delivered: u64,
-    /// Packets that the kernel did not take.
-    pub(crate) refused: u64,
-    /// Packets that found no room in the engine or the ring.
-    pub(crate) no_room: u64,
-    pub(crate) above_mtu: u64,
-    pub(crate) late_arrivals: u64,
-    pub(crate) stalls: u64,
-    pub(crate) longest_stall: Span,
-}
 
 /// Something due at a time; what is due at the same time goes in order of scheduling.
 #[derive(Clone, Copy, Debug)]

@@ -15,8 +15,9 @@ use rand_pcg::Pcg64Mcg;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::clock::Clock;
+use crate::config::HostId;
 use crate::wire::FlowKey;
-use crate::world::{HostId, World};
+use crate::world::World;
 use crate::{Error, Host};
 
 pub use tcp::congestion_controls;

@@ -30,7 +30,7 @@ pub use measures::{
     ADDED_PERCENTILES, Better, DELIVERED_RTTS, Measure, MeasureInfo, START_PERCENTILES, TIME_TO_LEVELS,
 };
 pub use path::{MarkThreshold, QueueChoice};
-pub(crate) use record::labels;
+pub use record::labels;
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
 pub(crate) use run::Baseline;
 pub use run::{RunOptions, Stage};

@@ -80,7 +80,8 @@ pub struct RaceResult {
 }
 
 /// Labels for contestants: their names, with the queue where names repeat, with a number where that repeats too.
-pub(crate) fn labels(contestants: &[Contestant]) -> Vec<String> {
+#[must_use]
+pub fn labels(contestants: &[Contestant]) -> Vec<String> {
     let repeated = |names: &[String], index: usize| names.iter().filter(|name| **name == names[index]).count() > 1;
     let names: Vec<String> = contestants.iter().map(Contestant::name).collect();
     let full: Vec<String> = contestants.iter().map(ToString::to_string).collect();

@@ -188,7 +188,8 @@ fn micros(span: Span, unknown: Span) -> Value {
 }
 
 /// The reason for a start's exit as it stands in tables.
-fn exit_name(reason: ExitReason) -> &'static str {
+#[must_use]
+pub fn exit_name(reason: ExitReason) -> &'static str {
     match reason {
         ExitReason::AckTrain => "ack_train",
         ExitReason::DelayIncrease => "delay_increase",

@@ -73,7 +73,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
 /// The race on this machine's kernel.
 #[cfg(target_os = "linux")]
 fn really(race: &Race, args: &CompareArgs, progress: impl Fn(usize, usize)) -> Result<(RaceResult, Outcome), Failure> {
-    crate::real::race(race, args.fidelity, interrupt::listen, progress)
+    crate::real::race(race, args.fidelity, (args.pcap.as_deref(), file_name), interrupt::listen, progress)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -242,10 +242,16 @@ impl<'a> Shown<'a> {
         let race = &self.result.race;
         let packets = self.result.data_packets as f64;
         text.push_str(&format!(
-            "\n{:.1} simulated seconds and {:.0} data packets in {took:.2} s ({:.1} million packets/s)\n",
+            "\n{:.1} {} seconds and {:.0} data packets in {took:.2} s{}\n",
             self.result.simulated_seconds,
+            if race.real { "real" } else { "simulated" },
             packets,
-            packets / took.max(1e-9) / 1e6
+            // How fast the simulator is says nothing of a kernel.
+            if race.real {
+                String::new()
+            } else {
+                format!(" ({:.1} million packets/s)", packets / took.max(1e-9) / 1e6)
+            }
         ));
         text.push_str(&format!("seed {}, race {}\n", race.seed, race.hash()));
         if let Some(folder) = folder {

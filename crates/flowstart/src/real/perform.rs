@@ -22,8 +22,16 @@ use crate::output::Failure;
 const LEAD: Span = Span::from_millis(200);
 /// How often the kernel is asked about connections at most and at least.
 const SAMPLES: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::from_millis(10);
-/// The kernel's own congestion controls, and how each begins.
-const OWN_STARTS: [(&str, &str); 3] = [("cubic", "hystart"), ("reno", "slow_start"), ("dctcp", "slow_start")];
+/// The kernel's own congestion controls and those that `flowstart kernel load` brings, and how each begins.
+const OWN_STARTS: [(&str, &str); 5] = [
+    ("cubic", "hystart"),
+    ("reno", "slow_start"),
+    ("dctcp", "slow_start"),
+    ("scalable", "slow_start"),
+    ("bbr", "bbr_start"),
+];
+/// What `flowstart kernel load` has, beside paced chirping.
+const LOADABLE: [&str; 2] = ["dctcp", "scalable"];
 
 /// Flow starts that `flowstart kernel load paced_chirping` brings, and the congestion control's name.
 const CHIRPS: ([&str; 2], &str) = (["paced_chirping", "adaptive_chirping"], "fs_chirp");
@@ -53,6 +61,8 @@ pub(super) struct Performed {
     pub(super) recording: Recording,
     pub(super) outcome: Outcome,
     pub(super) flows: Vec<FlowOutcome>,
+    /// The kernel's congestion control of each flow; `None` for datagrams.
+    pub(super) controls: Vec<Option<String>>,
     /// How the kernel's HyStart ended the slow start of each flow, if it did, where its host has only this one with CUBIC.
     pub(super) hystart: Vec<Option<ExitReason>>,
     pub(super) log: Vec<Logged>,
@@ -64,6 +74,18 @@ pub(super) struct Wanted {
     pub(super) log: bool,
     /// Captures, one per link, or none.
     pub(super) captures: Arc<Mutex<Vec<Capture>>>,
+}
+
+/// How the kernel begins instead of what an algorithm (START+AVOIDANCE) says, in words; `None` if it does what it says.
+pub(super) fn other_start(algorithm: &str) -> Option<String> {
+    let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
+    if chirps_for_real(start, &traffic::congestion_controls()) {
+        return None;
+    }
+    let (_, own) = OWN_STARTS.iter().find(|(name, own)| *name == avoidance && *own != start)?;
+    let remedy =
+        if CHIRPS.0.contains(&start) { "; `flowstart kernel load paced_chirping` brings the other" } else { "" };
+    Some(format!("{algorithm}: the kernel's {avoidance} begins with {own}{remedy}"))
 }
 
 /// What a scenario asks for that the kernel does not do, in words; the rest is done.
@@ -93,7 +115,7 @@ pub(super) fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> 
     }
     let known = traffic::congestion_controls();
     for label in compiled.groups.iter().filter(|label| label.kernel.is_none()) {
-        let (start, avoidance) = label.algorithm.rsplit_once('+').unwrap_or(("", &label.algorithm));
+        let start = label.algorithm.rsplit_once('+').map_or("", |(start, _)| start);
         if chirps_for_real(start, &known) {
             list.push(format!(
                 "{}: fs_chirp, which goes on as DCTCP where its packets can be marked, else as CUBIC",
@@ -101,9 +123,7 @@ pub(super) fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> 
             ));
             continue;
         }
-        if let Some((_, own)) = OWN_STARTS.iter().find(|(name, own)| *name == avoidance && *own != start) {
-            list.push(format!("{}: the kernel's {avoidance} begins with {own}", label.algorithm));
-        }
+        list.extend(other_start(&label.algorithm));
     }
     if scenario.output.packets {
         list.push("output.packets: not recorded; --pcap has every packet".to_owned());
@@ -126,8 +146,13 @@ pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, F
     let loaded = format!("fs_{avoidance}");
     let found = [avoidance, loaded.as_str()].into_iter().find(|name| known.iter().any(|known| known == name));
     found.map(str::to_owned).ok_or_else(|| {
+        let remedy = if LOADABLE.contains(&avoidance) {
+            format!("; `flowstart kernel load {avoidance}` brings one")
+        } else {
+            String::new()
+        };
         Failure::NotPossible(format!(
-            "this kernel has no congestion control \"{avoidance}\"; it has {} (the key `kernel` of a flow names another)",
+            "this kernel has no congestion control \"{avoidance}\"; it has {}{remedy} (in scenario files the key `kernel` of a flow names another)",
             known.join(", ")
         ))
     })
@@ -177,7 +202,14 @@ pub(super) fn perform(
     };
     let outcomes = traffic::run(&world, &flows, config, &|| cancel.is_cancelled() || world.has_failed())
         .map_err(|error| failure(&error))?;
-    let cubic = |number: usize| matches!(&flows[number].traffic, RealTraffic::Tcp { congestion, .. } if congestion.as_deref() == Some("cubic"));
+    let controls: Vec<Option<String>> = flows
+        .iter()
+        .map(|flow| match &flow.traffic {
+            RealTraffic::Tcp { congestion, .. } => congestion.clone(),
+            RealTraffic::Udp { .. } => None,
+        })
+        .collect();
+    let cubic = |number: usize| controls[number].as_deref() == Some("cubic");
     let hystart = (0..flows.len())
         .map(|number| {
             let host = flows[number].from;
@@ -195,7 +227,7 @@ pub(super) fn perform(
     }
     let recording = recording.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let log = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Performed { layout, recording, outcome, flows: outcomes, hystart, log })
+    Ok(Performed { layout, recording, outcome, flows: outcomes, controls, hystart, log })
 }
 
 /// Width of the bins; a scenario without samples has one bin per second, which nobody sees.

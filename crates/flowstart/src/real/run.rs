@@ -4,7 +4,7 @@ use serde_json::json;
 
 use flowstart_congestion::ExitReason;
 use flowstart_emulator::Fidelity;
-use flowstart_experiment::results::{Provenance, Results, to_json, write_results};
+use flowstart_experiment::results::{Provenance, Results, exit_name, to_json, write_results};
 use flowstart_experiment::scenario::{Compiled, Scenario};
 use flowstart_report::Terminal;
 use flowstart_simulator::{Traffic, Workload};
@@ -139,10 +139,18 @@ pub(super) fn seen_exit(performed: &Performed, number: usize) -> Option<SeenExit
     let place = flow.samples.iter().position(|sample| sample.info.ssthresh.is_some())?;
     let (after, before) = (&flow.samples[place], &flow.samples[place.saturating_sub(1)]);
     let packets = flow.key.and_then(|key| performed.recording.flow(&key));
-    // The kernel counts what its own HyStart did; else what happened before tells.
-    let reason = performed.hystart[number].unwrap_or(match packets {
-        Some(packets) if packets.dropped == 0 && packets.marked > 0 => ExitReason::Marks,
-        _ => ExitReason::Loss,
+    let before_exit = |first: Option<Time>| first.is_some_and(|first| first <= after.at);
+    // The kernel counts what its own HyStart did; else what happened before tells. A start that ends without either has decided so by itself, as those of
+    // BBR (Linux bbr_check_full_bw_reached, whatever is lost) and paced chirping do.
+    let control = performed.controls[number].as_deref();
+    let reason = performed.hystart[number].unwrap_or(if control == Some("bbr") {
+        ExitReason::RatePlateau
+    } else if before_exit(packets.map(|packets| packets.first_drop)) {
+        ExitReason::Loss
+    } else if before_exit(packets.map(|packets| packets.first_mark)) {
+        ExitReason::Marks
+    } else {
+        ExitReason::PipeFull
     });
     Some(SeenExit {
         at: after.at,
@@ -183,15 +191,7 @@ fn flow_row(compiled: &Compiled, performed: &Performed, number: usize) -> FlowRo
         facts.set("snd_cwnd_pkts", info.cwnd);
     }
     if let Some(exit) = seen_exit(performed, number) {
-        facts.set(
-            "exit_reason",
-            match exit.reason {
-                ExitReason::AckTrain => "ack_train",
-                ExitReason::DelayIncrease => "delay_increase",
-                ExitReason::Marks => "marks",
-                _ => "loss",
-            },
-        );
+        facts.set("exit_reason", exit_name(exit.reason));
         facts.set("exit_s", exit.at.since(first_data).as_secs_f64());
         facts.set("exit_cwnd_pkts", exit.cwnd);
         facts.set("exit_ssthresh_pkts", exit.ssthresh);

@@ -2,6 +2,7 @@
 //! that the measures are the same.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 
 use flowstart_congestion::StartExit;
 use flowstart_emulator::{Fate, Fidelity};
@@ -13,31 +14,51 @@ use flowstart_network::{Ecn, Packet};
 use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome, Traffic, Workload};
 use flowstart_units::{Bytes, Time};
 
+use super::emulate::captures;
 use super::perform::{Logged, Performed, Wanted, perform};
 use super::run::seen_exit;
-use crate::output::Failure;
+use crate::output::{Failure, prepare_folder};
 
 /// Runs parts of a race for real.
 pub(super) struct Real<'a> {
     pub(super) cancel: &'a Cancel,
+    /// Scenarios (as text) whose first run is captured, and the folders for it.
+    pub(super) pcap: Vec<(String, PathBuf)>,
     /// How faithful the runs were.
     pub(super) fidelities: std::cell::RefCell<Vec<Fidelity>>,
     /// A failure that is more than a sentence: kept, because a race only takes sentences.
     pub(super) failure: std::cell::RefCell<Option<Failure>>,
 }
 
+impl Real<'_> {
+    /// Where this scenario's first run is captured, if it is.
+    fn folder_of(&self, scenario: &Scenario) -> Option<&Path> {
+        if self.pcap.is_empty() {
+            return None;
+        }
+        let text = scenario.effective();
+        self.pcap.iter().find(|(wanted, _)| *wanted == text).map(|(_, folder)| folder.as_path())
+    }
+}
+
 impl Stage for Real<'_> {
     fn run(&self, scenario: &Scenario, run: u64, observer: &mut dyn Observer) -> Result<Option<Outcome>, String> {
         let compiled = scenario.simulation(run).map_err(|error| error.to_string())?;
-        let wanted = Wanted { log: true, captures: Default::default() };
-        let performed = perform(scenario, &compiled, &wanted, self.cancel).map_err(|failure| {
+        let keep = |failure: Failure| {
             let sentence = match &failure {
                 Failure::Usage(sentence) | Failure::NotPossible(sentence) => sentence.clone(),
                 _ => "the run failed".to_owned(),
             };
             *self.failure.borrow_mut() = Some(failure);
             sentence
-        })?;
+        };
+        let folder = if run == 0 { self.folder_of(scenario) } else { None };
+        if let Some(folder) = folder {
+            prepare_folder(folder).map_err(keep)?;
+        }
+        let captures = captures(folder, &compiled.links).map_err(keep)?;
+        let wanted = Wanted { log: true, captures };
+        let performed = perform(scenario, &compiled, &wanted, self.cancel).map_err(keep)?;
         self.fidelities.borrow_mut().push(performed.outcome.fidelity);
         if self.cancel.is_cancelled() {
             return Ok(None);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use flowstart_emulator::{Fate, World, WorldConfig};
+use flowstart_emulator::{Fate, Fidelity, World, WorldConfig};
 use flowstart_network::{DropTailConfig, LinkConfig, QueueConfig, RateSchedule, StepMarkConfig, Threshold};
 use flowstart_units::{Bytes, Rate, Span, Time};
 use nix::libc;
@@ -62,6 +62,8 @@ pub(crate) struct Transfer {
     pub(crate) took: Duration,
     /// Data packets at the bottleneck, in order of arrival.
     pub(crate) packets: Vec<Seen>,
+    /// How faithful the emulator was.
+    pub(crate) fidelity: Fidelity,
 }
 
 impl Transfer {
@@ -106,12 +108,12 @@ pub(crate) fn transfer(path: &Path, control: &str, bytes: u64) -> Outcome<Transf
     }
     let took = began.elapsed();
     sender.join().map_err(|_| "the sender failed")???;
-    world.finish()?;
+    let fidelity = world.finish()?.fidelity;
     if received != bytes {
         return Err(format!("{received} of {bytes} bytes arrived").into());
     }
     let packets = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Transfer { took, packets })
+    Ok(Transfer { took, packets, fidelity })
 }
 
 /// Other work on this machine must not take the processor away from a sender that holds its socket: nothing could leave meanwhile.

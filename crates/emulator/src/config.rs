@@ -1,0 +1,240 @@
+//! What a world is made of, and whether it makes sense.
+
+use flowstart_network::LinkConfig;
+use flowstart_units::Span;
+
+use crate::Error;
+
+/// Index of a host in [`WorldConfig::hosts`].
+pub type HostId = usize;
+/// Index of a link in [`WorldConfig::links`].
+pub type LinkId = usize;
+
+/// A host to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostConfig {
+    /// Its name: letters, digits and hyphens, at most 32.
+    pub name: String,
+}
+
+/// A way from one host to another; there is one way back for packets in the other direction, a route of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteConfig {
+    /// Who sends.
+    pub from: HostId,
+    /// Who receives.
+    pub to: HostId,
+    /// Delay before the first link.
+    pub before: Span,
+    /// Links in order; may be empty.
+    pub links: Vec<LinkId>,
+    /// Delay after the last link (beside the link's own).
+    pub after: Span,
+}
+
+/// How the engines keep time. The defaults are measured (docs/emulator.md says how).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long before a departure an engine stops sleeping and watches the clock. Default 12 us: waking a real-time thread takes less.
+    pub spin: Span,
+    /// Longest time for which packets are not looked at while there is delay to hide it. Default 250 us.
+    pub nap: Span,
+    /// How long decisions of a link wait for packets that were stamped but are not visible yet, where there is delay to hide it. Default 5 us.
+    pub settle: Span,
+    /// An engine that was away this much longer than it asked for has stalled. Default 1 ms.
+    pub stall: Span,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            spin: Span::from_micros(12),
+            nap: Span::from_micros(250),
+            settle: Span::from_micros(5),
+            stall: Span::from_millis(1),
+        }
+    }
+}
+
+/// What is to be made.
+#[derive(Clone, Debug)]
+pub struct WorldConfig {
+    /// Hosts, at most 1000.
+    pub hosts: Vec<HostConfig>,
+    /// Links in one direction each. Quick-Start admission is not emulated.
+    pub links: Vec<LinkConfig>,
+    /// Routes, at most one for every ordered pair of hosts.
+    pub routes: Vec<RouteConfig>,
+    /// Seed of all random decisions of links.
+    pub seed: u64,
+    /// Largest IP packet. Default 1500 bytes, at least 1280 (what IPv6 needs), at most 9000.
+    pub mtu: u32,
+    /// How the engines keep time.
+    pub timing: Timing,
+    /// How long after the start the clock begins to run (rate schedules too), so that there is time to prepare. Default 0.
+    pub lead: Span,
+}
+
+/// MTU range.
+const MTUS: std::ops::RangeInclusive<u32> = 1280..=9000;
+/// Most hosts: as many as a machine can bear.
+const MOST_HOSTS: usize = 1000;
+
+impl WorldConfig {
+    /// Two hosts, `client` and `server`: what the client sends goes through `link`, what the server sends takes `back` and nothing else.
+    #[must_use]
+    pub fn pair(link: LinkConfig, back: Span) -> Self {
+        let host = |name: &str| HostConfig { name: name.to_owned() };
+        let route = |from, to, links, after| RouteConfig { from, to, before: Span::ZERO, links, after };
+        Self {
+            hosts: vec![host("client"), host("server")],
+            links: vec![link],
+            routes: vec![route(0, 1, vec![0], Span::ZERO), route(1, 0, Vec::new(), back)],
+            seed: 1,
+            mtu: 1500,
+            timing: Timing::default(),
+            lead: Span::ZERO,
+        }
+    }
+
+    /// Checks that the world can be made.
+    ///
+    /// # Errors
+    /// The first thing that makes no sense.
+    pub fn validate(&self) -> Result<(), Error> {
+        let wrong = |message: String| Err(Error::Config(message));
+        if self.hosts.len() > MOST_HOSTS {
+            return wrong(format!("a world has at most {MOST_HOSTS} hosts"));
+        }
+        if !MTUS.contains(&self.mtu) {
+            return wrong(format!("an MTU lies between {} and {} bytes", MTUS.start(), MTUS.end()));
+        }
+        for (index, host) in self.hosts.iter().enumerate() {
+            let good = |c: char| c.is_ascii_alphanumeric() || c == '-';
+            if host.name.is_empty() || host.name.len() > 32 || !host.name.chars().all(good) {
+                return wrong(format!("\"{}\" is not a host name of letters, digits and hyphens", host.name));
+            }
+            if self.hosts[..index].contains(host) {
+                return wrong(format!("there are two hosts \"{}\"", host.name));
+            }
+        }
+        for link in &self.links {
+            link.validate().map_err(|error| Error::Config(error.to_string()))?;
+        }
+        for (index, route) in self.routes.iter().enumerate() {
+            let hosts = self.hosts.len();
+            if route.from >= hosts || route.to >= hosts || route.from == route.to {
+                return wrong(format!("route {index} does not lead from one host to another"));
+            }
+            if route.links.iter().any(|link| *link >= self.links.len()) {
+                return wrong(format!("route {index} names a link that does not exist"));
+            }
+            if self.routes[..index].iter().any(|other| (other.from, other.to) == (route.from, route.to)) {
+                return wrong(format!("there are two routes from host {} to host {}", route.from, route.to));
+            }
+        }
+        Ok(())
+    }
+
+    /// Which engine each host's packets go through: hosts whose packets meet at a link share one.
+    pub(crate) fn engines(&self) -> Vec<Vec<HostId>> {
+        let mut engine_of_link: Vec<Option<usize>> = vec![None; self.links.len()];
+        let mut engines: Vec<Vec<HostId>> = Vec::new();
+        for host in 0..self.hosts.len() {
+            let links = self.routes.iter().filter(|route| route.from == host).flat_map(|route| &route.links);
+            let mut met: Vec<usize> = links.clone().filter_map(|link| engine_of_link[*link]).collect();
+            met.sort_unstable();
+            met.dedup();
+            let into = met.first().copied().unwrap_or_else(|| {
+                engines.push(Vec::new());
+                engines.len() - 1
+            });
+            engines[into].push(host);
+            // Engines that this host's links join become one.
+            for other in met.into_iter().skip(1) {
+                let moved = std::mem::take(&mut engines[other]);
+                engines[into].extend(moved);
+                for engine in engine_of_link.iter_mut().filter(|engine| **engine == Some(other)) {
+                    *engine = Some(into);
+                }
+            }
+            for link in links {
+                engine_of_link[*link] = Some(into);
+            }
+        }
+        // Hosts that meet nobody share one engine: ways back without links cost little.
+        let mut joined: Vec<Vec<HostId>> = Vec::new();
+        let mut alone = Vec::new();
+        for mut engine in engines.into_iter().filter(|engine| !engine.is_empty()) {
+            engine.sort_unstable();
+            let meets = |host: &HostId| self.routes.iter().any(|route| route.from == *host && !route.links.is_empty());
+            if engine.iter().any(meets) { joined.push(engine) } else { alone.extend(engine) }
+        }
+        if !alone.is_empty() {
+            joined.push(alone);
+        }
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_network::{DropTailConfig, QueueConfig, RateSchedule};
+    use flowstart_units::Rate;
+
+    use super::*;
+
+    fn link() -> LinkConfig {
+        let queue = QueueConfig::DropTail(DropTailConfig { packets: Some(10), bytes: None });
+        LinkConfig::new(RateSchedule::Constant(Rate::from_mbps(10)), Span::from_millis(1), queue)
+    }
+
+    fn world(hosts: usize, links: usize, routes: &[(HostId, HostId, &[LinkId])]) -> WorldConfig {
+        WorldConfig {
+            hosts: (0..hosts).map(|n| HostConfig { name: format!("h{n}") }).collect(),
+            links: vec![link(); links],
+            routes: routes
+                .iter()
+                .map(|(from, to, links)| RouteConfig {
+                    from: *from,
+                    to: *to,
+                    before: Span::ZERO,
+                    links: links.to_vec(),
+                    after: Span::ZERO,
+                })
+                .collect(),
+            ..WorldConfig::pair(link(), Span::ZERO)
+        }
+    }
+
+    #[test]
+    fn a_pair_has_an_engine_for_each_direction() {
+        assert_eq!(WorldConfig::pair(link(), Span::ZERO).engines(), [vec![0], vec![1]]);
+    }
+
+    #[test]
+    fn hosts_whose_packets_meet_at_a_link_share_an_engine_however_they_meet() {
+        // 0 and 1 meet at link 0; 2 uses link 1; 3 uses both and joins them; 4 and 5 have ways without links.
+        let routes: [(HostId, HostId, &[LinkId]); 6] =
+            [(0, 4, &[0]), (1, 4, &[0]), (2, 4, &[1]), (3, 4, &[1, 0]), (4, 0, &[]), (5, 0, &[])];
+        assert_eq!(world(6, 2, &routes).engines(), [vec![0, 1, 2, 3], vec![4, 5]]);
+        assert_eq!(world(6, 2, &routes[..3]).engines(), [vec![0, 1], vec![2], vec![3, 4, 5]]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_a_sentence() {
+        let good = WorldConfig::pair(link(), Span::ZERO);
+        assert_eq!(good.validate(), Ok(()));
+        let refused = |change: fn(&mut WorldConfig)| {
+            let mut config = good.clone();
+            change(&mut config);
+            config.validate().unwrap_err().to_string()
+        };
+        assert!(refused(|c| c.mtu = 100).contains("between 1280 and 9000"));
+        assert!(refused(|c| c.hosts[1].name = "client".to_owned()).contains("two hosts"));
+        assert!(refused(|c| c.hosts[1].name = "a b".to_owned()).contains("not a host name"));
+        assert!(refused(|c| c.routes[0].to = 0).contains("route 0"));
+        assert!(refused(|c| c.routes[0].links = vec![7]).contains("does not exist"));
+        assert!(refused(|c| c.routes.push(c.routes[0].clone())).contains("two routes"));
+    }
+}
