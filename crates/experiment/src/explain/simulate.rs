@@ -6,13 +6,14 @@ use std::str::FromStr;
 use flowstart_congestion::start::Start;
 use flowstart_congestion::start::paced_chirping::belief::Room;
 use flowstart_congestion::{StartConfig, StartExit};
+use flowstart_network::JitterConfig;
 use flowstart_simulator::{FlowId, Observer, Simulation};
 use flowstart_transport::Sender;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Chirp, ExplainError, Explanation};
 use crate::race::{Background, Contestant, Purpose, Race};
-use crate::scenario::{Buffer, SpacingSpec, UdpSpec};
+use crate::scenario::{Buffer, JitterSpec, SpacingSpec, UdpSpec};
 
 /// Flow starts that send chirps.
 const CHIRPING: &str = "paced_chirping, two_gap_chirping or adaptive_chirping";
@@ -61,6 +62,8 @@ pub struct Simulated {
     pub start: ChirpingStart,
     /// Share of the capacity that datagrams of 1500 B at random moments (Poisson) take, 0 ..= 1.
     pub udp: f64,
+    /// Each packet is delayed by up to this behind the bottleneck, without overtaking.
+    pub jitter: Span,
     /// Greedy flows that are there before.
     pub background: Vec<Background>,
     /// Seed of all random numbers.
@@ -146,6 +149,9 @@ impl Simulated {
         race.set_capacity(self.capacity);
         race.path.rtt = self.rtt;
         race.set_buffer(self.buffer);
+        if !self.jitter.is_zero() {
+            race.path.jitter = Some(JitterSpec(JitterConfig { spread: self.jitter, reorder: false }));
+        }
         race.seed = self.seed;
         race.runs = Some(1);
         race.sizes = Vec::new();

@@ -92,6 +92,7 @@ fn path(start: &str) -> Simulated {
         buffer: "1 BDP".parse().unwrap(),
         start: start.parse().unwrap(),
         udp: 0.0,
+        jitter: Span::ZERO,
         background: Vec::new(),
         seed: 1,
     }

@@ -30,7 +30,7 @@ docs/chirps.md explains what a chirp is.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
     /// A CSV file with one chirp; without it a start is simulated
-    #[arg(value_name = "FILE", conflicts_with_all = ["capacity", "rtt", "buffer", "start", "udp", "background", "seed", "chirp", "list"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["capacity", "rtt", "buffer", "start", "udp", "jitter", "background", "seed", "chirp", "list"])]
     pub(crate) file: Option<PathBuf>,
     /// Length of the file's packets on the wire, for rates [default: 1500 B]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, requires = "file")]
@@ -50,6 +50,9 @@ pub(crate) struct ExplainArgs {
     /// Share of the capacity that datagrams at random moments take [default: 0 %]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Simulation", value_parser = share)]
     pub(crate) udp: Option<f64>,
+    /// Longest extra delay of a packet behind the bottleneck, at random and without overtaking [default: 0 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Simulation")]
+    pub(crate) jitter: Option<Span>,
     /// Greedy flows that are there before, such as "cubic" or "3 dctcp"; may be repeated
     #[arg(long, value_name = "FLOWS", allow_hyphen_values = true, help_heading = "Simulation")]
     pub(crate) background: Vec<Background>,

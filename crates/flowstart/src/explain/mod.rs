@@ -133,6 +133,7 @@ fn simulate(args: &ExplainArgs) -> Result<(Simulated, SimulatedStart), Failure> 
         buffer: args.buffer.unwrap_or(usual.path.buffer),
         start,
         udp: args.udp.unwrap_or(0.0),
+        jitter: args.jitter.unwrap_or_default(),
         background: args.background.clone(),
         seed: args.seed.unwrap_or(DEFAULT_SEED),
     };

@@ -16,15 +16,18 @@ const LONGEST_BAR: u64 = 30;
 
 /// A start and its path in a few words.
 pub(super) fn path(simulated: &Simulated) -> String {
-    let Simulated { capacity, rtt, buffer, start, udp, background, seed } = simulated;
+    let Simulated { capacity, rtt, buffer, start, udp, jitter, background, seed } = simulated;
     let mut text = format!("{start} over {capacity}, {rtt} RTT, buffer {buffer}");
     if *udp > 0.0 {
         text.push_str(&format!(", {:.3} % datagrams", udp * 100.0).replace(".000", ""));
     }
+    if !jitter.is_zero() {
+        text.push_str(&format!(", jitter {jitter}"));
+    }
     for flows in background {
         text.push_str(&format!(", against {flows}"));
     }
-    if *udp > 0.0 || !background.is_empty() {
+    if *udp > 0.0 || !jitter.is_zero() || !background.is_empty() {
         text.push_str(&format!(", seed {seed}"));
     }
     text
@@ -255,6 +258,7 @@ pub(super) fn document(case: &Case) -> Value {
             "buffer": simulated.buffer.to_string(),
             "start": simulated.start.to_string(),
             "udp": simulated.udp,
+            "jitter_ns": simulated.jitter.as_nanos(),
             "seed": simulated.seed,
             "chirp": observed.number,
             "at_ns": observed.at.as_nanos(),
