@@ -183,8 +183,8 @@ pub use hystart_plus_plus::{HystartPlusPlus, HystartPlusPlusConfig};
 pub use jump_start::{JumpStart, JumpStartConfig};
 pub use limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
 pub use paced_chirping::{
-    AdaptiveChirping, AdaptiveChirpingConfig, ChirpingAgainConfig, PacedChirping, PacedChirpingConfig, TwoGapChirping,
-    TwoGapChirpingConfig,
+    AdaptiveChirping, AdaptiveChirpingConfig, BeliefConfig, ChirpingAgainConfig, PacedChirping, PacedChirpingConfig,
+    TwoGapChirping, TwoGapChirpingConfig,
 };
 pub use quick_start::{QuickStart, QuickStartConfig};
 pub use rapid_start::{RapidStart, RapidStartConfig};

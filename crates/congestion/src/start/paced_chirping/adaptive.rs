@@ -7,7 +7,7 @@
 use flowstart_units::{Span, Time};
 
 use super::again::{ChirpingAgainConfig, Known};
-use super::belief::{Belief, Room};
+use super::belief::{Belief, BeliefConfig, Room};
 use super::flight::Measured;
 use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
 use super::reading::{Reading, ReadingRule, read};
@@ -35,9 +35,11 @@ pub struct AdaptiveChirpingConfig {
     pub geometry: f64,
     /// Without noise chirps are centred on the likely gap times this, 1 ..= 4: above 1 fewer packets queue behind the knee. Default 1.25.
     pub centre: f64,
-    /// With noise they are centred on a smaller gap, down to a quarter of the likely one: so that the queue of a chirp, if that gap is the
-    /// path's, would be at least this many standard deviations of the noise long, 0 ..= 100; default 4.
+    /// With noise they are centred on a smaller gap, so that the queue of a chirp, if the likely gap is the path's, would be at least this many
+    /// standard deviations of the noise long, 0 ..= 100; default 4.
     pub rise: f64,
+    /// But not on less than the likely gap times this, above 0 and at most 1; default 1/4.
+    pub fastest_centre: f64,
     /// And they have more packets: this many standard deviations of the noise per gap, 0 ..= 100; default 8. Never more than half a round trip's, or 256.
     pub length: f64,
     /// Factor by which the load may grow per round trip if chirps show room for it, 1 ..= 16; default 8.
@@ -67,6 +69,10 @@ pub struct AdaptiveChirpingConfig {
     pub improbable: f64,
     /// Chirps that are remembered at least, 1 or more; default 16. On paths with more chirps per round trip, those of one round trip.
     pub memory: f64,
+    /// Chirps that are remembered at most, at least `memory`; default 1000.
+    pub most_memory: f64,
+    /// The knee of a single chirp is taken as it is if the noise, of that chirp and of all, is less than its gap times this, 0 ..= 1; default 1/16.
+    pub sharp: f64,
     /// Chirps in a row after which the capacity must have been known, at least 1; default 2.
     pub agreeing: u32,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
@@ -94,6 +100,8 @@ pub struct AdaptiveChirpingConfig {
     /// Share of a round's packets that must be marked to end the start, 0 ..= 1; default 1/2. A single mark says nothing: at a step-marking
     /// queue others' marks are normal.
     pub mark_share: f64,
+    /// How chirps are set against hypotheses.
+    pub belief: BeliefConfig,
     /// When chirps are sent again after the start.
     pub again: ChirpingAgainConfig,
 }
@@ -108,6 +116,7 @@ impl Default for AdaptiveChirpingConfig {
             geometry: 2.0,
             centre: 1.25,
             rise: 4.0,
+            fastest_centre: 0.25,
             length: 8.0,
             growth: 8.0,
             blind_growth: 1.5,
@@ -120,6 +129,8 @@ impl Default for AdaptiveChirpingConfig {
             certain: 1.35,
             improbable: 2.0,
             memory: 16.0,
+            most_memory: 1000.0,
+            sharp: 1.0 / 16.0,
             agreeing: 2,
             tolerance: 0.25,
             delay_samples: 8,
@@ -133,6 +144,7 @@ impl Default for AdaptiveChirpingConfig {
             max_rounds: 40,
             stall: 2.0,
             mark_share: 0.5,
+            belief: BeliefConfig::default(),
             again: ChirpingAgainConfig::default(),
         }
     }
@@ -149,6 +161,7 @@ impl AdaptiveChirpingConfig {
         check(within(self.geometry, 1.0, 3.0), "geometry", "between 1 and 3")?;
         check(within(self.centre, 1.0, 4.0), "centre", "between 1 and 4")?;
         check(within(self.rise, 0.0, 100.0), "rise", "between 0 and 100")?;
+        check(self.fastest_centre > 0.0 && self.fastest_centre <= 1.0, "fastest_centre", "more than 0 and at most 1")?;
         check(within(self.length, 0.0, 100.0), "length", "between 0 and 100")?;
         check(within(self.growth, 1.0, 16.0), "growth", "between 1 and 16")?;
         check(within(self.blind_growth, 1.0, 4.0), "blind_growth", "between 1 and 4")?;
@@ -159,6 +172,8 @@ impl AdaptiveChirpingConfig {
         check(self.improbable > 0.0, "improbable", "more than 0")?;
         check(self.certain >= 1.0, "certain", "at least 1")?;
         check(within(self.memory, 1.0, 1e6), "memory", "between 1 and 1000000")?;
+        check(within(self.most_memory, self.memory, 1e6), "most_memory", "between memory and 1000000")?;
+        check(within(self.sharp, 0.0, 1.0), "sharp", "between 0 and 1")?;
         check(self.agreeing >= 1, "agreeing", "at least 1")?;
         check(within(self.tolerance, 0.0, 1.0), "tolerance", "between 0 and 1")?;
         check(self.delay_samples >= 1, "delay_samples", "at least 1")?;
@@ -170,20 +185,18 @@ impl AdaptiveChirpingConfig {
         check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
         check(self.stall >= 1.0, "stall", "at least 1")?;
         check(within(self.mark_share, 0.0, 1.0), "mark_share", "between 0 and 1")?;
+        self.belief.validate()?;
         self.again.validate()
     }
 }
 
 /// Most packets of a chirp on a path without noise.
 const MAX_PACKETS: u32 = 64;
-/// The smallest gap a chirp is centred on, as a share of the likely gap.
-const FASTEST_CENTRE: f64 = 0.25;
-/// Most chirps that are remembered.
-const MOST_REMEMBERED: f64 = 1000.0;
-/// A knee is exact if the noise, of the chirp and of all, is less than its gap times this.
-const SHARP: f64 = 1.0 / 16.0;
 /// Centres are tried one after the other, each this share of the one before.
 const CENTRE_STEP: f64 = 0.9;
+/// About the gaps of a chirp's first and last packets over the one it is centred on.
+const SLOWEST_GAP: f64 = 2.0;
+const FASTEST_GAP: f64 = 0.25;
 /// Growth per round trip in slow start.
 const DOUBLING: f64 = 2.0;
 
@@ -327,8 +340,8 @@ impl Adaptive {
     fn learn(&mut self, chirp: &Measured) -> Option<Room> {
         let packets = f64::from(self.config.packets);
         let per_round = self.min_rtt.as_nanos() as f64 / (self.load as f64 * packets);
-        let remembered = per_round.min(MOST_REMEMBERED).max(self.config.memory);
-        let belief = self.belief.get_or_insert_with(Belief::new);
+        let remembered = per_round.min(self.config.most_memory).max(self.config.memory);
+        let belief = self.belief.get_or_insert_with(|| Belief::new(self.config.belief));
         belief.take(chirp.points(), 1.0 - 1.0 / remembered);
         let mut room = belief.room(self.config.plausible, self.config.crowded_margin)?;
         // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single chirp is exact, unless
@@ -337,7 +350,7 @@ impl Adaptive {
         let queued = judged.knee.and_then(|knee| chirp.points().get(knee + 1..)).unwrap_or_default();
         if let (Reading::Knee(gap), Some(noise)) = (judged.reading, judged.noise)
             && (queued.len() > 1 || queued.iter().all(|point| point.packets == 1))
-            && (noise as f64).max(belief.noise()) < gap as f64 * SHARP
+            && (noise as f64).max(belief.noise()) < gap as f64 * self.config.sharp
         {
             room = Room { least: gap, best: gap, most: gap, crowded: false };
         }
@@ -355,13 +368,14 @@ impl Adaptive {
     fn centre(&self, likely: u64, packets: usize) -> u64 {
         let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
         let likely = likely as f64;
-        // The gaps fall from twice to a quarter of the centre; those below the likely gap make a queue, each what it is short of it.
+        // The gaps fall from twice to a quarter of the centre, evenly; those below the likely gap make a queue, each what it is short of it.
         let queue = |centre: f64| {
-            let short = 1.0 - FASTEST_CENTRE * centre;
-            packets as f64 * likely * short * short / (2.0 * (2.0 - FASTEST_CENTRE) * centre)
+            let (first, last) = (SLOWEST_GAP * centre, FASTEST_GAP * centre);
+            let reach = f64::min(first, 1.0);
+            packets as f64 * likely * (reach - last).max(0.0) / (first - last) * (1.0 - (reach + last) / 2.0)
         };
         let mut centre = self.config.centre;
-        while centre > FASTEST_CENTRE && queue(centre) < self.config.rise * noise {
+        while centre > self.config.fastest_centre && queue(centre) < self.config.rise * noise {
             centre *= CENTRE_STEP;
         }
         ((likely * centre) as u64).max(1)

@@ -5,11 +5,68 @@
 //! how well it fits is a log-likelihood, and likelihoods of chirps add up. Older chirps count less. What comes out is not a number but
 //! the set of the gaps that fit nearly as well as the best one: its ends say what is safe to load and what is vain to try.
 //!
-//! Two kinds of noise are told apart, because they hide different things: *jitter* moves one packet and leaves the next alone; *others' packets* come in
-//! between and move all that follow. The variance of both is estimated from what the best hypothesis leaves over, and a scalar
+//! Two kinds of noise are told apart, because they hide different things: *jitter* moves a packet, at most some around it as well, and leaves the rest alone;
+//! *others' packets* come in between and move all that follow. The variance of both is estimated from what the best hypothesis leaves over, and a scalar
 //! Kalman filter with these variances gives the likelihood.
 
 use super::reading::Point;
+use crate::names::InvalidConfig;
+
+/// How chirps are set against hypotheses. Source of the defaults: this project's own measurements (`docs/frontier.md`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct BeliefConfig {
+    /// The most that one chirp takes from the log-likelihood of a hypothesis, above 0, so that a single one cannot rule out what all others say; default 10.
+    pub outlier: f64,
+    /// A hypothesis with a queue before the chirp must fit better than one without by this log-likelihood, at least 0; default 4: what
+    /// has one more unknown fits noise better too.
+    pub waiting: f64,
+    /// Weight of a new chirp in the estimate of the noise, above 0 and at most 1; default 1/4.
+    pub noise_weight: f64,
+    /// Standard deviation of the noise is at least this share of the mean gap per packet (of jitter: half of it), 0 ..= 1; default 0.04: what the grid of gaps
+    /// leaves over.
+    pub noise_floor: f64,
+    /// Standard deviation of both kinds of noise as a share of the mean gap, for a look at the first chirp before its own noise is known, above 0;
+    /// default 1/8.
+    pub first_noise: f64,
+    /// Jitter may move so many neighbours together: a share of a chirp's packets, 0 ..= 1/3; default 1/8. On a link that keeps the order, one late packet
+    /// holds all behind it.
+    pub together: f64,
+    /// Gaps that no chirp tried count as possible if the smallest plausible one is below the fastest of all chirps times this, 0 ..= 1; default 0.75.
+    pub tried: f64,
+}
+
+impl Default for BeliefConfig {
+    fn default() -> Self {
+        Self {
+            outlier: 10.0,
+            waiting: 4.0,
+            noise_weight: 0.25,
+            noise_floor: 0.04,
+            first_noise: 0.125,
+            together: 0.125,
+            tried: 0.75,
+        }
+    }
+}
+
+impl BeliefConfig {
+    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let within = |x: f64, low: f64, high: f64| x >= low && x <= high;
+        check(self.outlier > 0.0 && self.outlier.is_finite(), "outlier", "more than 0")?;
+        check(within(self.waiting, 0.0, 1e6), "waiting", "between 0 and 1000000")?;
+        check(self.noise_weight > 0.0 && self.noise_weight <= 1.0, "noise_weight", "more than 0 and at most 1")?;
+        check(within(self.noise_floor, 0.0, 1.0), "noise_floor", "between 0 and 1")?;
+        check(self.first_noise > 0.0 && self.first_noise.is_finite(), "first_noise", "more than 0")?;
+        check(within(self.together, 0.0, 1.0 / 3.0), "together", "between 0 and 1/3")?;
+        check(within(self.tried, 0.0, 1.0), "tried", "between 0 and 1")
+    }
+}
 
 /// Cells per octave of the gap.
 const STEPS: usize = 8;
@@ -22,22 +79,26 @@ const CELLS: usize = 18 * STEPS;
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// From this hypothesis on the path is crowded.
 const CROWDED: usize = 3;
-/// Least log-likelihood of one chirp, so that a single one cannot rule out what all others say.
-const OUTLIER: f64 = -10.0;
-/// Weight of a new chirp in the estimate of the noise.
-const NOISE_WEIGHT: f64 = 0.25;
-/// A hypothesis with a queue before the chirp must fit better by this much than one without: what has one more unknown fits noise better too.
-const WAITING: f64 = 4.0;
 /// Likelihoods that differ by less are equal.
 const EQUAL: f64 = 1e-9;
-/// Noise is at least this share of the mean gap: what the grid of gaps leaves over.
-const NOISE_FLOOR: f64 = 0.04;
+/// Both variances are at least this many ns².
+const LEAST_VARIANCE: f64 = 1.0;
 
 /// Variances in ns².
 #[derive(Clone, Copy, Debug)]
 struct Noise {
     jitter: f64,
     others: f64,
+}
+
+impl Noise {
+    /// Estimates may come out negative where the other one is too large by as much (per step: twice the one plus the other).
+    fn at_least(self, floor: Self) -> Self {
+        Self {
+            jitter: (self.jitter + self.others.min(0.0) / 2.0).max(floor.jitter),
+            others: (self.others + self.jitter.min(0.0) * 2.0).max(floor.others),
+        }
+    }
 }
 
 /// What is supposed: how long the first packet of the chirp waited (ns), the gap the path has room for (ns per packet), others' share.
@@ -64,13 +125,16 @@ pub struct Room {
 /// Log-likelihoods of the hypotheses.
 #[derive(Clone, Debug)]
 pub struct Belief {
+    config: BeliefConfig,
     support: Box<[[f64; CELLS]; SHARES.len()]>,
+    /// Means of the estimates, which are not bounded one by one: that would make them too large.
     noise: Option<Noise>,
     chirps: u32,
     /// The fastest gap of all chirps.
     fastest: f64,
 }
 
+/// The last cell whose gap is at most this. By products, which are the same on every machine; logarithms are not.
 fn cell(gap: f64) -> usize {
     let (mut low, mut value) = (0, SMALLEST);
     while value * 2.0 <= gap && low + STEPS < CELLS {
@@ -84,6 +148,7 @@ fn cell(gap: f64) -> usize {
     low
 }
 
+/// The gap of a cell in ns.
 fn gap_of(cell: usize) -> f64 {
     let mut gap = SMALLEST;
     for _ in 0..cell / STEPS {
@@ -128,22 +193,17 @@ fn likelihood(points: &[Point], gains: &[(f64, f64)], waiting: f64, gap: f64, sh
     -0.5 * sum
 }
 
-impl Default for Belief {
-    fn default() -> Self {
-        Self { support: Box::new([[0.0; CELLS]; SHARES.len()]), noise: None, chirps: 0, fastest: f64::INFINITY }
-    }
-}
-
 impl Belief {
     /// Nothing is known.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(config: BeliefConfig) -> Self {
+        let support = Box::new([[0.0; CELLS]; SHARES.len()]);
+        Self { config, support, noise: None, chirps: 0, fastest: f64::INFINITY }
     }
 
     /// Standard deviation in ns of what noise does from one packet to the next.
     pub fn noise(&self) -> f64 {
-        self.noise.map_or(0.0, |noise| (noise.jitter + noise.others).sqrt())
+        self.noise.map_or(0.0, |noise| (noise.jitter + noise.others).max(0.0).sqrt())
     }
 
     /// Takes in a chirp; what was known counts `keep` times as much as before.
@@ -159,19 +219,20 @@ impl Belief {
         // The grid's error is a share of the path's gap, which is at least that of the packets as they come out.
         let rise = points[points.len() - 1].delay as f64 - points[0].delay as f64;
         let mean = (time + f64::max(rise, 0.0)) / f64::max(packets, 1.0);
-        let floor = Noise { jitter: (0.5 * NOISE_FLOOR * mean).powi(2) + 1.0, others: (NOISE_FLOOR * mean).powi(2) };
-        let bounded =
-            |noise: Noise| Noise { jitter: noise.jitter.max(floor.jitter), others: noise.others.max(floor.others) };
+        let BeliefConfig { noise_floor, first_noise, noise_weight, .. } = self.config;
+        let variance = (noise_floor * mean).powi(2) + LEAST_VARIANCE;
+        let floor = Noise { jitter: variance / 4.0, others: variance };
         let mut one = Box::new([[0.0; CELLS]; SHARES.len()]);
-        let guess = Noise { jitter: (mean / 8.0).powi(2), others: (mean / 8.0).powi(2) };
-        let best = Self::judge(points, fastest, bounded(self.noise.unwrap_or(guess)), &mut one);
-        let left = Self::left_over(points, best);
+        let guess = (first_noise * mean).powi(2);
+        let before = self.noise.unwrap_or(Noise { jitter: guess, others: guess });
+        let best = self.judge(points, fastest, before.at_least(floor), &mut one);
+        let left = self.left_over(points, best);
         if let Some(noise) = &mut self.noise {
-            noise.jitter += (left.jitter - noise.jitter) * NOISE_WEIGHT;
-            noise.others += (left.others - noise.others) * NOISE_WEIGHT;
+            noise.jitter += (left.jitter - noise.jitter) * noise_weight;
+            noise.others += (left.others - noise.others) * noise_weight;
         } else {
             self.noise = Some(left);
-            Self::judge(points, fastest, bounded(left), &mut one);
+            self.judge(points, fastest, left.at_least(floor), &mut one);
         }
         for (sums, new) in self.support.iter_mut().zip(one.iter()) {
             for (sum, new) in sums.iter_mut().zip(new) {
@@ -183,7 +244,14 @@ impl Belief {
     }
 
     /// Likelihoods of one chirp relative to the best, which is returned.
-    fn judge(points: &[Point], fastest: f64, noise: Noise, into: &mut [[f64; CELLS]; SHARES.len()]) -> Hypothesis {
+    fn judge(
+        &self,
+        points: &[Point],
+        fastest: f64,
+        noise: Noise,
+        into: &mut [[f64; CELLS]; SHARES.len()],
+    ) -> Hypothesis {
+        let BeliefConfig { outlier, waiting, .. } = self.config;
         let gains = filter(points.len(), noise);
         let least = points.iter().map(|point| point.delay).min().unwrap_or(0);
         // The first packet may have found an empty queue, or one that emptied in the course of the chirp.
@@ -199,7 +267,7 @@ impl Belief {
                 let mut hypothesis = Hypothesis { waiting: 0.0, gap, share };
                 let mut fit = likelihood(points, &gains, 0.0, gap, share);
                 if emptied > 0.0 {
-                    let other = likelihood(points, &gains, emptied, gap, share) - WAITING;
+                    let other = likelihood(points, &gains, emptied, gap, share) - waiting;
                     if other > fit {
                         (fit, hypothesis.waiting) = (other, emptied);
                     }
@@ -210,7 +278,7 @@ impl Belief {
                     best = (fit, hypothesis);
                 }
                 at += 1;
-                if fit < top + 2.0 * OUTLIER {
+                if fit < top - 2.0 * outlier {
                     break;
                 }
                 gap *= STEP;
@@ -220,26 +288,35 @@ impl Belief {
             row[at..].fill(f64::NEG_INFINITY);
         }
         for fit in into.iter_mut().flatten() {
-            *fit = (*fit - best.0).max(OUTLIER);
+            *fit = (*fit - best.0).max(-outlier);
         }
         best.1
     }
 
-    /// Noise that a hypothesis leaves over, from the autocovariance of its steps: jitter moves a packet there and back.
-    fn left_over(points: &[Point], Hypothesis { waiting, gap, share }: Hypothesis) -> Noise {
-        let (mut queued, mut before) = (waiting, points[0].delay as f64 - waiting);
-        let (mut squares, mut products, mut step_before, mut count) = (0.0, 0.0, None, 0.0);
+    /// Noise that a hypothesis leaves over, by its structure function: others' packets move what is left over further the more packets are in between,
+    /// jitter does not. Packets that jitter moves together count as the fewer that they are worth. Either may come out negative.
+    fn left_over(&self, points: &[Point], Hypothesis { waiting, gap, share }: Hypothesis) -> Noise {
+        let mut queued = waiting;
+        let mut left = Vec::with_capacity(points.len());
+        left.push(points[0].delay as f64 - queued);
         for point in &points[1..] {
             queued = queue(queued, point, gap, share);
-            let left = point.delay as f64 - queued;
-            let step = left - before;
-            squares += step * step;
-            products += step_before.map_or(0.0, |before: f64| before * step);
-            (before, step_before, count) = (left, Some(step), count + 1.0);
+            left.push(point.delay as f64 - queued);
         }
-        let (square, product) = (squares / count, products / f64::max(count - 1.0, 1.0));
-        let jitter = (-product).clamp(0.0, square / 2.0);
-        Noise { jitter, others: square - 2.0 * jitter }
+        let moved = |lag: usize| {
+            let squares = left.iter().zip(&left[lag..]).map(|(before, after)| (after - before).powi(2));
+            squares.sum::<f64>() / (left.len() - lag) as f64
+        };
+        let together = ((points.len() as f64 * self.config.together) as usize).max(1);
+        let (near, far) = (moved(together), moved(2 * together));
+        let others = (far - near) / together as f64;
+        let one = near - far / 2.0;
+        // Covariances with the neighbours: a sum of n values that move together has the variance of n that do not, times this over their own.
+        let neighbours = (1..together).map(|lag| {
+            let covariance = one + lag as f64 * others.max(0.0) / 2.0 - moved(lag) / 2.0;
+            2.0 * covariance.max(0.0)
+        });
+        Noise { jitter: one + neighbours.sum::<f64>(), others }
     }
 
     /// What is plausible: what fits worse than the best by less than `margin`. The path is crowded if hypotheses that say so fit better than the
@@ -273,7 +350,7 @@ impl Belief {
             }
             _ => center,
         };
-        let unbounded = gap_of(least) < 0.75 * self.fastest;
+        let unbounded = gap_of(least) < self.config.tried * self.fastest;
         let most = gap_of(most);
         Some(Room {
             least: if unbounded { 0 } else { gap_of(least) as u64 },
@@ -338,7 +415,7 @@ mod tests {
     const KEEP: f64 = 1.0 - 1.0 / 16.0;
 
     fn after(chirps: u32, mut next: impl FnMut() -> Vec<Point>) -> (Belief, Room) {
-        let mut belief = Belief::new();
+        let mut belief = Belief::new(BeliefConfig::default());
         for _ in 0..chirps {
             belief.take(&next(), KEEP);
         }
@@ -389,7 +466,7 @@ mod tests {
     }
 
     /// Where a fifth of the capacity is others', there is room for four fifths: a gap a quarter longer than the service time. Were the noise
-    /// Gaussian and its variance known, 95 of 100 ranges of this margin would hold that gap. It is neither: measured here are 58.
+    /// Gaussian and its variance known, 95 of 100 ranges of this margin would hold that gap. It is neither: measured here are 56.
     #[test]
     fn among_random_datagrams_the_likely_gap_is_that_of_the_capacity_left() {
         let (mut sum, mut inside) = (0.0, 0);
@@ -424,7 +501,7 @@ mod tests {
     #[test]
     fn what_has_changed_is_forgotten() {
         let random = &mut Uniform(1);
-        let mut belief = Belief::new();
+        let mut belief = Belief::new(BeliefConfig::default());
         for _ in 0..30 {
             belief.take(&chirp(200_000.0, 100_000.0, 0.0, 0.0, 1, random), KEEP);
         }
@@ -441,7 +518,7 @@ mod tests {
             chirps in prop::collection::vec(prop::collection::vec((any::<u32>(), 1_u32..100, any::<u64>()), 0..=64), 0..8),
             margin in 0.1_f64..10.0,
         ) {
-            let mut belief = Belief::new();
+            let mut belief = Belief::new(BeliefConfig::default());
             for chirp in chirps {
                 let points: Vec<Point> =
                     chirp.into_iter().map(|(gaps, packets, delay)| Point { gaps: u64::from(gaps), packets, delay }).collect();

@@ -32,6 +32,7 @@ use super::{LastRtt, Restart, slow_start};
 pub use adaptive::{Adaptive, AdaptiveChirpingConfig};
 use again::Quiet;
 pub use again::{ChirpingAgainConfig, Known};
+pub use belief::BeliefConfig;
 pub use config::PacedChirpingConfig;
 pub use flight::Measured;
 use flight::{Delivered, Flight};
