@@ -23,6 +23,7 @@ pub use color::{Color, Palette};
 pub use downsample::{Extent, keep_extremes, thin_cloud};
 pub use figure::{Axis, Direction, Figure, Legend, Marker, Scale, Series, Shape};
 pub use page::{Page, Section};
+pub use svg::side_by_side;
 pub use table::{Align, Best, Cell, Column, Row, Table};
 pub use terminal::Terminal;
 pub use write::write_atomically;

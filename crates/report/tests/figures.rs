@@ -1,6 +1,6 @@
 //! Figures as SVG: well-formed whatever the data, and what a reader should see.
 
-use flowstart_report::{Axis, Direction, Figure, Legend, Marker, Palette, Series};
+use flowstart_report::{Axis, Direction, Figure, Legend, Marker, Palette, Series, side_by_side};
 use proptest::prelude::*;
 
 /// Parses the drawing and checks that no coordinate is broken.
@@ -44,6 +44,32 @@ fn a_figure_shows_its_title_axes_with_units_names_and_command() {
         assert!(words.iter().any(|word| word == expected), "{expected} in {words:?}");
     }
     assert!(words.iter().any(|word| word.starts_with("flowstart compare")));
+}
+
+#[test]
+fn figures_beside_each_other_are_in_rows_of_two_and_do_not_overlap() {
+    let figures: Vec<Figure> =
+        (0..3).map(|k| Figure::new(format!("figure {k}"), Axis::new("x", ""), Axis::new("y", ""))).collect();
+    let svg = side_by_side(&figures);
+    let document = parse(&svg);
+    let number = |node: &roxmltree::Node<'_, '_>, name| node.attribute(name).unwrap().parse::<f64>().unwrap();
+    let mut boxes = Vec::new();
+    for part in document.root_element().children() {
+        let moved = part.attribute("transform").unwrap().trim_start_matches("translate(").trim_end_matches(')');
+        let (x, y) = moved.split_once(' ').unwrap();
+        let inner = part.first_element_child().unwrap();
+        boxes.push((
+            x.parse::<f64>().unwrap(),
+            y.parse::<f64>().unwrap(),
+            number(&inner, "width"),
+            number(&inner, "height"),
+        ));
+    }
+    let [one, two, three] = boxes[..] else { panic!("{boxes:?}") };
+    assert_eq!((one.0, one.1, two.1, three.0), (0.0, 0.0, 0.0, 0.0));
+    assert_eq!((two.0, three.1), (one.2, one.3.max(two.3)));
+    assert_eq!(number(&document.root_element(), "width"), two.0 + two.2);
+    assert_eq!(number(&document.root_element(), "height"), three.1 + three.3);
 }
 
 #[test]

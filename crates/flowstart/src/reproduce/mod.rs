@@ -10,6 +10,7 @@ use serde_json::json;
 use flowstart_experiment::reproduce::{
     Figure, FigureResult, Paper, ReproduceOptions, Verdict, figures, papers, reproduce as run,
 };
+use flowstart_report::side_by_side;
 
 use crate::cli::ReproduceArgs;
 use crate::compare::{command_line, file_name};
@@ -125,7 +126,7 @@ fn document(results: &[FigureResult]) -> serde_json::Value {
     })
 }
 
-/// Writes the pictures and the page.
+/// Writes the pictures, those of a figure together as well, and the page.
 fn plot(papers: &[Paper], results: &[FigureResult], folder: &Path) -> Outcome {
     let command = command_line();
     let mut sections = Vec::new();
@@ -134,6 +135,10 @@ fn plot(papers: &[Paper], results: &[FigureResult], folder: &Path) -> Outcome {
         for (number, (figure, picture)) in pictures.iter().zip(&result.pictures).enumerate() {
             let name = file_name(&format!("{}-{}-{}", result.figure.name, number + 1, picture.title));
             write_file(&folder.join(format!("{}.svg", name.trim_end_matches('.'))), figure.to_svg().as_bytes())?;
+        }
+        if pictures.len() > 1 {
+            let name = file_name(&result.figure.name);
+            write_file(&folder.join(format!("{name}.svg")), side_by_side(&pictures).as_bytes())?;
         }
         sections.push((result, pictures));
     }

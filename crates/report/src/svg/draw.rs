@@ -67,6 +67,8 @@ impl Look {
 pub(crate) struct Drawn {
     /// The SVG element.
     pub(crate) svg: String,
+    /// Its width and height in pixels.
+    pub(crate) size: [f64; 2],
     /// The fitted horizontal axis, the vertical one, and the area of the plot in pixels of the drawing.
     pub(crate) x: Fitted,
     pub(crate) y: Fitted,
@@ -166,7 +168,7 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
     let height = (top + below + 5.0 + look.padding).ceil();
     let svg = wrap_up(figure, look, height, &head, &format!("{}{body}</g>{foot}", group(left, top)));
     let area = [left, top, plot.width, plot.height];
-    Drawn { svg, x: plot.x, y: plot.y, area, shapes }
+    Drawn { svg, size: [look.width, height], x: plot.x, y: plot.y, area, shapes }
 }
 
 /// The `<svg>` element around everything.

@@ -15,6 +15,8 @@ mod text_width;
 
 pub(crate) use draw::{Drawn, Look, draw};
 
+use std::fmt::Write as _;
+
 use crate::color::{Color, DARK_BACKGROUND, HUE_COUNT, LIGHT_BACKGROUND, Rgb, hex};
 use crate::figure::Figure;
 
@@ -47,6 +49,27 @@ pub(crate) fn style() -> String {
         dark.push_str(&format!(".figure .{class}{{{property}:{}}}", hex(shade)));
     }
     format!("{light}@media screen and (prefers-color-scheme:dark){{{dark}}}")
+}
+
+/// Several figures as one SVG file, two beside each other in a row, as papers print them.
+#[must_use]
+pub fn side_by_side(figures: &[Figure]) -> String {
+    const COLUMNS: usize = 2;
+    let (mut body, mut width, mut height) = (String::new(), 0.0_f64, 0.0);
+    for row in figures.chunks(COLUMNS) {
+        let (mut left, mut highest) = (0.0, 0.0_f64);
+        for figure in row {
+            let Drawn { svg, size, .. } = draw(figure, &Look::standalone());
+            let _ = write!(body, "<g transform=\"translate({left} {height})\">{svg}</g>");
+            left += size[0];
+            highest = highest.max(size[1]);
+        }
+        width = width.max(left);
+        height += highest;
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">{body}</svg>"
+    )
 }
 
 impl Figure {
