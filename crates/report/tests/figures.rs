@@ -47,10 +47,10 @@ fn a_figure_shows_its_title_axes_with_units_names_and_command() {
 }
 
 #[test]
-fn figures_beside_each_other_are_in_rows_of_two_and_do_not_overlap() {
+fn figures_beside_each_other_do_not_overlap() {
     let figures: Vec<Figure> =
         (0..3).map(|k| Figure::new(format!("figure {k}"), Axis::new("x", ""), Axis::new("y", ""))).collect();
-    let svg = side_by_side(&figures);
+    let svg = side_by_side(&[vec![&figures[0], &figures[1]], vec![&figures[2]]]);
     let document = parse(&svg);
     let number = |node: &roxmltree::Node<'_, '_>, name| node.attribute(name).unwrap().parse::<f64>().unwrap();
     let mut boxes = Vec::new();

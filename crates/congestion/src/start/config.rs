@@ -30,7 +30,7 @@ pub enum StartConfig {
     /// Paced Chirping with a probe gap and a load gap, the authors' later design.
     TwoGapChirping(TwoGapChirpingConfig),
     /// Paced Chirping as this project does it.
-    AdaptiveChirping(AdaptiveChirpingConfig),
+    AdaptiveChirping(Box<AdaptiveChirpingConfig>),
     /// SEARCH (draft-chung-ccwg-search).
     Search(SearchConfig),
     /// Limited slow start (RFC 3742).
@@ -90,7 +90,7 @@ impl StartConfig {
             }
             "search" => Ok(Self::Search(SearchConfig::default())),
             "two_gap_chirping" | "two_gap" => Ok(Self::TwoGapChirping(TwoGapChirpingConfig::default())),
-            "adaptive_chirping" | "adaptive_chirp" => Ok(Self::AdaptiveChirping(AdaptiveChirpingConfig::default())),
+            "adaptive_chirping" | "adaptive_chirp" => Ok(Self::AdaptiveChirping(Box::default())),
             "limited_slow_start" | "limitedslowstart" => Ok(Self::LimitedSlowStart(LimitedSlowStartConfig::default())),
             "bbr_start" | "bbr_startup" => Ok(Self::BbrStart(BbrStartConfig::default())),
             "rapid_start" => Ok(Self::RapidStart(RapidStartConfig::default())),
@@ -169,7 +169,7 @@ crate::serialize::named!(StartConfig, "flow start", "FlowStart", { SlowStart = "
     HystartPlusPlus(HystartPlusPlusConfig) = "hystart_plus_plus",
     PacedChirping(PacedChirpingConfig) = "paced_chirping",
     TwoGapChirping(TwoGapChirpingConfig) = "two_gap_chirping",
-    AdaptiveChirping(AdaptiveChirpingConfig) = "adaptive_chirping",
+    AdaptiveChirping(Box<AdaptiveChirpingConfig>) = "adaptive_chirping",
     Search(SearchConfig) = "search",
     LimitedSlowStart(LimitedSlowStartConfig) = "limited_slow_start",
     BbrStart(BbrStartConfig) = "bbr_start",

@@ -138,7 +138,7 @@ fn plot(papers: &[Paper], results: &[FigureResult], folder: &Path) -> Outcome {
         }
         if pictures.len() > 1 {
             let name = file_name(&result.figure.name);
-            write_file(&folder.join(format!("{name}.svg")), side_by_side(&pictures).as_bytes())?;
+            write_file(&folder.join(format!("{name}.svg")), side_by_side(&page::rows(result, &pictures)).as_bytes())?;
         }
         sections.push((result, pictures));
     }

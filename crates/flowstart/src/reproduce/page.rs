@@ -29,6 +29,22 @@ pub(super) fn figures(result: &FigureResult) -> Vec<Figure> {
     figures
 }
 
+/// The pictures as rows of one drawing: a column for each kind, or two if there is but one.
+pub(super) fn rows<'a>(result: &FigureResult, pictures: &'a [Figure]) -> Vec<Vec<&'a Figure>> {
+    let mut kinds: Vec<(usize, Vec<&Figure>)> = Vec::new();
+    for (figure, picture) in pictures.iter().zip(&result.pictures) {
+        match kinds.iter_mut().find(|(spec, _)| *spec == picture.spec) {
+            Some((_, column)) => column.push(figure),
+            None => kinds.push((picture.spec, vec![figure])),
+        }
+    }
+    if let [(_, column)] = &kinds[..] {
+        return column.chunks(2).map(<[&Figure]>::to_vec).collect();
+    }
+    let rows = kinds.iter().map(|(_, column)| column.len()).max().unwrap_or(0);
+    (0..rows).map(|row| kinds.iter().filter_map(|(_, column)| column.get(row).copied()).collect()).collect()
+}
+
 /// The cell of a point on logarithmic axes.
 fn cell(point: [f64; 2]) -> (i32, i32) {
     let [x, y] = point.map(|value| (value.max(f64::MIN_POSITIVE).log10() * CELLS_PER_DECADE).floor() as i32);

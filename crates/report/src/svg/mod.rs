@@ -51,12 +51,11 @@ pub(crate) fn style() -> String {
     format!("{light}@media screen and (prefers-color-scheme:dark){{{dark}}}")
 }
 
-/// Several figures as one SVG file, two beside each other in a row, as papers print them.
+/// Several figures as one SVG file, those of a row beside each other, as papers print them.
 #[must_use]
-pub fn side_by_side(figures: &[Figure]) -> String {
-    const COLUMNS: usize = 2;
+pub fn side_by_side(rows: &[Vec<&Figure>]) -> String {
     let (mut body, mut width, mut height) = (String::new(), 0.0_f64, 0.0);
-    for row in figures.chunks(COLUMNS) {
+    for row in rows {
         let (mut left, mut highest) = (0.0, 0.0_f64);
         for figure in row {
             let Drawn { svg, size, .. } = draw(figure, &Look::standalone());
