@@ -39,7 +39,10 @@ fn every_sender_of_a_dumbbell_has_its_own_delay_and_all_share_the_link() {
     let rtts = [10, 20, 40];
     let recording = Arc::new(Mutex::new(Recording::new(1, Span::from_millis(10))));
     let sink = recording.clone();
-    let world = World::start_with(dumbbell(&rtts), move |record| sink.lock().unwrap().add(record)).unwrap();
+    // Time to prepare, in which the clock stands at zero.
+    let lead = Span::from_millis(400);
+    let config = WorldConfig { lead, ..dumbbell(&rtts) };
+    let world = World::start_with(config, move |record| sink.lock().unwrap().add(record)).unwrap();
     let size = 200_000;
     let flows: Vec<FlowConfig> = (0..rtts.len())
         .map(|n| FlowConfig {
@@ -49,8 +52,12 @@ fn every_sender_of_a_dumbbell_has_its_own_delay_and_all_share_the_link() {
             traffic: Traffic::Tcp { congestion: None, workload: Workload::Sized(Bytes::new(size)) },
         })
         .collect();
-    let config =
-        RunConfig { until: Time::ZERO + Span::from_secs(20), stop_when_complete: true, sample: Span::ZERO, seed: 1 };
+    let config = RunConfig {
+        until: Time::ZERO + Span::from_secs(20),
+        stop_when_complete: true,
+        sample: Span::from_millis(1),
+        seed: 1,
+    };
     let outcomes = run(&world, &flows, config, &|| false).unwrap();
     let world = world.finish().unwrap();
     let recording = recording.lock().unwrap();
@@ -60,6 +67,9 @@ fn every_sender_of_a_dumbbell_has_its_own_delay_and_all_share_the_link() {
         assert!(outcome.info.unwrap().min_rtt >= Span::from_millis(rtt), "no packet is early: {outcome:?}");
         let packets = recording.flow(&outcome.key.unwrap()).unwrap();
         assert!(packets.bytes >= size && packets.data_packets >= size / 1448);
+        // Whoever begins before the clock runs takes the rest of that time for the path's.
+        let first = outcome.samples.first().expect("a sample").info.rtt;
+        assert!(first < Span::from_millis(rtt) + lead / 2, "{first}");
     }
     assert_eq!(recording.flows().len(), rtts.len());
     assert_eq!(world.links[0].arrived, recording.flows().iter().map(|flow| flow.packets).sum::<u64>());
