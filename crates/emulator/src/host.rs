@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread::JoinHandle;
 
 use crate::Error;
-use crate::names::Name;
+use crate::names::{Name, WorldName};
 use crate::namespace::NetNs;
 use crate::netlink::Mac;
 
@@ -165,6 +165,7 @@ pub fn die_with_this_thread(command: &mut Command) {
 
 /// The hosts file: what the system has, and the hosts.
 pub(crate) fn hosts_file<'a>(
+    world: &WorldName,
     hosts: impl Iterator<Item = (&'a str, Ipv4Addr, Option<Ipv6Addr>)>,
 ) -> Result<tempfile::NamedTempFile, Error> {
     let mut text = std::fs::read_to_string(Path::new(HOSTS)).unwrap_or_else(|_| "127.0.0.1 localhost\n".to_owned());
@@ -178,7 +179,7 @@ pub(crate) fn hosts_file<'a>(
         }
     }
     let failed = |error: io::Error| Error::doing("write a hosts file", error);
-    let mut file = tempfile::Builder::new().prefix("fs-hosts-").tempfile().map_err(failed)?;
+    let mut file = tempfile::Builder::new().prefix(&world.hosts_file()).tempfile().map_err(failed)?;
     io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
     // Programs of other users read it too.
     let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);

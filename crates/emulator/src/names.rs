@@ -1,8 +1,8 @@
 //! Names of namespaces, for `ip netns`, and removing what is left over.
 //!
-//! Namespaces and interfaces go by themselves when the last process that holds them ends, however it ends. Only two things can stay: names
-//! in `/run/netns` (of a process that was killed), and programs started in a namespace that outlive flowstart. Both are found by name:
-//! `fs-PID-START-NUMBER-HOST`, with the number and start time of the process that made it.
+//! Namespaces and interfaces go by themselves when the last process that holds them ends, however it ends. Only three things can stay: names
+//! in `/run/netns` and the hosts file among the temporary files (of a process that was killed), and programs started in a namespace that outlive
+//! flowstart. All are found by name: `fs-PID-START-NUMBER-HOST`, with the number and start time of the process that made it.
 
 use std::fs;
 use std::os::linux::fs::MetadataExt as _;
@@ -21,6 +21,9 @@ const FOLDER: &str = "/run/netns";
 /// What every name begins with.
 const PREFIX: &str = "fs-";
 
+/// What stands in the name of a hosts file behind the world's.
+const HOSTS: &str = "-hosts-";
+
 /// Names of this process, so that an abrupt end can remove them too.
 static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Worlds made by this process so far.
@@ -36,6 +39,11 @@ impl WorldName {
         let pid = std::process::id();
         let start = start_time(pid).unwrap_or(0);
         Self(format!("{PREFIX}{pid}-{start}-{}", WORLDS.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// What the name of the world's hosts file begins with.
+    pub(crate) fn hosts_file(&self) -> String {
+        format!("{}{HOSTS}", self.0)
     }
 }
 
@@ -112,18 +120,25 @@ pub(crate) fn end_processes_in(inodes: &[u64]) -> usize {
     ended
 }
 
-/// Removes what processes that no longer run left behind: names in `/run/netns`, and programs in the namespaces so named. What running
+/// Removes what processes that no longer run left behind: names in `/run/netns`, programs in the namespaces so named, and hosts files. What running
 /// flowstarts use is not touched, nor anything not named by one. Returns the names removed.
 #[must_use]
 pub fn clean() -> Vec<String> {
-    let Ok(entries) = fs::read_dir(FOLDER) else { return Vec::new() };
     let mut removed = Vec::new();
-    for entry in entries.flatten() {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries(Path::new(FOLDER)) {
         let name = entry.file_name().to_string_lossy().into_owned();
         if is_stale(&name) {
             let inode = fs::metadata(entry.path()).map_or(0, |data| data.st_ino());
             end_processes_in(&[inode]);
             remove(&entry.path());
+            removed.push(name);
+        }
+    }
+    for entry in entries(&std::env::temp_dir()) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let ours = name.contains(HOSTS) && entry.file_type().is_ok_and(|kind| kind.is_file());
+        if ours && is_stale(&name) && fs::remove_file(entry.path()).is_ok() {
             removed.push(name);
         }
     }
@@ -142,6 +157,16 @@ fn is_stale(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_files_of_processes_that_are_gone_are_removed_and_no_others() {
+        let own = tempfile::Builder::new().prefix(&WorldName::next().hosts_file()).tempfile().unwrap();
+        let gone = format!("fs-{}-1-0{HOSTS}", std::process::id());
+        let gone = tempfile::Builder::new().prefix(&gone).tempfile().unwrap();
+        let name = gone.path().file_name().unwrap().to_string_lossy().into_owned();
+        assert!(clean().contains(&name));
+        assert!(own.path().exists() && !gone.path().exists());
+    }
 
     #[test]
     fn only_names_of_processes_that_are_gone_are_stale() {

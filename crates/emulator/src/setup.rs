@@ -37,7 +37,7 @@ pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Hos
         })
         .collect();
     let names = config.hosts.iter().map(|host| host.name.as_str());
-    let file = Arc::new(hosts_file(names.zip(&addresses).map(|(name, (v4, v6))| (name, *v4, Some(*v6))))?);
+    let file = Arc::new(hosts_file(&name, names.zip(&addresses).map(|(name, (v4, v6))| (name, *v4, Some(*v6))))?);
     let mut hosts = Vec::new();
     for (number, (host, (v4, v6))) in config.hosts.iter().zip(&addresses).enumerate() {
         let namespace = NetNs::create()?;
