@@ -59,7 +59,7 @@ pub use error::Error;
 pub use estimate::{End, Estimate};
 pub use joint::{Joint, calibrate_jointly};
 pub use probability::Probability;
-pub use probe::{Accepted, OnUnitRoot, ProbeConfig, RateProbe, Undecided, Verdict, probe_rate};
+pub use probe::{Accepted, OnUnitRoot, PAPER_SAMPLES, ProbeConfig, RateProbe, Undecided, Verdict, probe_rate};
 #[cfg(feature = "parquet")]
 pub use records::read_parquet;
 pub use records::{Record, RecordError, estimate_records, read_csv};

@@ -87,6 +87,24 @@ fn constant_delays_are_accepted_without_a_test() {
 }
 
 #[test]
+fn of_few_samples_the_same_share_is_tested_as_of_750() {
+    // Delays off the lowest come together, three packets of fifty: 6 % of all, of which 9 are among 150 samples.
+    let clusters = || (0_u64..).map(|n| Span::from_millis(if n % 50 < 3 { 9 } else { 5 }));
+    let with = |samples| ProbeConfig { samples, max_thinning: 1, ..ProbeConfig::default() };
+    for samples in [100, 150, 750] {
+        let config = with(samples);
+        let probe = probe_rate(packets(100), clusters(), &config).unwrap();
+        assert!(!matches!(probe.verdict, Verdict::Accepted(_)), "{samples}: {:?}", probe.verdict);
+        let runs = probe.independence.unwrap();
+        assert!(!runs.is_independent(config.independence_level, config.sides), "{samples}: {runs:?}");
+    }
+    // A single one is no cluster, and less than the quantile leaves out.
+    let once = (0_u64..).map(|n| Span::from_millis(if n == 1_050 { 9 } else { 5 }));
+    let probe = probe_rate(packets(100), once, &with(150)).unwrap();
+    assert_eq!(probe.verdict, Verdict::Accepted(Accepted::Constant));
+}
+
+#[test]
 fn overload_is_seen_at_once_if_asked() {
     let growing = || (0_u64..).map(|n| Span::from_micros(10 * n + n % 7));
     let at_once = ProbeConfig { on_unit_root: OnUnitRoot::Stop, ..ProbeConfig::default() };
