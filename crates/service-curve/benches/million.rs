@@ -1,5 +1,6 @@
 //! How long a million independent samples of one rate take: the adaptive window loop with window validation, the tests, the quantile.
-//! The aim is a minute. A single long run, so no statistics over repetitions.
+//! The aim is a minute. A single long run, so no statistics over repetitions. Of the train only the samples and a histogram are kept, so that the
+//! memory is that of a million numbers and of the test's regressions on them, however many packets there are.
 
 use std::time::Instant;
 
@@ -25,4 +26,14 @@ fn main() {
         probe.verdict,
         probe.packets as f64 / took / 1e6
     );
+    if let Some(peak) = peak_memory() {
+        println!("most memory: {peak}");
+    }
+}
+
+/// The most memory that this process has had so far, where Linux says so.
+fn peak_memory() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().to_owned())
 }

@@ -47,6 +47,14 @@ pub struct ProbeConfig {
     pub stationarity_level: Level,
     /// What follows if it fails; default [`OnUnitRoot::Extend`].
     pub on_unit_root: OnUnitRoot,
+    /// If the test for stationarity fails, the train has been measured for `overload_after`, and the medians of so many successive blocks of the
+    /// samples all increase, the rate is too high without further extensions, which would take as long as the measurement may. Default 10: a
+    /// random walk without drift does so once in five hundred times (chosen; the statistic itself does not tell, since a straight line is
+    /// explained by lagged differences). Fewer than two: never.
+    pub overload_blocks: usize,
+    /// See [`Self::overload_blocks`]; default 600 s (chosen: a connection near its share recovers from losses for minutes, and meanwhile
+    /// its delays grow, too).
+    pub overload_after: Span,
     /// The level of the runs test; default 5 % (chosen).
     pub independence_level: Probability,
     /// Its sides; default two.
@@ -74,6 +82,8 @@ impl Default for ProbeConfig {
             stationarity: DfGlsConfig::default(),
             stationarity_level: Level::Five,
             on_unit_root: OnUnitRoot::Extend,
+            overload_blocks: 10,
+            overload_after: Span::from_secs(600),
             independence_level: Probability::FIVE_PERCENT,
             sides: Sides::Two,
             resolution: Span::from_micros(1),
@@ -226,7 +236,9 @@ pub fn probe_rate(
             samples.push(delay);
         }
         let verdict = tests.judge(&samples, config);
-        let stop = verdict == Verdict::NonStationary && config.on_unit_root == OnUnitRoot::Stop;
+        let overload =
+            || sampler.measured(rate, config) >= config.overload_after && grow(&samples, config.overload_blocks);
+        let stop = verdict == Verdict::NonStationary && (config.on_unit_root == OnUnitRoot::Stop || overload());
         let next = thinning.saturating_mul(config.growth);
         if matches!(verdict, Verdict::Accepted(_)) || stop || next > config.max_thinning {
             return Ok(tests.probe(rate, verdict, thinning, samples, sampler));
@@ -234,6 +246,17 @@ pub fn probe_rate(
         thinning = next;
         samples = crate::stats::every_nth(&samples, usize::try_from(config.growth).unwrap_or(usize::MAX));
     }
+}
+
+/// True if the medians of so many successive blocks of the samples all increase.
+fn grow(samples: &[Span], blocks: usize) -> bool {
+    let length = samples.len() / blocks.max(1);
+    if blocks < 2 || length == 0 {
+        return false;
+    }
+    let median = |block: &[Span]| upper_quantile(&mut block.to_vec(), Probability::HALF);
+    let medians: Vec<Option<Span>> = samples.chunks_exact(length).take(blocks).map(median).collect();
+    medians.windows(2).all(|pair| pair[0] < pair[1])
 }
 
 /// The tests and what they said last.
@@ -310,6 +333,11 @@ impl<I: Iterator<Item = Span>> Sampler<I> {
         let warm_up = (config.warm_up.as_secs_f64() * per_second) as u64;
         let packets = delays.by_ref().take(usize::try_from(warm_up).unwrap_or(usize::MAX)).count() as u64;
         Ok(Self { delays, gaps, packets, taken: 0, histogram: DelayHistogram::new(DIGITS)? })
+    }
+
+    /// How long the train has been measured, after the warm-up.
+    fn measured(&self, rate: Rate, config: &ProbeConfig) -> Span {
+        Span::from_secs_f64(self.histogram.count() as f64 / config.packets_per_second(rate))
     }
 
     /// Takes samples until there are `count`; the last of them.

@@ -99,6 +99,34 @@ impl Video {
         Ok(Self { frames: sizes.into_iter().map(bytes).collect(), frames_per_second: config.frames_per_second })
     }
 
+    /// A film with frames of these sizes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] without frames, with frames without data only, or without frames per second.
+    pub fn new(frames: Vec<Bytes>, frames_per_second: u64) -> Result<Self, Error> {
+        if frames_per_second == 0 {
+            return Err(Error::InvalidConfig("frames_per_second", "at least 1"));
+        }
+        if frames.iter().all(|size| *size == Bytes::ZERO) {
+            return Err(Error::InvalidConfig("frames", "at least one that is not empty"));
+        }
+        Ok(Self { frames, frames_per_second })
+    }
+
+    /// Frames per second.
+    #[must_use]
+    pub fn frames_per_second(&self) -> u64 {
+        self.frames_per_second
+    }
+
+    /// The mean rate from the first frame to a frame's time after the last; at least 1 bit/s.
+    #[must_use]
+    pub fn mean_rate(&self) -> Rate {
+        let bits: u64 = self.frames.iter().map(|size| size.bits()).fold(0, u64::saturating_add);
+        let seconds = self.frames.len().max(1) as f64 / self.frames_per_second as f64;
+        Rate::from_bps(((bits as f64 / seconds) as u64).max(1))
+    }
+
     /// The sizes of the frames.
     #[must_use]
     pub fn frames(&self) -> &[Bytes] {

@@ -89,3 +89,16 @@ fn videos_that_cannot_be_are_refused_and_an_empty_one_is_empty() {
     assert!(refused(VideoConfig { scene_sigma: f64::NAN, ..config }));
     assert!(Video::generate(&config, 0, 1).unwrap().arrivals().is_empty());
 }
+
+#[test]
+fn films_from_outside_have_the_mean_rate_of_their_frames_and_empty_ones_are_refused() {
+    let film = Video::new(vec![Bytes::new(1_000), Bytes::ZERO, Bytes::new(5_000)], 30).unwrap();
+    // 48 kbit in a tenth of a second.
+    assert_eq!(film.mean_rate(), Rate::from_bps(480_000));
+    assert_eq!((film.frames().len(), film.frames_per_second(), film.arrivals().len()), (3, 30, 3));
+    assert_eq!(film.time(2), Time::ZERO + Span::from_nanos(66_666_666));
+    assert!(Video::new(vec![], 24).is_err() && Video::new(vec![Bytes::ZERO], 24).is_err());
+    assert!(Video::new(vec![Bytes::new(1)], 0).is_err());
+    let huge = Video::new(vec![Bytes::new(u64::MAX); 3], 24).unwrap();
+    assert!(huge.mean_rate() > Rate::ZERO);
+}

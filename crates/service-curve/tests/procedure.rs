@@ -113,6 +113,16 @@ fn overload_is_seen_at_once_if_asked() {
     let patient = ProbeConfig { max_thinning: 8, ..ProbeConfig::default() };
     let probe = probe_rate(packets(100), growing(), &patient).unwrap();
     assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 8));
+    // Unless they have grown for ten minutes: 750 samples of 100 packets per second are 7.5 s, 128 times as many sixteen minutes.
+    let mut taken = 0_u64;
+    let mut random = SplitMix64::new(3);
+    let noisy = (0_u64..).map(|n| Span::from_micros(10 * n + random.below(1_000) as u64));
+    let counted = noisy.inspect(|_| taken += 1);
+    let probe = probe_rate(packets(100), counted, &ProbeConfig::default()).unwrap();
+    assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 128));
+    assert!(taken < 110_000, "{taken}");
+    let never = ProbeConfig { overload_blocks: 0, max_thinning: 256, ..ProbeConfig::default() };
+    assert_eq!(probe_rate(packets(100), growing(), &never).unwrap().thinning, 256);
     // Nor does the end of the train make it undecided.
     let probe = probe_rate(packets(100), growing().take(3_000), &ProbeConfig::default()).unwrap();
     assert_eq!(probe.verdict, Verdict::NonStationary);
