@@ -2,7 +2,7 @@
 
 use flowstart_service_curve::stats::{DelayHistogram, Series, autocorrelation};
 use flowstart_service_curve::{End, Estimate, Probability, Verdict, Video, VideoConfig};
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Rate, Span, Time};
 
 use super::measure::{Measure, Statistic};
 use super::probing::{Probed, Probing};
@@ -124,6 +124,17 @@ impl Attained {
         }
         let bounds = self.estimate.curve.delay_bounds(&self.film()?.arrivals());
         Some(bounds.into_iter().map(|bound| bound.as_secs_f64()).collect())
+    }
+
+    /// Of each packet of the film that was sent through the loop: when it was handed over, its delay bound, and the delay that it exceeded with
+    /// the curve's probability; in seconds.
+    pub(super) fn replayed(&self) -> Vec<[f64; 3]> {
+        let of = |replay: &Replay| {
+            let packets = replay.times.iter().zip(&replay.bounds).zip(&replay.quantiles);
+            let seconds = packets.map(|((time, bound), met)| [time.since(Time::ZERO), *bound, *met]);
+            seconds.map(|spans| spans.map(Span::as_secs_f64)).collect()
+        };
+        self.replay.as_ref().map(of).unwrap_or_default()
     }
 
     /// The value; `None` if there is nothing to measure, for instance at a rate above the attainable ones.

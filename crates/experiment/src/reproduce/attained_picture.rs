@@ -86,6 +86,14 @@ impl Attained {
                 let points: Vec<[f64; 2]> = bounds.iter().zip(self.film_times()).map(|(y, x)| [x, y * 1e3]).collect();
                 nameless(thinned(&points))
             }
+            PictureKind::FilmReplay => {
+                let packets = self.replayed();
+                let one = |name: &str, which: usize| {
+                    let points: Vec<[f64; 2]> = packets.iter().map(|packet| [packet[0], packet[which] * 1e3]).collect();
+                    line(name.to_owned(), thinned(&points))
+                };
+                vec![one("bound", 1), one("met", 2)]
+            }
             _ => Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use super::evaluate::Run;
 use super::file::{Figure, Levels, Subject, chosen};
 use super::measure::{Measure, Statistic};
 use super::quantity::Dimension;
-use crate::measure::Egress;
+use crate::measure::{Egress, Estimate};
 use crate::probing::Part;
 use crate::scenario::Problem;
 
@@ -89,10 +89,13 @@ pub enum PictureKind {
     DelayParts,
     /// By probing: share of messages whose delay in a part is above its least, against the probing rate.
     WaitingShare,
-    /// By probing: autocorrelation of the congestion window, up to `until`.
+    /// By probing: autocorrelation of the congestion window, up to `until`; of several runs the mean and its 95 % interval.
     WindowCorrelation,
     /// By probing: delay bounds of the film's frames over time.
     FilmBound,
+    /// By probing a loop: delay bounds of the packets of a film that is sent through it, over time, and the delay that each exceeds with the
+    /// curve's probability, over many replays.
+    FilmReplay,
     /// The mean of a `measure` over all variants that have the same level of the factor `by`, against the number in that level's title; all runs.
     ByLevel,
 }
@@ -100,23 +103,32 @@ pub enum PictureKind {
 impl PictureKind {
     /// True if it is made from probes at several rates instead of a simulation.
     pub(super) fn is_probing(self) -> bool {
-        use PictureKind::{
-            AttainableRate, DelayCcdf, DelayParts, FilmBound, ServiceCurve, WaitingShare, WindowCorrelation,
-        };
-        matches!(
-            self,
-            AttainableRate | DelayCcdf | DelayParts | FilmBound | ServiceCurve | WaitingShare | WindowCorrelation
-        )
+        use PictureKind::{AttainableRate, DelayCcdf, DelayParts, FilmBound, ServiceCurve, WaitingShare};
+        matches!(self, AttainableRate | DelayCcdf | DelayParts | FilmBound | ServiceCurve | WaitingShare)
+            || self == Self::WindowCorrelation
+            || self.replays()
+    }
+
+    /// True if a film must be sent through a loop many times.
+    pub(super) fn replays(self) -> bool {
+        self == Self::FilmReplay
+    }
+
+    /// True if it is made from all runs instead of the first.
+    pub(super) fn takes_all_runs(self) -> bool {
+        matches!(self, Self::CompletionBySize | Self::ByLevel | Self::WindowCorrelation)
     }
 }
 
 /// How a curve is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Drawn {
     /// Connected.
     Line,
     /// Dots.
     Points,
+    /// The area between the points, at each of which it begins, and as many values at which it ends.
+    Band(Vec<f64>),
 }
 
 /// A curve.
@@ -340,6 +352,7 @@ impl PictureSpec {
             }
             PictureKind::WindowCorrelation => (axis("Lag", "s", false), axis("Autocorrelation of cwnd", "", false)),
             PictureKind::FilmBound => (time, axis("Delay bound", "ms", true)),
+            PictureKind::FilmReplay => (time, axis("Delay", "ms", true)),
             PictureKind::ByLevel => {
                 let unit = self.measure.as_ref().map_or("", |measure| scale(measure.dimension()).1);
                 (axis("Level", "", false), axis("Mean", unit, false))
@@ -418,11 +431,38 @@ impl PictureSpec {
                     let points = medians(&curve.points);
                     picture.curves.push(Curve { name: name.clone(), drawn: Drawn::Line, points });
                 }
+                if self.kind == PictureKind::WindowCorrelation {
+                    picture.curves.extend(mean_with_interval(&name, &curve.points));
+                    continue;
+                }
                 picture.curves.push(Curve { name, ..curve.clone() });
             }
         }
         pictures.into_iter().map(|(_, picture)| picture).collect()
     }
+}
+
+/// The mean of points of several runs at each place, and the band of its 95 % interval; of a single run the points themselves.
+fn mean_with_interval(name: &str, points: &[[f64; 2]]) -> Vec<Curve> {
+    let mut sorted = points.to_vec();
+    sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    let of_place = |members: &[[f64; 2]]| {
+        let values: Vec<f64> = members.iter().map(|[_, y]| *y).collect();
+        Some((members[0][0], Estimate::of(&values)?))
+    };
+    let means: Vec<(f64, Estimate)> = sorted.chunk_by(|a, b| a[0] == b[0]).filter_map(of_place).collect();
+    let line = Curve {
+        name: name.to_owned(),
+        drawn: Drawn::Line,
+        points: means.iter().map(|(x, estimate)| [*x, estimate.mean]).collect(),
+    };
+    let interval = |(x, estimate): &(f64, Estimate)| {
+        let half = estimate.half_width?;
+        Some(([*x, estimate.mean - half], estimate.mean + half))
+    };
+    let (lows, highs): (Vec<[f64; 2]>, Vec<f64>) = means.iter().filter_map(interval).unzip();
+    let band = Curve { name: name.to_owned(), drawn: Drawn::Band(highs), points: lows };
+    if band.points.is_empty() { vec![line] } else { vec![band, line] }
 }
 
 /// For each level: its number, the sum of the values and how many they are.
@@ -470,4 +510,23 @@ fn medians(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
             Some([middle.exp(), Statistic::Quantile(0.5).of(&mut times)?])
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_runs_the_mean_and_its_interval_are_drawn_and_of_one_run_the_run() {
+        let run = [[0.0, 1.0], [1.0, 0.5]];
+        let one = mean_with_interval("x", &run);
+        assert_eq!(one, [Curve { name: "x".to_owned(), drawn: Drawn::Line, points: run.to_vec() }]);
+        // Two runs with values 1 and 3 at every place: mean 2, standard error 1, Student's t 12.7.
+        let two = mean_with_interval("x", &[[0.0, 1.0], [1.0, 1.0], [0.0, 3.0], [1.0, 3.0]]);
+        let [band, line] = two.as_slice() else { panic!("{two:?}") };
+        assert_eq!(line.points, [[0.0, 2.0], [1.0, 2.0]]);
+        let Drawn::Band(highs) = &band.drawn else { panic!("{band:?}") };
+        assert_eq!((band.points.len(), highs.len()), (2, 2));
+        assert!((highs[0] - 14.706).abs() < 1e-3 && (band.points[0][1] + 10.706).abs() < 1e-3, "{band:?}");
+    }
 }

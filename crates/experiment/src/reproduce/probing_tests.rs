@@ -189,7 +189,7 @@ fn a_film_on_a_constant_rate_is_delayed_as_worked_out_from_its_frames() {
 #[test]
 fn a_film_through_a_loop_keeps_its_bounds() {
     let text = format!(
-        "{}{}{}",
+        "{}{}{}{}",
         WINDOWS
             .replace("[probe.through]\nkind = \"static_window\"\ncapacity = \"10 Mbit/s\"\nlatency = \"50 ms\"\nround_trip = \"100 ms\"\nwindow = \"62625 B\"\n", "[probe.through]\nkind = \"adaptive_window\"\nlatency = \"5 ms\"\nround_trip = \"10 ms\"\nmark = \"0.1 %\"\n")
             .replace("\"12 Mbit/s\"", "\"6 Mbit/s\"")
@@ -199,9 +199,15 @@ fn a_film_through_a_loop_keeps_its_bounds() {
             .next()
             .unwrap(),
         claim("a", "[]", "kind = 'film_violations'", "<= 2 %"),
-        claim("b", "[]", "kind = 'film_looseness'", "1 .. 3")
+        claim("b", "[]", "kind = 'film_looseness'", "1 .. 3"),
+        "\n[[picture]]\nkind = \"film_replay\"\ntitle = \"packets\"\n"
     );
     let result = run(&[figure(&text)], 1, false).remove(0);
+    let [bound, met] = result.pictures[0].curves.as_slice() else { panic!("two curves") };
+    assert!(bound.name.contains("bound") && met.name.contains("met"));
+    assert_eq!(bound.points.len(), met.points.len());
+    let below = bound.points.iter().zip(&met.points).filter(|(bound, met)| bound[1] < met[1]).count();
+    assert!(below * 50 <= bound.points.len() && bound.points.len() > 1_000, "{below} of {}", bound.points.len());
     for claim in &result.claims {
         assert_eq!(claim.holds, Some(true), "{}: {}", claim.claim.spec.id, claim.ours());
     }

@@ -17,6 +17,8 @@ const WARM_UP: Span = Span::from_secs(5);
 
 /// What packets met, and what they were promised.
 pub(super) struct Replay {
+    /// When each packet that is watched is handed over.
+    pub(super) times: Vec<Time>,
     /// The bound of each packet that is watched.
     pub(super) bounds: Vec<Span>,
     /// What each packet's delay exceeded in no more than the promised share of the runs.
@@ -67,7 +69,8 @@ impl Replay {
         let quantiles = largest.chunks_exact(kept).map(|of_packet| of_packet[0]).collect();
         // The bounds hold because they look back to the empty loop at the beginning.
         let bounds = curve.delay_bounds(&arrivals).split_off(first);
-        Ok(Some(Self { bounds, quantiles }))
+        let mut times = times;
+        Ok(Some(Self { times: times.split_off(first), bounds, quantiles }))
     }
 
     /// The share of packets whose delay exceeded its bound more often than promised.

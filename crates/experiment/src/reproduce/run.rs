@@ -9,7 +9,7 @@ use super::attained::{Attained, is_accepted};
 use super::evaluate::Run;
 use super::file::{Figure, Subject};
 use super::measure::Measure;
-use super::picture::{Curve, PictureKind, PictureSpec};
+use super::picture::{Curve, PictureSpec};
 use super::probing::{Probed, Probing};
 use super::quantity::Measured;
 use super::record::Recorder;
@@ -177,7 +177,12 @@ impl Course<'_> {
         options: &ReproduceOptions<'_>,
     ) -> Result<Vec<Done>, String> {
         let mut attained = Attained::new(self.probing, probed, &self.named, options.full)?;
-        if self.jobs.iter().any(|job| measures(&figures[job.figure], job.variant).iter().any(|(_, m)| m.replays())) {
+        let replays = |job: &Job| {
+            let figure = &figures[job.figure];
+            measures(figure, job.variant).iter().any(|(_, measure)| measure.replays())
+                || drawn(figure, job, options.pictures).iter().any(|(_, picture)| picture.kind.replays())
+        };
+        if self.jobs.iter().any(replays) {
             attained.replay(options.full)?;
         }
         let one = |(number, job): (usize, &Job)| {
@@ -221,9 +226,9 @@ fn drawn<'a>(figure: &'a Figure, job: &Job, pictures: bool) -> Vec<(usize, &'a P
     figure.pictures.iter().enumerate().filter(|(_, picture)| wanted(picture)).collect()
 }
 
-/// True if the picture wants this run: the first only, or all where every transfer is a point.
+/// True if the picture wants this run.
 fn wants(picture: &PictureSpec, run: u64) -> bool {
-    run == 0 || matches!(picture.kind, PictureKind::CompletionBySize | PictureKind::ByLevel)
+    run == 0 || picture.kind.takes_all_runs()
 }
 
 fn simulate(figure: &Figure, job: Job, pictures: bool) -> Result<Done, String> {
@@ -286,8 +291,12 @@ fn collect(figure: &Figure, done: &[&Done]) -> FigureResult {
             match curves.iter_mut().find(|(variant, _)| *variant == one.job.variant) {
                 // Further runs add their points to the same curves.
                 Some((_, known)) => {
-                    for (curve, more) in known.iter_mut().zip(of_run) {
-                        curve.points.extend(&more.points);
+                    for more in of_run {
+                        match known.iter_mut().find(|curve| curve.name == more.name) {
+                            Some(curve) => curve.points.extend(&more.points),
+                            // A rate, for instance, that no earlier run has got to.
+                            None => known.push(more.clone()),
+                        }
                     }
                 }
                 None => curves.push((one.job.variant, of_run.clone())),

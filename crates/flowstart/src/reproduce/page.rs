@@ -19,7 +19,11 @@ pub(super) fn figures(result: &FigureResult) -> Vec<Figure> {
         figure.command = format!("flowstart reproduce {} --plot DIR", result.figure.name);
         for curve in &picture.curves {
             let color = palette.color(&curve.name);
-            figure.series.push(match curve.drawn {
+            figure.series.push(match &curve.drawn {
+                Drawn::Band(highs) => {
+                    let band = curve.points.iter().zip(highs).map(|([x, low], high)| [*x, *low, *high]);
+                    Series::band(&curve.name, color, band.collect())
+                }
                 Drawn::Line => Series::line(&curve.name, color, curve.points.clone()),
                 Drawn::Points => Series::points(&curve.name, color, thin_cloud(&curve.points, cell)),
             });
