@@ -96,15 +96,9 @@ name; what it leaves open is run as its authors run it. `flowstart list` has all
 Results go to the folder flowstart-report in the current directory unless --out, -o, --json or --no-report
 says otherwise; files of an earlier race there are replaced.";
 
-/// Options of `flowstart compare`.
+/// Options about the path of a race: they override a scenario file's.
 #[derive(Args, Debug)]
-#[command(after_help = COMPARE_EXAMPLES)]
-pub(crate) struct CompareArgs {
-    /// A scenario file with the path, and with the flows that are there before; options below override it
-    pub(crate) scenario: Option<PathBuf>,
-    /// Who races; repeat it, or separate several by commas
-    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
-    pub(crate) contestants: Vec<Contestant>,
+pub(crate) struct PathArgs {
     /// Rate of the bottleneck [default: 100 Mbit/s]
     #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) capacity: Option<Rate>,
@@ -117,6 +111,19 @@ pub(crate) struct CompareArgs {
     /// Threshold of marking queues, in time, packets or bytes [default: 1 ms]
     #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) mark: Option<MarkThreshold>,
+}
+
+/// Options of `flowstart compare`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(crate) struct CompareArgs {
+    /// A scenario file with the path, and with the flows that are there before; options below override it
+    pub(crate) scenario: Option<PathBuf>,
+    /// Who races; repeat it, or separate several by commas
+    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
+    pub(crate) contestants: Vec<Contestant>,
+    #[command(flatten)]
+    pub(crate) path: PathArgs,
     /// Newcomers that start together [default: 1]
     #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(1..=1000))]

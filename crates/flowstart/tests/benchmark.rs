@@ -112,3 +112,19 @@ fn every_contestant_goes_on_every_queue_and_the_page_is_markdown() {
     assert!(page.starts_with("<!-- Made by") && page.contains("tightness"), "{page}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is written");
 }
+
+#[test]
+fn a_film_of_ones_own_is_bounded_and_bursts_are_on_the_page() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("film.txt"), format!("# bytes\n{}", "10000\n".repeat(48))).expect("written");
+    let film = ["--film", "film.txt", "--film-fps", "25", "--bursts", "3"];
+    run(folder.path(), &with(&film)).success();
+    let page = std::fs::read_to_string(folder.path().join("flowstart-benchmark/report.html")).expect("readable");
+    for part in ["Service of bursts", "A film of 48 frames, 1.92 Mbit/s in the mean", "burst(100 ms)"] {
+        assert!(page.contains(part), "{part}");
+    }
+    std::fs::write(folder.path().join("film.txt"), "1000\nmany\n").expect("written");
+    let refused = run(folder.path(), &with(&film)).failure();
+    let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(error.contains("line 2: \"many\" is no number of bytes"), "{error}");
+}

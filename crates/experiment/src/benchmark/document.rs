@@ -44,6 +44,15 @@ impl Benchmark {
             "band_leaves_out": self.band.miss.get(),
         });
         // Only if there are any: the hash of a benchmark without them is older than they are.
+        if self.bursts > 0 {
+            all["bursts"] = json!({ "count": self.bursts, "packets": self.burst_packets, "gap": self.burst_gap });
+        }
+        if let Some(film) = &self.film {
+            let sizes: Vec<u8> = film.frames().iter().flat_map(|size| size.get().to_le_bytes()).collect();
+            let hash = blake3::hash(&sizes).to_hex()[..16].to_owned();
+            all["film"] =
+                json!({ "frames": film.frames().len(), "frames_per_second": film.frames_per_second(), "blake3": hash });
+        }
         if self.replicas > 0 {
             all["joint_replicas"] = self.replicas.into();
         }
@@ -104,6 +113,10 @@ fn one(attained: &Attained) -> Json {
         "attainable_rate": rates,
         "video": { "largest_bound_s": attained.video.largest().map(secs), "mean_bound_s": attained.video.mean() },
         "startup": startup,
+        "bursts": attained.bursts.as_ref().map(|bursts| json!({
+            "count": bursts.bursts(),
+            "served_s": bursts.steps().iter().copied().map(secs).collect::<Vec<_>>(),
+        })),
         "joint": attained.joint.as_ref().map(|joint| json!({
             "epsilon": joint.curve.epsilon().get(),
             "per_rate": joint.per_rate.get(),

@@ -3,6 +3,7 @@
 use flowstart_service_curve::calibrate_jointly;
 use flowstart_units::{Rate, Span, Time};
 
+use super::path::Prepared;
 use super::{Attained, Benchmark, MESSAGE};
 use crate::probing::{Train, TrainConfig};
 use crate::race::{RaceError, RunOptions};
@@ -60,13 +61,9 @@ impl Benchmark {
     fn delay(&self, job: Job) -> Result<(Span, f64), RaceError> {
         let contestant = &self.race.contestants[job.contestant];
         let scenario = self.scenario(contestant, job.rate);
-        let compiled = scenario
-            .simulation(u64::from(job.replica) + 1)
-            .map_err(|error| RaceError::new(format!("{contestant}: {error}")))?;
-        let start = Time::ZERO + scenario.flow.last().map_or(Span::ZERO, |flow| flow.start);
-        let flow = self.with_peers(contestant).others.tcp_flows();
+        let Prepared { simulation, flow, start } = self.prepare(contestant, &scenario, u64::from(job.replica) + 1)?;
         let config = TrainConfig { flow, start, rate: job.rate, message: MESSAGE };
-        let mut train = Train::new(&compiled.simulation, config, None, &|| false).map_err(RaceError::new)?;
+        let mut train = Train::new(&simulation, config, None, &|| false).map_err(RaceError::new)?;
         let before = self.probe.warm_up.whole(job.rate.transmission_time(flowstart_units::Bytes::new(MESSAGE)));
         let delay = train.nth(usize::try_from(before).unwrap_or(usize::MAX)).unwrap_or(Span::MAX);
         Ok((delay, train.now().since(Time::ZERO).as_secs_f64()))

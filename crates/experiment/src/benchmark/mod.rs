@@ -6,13 +6,16 @@
 //!
 //! As in the paper nine greedy flows of the contestant's own kind, with round trips of their own, share the bottleneck unless told otherwise.
 
+mod bursts;
 mod document;
 mod joint;
 mod measured;
 mod path;
 mod run;
 
-use flowstart_service_curve::{BandConfig, BandPoint, Estimate, Joint, Probability, ProbeConfig, StartupCurve};
+use flowstart_service_curve::{
+    BandConfig, BandPoint, BurstCurve, Estimate, Joint, Probability, ProbeConfig, StartupCurve, Video,
+};
 use flowstart_units::{Rate, Span};
 
 use crate::race::{Race, RaceError};
@@ -38,14 +41,23 @@ pub struct Benchmark {
     pub lasting: Span,
     /// Confidence bands.
     pub band: BandConfig,
-    /// Mean rate of the video whose delay is bounded; `None` for 0.4 fair shares (paper: 4 Mbit/s of 10).
+    /// Mean rate of the synthetic video whose delay is bounded; `None` for 0.4 fair shares (paper: 4 Mbit/s of 10).
     pub video: Option<Rate>,
+    /// A film whose delay is bounded in place of the synthetic video; default none.
+    pub film: Option<Video>,
     /// New connections for the start-up service curve; default 20, none for no curve. One is enough where nothing is random.
     pub connections: u32,
     /// How long they are watched; default 10 s.
     pub startup: Span,
-    /// The fraction of new connections that may fall below the curve; default 5 %.
+    /// The fraction of new connections, and of bursts, that may fall below their curve; default 5 %.
     pub startup_epsilon: Probability,
+    /// Bursts that are handed over to an idle connection one after another, for a service curve that need not be convex; default 40, none for no
+    /// curve. With fewer than 20 the 5 % are the latest of all.
+    pub bursts: u32,
+    /// Packets of a burst; default 100, 145 kB: three windows of one of ten flows at 100 Mbit/s and 40 ms.
+    pub burst_packets: u32,
+    /// Time from burst to burst; default 5 s. A burst that finds the one before it not served yet does not count.
+    pub burst_gap: Span,
     /// Replicas for the joint calibration of all accepted rates, in each of which every rate is probed from the beginning with the same random
     /// numbers, for the warm-up and one message; default none. It needs many times 1 / epsilon.
     pub replicas: u32,
@@ -61,6 +73,8 @@ const STEPS_BEYOND: u64 = 2;
 const MAX_RATES: u64 = 1_000;
 /// Most replicas of the joint calibration.
 const MAX_REPLICAS: u32 = 100_000;
+/// Most bursts, and packets of one.
+const MAX_BURSTS: u32 = 10_000;
 /// Most new connections.
 const MAX_CONNECTIONS: u32 = 10_000;
 /// Frames of the video and its seed: ten minutes at 24 frames per second, whose statistics are known (see [`flowstart_service_curve::Video`]).
@@ -83,9 +97,13 @@ impl Benchmark {
             lasting: Span::from_secs(3_000),
             band: BandConfig::default(),
             video: None,
+            film: None,
             connections: 20,
             startup: Span::from_secs(10),
             startup_epsilon: Probability::FIVE_PERCENT,
+            bursts: 40,
+            burst_packets: 100,
+            burst_gap: Span::from_secs(5),
             replicas: 0,
         }
     }
@@ -113,9 +131,12 @@ impl Benchmark {
         (1..=count).map(|n| Rate::from_bps(n * step)).collect()
     }
 
-    /// Mean rate of the video.
+    /// Mean rate of the video or film.
     #[must_use]
     pub fn video_rate(&self) -> Rate {
+        if let Some(film) = &self.film {
+            return film.mean_rate();
+        }
         self.video.unwrap_or_else(|| self.fair_share().mul_ratio(2, 5))
     }
 
@@ -157,6 +178,9 @@ impl Benchmark {
         if self.connections > MAX_CONNECTIONS {
             return fail(format!("at most {MAX_CONNECTIONS} new connections can be watched"));
         }
+        if self.bursts > MAX_BURSTS || !(1..=MAX_BURSTS).contains(&self.burst_packets) {
+            return fail(format!("at most {MAX_BURSTS} bursts can be handed over, of 1 to {MAX_BURSTS} packets"));
+        }
         if self.replicas > MAX_REPLICAS {
             return fail(format!("at most {MAX_REPLICAS} replicas can be simulated for the joint calibration"));
         }
@@ -183,9 +207,12 @@ impl Benchmark {
     fn validate_cost(&self) -> Result<(), RaceError> {
         let packet = f64::from(self.race.packet()) * 8.0;
         let packets = |span: Span| self.race.capacity().as_bps() as f64 / packet * span.as_secs_f64();
-        for (what, lasting) in
-            [("measuring", self.lasting), ("warming up", self.probe.warm_up), ("start", self.startup)]
-        {
+        for (what, lasting) in [
+            ("measuring", self.lasting),
+            ("warming up", self.probe.warm_up),
+            ("start", self.startup),
+            ("handing over bursts", self.burst_gap * u64::from(self.bursts)),
+        ] {
             let most = crate::race::MAX_PACKETS;
             if packets(lasting) > most {
                 return Err(RaceError::new(format!(
@@ -247,6 +274,8 @@ pub struct Attained {
     pub video: VideoBound,
     /// The start-up service curve; `None` if there were no new connections.
     pub startup: Option<StartupCurve>,
+    /// What bursts met; `None` if there were none, or none was served.
+    pub bursts: Option<BurstCurve>,
     /// The joint calibration of the accepted rates to the curve's probability; `None` without replicas.
     pub joint: Option<Joint>,
 }

@@ -1,17 +1,40 @@
 //! From a benchmark to scenarios.
 
 use flowstart_network::JitterConfig;
-use flowstart_units::{Bytes, Rate};
+use flowstart_simulator::{FlowId, SimulationConfig};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Benchmark, MESSAGE};
-use crate::race::{Background, Contestant, Purpose, Race};
+use crate::race::{Background, Contestant, Purpose, Race, RaceError};
 use crate::scenario::{FlowSpec, JitterSpec, PacedSpec, Scenario, SpacingSpec};
 
 /// Round trips of the peers in per cent of the path's, one after the other: Table I of the paper, whose nine cross flows have one-way
 /// delays of 8 to 12 ms around the probe's 10 ms. Equal round trips would lose packets in step.
 const PEER_RTT_PERCENT: [u64; 9] = [120, 110, 90, 110, 80, 100, 90, 80, 120];
 
+/// A run of a scenario with a contestant's flow, which is the last of those that are there from the beginning.
+pub(super) struct Prepared {
+    pub(super) simulation: SimulationConfig,
+    /// The contestant's flow.
+    pub(super) flow: FlowId,
+    /// When it starts.
+    pub(super) start: Time,
+}
+
 impl Benchmark {
+    /// Makes a run of one of a contestant's scenarios, with the random numbers of that number.
+    pub(super) fn prepare(
+        &self,
+        contestant: &Contestant,
+        scenario: &Scenario,
+        run: u64,
+    ) -> Result<Prepared, RaceError> {
+        let wrong = |error: &dyn std::fmt::Display| RaceError::new(format!("{contestant}: {error}"));
+        let simulation = scenario.simulation(run).map_err(|error| wrong(&error))?.simulation;
+        let start = Time::ZERO + scenario.flow.last().map_or(Span::ZERO, |flow| flow.start);
+        Ok(Prepared { simulation, flow: self.with_peers(contestant).others.tcp_flows(), start })
+    }
+
     /// The race of one contestant with its peers among the others. Unless the path has jitter of its own, every packet is delayed at random by up
     /// to the time that one packet takes at the bottleneck: without any randomness a full queue prefers flows by the phase of their round
     /// trips (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992, who recommend this remedy).

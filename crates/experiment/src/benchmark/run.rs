@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flowstart_service_curve::{Estimate, RateProbe, StartupCurve, Verdict, Video, VideoConfig, probe_rate};
+use flowstart_service_curve::{BurstCurve, Estimate, RateProbe, StartupCurve, Verdict, Video, VideoConfig, probe_rate};
 use flowstart_simulator::Simulation;
-use flowstart_units::{Span, Time};
+use flowstart_units::Time;
 
+use super::path::Prepared;
 use super::{Attained, Benchmark, BenchmarkResult, MESSAGE, VIDEO_FRAMES, VIDEO_SEED, VideoBound};
 use crate::probing::{Deliveries, Train, TrainConfig};
 use crate::race::{RaceError, RunOptions, labels};
@@ -18,12 +19,15 @@ enum Job {
     Probe(usize, usize),
     /// A contestant's new connection.
     Startup(usize, u32),
+    /// A contestant's bursts.
+    Bursts(usize),
 }
 
 /// What a job brings.
 enum JobResult {
     Probe(Box<RateProbe>, f64),
     Startup(Vec<u64>, f64),
+    Bursts(Option<BurstCurve>, f64),
     /// A lower rate was not accepted, so this one does not count; or the work was cancelled.
     Nothing,
 }
@@ -43,7 +47,8 @@ impl Benchmark {
         let probes = (0..self.rates().len()).flat_map(|rate| (0..contestants).map(move |c| Job::Probe(c, rate)));
         let connections =
             (0..self.effective_connections()).flat_map(|n| (0..contestants).map(move |c| Job::Startup(c, n)));
-        let jobs: Vec<Job> = probes.chain(connections).collect();
+        let bursts = (0..contestants).filter(|_| self.bursts > 0).map(Job::Bursts);
+        let jobs: Vec<Job> = probes.chain(connections).chain(bursts).collect();
         let never = Cancel::default();
         let cancel = options.cancel.unwrap_or(&never);
         let refused: Vec<AtomicU64> = (0..contestants).map(|_| AtomicU64::new(NONE_REFUSED)).collect();
@@ -55,11 +60,16 @@ impl Benchmark {
         let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| match jobs[number] {
             Job::Probe(contestant, rate) => self.probe(contestant, rate, &refused[contestant], cancel),
             Job::Startup(contestant, connection) => self.connection(contestant, connection, cancel),
+            Job::Bursts(_) if cancel.is_cancelled() => Ok(JobResult::Nothing),
+            Job::Bursts(contestant) => self
+                .handed_over(&self.race.contestants[contestant])
+                .map(|(bursts, seconds)| JobResult::Bursts(bursts, seconds)),
         })
         .map_err(RaceError::new)?;
         let mut simulated_seconds = 0.0;
         let mut probes: Vec<Vec<RateProbe>> = vec![Vec::new(); contestants];
         let mut delivered: Vec<Vec<Vec<u64>>> = vec![Vec::new(); contestants];
+        let mut handed_over: Vec<Option<BurstCurve>> = vec![None; contestants];
         for (job, result) in jobs.iter().zip(results) {
             match (job, result.unwrap_or(Ok(JobResult::Nothing))?) {
                 (Job::Probe(contestant, _), JobResult::Probe(probe, seconds)) => {
@@ -68,6 +78,10 @@ impl Benchmark {
                 }
                 (Job::Startup(contestant, _), JobResult::Startup(bits, seconds)) => {
                     delivered[*contestant].push(bits);
+                    simulated_seconds += seconds;
+                }
+                (Job::Bursts(contestant), JobResult::Bursts(bursts, seconds)) => {
+                    handed_over[*contestant] = bursts;
                     simulated_seconds += seconds;
                 }
                 _ => {}
@@ -85,6 +99,9 @@ impl Benchmark {
                 self.attained(label, conditions, Estimate::new(until_refused(probes), &self.probe), startup)
             })
             .collect::<Result<_, _>>()?;
+        for (one, bursts) in attained.iter_mut().zip(handed_over) {
+            one.bursts = bursts;
+        }
         simulated_seconds += self.calibrate(&mut attained, options, cancel)?;
         let complete = !cancel.is_cancelled();
         Ok(BenchmarkResult { benchmark: self.clone(), attained, complete, simulated_seconds })
@@ -100,11 +117,23 @@ impl Benchmark {
     ) -> Result<Attained, RaceError> {
         let wrong = |error: flowstart_service_curve::Error| RaceError::new(error.to_string());
         let band = estimate.band(&Self::times(), &self.band).map_err(wrong)?;
-        let video = VideoConfig { mean: self.video_rate(), ..VideoConfig::default() };
-        let film = Video::generate(&video, VIDEO_FRAMES, VIDEO_SEED).map_err(wrong)?;
+        let synthetic = VideoConfig { mean: self.video_rate(), ..VideoConfig::default() };
+        let film = match &self.film {
+            Some(film) => film.clone(),
+            None => Video::generate(&synthetic, VIDEO_FRAMES, VIDEO_SEED).map_err(wrong)?,
+        };
         let stable = self.video_rate() < estimate.curve.long_term_rate();
         let frames = if stable { estimate.curve.delay_bounds(&film.arrivals()) } else { Vec::new() };
-        Ok(Attained { label, conditions, estimate, band, video: VideoBound { frames }, startup, joint: None })
+        Ok(Attained {
+            label,
+            conditions,
+            estimate,
+            band,
+            video: VideoBound { frames },
+            startup,
+            bursts: None,
+            joint: None,
+        })
     }
 
     fn probe(
@@ -121,12 +150,9 @@ impl Benchmark {
             return Ok(JobResult::Nothing);
         }
         let contestant = &self.race.contestants[contestant];
-        let scenario = self.scenario(contestant, rate);
-        let compiled = scenario.simulation(0).map_err(|error| RaceError::new(format!("{contestant}: {error}")))?;
-        let start = Time::ZERO + scenario.flow.last().map_or(Span::ZERO, |flow| flow.start);
-        let flow = self.with_peers(contestant).others.tcp_flows();
+        let Prepared { simulation, flow, start } = self.prepare(contestant, &self.scenario(contestant, rate), 0)?;
         let config = TrainConfig { flow, start, rate, message: MESSAGE };
-        let mut train = Train::new(&compiled.simulation, config, None, &unwanted).map_err(RaceError::new)?;
+        let mut train = Train::new(&simulation, config, None, &unwanted).map_err(RaceError::new)?;
         let wrong = |error: flowstart_service_curve::Error| RaceError::new(error.to_string());
         let probe = probe_rate(rate, train.by_ref(), &self.probe).map_err(wrong)?;
         if unwanted() {
@@ -144,12 +170,9 @@ impl Benchmark {
         }
         let contestant = &self.race.contestants[contestant];
         let scenario = self.startup_scenario(contestant, u64::from(number));
-        let compiled =
-            scenario.simulation(u64::from(number)).map_err(|error| RaceError::new(format!("{contestant}: {error}")))?;
-        let start = Time::ZERO + scenario.flow.last().map_or(Span::ZERO, |flow| flow.start);
-        let watch = Deliveries::new(self.with_peers(contestant).others.tcp_flows(), start, self.startup_times());
-        let simulation =
-            Simulation::new(&compiled.simulation, watch).map_err(|error| RaceError::new(error.to_string()))?;
+        let Prepared { simulation, flow, start } = self.prepare(contestant, &scenario, u64::from(number))?;
+        let watch = Deliveries::new(flow, start, self.startup_times());
+        let simulation = Simulation::new(&simulation, watch).map_err(|error| RaceError::new(error.to_string()))?;
         let (outcome, watch) = simulation.run();
         Ok(JobResult::Startup(watch.finish(), outcome.ended.since(Time::ZERO).as_secs_f64()))
     }

@@ -172,3 +172,56 @@ fn rates_that_fail_together_may_each_use_more_than_the_union_bound_gives_them() 
     benchmark.replicas = 0;
     assert!(run(&benchmark).joint.is_none());
 }
+
+#[test]
+fn a_burst_into_an_idle_connection_is_served_in_windows_which_the_convex_curve_does_not_see() {
+    let mut benchmark = light(&["slow_start+reno"], 0);
+    benchmark.connections = 0;
+    benchmark.bursts = 4;
+    benchmark.burst_packets = 30;
+    let one = run(&benchmark).attained.remove(0);
+    let bursts = one.bursts.as_ref().unwrap();
+    assert_eq!((bursts.bursts(), bursts.steps().len()), (4, 30));
+    // An idle connection begins with its initial window again (RFC 5681 section 4.1): ten packets of 1.2 ms after 10 ms, then those that their
+    // ACKs call for, a round trip after the first has left.
+    let steps = bursts.steps();
+    assert_eq!((steps[0], steps[9]), (Span::from_micros(11_200), Span::from_millis(22)));
+    assert!(steps[10] >= Span::from_millis(31) && steps[10] < Span::from_millis(34), "{}", steps[10]);
+    assert!(steps.is_sorted());
+    // 9 Mbit/s is attained without delay, so the convex curve knows of no pause.
+    let convex = one.estimate.curve.service(Span::from_millis(31));
+    assert!(convex > bursts.service(Span::from_millis(31)) as f64);
+    benchmark.bursts = 0;
+    assert!(run(&benchmark).attained[0].bursts.is_none());
+}
+
+#[test]
+fn among_others_bursts_find_the_connection_idle_and_are_bounded() {
+    let mut benchmark = light(&["slow_start+reno"], 2);
+    benchmark.connections = 0;
+    benchmark.step = Some(Rate::from_mbps(1));
+    benchmark.lasting = Span::from_secs(1);
+    benchmark.bursts = 20;
+    let bursts = run(&benchmark).attained.remove(0).bursts.unwrap();
+    assert!(bursts.bursts() > 10, "{}", bursts.bursts());
+    // Alone the burst would take 120 ms and the propagation.
+    let last = bursts.inverse(Bytes::new(100 * MESSAGE).bits()).unwrap();
+    assert!(last > Span::from_millis(130) && last < Span::from_secs(5), "{last}");
+}
+
+#[test]
+fn a_film_of_ones_own_takes_the_place_of_the_synthetic_video() {
+    let mut benchmark = light(&["reno"], 0);
+    benchmark.connections = 0;
+    let film = flowstart_service_curve::Video::new(vec![Bytes::new(12_500); 48], 24).unwrap();
+    benchmark.film = Some(film);
+    assert_eq!(benchmark.video_rate(), Rate::from_bps(2_400_000));
+    let hash = benchmark.hash();
+    let one = run(&benchmark).attained.remove(0);
+    // 100 kbit at 9 Mbit/s and 11.2 ms, or at a lower rate that has as little delay.
+    assert_eq!(one.video.frames.len(), 48);
+    let bound = one.video.largest().unwrap();
+    assert!((bound.as_secs_f64() - (0.0112 + 0.1 / 9.0)).abs() < 1e-4, "{bound}");
+    benchmark.film = None;
+    assert_ne!(benchmark.hash(), hash);
+}

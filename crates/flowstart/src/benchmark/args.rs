@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use flowstart_experiment::race::{Background, Contestant, MarkThreshold, QueueChoice};
-use flowstart_experiment::scenario::Buffer;
+use flowstart_experiment::race::{Background, Contestant, QueueChoice};
 use flowstart_service_curve::Probability;
 use flowstart_units::{Rate, Span, parse_fraction};
 
-use crate::cli::{seed, threads};
+use crate::cli::{PathArgs, seed, threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +17,7 @@ Examples:
   flowstart benchmark hystart+cubic --against slow_start+cubic --peers 0 --background '3 reno'
   flowstart benchmark reno --measured testbed.csv --json | jq '.results[].attainable_rate'
   flowstart benchmark cubic --against bbr,dctcp --on drop_tail,codel,dual_pi2 --markdown
+  flowstart benchmark cubic --film frames.txt --film-fps 30
 
 The attainable rate a(t): what an interval of length t has at least, except with the stated probability. Each rate is probed
 with a constant-rate application over one connection until 750 independent delays are there; the first rate that is
@@ -25,7 +25,8 @@ not stationary ends the curve, and one that the measurement does not decide is s
 docs/service-curve.md explains it. Nine greedy flows of the contestant's own kind share the bottleneck unless --peers or
 --background says otherwise.
 
-A file of measurements has the columns sent_ns, received_ns and, with trains of several rates, rate_bps (or _us, _ms, _s).";
+A file of measurements has the columns sent_ns, received_ns and, with trains of several rates, rate_bps (or _us, _ms, _s).
+A film has one number per line, the bytes of a frame; empty lines and those that begin with # do not count.";
 
 /// A violation probability.
 fn probability(text: &str) -> Result<Probability, String> {
@@ -54,18 +55,8 @@ pub(crate) struct BenchmarkArgs {
     /// A scenario file with the path, and with the flows that are there before; options below override it
     #[arg(long, value_name = "FILE", help_heading = "Path")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Rate of the bottleneck [default: 100 Mbit/s]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
-    pub(crate) capacity: Option<Rate>,
-    /// Base round-trip time, propagation only [default: 20 ms]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
-    pub(crate) rtt: Option<Span>,
-    /// Buffer of drop-tail queues, in BDP, packets, bytes or time [default: 1 BDP]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
-    pub(crate) buffer: Option<Buffer>,
-    /// Threshold of marking queues, in time, packets or bytes [default: 1 ms]
-    #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true, help_heading = "Path")]
-    pub(crate) mark: Option<MarkThreshold>,
+    #[command(flatten)]
+    pub(crate) path: PathArgs,
     /// Greedy flows of the contestant's own kind that are there before, with round trips of their own [default: 9]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(0..=1000))]
@@ -92,6 +83,17 @@ pub(crate) struct BenchmarkArgs {
     /// Mean rate of the video whose delay is bounded [default: 0.4 fair shares]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Procedure")]
     pub(crate) video: Option<Rate>,
+    /// A film whose delay is bounded instead: a file with the size of a frame, in bytes, on every line
+    #[arg(long, value_name = "FILE", help_heading = "Procedure", conflicts_with = "video")]
+    pub(crate) film: Option<PathBuf>,
+    /// Frames per second of the film [default: 24]
+    #[arg(long, value_name = "N", help_heading = "Procedure", requires = "film",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) film_fps: Option<u16>,
+    /// Bursts of 100 packets into an idle connection, 5 s apart, for a curve that need not be convex; 0 for none [default: 40]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
+          value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) bursts: Option<u32>,
     /// New connections for the start-up curve; 0 for none [default: 20]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
           value_parser = clap::value_parser!(u32).range(0..=10_000))]

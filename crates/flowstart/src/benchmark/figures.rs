@@ -2,7 +2,9 @@
 
 use flowstart_experiment::benchmark::{Attained, BenchmarkResult};
 use flowstart_report::{Axis, Color, Figure, Palette, Series};
-use flowstart_units::Bytes;
+use flowstart_units::Span;
+
+use super::tables::kilobytes;
 
 /// The attainable rate with its band.
 pub(super) fn attainable(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
@@ -52,8 +54,11 @@ pub(super) fn video(result: &BenchmarkResult, colors: &[Color], command: &str) -
         Axis::new("Delay bound", "ms").log(),
         Axis::new("Fraction of frames with a larger bound", ""),
     );
-    figure.caption =
-        format!("Ten minutes of synthetic video, {} in the mean, frames as bursts.", result.benchmark.video_rate());
+    let rate = result.benchmark.video_rate();
+    figure.caption = match &result.benchmark.film {
+        Some(film) => format!("A film of {} frames, {rate} in the mean, frames as bursts.", film.frames().len()),
+        None => format!("Ten minutes of synthetic video, {rate} in the mean, frames as bursts."),
+    };
     figure.command = command.to_owned();
     for (one, color) in result.attained.iter().zip(colors) {
         let mut bounds = one.video.frames.clone();
@@ -61,6 +66,33 @@ pub(super) fn video(result: &BenchmarkResult, colors: &[Color], command: &str) -
         let count = bounds.len() as f64;
         let points = bounds.iter().enumerate().map(|(n, bound)| [bound.as_millis_f64(), 1.0 - (n + 1) as f64 / count]);
         figure.series.push(Series::steps(&one.label, *color, points.collect()));
+    }
+    figure
+}
+
+/// What bursts are served, beside the convex curves.
+pub(super) fn bursts(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
+    let mut figure = Figure::new(
+        "Service of bursts",
+        Axis::new("Time since the burst was handed over", "s").log(),
+        Axis::new("Delivered to the application", "kB"),
+    );
+    let epsilon = result.benchmark.startup_epsilon.get() * 100.0;
+    figure.caption = format!(
+        "What all but {epsilon} % of bursts of {} packets into an idle connection are served, in steps; the lines are the convex curves from \
+         constant rates, which hold for bursts of any size.",
+        result.benchmark.burst_packets
+    );
+    figure.command = command.to_owned();
+    for (one, color) in result.attained.iter().zip(colors) {
+        let Some(bursts) = &one.bursts else { continue };
+        // One that is never served is late without end, and not drawn.
+        let served = |at: &&Span| **at < Span::MAX;
+        let times: Vec<Span> = bursts.steps().iter().filter(served).copied().collect();
+        let steps = times.iter().map(|at| [at.as_secs_f64(), kilobytes(bursts.service(*at))]).collect();
+        let convex = times.iter().map(|at| [at.as_secs_f64(), kilobytes(one.estimate.curve.service(*at) as u64)]);
+        figure.series.push(Series::steps(&one.label, *color, steps));
+        figure.series.push(Series::line(&one.label, *color, convex.collect()));
     }
     figure
 }
@@ -79,7 +111,6 @@ pub(super) fn startup(result: &BenchmarkResult, colors: &[Color], command: &str)
     figure.command = command.to_owned();
     for (one, color) in result.attained.iter().zip(colors) {
         let Some(curve) = &one.startup else { continue };
-        let kilobytes = |bits: u64| bits as f64 / Bytes::new(1_000).bits() as f64;
         let points = curve.points().map(|(t, bits)| [t.as_secs_f64(), kilobytes(bits)]).collect();
         let band = curve
             .points()

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use flowstart_experiment::benchmark::{Benchmark, BenchmarkResult, measured};
 use flowstart_experiment::race::{Contestant, Race, RunOptions};
 use flowstart_report::{Color, Palette, Table, Terminal};
+use flowstart_service_curve::{End, Video};
 use flowstart_units::Bytes;
 
 use crate::compare::{command_line, lay_over};
@@ -21,6 +22,8 @@ pub(crate) use args::BenchmarkArgs;
 
 /// Where results go unless something else is said.
 const DEFAULT_FOLDER: &str = "flowstart-benchmark";
+/// Frames per second of a film unless something else is said, as in cinemas.
+const FILM_FPS: u64 = 24;
 /// Names of the files in it.
 const REPORT: &str = "report.html";
 const PARAMETERS: &str = "parameters.json";
@@ -101,7 +104,7 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
         };
         race.contestants = race.contestants.into_iter().flat_map(on).collect();
     }
-    lay_over(&mut race, (args.capacity, args.rtt, args.buffer, args.mark), &args.background);
+    lay_over(&mut race, &args.path, &args.background);
     race.seed = args.seed.unwrap_or(race.seed);
     let mut benchmark = Benchmark::new(race);
     // Who names the others means these.
@@ -109,6 +112,13 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     benchmark.peers = args.peers.unwrap_or(peers);
     benchmark.step = args.step;
     benchmark.video = args.video;
+    if let Some(path) = &args.film {
+        let fps = args.film_fps.map_or(FILM_FPS, u64::from);
+        let refuse = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| refuse(&error))?;
+        benchmark.film = Some(film(&text, fps).map_err(|error| refuse(&error))?);
+    }
+    benchmark.bursts = args.bursts.unwrap_or(benchmark.bursts);
     benchmark.lasting = args.lasting.unwrap_or(benchmark.lasting);
     benchmark.connections = args.connections.unwrap_or(benchmark.connections);
     benchmark.replicas = args.joint.unwrap_or(benchmark.replicas);
@@ -118,6 +128,17 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
         benchmark.probe.samples = samples as usize;
     }
     Ok(benchmark)
+}
+
+/// The film of a file with the bytes of a frame on every line.
+fn film(text: &str, frames_per_second: u64) -> Result<Video, String> {
+    let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
+    let frame = |(number, line): (usize, &str)| {
+        let bytes = line.parse().map_err(|_| format!("line {number}: \"{line}\" is no number of bytes"))?;
+        Ok(Bytes::new(bytes))
+    };
+    let frames = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(frame);
+    Video::new(frames.collect::<Result<_, String>>()?, frames_per_second).map_err(|error| error.to_string())
 }
 
 /// A result in the forms in which it is shown.
@@ -172,7 +193,10 @@ impl<'a> Shown<'a> {
              measurement per rate.",
             probe.samples, probe.sampling_gap, probe.epsilon, probe.warm_up, benchmark.lasting
         ));
-        remarks.extend(self.result.attained.iter().filter_map(tables::end_remark));
+        if self.result.attained.iter().any(|one| !matches!(one.estimate.end, End::NonStationary(_))) {
+            let text = "Where the next rate is undecided, or all were accepted, the long-term rate may be higher; a longer --lasting may tell.";
+            remarks.push(text.to_owned());
+        }
         if !self.result.complete {
             remarks.push("Interrupted: what was not measured counts as undecided.".to_owned());
         }

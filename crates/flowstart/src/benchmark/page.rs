@@ -27,6 +27,9 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
     if result.attained.iter().any(|one| one.startup.is_some()) {
         pictures.push(figures::startup(result, colors, command));
     }
+    if result.attained.iter().any(|one| one.bursts.is_some()) {
+        pictures.push(figures::bursts(result, colors, command));
+    }
     pictures.extend(result.attained.iter().map(|one| figures::delays(one, command)));
     let section = |heading: &str| Section { heading: heading.to_owned(), ..Section::default() };
     Page {

@@ -9,6 +9,8 @@ use flowstart_units::{Bytes, Span};
 const LENGTHS_MS: [u64; 4] = [10, 100, 1_000, 10_000];
 /// Times after the start of a new connection.
 const STARTUP_MS: [u64; 3] = [100, 300, 1_000];
+/// Time after a burst was handed over.
+const BURST_MS: u64 = 100;
 /// A share of the long-term rate; when it is attained says how fast a flow control converges.
 const FRACTION: f64 = 0.9;
 
@@ -20,6 +22,9 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
             .named("long_term_rate")
             .help("Largest payload rate whose delays are stationary.")
             .best(Best::Highest),
+        Column::text("next").help(
+            "The next rate: too high, its delays are not stationary; or undecided, a longer measurement may tell. None if all were accepted.",
+        ),
     ];
     for ms in LENGTHS_MS {
         let length = Span::from_millis(ms);
@@ -62,16 +67,31 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
                 .best(Best::Highest)
         }));
     }
+    let bursts = result.attained.iter().any(|one| one.bursts.is_some());
+    if bursts {
+        let length = Span::from_millis(BURST_MS);
+        columns.push(
+            Column::number(format!("burst({length})"), "kB")
+                .named(format!("burst_{BURST_MS}ms"))
+                .help("What all but 5 % of bursts into an idle connection are served so long after they were handed over.")
+                .best(Best::Highest),
+        );
+    }
     let mut table = Table::new("Attainable rates", columns);
     for (one, color) in result.attained.iter().zip(colors) {
-        table.push_colored(*color, row(one, joint, startup));
+        table.push_colored(*color, row(one, joint, startup, bursts));
     }
     table
 }
 
-fn row(one: &Attained, joint: bool, startup: bool) -> Vec<Cell> {
+fn row(one: &Attained, joint: bool, startup: bool, bursts: bool) -> Vec<Cell> {
     let curve = &one.estimate.curve;
-    let mut cells = vec![Cell::text(&one.label), Cell::number(curve.long_term_rate().as_mbps_f64(), 2)];
+    let next = match one.estimate.end {
+        End::AllAccepted => Cell::Missing,
+        End::NonStationary(rate) => Cell::text(format!("{rate} too high")),
+        End::Undecided(rate) => Cell::text(format!("{rate} undecided")),
+    };
+    let mut cells = vec![Cell::text(&one.label), Cell::number(curve.long_term_rate().as_mbps_f64(), 2), next];
     for ms in LENGTHS_MS {
         let point = one.band.iter().min_by_key(|point| point.t.as_nanos().abs_diff(Span::from_millis(ms).as_nanos()));
         cells.push(
@@ -90,10 +110,19 @@ fn row(one: &Attained, joint: bool, startup: bool) -> Vec<Cell> {
     if startup {
         cells.extend(STARTUP_MS.map(|ms| {
             let bits = one.startup.as_ref().map(|startup| startup.service(Span::from_millis(ms)));
-            Cell::number_or_missing(bits.map(|bits| bits as f64 / Bytes::new(1_000).bits() as f64), 0)
+            Cell::number_or_missing(bits.map(kilobytes), 0)
         }));
     }
+    if bursts {
+        let bits = one.bursts.as_ref().map(|bursts| bursts.service(Span::from_millis(BURST_MS)));
+        cells.push(Cell::number_or_missing(bits.map(kilobytes), 0));
+    }
     cells
+}
+
+/// A number of bits in units of 1000 bytes.
+pub(super) fn kilobytes(bits: u64) -> f64 {
+    bits as f64 / Bytes::new(1_000).bits() as f64
 }
 
 /// One row per rate.
@@ -140,16 +169,4 @@ pub(super) fn probes(result: &BenchmarkResult, colors: &[Color]) -> Table {
         }
     }
     table
-}
-
-/// Why a curve may end too low.
-pub(super) fn end_remark(one: &Attained) -> Option<String> {
-    match one.estimate.end {
-        End::AllAccepted => Some(format!("{}: every rate was accepted; the long-term rate may be higher.", one.label)),
-        End::NonStationary(_) => None,
-        End::Undecided(rate) => Some(format!(
-            "{}: at {rate} the measurement does not decide; the long-term rate may be higher, a longer --lasting may tell.",
-            one.label
-        )),
-    }
 }

@@ -6,12 +6,10 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_experiment::race::{Background, MarkThreshold, Others, Purpose, Race, RaceResult, RunOptions};
-use flowstart_experiment::scenario::Buffer;
+use flowstart_experiment::race::{Background, Others, Purpose, Race, RaceResult, RunOptions};
 use flowstart_report::{Palette, Table, Terminal};
-use flowstart_units::{Rate, Span};
 
-use crate::cli::CompareArgs;
+use crate::cli::{CompareArgs, PathArgs};
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_file, prepare_folder, print, print_json, progress, write_file};
 use crate::run::capture;
@@ -90,7 +88,7 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
         }
         None => Race::default(),
     };
-    lay_over(&mut race, (args.capacity, args.rtt, args.buffer, args.mark), &args.background);
+    lay_over(&mut race, &args.path, &args.background);
     if let Some(flows) = args.flows {
         race.flows = flows;
     }
@@ -112,24 +110,19 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
 }
 
 /// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those who are there before, over what the race has.
-pub(crate) fn lay_over(
-    race: &mut Race,
-    path: (Option<Rate>, Option<Span>, Option<Buffer>, Option<MarkThreshold>),
-    background: &[Background],
-) {
-    let (capacity, rtt, buffer, mark) = path;
-    if let Some(capacity) = capacity {
+pub(crate) fn lay_over(race: &mut Race, path: &PathArgs, background: &[Background]) {
+    if let Some(capacity) = path.capacity {
         race.set_capacity(capacity);
     }
-    if let Some(rtt) = rtt {
+    if let Some(rtt) = path.rtt {
         race.path.rtt = rtt;
         // It was half of the other RTT, or stood in the file for that one.
         race.path.delay = None;
     }
-    if let Some(buffer) = buffer {
+    if let Some(buffer) = path.buffer {
         race.set_buffer(buffer);
     }
-    race.mark = mark.unwrap_or(race.mark);
+    race.mark = path.mark.unwrap_or(race.mark);
     if !background.is_empty() {
         race.others = Others::default();
         for flow in background {
