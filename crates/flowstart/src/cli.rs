@@ -12,6 +12,7 @@ use flowstart_units::{Bytes, Rate, Span};
 use crate::benchmark::BenchmarkArgs;
 use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
+use crate::quick_start::QuickStartArgs;
 
 /// Race flow starts over a described path.
 #[derive(Debug, Parser)]
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Explain one chirp: what its delays show, and what is read from them
     ExplainChirp(Box<ExplainArgs>),
+    /// Explain what Quick-Start gains: response times of the analytic model, by size and round-trip time
+    ExplainQuickStart(Box<QuickStartArgs>),
     /// Look at a scenario file without running it
     #[command(subcommand)]
     Scenario(ScenarioCommand),

@@ -11,6 +11,7 @@ mod interrupt;
 mod kernel;
 mod list;
 mod output;
+mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
 mod reproduce;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Emulate(_) => Err(output::Failure::NotPossible(output::NEEDS_LINUX.to_owned())),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::ExplainChirp(args) => explain::explain(args),
+        Command::ExplainQuickStart(args) => quick_start::explain(args),
         Command::Scenario(command) => scenario::scenario(command),
         Command::Kernel(command) => kernel::kernel(command),
         Command::List(args) => list::list(args),

@@ -126,6 +126,10 @@ fn summary(scenario: &Scenario, name: &str, results: &Results, provenance: &Prov
         text.push_str(&flow_table(flows).to_terminal(terminal));
         text.push('\n');
     }
+    if let Some(pages) = results.table("pages").filter(|pages| pages.rows() > 0) {
+        text.push_str(&page_table(pages).to_terminal(terminal));
+        text.push('\n');
+    }
     if let Some(links) = results.table("links") {
         text.push_str(&link_table(links).to_terminal(terminal));
         text.push('\n');
@@ -223,6 +227,24 @@ const LINK_COLUMNS: &[Summed] = &[
     ("lost", "packets", "lost", 1.0, 0),
     ("marked", "packets", "marked", 1.0, 0),
 ];
+
+const PAGE_COLUMNS: &[Summed] =
+    &[("page time", "ms", "page_time_s", 1e3, 1), ("files", "", "files", 1.0, 2), ("size", "kB", "bytes", 1e-3, 1)];
+
+/// Pages by the name of their users' flows.
+fn page_table(pages: &Rows) -> Table {
+    let mut columns = vec![Column::key("pages of"), Column::number("count", "")];
+    columns.extend(PAGE_COLUMNS.iter().map(|(heading, unit, ..)| Column::number(*heading, *unit)));
+    let mut table = Table::new("Pages", columns);
+    for (name, members) in groups(pages, "name") {
+        let mut cells = vec![Cell::text(name), Cell::count(members.len() as u64)];
+        cells.extend(
+            PAGE_COLUMNS.iter().map(|(_, _, column, scale, digits)| mean(pages, &members, column, *scale, *digits)),
+        );
+        table.push(cells);
+    }
+    table
+}
 
 pub(crate) fn flow_table(flows: &Rows) -> Table {
     let mut columns = vec![Column::key("flow"), Column::number("count", ""), Column::text("exit reason")];

@@ -59,6 +59,7 @@ fn help_says_what_there_is_with_an_example() {
         "run",
         "reproduce",
         "explain-chirp",
+        "explain-quick-start",
         "list",
         "doctor",
         "docs",
@@ -257,6 +258,35 @@ fn run_prints_a_summary_and_writes_tables() {
     let twice = [1, 2]
         .map(|threads| output(folder.path(), &["run", "lossy.toml", "--json", "--threads", &threads.to_string()]));
     assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn a_run_with_users_of_the_web_has_a_table_of_their_pages() {
+    let folder = empty();
+    let scenario = "duration = \"60 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[web]]\nusers = 3\nflow = { name = \"user\" }\n";
+    std::fs::write(folder.path().join("web.toml"), scenario).expect("written");
+    let text = output(folder.path(), &["run", "web.toml", "--out", "results"]);
+    assert!(text.contains("page time"), "{text}");
+    let pages = std::fs::read_to_string(folder.path().join("results/pages.csv")).expect("pages");
+    let mut lines = pages.lines().skip_while(|line| line.starts_with('#'));
+    assert_eq!(lines.next(), Some("run,name,user,page,wished_s,page_time_s,files,bytes"));
+    let users: std::collections::BTreeSet<&str> = lines.filter_map(|line| line.split(',').nth(2)).collect();
+    assert_eq!(users.into_iter().collect::<Vec<_>>(), ["0", "1", "2"]);
+}
+
+#[test]
+fn the_model_of_quick_start_is_a_table_a_picture_and_a_document() {
+    let folder = empty();
+    let page = ["explain-quick-start", "--initial-window", "3", "--rtt", "200ms", "--size", "100kB,1MB"];
+    let text = output(folder.path(), &[&page[..], &["--markdown", "--out", "gain.svg"]].concat());
+    assert!(text.contains("2.87") && text.contains("1.79"), "{text}");
+    assert!(std::fs::read_to_string(folder.path().join("gain.svg")).expect("a picture").contains("RTT 200 ms"));
+    let document: serde_json::Value =
+        serde_json::from_str(&output(folder.path(), &[&page[..], &["--json"]].concat())).expect("JSON");
+    assert_eq!(document["rows"].as_array().map(Vec::len), Some(2));
+    assert!(document["rows"][0]["quick_start_s"].as_f64().is_some_and(|seconds| (seconds - 0.361).abs() < 0.001));
+    let refused = refusal(folder.path(), &["explain-quick-start", "--grant", "0"]);
+    assert!(refused.contains("--grant"), "{refused}");
 }
 
 #[test]

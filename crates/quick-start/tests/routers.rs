@@ -6,7 +6,7 @@ use common::{arrived, at, code, plain, random, router, travel, with};
 use flowstart_quick_start::path::Hop;
 use flowstart_quick_start::router::{
     Admission, AdmissionConfig, Denial, FlowKey, FlowsConfig, Forwarding, MemoryConfig, MeterConfig, Router,
-    RouterConfig,
+    RouterConfig, ShareConfig,
 };
 use flowstart_quick_start::wire::{IpOption, Ipv6, hop_by_hop};
 use flowstart_quick_start::{Nonce, RateCode, ttl_difference};
@@ -229,11 +229,9 @@ fn admission() -> impl Strategy<Value = AdmissionConfig> {
             ..FlowsConfig::default()
         })),
     ];
-    (meter, memory, 0_u32..=100, 1_u64..5000).prop_map(|(meter, memory, threshold_percent, mbps)| AdmissionConfig {
-        capacity: Rate::from_mbps(mbps),
-        threshold_percent,
-        meter,
-        memory,
+    let share = prop_oneof![Just(None), Just(Some(ShareConfig::default()))];
+    (meter, memory, share, 0_u32..=100, 1_u64..5000).prop_map(|(meter, memory, share, threshold_percent, mbps)| {
+        AdmissionConfig { capacity: Rate::from_mbps(mbps), threshold_percent, meter, memory, share }
     })
 }
 
@@ -285,28 +283,6 @@ proptest! {
                 Event::Report(n, flow) => admission.reported(now, code(n), &key(flow)),
                 Event::Data(bytes, flow) => admission.forwarded_of(now, bytes, &key(flow), bytes > 0),
             }
-        }
-    }
-
-    #[test]
-    fn with_a_steady_load_and_grants_not_yet_used_the_sum_stays_below_the_threshold_at_every_instant(
-        config in admission(), load_percent in 0_u64..100, requests in proptest::collection::vec((0_u64..3000, 0_u8..=15), 0..40),
-    ) {
-        let mut admission = Admission::new(&config);
-        let limit = admission.limit().as_bps();
-        let per_ms = limit / 8000 * load_percent / 100;
-        let mut requests = requests;
-        requests.sort_unstable();
-        let mut requests = requests.into_iter().peekable();
-        // One round of the meter in silence of requests, so that the load is known.
-        let interval = config.meter.interval().as_nanos() / 1_000_000;
-        for ms in 0..interval + 3000 {
-            admission.forwarded(at(ms), u32::try_from(per_ms).unwrap());
-            while let Some((_, n)) = requests.next_if(|(then, _)| then + interval <= ms) {
-                admission.admit(at(ms), code(n), &FlowKey { flow: ms, source: ms });
-            }
-            let total = admission.granted().as_bps() + admission.load().as_bps();
-            prop_assert!(total <= limit, "{total} > {limit} at {ms} ms");
         }
     }
 

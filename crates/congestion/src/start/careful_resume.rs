@@ -7,13 +7,20 @@
 //! - *Safe retreat*, after a loss or a mark in the two phases before: half of what is known to fit into the pipe, no growth until the last packet of the jump is
 //!   acknowledged, then the avoidance from there.
 //!
+//! With [`CarefulResumeConfig::request`] the flow also asks the routers for a rate (Quick-Start, RFC 4782). A grant allows the jump at once, with the first data, and
+//! bounds it: what was saved proposes, what was granted disposes. Without an answer nothing changes.
+//!
 //! What was saved is part of the configuration; saving it (the observing phase) is up to whoever runs flows. Without it this is slow start.
 
+use flowstart_quick_start::RateCode;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::names::InvalidConfig;
-use crate::{Ack, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
+use crate::{
+    Ack, Departure, Exit, ExitReason, FlowStart, Grant, Next, Occasion, Response, Sent, Signal, Verdict, Window,
+};
 
+use super::quick_start::{QuickStart, QuickStartConfig};
 use super::slow_start;
 use super::spacing::{MILLION, Spacing, millionths};
 
@@ -43,6 +50,9 @@ pub struct CarefulResumeConfig {
     pub retreat_share: f64,
     /// Threshold after the safe retreat as a share of what is known to fit, 0 ..= 1; default 0.5 (RFC 9959 allows up to 1).
     pub threshold_share: f64,
+    /// The most that the routers are asked for as the connection opens (Quick-Start, RFC 4782), in bits of IP packets per second; default none: they are
+    /// not asked. At least 80 kbit/s. (own combination)
+    pub request: Option<Rate>,
 }
 
 impl Default for CarefulResumeConfig {
@@ -57,6 +67,7 @@ impl Default for CarefulResumeConfig {
             rtt_multiple: 10,
             retreat_share: 0.5,
             threshold_share: 0.5,
+            request: None,
         }
     }
 }
@@ -69,7 +80,13 @@ impl CarefulResumeConfig {
         check(share.contains(&self.rtt_share), "rtt_share", "between 0 and 1")?;
         check(self.rtt_multiple >= 1, "rtt_multiple", "at least 1")?;
         check(share.contains(&self.retreat_share), "retreat_share", "between 0 and 1")?;
-        check(share.contains(&self.threshold_share), "threshold_share", "between 0 and 1")
+        check(share.contains(&self.threshold_share), "threshold_share", "between 0 and 1")?;
+        self.asking().map_or(Ok(()), |asking| asking.validate())
+    }
+
+    /// How the routers are asked, if they are.
+    fn asking(&self) -> Option<QuickStartConfig> {
+        self.request.map(|request| QuickStartConfig { request, after_idle: false, ..QuickStartConfig::default() })
     }
 
     /// Window to jump to in payload bytes, if what was saved is enough for a jump from this initial window.
@@ -114,7 +131,7 @@ pub enum ResumePhase {
 }
 
 /// Careful Resume in operation. [`CarefulResumeConfig`] says where its rules come from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CarefulResume {
     config: CarefulResumeConfig,
     mss: u64,
@@ -131,6 +148,8 @@ pub struct CarefulResume {
     reason: ExitReason,
     next_byte: u64,
     newly_lost: u32,
+    /// Asks the routers and checks the answer, nothing else.
+    asking: Option<Box<QuickStart>>,
 }
 
 impl CarefulResume {
@@ -151,6 +170,7 @@ impl CarefulResume {
             reason: ExitReason::Loss,
             next_byte: 0,
             newly_lost: 0,
+            asking: config.asking().map(|asking| Box::new(QuickStart::new(&asking, initial_window, mss))),
         }
     }
 
@@ -180,15 +200,20 @@ impl CarefulResume {
         if ack.una < initial_bytes || ack.app_limited {
             return;
         }
+        self.pipe = ack.in_flight;
+        self.leap(jump, (ack.now, ack.srtt, ack.next), window);
+    }
+
+    /// Jumps to a window of `jump` payload bytes if that is more than there is, at `now` with new byte `next`, over `rtt`.
+    fn leap(&mut self, jump: u64, (now, rtt, next): (Time, Span, u64), window: &mut Window) {
         self.jump = u32::try_from(jump / self.mss).unwrap_or(u32::MAX).min(window.ssthresh);
         if self.jump <= window.cwnd {
             self.phase = ResumePhase::Normal;
             return;
         }
-        self.pipe = ack.in_flight;
-        self.rate = Rate::of(Bytes::new(jump), ack.srtt);
+        self.rate = Rate::of(Bytes::new(jump), rtt);
         window.cwnd = self.jump;
-        self.phase = ResumePhase::Unvalidated { first: ack.next, until: ack.now + ack.srtt };
+        self.phase = ResumePhase::Unvalidated { first: next, until: now + rtt };
     }
 }
 
@@ -269,6 +294,30 @@ impl FlowStart for CarefulResume {
 
     fn departure(&mut self, now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
         matches!(self.phase, ResumePhase::Unvalidated { .. }).then(|| self.spacing.departure(now))
+    }
+
+    fn rate_request(&mut self, occasion: &Occasion) -> RateCode {
+        self.asking.as_mut().map_or(RateCode::ZERO, |asking| asking.rate_request(occasion))
+    }
+
+    fn on_grant(&mut self, grant: &Grant, window: &mut Window) -> bool {
+        let Some(asking) = &mut self.asking else { return false };
+        if self.phase != ResumePhase::Reconnaissance {
+            return false;
+        }
+        // What the grant alone would make of the window.
+        let mut granted = *window;
+        if !asking.on_grant(grant, &mut granted) {
+            // The routers allow no more than there is.
+            self.phase = ResumePhase::Normal;
+            return false;
+        }
+        let initial_bytes = u64::from(self.initial_window) * self.mss;
+        if let Some(saved) = self.config.jump(initial_bytes).filter(|_| self.config.fits(grant.rtt)) {
+            let jump = saved.min(u64::from(granted.cwnd).saturating_mul(self.mss));
+            self.leap(jump, (grant.now, grant.rtt, grant.next), window);
+        }
+        false
     }
 
     fn owns_window(&self) -> bool {
@@ -387,6 +436,36 @@ mod tests {
         assert_eq!(start.on_signal(Time::ZERO, Signal::Loss, &mut window), Response::Leave);
         start.on_ack(&iw_acked(ms(100)), &mut window);
         assert_eq!((start.phase(), window.cwnd), (ResumePhase::Normal, 10));
+    }
+
+    /// What the window is after the routers granted code `n` to a flow that asked as it opened, with an RTT of 100 ms.
+    fn after_grant(config: CarefulResumeConfig, n: u8) -> (CarefulResume, Window) {
+        let config = CarefulResumeConfig { request: Some(Rate::from_mbps(100)), ..config };
+        let mut start = CarefulResume::new(&config, 10, 1460);
+        let mut window = Window::new(10);
+        let (idle, rto, srtt, backlog) = (None, Span::from_secs(1), Span::ZERO, u64::MAX);
+        let occasion = Occasion { now: Time::ZERO, idle, rto, srtt, packet: 1500, backlog, una: 0, next: 0 };
+        assert_eq!(start.rate_request(&occasion).get(), 11);
+        let rate = RateCode::new(n).unwrap();
+        start.on_grant(&Grant { now: Time::ZERO + ms(100), rate, rtt: ms(100), una: 0, next: 0 }, &mut window);
+        (start, window)
+    }
+
+    #[test]
+    fn with_a_grant_the_jump_is_half_of_what_was_saved_or_what_was_granted_and_leaves_at_once() {
+        let saved = saved(1460 * 100, ms(100));
+        // 2.56 Mbit/s are 21 packets in 100 ms, 10.24 Mbit/s are 85.
+        for (code, packets) in [(6, 21), (8, 50)] {
+            let (start, window) = after_grant(saved, code);
+            assert_eq!(window.cwnd, packets);
+            let until = Time::ZERO + ms(200);
+            assert_eq!(start.phase(), ResumePhase::Unvalidated { first: 0, until });
+        }
+        let (start, window) = after_grant(saved, 3);
+        assert_eq!((start.phase(), window.cwnd), (ResumePhase::Normal, 10), "the routers have no more");
+        let elsewhere = CarefulResumeConfig { saved_rtt: Some(ms(500)), ..saved };
+        let (start, window) = after_grant(elsewhere, 8);
+        assert_eq!((start.phase(), window.cwnd), (ResumePhase::Reconnaissance, 10), "nothing saved fits");
     }
 
     #[test]

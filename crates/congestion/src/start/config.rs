@@ -137,6 +137,16 @@ impl StartConfig {
         }
     }
 
+    /// True if a flow with this start may ask the routers on its path for a rate (Quick-Start, RFC 4782).
+    #[must_use]
+    pub fn asks_routers(&self) -> bool {
+        match self {
+            Self::QuickStart(_) => true,
+            Self::CarefulResume(config) => config.request.is_some(),
+            _ => false,
+        }
+    }
+
     /// Checks that every constant is in its range.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ pub enum ExitReason {
     AckTrain,
     /// The round-trip time rose (HyStart's or HyStart++'s delay test).
     DelayIncrease,
-    /// Paced chirping: the packets in flight fill the path at the measured rate.
+    /// Paced chirping, or a grant of Quick-Start that was checked: the packets in flight fill the path at the measured rate.
     PipeFull,
     /// SEARCH: delivery fell behind what was sent a round trip earlier.
     DeliveryLag,
@@ -186,7 +186,7 @@ pub use paced_chirping::{
     AdaptiveChirping, AdaptiveChirpingConfig, BeliefConfig, ChirpingAgainConfig, PacedChirping, PacedChirpingConfig,
     TwoGapChirping, TwoGapChirpingConfig,
 };
-pub use quick_start::{QuickStart, QuickStartConfig};
+pub use quick_start::{GrantCheckConfig, QuickStart, QuickStartConfig};
 pub use rapid_start::{RapidStart, RapidStartConfig};
 pub use search::{Search, SearchConfig};
 pub use slow_start::SlowStart;

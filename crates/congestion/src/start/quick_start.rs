@@ -15,10 +15,17 @@ use flowstart_quick_start::{Nonce, ttl_difference};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::names::InvalidConfig;
-use crate::{Ack, Departure, FlowStart, Grant, Next, Occasion, Response, Sent, Signal, Verdict, Window};
+use crate::{
+    Ack, Acked, Departure, Exit, ExitReason, FlowStart, Grant, Next, Occasion, Response, Sent, Signal, Verdict, Window,
+};
+
+use check::GrantCheck;
+pub use check::GrantCheckConfig;
 
 use super::limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
 use super::slow_start;
+
+mod check;
 
 /// Constants of Quick-Start; the defaults are those of RFC 4782.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +60,14 @@ pub struct QuickStartConfig {
     pub max_ssthresh: u32,
     /// Whether a connection that sends again after an idle time asks again; default true.
     pub after_idle: bool,
+    /// Whether nothing is asked for if all that waits fits into the window that needs no grant; default false (own variant).
+    pub skip_small: bool,
+    /// Whether the packets of the window that needs no grant leave at once, and only those beyond it paced; default false, as RFC 4782 section 4.4 paces
+    /// all (own variant: a grant is never slower than none).
+    pub at_once: bool,
+    /// Check by the delays of the first window whether the path has what was granted, and fall back to what it has; default none, as in RFC 4782 (own
+    /// variant).
+    pub check: Option<GrantCheckConfig>,
 }
 
 impl Default for QuickStartConfig {
@@ -69,6 +84,9 @@ impl Default for QuickStartConfig {
             least_window_percent: sender.least_window_percent,
             max_ssthresh: LimitedSlowStartConfig::default().max_ssthresh,
             after_idle: true,
+            skip_small: false,
+            at_once: false,
+            check: None,
         }
     }
 }
@@ -81,7 +99,10 @@ impl QuickStartConfig {
         check(!self.tick.is_zero(), "tick", "above 0")?;
         check(self.chunk >= 1, "chunk", "at least 1")?;
         check(self.least_window_percent >= 100, "least_window_percent", "at least 100")?;
-        check(self.max_ssthresh != 1, "max_ssthresh", "0 or at least 2")
+        check(self.max_ssthresh != 1, "max_ssthresh", "0 or at least 2")?;
+        let alone = self.check.is_none() || !self.at_once && !self.timers;
+        check(alone, "check", "with neither at_once nor timers: packets must leave in their own time")?;
+        self.check.map_or(Ok(()), |check| check.validate())
     }
 
     fn sender(&self, initial_window: u32) -> SenderConfig {
@@ -96,6 +117,8 @@ impl QuickStartConfig {
             adapt_threshold: self.adapt_threshold,
             least_window_percent: self.least_window_percent,
             assumed_rtt: self.assumed_rtt,
+            burst: if self.at_once { initial_window } else { 0 },
+            ramp: self.check.map_or(0, |check| check.ramp),
             ..SenderConfig::default()
         }
     }
@@ -124,6 +147,9 @@ pub struct QuickStart {
     /// First byte not acknowledged.
     una: u64,
     granted: Option<RateCode>,
+    check: Option<GrantCheck>,
+    /// Next transmission number.
+    number: u64,
 }
 
 impl QuickStart {
@@ -142,6 +168,8 @@ impl QuickStart {
             next: 0,
             una: 0,
             granted: None,
+            check: None,
+            number: 0,
         }
     }
 
@@ -168,6 +196,14 @@ impl QuickStart {
         let result = act(&mut self.sender);
         self.expired |= waiting && self.sender.phase() == Phase::Idle;
         result
+    }
+
+    /// The path has `rate`, not what was granted: the start is over, with the window that this rate fills.
+    fn fall_back(&self, rate: Rate, ack: &Ack, window: &Window) -> Verdict {
+        let bytes = rate.bytes_in(ack.min_rtt).get();
+        let packets = u32::try_from(bytes / u64::from(self.packet.max(1))).unwrap_or(u32::MAX);
+        let cwnd = packets.max(self.before).min(window.cwnd);
+        Verdict::Done(Exit { reason: ExitReason::PipeFull, cwnd, ssthresh: cwnd.max(2), rate: None })
     }
 
     /// An ACK as the rules want to see it.
@@ -199,6 +235,9 @@ impl FlowStart for QuickStart {
         let rtt = (!occasion.srtt.is_zero()).then_some(occasion.srtt);
         let most = RateCode::floor(self.config.request);
         let packets = occasion.backlog.div_ceil(u64::from(self.mss.max(1)));
+        if self.config.skip_small && packets <= u64::from(self.sender.config().initial_window) {
+            return RateCode::ZERO;
+        }
         let bytes = Bytes::new(packets.saturating_mul(u64::from(occasion.packet)));
         let needed = self.sender.config().wish(bytes, rtt, None);
         let wish = if self.config.as_needed || needed.is_zero() { needed.min(most) } else { most };
@@ -232,6 +271,7 @@ impl FlowStart for QuickStart {
         self.granted = Some(rate);
         (self.before, self.expired) = (window.cwnd, false);
         window.cwnd = cwnd;
+        self.check = self.config.check.map(|check| GrantCheck::new(check, rate.rate(), self.packet, self.number));
         true
     }
 
@@ -247,12 +287,31 @@ impl FlowStart for QuickStart {
         if let Change::Ended { cwnd, ssthresh } = change {
             window.cwnd = cwnd;
             window.ssthresh = ssthresh.unwrap_or(window.ssthresh);
+            if let Some(check) = &mut self.check {
+                check.end(self.number);
+            }
+        }
+        // All packets of the phase have arrived.
+        if self.check.is_some() && matches!(self.sender.phase(), Phase::Idle | Phase::Off(_)) {
+            let lacking = self.check.take().and_then(|check| check.lacking());
+            return lacking.map_or(Verdict::Continue, |rate| self.fall_back(rate, ack, window));
         }
         Verdict::Continue
     }
 
+    fn wants_packets(&self) -> bool {
+        self.config.check.is_some()
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        if let Some(check) = &mut self.check {
+            check.on_acked(acked);
+        }
+    }
+
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
-        if self.is_in_phase() {
+        // What was granted seems not to be there: no more until that is certain.
+        if self.is_in_phase() || self.check.is_some_and(|check| check.lacking().is_some()) {
             return 0;
         }
         match &mut self.limited {
@@ -273,6 +332,7 @@ impl FlowStart for QuickStart {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
+        self.number = sent.number.saturating_add(1);
         if !sent.retransmission {
             self.next = sent.seq.saturating_add(u64::from(sent.bytes));
             let headers = self.packet.saturating_sub(self.mss);

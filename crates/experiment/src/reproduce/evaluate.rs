@@ -1,7 +1,8 @@
 //! From the record of a run to the value of a measure.
 
-use flowstart_simulator::{FlowOutcome, Outcome};
-use flowstart_units::{Span, Time};
+use flowstart_quick_start::model::{Link, Start, Transfer};
+use flowstart_simulator::{FlowOutcome, Outcome, Traffic};
+use flowstart_units::{Rate, Span, Time};
 
 use super::measure::{Measure, Statistic};
 use super::quantity::{Bound, Measured};
@@ -76,6 +77,10 @@ impl Run<'_> {
                     .collect();
                 statistic.of(&mut times)?
             }
+            Measure::CompletionToModel { flow, grant } => {
+                let flows = self.flows(flow.as_deref());
+                mean(flows.filter_map(|(id, flow)| self.to_model(id, flow, *grant)).collect())?
+            }
             Measure::PageTime { flow, statistic } => {
                 let name = |group: u32| self.compiled.groups.get(group as usize).map(|group| group.name.as_str());
                 let sessions = self
@@ -86,6 +91,10 @@ impl Run<'_> {
                 let pages = sessions.flat_map(|session| &session.pages);
                 let mut times: Vec<f64> = pages.map(|page| page.done.since(page.began).as_secs_f64()).collect();
                 statistic.of(&mut times)?
+            }
+            Measure::GrantedRate { link } => {
+                let (requests, granted) = self.link(link.as_deref())?.requests;
+                (requests > 0).then(|| granted as f64 / requests as f64)?
             }
             Measure::Completed { flow } => {
                 self.flows(flow.as_deref()).filter(|(_, flow)| flow.completed.is_some()).count() as f64
@@ -202,14 +211,30 @@ impl Run<'_> {
         Some(Measured::exact(value))
     }
 
-    /// Bytes of a full packet of a flow on the wire.
-    fn packet_bytes(&self, flow: u32) -> u32 {
-        use flowstart_simulator::Traffic;
+    /// What a flow sends.
+    fn traffic(&self, flow: u32) -> Option<&Traffic> {
         let simulation = &self.compiled.simulation;
         let configs = simulation.flows.iter().chain(simulation.arrivals.iter().map(|arrivals| &arrivals.flow));
         let group = self.outcome.flows.get(flow as usize).map(|flow| flow.group);
-        let config = configs.into_iter().find(|config| Some(config.group) == group);
-        match config.map(|config| &config.traffic) {
+        configs.into_iter().find(|config| Some(config.group) == group).map(|config| &config.traffic)
+    }
+
+    /// How many times as long as by the model a transfer took.
+    fn to_model(&self, id: u32, flow: &FlowOutcome, grant: Option<Rate>) -> Option<f64> {
+        let Some(Traffic::Tcp(tcp)) = self.traffic(id) else { return None };
+        let (packet, headers) = (self.packet_bytes(id), u32::from(tcp.sender.header_bytes));
+        let rate = self.compiled.simulation.links.first()?.rate.peak();
+        let link = Link { rate, rtt: self.rtt(), packet, headers };
+        let start = Start { initial_window: tcp.controller.initial_window, growth: 2.0, threshold: None };
+        let (model, size) = (Transfer::new(link, start), flow.size?);
+        let expected = grant.map_or(model.slow_start(size), |grant| model.quick_start(size, grant));
+        let took = flow.completed?.since(flow.first_data) + self.rtt() / 2;
+        Some(took.as_secs_f64() / expected)
+    }
+
+    /// Bytes of a full packet of a flow on the wire.
+    fn packet_bytes(&self, flow: u32) -> u32 {
+        match self.traffic(flow) {
             Some(Traffic::Tcp(tcp)) => tcp.sender.mss.saturating_add(tcp.sender.header_bytes.into()),
             Some(Traffic::Udp(udp)) => u32::from(udp.packet),
             None => 0,

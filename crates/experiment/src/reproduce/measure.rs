@@ -29,12 +29,25 @@ pub enum Measure {
         /// Over the transfers.
         statistic: Statistic,
     },
+    /// Completion time of a transfer, with half a base RTT for the request, over that of the analytic model of Quick-Start (every packet
+    /// acknowledged, one link of the path's capacity); the mean of these over the transfers. Without a grant: over that of slow start.
+    CompletionToModel {
+        /// Whose.
+        flow: Option<String>,
+        /// What the routers grant.
+        grant: Option<Rate>,
+    },
     /// Time from a user's wish for a page until its last byte is there.
     PageTime {
         /// Whose.
         flow: Option<String>,
         /// Over the pages.
         statistic: Statistic,
+    },
+    /// Mean rate that a link's router granted per request (Quick-Start), denials counted as zero.
+    GrantedRate {
+        /// Where.
+        link: Option<String>,
     },
     /// How many transfers were completed.
     Completed {
@@ -383,12 +396,16 @@ impl Measure {
                     Dimension::Time
                 }
             }
-            Self::Throughput { .. } | Self::AttainableRate { .. } | Self::LongTermRate {} => Dimension::Rate,
+            Self::Throughput { .. }
+            | Self::GrantedRate { .. }
+            | Self::AttainableRate { .. }
+            | Self::LongTermRate {} => Dimension::Rate,
             Self::ExitWindow { of_bdp: Some(_), .. } | Self::DelayShare { .. } | Self::FilmViolations {} => {
                 Dimension::Share
             }
             Self::ExitWindow { of_bdp: None, .. } | Self::Window { .. } => Dimension::Packets,
-            Self::Completed { .. }
+            Self::CompletionToModel { .. }
+            | Self::Completed { .. }
             | Self::Drops { .. }
             | Self::Marks { .. }
             | Self::IsolationRatio { .. }
@@ -404,6 +421,7 @@ impl Measure {
     pub(super) fn flow(&self) -> Option<&str> {
         match self {
             Self::CompletionTime { flow, .. }
+            | Self::CompletionToModel { flow, .. }
             | Self::PageTime { flow, .. }
             | Self::Completed { flow }
             | Self::QueueDelay { flow, .. }
@@ -462,6 +480,7 @@ impl Measure {
             Self::QueueDelay { link, .. }
             | Self::RoundTrip { link, .. }
             | Self::Throughput { link, .. }
+            | Self::GrantedRate { link }
             | Self::TimeToRate { link, .. }
             | Self::Drops { link, .. }
             | Self::Marks { link, .. }
@@ -492,7 +511,7 @@ impl Measure {
             Self::TimeToRate { over, hold, rtts, .. } => *rtts || over.is_none() || hold.is_none(),
             Self::ExitTime { rtts, .. } | Self::IsolationTime { rtts, .. } => *rtts,
             Self::ExitWindow { of_bdp, .. } => of_bdp.is_some(),
-            Self::DropInterval { .. } | Self::RoundTrip { .. } => true,
+            Self::CompletionToModel { .. } | Self::DropInterval { .. } | Self::RoundTrip { .. } => true,
             _ => false,
         }
     }

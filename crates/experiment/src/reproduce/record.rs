@@ -2,6 +2,7 @@
 
 use flowstart_network::packet::Body;
 use flowstart_network::{DropReason, Ecn, Packet};
+use flowstart_quick_start::RateCode;
 use flowstart_simulator::{FlowId, LinkId, Observer, SimulationConfig, Traffic};
 use flowstart_transport::Sender;
 use flowstart_units::{Span, Time};
@@ -45,6 +46,8 @@ pub(super) struct LinkRecord {
     pub(super) drops: Egress,
     /// Data packets that left with a congestion mark.
     pub(super) marks: Egress,
+    /// Requests for a rate that arrived, and the sum in bit/s of what was left of them when they departed.
+    pub(super) requests: (u64, u64),
     overhead: u32,
 }
 
@@ -81,6 +84,7 @@ impl Recorder {
                 egress: vec![bins.clone(); series + 1],
                 drops: bins.clone(),
                 marks: bins.clone(),
+                requests: (0, 0),
                 overhead,
             })
         };
@@ -143,11 +147,30 @@ fn is_data(packet: &Packet) -> bool {
     }
 }
 
+/// The rate that a packet asks for, if it asks.
+#[inline]
+fn request(packet: &Packet) -> RateCode {
+    match &packet.body {
+        Body::Segment(segment) => segment.rate_request,
+        _ => RateCode::ZERO,
+    }
+}
+
 impl Observer for Recorder {
+    #[inline]
+    fn arrived(&mut self, _now: Time, link: LinkId, packet: &Packet, _stored_packets: u64, _stored_bytes: u64) {
+        if !request(packet).is_zero()
+            && let Some(record) = self.links.get_mut(link).and_then(Option::as_mut)
+        {
+            record.requests.0 += 1;
+        }
+    }
+
     #[inline]
     fn transmitted(&mut self, now: Time, link: LinkId, packet: &Packet, arrived: Time, done: Time) {
         let (series, bin) = (self.series_of(packet.flow), self.bin);
         let Some(record) = self.links.get_mut(link).and_then(Option::as_mut) else { return };
+        record.requests.1 += request(packet).rate().as_bps();
         if !is_data(packet) {
             return;
         }

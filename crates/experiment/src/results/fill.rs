@@ -5,7 +5,7 @@ use flowstart_simulator::{Outcome, Simulation};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::sampler::Sampler;
-use super::schema::{FLOWS, LINKS, PACKETS, RUNS, SAMPLES};
+use super::schema::{FLOWS, LINKS, PACKETS, PAGES, RUNS, SAMPLES};
 use super::table::{Table, Value};
 use crate::run::{Cancel, in_parallel};
 use crate::scenario::{Compiled, Scenario, ScenarioError};
@@ -13,8 +13,8 @@ use crate::scenario::{Compiled, Scenario, ScenarioError};
 /// The tables of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
-    /// Runs, flows, links, samples, packets.
-    pub tables: [Table; 5],
+    /// Runs, flows, links, samples, packets, pages.
+    pub tables: [Table; 6],
     /// How many runs were asked for.
     pub asked: u64,
     /// How many are in the tables; fewer if the work was cancelled.
@@ -26,7 +26,7 @@ pub struct Results {
 impl Results {
     fn empty(asked: u64) -> Self {
         Self {
-            tables: [&RUNS, &FLOWS, &LINKS, &SAMPLES, &PACKETS].map(Table::new),
+            tables: [&RUNS, &FLOWS, &LINKS, &SAMPLES, &PACKETS, &PAGES].map(Table::new),
             asked,
             finished: 0,
             data_packets: 0,
@@ -78,7 +78,7 @@ pub fn run_scenario(
     Ok(results)
 }
 
-fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 5], u64), ScenarioError> {
+fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 6], u64), ScenarioError> {
     let compiled = scenario.simulation(run)?;
     let impossible = |error: &dyn std::fmt::Display| ScenarioError::file("scenario", error.to_string());
     let (outcome, sampler) = if scenario.output.sample.is_zero() && !scenario.output.packets {
@@ -99,6 +99,7 @@ fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 5], u64), ScenarioE
             link_table(run, &outcome, &compiled),
             samples,
             packets,
+            page_table(run, &outcome, &compiled),
         ],
         simulated,
     ))
@@ -116,6 +117,26 @@ fn run_table(scenario: &Scenario, run: u64, outcome: &Outcome) -> Table {
         outcome.links.iter().map(|link| link.dropped + link.lost).sum::<u64>().into(),
         outcome.links.iter().map(|link| link.marked).sum::<u64>().into(),
     ]);
+    table
+}
+
+fn page_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
+    let mut table = Table::new(&PAGES);
+    for (user, session) in outcome.sessions.iter().enumerate() {
+        let name = &compiled.groups[session.group as usize].name;
+        for (number, page) in session.pages.iter().enumerate() {
+            table.push([
+                run.into(),
+                name.as_str().into(),
+                (user as u64).into(),
+                (number as u64).into(),
+                page.began.as_secs_f64().into(),
+                page.done.since(page.began).as_secs_f64().into(),
+                u64::from(page.replies).into(),
+                page.bytes.get().into(),
+            ]);
+        }
+    }
     table
 }
 

@@ -179,10 +179,26 @@ pub(super) const PACKETS: TableSpec = TableSpec {
     },
 };
 
+/// One row per page of a user.
+pub(super) const PAGES: TableSpec = TableSpec {
+    name: "pages",
+    meaning: "One row per page that a user of the web has got whole (`[[web]]`), user by user.",
+    columns: columns! {
+        "run": Integer, "", "", "Number of the run.";
+        "name": Text, "", "", "Name of the users' flows.";
+        "user": Integer, "", "", "Number of the user among all of the scenario.";
+        "page": Integer, "", "user", "Number of the page among this user's, from 0.";
+        "wished_s": Float, "s", "user", "When the user wished for it.";
+        "page_time_s": Float, "s", "user", "From the wish until the last byte of its last file was read; handshakes and requests included.";
+        "files": Integer, "", "user", "Its files.";
+        "bytes": Integer, "B", "user", "Bytes of all of them.";
+    },
+};
+
 /// All tables.
 #[must_use]
-pub const fn tables() -> [&'static TableSpec; 5] {
-    [&RUNS, &FLOWS, &LINKS, &SAMPLES, &PACKETS]
+pub const fn tables() -> [&'static TableSpec; 6] {
+    [&RUNS, &FLOWS, &LINKS, &SAMPLES, &PACKETS, &PAGES]
 }
 
 #[cfg(test)]

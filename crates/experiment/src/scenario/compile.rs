@@ -209,7 +209,7 @@ impl<'a> Compiler<'a> {
         let flows = self.flows.iter().chain(self.arrivals.iter().map(|arrivals| &arrivals.flow));
         let flows = flows.chain(self.sessions.iter().map(|session| &session.flow));
         let asks = |flow: &FlowConfig| match &flow.traffic {
-            Traffic::Tcp(tcp) => matches!(tcp.controller.start, StartConfig::QuickStart(_)),
+            Traffic::Tcp(tcp) => tcp.controller.start.asks_routers(),
             Traffic::Udp(_) => false,
         };
         if !flows.into_iter().any(asks) {

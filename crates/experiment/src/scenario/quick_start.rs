@@ -1,6 +1,6 @@
 //! Which routers know Quick-Start, and how they decide.
 
-use flowstart_quick_start::router::{AdmissionConfig, FlowsConfig, MemoryConfig};
+use flowstart_quick_start::router::{AdmissionConfig, FlowsConfig, MemoryConfig, ShareConfig};
 use flowstart_units::Rate;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -21,9 +21,17 @@ pub enum AdmissionSpec {
     /// Mean load of the last second; grants remembered flow by flow, given back if unused, and not counted again once their data is in the
     /// load (Extreme Quick-Start).
     Flows,
+    /// As `flows`, but what a flow sends counts again beside its grant, as with `mean` and `peak`: to see what counting twice costs.
+    FlowsTwice,
+    /// As `flows`, and no flow is granted more than its fair share, the capacity divided by the flows that sent data in the last 200 ms: for fair
+    /// queuing.
+    Fair,
+    /// Every flow is granted its fair share, even on a full link: the fair queue in front of it enforces shares anyway.
+    Share,
 }
 
-/// The router in front of a link, as far as Quick-Start (RFC 4782) is concerned. Only flows with the start `quick_start` ask it anything.
+/// The router in front of a link, as far as Quick-Start (RFC 4782) is concerned. Only flows with the start `quick_start`, or
+/// `careful_resume` with a `request`, ask it anything.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuickStartSpec {
@@ -75,10 +83,16 @@ impl QuickStartSpec {
         let base = match self.admission {
             AdmissionSpec::Mean => AdmissionConfig::paper(capacity),
             AdmissionSpec::Peak => AdmissionConfig::rfc(capacity),
-            AdmissionSpec::Flows => {
+            AdmissionSpec::Flows | AdmissionSpec::FlowsTwice | AdmissionSpec::Fair | AdmissionSpec::Share => {
+                let count_once = self.admission != AdmissionSpec::FlowsTwice;
                 // Reports are not simulated.
-                let flows = FlowsConfig { expect_reports: false, ..FlowsConfig::default() };
-                AdmissionConfig { memory: MemoryConfig::Flows(flows), ..AdmissionConfig::paper(capacity) }
+                let flows = FlowsConfig { expect_reports: false, count_once, ..FlowsConfig::default() };
+                let share = match self.admission {
+                    AdmissionSpec::Fair => Some(ShareConfig::default()),
+                    AdmissionSpec::Share => Some(ShareConfig { alone: true, ..ShareConfig::default() }),
+                    _ => None,
+                };
+                AdmissionConfig { memory: MemoryConfig::Flows(flows), share, ..AdmissionConfig::paper(capacity) }
             }
         };
         Ok(Some(AdmissionConfig { threshold_percent: self.threshold_percent, ..base }))
@@ -117,6 +131,13 @@ mod tests {
         };
         assert_eq!(of(AdmissionSpec::Mean), AdmissionConfig::paper(Rate::from_mbps(10)));
         assert_eq!(of(AdmissionSpec::Peak).meter.interval(), Span::from_millis(150));
-        assert!(matches!(of(AdmissionSpec::Flows).memory, MemoryConfig::Flows(_)));
+        let once = |admission| matches!(of(admission).memory, MemoryConfig::Flows(flows) if flows.count_once);
+        assert_eq!(
+            [AdmissionSpec::Flows, AdmissionSpec::FlowsTwice, AdmissionSpec::Fair].map(once),
+            [true, false, true]
+        );
+        let share = |admission| of(admission).share.map(|share| share.alone);
+        let kinds = [AdmissionSpec::Flows, AdmissionSpec::Fair, AdmissionSpec::Share];
+        assert_eq!(kinds.map(share), [None, Some(false), Some(true)]);
     }
 }

@@ -92,14 +92,13 @@ pub(super) fn results(
     flows: &[FlowRow],
     sampled: bool,
 ) -> Results {
-    let [runs_spec, flows_spec, links_spec, samples_spec, packets_spec] = tables();
     let mut results = Results {
-        tables: [runs_spec, flows_spec, links_spec, samples_spec, packets_spec].map(Table::new),
+        tables: tables().map(Table::new),
         asked: 1,
         finished: 1,
         data_packets: recording.flows().iter().map(|flow| flow.data_packets).sum(),
     };
-    let [runs, flow_table, link_table, samples, _] = &mut results.tables;
+    let [runs, flow_table, link_table, samples, ..] = &mut results.tables;
     let sum = |column: &str| -> u64 {
         let values = flows.iter().flat_map(|flow| &flow.facts.values).filter(|(name, _)| *name == column);
         values.filter_map(|(_, value)| if let Value::Integer(n) = value { u64::try_from(*n).ok() } else { None }).sum()

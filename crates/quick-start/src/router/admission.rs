@@ -4,6 +4,7 @@ use flowstart_units::{Rate, Span, Time};
 
 use super::flows::{FlowKey, FlowTable, FlowsConfig};
 use super::meter::{Meter, MeterConfig};
+use super::share::{Share, ShareConfig};
 use crate::RateCode;
 
 /// Which grants a router remembers while their data is not in the measured load yet.
@@ -27,6 +28,8 @@ pub struct AdmissionConfig {
     pub meter: MeterConfig,
     /// How grants are remembered.
     pub memory: MemoryConfig,
+    /// Whether no flow is granted more than its fair share; default none: whoever asks first may get everything (RFC 4782).
+    pub share: Option<ShareConfig>,
 }
 
 impl AdmissionConfig {
@@ -34,20 +37,26 @@ impl AdmissionConfig {
     #[must_use]
     pub fn paper(capacity: Rate) -> Self {
         let meter = MeterConfig::Mean { interval: Span::from_secs(1) };
-        Self { capacity, threshold_percent: 100, meter, memory: MemoryConfig::Sums }
+        Self { capacity, threshold_percent: 100, meter, memory: MemoryConfig::Sums, share: None }
     }
 
     /// As RFC 4782 appendices C and D: the peak of ten samples of 150 ms, grants remembered for up to 300 ms.
     #[must_use]
     pub fn rfc(capacity: Rate) -> Self {
         let meter = MeterConfig::Peak { sample: Span::from_millis(150), samples: 10 };
-        Self { capacity, threshold_percent: 100, meter, memory: MemoryConfig::Sums }
+        Self { capacity, threshold_percent: 100, meter, memory: MemoryConfig::Sums, share: None }
     }
 
     /// Extreme Quick-Start with the paper's meter: grants by flow, unused ones given back.
     #[must_use]
     pub fn extreme(capacity: Rate) -> Self {
         Self { memory: MemoryConfig::Flows(FlowsConfig::default()), ..Self::paper(capacity) }
+    }
+
+    /// A fair-queuing router with the paper's meter: min(target, fair share) for each flow, every grant counted once.
+    #[must_use]
+    pub fn fair(capacity: Rate) -> Self {
+        Self { share: Some(ShareConfig::default()), ..Self::extreme(capacity) }
     }
 }
 
@@ -71,6 +80,7 @@ pub struct Admission {
     limit: Rate,
     meter: Meter,
     memory: Memory,
+    share: Option<Box<Share>>,
 }
 
 impl Admission {
@@ -82,7 +92,8 @@ impl Admission {
             MemoryConfig::Flows(flows) => Memory::Flows(Box::new(FlowTable::new(flows, config.meter.interval()))),
         };
         let limit = config.capacity.mul_ratio(u64::from(config.threshold_percent.min(100)), 100);
-        Self { limit, meter: Meter::new(config.meter), memory }
+        let share = config.share.map(|share| Box::new(Share::new(share)));
+        Self { limit, meter: Meter::new(config.meter), memory, share }
     }
 
     /// What load and grants may reach together.
@@ -110,7 +121,7 @@ impl Admission {
     #[must_use]
     #[inline]
     pub fn wants_flows(&self) -> bool {
-        matches!(self.memory, Memory::Flows(_))
+        matches!(self.memory, Memory::Flows(_)) || self.share.is_some()
     }
 
     #[inline]
@@ -139,11 +150,15 @@ impl Admission {
     pub fn forwarded_of(&mut self, now: Time, bytes: u32, key: &FlowKey, data: bool) {
         self.forwarded(now, bytes);
         if let Memory::Flows(flows) = &mut self.memory {
-            flows.forwarded(key, bytes, data);
+            flows.forwarded(now, key, bytes, data);
+        }
+        if let Some(share) = self.share.as_mut().filter(|_| data) {
+            share.saw(now, key);
         }
     }
 
-    /// Decides on a request and remembers what is granted; zero is a denial. `key` matters only to [`MemoryConfig::Flows`].
+    /// Decides on a request and remembers what is granted; zero is a denial. `key` matters only where [flows](Self::wants_flows) are told
+    /// apart.
     pub fn admit(&mut self, now: Time, wanted: RateCode, key: &FlowKey) -> RateCode {
         self.turn(now);
         if let Memory::Flows(flows) = &mut self.memory
@@ -152,9 +167,13 @@ impl Admission {
             return RateCode::ZERO;
         }
         let used = plus(self.load(), self.granted());
-        let free = self.limit.as_bps().saturating_sub(used.as_bps());
-        let granted = RateCode::floor(Rate::from_bps(free)).min(wanted);
+        let free = Rate::from_bps(self.limit.as_bps().saturating_sub(used.as_bps()));
+        let most = self.share.as_mut().map_or(free, |share| share.of(now, self.limit, free, key));
+        let granted = RateCode::floor(most).min(wanted);
         if !granted.is_zero() {
+            if let Some(share) = &mut self.share {
+                share.saw(now, key);
+            }
             match &mut self.memory {
                 Memory::Sums(Sums([current, _])) => *current = plus(*current, granted.rate()),
                 Memory::Flows(flows) => flows.remember(now, key, granted),

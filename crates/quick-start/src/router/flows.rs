@@ -15,7 +15,8 @@ pub struct FlowsConfig {
     pub flows: u32,
     /// A grant that no data follows is given back after this; default 1 s (longer than most round trips).
     pub unused_after: Span,
-    /// A grant that is used is forgotten after this: the load contains it by then. Default 2 s, the longest memory of Scharf and Strotbek.
+    /// A grant that is used is forgotten this long after its first data. Default 2 s: a whole interval of the paper's meter lies between, so that the load
+    /// contains all of it by then.
     pub forget_after: Span,
     /// Faults (grant not used, not reported if that is expected, or a report of more than was granted) after which a source is refused; default 3.
     pub faults: u32,
@@ -53,7 +54,7 @@ pub struct FlowKey {
 
 /// Keys are mixed already, or are small numbers of a simulation: one multiplication is enough.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mixed(u64);
+pub(super) struct Mixed(u64);
 
 impl Hasher for Mixed {
     fn finish(&self) -> u64 {
@@ -179,7 +180,7 @@ impl FlowTable {
     }
 
     #[inline]
-    pub(super) fn forwarded(&mut self, key: &FlowKey, bytes: u32, data: bool) {
+    pub(super) fn forwarded(&mut self, now: Time, key: &FlowKey, bytes: u32, data: bool) {
         if self.entries.is_empty() {
             return;
         }
@@ -187,8 +188,7 @@ impl FlowTable {
             entry.bytes = entry.bytes.saturating_add(u64::from(bytes));
             if data && !entry.used {
                 entry.used = true;
-                let longer = self.config.forget_after - self.config.unused_after;
-                entry.until += longer;
+                entry.until = now + self.config.forget_after;
             }
         }
     }

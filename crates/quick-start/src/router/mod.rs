@@ -3,10 +3,12 @@
 mod admission;
 mod flows;
 mod meter;
+mod share;
 
 pub use admission::{Admission, AdmissionConfig, MemoryConfig};
 pub use flows::{FlowKey, FlowsConfig};
 pub use meter::MeterConfig;
+pub use share::ShareConfig;
 
 use flowstart_units::{Span, Time};
 use rand_core::Rng;

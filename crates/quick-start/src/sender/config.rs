@@ -38,6 +38,12 @@ pub struct SenderConfig {
     /// A grant is used if its window is more than this many percent of the present one; default 100 (RFC 4782 section 4.4). With 200 a grant is
     /// ignored that would be slower than slow start from the initial window.
     pub least_window_percent: u32,
+    /// Packets of the phase that leave at once, before pacing; default 0, as RFC 4782 section 4.4 paces all of them. With the initial window a grant
+    /// is never slower than what needs no grant (own variant).
+    pub burst: u32,
+    /// Packets at the beginning of the phase that are a chirp: gaps from twice that of the granted rate down to it; default 0 (own variant). Only
+    /// with departure times.
+    pub ramp: u32,
     /// A grant that no data follows is forgotten after the RTT, at the latest after this; default 3 s.
     pub grant_lifetime: Span,
     /// RTT assumed for the size of a request if none is known; default 100 ms (RFC 4782 section 4.1).
@@ -57,6 +63,8 @@ impl Default for SenderConfig {
             initial_window: 10,
             adapt_threshold: false,
             least_window_percent: 100,
+            burst: 0,
+            ramp: 0,
             grant_lifetime: Span::from_secs(3),
             assumed_rtt: Span::from_millis(100),
             most_wrong_ttl: 3,

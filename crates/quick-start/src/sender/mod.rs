@@ -374,7 +374,9 @@ impl Sender {
                 self.state = State::Idle;
                 return None;
             }
-            let pacer = Pacer::new(self.config.pacing, now, grant.window, in_flight, grant.rate.rate(), grant.rtt);
+            let pacer = Pacer::new(self.config.pacing, now, grant.window, in_flight, grant.rate.rate(), grant.rtt)
+                .with_burst(self.config.burst)
+                .with_ramp(self.config.ramp);
             self.state = State::Pacing { grant, pacer, first: next };
         }
         match &self.state {

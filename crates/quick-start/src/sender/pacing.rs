@@ -73,12 +73,20 @@ pub struct Pacer {
     base: u32,
     /// Window of the phase in packets.
     window: u32,
+    /// Packets that leave at once.
+    burst: u32,
     rule: Rule,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    Departures { rate: Rate, next: Time },
+    Departures {
+        rate: Rate,
+        next: Time,
+        /// Packets whose gaps shrink, and how many of them are still to leave.
+        ramp: u32,
+        left: u32,
+    },
     Timers(Timers),
 }
 
@@ -87,12 +95,27 @@ impl Pacer {
     #[must_use]
     pub fn new(config: PacingConfig, now: Time, window: u32, in_flight: u32, rate: Rate, rtt: Span) -> Self {
         let rule = match config {
-            PacingConfig::Departures => Rule::Departures { rate, next: now },
+            PacingConfig::Departures => Rule::Departures { rate, next: now, ramp: 0, left: 0 },
             PacingConfig::Timers { tick, chunk } => {
                 Rule::Timers(Timers::new(window.saturating_sub(in_flight), rtt, tick, chunk))
             }
         };
-        Self { began: now, base: in_flight, window, rule }
+        Self { began: now, base: in_flight, window, burst: 0, rule }
+    }
+
+    /// The first `packets` leave at once. Those behind them leave when they would have left anyway, so that the mean rate over the phase stays.
+    #[must_use]
+    pub fn with_burst(self, packets: u32) -> Self {
+        Self { burst: packets, ..self }
+    }
+
+    /// The first `packets` are a chirp: their gaps shrink evenly from twice that of the rate, and never below it. Timers have no chirp.
+    #[must_use]
+    pub fn with_ramp(mut self, packets: u32) -> Self {
+        if let Rule::Departures { ramp, left, .. } = &mut self.rule {
+            (*ramp, *left) = (packets, packets);
+        }
+        self
     }
 
     /// The window of the phase when it is fully open, in packets.
@@ -106,6 +129,9 @@ impl Pacer {
     pub fn allowance(&self, now: Time, in_flight: u32) -> Allowance {
         if in_flight >= self.window {
             return Allowance::Closed;
+        }
+        if in_flight < self.base.saturating_add(self.burst) {
+            return Allowance::Now;
         }
         match &self.rule {
             Rule::Departures { next, .. } if *next > now => Allowance::At(*next),
@@ -125,8 +151,11 @@ impl Pacer {
 
     /// A packet of `bytes` on the wire left.
     pub fn on_sent(&mut self, now: Time, bytes: u32) {
-        if let Rule::Departures { rate, next } = &mut self.rule {
-            *next = now.max(*next) + rate.transmission_time(Bytes::new(u64::from(bytes)));
+        if let Rule::Departures { rate, next, ramp, left } = &mut self.rule {
+            let gap = rate.transmission_time(Bytes::new(u64::from(bytes)));
+            let more = if *left > 0 { gap.mul_ratio(u64::from(*left), u64::from(*ramp)) } else { Span::ZERO };
+            *next = now.max(*next) + gap + more;
+            *left = left.saturating_sub(1);
         }
     }
 }
@@ -167,6 +196,43 @@ mod tests {
         let timers = paper(10, 100, 1);
         assert_eq!(chunks(&timers), [1; 10]);
         assert_eq!(timers.due(3), Span::from_millis(30));
+    }
+
+    /// When the packets of a phase of 42 at 5.12 Mbit/s leave, in microseconds.
+    fn departures(mut pacer: Pacer) -> Vec<u64> {
+        let (mut now, mut times) = (Time::ZERO, Vec::new());
+        loop {
+            match pacer.allowance(now, times.len() as u32) {
+                Allowance::Now => {
+                    pacer.on_sent(now, 1500);
+                    times.push(now.since(Time::ZERO).as_nanos() / 1000);
+                }
+                Allowance::At(time) => now = time,
+                Allowance::Closed => return times,
+            }
+        }
+    }
+
+    fn phase() -> Pacer {
+        let (rate, rtt) = (Rate::from_bps(5_120_000), Span::from_millis(100));
+        Pacer::new(PacingConfig::Departures, Time::ZERO, 42, 0, rate, rtt)
+    }
+
+    #[test]
+    fn a_burst_leaves_at_once_and_the_rest_when_it_would_have_left_anyway() {
+        let (plain, burst) = (departures(phase()), departures(phase().with_burst(10)));
+        assert_eq!((&burst[..10], &burst[10..]), (&[0; 10][..], &plain[10..]));
+        let timers = Pacer { rule: Rule::Timers(paper(42, 100, 3)), ..phase() };
+        assert_eq!((departures(timers)[3], departures(timers.with_burst(10))[9]), (7000, 0));
+    }
+
+    #[test]
+    fn a_ramp_begins_with_half_of_the_rate_and_ends_with_the_whole() {
+        let times = departures(phase().with_ramp(8));
+        let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // 12,000 bits at 5.12 Mbit/s are 2343 microseconds.
+        assert_eq!((gaps[0], gaps[4]), (4687, 3515));
+        assert!(gaps[..9].is_sorted_by(|a, b| a >= b) && gaps[8..].iter().all(|gap| (2343..=2344).contains(gap)));
     }
 
     proptest! {

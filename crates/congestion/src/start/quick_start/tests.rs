@@ -162,3 +162,54 @@ fn a_small_grant_is_not_used() {
     assert_eq!(controller.cwnd(), 10);
     assert_eq!(send(&mut controller, at(100), 0, 100), [at(100); 10]);
 }
+
+#[test]
+fn what_fits_into_the_initial_window_asks_for_nothing_if_it_is_told_so() {
+    let asks = |skip_small, packets: u64| {
+        let quick = QuickStartConfig { skip_small, ..QuickStartConfig::default() };
+        controller(quick).rate_request(&occasion(at(0), packets * MSS)).get()
+    };
+    assert_eq!([asks(false, 10), asks(true, 10), asks(true, 11)], [5, 0, 5]);
+}
+
+#[test]
+fn the_initial_window_may_leave_at_once_and_the_rest_at_the_granted_rate() {
+    let quick = QuickStartConfig { at_once: true, ..QuickStartConfig::default() };
+    let left = send(&mut granted(quick), at(100), 0, 100);
+    assert_eq!((left.len(), left[9]), (42, at(100)));
+    assert_eq!(left[10].since(at(100)), Span::from_nanos(23_437_500), "as without it");
+}
+
+/// The window after each of the 42 ACKs of a phase whose check sees a path that carries a packet every `micros`, and whether the start is over.
+fn checked(micros: u64) -> (Vec<u32>, bool) {
+    let quick =
+        QuickStartConfig { check: Some(GrantCheckConfig::default()), max_ssthresh: 0, ..QuickStartConfig::default() };
+    let mut controller = granted(quick);
+    let left = send(&mut controller, at(100), 0, 42);
+    assert_eq!(left.len(), 42);
+    let (service, mut free) = (Span::from_micros(micros), Time::ZERO);
+    let mut windows = Vec::new();
+    for (n, sent_at) in left.into_iter().enumerate() {
+        free = free.max(sent_at) + service;
+        let (now, n) = (free + RTT, n as u64);
+        let rtt = now.since(sent_at);
+        let acked = Acked { now, number: n, bytes: MSS as u32, sent_at, rtt: Some(rtt), retransmitted: false };
+        controller.on_acked(&acked);
+        let (una, in_flight) = ((n + 1) * MSS, 41 - n as u32);
+        let ack = Ack { now, una, next: 42 * MSS, in_flight, rtt: Some(rtt), srtt: rtt, min_rtt: RTT, ..ack(1) };
+        controller.on_ack(&ack);
+        controller.grow(&ack);
+        windows.push(controller.cwnd());
+    }
+    (windows, controller.is_starting())
+}
+
+#[test]
+fn a_checked_grant_goes_on_if_the_path_has_it_and_falls_back_to_what_the_path_has_if_not() {
+    let (windows, starting) = checked(1000);
+    assert_eq!((windows[0], windows[41], starting), (43, 84, true));
+    // 2.56 Mbit/s of what was granted are 21 packets in 100 ms.
+    let (windows, starting) = checked(4687);
+    assert!(windows[30] < 50, "growth stops when delays rise: {}", windows[30]);
+    assert!((18..=22).contains(&windows[41]) && !starting, "{}", windows[41]);
+}
