@@ -266,7 +266,7 @@ fn a_run_with_users_of_the_web_has_a_table_of_their_pages() {
     let scenario = "duration = \"60 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[web]]\nusers = 3\nflow = { name = \"user\" }\n";
     std::fs::write(folder.path().join("web.toml"), scenario).expect("written");
     let text = output(folder.path(), &["run", "web.toml", "--out", "results"]);
-    assert!(text.contains("page time"), "{text}");
+    assert!(text.contains("Pages"), "{text}");
     let pages = std::fs::read_to_string(folder.path().join("results/pages.csv")).expect("pages");
     let mut lines = pages.lines().skip_while(|line| line.starts_with('#'));
     assert_eq!(lines.next(), Some("run,name,user,page,wished_s,page_time_s,files,bytes"));
