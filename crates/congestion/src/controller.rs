@@ -105,6 +105,8 @@ pub struct Controller {
     tells_packets: bool,
     /// The avoidance sets the window in recovery.
     own_recovery: bool,
+    /// When a verdict of isolation was taken back.
+    revoked: Option<Time>,
     start: Start,
     avoidance: Avoidance,
 }
@@ -133,6 +135,7 @@ impl Controller {
             initial_window: config.initial_window.max(1),
             tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
+            revoked: None,
             start,
             avoidance,
         }
@@ -225,6 +228,10 @@ impl Controller {
     pub fn on_ack(&mut self, ack: &Ack) {
         self.last = LastSeen { now: ack.now, in_flight: ack.in_flight, srtt: ack.srtt, min_rtt: ack.min_rtt };
         self.avoidance.on_ack(ack, &self.window);
+        if self.own_recovery && !self.in_charge && self.avoidance.doubts_isolation() {
+            self.tell_isolation(ack.now, Isolation::Shared);
+            self.revoked = self.revoked.or(Some(ack.now));
+        }
         if self.in_charge {
             if let Verdict::Done(exit) = self.start.on_ack(ack, &mut self.window) {
                 self.hand_over(ack.now, exit);
@@ -317,9 +324,7 @@ impl Controller {
     /// `mss` bytes of payload in `packet` bytes.
     pub fn on_decision(&mut self, decision: &Decision, mss: u32, packet: u32) {
         let now = decision.now;
-        self.avoidance.on_isolation(now, decision.isolation, &mut self.window);
-        self.tells_packets = self.avoidance.wants_packets();
-        self.own_recovery = self.avoidance.controls_recovery();
+        self.tell_isolation(now, decision.isolation);
         if self.in_charge {
             let bytes = decision.rate.bytes_in(self.last.srtt).get();
             let cwnd =
@@ -329,6 +334,18 @@ impl Controller {
             let ssthresh = if decision.isolation == Isolation::Unknown { INFINITE_SSTHRESH } else { cwnd };
             self.hand_over(now, Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) });
         }
+    }
+
+    fn tell_isolation(&mut self, now: Time, isolation: Isolation) {
+        self.avoidance.on_isolation(now, isolation, &mut self.window);
+        self.tells_packets = self.avoidance.wants_packets();
+        self.own_recovery = self.avoidance.controls_recovery();
+    }
+
+    /// When the avoidance took back that the flow has a queue of its own, if it has.
+    #[must_use]
+    pub fn isolation_revoked(&self) -> Option<Time> {
+        self.revoked
     }
 
     /// Sets the window while the transport reduces it (PRR) or after a timeout.
@@ -421,6 +438,7 @@ impl Controller {
         self.window.ssthresh = exit.ssthresh.max(2);
         if let Some(rate) = exit.rate {
             self.pacer.set_rate(rate, now + self.last.srtt * LEFT_BEHIND_RTTS);
+            self.avoidance.on_measured_rate(rate);
         }
         self.in_charge = false;
         self.record_exit(now, exit.reason, self.window.cwnd, self.window.ssthresh);

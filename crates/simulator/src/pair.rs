@@ -1,6 +1,7 @@
 //! Flows of two connections that carry one stream, for starts that look for fair queuing: a detector directs both until it decides, then
 //! the second is closed and the first goes on.
 
+use flowstart_congestion::Departure;
 use flowstart_congestion::detection::PairDetector;
 use flowstart_network::packet::Segment;
 use flowstart_transport::{Joining, Striping};
@@ -56,7 +57,7 @@ impl<O: Observer> Simulation<O> {
                 // What it sends comes from the first one's application.
                 tcp.workload = Workload::Replies(Bytes::ZERO);
             }
-            // It opens when the first is open.
+            // When it opens the detector knows.
             let companion = self.add_connection(&second, Time::NEVER, route);
             slots[1] = Some(companion);
             if let Some(flow) = &self.flows[companion] {
@@ -104,16 +105,18 @@ impl<O: Observer> Simulation<O> {
         self.end_of_pair(number);
     }
 
-    /// The second connection opens as soon as the first is open.
+    /// The second connection opens with the first or as soon as it is open.
     fn open_companion(&mut self, number: u32) {
         let [Some(first), Some(second)] = self.pairs[number as usize].slots else { return };
-        let established = match self.flows[first].as_ref().map(|flow| &flow.endpoints) {
-            Some(Endpoints::Tcp(tcp)) => tcp.sender.is_established(),
+        let may_open = match self.flows[first].as_ref().map(|flow| &flow.endpoints) {
+            Some(Endpoints::Tcp(tcp)) => {
+                tcp.sender.is_established() || (tcp.opened && self.pairs[number as usize].detector.opens_both())
+            }
             _ => false,
         };
         if let Some(flow) = &mut self.flows[second]
             && let Endpoints::Tcp(tcp) = &mut flow.endpoints
-            && established
+            && may_open
             && tcp.opens == Time::NEVER
         {
             tcp.opens = self.now;
@@ -149,6 +152,7 @@ impl<O: Observer> Simulation<O> {
     /// Gives a connection data and lets it send what it may.
     fn send_of_pair(&mut self, number: u32, connection: usize) {
         let now = self.now;
+        let ended = self.has_ended(number);
         let pair = &mut self.pairs[number as usize];
         let Some(slot) = pair.slots[connection] else { return };
         let Some(flow) = &mut self.flows[slot] else { return };
@@ -166,7 +170,9 @@ impl<O: Observer> Simulation<O> {
                 tcp.written += given;
             }
             if pair.detecting && tcp.sender.is_established() {
-                let departure = pair.detector.departure(connection, now);
+                // What a detector waits for would not come after the last of the data.
+                let last = ended && pair.striping.is_exhausted();
+                let departure = if last { Departure::Now } else { pair.detector.departure(connection, now) };
                 tcp.sender.controller_mut().direct(departure);
             }
             let Some(out) = tcp.sender.transmit(now) else { break };
@@ -184,16 +190,22 @@ impl<O: Observer> Simulation<O> {
                 entry.start_exit = Some(*exit);
             }
         }
+        if let Some(revoked) = tcp.sender.controller().isolation_revoked() {
+            self.ledger.entry(flow.id).isolation_revoked = Some(revoked);
+        }
         self.set_timer(slot);
+    }
+
+    /// True if the application of the stream will write no more.
+    fn has_ended(&self, number: u32) -> bool {
+        let first = self.pairs[number as usize].slots[0].and_then(|slot| self.flows[slot].as_ref());
+        matches!(first.map(|flow| &flow.endpoints), Some(Endpoints::Tcp(tcp)) if tcp.app.ended && tcp.app.backlog == 0)
     }
 
     /// Ends connections that have no more to do: the second as soon as all is given out, the first when the second is gone, as it may have to
     /// send what the second could not.
     fn end_of_pair(&mut self, number: u32) {
-        let pair = &mut self.pairs[number as usize];
-        let Some(first) = pair.slots[0] else { return };
-        let Some(Endpoints::Tcp(tcp)) = self.flows[first].as_ref().map(|flow| &flow.endpoints) else { return };
-        if !(tcp.app.ended && tcp.app.backlog == 0 && pair.striping.is_exhausted()) {
+        if !(self.has_ended(number) && self.pairs[number as usize].striping.is_exhausted()) {
             return;
         }
         for connection in [1, 0] {

@@ -3,9 +3,10 @@
 mod common;
 
 use common::{flow, simulation, tcp, udp_flow};
+use flowstart_congestion::avoidance::DelayOrCubicConfig;
 use flowstart_congestion::detection::{Decision, Isolation, TrainProbeConfig};
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
-use flowstart_network::{FairQueuingConfig, JitterConfig, LinkConfig, QueueConfig, RateSchedule};
+use flowstart_network::{FairQueuingConfig, JitterConfig, LinkConfig, QueueConfig, RateSchedule, RateStep};
 use flowstart_simulator::{FlowConfig, Outcome, Simulation, Spacing, Stop, TcpConfig, Traffic, UdpConfig, Workload};
 use flowstart_transport::ReceiverConfig;
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -187,23 +188,92 @@ fn beside_cubic_and_datagrams_every_answer_is_right() {
 #[test]
 fn with_a_millisecond_of_jitter_every_answer_is_right() {
     let cases = cases(&ALL, |case| Case { jitter: Span::from_millis(1), ..case });
-    let (right, _) = right_or_unknown(&cases);
-    assert!(right * 10 > cases.len() * 9, "{right} of {}", cases.len());
+    assert_eq!(right_or_unknown(&cases), (cases.len(), 0));
 }
 
-/// Where jitter is as long as what a train queues, or packets overtake each other, many answers are "unknown"; where a receiver delays the ACK of a lone
-/// packet some are.
+/// Where jitter is longer than what the buffer holds, many answers are "unknown".
 #[test]
 fn with_more_jitter_with_reordering_or_delayed_acks_no_answer_is_wrong() {
     let jittered = cases(&ALL, |case| Case { jitter: Span::from_millis(3), ..case });
     let reordered = cases(&ALL, |case| Case { jitter: Span::from_millis(3), reorder: true, ..case });
     for cases in [jittered, reordered] {
         let (right, _) = right_or_unknown(&cases);
-        assert!(right * 2 > cases.len(), "{right} of {}", cases.len());
+        assert!(right * 5 > cases.len() * 3, "{right} of {}", cases.len());
     }
     let delayed = cases(&ALL, |case| Case { receiver: ReceiverConfig::every_second_segment(), ..case });
     let (right, _) = right_or_unknown(&delayed);
-    assert!(right * 10 > delayed.len() * 8, "{right} of {}", delayed.len());
+    assert!(right * 20 > delayed.len() * 19, "{right} of {}", delayed.len());
+}
+
+#[test]
+fn a_buffer_of_eight_packets_holds_what_the_detector_queues() {
+    for name in ["drop_tail", "fair_queuing"] {
+        for mbps in [5, 28, 50] {
+            for ms in [10, 56, 100] {
+                let (queue, isolates) = queue(name, 8);
+                let (decision, _, lost) = Case::new(queue, mbps, ms).decide();
+                let expected = if isolates { Isolation::Isolated } else { Isolation::Shared };
+                assert_eq!((decision.unwrap().isolation, lost), (expected, 0), "{name} {mbps} Mbit/s {ms} ms");
+            }
+        }
+    }
+}
+
+/// Eight seconds on, the bottleneck moves from a queue of one's own at 20 Mbit/s to one shared with CUBIC at 20 Mbit/s. Megabits per second of the
+/// probing flow over the 20 s after the first four, and when it gave up its verdict.
+fn after_the_bottleneck_moved(foreign_rounds: u32) -> (f64, Option<Time>) {
+    let moves = Time::ZERO + Span::from_secs(8);
+    let steps = |before, after| {
+        let step = |at, mbps| RateStep { at, rate: Rate::from_mbps(mbps) };
+        RateSchedule::Steps { steps: vec![step(Time::ZERO, before), step(moves, after)], period: None }
+    };
+    let case = Case::new(queue("drop_tail", 100).0, 20, 40);
+    let links = vec![
+        LinkConfig::new(steps(20, 100), Span::from_millis(10), queue("fair_queuing", 100).0),
+        LinkConfig::new(steps(100, 20), Span::from_millis(10), queue("drop_tail", 100).0),
+    ];
+    let delivered = |seconds| {
+        let mut avoidance = DelayOrCubicConfig::default();
+        avoidance.isolated.foreign_rounds = foreign_rounds;
+        let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
+        let controller = ControllerConfig::new(start, AvoidanceConfig::DelayOrCubic(avoidance));
+        let probing = TcpConfig { controller, ..tcp(Workload::Greedy, case.rtt()) };
+        let cubic = ControllerConfig::new(
+            StartConfig::from_name("hystart").unwrap(),
+            AvoidanceConfig::from_name("cubic").unwrap(),
+        );
+        let cubic = TcpConfig { controller: cubic, ..tcp(Workload::Greedy, case.rtt()) };
+        let flows = [probing, cubic]
+            .map(|tcp| FlowConfig { forward: vec![0, 1], ..flow(Traffic::Tcp(Box::new(tcp)), case.rtt()) });
+        let config = simulation(links.clone(), flows.to_vec(), Stop::At(Time::ZERO + Span::from_secs(seconds)));
+        Simulation::new(&config, ()).unwrap().run().0.flows.swap_remove(0)
+    };
+    let (early, late) = (delivered(12), delivered(32));
+    assert_eq!(early.decision.map(|decision| decision.isolation), Some(Isolation::Isolated));
+    ((late.delivered.get() - early.delivered.get()) as f64 * 8.0 / 20.0 / 1e6, late.isolation_revoked)
+}
+
+#[test]
+fn a_flow_whose_bottleneck_becomes_a_shared_one_goes_on_with_cubic_before_it_starves() {
+    let (with, revoked) = after_the_bottleneck_moved(12);
+    let (without, never) = after_the_bottleneck_moved(0);
+    assert!(never.is_none() && without < 2.0, "without: {without} Mbit/s");
+    let after = revoked.unwrap().since(Time::ZERO + Span::from_secs(8));
+    assert!(after < Span::from_secs(2), "{after}");
+    assert!(with > 6.0 && with < 14.0, "{with} Mbit/s of 20");
+}
+
+/// Others come and go, so that the share halves and doubles, with jitter or without: the queue is long at times, but it obeys.
+#[test]
+fn a_queue_of_ones_own_is_never_taken_for_a_shared_one() {
+    for (name, ms) in [("fair_queuing", 10), ("fair_queuing", 56), ("fair_queuing", 200), ("fq_codel", 56)] {
+        for jitter in [Span::ZERO, Span::from_millis(3)] {
+            let case = Case { cubic: 3, jitter, ..Case::new(queue(name, 100).0, 28, ms) };
+            let flow = &case.run(Workload::Greedy, Span::from_secs(20)).flows[0];
+            assert_eq!(flow.decision.map(|decision| decision.isolation), Some(Isolation::Isolated), "{case:?}");
+            assert_eq!(flow.isolation_revoked, None, "{case:?}");
+        }
+    }
 }
 
 /// The queue that binds decides: the other one is hardly ever used.

@@ -147,6 +147,14 @@ impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByI
         self.isolation = isolation;
     }
 
+    fn doubts_isolation(&self) -> bool {
+        self.begun && self.is_isolated() && self.isolated.doubts_isolation()
+    }
+
+    fn on_measured_rate(&mut self, rate: Rate) {
+        active!(self, a => a.on_measured_rate(rate));
+    }
+
     fn pacing_rate(&self) -> Option<Rate> {
         if self.is_isolated() { self.isolated.pacing_rate() } else { self.shared.pacing_rate() }
     }

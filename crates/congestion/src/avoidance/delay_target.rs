@@ -8,6 +8,8 @@
 //! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a round trip, to see it again. A flow that already
 //!   sends as little as it may takes the RTT it has as the smallest: the queue cannot be its own.
 //! - The rate has a floor, and a ceiling at a multiple of what is delivered.
+//! - A queue that does not go away although less and less is sent is not the flow's own. After some such round trips, or at the least rate, the control
+//!   says so ([`CongestionAvoidance::doubts_isolation`]), and [`ByIsolation`](super::ByIsolation) goes on with the other one from the rate before.
 //! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip. After eight round trips without queue or loss growth doubles with every further one: capacity that appears is used soon.
 
 use flowstart_units::{Rate, Span, Time};
@@ -54,6 +56,11 @@ pub struct DelayTargetConfig {
     pub ceiling: f64,
     /// What a timeout leaves of the rate, above 0 up to 1; default 0.5.
     pub timeout_factor: f64,
+    /// Queueing delay in times of the target from which on the queue may be somebody else's, at least 1; default 3.
+    pub foreign_targets: f64,
+    /// Round trips in a row with such a queue after which it is somebody else's; default 12, 0 for never. One's own loses `gain` of what is above the
+    /// target per round trip: even one of a second is gone after ten.
+    pub foreign_rounds: u32,
 }
 
 impl Default for DelayTargetConfig {
@@ -71,6 +78,8 @@ impl Default for DelayTargetConfig {
             min_packets: 2,
             ceiling: 2.0,
             timeout_factor: 0.5,
+            foreign_targets: 3.0,
+            foreign_rounds: 12,
         }
     }
 }
@@ -89,6 +98,7 @@ impl DelayTargetConfig {
         check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
         check(self.min_packets >= 1, "min_packets", "at least 1")?;
         check(self.ceiling >= 1.0 && self.ceiling.is_finite(), "ceiling", "at least 1")?;
+        check(self.foreign_targets >= 1.0 && self.foreign_targets.is_finite(), "foreign_targets", "at least 1")?;
         check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
     }
 }
@@ -140,6 +150,7 @@ pub struct DelayTarget {
     rtt: Span,
     /// A round ends when a packet sent after this many were delivered is acknowledged.
     round_end: u64,
+    delivered_in_all: u64,
     delivered: u64,
     congested: u64,
     /// What was delivered when the path was full for the last time.
@@ -148,6 +159,13 @@ pub struct DelayTarget {
     quiet: u32,
     /// The queue is to be emptied in this round.
     drain: bool,
+    /// What the start measured.
+    measured: Option<Rate>,
+    /// The ACKs of this round are of packets from before it took over.
+    settling: bool,
+    /// Rounds with a queue that does not go away, and the rate before the first of them.
+    foreign: u32,
+    undoubted: Rate,
 }
 
 impl DelayTarget {
@@ -162,11 +180,16 @@ impl DelayTarget {
             smallest: Smallest::new(),
             rtt: Span::ZERO,
             round_end: 0,
+            delivered_in_all: 0,
             delivered: 0,
             congested: 0,
             known: Rate::ZERO,
             quiet: 0,
             drain: false,
+            measured: None,
+            settling: false,
+            foreign: 0,
+            undoubted: Rate::ZERO,
         }
     }
 
@@ -197,8 +220,8 @@ impl DelayTarget {
         let loss = self.congested as f64 / (self.congested + self.delivered).max(1) as f64;
         let rtt = self.rtt.as_secs_f64().max(1e-9);
         let queueing = self.queueing().as_secs_f64();
-        let packet = self.path.rate_of(1, self.rtt).as_bps() as f64 * rtt / delivery.as_bps().max(1) as f64;
-        let target = self.config.target.as_secs_f64().max(packet * self.config.target_packets);
+        let target = self.target_at(delivery);
+        self.watch_queue(rate);
         let least = self.path.least_rate(self.config.min_packets);
         if loss > self.config.loss_threshold || queueing > target / 2.0 {
             self.known = delivery;
@@ -226,11 +249,34 @@ impl DelayTarget {
         let next = scaled(base, (1.0 + change).max(0.0)).min(scaled(delivery, self.config.ceiling)).max(least);
         if next <= least && queueing > self.config.target.as_secs_f64() {
             self.smallest.reset(self.rtt);
+            self.foreign = self.foreign.max(self.config.foreign_rounds);
         }
         next
     }
 
+    /// Counts round trips in which the queue is long although it was to be emptied, from one on at `rate`.
+    fn watch_queue(&mut self, rate: Rate) {
+        // Whoever starves has a long time per packet, and must not take a long queue for a short one.
+        let own = if self.foreign == 0 { rate } else { self.undoubted };
+        if self.queueing().as_secs_f64() < self.target_at(own) * self.config.foreign_targets {
+            self.foreign = 0;
+        } else {
+            self.undoubted = own;
+            self.foreign += 1;
+        }
+    }
+
+    /// The target in seconds for a flow of this rate.
+    fn target_at(&self, rate: Rate) -> f64 {
+        let second = Span::from_secs(1);
+        let packet = self.path.rate_of(1, second).as_bps() as f64 / rate.as_bps().max(1) as f64;
+        self.config.target.as_secs_f64().max(packet * self.config.target_packets)
+    }
+
     fn on_round(&mut self) {
+        if std::mem::take(&mut self.settling) {
+            return;
+        }
         if let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) {
             // What is delivered now was sent at the rate of the round before. If all of it arrives and there is no queue, the path is not full.
             let full = delivery < scaled(self.before, 1.0 - self.config.loss_threshold)
@@ -246,9 +292,15 @@ impl DelayTarget {
     fn take_over(&mut self, first: Rate) {
         // Losses that ended the start are answered by beginning with what is delivered.
         (self.delivered, self.congested) = (0, 0);
-        let rate = match self.path.delivery.filter(|_| !self.rtt.is_zero()) {
-            Some(delivery) => self.next_rate(first, delivery, 0.0),
-            None => first,
+        let rate = match (self.measured.take(), self.path.delivery.filter(|_| !self.rtt.is_zero())) {
+            // What is delivered tells nothing of a path that was measured by less than it carries.
+            (Some(measured), _) => {
+                self.known = measured;
+                (self.settling, self.round_end) = (true, self.delivered_in_all);
+                scaled(measured, self.config.known_share)
+            }
+            (None, Some(delivery)) => self.next_rate(first, delivery, 0.0),
+            (None, None) => first,
         };
         self.before = rate;
         self.rate = Some(rate);
@@ -261,6 +313,7 @@ impl CongestionAvoidance for DelayTarget {
         if let Some(rtt) = ack.rtt {
             self.take_sample(ack.now, rtt);
         }
+        self.delivered_in_all = ack.delivered;
         self.delivered = self.delivered.saturating_add(u64::from(ack.acked.saturating_sub(ack.marked)));
         self.congested = self.congested.saturating_add(u64::from(ack.lost)).saturating_add(u64::from(ack.marked));
         if let Some(sample) = ack.rate
@@ -292,11 +345,21 @@ impl CongestionAvoidance for DelayTarget {
             // Losses and marks are judged by the round.
             Some(_) => {}
         }
-        self.path.window(self.rate.unwrap_or(Rate::ZERO), 1, 2)
+        // Whoever takes over because the queue is somebody else's goes on from before that starved this flow.
+        let rate = self.rate.unwrap_or(Rate::ZERO);
+        self.path.window(if self.doubts_isolation() { rate.max(self.undoubted) } else { rate }, 1, 2)
     }
 
     fn on_takeover(&mut self, _now: Time, window: &Window) {
         self.take_over(self.path.window_rate(window));
+    }
+
+    fn on_measured_rate(&mut self, rate: Rate) {
+        self.measured = Some(rate);
+    }
+
+    fn doubts_isolation(&self) -> bool {
+        self.config.foreign_rounds > 0 && self.foreign >= self.config.foreign_rounds
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
@@ -377,11 +440,48 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_stays_for_twelve_rounds_is_somebody_elses_and_the_rate_before_it_is_remembered() {
+        let mut control = control(ms(30));
+        control.rate = Some(RATE);
+        let mut rate = RATE;
+        for round in 0..12 {
+            assert!(!control.doubts_isolation(), "after {round}");
+            rate = control.next_rate(rate, rate, 0.0);
+        }
+        assert!(control.doubts_isolation() && rate < RATE.mul_ratio(1, 2));
+        control.rate = Some(rate);
+        let packets = control.reduce(Time::ZERO, Signal::Loss, &Window::new(10));
+        assert_eq!(packets, control.path.window(RATE, 1, 2));
+    }
+
+    #[test]
+    fn a_queue_that_goes_away_in_between_is_the_flows_own() {
+        let mut control = control(ms(30));
+        for round in 0..40 {
+            control.rtt = ms(50) + if round % 10 == 9 { ms(2) } else { ms(30) };
+            control.next_rate(RATE, RATE, 0.0);
+            assert!(!control.doubts_isolation());
+        }
+    }
+
+    #[test]
+    fn a_measured_rate_is_taken_over_but_for_five_percent_and_the_round_before_it_is_not_judged() {
+        let mut control = control(Span::ZERO);
+        control.path.delivery = Some(Rate::from_mbps(5));
+        control.on_measured_rate(RATE);
+        control.on_takeover(Time::ZERO, &Window::new(10));
+        assert_eq!(control.rate(), Some(Rate::from_mbps(95)));
+        control.on_round();
+        assert_eq!(control.rate(), Some(Rate::from_mbps(95)));
+    }
+
+    #[test]
     fn at_the_floor_the_rtt_is_taken_for_the_path() {
         let mut control = control(ms(100));
         let least = control.path.least_rate(2);
         control.next_rate(least, least, 0.0);
         assert_eq!(control.min_rtt(), ms(150));
+        assert!(control.doubts_isolation());
     }
 
     #[test]

@@ -45,6 +45,15 @@ pub trait CongestionAvoidance {
     /// leaves is the one to go on with.
     fn on_isolation(&mut self, _now: Time, _isolation: Isolation, _window: &mut Window) {}
 
+    /// True if what it sees contradicts that it has a queue of its own ([`Isolation::Isolated`]): the controller then tells it that the queue
+    /// is shared. Only asked of avoidances that control recovery.
+    fn doubts_isolation(&self) -> bool {
+        false
+    }
+
+    /// The start measured the rate that the path has for this flow, in payload; [`on_takeover`](Self::on_takeover) follows.
+    fn on_measured_rate(&mut self, _rate: Rate) {}
+
     /// A pacing rate of its own, instead of the controller's.
     fn pacing_rate(&self) -> Option<Rate> {
         None
@@ -244,6 +253,14 @@ impl CongestionAvoidance for Avoidance {
 
     fn on_isolation(&mut self, now: Time, isolation: Isolation, window: &mut Window) {
         dispatch!(self, a => a.on_isolation(now, isolation, window));
+    }
+
+    fn doubts_isolation(&self) -> bool {
+        dispatch!(self, a => a.doubts_isolation())
+    }
+
+    fn on_measured_rate(&mut self, rate: Rate) {
+        dispatch!(self, a => a.on_measured_rate(rate));
     }
 
     #[inline]

@@ -12,7 +12,6 @@
 //! Known faults of the method, which are kept: it needs hundreds of lost packets, a buffer of one packet looks shared, and path reordering looks
 //! like loss. Where the implementation would be stuck (nothing of either flow arrives), [`Coordinator`] measures again.
 
-mod evidence;
 pub mod pair;
 mod probe;
 mod trains;

@@ -73,6 +73,13 @@ impl PairDetector {
         }
     }
 
+    /// True if both connections open at the same time, false if the second waits for the first.
+    #[must_use]
+    pub fn opens_both(&self) -> bool {
+        // A SYN behind the first train would meet a full buffer.
+        matches!(self, Self::Trains(_))
+    }
+
     /// When the next packet of a connection (0 or 1) leaves. The first question says that the connection is open.
     pub fn departure(&mut self, connection: usize, now: Time) -> Departure {
         match self {

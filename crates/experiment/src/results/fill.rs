@@ -179,6 +179,7 @@ fn flow_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
             flow.decision.map(|decision| decision.isolation.name()).into(),
             flow.decision.zip(began).map(|(decision, began)| decision.now.since(began).as_secs_f64()).into(),
             flow.decision.map(|decision| decision.ratio).into(),
+            flow.isolation_revoked.zip(began).map(|(revoked, began)| revoked.since(began).as_secs_f64()).into(),
         ]);
     }
     table

@@ -229,6 +229,7 @@ fn player<'a>(compiled: &Compiled, performed: &'a Performed, number: usize) -> P
         min_rtt: info.min_rtt,
         cwnd: info.cwnd,
         decision: None,
+        isolation_revoked: None,
         companion_of: None,
     };
     Player { flow: number as u32, outcome, stream: Stream::default(), windows: flow.samples.iter().peekable() }

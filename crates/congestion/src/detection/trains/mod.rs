@@ -9,107 +9,34 @@
 //! Connection 0 sends the trains and goes on afterwards; connection 1 sends the lone packets. A first train runs without comparison: fair
 //! queuing serves the first ten frames of a new flow at once (the initial credit of Linux's sch_fq), which would look like a shared queue.
 
-use std::collections::VecDeque;
+mod config;
+mod dispersion;
+mod evidence;
+mod side;
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use crate::names::InvalidConfig;
 use crate::random::Random;
 use crate::{Acked, Departure, Sent};
 
-use super::evidence::Evidence;
 use super::pair::{Decision, Isolation};
+pub use config::TrainProbeConfig;
+use dispersion::Dispersion;
+use evidence::Evidence;
+use side::{Side, round_trip};
 
-/// Constants of the detector. All are this project's own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
-    serde(deny_unknown_fields, default)
-)]
-pub struct TrainProbeConfig {
-    /// Packets of the first train, which leave at once, 4 ..= 64; default 8, which with one in transmission fits a buffer of eight.
-    pub train: u32,
-    /// Packets of the other trains at first, 4 ..= 1000; default 10.
-    pub shortest_train: u32,
-    /// These leave at so many times the rate that the first train told, above 1; default 2.5: ten packets then queue six. Not all at once, so
-    /// that they do not queue where the path is wider before its bottleneck.
-    pub train_load: f64,
-    /// Packets of the longest train, if jitter hides the delay of shorter ones; default 106, of which 64 queue.
-    pub longest_train: u32,
-    /// Packets spread in time between the first train and the others, so that a new flow's credit is used up (sch_fq: ten frames), 1 ..= 1000;
-    /// default 4.
-    pub spread: u32,
-    /// Trains sent before answers are awaited, at least 1; default 3.
-    pub batch: u32,
-    /// Trains are this many times the time apart that the bottleneck takes for one, at least 1; default 2.
-    pub apart: f64,
-    /// Least delay of the train's last packet in packet times for its ratio to count, at least 1; default 3.
-    pub least_queue: f64,
-    /// ... and in times of the jitter; a train that does not reach it is followed by longer ones; default 4.
-    pub least_jitters: f64,
-    /// Probability of error at which "isolated" is said, above 0 and below 0.5; default 0.0001: who takes a shared queue for his own starves in it.
-    pub isolated_error: f64,
-    /// Probability of error at which "shared" is said; default 0.01: who takes his own queue for a shared one only waits longer.
-    pub shared_error: f64,
-    /// Batches of trains without an answer until it is unknown, at least 1; default 6.
-    pub most_batches: u32,
-    /// Load of the stream whose losses are compared, in times of the bottleneck's rate, above 1; default 1.5.
-    pub overload: f64,
-    /// Packets of that stream; default 96.
-    pub contrast_packets: u32,
-    /// Packets of the sparse stream beside it; default 12.
-    pub contrast_lone: u32,
-}
-
-impl Default for TrainProbeConfig {
-    fn default() -> Self {
-        Self {
-            train: 8,
-            shortest_train: 10,
-            train_load: 2.5,
-            longest_train: 106,
-            spread: 4,
-            batch: 3,
-            apart: 2.0,
-            least_queue: 3.0,
-            least_jitters: 4.0,
-            isolated_error: 1e-4,
-            shared_error: 0.01,
-            most_batches: 6,
-            overload: 1.5,
-            contrast_packets: 96,
-            contrast_lone: 12,
-        }
-    }
-}
-
-impl TrainProbeConfig {
-    /// Checks that every constant is in its range.
-    ///
-    /// # Errors
-    /// Names the first field that is not, and what it must be.
-    pub fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let error = |p: f64| p > 0.0 && p < 0.5;
-        check((4..=64).contains(&self.train), "train", "between 4 and 64 packets")?;
-        check((4..=1000).contains(&self.shortest_train), "shortest_train", "between 4 and 1000 packets")?;
-        check(self.train_load > 1.0 && self.train_load <= 100.0, "train_load", "above 1 and at most 100")?;
-        let longest = self.shortest_train..=1000;
-        check(longest.contains(&self.longest_train), "longest_train", "at least shortest_train, at most 1000")?;
-        check((1..=1000).contains(&self.spread), "spread", "between 1 and 1000")?;
-        check((1..=100).contains(&self.batch), "batch", "between 1 and 100")?;
-        check(self.apart >= 1.0 && self.apart <= 100.0, "apart", "between 1 and 100")?;
-        check(self.least_queue >= 1.0 && self.least_queue.is_finite(), "least_queue", "at least 1")?;
-        check(self.least_jitters >= 0.0 && self.least_jitters.is_finite(), "least_jitters", "at least 0")?;
-        check(error(self.isolated_error), "isolated_error", "above 0 and below 0.5")?;
-        check(error(self.shared_error), "shared_error", "above 0 and below 0.5")?;
-        check((1..=1000).contains(&self.most_batches), "most_batches", "between 1 and 1000")?;
-        check(self.overload > 1.0 && self.overload <= 100.0, "overload", "above 1 and at most 100")?;
-        check((1..=10_000).contains(&self.contrast_packets), "contrast_packets", "between 1 and 10 000")?;
-        check((1..=10_000).contains(&self.contrast_lone), "contrast_lone", "between 1 and 10 000")
-    }
-}
+/// An ACK that is later than that of the packet before by more than so many packet times and jitter, and ...
+const DELAYED_ACK_PACKETS: u64 = 4;
+/// ... by more than this factor, was delayed by the receiver.
+const DELAYED_ACK_GROWTH: f64 = 1.5;
+/// Packets that follow a batch or a comparison, so that its last losses are found, ...
+const FOLLOWERS: u32 = 2;
+/// ... and their distance after a comparison, in gaps of the stream.
+const FOLLOWER_GAPS: u64 = 8;
+/// Lone packets leave in pairs, so that a receiver that acknowledges every second packet does so at once.
+const LONE: u32 = 2;
+/// A packet is lost if one that left later by more than so many times the jitter has arrived.
+const PATIENCE_JITTERS: u64 = 2;
 
 /// What the detector does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,94 +49,6 @@ enum Stage {
     Contrast,
 }
 
-/// A packet that left.
-#[derive(Clone, Copy, Debug)]
-struct Flying {
-    number: u64,
-    /// For a lone packet, the train packet that left last before it.
-    neighbour: u64,
-    rtt: Option<Span>,
-    lost: bool,
-}
-
-/// One of the two connections.
-#[derive(Clone, Debug, Default)]
-struct Side {
-    /// Departures to come: when, and how many packets.
-    plan: VecDeque<(Time, u32)>,
-    /// Packets whose fate still matters, by number.
-    flying: VecDeque<Flying>,
-    sent: u64,
-    open: bool,
-    smallest: Option<Span>,
-    /// Packets sent and lost since the comparison of losses began, of those whose fate is known.
-    known: u32,
-    lost: u32,
-    /// Packets from this number on are compared.
-    compared_from: u64,
-    compared_until: u64,
-}
-
-/// Packets whose fate is remembered; more than a batch of the longest trains.
-const REMEMBERED: usize = 512;
-/// An ACK that is later than that of the packet before by more than so many packet times and jitter, and ...
-const DELAYED_ACK_PACKETS: u64 = 4;
-/// ... by more than this factor, was delayed by the receiver.
-const DELAYED_ACK_GROWTH: f64 = 1.5;
-/// Packets that follow a batch or a comparison, so that its last losses are found.
-const FOLLOWERS: u32 = 2;
-
-/// The RTT of the newest packet of an ACK counts for all of them, so that a delayed ACK does not look like a queue.
-fn round_trip(acked: &Acked) -> Span {
-    acked.rtt.unwrap_or(acked.now.since(acked.sent_at))
-}
-
-impl Side {
-    fn departure(&self) -> Departure {
-        self.plan.front().map_or(Departure::Hold, |(at, _)| Departure::At(*at))
-    }
-
-    fn leave(&mut self, sent: &Sent, neighbour: u64) {
-        if let Some((_, count)) = self.plan.front_mut() {
-            *count -= 1;
-            if *count == 0 {
-                self.plan.pop_front();
-            }
-        }
-        if self.flying.len() >= REMEMBERED {
-            self.flying.pop_front();
-        }
-        self.flying.push_back(Flying { number: sent.number, neighbour, rtt: None, lost: false });
-        self.sent = sent.number + 1;
-    }
-
-    /// Packets sent earlier whose ACK did not come are lost: within a connection nothing overtakes.
-    fn arrive(&mut self, acked: &Acked) {
-        let rtt = round_trip(acked);
-        self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
-        let compared = self.compared_from..self.compared_until;
-        for packet in &mut self.flying {
-            if packet.number > acked.number || packet.rtt.is_some() || packet.lost {
-                continue;
-            }
-            if packet.number == acked.number {
-                packet.rtt = Some(rtt);
-            } else {
-                packet.lost = true;
-            }
-            if compared.contains(&packet.number) {
-                self.known += 1;
-                self.lost += u32::from(packet.lost);
-            }
-        }
-    }
-
-    fn find(&self, number: u64) -> Option<&Flying> {
-        let first = self.flying.front()?.number;
-        self.flying.get(usize::try_from(number.checked_sub(first)?).ok()?)
-    }
-}
-
 /// The detector in operation.
 #[derive(Clone, Debug)]
 pub struct Trains {
@@ -218,13 +57,20 @@ pub struct Trains {
     random: Random,
     stage: Stage,
     sides: [Side; 2],
-    /// Number of the first packet of the train whose arrivals tell the rate.
+    /// When the first packet could leave.
+    began: Option<Time>,
+    /// Numbers of the packets whose arrivals tell the rate.
     first_from: u64,
+    first_until: u64,
+    /// They are a chirp, as a train did not get through.
+    chirp: bool,
     /// The first ACK of that train: its time, packets acknowledged with it and since, and the time of the last.
     first_ack: Option<Time>,
     with_first: u32,
     after_first: u32,
     last_ack: Time,
+    /// Shortest time between two of its arrivals.
+    quickest: Option<Span>,
     /// The spread packets have begun to leave: what is planned stays.
     spread_begun: bool,
     /// Number of the last spread packet.
@@ -234,12 +80,16 @@ pub struct Trains {
     /// Packets of a train now.
     length: u32,
     batches: u32,
-    /// The last lone packet of the batch.
+    /// Numbers of the first packet of the batch's trains and of the last packet that follows them.
+    batch_from: u64,
     batch_ends: u64,
+    dispersion: Dispersion,
     /// Largest delay beyond the smallest in this batch.
     highest: Span,
     losses: bool,
-    /// Range of RTTs while nothing of ours was queued.
+    /// A lone packet told something in this batch.
+    weighed: bool,
+    /// The last RTT while nothing of ours was queued, and the largest difference between two in a row.
     calm: Option<(Span, Span)>,
     evidence: Evidence,
     decision: Option<Decision>,
@@ -256,19 +106,26 @@ impl Trains {
             random: Random::new(seed),
             stage: Stage::First,
             sides: [Side::default(), Side::default()],
+            began: None,
             first_from: 0,
+            first_until: u64::from(config.train),
+            chirp: false,
             first_ack: None,
             with_first: 0,
             after_first: 0,
             last_ack: Time::ZERO,
+            quickest: None,
             spread_begun: false,
             spread_ends: u64::MAX,
             service: None,
             length: config.shortest_train,
             batches: 0,
+            batch_from: u64::MAX,
             batch_ends: u64::MAX,
+            dispersion: Dispersion::default(),
             highest: Span::ZERO,
             losses: false,
+            weighed: false,
             calm: None,
             evidence: Evidence::default(),
             decision: None,
@@ -279,6 +136,7 @@ impl Trains {
         let Some(side) = self.sides.get_mut(connection) else { return Departure::Hold };
         if !std::mem::replace(&mut side.open, true) && connection == 0 {
             side.plan.push_front((now, self.config.train));
+            self.began = Some(now);
         }
         side.departure()
     }
@@ -294,11 +152,12 @@ impl Trains {
     }
 
     pub(super) fn on_acked(&mut self, connection: usize, acked: &Acked) {
+        let patience = self.patience();
         let Some(side) = self.sides.get_mut(connection) else { return };
         if self.decision.is_some() {
             return;
         }
-        side.arrive(acked);
+        side.arrive(acked, patience);
         if connection == 0 {
             self.losses |= side.flying.iter().any(|packet| packet.lost);
         }
@@ -313,45 +172,65 @@ impl Trains {
 
     fn note_calm(&mut self, acked: &Acked) {
         let rtt = round_trip(acked);
-        self.calm = Some(self.calm.map_or((rtt, rtt), |(low, high)| (low.min(rtt), high.max(rtt))));
+        let jitter = |(before, most): (Span, Span)| most.max(rtt.max(before) - rtt.min(before));
+        self.calm = Some((rtt, self.calm.map_or(Span::ZERO, jitter)));
     }
 
-    /// Jitter as the range of RTTs seen without a queue of ours.
+    /// Jitter as the largest difference between RTTs in a row, seen without a queue of ours. (Their range would be the other flows' queue, which train
+    /// and lone packet meet alike.)
     fn jitter(&self) -> Span {
-        self.calm.map_or(Span::ZERO, |(low, high)| high - low)
+        self.calm.map_or(Span::ZERO, |(_, jitter)| jitter)
+    }
+
+    /// Packets that arrive so late are not lost.
+    fn patience(&self) -> Span {
+        self.jitter() * PATIENCE_JITTERS
     }
 
     /// The first train comes in: how fast the bottleneck is.
     fn on_first(&mut self, acked: &Acked) {
-        let train = u64::from(self.config.train);
-        let of_train = (self.first_from..self.first_from + train).contains(&acked.number);
+        let of_train = (self.first_from..self.first_until).contains(&acked.number);
         match self.first_ack {
             _ if !of_train => {}
             Some(first) if acked.now > first => {
                 self.after_first += 1;
+                let gap = acked.now.since(self.last_ack);
+                if !gap.is_zero() {
+                    self.quickest = Some(self.quickest.map_or(gap, |quickest| quickest.min(gap)));
+                }
                 self.last_ack = acked.now;
             }
             first => {
                 self.first_ack = Some(first.unwrap_or(acked.now));
                 self.with_first += 1;
+                self.last_ack = acked.now;
+                if self.with_first == 1 && !self.chirp {
+                    // If no other arrives this one tells so.
+                    self.sides[0].plan.push_back((acked.now + round_trip(acked) / 2, 1));
+                }
             }
         }
-        if self.after_first == 0 {
-            if self.with_first == self.config.train {
-                // All at once: faster than can be measured.
-                self.last_ack = self.first_ack.unwrap_or(acked.now);
-            } else if acked.number + 1 < self.first_from + train {
-                return;
-            } else {
-                return self.repeat_first(acked.now);
+        let over = acked.number >= self.first_until;
+        if self.chirp {
+            if over {
+                self.read_chirp(acked.now);
             }
+            return;
+        }
+        if self.after_first == 0 && self.with_first < self.config.train {
+            if over {
+                self.send_chirp(acked.now);
+            }
+            return;
         }
         let Some(first) = self.first_ack else { return };
-        let service = (self.last_ack.since(first) / u64::from(self.after_first.max(1))).max(Span::from_micros(1));
+        // Of a train with losses, the time that those take that arrived next to each other; a train that arrived at once is faster than can be measured.
+        let mean = self.last_ack.since(first) / u64::from(self.after_first.max(1));
+        let service = self.quickest.filter(|_| self.losses).unwrap_or(mean).max(Span::from_micros(1));
         if of_train {
             self.service = Some(service);
             // Planned anew with every ACK, as the estimate improves, until the first of them has left.
-            self.plan_first(first + service * (train + 1), service);
+            self.plan_first(first + service * u64::from(self.config.train + 1), service);
         } else {
             // The spread packets met no queue of ours.
             self.note_calm(acked);
@@ -361,17 +240,39 @@ impl Trains {
         }
     }
 
-    /// Too little of the first train arrived to tell a rate.
-    fn repeat_first(&mut self, now: Time) {
+    /// Too little of the first train arrived to tell a rate: packets follow whose gaps shrink, so that some are as far apart as the bottleneck needs.
+    fn send_chirp(&mut self, now: Time) {
         self.batches += 1;
         if self.batches >= self.config.most_batches {
             return self.conclude(now, Isolation::Unknown);
         }
+        let rtt = self.smallest();
+        let count = self.config.train * 2;
         let train = &mut self.sides[0];
-        self.first_from = train.sent;
         train.plan.clear();
-        train.plan.push_back((now, self.config.train));
-        (self.first_ack, self.with_first, self.after_first) = (None, 0, 0);
+        let (mut at, mut gap) = (now, rtt / u64::from(self.config.train));
+        for _ in 0..count {
+            train.plan.push_back((at, 1));
+            at += gap;
+            gap = gap.mul_f64(self.config.chirp_shrink);
+        }
+        for index in 1..=FOLLOWERS {
+            train.plan.push_back((at + rtt.mul_f64(0.5) * u64::from(index), 1));
+        }
+        (self.first_from, self.first_until) = (train.sent, train.sent + u64::from(count));
+        (self.first_ack, self.with_first, self.after_first, self.quickest) = (None, 0, 0, None);
+        self.chirp = true;
+    }
+
+    /// What arrived of a chirp tells how fast packets may follow each other; so small a buffer shows no delays.
+    fn read_chirp(&mut self, now: Time) {
+        match self.quickest {
+            Some(quickest) => {
+                self.service = Some(quickest.max(Span::from_micros(1)));
+                self.begin_contrast(now);
+            }
+            None => self.send_chirp(now),
+        }
     }
 
     /// The spread packets and the first batch behind them.
@@ -387,7 +288,7 @@ impl Trains {
         if lone.sent == 0 {
             // Between two of them: it tells the delay of its own path.
             lone.plan.clear();
-            lone.plan.push_back((begin + service * u64::from(self.config.spread) + service, 1));
+            lone.plan.push_back((begin + service * u64::from(self.config.spread) + service, LONE));
         }
         self.batches = self.batches.max(1);
         let before = trains.sent + u64::from(self.config.spread);
@@ -400,6 +301,7 @@ impl Trains {
         self.batches += 1;
         self.highest = Span::ZERO;
         self.losses = false;
+        self.weighed = false;
         for side in &mut self.sides {
             side.plan.clear();
         }
@@ -412,20 +314,23 @@ impl Trains {
         let service = self.service.unwrap_or(Span::from_micros(1));
         let apart = (service * u64::from(self.length + 1)).mul_f64(self.config.apart);
         let gap = service.mul_f64(1.0 / self.config.train_load);
+        let patience = self.patience();
         let [trains, lone] = &mut self.sides;
         for index in 0..self.config.batch {
             let at = begin + apart * u64::from(index);
             for place in 0..self.length {
                 trains.plan.push_back((at + gap * u64::from(place), 1));
             }
-            lone.plan.push_back((at + gap * u64::from(self.length - 1), 1));
+            lone.plan.push_back((at + gap * u64::from(self.length - 1), LONE));
         }
         // What follows finds the last losses.
         let after = begin + apart * u64::from(self.config.batch);
         for index in 0..FOLLOWERS {
-            trains.plan.push_back((after + service * u64::from(2 * index), 1));
+            trains.plan.push_back((after + (service * 2 + patience) * u64::from(index), 1));
         }
-        lone.plan.push_back((after, 1));
+        lone.plan.push_back((after + patience, LONE));
+        self.batch_from = before;
+        self.dispersion.begin_batch();
         self.batch_ends = before + u64::from(self.config.batch * self.length + FOLLOWERS) - 1;
     }
 
@@ -434,6 +339,11 @@ impl Trains {
             let smallest = self.smallest();
             let excess = round_trip(acked).checked_sub(smallest).unwrap_or(Span::ZERO);
             self.highest = self.highest.max(excess);
+            if let Some(place) = acked.number.checked_sub(self.batch_from)
+                && place < u64::from(self.config.batch * self.length)
+            {
+                self.dispersion.add(acked.now, place, u64::from(self.length));
+            }
         }
         self.weigh();
         if self.decide(acked.now) {
@@ -455,33 +365,40 @@ impl Trains {
         let service = self.service.unwrap_or(Span::ZERO);
         let least = service.mul_f64(self.config.least_queue).max(self.jitter());
         let tolerance = service * DELAYED_ACK_PACKETS + self.jitter();
+        let jitter = self.jitter();
         let excess = |rtt: Span| rtt.checked_sub(smallest).unwrap_or(Span::ZERO);
         let [trains, lone] = &mut self.sides;
-        while let Some(packet) = lone.flying.front() {
+        while let Some(first) = lone.flying.front().copied() {
+            let twin = lone.flying.get(1).copied().filter(|twin| twin.sent == first.sent);
+            let pair = std::iter::once(first).chain(twin);
             // Behind it no other is known as long as its own fate is open.
-            let Some(rtt) = packet.rtt.or(packet.lost.then_some(Span::MAX)) else { break };
-            let Some(neighbour) = trains.find(packet.neighbour) else {
-                lone.flying.pop_front();
-                continue;
-            };
-            // The neighbour may be lost: then the last packet of the train that arrived counts.
-            let settled = neighbour.rtt.is_some() || neighbour.lost;
-            if !settled {
+            if !pair.clone().all(|packet| packet.is_settled()) {
                 break;
             }
-            let before =
-                (0..u64::from(self.length)).filter_map(|back| trains.find(packet.neighbour.checked_sub(back)?));
-            let last = before.into_iter().find_map(|train| train.rtt);
-            let delay = last.map_or(Span::ZERO, excess);
-            if delay >= least && !delay.is_zero() {
-                if packet.lost {
-                    self.evidence.lone_lost();
-                } else if excess(rtt) <= (delay + tolerance).max(delay.mul_f64(DELAYED_ACK_GROWTH)) {
-                    let noise = self.calm.map_or(0.0, |(low, high)| (high - low).ratio(delay));
-                    self.evidence.ratio(excess(rtt).ratio(delay), noise);
+            if let Some(neighbour) = trains.find(first.neighbour) {
+                // The neighbour may be lost: then the last packet of the train that arrived counts.
+                if !neighbour.is_settled() {
+                    break;
+                }
+                let delay = trains.delay_before(first.neighbour, self.length, service).map_or(Span::ZERO, excess);
+                // A lone packet that was held up, for instance because its connection was not open yet, met another queue.
+                let together = first.sent.since(neighbour.sent) <= service;
+                if delay >= least && !delay.is_zero() && together {
+                    self.weighed = true;
+                    // Of two in one ACK the second is known, which waited for the first.
+                    let both = twin.and_then(|twin| twin.rtt.filter(|rtt| first.rtt == Some(*rtt)));
+                    let quickest = both.map(|rtt| rtt.checked_sub(service).unwrap_or(Span::ZERO));
+                    match quickest.or_else(|| pair.filter_map(|packet| packet.rtt).min()).map(excess) {
+                        None => self.evidence.lone_lost(),
+                        Some(waited) if waited <= (delay + tolerance).max(delay.mul_f64(DELAYED_ACK_GROWTH)) => {
+                            self.evidence.ratio(waited.ratio(delay), jitter.ratio(delay));
+                        }
+                        // The receiver held the ACK back.
+                        Some(_) => {}
+                    }
                 }
             }
-            lone.flying.pop_front();
+            lone.flying.drain(..1 + usize::from(twin.is_some()));
         }
     }
 
@@ -500,14 +417,18 @@ impl Trains {
     }
 
     fn conclude(&mut self, now: Time, isolation: Isolation) {
-        let service = self.service.unwrap_or(Span::from_micros(1));
+        // Without any measurement as much as was sent in a round trip at first.
+        let service = self.service.unwrap_or(self.smallest() / u64::from(self.config.train));
+        // A new flow's credit, or luck, may have let the first train pass others.
+        let overtaking = if isolation == Isolation::Isolated { LONE } else { 0 };
+        let per_packet = self.dispersion.per_packet(overtaking).unwrap_or(service).max(service);
         let error = self.evidence.error_if_isolated();
         let confidence = match isolation {
             Isolation::Isolated => 1.0 - error,
             Isolation::Shared => error,
             Isolation::Unknown => error.max(1.0 - error),
         };
-        let rate = Rate::of(self.packet, service);
+        let rate = Rate::of(self.packet, per_packet);
         self.decision =
             Some(Decision { now, isolation, ratio: self.evidence.mean_ratio(), rate, confidence: Some(confidence) });
     }
@@ -519,7 +440,17 @@ impl Trains {
             return self.conclude(now, Isolation::Unknown);
         }
         let queued = self.highest >= service.mul_f64(self.config.least_queue);
-        if self.losses && !queued {
+        if !self.sides[1].open {
+            // Nothing could be compared yet. Its SYN may have been lost.
+            let began = self.began.unwrap_or(now);
+            return if now.since(began) > self.config.open_wait {
+                self.conclude(now, Isolation::Unknown)
+            } else {
+                self.batches -= 1;
+                self.begin_batch(now)
+            };
+        }
+        if self.losses && !(queued && self.weighed) {
             return self.begin_contrast(now);
         }
         let wanted = self.jitter().mul_f64(self.config.least_jitters);
@@ -541,6 +472,7 @@ impl Trains {
         self.batches += 1;
         let gap = self.service.unwrap_or(Span::from_micros(1)).mul_f64(1.0 / self.config.overload);
         let mut at = now;
+        let patience = self.patience();
         let [stream, lone] = &mut self.sides;
         stream.plan.clear();
         lone.plan.clear();
@@ -559,7 +491,7 @@ impl Trains {
             (side.compared_from, side.compared_until) = (side.sent, side.sent + u64::from(count));
             // Until the losses of the last ones are known.
             for index in 1..=FOLLOWERS {
-                side.plan.push_back((at + gap * u64::from(8 * index), 1));
+                side.plan.push_back((at + (gap * FOLLOWER_GAPS + patience) * u64::from(index), 1));
             }
         }
     }
@@ -572,6 +504,16 @@ impl Trains {
         }
         let (of_stream, of_lone) = ((stream.lost, stream.known), (lone.lost, lone.known));
         self.evidence.contrast(of_stream, of_lone);
+        let lost = f64::from(of_stream.0) / f64::from(of_stream.1.max(1));
+        // A stream that lost hardly anything was too slow; of one that was far too fast, what arrived is the rate.
+        let correction = if lost < self.config.least_contrast {
+            0.5
+        } else if lost > self.config.most_contrast {
+            1.0 / (self.config.overload * (1.0 - lost).max(0.01))
+        } else {
+            1.0
+        };
+        self.service = self.service.map(|service| service.mul_f64(correction).max(Span::from_micros(1)));
         for side in &mut self.sides {
             (side.known, side.lost) = (0, 0);
             (side.compared_from, side.compared_until) = (0, 0);
@@ -587,13 +529,5 @@ impl Trains {
 
     pub(super) fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
-    }
-}
-
-impl Side {
-    /// True while the fate of a compared packet is open.
-    fn open_compared(&self) -> bool {
-        let compared = self.compared_from..self.compared_until;
-        self.flying.iter().any(|packet| compared.contains(&packet.number) && packet.rtt.is_none() && !packet.lost)
     }
 }
