@@ -338,8 +338,8 @@ pub(crate) struct ReproduceArgs {
     /// Say what there is instead of running it
     #[arg(long)]
     pub(crate) list: bool,
-    /// Probe attainable rates with as many samples as the papers did (minutes instead of seconds; verdicts near
-    /// saturation may change, and delay quantiles become more certain)
+    /// Probe attainable rates with as many samples as the papers did, and run figures that say so more often (minutes
+    /// instead of seconds; verdicts near saturation may change, and delay quantiles become more certain)
     #[arg(long)]
     pub(crate) full: bool,
     /// Write the figures as SVG and a page with everything (index.html) into this folder

@@ -149,6 +149,11 @@ impl Run<'_> {
                 let flows = self.flows(flow.as_deref());
                 mean(flows.filter_map(|(_, flow)| flow.decision.map(|decision| decision.ratio)).collect())?
             }
+            Measure::IsolationRate { flow } => {
+                let peak = self.compiled.simulation.links.first()?.rate.peak().as_bps() as f64;
+                let told = |flow: &FlowOutcome| Some(flow.decision?.rate.as_bps() as f64 / peak);
+                mean(self.flows(flow.as_deref()).filter_map(|(_, flow)| told(flow)).collect())?
+            }
             Measure::DropsInStart { flow } => {
                 self.flows(flow.as_deref()).map(|(_, flow)| flow.dropped_in_start).sum::<u64>() as f64
             }

@@ -35,6 +35,8 @@ pub struct Figure {
     pub open: Vec<usize>,
     /// All combinations of levels.
     pub variants: Vec<Variant>,
+    /// Runs of every simulated variant if as many are wanted as possible.
+    pub full_runs: Option<u64>,
     /// What the paper says about it.
     pub claims: Vec<Claim>,
     /// What is drawn.
@@ -124,6 +126,9 @@ pub(super) struct FileSpec {
     /// under-specified.
     #[serde(default)]
     open: Vec<String>,
+    /// Runs of every simulation with `--full`, instead of the scenario's `runs`; at least 1.
+    #[serde(default)]
+    full_runs: Option<u64>,
     /// What the paper says.
     #[serde(default)]
     claim: Vec<ClaimSpec>,
@@ -290,12 +295,16 @@ impl Figure {
             notes: spec.notes,
             factors,
             open: Vec::new(),
+            full_runs: spec.full_runs,
             variants: all,
             claims: Vec::new(),
             pictures: Vec::new(),
             hash: short_hash(hasher.finalize()),
             file_hash: short_hash(blake3::hash(text.as_bytes())),
         };
+        if spec.full_runs == Some(0) {
+            return Err(locate(Problem::at("full_runs", "is at least 1")));
+        }
         for (index, name) in spec.open.iter().enumerate() {
             let factor = figure.factor(&format!("open[{index}]"), name).map_err(locate)?;
             figure.open.push(factor);
@@ -327,6 +336,14 @@ impl Figure {
     #[must_use]
     pub fn simulations(&self) -> usize {
         self.variants.iter().map(|variant| variant.subject.simulations()).sum()
+    }
+
+    /// Repetitions of a variant, each with random numbers of its own.
+    pub(super) fn runs(&self, variant: &Variant, full: bool) -> u64 {
+        match (&variant.subject, self.full_runs.filter(|_| full)) {
+            (Subject::Scenario(_), Some(runs)) => runs,
+            (subject, _) => subject.runs(),
+        }
     }
 
     /// The number of the factor of this name.

@@ -198,6 +198,11 @@ pub enum Measure {
         /// Whose; the mean if there are several.
         flow: Option<String>,
     },
+    /// The rate that a detector of fair queuing told with its first answer, as a share of the first link's; of those that gave one.
+    IsolationRate {
+        /// Whose; the mean if there are several.
+        flow: Option<String>,
+    },
     /// Data packets of a flow dropped on the way that had left before its start ended, those of its second connection included.
     DropsInStart {
         /// Whose.
@@ -409,6 +414,7 @@ impl Measure {
             | Self::Drops { .. }
             | Self::Marks { .. }
             | Self::IsolationRatio { .. }
+            | Self::IsolationRate { .. }
             | Self::DropsInStart { .. }
             | Self::Retransmissions { .. }
             | Self::Timeouts { .. }
@@ -430,6 +436,7 @@ impl Measure {
             | Self::Isolation { flow, .. }
             | Self::IsolationTime { flow, .. }
             | Self::IsolationRatio { flow }
+            | Self::IsolationRate { flow }
             | Self::DropsInStart { flow }
             | Self::Throughput { flow, .. }
             | Self::TimeToRate { flow, .. }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use flowstart_congestion::detection::Isolation;
 use flowstart_units::{Rate, Span, Time};
 
 use super::evaluate::Run;
@@ -54,13 +55,13 @@ pub struct PictureSpec {
     /// These parts of the delay (`delay_ccdf`, `delay_parts`, `waiting_share`); default: the total.
     #[serde(default)]
     pub parts: Vec<Part>,
-    /// What is averaged (`by_level`).
+    /// What is averaged over the variants (`by_level`).
     #[serde(default)]
     pub measure: Option<Measure>,
-    /// The factor whose levels are the points (`by_level`).
+    /// The factor whose levels are the points (`by_level`) or rows (`confusion`).
     #[serde(default)]
     pub by: Option<String>,
-    /// The factor whose levels are the curves (`by_level`).
+    /// The factor whose levels are the curves (`by_level`), or further rows (`confusion`).
     #[serde(default)]
     pub curve: Option<String>,
 }
@@ -98,9 +99,17 @@ pub enum PictureKind {
     FilmReplay,
     /// The mean of a `measure` over all variants that have the same level of the factor `by`, against the number in that level's title; all runs.
     ByLevel,
+    /// How often detectors of fair queuing gave which answer, for every level of the factors `by` and `curve`; all runs.
+    Confusion,
 }
 
 impl PictureKind {
+    /// True if its numbers are also shown as a table.
+    #[must_use]
+    pub fn is_table(self) -> bool {
+        self == Self::Confusion
+    }
+
     /// True if it is made from probes at several rates instead of a simulation.
     pub(super) fn is_probing(self) -> bool {
         use PictureKind::{AttainableRate, DelayCcdf, DelayParts, FilmBound, ServiceCurve, WaitingShare};
@@ -116,7 +125,7 @@ impl PictureKind {
 
     /// True if it is made from all runs instead of the first.
     pub(super) fn takes_all_runs(self) -> bool {
-        matches!(self, Self::CompletionBySize | Self::ByLevel | Self::WindowCorrelation)
+        matches!(self, Self::CompletionBySize | Self::ByLevel | Self::WindowCorrelation | Self::Confusion)
     }
 }
 
@@ -129,6 +138,8 @@ pub enum Drawn {
     Points,
     /// The area between the points, at each of which it begins, and as many values at which it ends.
     Band(Vec<f64>),
+    /// Bars, those of all curves on top of each other.
+    Bars,
 }
 
 /// A curve.
@@ -168,6 +179,8 @@ pub struct Picture {
     pub y: PictureAxis,
     /// The curves.
     pub curves: Vec<Curve>,
+    /// Names of the places 0, 1, … across, where they are not numbers.
+    pub places: Vec<String>,
 }
 
 impl PictureSpec {
@@ -186,14 +199,17 @@ impl PictureSpec {
                 return Err(Problem::at("kind", wrong));
             }
         }
-        if self.kind == PictureKind::ByLevel {
+        if matches!(self.kind, PictureKind::ByLevel | PictureKind::Confusion) {
             let Some(by) = &self.by else { return Err(Problem::at("by", "is the factor whose levels are the points")) };
             let factor = figure.factor("by", by)?;
-            if let Some(level) = figure.factors[factor].levels.iter().find(|level| number_in(&level.title).is_none()) {
-                return Err(Problem::at("by", format!("there is no number in the title \"{}\"", level.title)));
-            }
-            if self.measure.is_none() {
-                return Err(Problem::at("measure", "is what the picture shows"));
+            if self.kind == PictureKind::ByLevel {
+                let mut levels = figure.factors[factor].levels.iter();
+                if let Some(level) = levels.find(|level| number_in(&level.title).is_none()) {
+                    return Err(Problem::at("by", format!("there is no number in the title \"{}\"", level.title)));
+                }
+                if self.measure.is_none() {
+                    return Err(Problem::at("measure", "is what the picture shows"));
+                }
             }
             self.curve.iter().try_for_each(|curve| figure.factor("curve", curve).map(|_| ()))?;
         }
@@ -224,9 +240,24 @@ impl PictureSpec {
                 let point = value.map(|(value, measure)| [0.0, value * scale(measure.dimension()).0]);
                 vec![line("", point.into_iter().collect())]
             }
+            PictureKind::Confusion => self.answers(run),
             // Those by probing are not of one simulation.
             _ => Vec::new(),
         }
+    }
+
+    /// A curve for each answer, whose points are counts.
+    fn answers(&self, run: &Run<'_>) -> Vec<Curve> {
+        let asked = run.flows(None).filter(|(_, flow)| flow.companion_of.is_none() && self.wants(run.name(flow)));
+        let found: Vec<Option<Isolation>> =
+            asked.map(|(_, flow)| flow.decision.map(|decision| decision.isolation)).collect();
+        let one = |(name, answer): (&str, Option<Isolation>)| {
+            let count = found.iter().filter(|found| **found == answer).count();
+            Curve { name: name.to_owned(), drawn: Drawn::Bars, points: vec![[0.0, count as f64]] }
+        };
+        let [isolated, shared, unknown] = [Isolation::Isolated, Isolation::Shared, Isolation::Unknown];
+        let said = [isolated, shared, unknown].map(|answer| (answer.name(), Some(answer)));
+        said.into_iter().chain([("no answer", None)]).map(one).collect()
     }
 
     fn wants(&self, flow: &str) -> bool {
@@ -357,6 +388,7 @@ impl PictureSpec {
                 let unit = self.measure.as_ref().map_or("", |measure| scale(measure.dimension()).1);
                 (axis("Level", "", false), axis("Mean", unit, false))
             }
+            PictureKind::Confusion => (axis("The queue", "", false), axis("Answers", "%", false)),
         }
     }
 
@@ -392,13 +424,59 @@ impl PictureSpec {
             Curve { name, drawn: Drawn::Line, points }
         };
         let curves = means.into_iter().map(line).collect();
-        Picture { spec: number, title: self.title.clone(), caption: self.caption.clone(), x, y, curves }
+        Picture {
+            spec: number,
+            title: self.title.clone(),
+            caption: self.caption.clone(),
+            x,
+            y,
+            curves,
+            places: Vec::new(),
+        }
+    }
+
+    /// The shares of answers for each combination of levels, in percent.
+    fn confusion(&self, number: usize, figure: &Figure, curves: &[(usize, Vec<Curve>)]) -> Picture {
+        let (x, y) = self.axes();
+        let factors = [&self.by, &self.curve].map(|name| figure.factor("by", name.as_ref()?).ok());
+        let mut places: Vec<String> = Vec::new();
+        let mut counts: Vec<(String, Vec<f64>)> = Vec::new();
+        for (variant, of_variant) in curves {
+            let levels = &figure.variants[*variant].levels;
+            let titles =
+                factors.iter().flatten().map(|factor| figure.factors[*factor].levels[levels[*factor]].title.as_str());
+            let name = titles.collect::<Vec<_>>().join(", ");
+            let place = places.iter().position(|known| *known == name).unwrap_or_else(|| {
+                places.push(name);
+                places.len() - 1
+            });
+            for (answer, curve) in of_variant.iter().enumerate() {
+                if counts.len() <= answer {
+                    counts.push((curve.name.clone(), Vec::new()));
+                }
+                let of_answer = &mut counts[answer].1;
+                of_answer.resize(of_answer.len().max(place + 1), 0.0);
+                of_answer[place] += curve.points.iter().map(|point| point[1]).sum::<f64>();
+            }
+        }
+        let total = |place: usize| counts.iter().filter_map(|(_, counts)| counts.get(place)).sum::<f64>().max(1.0);
+        let totals: Vec<f64> = (0..places.len()).map(total).collect();
+        let bars = |(name, counts): (String, Vec<f64>)| {
+            let points = counts.iter().zip(&totals).enumerate();
+            let points = points.map(|(place, (count, total))| [place as f64, count / total * 100.0]).collect();
+            Curve { name, drawn: Drawn::Bars, points }
+        };
+        let curves = counts.into_iter().map(bars).collect();
+        Picture { spec: number, title: self.title.clone(), caption: self.caption.clone(), x, y, curves, places }
     }
 
     /// Puts the curves of variants together into pictures.
     pub(super) fn assemble(&self, number: usize, figure: &Figure, curves: &[(usize, Vec<Curve>)]) -> Vec<Picture> {
         if self.kind == PictureKind::ByLevel {
             return vec![self.by_level(number, figure, curves)];
+        }
+        if self.kind == PictureKind::Confusion {
+            return vec![self.confusion(number, figure, curves)];
         }
         // What all curves have in common is not in their names.
         let of = figure.find("of", &self.of).unwrap_or_default();
@@ -419,7 +497,10 @@ impl PictureSpec {
                 let mut title = vec![self.title.as_str()];
                 title.extend(titles(&is_apart));
                 let (title, caption) = (title.join(", "), self.caption.clone());
-                pictures.push((key, Picture { spec: number, title, caption, x, y, curves: Vec::new() }));
+                pictures.push((
+                    key,
+                    Picture { spec: number, title, caption, x, y, curves: Vec::new(), places: Vec::new() },
+                ));
                 pictures.len() - 1
             });
             for curve in of_variant {

@@ -24,7 +24,7 @@ pub struct ReproduceOptions<'a> {
     pub threads: Option<usize>,
     /// Make the pictures.
     pub pictures: bool,
-    /// Probe with as many samples as the papers did.
+    /// Probe with as many samples as the papers did, and simulate as many runs as a figure names for that.
     pub full: bool,
     /// Asks to stop.
     pub cancel: Option<&'a Cancel>,
@@ -88,7 +88,7 @@ struct Done {
 /// # Errors
 /// If the threads cannot be started or a simulation cannot be made.
 pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<Option<Vec<FigureResult>>, String> {
-    let (courses, mut work) = plan(figures);
+    let (courses, mut work) = plan(figures, options.full);
     // Probing takes longest: it comes first, so that short work fills the gaps at the end.
     let most = courses.iter().map(|course| course.probing.rates().len()).max().unwrap_or(0);
     let probes = (0..most).flat_map(|place| {
@@ -127,11 +127,11 @@ pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<O
 }
 
 /// What is to be probed, each only once, and what is to be simulated.
-fn plan(figures: &[Figure]) -> (Vec<Course<'_>>, Vec<Work>) {
+fn plan(figures: &[Figure], full: bool) -> (Vec<Course<'_>>, Vec<Work>) {
     let (mut courses, mut work): (Vec<Course<'_>>, Vec<Work>) = (Vec::new(), Vec::new());
     for (number, figure) in figures.iter().enumerate() {
         for (variant, of_variant) in figure.variants.iter().enumerate() {
-            for run in 0..of_variant.subject.runs() {
+            for run in 0..figure.runs(of_variant, full) {
                 let job = Job { figure: number, variant, run };
                 let Subject::Probing(probing) = &of_variant.subject else {
                     work.push(Work::Simulate(job));
@@ -221,7 +221,9 @@ fn named(figure: &Figure, variant: usize) -> Vec<Rate> {
 /// The pictures that a run is drawn in, by number.
 fn drawn<'a>(figure: &'a Figure, job: &Job, pictures: bool) -> Vec<(usize, &'a PictureSpec)> {
     let wanted = |picture: &PictureSpec| {
-        pictures && wants(picture, job.run) && picture_variants(figure, picture).contains(&job.variant)
+        (pictures || picture.kind.is_table())
+            && wants(picture, job.run)
+            && picture_variants(figure, picture).contains(&job.variant)
     };
     figure.pictures.iter().enumerate().filter(|(_, picture)| wanted(picture)).collect()
 }

@@ -343,3 +343,75 @@ fn a_picture_by_level_needs_levels_with_numbers() {
     let error = Figure::parse("grid", &text, None).unwrap_err().to_string();
     assert!(error.contains("no number"), "{error}");
 }
+
+/// A detector of fair queuing in front of either kind of queue; more runs if as many as possible are wanted.
+const DETECTOR: &str = r#"
+title = "Answers"
+shows = "Something."
+full_runs = 3
+
+[scenario]
+duration = "1 s"
+
+[scenario.path]
+capacity = "20 Mbit/s"
+rtt = "10 ms"
+
+[[scenario.flow]]
+name = "probe"
+algorithm = "fair_queuing_probe+delay_or_cubic"
+
+[vary.queue.fifo]
+title = "shared"
+path.queue = "drop_tail"
+
+[vary.queue.fq]
+title = "fair"
+path.queue = "fair_queuing"
+
+[[claim]]
+id = "right"
+source = "Table 1"
+says = "All answers are right."
+measure = { kind = "isolation", flow = "probe", is = "right" }
+over_variants = "mean"
+expect = "= 100 %"
+
+[[claim]]
+id = "rate"
+source = "Table 1"
+says = "The capacity is known."
+measure = { kind = "isolation_rate", flow = "probe" }
+over_variants = "mean"
+expect = "0.95 .. 1.05"
+
+[[picture]]
+kind = "confusion"
+title = "Answers"
+by = "queue"
+"#;
+
+#[test]
+fn a_confusion_has_the_shares_of_answers_per_level_without_being_asked_for_pictures() {
+    let results = reproduce(&[figure(DETECTOR)], &ReproduceOptions::default()).unwrap().unwrap();
+    assert!(results[0].claims.iter().all(|claim| claim.verdict == Verdict::Reproduced));
+    let [picture] = results[0].pictures.as_slice() else { panic!() };
+    assert_eq!(picture.places, ["shared", "fair"]);
+    let shares = |name: &str| {
+        let curve = picture.curves.iter().find(|curve| curve.name == name).unwrap();
+        curve.points.iter().map(|point| point[1]).collect::<Vec<_>>()
+    };
+    assert_eq!((shares("shared"), shares("isolated")), (vec![100.0, 0.0], vec![0.0, 100.0]));
+    assert_eq!((shares("unknown"), shares("no answer")), (vec![0.0; 2], vec![0.0; 2]));
+}
+
+#[test]
+fn a_figure_runs_more_often_only_if_as_many_runs_as_possible_are_wanted() {
+    for (full, runs) in [(false, 1), (true, 3)] {
+        let options = ReproduceOptions { full, ..ReproduceOptions::default() };
+        let results = reproduce(&[figure(DETECTOR)], &options).unwrap().unwrap();
+        assert_eq!(results[0].claims[0].cases[0].runs, runs);
+    }
+    let error = Figure::parse("x", &DETECTOR.replace("full_runs = 3", "full_runs = 0"), None).unwrap_err();
+    assert!(error.to_string().contains("at least 1"), "{error}");
+}

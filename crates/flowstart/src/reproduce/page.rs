@@ -4,7 +4,7 @@ use flowstart_experiment::reproduce::{Drawn, FigureResult, Paper, PictureAxis};
 use flowstart_report::{Axis, Figure, Page, Palette, Section, Series, thin_cloud};
 
 use super::paper_of;
-use super::tables::{citation, claims, remarks, tally};
+use super::tables::{citation, claims, confusions, remarks, tally};
 
 /// Cells of a cloud of points per factor of ten, in either direction: finer than a dot.
 const CELLS_PER_DECADE: f64 = 40.0;
@@ -17,6 +17,13 @@ pub(super) fn figures(result: &FigureResult) -> Vec<Figure> {
         let mut figure = Figure::new(&picture.title, axis(picture.x), axis(picture.y));
         figure.caption.clone_from(&picture.caption);
         figure.command = format!("flowstart reproduce {} --plot DIR", result.figure.name);
+        if !picture.places.is_empty() {
+            figure.x = figure.x.range(-0.5, picture.places.len() as f64 - 0.5);
+            figure.y = figure.y.range(0.0, 100.0);
+            let at = |(place, name): (usize, &String)| figure.mark_x(place as f64, name);
+            picture.places.iter().enumerate().for_each(at);
+        }
+        let mut below = vec![0.0; picture.places.len()];
         for curve in &picture.curves {
             let color = palette.color(&curve.name);
             figure.series.push(match &curve.drawn {
@@ -25,6 +32,7 @@ pub(super) fn figures(result: &FigureResult) -> Vec<Figure> {
                     Series::band(&curve.name, color, band.collect())
                 }
                 Drawn::Line => Series::line(&curve.name, color, curve.points.clone()),
+                Drawn::Bars => Series::band(&curve.name, color, bars(&curve.points, &mut below)),
                 Drawn::Points => Series::points(&curve.name, color, thin_cloud(&curve.points, cell)),
             });
         }
@@ -47,6 +55,20 @@ pub(super) fn rows<'a>(result: &FigureResult, pictures: &'a [Figure]) -> Vec<Vec
     }
     let rows = kinds.iter().map(|(_, column)| column.len()).max().unwrap_or(0);
     (0..rows).map(|row| kinds.iter().filter_map(|(_, column)| column.get(row).copied()).collect()).collect()
+}
+
+/// Half the width of a bar; places are 1 apart.
+const HALF_BAR: f64 = 0.3;
+
+/// Bars on top of those that are there, as areas with gaps between them.
+fn bars(points: &[[f64; 2]], below: &mut [f64]) -> Vec<[f64; 3]> {
+    let mut area = Vec::new();
+    for ([at, height], low) in points.iter().zip(below) {
+        let high = *low + height;
+        area.extend([[at - HALF_BAR, *low, high], [at + HALF_BAR, *low, high], [at + HALF_BAR, f64::NAN, f64::NAN]]);
+        *low = high;
+    }
+    area
 }
 
 /// The cell of a point on logarithmic axes.
@@ -79,10 +101,11 @@ pub(super) fn page(papers: &[Paper], results: &[(&FigureResult, Vec<Figure>)], c
         paragraphs.extend(figure.notes.iter().cloned());
         let mut table = claims(result, true);
         table.notes = result.claims.iter().flat_map(remarks).collect();
+        let tables = std::iter::once(table).chain(confusions(result)).collect();
         sections.push(Section {
             heading: format!("{}: {}", figure.name, figure.title),
             paragraphs,
-            tables: vec![table],
+            tables,
             figures: figures.clone(),
         });
     }

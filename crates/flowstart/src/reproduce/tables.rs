@@ -1,6 +1,6 @@
 //! Claims and verdicts for the terminal and as Markdown.
 
-use flowstart_experiment::reproduce::{ClaimResult, Figure, FigureResult, Paper, Verdict};
+use flowstart_experiment::reproduce::{ClaimResult, Curve, Figure, FigureResult, Paper, Picture, Verdict};
 use flowstart_report::{Cell, Column, Table, Terminal};
 
 use super::paper_of;
@@ -55,6 +55,23 @@ pub(super) fn claims(result: &FigureResult, says: bool) -> Table {
     table
 }
 
+/// The pictures of a figure that are tables as well: shares in percent.
+pub(super) fn confusions(result: &FigureResult) -> Vec<Table> {
+    let tables = result.pictures.iter().filter(|picture| !picture.places.is_empty());
+    let one = |picture: &Picture| {
+        let answers = picture.curves.iter().map(|curve| Column::number(&curve.name, picture.y.unit));
+        let columns = std::iter::once(Column::key(picture.x.label)).chain(answers).collect();
+        let mut table = Table::new(&picture.title, columns);
+        for (place, name) in picture.places.iter().enumerate() {
+            let value = |curve: &Curve| curve.points.get(place).map(|point| point[1]);
+            let shares = picture.curves.iter().map(|curve| Cell::number_or_missing(value(curve), 2));
+            table.push(std::iter::once(Cell::text(name)).chain(shares).collect());
+        }
+        table
+    };
+    tables.map(one).collect()
+}
+
 /// What belongs to a verdict, as "id: kind: text".
 pub(super) fn remarks(claim: &ClaimResult) -> Vec<String> {
     claim.explanation().into_iter().map(|(kind, text)| format!("{}, {kind}: {text}", claim.claim.spec.id)).collect()
@@ -76,6 +93,10 @@ pub(super) fn text(papers: &[Paper], results: &[FigureResult], took: f64) -> Str
         text.push_str(&format!("{}\n\n", wrapped(&result.figure.shows, width, "  ")));
         text.push_str(&claims(result, false).to_terminal(terminal));
         text.push('\n');
+        for table in confusions(result) {
+            text.push_str(&table.to_terminal(terminal));
+            text.push('\n');
+        }
         for claim in &result.claims {
             let spec = &claim.claim.spec;
             let says = format!("{} ({}): {}", spec.id, spec.source, spec.says);
@@ -140,6 +161,9 @@ pub(super) fn markdown(papers: &[Paper], results: &[FigureResult]) -> String {
         paper = of;
         page.push_str(&format!("\n### {}: {}\n\n{}\n\n", figure.name, figure.title, figure.shows));
         page.push_str(&claims(result, true).to_markdown());
+        for table in confusions(result) {
+            page.push_str(&format!("\n{}\n", table.to_markdown()));
+        }
         let mut remarks: Vec<String> = result.claims.iter().flat_map(remarks).collect();
         remarks.extend(figure.notes.iter().cloned());
         if !remarks.is_empty() {
