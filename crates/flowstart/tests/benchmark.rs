@@ -120,7 +120,7 @@ fn a_film_of_ones_own_is_bounded_and_bursts_are_on_the_page() {
     let film = ["--film", "film.txt", "--film-fps", "25", "--bursts", "3"];
     run(folder.path(), &with(&film)).success();
     let page = std::fs::read_to_string(folder.path().join("flowstart-benchmark/report.html")).expect("readable");
-    for part in ["Service of bursts", "A film of 48 frames, 1.92 Mbit/s in the mean", "burst(100 ms)"] {
+    for part in ["Service of bursts", "A film of 48 frames, 2 Mbit/s in the mean", "burst(100 ms)"] {
         assert!(page.contains(part), "{part}");
     }
     std::fs::write(folder.path().join("film.txt"), "1000\nmany\n").expect("written");

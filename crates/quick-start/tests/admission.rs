@@ -118,9 +118,11 @@ proptest! {
             // A peak may be of a sample in which a flow sent that is silent now: its grant counts beside it, to be safe. So nobody falls silent.
             flows.iter_mut().for_each(|flow| flow.lasts = u64::MAX / 2);
         }
+        let rounding = flows.len() as u64;
         run(&config, percent, &flows, |now| {
             prop_assert!(now.offered <= now.limit, "{} > {} at {} ms", now.offered, now.limit, now.ms);
-            prop_assert!(now.believed <= now.limit, "{} > {} at {} ms", now.believed, now.limit, now.ms);
+            // Measured rates are whole bits per second: what is subtracted for a flow may be one too few.
+            prop_assert!(now.believed <= now.limit + rounding, "{} > {} at {} ms", now.believed, now.limit, now.ms);
             Ok(())
         })?;
     }
