@@ -1,8 +1,8 @@
 //! Packets in and out of an interface: AF_PACKET, received through a ring shared with the kernel (TPACKET_V2).
 //!
 //! Why this way: the kernel stamps every packet of the ring when it is handed over, so the queue knows when a packet arrived even if the
-//! engine was late to look; a TUN device has no such stamp. V2 shows every packet at once; V3 hands over blocks, at the earliest after a
-//! millisecond.
+//! engine was late to look; a TUN device has no such stamp, and AF_XDP needs a program that makes one (the example `packet_io` measures all
+//! three). V2 shows every packet at once; V3 hands over blocks, at the earliest after a millisecond.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
