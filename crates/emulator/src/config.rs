@@ -1,5 +1,7 @@
 //! What a world is made of, and whether it makes sense.
 
+use std::collections::HashSet;
+
 use flowstart_network::LinkConfig;
 use flowstart_units::Span;
 
@@ -15,6 +17,21 @@ pub type LinkId = usize;
 pub struct HostConfig {
     /// Its name: letters, digits and hyphens, at most 32.
     pub name: String,
+    /// Further names for hosts that only this one knows, as its programs' `/etc/hosts` says.
+    pub aliases: Vec<(String, HostId)>,
+}
+
+impl HostConfig {
+    /// A host with this name, that knows the others by theirs.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), aliases: Vec::new() }
+    }
+}
+
+/// True for letters, digits and hyphens, at most 32 of them.
+fn is_name(name: &str) -> bool {
+    (1..=32).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// A way from one host to another; there is one way back for packets in the other direction, a route of its own.
@@ -84,10 +101,9 @@ impl WorldConfig {
     /// Two hosts, `client` and `server`: what the client sends goes through `link`, what the server sends takes `back` and nothing else.
     #[must_use]
     pub fn pair(link: LinkConfig, back: Span) -> Self {
-        let host = |name: &str| HostConfig { name: name.to_owned() };
         let route = |from, to, links, after| RouteConfig { from, to, before: Span::ZERO, links, after };
         Self {
-            hosts: vec![host("client"), host("server")],
+            hosts: vec![HostConfig::new("client"), HostConfig::new("server")],
             links: vec![link],
             routes: vec![route(0, 1, vec![0], Span::ZERO), route(1, 0, Vec::new(), back)],
             seed: 1,
@@ -109,18 +125,24 @@ impl WorldConfig {
         if !MTUS.contains(&self.mtu) {
             return wrong(format!("an MTU lies between {} and {} bytes", MTUS.start(), MTUS.end()));
         }
-        for (index, host) in self.hosts.iter().enumerate() {
-            let good = |c: char| c.is_ascii_alphanumeric() || c == '-';
-            if host.name.is_empty() || host.name.len() > 32 || !host.name.chars().all(good) {
-                return wrong(format!("\"{}\" is not a host name of letters, digits and hyphens", host.name));
+        let mut names = HashSet::new();
+        for host in &self.hosts {
+            for name in host.aliases.iter().map(|(name, _)| name).chain([&host.name]) {
+                if !is_name(name) {
+                    return wrong(format!("\"{name}\" is not a host name of letters, digits and hyphens"));
+                }
             }
-            if self.hosts[..index].contains(host) {
+            if let Some((name, _)) = host.aliases.iter().find(|(_, other)| *other >= self.hosts.len()) {
+                return wrong(format!("\"{name}\" stands for a host that does not exist"));
+            }
+            if !names.insert(&host.name) {
                 return wrong(format!("there are two hosts \"{}\"", host.name));
             }
         }
         for link in &self.links {
             link.validate().map_err(|error| Error::Config(error.to_string()))?;
         }
+        let mut pairs = HashSet::new();
         for (index, route) in self.routes.iter().enumerate() {
             let hosts = self.hosts.len();
             if route.from >= hosts || route.to >= hosts || route.from == route.to {
@@ -129,7 +151,7 @@ impl WorldConfig {
             if route.links.iter().any(|link| *link >= self.links.len()) {
                 return wrong(format!("route {index} names a link that does not exist"));
             }
-            if self.routes[..index].iter().any(|other| (other.from, other.to) == (route.from, route.to)) {
+            if !pairs.insert((route.from, route.to)) {
                 return wrong(format!("there are two routes from host {} to host {}", route.from, route.to));
             }
         }
@@ -191,7 +213,7 @@ mod tests {
 
     fn world(hosts: usize, links: usize, routes: &[(HostId, HostId, &[LinkId])]) -> WorldConfig {
         WorldConfig {
-            hosts: (0..hosts).map(|n| HostConfig { name: format!("h{n}") }).collect(),
+            hosts: (0..hosts).map(|n| HostConfig::new(format!("h{n}"))).collect(),
             links: vec![link(); links],
             routes: routes
                 .iter()
@@ -233,6 +255,8 @@ mod tests {
         assert!(refused(|c| c.mtu = 100).contains("between 1280 and 9000"));
         assert!(refused(|c| c.hosts[1].name = "client".to_owned()).contains("two hosts"));
         assert!(refused(|c| c.hosts[1].name = "a b".to_owned()).contains("not a host name"));
+        assert!(refused(|c| c.hosts[0].aliases.push((String::new(), 1))).contains("not a host name"));
+        assert!(refused(|c| c.hosts[0].aliases.push(("far".to_owned(), 2))).contains("does not exist"));
         assert!(refused(|c| c.routes[0].to = 0).contains("route 0"));
         assert!(refused(|c| c.routes[0].links = vec![7]).contains("does not exist"));
         assert!(refused(|c| c.routes.push(c.routes[0].clone())).contains("two routes"));

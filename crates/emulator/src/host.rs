@@ -27,7 +27,7 @@ pub struct Host {
     pub(crate) router_mac: Mac,
     pub(crate) router_index: u32,
     pub(crate) label: Option<Name>,
-    /// A copy of `/etc/hosts` with the names of all hosts.
+    /// A copy of `/etc/hosts` with the names of all hosts, and those that this one has for them.
     pub(crate) hosts_file: std::sync::Arc<tempfile::NamedTempFile>,
 }
 
@@ -166,17 +166,14 @@ pub fn die_with_this_thread(command: &mut Command) {
 /// The hosts file: what the system has, and the hosts.
 pub(crate) fn hosts_file<'a>(
     world: &WorldName,
-    hosts: impl Iterator<Item = (&'a str, Ipv4Addr, Option<Ipv6Addr>)>,
+    hosts: impl Iterator<Item = (&'a str, (Ipv4Addr, Ipv6Addr))>,
 ) -> Result<tempfile::NamedTempFile, Error> {
     let mut text = std::fs::read_to_string(Path::new(HOSTS)).unwrap_or_else(|_| "127.0.0.1 localhost\n".to_owned());
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    for (name, v4, v6) in hosts {
-        text.push_str(&format!("{v4} {name}\n"));
-        if let Some(v6) = v6 {
-            text.push_str(&format!("{v6} {name}\n"));
-        }
+    for (name, (v4, v6)) in hosts {
+        text.push_str(&format!("{v4} {name}\n{v6} {name}\n"));
     }
     let failed = |error: io::Error| Error::doing("write a hosts file", error);
     let mut file = tempfile::Builder::new().prefix(&world.hosts_file()).tempfile().map_err(failed)?;

@@ -36,8 +36,8 @@ pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Hos
             (v4, Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, n))
         })
         .collect();
-    let names = config.hosts.iter().map(|host| host.name.as_str());
-    let file = Arc::new(hosts_file(&name, names.zip(&addresses).map(|(name, (v4, v6))| (name, *v4, Some(*v6))))?);
+    let known = config.hosts.iter().map(|host| host.name.as_str()).zip(addresses.iter().copied());
+    let file = Arc::new(hosts_file(&name, known.clone())?);
     let mut hosts = Vec::new();
     for (number, (host, (v4, v6))) in config.hosts.iter().zip(&addresses).enumerate() {
         let namespace = NetNs::create()?;
@@ -52,6 +52,12 @@ pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Hos
             netlink.up(index, true)?;
             Ok(index)
         })??;
+        let hosts_file = if host.aliases.is_empty() {
+            file.clone()
+        } else {
+            let own = host.aliases.iter().map(|(name, other)| (name.as_str(), addresses[*other]));
+            Arc::new(hosts_file(&name, known.clone().chain(own))?)
+        };
         let has_v6 = namespace.run(|| set_up_host(*v4, *v6))??;
         hosts.push(Host {
             name: host.name.clone(),
@@ -62,7 +68,7 @@ pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Hos
             mac,
             router_mac,
             router_index,
-            hosts_file: file.clone(),
+            hosts_file,
         });
     }
     Ok(hosts)

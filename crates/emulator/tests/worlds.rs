@@ -17,8 +17,8 @@ use support::{link, pair, skipped, socket, turn};
 
 /// Senders with these round-trip times (in ms) behind one link.
 fn dumbbell(rtts: &[u64]) -> WorldConfig {
-    let host = |name: String| HostConfig { name };
-    let hosts = (0..rtts.len()).flat_map(|n| [host(format!("sender{n}")), host(format!("receiver{n}"))]).collect();
+    let hosts =
+        (0..rtts.len()).flat_map(|n| ["sender", "receiver"].map(|who| HostConfig::new(format!("{who}{n}")))).collect();
     let routes = rtts.iter().enumerate().flat_map(|(n, rtt)| {
         let half = Span::from_micros(rtt * 500);
         let (from, to) = (2 * n, 2 * n + 1);

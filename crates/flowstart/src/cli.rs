@@ -245,10 +245,10 @@ were later than --fidelity allows.";
 #[command(after_help = EMULATE_EXAMPLES)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read on Linux"))]
 pub(crate) struct EmulateArgs {
-    /// Program to run on the client, and its arguments [default: a shell]
+    /// Program to run on the client (on every one of several), and its arguments [default: a shell on the first]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
-    /// Shell command to start on the server first; COMMAND waits until it listens on a port
+    /// Shell command to start on the server (on every one of several) first; COMMAND waits until it listens on a port
     #[arg(long, value_name = "CMD")]
     pub(crate) server: Option<String>,
     /// How long the server may take to listen
@@ -257,9 +257,16 @@ pub(crate) struct EmulateArgs {
     /// Longest run; then COMMAND is ended
     #[arg(long, value_name = "TIME", default_value = "3600 s")]
     pub(crate) time_limit: Span,
-    /// A scenario file with the path; options below override it
+    /// A scenario file with the path or links, and a pair of hosts for every way of its flows; options below override its path
     #[arg(long, value_name = "FILE", help_heading = "Path")]
     pub(crate) scenario: Option<PathBuf>,
+    /// Pairs of hosts on the two sides of the bottleneck: client1 and server1, client2 and server2 ... [default: 1, client and server]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Path",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(crate::real::MOST_PAIRS)))]
+    pub(crate) hosts: Option<u32>,
+    /// Base round-trip time of each pair, separated by commas: a pair for each [default: that of the path]
+    #[arg(long, value_name = "TIME", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) host_rtt: Vec<Span>,
     /// Rate of the bottleneck [default: 100 Mbit/s]
     #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) capacity: Option<Rate>,

@@ -120,6 +120,82 @@ fn a_server_is_waited_for_and_reached_by_name() {
     );
 }
 
+/// A server that answers connections, and a client that says of its own server and of the first how long connecting took, in nanoseconds.
+const ANSWER: &str = "exec python3 -c \"import socket, time; s = socket.create_server(('', 8000)); time.sleep(1000)\"";
+const KNOCK: &str = "import os, socket, time
+for name in ('server', 'server1'):
+    began = time.monotonic_ns()
+    peer = socket.create_connection((name, 8000)).getpeername()[0]
+    print(os.environ['FLOWSTART_PAIR'], peer, time.monotonic_ns() - began, flush=True)
+";
+
+/// Starts [`ANSWER`] and [`KNOCK`] on all pairs: pair, peer, and how long it took. `None` without python3.
+fn knock(arguments: &[&str]) -> Option<Vec<(u32, String, u64)>> {
+    if Command::new("python3").arg("--version").output().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: no python3 to serve and connect with");
+        return None;
+    }
+    let run = ["--fidelity", "10s", "--ready-within", "60s", "--server", ANSWER];
+    let output = emulate(&[&run, arguments, &["--", "python3", "-c", KNOCK]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let lines = said.lines().map(|line| {
+        let mut words = line.split(' ');
+        let mut word = || words.next().unwrap();
+        (word().parse().unwrap(), word().to_owned(), word().parse().unwrap())
+    });
+    let mut all: Vec<(u32, String, u64)> = lines.collect();
+    all.sort();
+    Some(all)
+}
+
+#[test]
+fn every_pair_of_hosts_runs_the_command_with_a_delay_of_its_own_and_clients_reach_all_servers() {
+    if !possible() {
+        return;
+    }
+    let Some(all) = knock(&["--capacity", "50Mbit/s", "--host-rtt", "10ms,60ms,30ms"]) else { return };
+    let peers: Vec<(u32, &str)> = all.iter().map(|(pair, peer, _)| (*pair, peer.as_str())).collect();
+    let (first, second, third) = ("10.77.0.2", "10.77.0.4", "10.77.0.6");
+    assert_eq!(peers, [(1, first), (1, first), (2, first), (2, second), (3, first), (3, third)]);
+    for (pair, peer, nanos) in &all {
+        let rtt = [10, 60, 30][*pair as usize - 1];
+        assert!(*nanos >= rtt * 1_000_000, "no packet is early: {pair} to {peer} in {nanos} ns of {rtt} ms");
+    }
+}
+
+#[test]
+fn a_scenario_with_delays_of_senders_makes_their_hosts() {
+    if !possible() {
+        return;
+    }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/nine-delays.toml");
+    let Some(all) = knock(&["--scenario", file]) else { return };
+    // Two flows each have 24, 22, 18 and 16 ms, one has 20 ms: five different ways.
+    assert_eq!(all.len(), 10);
+    for (pair, _, nanos) in all {
+        assert!(nanos >= [24, 22, 18, 16, 20][pair as usize - 1] * 1_000_000);
+    }
+}
+
+#[test]
+fn hosts_that_do_not_fit_together_are_refused_and_the_first_command_that_fails_gives_the_status() {
+    if !possible() {
+        return;
+    }
+    let refused = emulate(&["--hosts", "3", "--host-rtt", "1ms,2ms", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--hosts says 3 pairs"), "{}", text(&refused.stderr));
+    let links = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/two-bottlenecks.toml");
+    let refused = emulate(&["--scenario", links, "--hosts", "2", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("need a scenario with a [path]"), "{}", text(&refused.stderr));
+    // Its three ways have three pairs of hosts.
+    let output = emulate(&["--fidelity", "10s", "--scenario", links, "--", "sh", "-c", "exit $((FLOWSTART_PAIR - 1))"]);
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("the command on client"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn a_run_that_is_less_faithful_than_asked_fails_with_a_status_of_its_own() {
     if !possible() {

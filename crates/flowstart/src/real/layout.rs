@@ -20,13 +20,55 @@ pub(super) struct Layout {
 }
 
 /// Most pairs of hosts: as many as have run on a small machine.
-const MOST_PAIRS: usize = 100;
+pub(crate) const MOST_PAIRS: u32 = 100;
+/// What the names of senders' own links begin with; a number follows.
+const ACCESS: &str = "access";
 /// Largest IP packet.
 const MTU: u32 = 1500;
 
 impl Layout {
     /// Flows with the same way and the same delays share a pair of hosts; flows with an access link of their own have a pair each.
     pub(super) fn new(compiled: &Compiled) -> Result<Self, Failure> {
+        // ECN is a setting of the host.
+        Self::build(compiled, |a, b| same_way(a, b) && wants_ecn(&a.traffic) == wants_ecn(&b.traffic))
+    }
+
+    /// Hosts for programs: a pair for every flow, or for every way if `shared`. Every client knows its own server as `server`, every server its
+    /// client as `client`; where ways lead through the same links, every client reaches every server, too.
+    pub(super) fn for_programs(compiled: &Compiled, shared: bool) -> Result<Self, Failure> {
+        let mut layout = Self::build(compiled, |a, b| shared && same_way(a, b))?;
+        let pairs = layout.config.hosts.len() / 2;
+        for pair in 0..pairs {
+            let (client, server) = (2 * pair, 2 * pair + 1);
+            if pairs > 1 {
+                layout.config.hosts[client].aliases.push(("server".to_owned(), server));
+                layout.config.hosts[server].aliases.push(("client".to_owned(), client));
+            }
+            for other in (0..pairs).filter(|other| *other != pair) {
+                layout.cross(pair, other);
+            }
+        }
+        Ok(layout)
+    }
+
+    /// Routes between the client of a pair and the server of another, if their ways lead through the same links: with the client's delays before the
+    /// links and on the way back, and the server's behind them.
+    fn cross(&mut self, pair: usize, other: usize) {
+        let own = |link: &&LinkId| !self.links[**link].starts_with(ACCESS);
+        let [there, back, there_of_other, back_of_other] =
+            [2 * pair, 2 * pair + 1, 2 * other, 2 * other + 1].map(|route| &self.config.routes[route]);
+        let shared = there.links.iter().filter(own).eq(there_of_other.links.iter().filter(own));
+        if shared && back.links == back_of_other.links {
+            let (client, server) = (there.from, there_of_other.to);
+            let routes = [
+                RouteConfig { to: server, after: there_of_other.after, ..there.clone() },
+                RouteConfig { from: server, to: client, ..back.clone() },
+            ];
+            self.config.routes.extend(routes);
+        }
+    }
+
+    fn build(compiled: &Compiled, same: impl Fn(&FlowConfig, &FlowConfig) -> bool) -> Result<Self, Failure> {
         let simulation = &compiled.simulation;
         let mut layout = Self {
             config: WorldConfig {
@@ -44,14 +86,14 @@ impl Layout {
         let mut pairs: Vec<&FlowConfig> = Vec::new();
         for flow in &simulation.flows {
             let alone = !flow.access.rate.is_unlimited();
-            let known = pairs.iter().position(|other| !alone && same_way(other, flow));
+            let known = pairs.iter().position(|other| !alone && same(other, flow));
             let pair = known.unwrap_or_else(|| {
                 pairs.push(flow);
                 pairs.len() - 1
             });
             layout.flows.push((2 * pair, 2 * pair + 1));
         }
-        if pairs.len() > MOST_PAIRS {
+        if pairs.len() > MOST_PAIRS as usize {
             return Err(Failure::Usage(format!(
                 "the flows have {} different ways or access links; at most {MOST_PAIRS} pairs of hosts are made",
                 pairs.len()
@@ -61,7 +103,7 @@ impl Layout {
         for (number, flow) in pairs.iter().enumerate() {
             let name = |who: &str| if several { format!("{who}{}", number + 1) } else { who.to_owned() };
             for who in ["client", "server"] {
-                layout.config.hosts.push(HostConfig { name: name(who) });
+                layout.config.hosts.push(HostConfig::new(name(who)));
             }
             layout.add_routes(number, flow);
         }
@@ -75,7 +117,7 @@ impl Layout {
         if !flow.access.rate.is_unlimited() {
             let rate = RateSchedule::Constant(flow.access.rate);
             self.config.links.push(LinkConfig::new(rate, before, QueueConfig::DropTail(Default::default())));
-            self.links.push(format!("access{}", pair + 1));
+            self.links.push(format!("{ACCESS}{}", pair + 1));
             forward.insert(0, self.config.links.len() - 1);
             before = Span::ZERO;
         }
@@ -94,8 +136,62 @@ impl Layout {
 }
 
 fn same_way(a: &FlowConfig, b: &FlowConfig) -> bool {
-    // ECN is a setting of the host.
-    let ecn = wants_ecn(&a.traffic) == wants_ecn(&b.traffic);
-    ecn && (&a.forward, &a.reverse, a.access, a.tail_delay, a.return_delay)
+    (&a.forward, &a.reverse, a.access, a.tail_delay, a.return_delay)
         == (&b.forward, &b.reverse, b.access, b.tail_delay, b.return_delay)
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_experiment::scenario::Scenario;
+
+    use super::*;
+
+    fn layout(text: &str, shared: bool) -> Layout {
+        let compiled = Scenario::parse("test", text).unwrap().simulation(0).unwrap();
+        let layout = Layout::for_programs(&compiled, shared).unwrap_or_else(|_| panic!("no layout"));
+        layout.config.validate().unwrap();
+        layout
+    }
+
+    const PATH: &str = "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"40 ms\"\ndelay = \"5 ms\"\n";
+
+    #[test]
+    fn programs_find_a_pair_of_hosts_for_every_way_and_their_partner_by_one_name() {
+        let one = layout(&format!("{PATH}[[flow]]\n[[flow]]\n"), true).config;
+        assert_eq!(one.hosts, ["client", "server"].map(HostConfig::new));
+        let two = layout(&format!("{PATH}[[flow]]\n[[flow]]\n"), false).config;
+        let names: Vec<&str> = two.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names, ["client1", "server1", "client2", "server2"]);
+        assert_eq!(two.hosts[2].aliases, [("server".to_owned(), 3)]);
+        assert_eq!(two.hosts[3].aliases, [("client".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn every_client_reaches_every_server_with_its_own_delays() {
+        let config =
+            layout(&format!("{PATH}access = \"1 Gbit/s\"\n[[flow]]\n[[flow]]\nrtt = \"100 ms\"\n"), true).config;
+        let round_trip = |client: HostId, server: HostId| -> Span {
+            let ways = config.routes.iter().filter(|route| {
+                (route.from, route.to) == (client, server) || (route.from, route.to) == (server, client)
+            });
+            let delays = ways.map(|way| {
+                let links: Span = way.links.iter().map(|link| config.links[*link].delay).sum();
+                way.before + links + way.after
+            });
+            delays.sum()
+        };
+        assert_eq!(config.routes.len(), 8);
+        assert_eq!([round_trip(0, 1), round_trip(0, 3)], [Span::from_millis(40); 2]);
+        assert_eq!([round_trip(2, 3), round_trip(2, 1)], [Span::from_millis(100); 2]);
+    }
+
+    #[test]
+    fn pairs_whose_ways_lead_through_different_links_do_not_reach_each_other() {
+        let links = "[[link]]\nname = \"a\"\ncapacity = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+                     [[link]]\nname = \"b\"\ncapacity = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+        let flows = "[[flow]]\nforward = [\"a\", \"b\"]\n[[flow]]\nforward = [\"b\"]\n[[flow]]\nforward = [\"b\"]\nrtt = \"9 ms\"\n";
+        let config = layout(&format!("{links}{flows}"), true).config;
+        let pairs: Vec<(HostId, HostId)> = config.routes.iter().skip(6).map(|route| (route.from, route.to)).collect();
+        assert_eq!(pairs, [(2, 5), (5, 2), (4, 3), (3, 4)], "only the second and the third share their links");
+    }
 }

@@ -4,6 +4,7 @@ mod compare;
 mod emulate;
 mod layout;
 mod perform;
+mod programs;
 mod results;
 mod run;
 mod self_test;
@@ -18,6 +19,7 @@ use crate::output::{Failure, note};
 
 pub(crate) use compare::race;
 pub(crate) use emulate::emulate;
+pub(crate) use layout::MOST_PAIRS;
 pub(crate) use run::run;
 
 /// Makes sure that worlds can be made; must be called before threads are started.
