@@ -105,8 +105,10 @@ pub struct Controller {
     tells_packets: bool,
     /// The avoidance sets the window in recovery.
     own_recovery: bool,
-    /// When a verdict of isolation was taken back.
+    /// When a verdict of isolation was taken back for the last time.
     revoked: Option<Time>,
+    /// A directed start goes on to hear of packets while it is not in charge.
+    overhears: bool,
     start: Start,
     avoidance: Avoidance,
 }
@@ -136,6 +138,7 @@ impl Controller {
             tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
             revoked: None,
+            overhears: false,
             start,
             avoidance,
         }
@@ -194,7 +197,7 @@ impl Controller {
     #[must_use]
     #[inline]
     pub fn wants_packets(&self) -> bool {
-        if self.in_charge { self.start.wants_packets() } else { self.tells_packets }
+        if self.in_charge { self.start.wants_packets() } else { self.tells_packets || self.overhears }
     }
 
     /// True if the avoidance sets the window itself in recovery, so that the transport must not.
@@ -206,9 +209,10 @@ impl Controller {
     /// A packet left.
     #[inline]
     pub fn on_sent(&mut self, sent: &Sent) {
-        if self.in_charge {
+        if self.in_charge || self.overhears {
             self.start.on_sent(sent);
-        } else if self.tells_packets {
+        }
+        if !self.in_charge && self.tells_packets {
             self.avoidance.on_sent(sent);
         }
         self.pacer.on_sent(sent);
@@ -216,9 +220,10 @@ impl Controller {
 
     /// A packet was delivered; only needed while [`wants_packets`](Self::wants_packets).
     pub fn on_acked(&mut self, acked: &Acked) {
-        if self.in_charge {
+        if self.in_charge || self.overhears {
             self.start.on_acked(acked);
-        } else if self.tells_packets {
+        }
+        if !self.in_charge && self.tells_packets {
             self.avoidance.on_acked(acked);
         }
     }
@@ -230,7 +235,7 @@ impl Controller {
         self.avoidance.on_ack(ack, &self.window);
         if self.own_recovery && !self.in_charge && self.avoidance.doubts_isolation() {
             self.tell_isolation(ack.now, Isolation::Shared);
-            self.revoked = self.revoked.or(Some(ack.now));
+            self.revoked = Some(ack.now);
         }
         if self.in_charge {
             if let Verdict::Done(exit) = self.start.on_ack(ack, &mut self.window) {
@@ -303,27 +308,35 @@ impl Controller {
         self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate())
     }
 
-    /// The start, if it is one that is directed from outside and still in charge.
+    /// The start, if it is one that is directed from outside and still in charge, or still [hears](Self::overhear) of packets.
     pub fn directed(&mut self) -> Option<&mut Directed> {
         match &mut self.start {
-            Start::Directed(directed) if self.in_charge => Some(directed),
+            Start::Directed(directed) if self.in_charge || self.overhears => Some(directed),
             _ => None,
         }
+    }
+
+    /// A start that is directed from outside hears of packets also when it is not in charge, or no longer.
+    pub fn overhear(&mut self, hears: bool) {
+        self.overhears = hears && matches!(self.start, Start::Directed(_));
     }
 
     /// The next packet leaves when a detector says so ([`crate::detection::PairDetector`]), and the window does not hold it back. Without effect on other
     /// starts and after the start.
     pub fn direct(&mut self, departure: Departure) {
-        if let Some(directed) = self.directed() {
+        if self.in_charge
+            && let Some(directed) = self.directed()
+        {
             directed.direct(departure);
             self.window.cwnd = INFINITE_SSTHRESH;
         }
     }
 
-    /// A detector has decided: the avoidance learns of it, and if the start was in charge, takes over at the detector's rate. A full packet has
+    /// A detector has decided, or decided anew: the avoidance learns of it, and if the start was in charge, takes over at the detector's rate. A full packet has
     /// `mss` bytes of payload in `packet` bytes.
     pub fn on_decision(&mut self, decision: &Decision, mss: u32, packet: u32) {
         let now = decision.now;
+        self.avoidance.on_smallest_rtt(decision.smallest);
         self.tell_isolation(now, decision.isolation);
         if self.in_charge {
             let bytes = decision.rate.bytes_in(self.last.srtt).get();
@@ -336,13 +349,18 @@ impl Controller {
         }
     }
 
+    /// A detector saw again that the flow has a queue of its own.
+    pub fn on_isolation_confirmed(&mut self) {
+        self.avoidance.on_isolation_confirmed();
+    }
+
     fn tell_isolation(&mut self, now: Time, isolation: Isolation) {
         self.avoidance.on_isolation(now, isolation, &mut self.window);
         self.tells_packets = self.avoidance.wants_packets();
         self.own_recovery = self.avoidance.controls_recovery();
     }
 
-    /// When the avoidance took back that the flow has a queue of its own, if it has.
+    /// When the avoidance took back for the last time that the flow has a queue of its own, if it has.
     #[must_use]
     pub fn isolation_revoked(&self) -> Option<Time> {
         self.revoked

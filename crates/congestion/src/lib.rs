@@ -54,6 +54,7 @@ mod names;
 mod random;
 #[cfg(feature = "serde")]
 mod serialize;
+mod smallest;
 pub mod start;
 #[cfg(test)]
 mod testing;

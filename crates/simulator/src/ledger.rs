@@ -41,6 +41,7 @@ impl Ledger {
             min_rtt: Span::MAX,
             cwnd: 0,
             decision: None,
+            revised: None,
             isolation_revoked: None,
             companion_of: None,
         });

@@ -62,7 +62,9 @@ pub struct FlowOutcome {
     pub cwnd: u32,
     /// What its detector of fair queuing decided at first, if it has one and it did.
     pub decision: Option<Decision>,
-    /// When its avoidance took back that it has a queue of its own, if it did.
+    /// Its latest answer, if that is a later one.
+    pub revised: Option<Decision>,
+    /// When its avoidance took back for the last time that it has a queue of its own, if it did.
     pub isolation_revoked: Option<Time>,
     /// The flow whose second connection this is.
     pub companion_of: Option<FlowId>,

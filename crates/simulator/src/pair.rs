@@ -1,5 +1,5 @@
 //! Flows of two connections that carry one stream, for starts that look for fair queuing: a detector directs both until it decides, then
-//! the second is closed and the first goes on.
+//! the first goes on, and the second is closed or stays for the detector's looks at the queue.
 
 use flowstart_congestion::Departure;
 use flowstart_congestion::detection::PairDetector;
@@ -15,13 +15,19 @@ use crate::{FlowConfig, FlowId, Observer, Traffic, Workload};
 
 /// Segments that a connection has ready to be sent: with fewer it would look as if the application were the limit.
 const READY_SEGMENTS: u64 = 2;
+/// What the second connection has ready for a look: what it does not send would be missing from the stream.
+const READY_TO_LOOK: u64 = 1;
 
 /// Two connections of one stream.
 #[derive(Debug)]
 pub(crate) struct Pair {
     detector: PairDetector,
-    /// The detector directs.
+    /// The detector directs both.
     detecting: bool,
+    /// When the answer was given that the first connection knows.
+    told: Option<Time>,
+    /// When its avoidance contradicted for the last time.
+    revoked: Option<Time>,
     striping: Striping,
     joining: Joining,
     /// The flow that both belong to.
@@ -70,13 +76,23 @@ impl<O: Observer> Simulation<O> {
             }
         }
         let (striping, joining) = (Striping::new(connections), Joining::default());
-        self.pairs.push(Pair { detector, detecting: true, striping, joining, id: first, slots });
+        self.pairs.push(Pair {
+            detector,
+            detecting: true,
+            told: None,
+            revoked: None,
+            striping,
+            joining,
+            id: first,
+            slots,
+        });
     }
 
     /// Something happened at the connection in `slot`: tells the detector, and lets both connections send what they may.
     #[cold]
     pub(crate) fn pump_pair(&mut self, number: u32, slot: usize) {
         let now = self.now;
+        let mut confirmed = false;
         let pair = &mut self.pairs[number as usize];
         if let Some(flow) = &mut self.flows[slot]
             && let Endpoints::Tcp(tcp) = &mut flow.endpoints
@@ -92,12 +108,18 @@ impl<O: Observer> Simulation<O> {
                 }
             }
             if let Some(directed) = tcp.sender.controller_mut().directed() {
+                let before = pair.detector.confirmed();
                 directed.take_acked().for_each(|acked| pair.detector.on_acked(connection, &acked));
+                confirmed = pair.detector.confirmed() > before;
             }
         }
-        if self.pairs[number as usize].detecting {
-            self.look_for_decision(number);
+        if confirmed
+            && let Some(flow) = self.pairs[number as usize].slots[0].and_then(|slot| self.flows[slot].as_mut())
+            && let Endpoints::Tcp(tcp) = &mut flow.endpoints
+        {
+            tcp.sender.controller_mut().on_isolation_confirmed();
         }
+        self.look_for_decision(number);
         self.open_companion(number);
         for connection in [0, 1] {
             self.send_of_pair(number, connection);
@@ -125,27 +147,54 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
-    /// Once the detector has decided, the second connection is closed and the first told.
+    /// Once the detector has decided, or decided anew, the first connection is told. After the first answer the second is closed if the detector does
+    /// not need it any more.
     fn look_for_decision(&mut self, number: u32) {
         let pair = &mut self.pairs[number as usize];
         let Some(decision) = pair.detector.decision().copied() else { return };
-        pair.detecting = false;
-        self.ledger.entry(pair.id).decision = Some(decision);
-        let tcp = |slot: Option<usize>| slot.map(|slot| self.flows[slot].as_ref());
-        let una = match tcp(pair.slots[1]).flatten().map(|flow| &flow.endpoints) {
-            Some(Endpoints::Tcp(tcp)) => tcp.sender.stats().una,
-            _ => 0,
-        };
-        pair.striping.close(1, una);
-        let second = pair.slots[1].take();
-        if let Some(flow) = pair.slots[0].and_then(|slot| self.flows[slot].as_mut())
-            && let Endpoints::Tcp(tcp) = &mut flow.endpoints
-        {
-            let (mss, packet) = (tcp.mss as u32, tcp.packet);
-            tcp.sender.controller_mut().on_decision(&decision, mss, packet);
+        if pair.told != Some(decision.now) {
+            let is_first = pair.told.replace(decision.now).is_none();
+            let entry = self.ledger.entry(pair.id);
+            if is_first {
+                entry.decision = Some(decision);
+            } else {
+                entry.revised = Some(decision);
+            }
+            if let Some(flow) = pair.slots[0].and_then(|slot| self.flows[slot].as_mut())
+                && let Endpoints::Tcp(tcp) = &mut flow.endpoints
+            {
+                let (mss, packet) = (tcp.mss as u32, tcp.packet);
+                let controller = tcp.sender.controller_mut();
+                controller.on_decision(&decision, mss, packet);
+                controller.overhear(pair.detector.watches());
+                // What the second does afterwards is no start.
+                let exit = controller.start_exit().copied();
+                if let Some(second) = pair.slots[1].and_then(|slot| self.flows[slot].as_ref()) {
+                    let entry = self.ledger.entry(second.id);
+                    entry.start_exit = entry.start_exit.or(exit);
+                }
+            }
         }
-        if let Some(slot) = second {
+        let is_first = std::mem::take(&mut pair.detecting);
+        if is_first || !pair.detector.is_looking() {
+            self.withdraw(number);
+        }
+        let pair = &mut self.pairs[number as usize];
+        if is_first
+            && !pair.detector.watches()
+            && let Some(slot) = pair.slots[1].take()
+        {
             self.retire(slot);
+        }
+    }
+
+    /// What the second connection has not had acknowledged goes to the first.
+    fn withdraw(&mut self, number: u32) {
+        let pair = &mut self.pairs[number as usize];
+        if let Some(Some(flow)) = pair.slots[1].map(|slot| &self.flows[slot])
+            && let Endpoints::Tcp(tcp) = &flow.endpoints
+        {
+            pair.striping.close(1, tcp.sender.stats().una);
         }
     }
 
@@ -161,7 +210,13 @@ impl<O: Observer> Simulation<O> {
             return;
         }
         loop {
-            while tcp.written.saturating_sub(tcp.sender.stats().next) < READY_SEGMENTS * tcp.mss {
+            let looking = !pair.detecting && connection == 1;
+            let ready = match looking {
+                true if pair.detector.departure(1, now) == Departure::Hold => 0,
+                true => READY_TO_LOOK,
+                false => READY_SEGMENTS,
+            };
+            while tcp.written.saturating_sub(tcp.sender.stats().next) < ready * tcp.mss {
                 let given = pair.striping.give(connection, tcp.mss.min(tcp.sender.room()));
                 if given == 0 {
                     break;
@@ -169,7 +224,7 @@ impl<O: Observer> Simulation<O> {
                 tcp.sender.write(now, given);
                 tcp.written += given;
             }
-            if pair.detecting && tcp.sender.is_established() {
+            if (pair.detecting || looking) && tcp.sender.is_established() {
                 // What a detector waits for would not come after the last of the data.
                 let last = ended && pair.striping.is_exhausted();
                 let departure = if last { Departure::Now } else { pair.detector.departure(connection, now) };
@@ -190,8 +245,11 @@ impl<O: Observer> Simulation<O> {
                 entry.start_exit = Some(*exit);
             }
         }
-        if let Some(revoked) = tcp.sender.controller().isolation_revoked() {
+        if let Some(revoked) = tcp.sender.controller().isolation_revoked()
+            && pair.revoked.replace(revoked) != Some(revoked)
+        {
             self.ledger.entry(flow.id).isolation_revoked = Some(revoked);
+            pair.detector.on_revoked(revoked);
         }
         self.set_timer(slot);
     }

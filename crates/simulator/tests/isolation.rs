@@ -7,7 +7,9 @@ use flowstart_congestion::avoidance::DelayOrCubicConfig;
 use flowstart_congestion::detection::{Decision, Isolation, TrainProbeConfig};
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::{FairQueuingConfig, JitterConfig, LinkConfig, QueueConfig, RateSchedule, RateStep};
-use flowstart_simulator::{FlowConfig, Outcome, Simulation, Spacing, Stop, TcpConfig, Traffic, UdpConfig, Workload};
+use flowstart_simulator::{
+    FlowConfig, FlowOutcome, Outcome, Simulation, Spacing, Stop, TcpConfig, Traffic, UdpConfig, Workload,
+};
 use flowstart_transport::ReceiverConfig;
 use flowstart_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -219,23 +221,29 @@ fn a_buffer_of_eight_packets_holds_what_the_detector_queues() {
     }
 }
 
-/// Eight seconds on, the bottleneck moves from a queue of one's own at 20 Mbit/s to one shared with CUBIC at 20 Mbit/s. Megabits per second of the
-/// probing flow over the 20 s after the first four, and when it gave up its verdict.
-fn after_the_bottleneck_moved(foreign_rounds: u32) -> (f64, Option<Time>) {
+/// Eight seconds on, the bottleneck moves: from a queue of one's own at 20 Mbit/s to one shared with CUBIC at 20 Mbit/s, or back if not `isolated_first`.
+/// Megabits per second of the probing flow over the 20 s after the first four, and what became of it. `foreign_rounds` is that of the delay target.
+fn after_the_bottleneck_moved(isolated_first: bool, foreign_rounds: u32, looks: bool) -> (f64, FlowOutcome) {
     let moves = Time::ZERO + Span::from_secs(8);
     let steps = |before, after| {
         let step = |at, mbps| RateStep { at, rate: Rate::from_mbps(mbps) };
         RateSchedule::Steps { steps: vec![step(Time::ZERO, before), step(moves, after)], period: None }
     };
     let case = Case::new(queue("drop_tail", 100).0, 20, 40);
+    let (fair, shared) =
+        if isolated_first { (steps(20, 100), steps(100, 20)) } else { (steps(100, 20), steps(20, 100)) };
     let links = vec![
-        LinkConfig::new(steps(20, 100), Span::from_millis(10), queue("fair_queuing", 100).0),
-        LinkConfig::new(steps(100, 20), Span::from_millis(10), queue("drop_tail", 100).0),
+        LinkConfig::new(fair, Span::from_millis(10), queue("fair_queuing", 100).0),
+        LinkConfig::new(shared, Span::from_millis(10), queue("drop_tail", 100).0),
     ];
     let delivered = |seconds| {
         let mut avoidance = DelayOrCubicConfig::default();
         avoidance.isolated.foreign_rounds = foreign_rounds;
-        let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
+        let mut probe = TrainProbeConfig::default();
+        if !looks {
+            probe.watch.interval = Span::ZERO;
+        }
+        let start = StartConfig::FairQueuingProbe(probe);
         let controller = ControllerConfig::new(start, AvoidanceConfig::DelayOrCubic(avoidance));
         let probing = TcpConfig { controller, ..tcp(Workload::Greedy, case.rtt()) };
         let cubic = ControllerConfig::new(
@@ -249,18 +257,64 @@ fn after_the_bottleneck_moved(foreign_rounds: u32) -> (f64, Option<Time>) {
         Simulation::new(&config, ()).unwrap().run().0.flows.swap_remove(0)
     };
     let (early, late) = (delivered(12), delivered(32));
-    assert_eq!(early.decision.map(|decision| decision.isolation), Some(Isolation::Isolated));
-    ((late.delivered.get() - early.delivered.get()) as f64 * 8.0 / 20.0 / 1e6, late.isolation_revoked)
+    let first = if isolated_first { Isolation::Isolated } else { Isolation::Shared };
+    assert_eq!(early.decision.map(|decision| decision.isolation), Some(first));
+    ((late.delivered.get() - early.delivered.get()) as f64 * 8.0 / 20.0 / 1e6, late)
+}
+
+/// How long after the bottleneck moved this was.
+fn after_the_move(at: Time) -> Span {
+    at.since(Time::ZERO + Span::from_secs(8))
 }
 
 #[test]
 fn a_flow_whose_bottleneck_becomes_a_shared_one_goes_on_with_cubic_before_it_starves() {
-    let (with, revoked) = after_the_bottleneck_moved(12);
-    let (without, never) = after_the_bottleneck_moved(0);
-    assert!(never.is_none() && without < 2.0, "without: {without} Mbit/s");
-    let after = revoked.unwrap().since(Time::ZERO + Span::from_secs(8));
+    let (without, flow) = after_the_bottleneck_moved(true, 0, false);
+    assert!(flow.isolation_revoked.is_none() && flow.revised.is_none());
+    assert!(without < 2.0, "without: {without} Mbit/s");
+    // What the control sees by itself.
+    let (doubted, flow) = after_the_bottleneck_moved(true, 12, false);
+    let after = after_the_move(flow.isolation_revoked.unwrap());
     assert!(after < Span::from_secs(2), "{after}");
-    assert!(with > 6.0 && with < 14.0, "{with} Mbit/s of 20");
+    assert!(doubted > 6.0 && doubted < 14.0, "{doubted} Mbit/s of 20");
+    // What looks see.
+    let (seen, flow) = after_the_bottleneck_moved(true, 0, true);
+    let revised = flow.revised.unwrap();
+    assert_eq!(revised.isolation, Isolation::Shared);
+    assert!(after_the_move(revised.now) < Span::from_secs(2), "{}", after_the_move(revised.now));
+    assert!(seen > 6.0 && seen < 14.0, "{seen} Mbit/s of 20");
+}
+
+#[test]
+fn a_flow_whose_bottleneck_becomes_its_own_goes_on_with_the_delay_target_and_gets_its_share() {
+    let (mbps, flow) = after_the_bottleneck_moved(false, 12, true);
+    let revised = flow.revised.unwrap();
+    assert_eq!(revised.isolation, Isolation::Isolated);
+    assert!(after_the_move(revised.now) < Span::from_secs(3), "{}", after_the_move(revised.now));
+    assert!(mbps > 9.0, "{mbps} Mbit/s of 20");
+    assert!(flow.srtt < Span::from_millis(50), "{} on a path of 40 ms", flow.srtt);
+    let (_, blind) = after_the_bottleneck_moved(false, 12, false);
+    assert!(blind.revised.is_none() && blind.srtt > flow.srtt, "{}", blind.srtt);
+}
+
+/// Nothing changes: fifteen seconds of looks in a shared queue finds a shared queue.
+#[test]
+fn looks_at_a_shared_queue_never_find_one_of_its_own() {
+    for name in ["drop_tail", "red", "codel", "pie", "collision"] {
+        for (mbps, ms) in [(5, 10), (28, 56)] {
+            for (cubic, udp, jitter, reorder) in
+                [(0, 0, 0, false), (2, 0, 0, false), (1, 30, 1, false), (1, 0, 3, true)]
+            {
+                let jitter = Span::from_millis(jitter);
+                let case = Case { cubic, udp, jitter, reorder, ..Case::new(queue(name, 100).0, mbps, ms) };
+                let flow = &case.run(Workload::Greedy, Span::from_secs(15)).flows[0];
+                assert!(
+                    flow.revised.is_none_or(|revised| revised.isolation == Isolation::Shared),
+                    "{case:?}: {flow:?}"
+                );
+            }
+        }
+    }
 }
 
 /// Others come and go, so that the share halves and doubles, with jitter or without: the queue is long at times, but it obeys.
@@ -271,7 +325,7 @@ fn a_queue_of_ones_own_is_never_taken_for_a_shared_one() {
             let case = Case { cubic: 3, jitter, ..Case::new(queue(name, 100).0, 28, ms) };
             let flow = &case.run(Workload::Greedy, Span::from_secs(20)).flows[0];
             assert_eq!(flow.decision.map(|decision| decision.isolation), Some(Isolation::Isolated), "{case:?}");
-            assert_eq!(flow.isolation_revoked, None, "{case:?}");
+            assert_eq!(flow.isolation_revoked, None, "{:?} {case:?}", flow.revised);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Two avoidances, and which of them is in charge depends on whether the flow has a queue of its own.
 
-use flowstart_units::{Rate, Time};
+use flowstart_units::{Rate, Span, Time};
 
 use crate::detection::Isolation;
 use crate::names::InvalidConfig;
@@ -129,7 +129,7 @@ impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByI
         active!(self, a => a.undo(prior_cwnd, window))
     }
 
-    fn on_idle(&mut self, idle: flowstart_units::Span) {
+    fn on_idle(&mut self, idle: Span) {
         active!(self, a => a.on_idle(idle));
     }
 
@@ -141,6 +141,7 @@ impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByI
                 window.cwnd = active!(self, a => a.reduce(now, Signal::Loss, window)).max(2);
                 window.ssthresh = window.cwnd;
             }
+            active!(self, a => a.on_dismissal());
             self.isolation = isolation;
             active!(self, a => a.on_takeover(now, window));
         }
@@ -151,8 +152,17 @@ impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByI
         self.begun && self.is_isolated() && self.isolated.doubts_isolation()
     }
 
+    fn on_isolation_confirmed(&mut self) {
+        active!(self, a => a.on_isolation_confirmed());
+    }
+
     fn on_measured_rate(&mut self, rate: Rate) {
         active!(self, a => a.on_measured_rate(rate));
+    }
+
+    fn on_smallest_rtt(&mut self, rtt: Span) {
+        self.isolated.on_smallest_rtt(rtt);
+        self.shared.on_smallest_rtt(rtt);
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
@@ -169,7 +179,6 @@ mod tests {
     use super::*;
     use crate::avoidance::{Cubic, DelayTarget};
     use crate::testing::ack;
-    use flowstart_units::Span;
 
     fn pair() -> ByIsolation<DelayTarget, Cubic> {
         ByIsolation::new(DelayTarget::new(&DelayTargetConfig::default(), 1448), Cubic::new(&CubicConfig::default()))

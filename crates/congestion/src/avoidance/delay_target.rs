@@ -15,6 +15,7 @@
 use flowstart_units::{Rate, Span, Time};
 
 use crate::names::InvalidConfig;
+use crate::smallest::Smallest;
 use crate::{Ack, CongestionAvoidance, Signal, Window};
 
 use super::intervals::PathView;
@@ -100,39 +101,6 @@ impl DelayTargetConfig {
         check(self.ceiling >= 1.0 && self.ceiling.is_finite(), "ceiling", "at least 1")?;
         check(self.foreign_targets >= 1.0 && self.foreign_targets.is_finite(), "foreign_targets", "at least 1")?;
         check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
-    }
-}
-
-/// The smallest RTT of the last one to two halves of a window.
-#[derive(Clone, Copy, Debug)]
-struct Smallest {
-    current: Span,
-    before: Span,
-    turns: Time,
-}
-
-impl Smallest {
-    fn new() -> Self {
-        Self { current: Span::MAX, before: Span::MAX, turns: Time::ZERO }
-    }
-
-    /// Takes a sample; true if a half of the window began.
-    fn add(&mut self, now: Time, rtt: Span, half: Span) -> bool {
-        let turns = now >= self.turns;
-        if turns {
-            (self.before, self.current) = (self.current, Span::MAX);
-            self.turns = now + half;
-        }
-        self.current = self.current.min(rtt);
-        turns
-    }
-
-    fn get(&self) -> Span {
-        self.current.min(self.before)
-    }
-
-    fn reset(&mut self, rtt: Span) {
-        (self.current, self.before) = (rtt, rtt);
     }
 }
 
@@ -347,7 +315,7 @@ impl CongestionAvoidance for DelayTarget {
         }
         // Whoever takes over because the queue is somebody else's goes on from before that starved this flow.
         let rate = self.rate.unwrap_or(Rate::ZERO);
-        self.path.window(if self.doubts_isolation() { rate.max(self.undoubted) } else { rate }, 1, 2)
+        self.path.window(if self.foreign > 0 { rate.max(self.undoubted) } else { rate }, 1, 2)
     }
 
     fn on_takeover(&mut self, _now: Time, window: &Window) {
@@ -356,6 +324,18 @@ impl CongestionAvoidance for DelayTarget {
 
     fn on_measured_rate(&mut self, rate: Rate) {
         self.measured = Some(rate);
+    }
+
+    fn on_isolation_confirmed(&mut self) {
+        self.foreign = 0;
+    }
+
+    fn on_smallest_rtt(&mut self, rtt: Span) {
+        self.smallest.lower(rtt);
+    }
+
+    fn on_dismissal(&mut self) {
+        (self.rate, self.foreign) = (None, 0);
     }
 
     fn doubts_isolation(&self) -> bool {

@@ -51,8 +51,17 @@ pub trait CongestionAvoidance {
         false
     }
 
+    /// It was seen again that the flow has a queue of its own, whatever [`doubts_isolation`](Self::doubts_isolation) builds on.
+    fn on_isolation_confirmed(&mut self) {}
+
     /// The start measured the rate that the path has for this flow, in payload; [`on_takeover`](Self::on_takeover) follows.
     fn on_measured_rate(&mut self, _rate: Rate) {}
+
+    /// A detector measured a round-trip time without queue.
+    fn on_smallest_rtt(&mut self, _rtt: Span) {}
+
+    /// Another avoidance takes over; it goes on to hear of ACKs, and [`on_takeover`](Self::on_takeover) tells if it is in charge again.
+    fn on_dismissal(&mut self) {}
 
     /// A pacing rate of its own, instead of the controller's.
     fn pacing_rate(&self) -> Option<Rate> {
@@ -259,8 +268,20 @@ impl CongestionAvoidance for Avoidance {
         dispatch!(self, a => a.doubts_isolation())
     }
 
+    fn on_isolation_confirmed(&mut self) {
+        dispatch!(self, a => a.on_isolation_confirmed());
+    }
+
     fn on_measured_rate(&mut self, rate: Rate) {
         dispatch!(self, a => a.on_measured_rate(rate));
+    }
+
+    fn on_smallest_rtt(&mut self, rtt: Span) {
+        dispatch!(self, a => a.on_smallest_rtt(rtt));
+    }
+
+    fn on_dismissal(&mut self) {
+        dispatch!(self, a => a.on_dismissal());
     }
 
     #[inline]

@@ -23,7 +23,7 @@ use crate::names::InvalidConfig;
 
 pub use pair::{Decision, Isolation, PairDetector};
 pub use probe::{Event, ProbeFlow, Sample};
-pub use trains::{TrainProbeConfig, Trains};
+pub use trains::{EvidenceConfig, TrainProbeConfig, Trains, WatchConfig};
 pub use two_flows::TwoFlows;
 
 /// How the gaps between packets are jittered.

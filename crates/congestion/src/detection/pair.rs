@@ -2,9 +2,9 @@
 //! the bottleneck does.
 //!
 //! Whoever holds the two connections asks [`PairDetector::departure`] before every packet, tells of every packet sent and delivered, and looks for a
-//! [`Decision`]. Connection 0 goes on afterwards; connection 1 is closed.
+//! [`Decision`]. Connection 0 goes on afterwards; connection 1 is closed, unless the detector goes on to look at the queue ([`PairDetector::watches`]).
 
-use flowstart_units::{Rate, Time};
+use flowstart_units::{Rate, Span, Time};
 
 use crate::{Acked, Departure, Sent, StartConfig};
 
@@ -48,6 +48,8 @@ pub struct Decision {
     pub rate: Rate,
     /// Probability that the answer is right, if the detector reckons with one.
     pub confidence: Option<f64>,
+    /// The smallest RTT it knows; [`Span::MAX`] if none.
+    pub smallest: Span,
 }
 
 /// A detector in operation.
@@ -104,7 +106,36 @@ impl PairDetector {
         }
     }
 
-    /// What it found, once it has; stays the same from then on.
+    /// The avoidance that went on found out by itself that the queue is shared.
+    pub fn on_revoked(&mut self, now: Time) {
+        if let Self::Trains(detector) = self {
+            detector.on_revoked(now);
+        }
+    }
+
+    /// When it last saw after its decision that the queue is the flow's own; [`Time::ZERO`] if it did not.
+    #[must_use]
+    pub fn confirmed(&self) -> Time {
+        match self {
+            Self::TwoFlows(_) => Time::ZERO,
+            Self::Trains(detector) => detector.confirmed(),
+        }
+    }
+
+    /// True if it goes on to look at the queue after its decision: connection 1 stays open, and it wants to hear of the packets of both. What
+    /// connection 1 could not deliver when a look is over ([`PairDetector::is_looking`]) is for connection 0 to send.
+    #[must_use]
+    pub fn watches(&self) -> bool {
+        matches!(self, Self::Trains(detector) if detector.watches())
+    }
+
+    /// True while it awaits what becomes of packets of connection 1 that it asked for after its decision.
+    #[must_use]
+    pub fn is_looking(&self) -> bool {
+        matches!(self, Self::Trains(detector) if detector.is_looking())
+    }
+
+    /// What it found, once it has; may change if it watches.
     #[must_use]
     pub fn decision(&self) -> Option<&Decision> {
         match self {

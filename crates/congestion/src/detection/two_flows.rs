@@ -1,6 +1,6 @@
 //! The published detector over two connections: [`ProbeFlow`]s and their [`Coordinator`] joined.
 
-use flowstart_units::{Rate, Time};
+use flowstart_units::{Rate, Span, Time};
 
 use crate::{Acked, Departure, Sent};
 
@@ -78,8 +78,14 @@ impl TwoFlows {
         let overdue = self.opened.is_some_and(|opened| acked.now.since(opened) > self.config.give_up);
         if overdue && self.decision.is_none() {
             let rate = Rate::from_bps(self.good[0].as_bps().saturating_add(self.good[1].as_bps()));
-            self.decision =
-                Some(Decision { now: acked.now, isolation: Isolation::Unknown, ratio: 0.0, rate, confidence: None });
+            self.decision = Some(Decision {
+                now: acked.now,
+                isolation: Isolation::Unknown,
+                ratio: 0.0,
+                rate,
+                confidence: None,
+                smallest: Span::MAX,
+            });
         }
     }
 
@@ -90,7 +96,8 @@ impl TwoFlows {
             Event::FirstLoss => self.coordinator.keep(),
             Event::Sample(sample) if sample.lost > 0 => {
                 let (isolation, rate) = (Isolation::Unknown, sample.good());
-                self.decision = Some(Decision { now, isolation, ratio: 0.0, rate, confidence: None });
+                self.decision =
+                    Some(Decision { now, isolation, ratio: 0.0, rate, confidence: None, smallest: Span::MAX });
                 Step::Wait
             }
             Event::Sample(_) => self.coordinator.double(),
@@ -109,8 +116,14 @@ impl TwoFlows {
             }
             Step::Done(verdict) => {
                 let isolation = if verdict.fair_queuing { Isolation::Isolated } else { Isolation::Shared };
-                self.decision =
-                    Some(Decision { now, isolation, ratio: verdict.ratio, rate: verdict.rate, confidence: None });
+                self.decision = Some(Decision {
+                    now,
+                    isolation,
+                    ratio: verdict.ratio,
+                    rate: verdict.rate,
+                    confidence: None,
+                    smallest: Span::MAX,
+                });
             }
         }
     }

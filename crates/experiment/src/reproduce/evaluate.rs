@@ -135,15 +135,21 @@ impl Run<'_> {
                 let changes = flows.filter_map(|(id, _)| self.record.srtt.get(id as usize));
                 window(changes, Time::ZERO + from, Time::ZERO + until, *statistic)? / 1e6
             }
-            Measure::Isolation { flow, is } => {
+            Measure::Isolation { flow, is, at_end } => {
                 let flows = self.flows(flow.as_deref()).filter(|(_, flow)| flow.companion_of.is_none());
-                let found = |flow: &FlowOutcome| flow.decision.map(|decision| decision.isolation);
+                let later = |flow: &FlowOutcome| flow.revised.filter(|_| *at_end);
+                let found = |flow: &FlowOutcome| later(flow).or(flow.decision).map(|decision| decision.isolation);
                 let queue = self.compiled.simulation.links.first().map(|link| &link.queue);
                 mean(flows.map(|(_, flow)| f64::from(u8::from(is.is(found(flow), queue)))).collect())?
             }
             Measure::IsolationTime { flow, rtts } => {
                 let after = |flow: &FlowOutcome| Some(flow.decision?.now.since(flow.first_data).as_secs_f64());
                 time(mean(self.flows(flow.as_deref()).filter_map(|(_, flow)| after(flow)).collect())?, *rtts)
+            }
+            Measure::IsolationChange { flow, after } => {
+                let since = Time::ZERO + *after;
+                let late = |flow: &FlowOutcome| Some(flow.revised?.now.since(since).as_secs_f64());
+                mean(self.flows(flow.as_deref()).filter_map(|(_, flow)| late(flow)).collect())?
             }
             Measure::IsolationRatio { flow } => {
                 let flows = self.flows(flow.as_deref());

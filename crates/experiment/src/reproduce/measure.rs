@@ -177,12 +177,22 @@ pub enum Measure {
         /// `mean` is weighted by time.
         statistic: Statistic,
     },
-    /// Share of flows whose detector of fair queuing gave this answer at first.
+    /// Share of flows whose detector of fair queuing gave this answer.
     Isolation {
         /// Whose.
         flow: Option<String>,
-        /// The answer.
+        /// The answer; "right" is by the queue of the first link.
         is: Answer,
+        /// The answer that holds at the end of the run, instead of the first.
+        #[serde(default)]
+        at_end: bool,
+    },
+    /// How long after a time a detector of fair queuing gave another answer than its first, for the last time; of those that did.
+    IsolationChange {
+        /// Whose; the mean if there are several.
+        flow: Option<String>,
+        /// When something changed.
+        after: Span,
     },
     /// When the detector of fair queuing gave its first answer, after the flow's first data packet; of those that gave one.
     IsolationTime {
@@ -388,6 +398,7 @@ impl Measure {
             | Self::MessageDelay { .. }
             | Self::CorrelationPeak { .. }
             | Self::FilmBound { .. }
+            | Self::IsolationChange { .. }
             | Self::RoundTrip { .. }
             | Self::SmoothedRtt { .. } => Dimension::Time,
             Self::Isolation { .. } => Dimension::Share,

@@ -180,6 +180,8 @@ fn flow_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
             flow.decision.zip(began).map(|(decision, began)| decision.now.since(began).as_secs_f64()).into(),
             flow.decision.map(|decision| decision.ratio).into(),
             flow.isolation_revoked.zip(began).map(|(revoked, began)| revoked.since(began).as_secs_f64()).into(),
+            flow.revised.map(|decision| decision.isolation.name()).into(),
+            flow.revised.zip(began).map(|(decision, began)| decision.now.since(began).as_secs_f64()).into(),
         ]);
     }
     table

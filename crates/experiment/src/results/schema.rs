@@ -113,7 +113,9 @@ pub(super) const FLOWS: TableSpec = TableSpec {
         "isolation": Text, "", "sender", "What its detector of fair queuing decided first: isolated, shared or unknown; empty without one.";
         "isolation_s": Float, "s", "sender", "When, since the first data packet left.";
         "isolation_ratio": Float, "", "sender", "The number that was decided from: for the published detector the part of the first connection that arrived over that of the second, else the mean of delays of lone packets over those of trains.";
-        "isolation_revoked_s": Float, "s", "sender", "When its avoidance took back that it has a queue of its own, since the first data packet left; empty if it did not.";
+        "isolation_revoked_s": Float, "s", "sender", "When its avoidance took back that it has a queue of its own, since the first data packet left, for the last time; empty if it did not.";
+        "isolation_later": Text, "", "sender", "Its detector's latest answer, if it gave another one later: isolated or shared.";
+        "isolation_later_s": Float, "s", "sender", "When, since the first data packet left.";
     },
 };
 

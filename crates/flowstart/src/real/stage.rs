@@ -229,6 +229,7 @@ fn player<'a>(compiled: &Compiled, performed: &'a Performed, number: usize) -> P
         min_rtt: info.min_rtt,
         cwnd: info.cwnd,
         decision: None,
+        revised: None,
         isolation_revoked: None,
         companion_of: None,
     };

@@ -54,6 +54,89 @@ pub struct TrainProbeConfig {
     pub contrast_packets: u32,
     /// Packets of the sparse stream beside it; default 12.
     pub contrast_lone: u32,
+    /// The gaps of that stream differ from their mean by up to this share, so that nothing locks in phase, 0 ..= 1; default 0.7.
+    pub contrast_jitter: f64,
+    /// Packets spread in time are so many packet times apart, at least 1; default 2: each finds the queue of the one before gone.
+    pub spread_apart: u32,
+    /// Lone packets leave so many at once, 1 or 2; default 2, so that a receiver that acknowledges every second packet does so at once (RFC 9293 section
+    /// 3.8.6.3).
+    pub lone: u32,
+    /// Packets that follow a batch or a comparison, so that its last losses are found, 1 ..= 100; default 2, of which one may be lost.
+    pub followers: u32,
+    /// Their distance after a comparison in gaps of its stream, at least 1; default 8.
+    pub follower_gaps: u32,
+    /// After this share of a round trip without a second ACK of the first train a packet finds out whether the others were lost, above 0 up to 10; default
+    /// 0.5. Packets behind a chirp are as far apart.
+    pub follow_rtts: f64,
+    /// A packet is lost if one that left later by more than so many times the jitter has arrived, at least 0; default 2.
+    pub patience_jitters: f64,
+    /// An ACK that is later than that of the packet before by more than so many packet times and jitter, and ..., at least 0; default 4.
+    pub delayed_ack_packets: f64,
+    /// ... by more than this factor, was held back by the receiver and tells nothing, at least 1; default 1.5.
+    pub delayed_ack_growth: f64,
+    /// Fewest gaps within trains that tell the rate, at least 1; default 8. With fewer it is that of the first train.
+    pub least_gaps: u32,
+    /// What delays and losses mean.
+    pub evidence: EvidenceConfig,
+    /// Looks at the queue after the answer.
+    pub watch: WatchConfig,
+}
+
+/// What delays and losses mean, as probabilities with a queue of one's own and without. All are this project's own: what its detector meets on the
+/// paper's grid (`flowstart reproduce fair-queuing/trains-accuracy`; the means are those of `isolation_ratio`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct EvidenceConfig {
+    /// Delay of a lone packet over that of its neighbour in a shared queue, above 0; default 1.12: it waits a little longer.
+    pub shared_ratio: f64,
+    /// Standard deviation of that, above 0; default 0.15.
+    pub shared_width: f64,
+    /// The same ratio in a queue of its own, at least 0 and below `shared_ratio`; default 0.35: it waits for the packet in transmission and at most a turn
+    /// of the other connection.
+    pub isolated_ratio: f64,
+    /// Standard deviation of that, above 0; default 0.2.
+    pub isolated_width: f64,
+    /// Nothing is less likely than this by either model, so that what neither foresees does not decide alone; above 0 and below 1; default 0.001.
+    pub outlier: f64,
+    /// Probability that a lone packet behind a full train is lost in a shared queue, above 0 and below 1; default 0.5.
+    pub lone_lost_shared: f64,
+    /// The same in a queue of its own; default 0.05.
+    pub lone_lost_isolated: f64,
+    /// When losses are compared: share of the sparse stream's packets lost in a queue of its own, at least, above 0 and below 1; default 0.05.
+    pub sparse_lost: f64,
+    /// ... and as a share of what the other stream loses, 0 up to 1 but not 1; default 0.25.
+    pub sparse_share: f64,
+    /// The share that the other stream loses is taken to be at least this, above 0; default 0.01.
+    pub least_loss: f64,
+    /// ... and at most this, below 1; default 0.9.
+    pub most_loss: f64,
+}
+
+/// Looks after the answer: while the connection has a queue, a lone packet on the other one now and then. All constants are this project's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct WatchConfig {
+    /// Least time between looks in a queue that is shared, or may be; default 500 ms, 0 for no looks at all. A look is the `lone` packets of the detector.
+    pub interval: Span,
+    /// The same in a queue of one's own; default 0, so that there is always one on the way while there is a queue to look at: that queue is kept short, so
+    /// something has changed.
+    pub interval_isolated: Span,
+    /// After so many looks evidence counts half, at least 1; default 20.
+    pub memory: f64,
+    /// The smallest RTT is forgotten after this time, so that a longer path is noticed, at least 1 ms; default 10 s (as `delay_target`).
+    pub min_rtt_window: Span,
+    /// A look of which an ACK is still missing after so many round trips is given up, at least 1; default 2.
+    pub patience_rtts: f64,
+    /// Packets whose ACKs tell the time that the bottleneck takes for one, at least 2; default 32.
+    pub service_packets: u32,
 }
 
 impl Default for TrainProbeConfig {
@@ -78,6 +161,49 @@ impl Default for TrainProbeConfig {
             most_contrast: 0.6,
             contrast_packets: 96,
             contrast_lone: 12,
+            contrast_jitter: 0.7,
+            spread_apart: 2,
+            lone: 2,
+            followers: 2,
+            follower_gaps: 8,
+            follow_rtts: 0.5,
+            patience_jitters: 2.0,
+            delayed_ack_packets: 4.0,
+            delayed_ack_growth: 1.5,
+            least_gaps: 8,
+            evidence: EvidenceConfig::default(),
+            watch: WatchConfig::default(),
+        }
+    }
+}
+
+impl Default for EvidenceConfig {
+    fn default() -> Self {
+        Self {
+            shared_ratio: 1.12,
+            shared_width: 0.15,
+            isolated_ratio: 0.35,
+            isolated_width: 0.2,
+            outlier: 1e-3,
+            lone_lost_shared: 0.5,
+            lone_lost_isolated: 0.05,
+            sparse_lost: 0.05,
+            sparse_share: 0.25,
+            least_loss: 0.01,
+            most_loss: 0.9,
+        }
+    }
+}
+
+impl Default for WatchConfig {
+    fn default() -> Self {
+        Self {
+            interval: Span::from_millis(500),
+            interval_isolated: Span::ZERO,
+            memory: 20.0,
+            min_rtt_window: Span::from_secs(10),
+            patience_rtts: 2.0,
+            service_packets: 32,
         }
     }
 }
@@ -110,6 +236,49 @@ impl TrainProbeConfig {
         let most = self.most_contrast > self.least_contrast && self.most_contrast < 1.0;
         check(most, "most_contrast", "above least_contrast and below 1")?;
         check((1..=10_000).contains(&self.contrast_packets), "contrast_packets", "between 1 and 10 000")?;
-        check((1..=10_000).contains(&self.contrast_lone), "contrast_lone", "between 1 and 10 000")
+        check((1..=10_000).contains(&self.contrast_lone), "contrast_lone", "between 1 and 10 000")?;
+        check((0.0..=1.0).contains(&self.contrast_jitter), "contrast_jitter", "between 0 and 1")?;
+        check((1..=100).contains(&self.spread_apart), "spread_apart", "between 1 and 100")?;
+        check((1..=2).contains(&self.lone), "lone", "1 or 2")?;
+        check((1..=100).contains(&self.followers), "followers", "between 1 and 100")?;
+        check((1..=1000).contains(&self.follower_gaps), "follower_gaps", "between 1 and 1000")?;
+        check(self.follow_rtts > 0.0 && self.follow_rtts <= 10.0, "follow_rtts", "above 0 and at most 10")?;
+        let least = |value: f64, least: f64| value >= least && value <= 1000.0;
+        check(least(self.patience_jitters, 0.0), "patience_jitters", "between 0 and 1000")?;
+        check(least(self.delayed_ack_packets, 0.0), "delayed_ack_packets", "between 0 and 1000")?;
+        check(least(self.delayed_ack_growth, 1.0), "delayed_ack_growth", "between 1 and 1000")?;
+        check(self.least_gaps >= 1, "least_gaps", "at least 1")?;
+        self.evidence.validate()?;
+        self.watch.validate()
+    }
+}
+
+impl EvidenceConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let share = |p: f64| p > 0.0 && p < 1.0;
+        let width = |width: f64| width > 0.0 && width.is_finite();
+        check(self.shared_ratio > 0.0 && self.shared_ratio.is_finite(), "shared_ratio", "above 0")?;
+        let below = (0.0..self.shared_ratio).contains(&self.isolated_ratio);
+        check(below, "isolated_ratio", "at least 0 and below shared_ratio")?;
+        check(width(self.shared_width), "shared_width", "above 0")?;
+        check(width(self.isolated_width), "isolated_width", "above 0")?;
+        check(share(self.outlier), "outlier", "above 0 and below 1")?;
+        check(share(self.lone_lost_shared), "lone_lost_shared", "above 0 and below 1")?;
+        check(share(self.lone_lost_isolated), "lone_lost_isolated", "above 0 and below 1")?;
+        check(share(self.sparse_lost), "sparse_lost", "above 0 and below 1")?;
+        check((0.0..1.0).contains(&self.sparse_share), "sparse_share", "at least 0 and below 1")?;
+        check(share(self.least_loss), "least_loss", "above 0 and below 1")?;
+        check((self.least_loss..1.0).contains(&self.most_loss), "most_loss", "at least least_loss and below 1")
+    }
+}
+
+impl WatchConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check(self.memory >= 1.0 && self.memory.is_finite(), "memory", "at least 1")?;
+        check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
+        check(self.patience_rtts >= 1.0 && self.patience_rtts <= 1000.0, "patience_rtts", "between 1 and 1000")?;
+        check((2..=100_000).contains(&self.service_packets), "service_packets", "between 2 and 100 000")
     }
 }

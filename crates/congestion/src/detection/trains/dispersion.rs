@@ -2,9 +2,6 @@
 
 use flowstart_units::{Span, Time};
 
-/// Fewest gaps that tell a rate.
-const LEAST_GAPS: u32 = 8;
-
 /// Sums over the trains of all batches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dispersion {
@@ -34,10 +31,10 @@ impl Dispersion {
         self.last = Some((train, now));
     }
 
-    /// Time per packet; `None` if too little was seen. Of each train so many lone packets were served between its own.
-    pub(super) fn per_packet(&self, overtaking: u32) -> Option<Span> {
+    /// Time per packet; `None` if fewer gaps than `least` were seen. Of each train so many lone packets were served between its own.
+    pub(super) fn per_packet(&self, least: u32, overtaking: u32) -> Option<Span> {
         let packets = self.gaps + self.trains * overtaking;
-        (self.gaps >= LEAST_GAPS).then(|| self.lasting / u64::from(packets))
+        (self.gaps >= least).then(|| self.lasting / u64::from(packets))
     }
 }
 
@@ -52,14 +49,14 @@ mod tests {
             let at = Time::ZERO + Span::from_millis(place + if place >= 10 { 100 } else { 0 });
             dispersion.add(at, place, 10);
         }
-        assert_eq!(dispersion.per_packet(0), Some(Span::from_millis(1)));
-        assert_eq!(dispersion.per_packet(2), Some(Span::from_millis(18) / 22));
+        assert_eq!(dispersion.per_packet(8, 0), Some(Span::from_millis(1)));
+        assert_eq!(dispersion.per_packet(8, 2), Some(Span::from_millis(18) / 22));
     }
 
     #[test]
     fn a_few_gaps_tell_nothing() {
         let mut dispersion = Dispersion::default();
         (0..8).for_each(|place| dispersion.add(Time::ZERO + Span::from_millis(place), place, 10));
-        assert_eq!(dispersion.per_packet(0), None);
+        assert_eq!(dispersion.per_packet(8, 0), None);
     }
 }

@@ -1,46 +1,62 @@
 //! Evidence for and against a queue of one's own, as the logarithm of a likelihood ratio.
 
-/// Ratios of delays in a shared queue: the lone packet waits a little longer than its neighbour.
-const SHARED: (f64, f64) = (1.12, 0.15);
-/// Ratios of delays with fair queuing: it waits for the packet in transmission and at most a turn of the other flow.
-const ISOLATED: (f64, f64) = (0.35, 0.2);
-/// Nothing is less likely than this by either model: what neither foresees must not decide alone.
-const OUTLIER: f64 = 1e-3;
-/// Share of lone packets lost behind a full train: in a shared queue, and in one of their own.
-const LONE_LOST: (f64, f64) = (0.5, 0.05);
-/// Share of a sparse stream's packets lost in a queue of its own, at least, and as a share of the other stream's.
-const SPARSE_LOST: (f64, f64) = (0.05, 0.25);
+use crate::detection::Isolation;
+
+use super::config::EvidenceConfig;
 
 /// What was seen so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence {
+    config: EvidenceConfig,
     /// ln of how many times likelier it is with a queue of one's own than without.
     log_odds: f64,
+    /// Sum of the ratios of delays.
     sum: f64,
-    count: u32,
+    /// How many of them, faded as they are.
+    count: f64,
 }
 
 /// A normal density without its constant, which both models share up to their width.
-fn density(value: f64, (mean, width): (f64, f64), noise: f64) -> f64 {
+fn density(value: f64, (mean, width): (f64, f64), noise: f64, least: f64) -> f64 {
     // Two delays with this much noise each.
     let width = (width * width + 2.0 * noise * noise).sqrt();
     let distance = (value - mean) / width;
-    ((-0.5 * distance * distance).exp() / width).max(OUTLIER)
+    ((-0.5 * distance * distance).exp() / width).max(least)
 }
 
 impl Evidence {
+    pub(super) fn new(config: EvidenceConfig) -> Self {
+        Self { config, log_odds: 0.0, sum: 0.0, count: 0.0 }
+    }
+
+    /// What was seen before counts only `share` as much, and no more than what leaves this probability of error.
+    pub(super) fn fade(&mut self, share: f64, error: f64) {
+        let most = ((1.0 - error) / error).ln();
+        self.log_odds = (self.log_odds * share).clamp(-most, most);
+        self.sum *= share;
+        self.count *= share;
+    }
+
+    /// Something outside of the models speaks for a shared queue: as sure as this probability of error says.
+    pub(super) fn contradict(&mut self, error: f64) {
+        *self = Self { log_odds: -((1.0 - error) / error).ln(), ..Self::new(self.config) };
+    }
+
     /// A lone packet's queueing delay over that of its neighbour; `noise` is the jitter over the latter.
     pub(super) fn ratio(&mut self, ratio: f64, noise: f64) {
         // Outside of its mean on the far side nothing speaks against a model.
-        let (low, high) = (ratio.max(ISOLATED.0), ratio.min(SHARED.0));
-        self.log_odds += (density(low, ISOLATED, noise) / density(high, SHARED, noise)).ln();
+        let c = &self.config;
+        let (low, high) = (ratio.max(c.isolated_ratio), ratio.min(c.shared_ratio));
+        let isolated = density(low, (c.isolated_ratio, c.isolated_width), noise, c.outlier);
+        let shared = density(high, (c.shared_ratio, c.shared_width), noise, c.outlier);
+        self.log_odds += (isolated / shared).ln();
         self.sum += ratio;
-        self.count += 1;
+        self.count += 1.0;
     }
 
     /// A lone packet was lost behind a train that had queued.
     pub(super) fn lone_lost(&mut self) {
-        self.log_odds += (LONE_LOST.1 / LONE_LOST.0).ln();
+        self.log_odds += (self.config.lone_lost_isolated / self.config.lone_lost_shared).ln();
     }
 
     /// Packets lost, of how many, of a stream above the rate of the bottleneck and of a sparse one beside it.
@@ -49,8 +65,8 @@ impl Evidence {
         if share <= 0.0 {
             return;
         }
-        let shared = share.clamp(0.01, 0.9);
-        let own = SPARSE_LOST.0.max(SPARSE_LOST.1 * shared);
+        let shared = share.max(self.config.least_loss).min(self.config.most_loss);
+        let own = self.config.sparse_lost.max(self.config.sparse_share * shared);
         if own >= shared {
             return;
         }
@@ -63,9 +79,19 @@ impl Evidence {
         1.0 / (1.0 + self.log_odds.exp())
     }
 
+    /// Probability that this answer is right; of "unknown", that the likelier other one is.
+    pub(super) fn confidence(&self, isolation: Isolation) -> f64 {
+        let error = self.error_if_isolated();
+        match isolation {
+            Isolation::Isolated => 1.0 - error,
+            Isolation::Shared => error,
+            Isolation::Unknown => error.max(1.0 - error),
+        }
+    }
+
     /// Mean of the ratios; 0 without any.
     pub(super) fn mean_ratio(&self) -> f64 {
-        self.sum / f64::from(self.count.max(1))
+        if self.count > 0.0 { self.sum / self.count } else { 0.0 }
     }
 }
 
@@ -74,7 +100,7 @@ mod tests {
     use super::*;
 
     fn after(ratios: &[f64], noise: f64) -> f64 {
-        let mut evidence = Evidence::default();
+        let mut evidence = Evidence::new(EvidenceConfig::default());
         ratios.iter().for_each(|ratio| evidence.ratio(*ratio, noise));
         evidence.error_if_isolated()
     }
@@ -95,9 +121,35 @@ mod tests {
     }
 
     #[test]
+    fn what_has_faded_takes_clear_ratios_to_turn_over_and_not_more_after_a_long_time() {
+        let until_isolated = |looks: u32| {
+            let mut evidence = Evidence::new(EvidenceConfig::default());
+            let mut look = |ratio| {
+                evidence.fade(0.5_f64.powf(0.05), 1e-4);
+                evidence.ratio(ratio, 0.0);
+                evidence.error_if_isolated()
+            };
+            (0..looks).for_each(|_| assert!(look(1.12) > 0.5));
+            (1..).find(|_| look(0.3) < 1e-4).unwrap()
+        };
+        assert_eq!(until_isolated(3), until_isolated(1000));
+        assert!((3..=4).contains(&until_isolated(1000)));
+    }
+
+    #[test]
+    fn a_contradiction_leaves_the_error_it_names_and_can_be_overcome() {
+        let mut evidence = Evidence::new(EvidenceConfig::default());
+        (0..5).for_each(|_| evidence.ratio(0.2, 0.0));
+        evidence.contradict(0.01);
+        assert!((evidence.confidence(Isolation::Shared) - 0.99).abs() < 1e-9 && evidence.mean_ratio() == 0.0);
+        (0..3).for_each(|_| evidence.ratio(0.2, 0.0));
+        assert!(evidence.error_if_isolated() < 1e-4);
+    }
+
+    #[test]
     fn a_sparse_stream_that_loses_nothing_beside_one_that_does_has_its_own_queue() {
         let contrast = |sparse: u32, times: u32| {
-            let mut evidence = Evidence::default();
+            let mut evidence = Evidence::new(EvidenceConfig::default());
             (0..times).for_each(|_| evidence.contrast((36, 96), (sparse, 12)));
             evidence.error_if_isolated()
         };

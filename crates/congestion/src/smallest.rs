@@ -1,0 +1,43 @@
+//! The smallest round-trip time of late.
+
+use flowstart_units::{Span, Time};
+
+/// The smallest of the samples of the last one to two halves of a window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Smallest {
+    current: Span,
+    before: Span,
+    turns: Time,
+}
+
+impl Smallest {
+    pub(crate) fn new() -> Self {
+        Self { current: Span::MAX, before: Span::MAX, turns: Time::ZERO }
+    }
+
+    /// Takes a sample; true if a half of the window began.
+    pub(crate) fn add(&mut self, now: Time, rtt: Span, half: Span) -> bool {
+        let turns = now >= self.turns;
+        if turns {
+            (self.before, self.current) = (self.current, Span::MAX);
+            self.turns = now + half;
+        }
+        self.lower(rtt);
+        turns
+    }
+
+    /// It is known to be no more than this.
+    pub(crate) fn lower(&mut self, rtt: Span) {
+        self.current = self.current.min(rtt);
+    }
+
+    /// [`Span::MAX`] without a sample.
+    pub(crate) fn get(&self) -> Span {
+        self.current.min(self.before)
+    }
+
+    /// Forgets all samples for this one.
+    pub(crate) fn reset(&mut self, rtt: Span) {
+        (self.current, self.before) = (rtt, rtt);
+    }
+}
