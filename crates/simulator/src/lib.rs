@@ -4,6 +4,7 @@
 //! side as there are cores. What is measured is up to an [`Observer`]; the unit observer `()` measures nothing and costs nothing.
 
 mod app;
+mod arrivals;
 mod config;
 mod draw;
 mod flow;
@@ -20,6 +21,7 @@ mod simulation;
 mod tournament;
 mod validate;
 
+pub use arrivals::Transfers;
 pub use config::{
     Access, ArrivalConfig, ConfigError, FlowConfig, LinkId, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
     UdpConfig, Workload,

@@ -28,6 +28,18 @@ pub struct SessionConfig {
     pub replies: Vec<Reply>,
 }
 
+impl SessionConfig {
+    /// The pages of a session whose replies were complete at these times, in order; for sessions that were not simulated.
+    #[must_use]
+    pub fn pages(&self, done: impl IntoIterator<Item = Time>) -> Vec<Page> {
+        let mut session = Session::new(self, 0);
+        done.into_iter().for_each(|done| {
+            session.got(done);
+        });
+        session.pages
+    }
+}
+
 /// A page that a user got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {

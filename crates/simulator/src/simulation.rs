@@ -1,7 +1,5 @@
 //! The event loop.
 
-use rand_pcg::Pcg64Mcg;
-
 use flowstart_congestion::{Controller, ControllerConfig};
 use flowstart_network::{
     Ecn, Packet,
@@ -11,13 +9,12 @@ use flowstart_quick_start::RateCode;
 use flowstart_transport::Outgoing;
 use flowstart_units::{Bytes, Span, Time};
 
-use crate::draw::{gap, size};
+use crate::arrivals::Transfers;
 use crate::flow::{AccessLink, Endpoints, Flow, Tcp};
 use crate::lane::Target;
 use crate::ledger::Ledger;
 use crate::network::Network;
 use crate::pair::Pair;
-use crate::random::{Purpose, stream};
 use crate::route::Routes;
 use crate::session::Session;
 use crate::tournament::Tournament;
@@ -59,11 +56,10 @@ pub struct Simulation<O> {
 #[derive(Debug)]
 struct Arrivals {
     flow: FlowConfig,
-    config: ArrivalConfig,
     route: u32,
-    left: u64,
-    gaps: Pcg64Mcg,
-    sizes: Pcg64Mcg,
+    transfers: Transfers,
+    /// Size of the transfer that is scheduled.
+    next: Bytes,
 }
 
 impl<O: std::fmt::Debug> std::fmt::Debug for Simulation<O> {
@@ -502,48 +498,38 @@ impl<O: Observer> Simulation<O> {
     }
 
     fn add_arrivals(&mut self, index: usize, config: &ArrivalConfig, route: u32) {
-        let random = |purpose| stream(self.seed, self.run, purpose, index as u64);
-        let mut arrivals = Arrivals {
-            flow: config.flow.clone(),
-            config: config.clone(),
-            route,
-            left: config.count,
-            gaps: random(Purpose::Arrivals),
-            sizes: random(Purpose::Sizes),
-        };
-        // The first arrival is one gap after the start, as in a process that has been running.
-        let first = config.flow.start + gap(config.spacing, config.mean_gap, &mut arrivals.gaps);
+        let transfers = Transfers::new(config, (self.seed, self.run), index);
         self.outstanding += 1;
-        self.arrivals.push(arrivals);
-        self.schedule_arrival(index, first);
+        self.arrivals.push(Arrivals { flow: config.flow.clone(), route, transfers, next: Bytes::ZERO });
+        self.schedule_arrival(index);
     }
 
-    /// The next arrival of a process is due at `time`, unless the process is over.
-    fn schedule_arrival(&mut self, index: usize, time: Time) {
-        let arrivals = &self.arrivals[index];
-        let slot = self.timer_slot + 1 + index;
-        if arrivals.left == 0 || time > arrivals.config.until {
-            self.outstanding -= 1;
-            self.network.schedule.set(slot, Time::NEVER);
-        } else {
-            self.network.schedule.set(slot, time);
-        }
+    /// Schedules the next arrival of a process, unless the process is over.
+    fn schedule_arrival(&mut self, index: usize) {
+        let arrivals = &mut self.arrivals[index];
+        let time = match arrivals.transfers.next() {
+            Some((time, bytes)) => {
+                arrivals.next = bytes;
+                time
+            }
+            None => {
+                self.outstanding -= 1;
+                Time::NEVER
+            }
+        };
+        self.network.schedule.set(self.timer_slot + 1 + index, time);
     }
 
     /// An arrival process starts a transfer.
     fn arrive(&mut self, index: usize) {
         let now = self.now;
         let arrivals = &mut self.arrivals[index];
-        arrivals.left -= 1;
-        let bytes = size(&arrivals.config.sizes, &mut arrivals.sizes);
         if let Traffic::Tcp(tcp) = &mut arrivals.flow.traffic {
-            tcp.workload = Workload::Sized(bytes);
+            tcp.workload = Workload::Sized(arrivals.next);
         }
-        let next =
-            now + gap(arrivals.config.spacing, arrivals.config.mean_gap, &mut arrivals.gaps).max(Span::from_nanos(1));
         let (flow, route) = (arrivals.flow.clone(), arrivals.route);
         self.add_flow(&flow, now, route);
-        self.schedule_arrival(index, next);
+        self.schedule_arrival(index);
     }
 }
 
