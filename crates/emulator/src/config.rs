@@ -19,13 +19,15 @@ pub struct HostConfig {
     pub name: String,
     /// Further names for hosts that only this one knows, as its programs' `/etc/hosts` says.
     pub aliases: Vec<(String, HostId)>,
+    /// Initial window of its TCP connections in packets (the attribute `initcwnd` of its routes); `None` for the kernel's, which is 10.
+    pub initial_window: Option<u32>,
 }
 
 impl HostConfig {
     /// A host with this name, that knows the others by theirs.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), aliases: Vec::new() }
+        Self { name: name.into(), aliases: Vec::new(), initial_window: None }
     }
 }
 

@@ -10,7 +10,9 @@ use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressSco
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
 };
-use netlink_packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -123,8 +125,13 @@ impl Netlink {
         self.change("give an address", NLM_F_CREATE | NLM_F_EXCL, RouteNetlinkMessage::NewAddress(message))
     }
 
-    /// Everything goes out of this interface, and comes from `source`.
-    pub(crate) fn add_default_route(&mut self, index: u32, source: IpAddr) -> Result<(), Error> {
+    /// Everything goes out of this interface, and comes from `source`. Its TCP connections begin with `initial_window` packets, if it says so.
+    pub(crate) fn add_default_route(
+        &mut self,
+        index: u32,
+        source: IpAddr,
+        initial_window: Option<u32>,
+    ) -> Result<(), Error> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(source);
         message.header.table = RouteHeader::RT_TABLE_MAIN;
@@ -132,6 +139,9 @@ impl Netlink {
         message.header.scope = if source.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
         message.header.kind = RouteType::Unicast;
         message.attributes.push(RouteAttribute::Oif(index));
+        if let Some(packets) = initial_window {
+            message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::InitCwnd(packets)]));
+        }
         if let IpAddr::V4(address) = source {
             message.attributes.push(RouteAttribute::PrefSource(address.into()));
         }

@@ -58,7 +58,7 @@ pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Hos
             let own = host.aliases.iter().map(|(name, other)| (name.as_str(), addresses[*other]));
             Arc::new(hosts_file(&name, known.clone().chain(own))?)
         };
-        let has_v6 = namespace.run(|| set_up_host(*v4, *v6))??;
+        let has_v6 = namespace.run(|| set_up_host(*v4, *v6, host.initial_window))??;
         hosts.push(Host {
             name: host.name.clone(),
             label: Name::give(&name, &host.name, &namespace),
@@ -83,7 +83,7 @@ const SETTINGS: [(&str, &str); 4] = [
 ];
 
 /// Configures the host whose namespace the calling thread is in. Returns whether it has IPv6.
-fn set_up_host(v4: Ipv4Addr, v6: Ipv6Addr) -> Result<bool, Error> {
+fn set_up_host(v4: Ipv4Addr, v6: Ipv6Addr, initial_window: Option<u32>) -> Result<bool, Error> {
     for (setting, value) in SETTINGS {
         // A kernel without one of them goes without.
         let _ = std::fs::write(format!("/proc/sys/net/{setting}"), value);
@@ -94,8 +94,10 @@ fn set_up_host(v4: Ipv4Addr, v6: Ipv6Addr) -> Result<bool, Error> {
     ethtool::no_offloads(HOST_INTERFACE)?;
     netlink.up(index, true)?;
     netlink.add_address(index, v4.into())?;
-    netlink.add_default_route(index, v4.into())?;
-    let v6 = netlink.add_address(index, v6.into()).and_then(|()| netlink.add_default_route(index, v6.into()));
+    netlink.add_default_route(index, v4.into(), initial_window)?;
+    let v6 = netlink
+        .add_address(index, v6.into())
+        .and_then(|()| netlink.add_default_route(index, v6.into(), initial_window));
     Ok(v6.is_ok())
 }
 

@@ -58,7 +58,7 @@ fn every_sender_of_a_dumbbell_has_its_own_delay_and_all_share_the_link() {
         sample: Span::from_millis(1),
         seed: 1,
     };
-    let outcomes = run(&world, &flows, config, &|| false).unwrap();
+    let outcomes = run(&world, &flows, &[], config, &|| false).unwrap().flows;
     let world = world.finish().unwrap();
     let recording = recording.lock().unwrap();
     for (outcome, rtt) in outcomes.iter().zip(rtts) {

@@ -179,7 +179,7 @@ fn set_up(address: Ipv4Addr) -> Result<(), Error> {
     ethtool::no_offloads("fs-0")?;
     netlink.up(index, true)?;
     netlink.add_address(index, address.into())?;
-    netlink.add_default_route(index, address.into())
+    netlink.add_default_route(index, address.into(), None)
 }
 
 /// A TUN device `fs-0` in the calling thread's namespace, for IP packets without further headers.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::sync::PoisonError;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nix::sys::socket::{
@@ -13,7 +13,8 @@ use nix::sys::socket::{
 
 use flowstart_units::{Bytes, Span};
 
-use super::{Connections, FlowConfig, Gaps, Scene, Shared, TIMEOUT, TcpInfo, Traffic, Workload};
+use super::play::{LOOK, Scene, Shared, TIMEOUT, lock};
+use super::{FlowConfig, Gaps, TcpInfo, Traffic, Workload};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};
 
@@ -55,19 +56,28 @@ fn use_control(socket: &impl std::os::fd::AsFd, name: &str) -> Result<(), Error>
     })
 }
 
-/// Takes a connection and reads it to its end.
-pub(super) fn receive(listener: &TcpListener, size: Option<u64>, scene: &Scene<'_>, shared: &Shared) {
-    let mut stream = loop {
+/// Waits for a connection; `None` if everything ended before.
+pub(super) fn accept(listener: &TcpListener, scene: &Scene<'_>) -> std::io::Result<Option<TcpStream>> {
+    loop {
         match listener.accept() {
-            Ok((stream, _)) => break stream,
+            Ok((stream, _)) => return Ok(Some(stream)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 if scene.over() {
-                    return;
+                    return Ok(None);
                 }
                 wait_readable(listener);
             }
-            Err(error) => return shared.fail(error),
+            Err(error) => return Err(error),
         }
+    }
+}
+
+/// Takes a connection and reads it to its end.
+pub(super) fn receive(listener: &TcpListener, size: Option<u64>, scene: &Scene<'_>, shared: &Shared) {
+    let mut stream = match accept(listener, scene) {
+        Ok(Some(stream)) => stream,
+        Ok(None) => return,
+        Err(error) => return shared.fail(error),
     };
     if let Err(error) = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(TIMEOUT))) {
         return shared.fail(error);
@@ -82,7 +92,7 @@ pub(super) fn receive(listener: &TcpListener, size: Option<u64>, scene: &Scene<'
                 if Some(total) == size {
                     let now = scene.clock.now();
                     shared.change(|outcome| outcome.completed = Some(now));
-                    scene.incomplete.fetch_sub(1, Ordering::Relaxed);
+                    scene.completed();
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) && !scene.over() => {}
@@ -106,14 +116,16 @@ pub(super) fn send(
     (address, port): (IpAddr, u16),
     flow: &FlowConfig,
     scene: &Scene<'_>,
-    shared: &Shared,
-    (number, connections): (usize, &Connections),
+    shared: &Arc<Shared>,
+    seed: u64,
 ) {
     let Traffic::Tcp { congestion, workload } = &flow.traffic else { return };
     if !scene.wait_until(flow.start) {
         return;
     }
-    let opened = host.run(|| open(SocketAddr::new(address, port), congestion.as_deref(), scene, shared));
+    let now = scene.clock.now();
+    shared.change(|outcome| outcome.started = Some(now));
+    let opened = host.run(|| connect_to(SocketAddr::new(address, port), congestion.as_deref()));
     let mut stream = match opened.and_then(|opened| opened) {
         Ok(stream) => stream,
         Err(error) => return shared.fail(error),
@@ -129,7 +141,7 @@ pub(super) fn send(
         shared.change(|outcome| outcome.key = Some(key));
     }
     if let Ok(copy) = stream.try_clone() {
-        connections.lock().unwrap_or_else(PoisonError::into_inner).push((number, OwnedFd::from(copy)));
+        scene.watch(shared, OwnedFd::from(copy));
     }
     if let Err(error) = stream.set_write_timeout(Some(TIMEOUT)).and_then(|()| stream.set_nodelay(true)) {
         return shared.fail(error);
@@ -138,7 +150,7 @@ pub(super) fn send(
         Workload::Greedy => write(&mut stream, u64::MAX, scene),
         Workload::Sized(size) => write(&mut stream, size.get(), scene),
         Workload::Paced { rate, message, poisson, lasting } => {
-            let mut gaps = Gaps::new(rate.transmission_time(*message), *poisson, scene.config.seed + number as u64);
+            let mut gaps = Gaps::new(rate.transmission_time(*message), *poisson, seed);
             let (mut next, end) = (flow.start, flow.start + *lasting);
             loop {
                 if next >= end || !scene.wait_until(next) || !write(&mut stream, message.get(), scene) {
@@ -158,21 +170,25 @@ pub(super) fn send(
     if done && !matches!(workload, Workload::Greedy) {
         let _ = stream.shutdown(Shutdown::Write);
     }
-    if let Ok(info) = TcpInfo::of(stream.as_fd()) {
-        shared.change(|outcome| outcome.info = Some(info));
+    // A transfer is watched until all of it is acknowledged, others to the end.
+    let sized = matches!(workload, Workload::Sized(_));
+    let acknowledged = || TcpInfo::of(stream.as_fd()).is_ok_and(|info| info.unacked == 0);
+    while scene.wait_until(scene.clock.now() + LOOK) {
+        if sized && lock(&shared.outcome).completed.is_some() && acknowledged() {
+            break;
+        }
     }
+    scene.settle(shared);
 }
 
-/// Opens a connection; the calling thread is in the sender's host.
-fn open(to: SocketAddr, congestion: Option<&str>, scene: &Scene<'_>, shared: &Shared) -> Result<TcpStream, Error> {
+/// Opens a connection from the host that the calling thread is in.
+pub(super) fn connect_to(to: SocketAddr, congestion: Option<&str>) -> Result<TcpStream, Error> {
     let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .map_err(|error| Error::doing("open a socket", error))?;
     if let Some(name) = congestion {
         use_control(&socket, name)?;
     }
-    let now = scene.clock.now();
-    shared.change(|outcome| outcome.started = Some(now));
     let connected = match to {
         SocketAddr::V4(to) => connect(socket.as_raw_fd(), &SockaddrIn::from(to)),
         SocketAddr::V6(to) => connect(socket.as_raw_fd(), &SockaddrIn6::from(to)),
@@ -182,7 +198,7 @@ fn open(to: SocketAddr, congestion: Option<&str>, scene: &Scene<'_>, shared: &Sh
 }
 
 /// Writes so many bytes; false if everything ended before.
-fn write(stream: &mut TcpStream, mut left: u64, scene: &Scene<'_>) -> bool {
+pub(super) fn write(stream: &mut TcpStream, mut left: u64, scene: &Scene<'_>) -> bool {
     static ZEROS: [u8; CHUNK] = [0; CHUNK];
     while left > 0 {
         if scene.over() {

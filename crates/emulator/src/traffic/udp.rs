@@ -8,7 +8,8 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use flowstart_units::{Bytes, Span};
 
-use super::{FlowConfig, Gaps, Scene, Shared, TIMEOUT, Traffic};
+use super::play::{Scene, Shared, TIMEOUT};
+use super::{FlowConfig, Gaps, Traffic};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};
 
@@ -48,9 +49,10 @@ pub(super) fn receive(socket: &UdpSocket, scene: &Scene<'_>, shared: &Shared) {
 pub(super) fn send(
     host: &Host,
     (address, port): (IpAddr, u16),
-    (number, flow): (usize, &FlowConfig),
+    flow: &FlowConfig,
     scene: &Scene<'_>,
     shared: &Shared,
+    seed: u64,
 ) {
     let Traffic::Udp { rate, packet, poisson, lasting, ecn } = flow.traffic else { return };
     let socket = match bind(host, port) {
@@ -69,7 +71,7 @@ pub(super) fn send(
     };
     let payload = vec![0; usize::from(packet.saturating_sub(HEADERS).max(SMALLEST))];
     let gap = rate.transmission_time(Bytes::new(payload.len() as u64 + u64::from(HEADERS)));
-    let mut gaps = Gaps::new(gap, poisson, scene.config.seed + number as u64);
+    let mut gaps = Gaps::new(gap, poisson, seed);
     let (mut next, end) = (flow.start, flow.start + lasting);
     shared.change(|outcome| outcome.key = Some(key));
     while next < end && scene.wait_until(next) {

@@ -1,7 +1,7 @@
 //! From a scenario to its tables.
 
 use flowstart_congestion::ExitReason;
-use flowstart_simulator::{Outcome, Simulation};
+use flowstart_simulator::{Outcome, SessionOutcome, Simulation};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::sampler::Sampler;
@@ -99,7 +99,7 @@ fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 6], u64), ScenarioE
             link_table(run, &outcome, &compiled),
             samples,
             packets,
-            page_table(run, &outcome, &compiled),
+            page_table(run, &outcome.sessions, &compiled),
         ],
         simulated,
     ))
@@ -120,9 +120,11 @@ fn run_table(scenario: &Scenario, run: u64, outcome: &Outcome) -> Table {
     table
 }
 
-fn page_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
+/// The table of pages that users got.
+#[must_use]
+pub fn page_table(run: u64, sessions: &[SessionOutcome], compiled: &Compiled) -> Table {
     let mut table = Table::new(&PAGES);
-    for (user, session) in outcome.sessions.iter().enumerate() {
+    for (user, session) in sessions.iter().enumerate() {
         let name = &compiled.groups[session.group as usize].name;
         for (number, page) in session.pages.iter().enumerate() {
             table.push([

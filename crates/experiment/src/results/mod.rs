@@ -10,7 +10,7 @@ mod table;
 mod write;
 
 pub use docs::{figures_page, results_page, scenario_page};
-pub use fill::{Results, exit_name, run_scenario};
+pub use fill::{Results, exit_name, page_table, run_scenario};
 pub use sampler::Sampler;
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};
 pub use table::{Table, Value};

@@ -6,7 +6,7 @@ use flowstart_experiment::race::{Purpose, Race, RaceResult, labels};
 use flowstart_experiment::run::Cancel;
 use flowstart_units::Span;
 
-use super::perform::{not_real, other_start};
+use super::controls::{not_real, other_start};
 use super::stage::Real;
 use super::{become_able, fidelity_limit, judge};
 use crate::output::{Failure, note};

@@ -3,7 +3,7 @@
 use flowstart_emulator::{HostConfig, HostId, LinkId, RouteConfig, Timing, WorldConfig};
 use flowstart_experiment::scenario::Compiled;
 use flowstart_network::{LinkConfig, QueueConfig, RateSchedule};
-use flowstart_simulator::FlowConfig;
+use flowstart_simulator::{FlowConfig, SimulationConfig, Traffic};
 use flowstart_units::Span;
 
 use super::perform::wants_ecn;
@@ -15,22 +15,26 @@ pub(super) struct Layout {
     pub(super) config: WorldConfig,
     /// Names of its links.
     pub(super) links: Vec<String>,
-    /// Sending and receiving host of each flow, in the order of the simulation's.
-    pub(super) flows: Vec<(HostId, HostId)>,
+    /// Sending and receiving host of each flow, in the order of the simulation's: flows, then arrival processes, then sessions.
+    pub(super) ways: Vec<(HostId, HostId)>,
 }
 
 /// Most pairs of hosts: as many as have run on a small machine.
 pub(crate) const MOST_PAIRS: u32 = 100;
 /// What the names of senders' own links begin with; a number follows.
 const ACCESS: &str = "access";
+/// With how many packets the kernel begins unless a route says otherwise (`TCP_INIT_CWND`, RFC 6928).
+const KERNELS_WINDOW: u32 = 10;
 /// Largest IP packet.
 const MTU: u32 = 1500;
 
 impl Layout {
-    /// Flows with the same way and the same delays share a pair of hosts; flows with an access link of their own have a pair each.
+    /// Flows with the same way, delays and settings of hosts share a pair of hosts; flows with an access link of their own have a pair each.
     pub(super) fn new(compiled: &Compiled) -> Result<Self, Failure> {
-        // ECN is a setting of the host.
-        Self::build(compiled, |a, b| same_way(a, b) && wants_ecn(&a.traffic) == wants_ecn(&b.traffic))
+        Self::build(compiled, |a, b| {
+            let settings = |flow: &FlowConfig| (wants_ecn(&flow.traffic), initial_window(&flow.traffic));
+            same_way(a, b) && settings(a) == settings(b)
+        })
     }
 
     /// Hosts for programs: a pair for every flow, or for every way if `shared`. Every client knows its own server as `server`, every server its
@@ -81,17 +85,17 @@ impl Layout {
                 lead: Span::ZERO,
             },
             links: compiled.links.clone(),
-            flows: Vec::new(),
+            ways: Vec::new(),
         };
         let mut pairs: Vec<&FlowConfig> = Vec::new();
-        for flow in &simulation.flows {
+        for flow in flows(simulation) {
             let alone = !flow.access.rate.is_unlimited();
             let known = pairs.iter().position(|other| !alone && same(other, flow));
             let pair = known.unwrap_or_else(|| {
                 pairs.push(flow);
                 pairs.len() - 1
             });
-            layout.flows.push((2 * pair, 2 * pair + 1));
+            layout.ways.push((2 * pair, 2 * pair + 1));
         }
         if pairs.len() > MOST_PAIRS as usize {
             return Err(Failure::Usage(format!(
@@ -102,9 +106,11 @@ impl Layout {
         let several = pairs.len() > 1;
         for (number, flow) in pairs.iter().enumerate() {
             let name = |who: &str| if several { format!("{who}{}", number + 1) } else { who.to_owned() };
-            for who in ["client", "server"] {
-                layout.config.hosts.push(HostConfig::new(name(who)));
-            }
+            layout
+                .config
+                .hosts
+                .push(HostConfig { initial_window: initial_window(&flow.traffic), ..HostConfig::new(name("client")) });
+            layout.config.hosts.push(HostConfig::new(name("server")));
             layout.add_routes(number, flow);
         }
         Ok(layout)
@@ -132,6 +138,20 @@ impl Layout {
             },
         ];
         self.config.routes.extend(routes);
+    }
+}
+
+/// Everything that sends: flows, then those of arrival processes, then those of sessions.
+pub(super) fn flows(simulation: &SimulationConfig) -> impl Iterator<Item = &FlowConfig> {
+    let arrivals = simulation.arrivals.iter().map(|arrivals| &arrivals.flow);
+    simulation.flows.iter().chain(arrivals).chain(simulation.sessions.iter().map(|session| &session.flow))
+}
+
+/// The initial window in packets, if it is another than the kernel's.
+fn initial_window(traffic: &Traffic) -> Option<u32> {
+    match traffic {
+        Traffic::Tcp(tcp) => Some(tcp.controller.initial_window).filter(|packets| *packets != KERNELS_WINDOW),
+        Traffic::Udp(_) => None,
     }
 }
 

@@ -1,9 +1,11 @@
 //! Real packets of real programs, over the simulator's links, on this machine.
 
 mod compare;
+mod controls;
 mod emulate;
 mod layout;
 mod perform;
+mod plan;
 mod programs;
 mod results;
 mod run;

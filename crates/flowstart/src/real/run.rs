@@ -4,14 +4,14 @@ use serde_json::json;
 
 use flowstart_congestion::ExitReason;
 use flowstart_emulator::Fidelity;
-use flowstart_experiment::results::{Provenance, Results, exit_name, to_json, write_results};
+use flowstart_experiment::results::{Provenance, Results, exit_name, page_table, to_json, write_results};
 use flowstart_experiment::scenario::{Compiled, Scenario};
 use flowstart_report::Terminal;
-use flowstart_simulator::{Traffic, Workload};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+use super::controls::not_real;
 use super::emulate::captures;
-use super::perform::{Performed, Wanted, not_real, perform};
+use super::perform::{Performed, Ran, Wanted, perform};
 use super::results::{FlowFacts, FlowRow, SenderSample, results};
 use super::{become_able, fidelity_limit, judge, show};
 use crate::cli::RunArgs;
@@ -118,10 +118,13 @@ fn summary(scenario: &Scenario, name: &str, results: &Results, fidelities: &[Fid
 
 /// The tables of one run.
 fn tables(scenario: &Scenario, compiled: &Compiled, performed: &Performed, run: u64) -> Results {
-    let rows: Vec<FlowRow> = (0..performed.flows.len()).map(|number| flow_row(compiled, performed, number)).collect();
+    let rows: Vec<FlowRow> = performed.flows.iter().map(|ran| flow_row(compiled, performed, ran)).collect();
     let (recording, outcome) = (&performed.recording, &performed.outcome);
     let sampled = !scenario.output.sample.is_zero();
-    results((run, scenario.seed), &performed.layout.links, recording, outcome, &rows, sampled)
+    let mut results = results((run, scenario.seed), &performed.layout.links, recording, outcome, &rows, sampled);
+    let [.., pages] = &mut results.tables;
+    pages.append(page_table(run, &performed.sessions, compiled));
+    results
 }
 
 /// When the start ended and with which window and threshold, as the samples show it: at the first that has a threshold.
@@ -134,16 +137,15 @@ pub(super) struct SeenExit {
 }
 
 /// How the start of a flow ended, as far as can be seen.
-pub(super) fn seen_exit(performed: &Performed, number: usize) -> Option<SeenExit> {
-    let flow = &performed.flows[number];
+pub(super) fn seen_exit(performed: &Performed, ran: &Ran) -> Option<SeenExit> {
+    let flow = &ran.outcome;
     let place = flow.samples.iter().position(|sample| sample.info.ssthresh.is_some())?;
     let (after, before) = (&flow.samples[place], &flow.samples[place.saturating_sub(1)]);
     let packets = flow.key.and_then(|key| performed.recording.flow(&key));
     let before_exit = |first: Option<Time>| first.is_some_and(|first| first <= after.at);
     // The kernel counts what its own HyStart did; else what happened before tells. A start that ends without either has decided so by itself, as those of
     // BBR (Linux bbr_check_full_bw_reached, whatever is lost) and paced chirping do.
-    let control = performed.controls[number].as_deref();
-    let reason = performed.hystart[number].unwrap_or(if control == Some("bbr") {
+    let reason = ran.hystart.unwrap_or(if ran.control.as_deref() == Some("bbr") {
         ExitReason::RatePlateau
     } else if before_exit(packets.map(|packets| packets.first_drop)) {
         ExitReason::Loss
@@ -161,10 +163,9 @@ pub(super) fn seen_exit(performed: &Performed, number: usize) -> Option<SeenExit
     })
 }
 
-fn flow_row(compiled: &Compiled, performed: &Performed, number: usize) -> FlowRow {
-    let config = &compiled.simulation.flows[number];
-    let label = &compiled.groups[config.group as usize];
-    let flow = &performed.flows[number];
+fn flow_row(compiled: &Compiled, performed: &Performed, ran: &Ran) -> FlowRow {
+    let label = &compiled.groups[ran.group as usize];
+    let flow = &ran.outcome;
     let packets = flow.key.and_then(|key| performed.recording.flow(&key));
     let mut facts = packets.map(FlowFacts::of_packets).unwrap_or_default();
     let first_data = packets.map_or(Time::NEVER, |packets| packets.first_data);
@@ -174,9 +175,7 @@ fn flow_row(compiled: &Compiled, performed: &Performed, number: usize) -> FlowRo
     if first_data < Time::NEVER {
         facts.set("goodput_bps", Rate::of(Bytes::new(flow.delivered), until.since(first_data)).as_bps() as f64);
     }
-    if let Traffic::Tcp(tcp) = &config.traffic
-        && let Workload::Sized(size) = tcp.workload
-    {
+    if let Some(size) = ran.size {
         facts.set("size_bytes", size.get());
         facts.set("completed_s", flow.completed.map(Time::as_secs_f64));
         facts.set("completion_time_s", flow.completed.map(|done| done.since(first_data).as_secs_f64()));
@@ -190,7 +189,7 @@ fn flow_row(compiled: &Compiled, performed: &Performed, number: usize) -> FlowRo
         facts.set("min_rtt_us", info.min_rtt.as_nanos() as f64 / 1e3);
         facts.set("snd_cwnd_pkts", info.cwnd);
     }
-    if let Some(exit) = seen_exit(performed, number) {
+    if let Some(exit) = seen_exit(performed, ran) {
         facts.set("exit_reason", exit_name(exit.reason));
         facts.set("exit_s", exit.at.since(first_data).as_secs_f64());
         facts.set("exit_cwnd_pkts", exit.cwnd);

@@ -8,14 +8,14 @@ use flowstart_congestion::StartExit;
 use flowstart_emulator::{Fate, Fidelity};
 use flowstart_experiment::race::Stage;
 use flowstart_experiment::run::Cancel;
-use flowstart_experiment::scenario::{Compiled, Scenario};
+use flowstart_experiment::scenario::Scenario;
 use flowstart_network::packet::{Body, Datagram, Segment};
 use flowstart_network::{Ecn, Packet};
-use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome, Traffic, Workload};
+use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome};
 use flowstart_units::{Bytes, Time};
 
 use super::emulate::captures;
-use super::perform::{Logged, Performed, Wanted, perform};
+use super::perform::{Logged, Performed, Ran, Wanted, perform};
 use super::run::seen_exit;
 use crate::output::{Failure, prepare_folder};
 
@@ -63,7 +63,7 @@ impl Stage for Real<'_> {
         if self.cancel.is_cancelled() {
             return Ok(None);
         }
-        Ok(Some(play_back(&compiled, &performed, observer)))
+        Ok(Some(play_back(&performed, observer)))
     }
 }
 
@@ -118,10 +118,11 @@ struct Player<'a> {
 }
 
 /// Shows an observer what happened, in order of time, and gives the outcome in the simulator's terms.
-fn play_back(compiled: &Compiled, performed: &Performed, observer: &mut dyn Observer) -> Outcome {
-    let mut players: Vec<Player<'_>> = (0..performed.flows.len()).map(|n| player(compiled, performed, n)).collect();
+fn play_back(performed: &Performed, observer: &mut dyn Observer) -> Outcome {
+    let mut players: Vec<Player<'_>> =
+        performed.flows.iter().enumerate().map(|(number, ran)| player(performed, number, ran)).collect();
     let numbers: HashMap<_, usize> =
-        performed.flows.iter().enumerate().filter_map(|(number, flow)| Some((flow.key?, number))).collect();
+        performed.flows.iter().enumerate().filter_map(|(number, ran)| Some((ran.outcome.key?, number))).collect();
     let mut events: Vec<(Time, Event, &Logged, usize)> = Vec::new();
     for logged in &performed.log {
         let Some(flow) = numbers.get(&logged.key) else { continue };
@@ -183,25 +184,14 @@ fn play_back(compiled: &Compiled, performed: &Performed, observer: &mut dyn Obse
         data_packets: players.iter().map(|player| player.outcome.packets_sent).sum(),
         links: links.collect(),
         flows: players.into_iter().map(|player| player.outcome).collect(),
-        sessions: Vec::new(),
+        sessions: performed.sessions.clone(),
     }
 }
 
-fn player<'a>(compiled: &Compiled, performed: &'a Performed, number: usize) -> Player<'a> {
-    let config = &compiled.simulation.flows[number];
-    let flow = &performed.flows[number];
+fn player<'a>(performed: &'a Performed, number: usize, ran: &'a Ran) -> Player<'a> {
+    let flow = &ran.outcome;
     let info = flow.info.unwrap_or_default();
-    let size = match &config.traffic {
-        Traffic::Tcp(tcp) => {
-            if let Workload::Sized(size) = tcp.workload {
-                Some(size)
-            } else {
-                None
-            }
-        }
-        Traffic::Udp(_) => None,
-    };
-    let start_exit = seen_exit(performed, number).map(|exit| StartExit {
+    let start_exit = seen_exit(performed, ran).map(|exit| StartExit {
         now: exit.at,
         reason: exit.reason,
         cwnd: exit.cwnd,
@@ -211,11 +201,11 @@ fn player<'a>(compiled: &Compiled, performed: &'a Performed, number: usize) -> P
         min_rtt: info.min_rtt,
     });
     let outcome = FlowOutcome {
-        group: config.group,
+        group: ran.group,
         started: flow.started.unwrap_or(Time::NEVER),
         first_data: Time::NEVER,
         completed: None,
-        size,
+        size: ran.size,
         delivered: Bytes::ZERO,
         packets_sent: 0,
         retransmitted: 0,

@@ -1,0 +1,127 @@
+//! What the kernel has for the algorithms of a scenario, and what it does otherwise.
+
+use flowstart_emulator::traffic;
+use flowstart_experiment::scenario::{Compiled, Scenario};
+
+use crate::output::Failure;
+
+/// The kernel's own congestion controls and those that `flowstart kernel load` brings, and how each begins.
+const OWN_STARTS: [(&str, &str); 5] = [
+    ("cubic", "hystart"),
+    ("reno", "slow_start"),
+    ("dctcp", "slow_start"),
+    ("scalable", "slow_start"),
+    ("bbr", "bbr_start"),
+];
+/// What `flowstart kernel load` has, beside paced chirping.
+const LOADABLE: [&str; 2] = ["dctcp", "scalable"];
+
+/// Flow starts that `flowstart kernel load paced_chirping` brings, and the congestion control's name.
+const CHIRPS: ([&str; 2], &str) = (["paced_chirping", "adaptive_chirping"], "fs_chirp");
+
+/// True if the loaded program does this start.
+fn chirps_for_real(start: &str, known: &[String]) -> bool {
+    CHIRPS.0.contains(&start) && known.iter().any(|name| name == CHIRPS.1)
+}
+
+/// The largest window that a segment with SYN can offer (RFC 7323, section 2.2).
+const UNSCALED_WINDOW: u32 = 65_535;
+/// Payload of a full segment with timestamps at an MTU of 1500 bytes.
+const FULL_SEGMENT: u32 = 1448;
+
+/// How the kernel begins instead of what an algorithm (START+AVOIDANCE) says, in words; `None` if it does what it says.
+pub(super) fn other_start(algorithm: &str) -> Option<String> {
+    let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
+    if chirps_for_real(start, &traffic::congestion_controls()) {
+        return None;
+    }
+    let (_, own) = OWN_STARTS.iter().find(|(name, own)| *name == avoidance && *own != start)?;
+    let remedy =
+        if CHIRPS.0.contains(&start) { "; `flowstart kernel load paced_chirping` brings the other" } else { "" };
+    Some(format!("{algorithm}: the kernel's {avoidance} begins with {own}{remedy}"))
+}
+
+/// What a scenario asks for that the kernel does not do, in words; the rest is done.
+pub(super) fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
+    let mut list = Vec::new();
+    let default = Scenario::parse("default", DEFAULT).ok();
+    let plain = default.as_ref().and_then(|scenario| scenario.flow.first());
+    let flows = scenario.flow.iter().enumerate().map(|(number, flow)| (format!("flow[{number}]"), flow));
+    let arrivals = scenario.arrivals.iter().map(|arrivals| &arrivals.flow).enumerate();
+    let arrivals = arrivals.map(|(number, flow)| (format!("arrivals[{number}].flow"), flow));
+    let web = scenario.web.iter().map(|web| &web.flow).enumerate();
+    let web = web.map(|(number, flow)| (format!("web[{number}].flow"), flow));
+    for (place, flow) in flows.chain(arrivals).chain(web) {
+        let mut say = |key: &str, why: &str| list.push(format!("{place}.{key}: {why}"));
+        if let Some(plain) = plain {
+            if flow.sender != plain.sender {
+                say("sender", "the kernel's sender is as it is");
+            }
+            if flow.receiver != plain.receiver {
+                say("receiver", "the kernel's receiver is as it is");
+            }
+            if flow.pacing != plain.pacing {
+                say("pacing", "the congestion control decides");
+            }
+            if flow.initial_window > UNSCALED_WINDOW / FULL_SEGMENT {
+                say(
+                    "initial_window",
+                    "at first the receiver's window is below 64 KiB (RFC 7323, section 2.2), 45 packets",
+                );
+            }
+            if flow.initial_ssthresh.is_some() {
+                say("initial_ssthresh", "the kernel begins without a threshold");
+            }
+        }
+        if flow.flow_start.is_some() || flow.avoidance.is_some() {
+            say("flow_start, avoidance", "constants are the kernel's");
+        }
+    }
+    let known = traffic::congestion_controls();
+    for label in compiled.groups.iter().filter(|label| label.kernel.is_none()) {
+        let start = label.algorithm.rsplit_once('+').map_or("", |(start, _)| start);
+        if chirps_for_real(start, &known) {
+            list.push(format!(
+                "{}: fs_chirp, which goes on as DCTCP where its packets can be marked, else as CUBIC",
+                label.algorithm
+            ));
+            continue;
+        }
+        list.extend(other_start(&label.algorithm));
+    }
+    let access = scenario.path.as_ref().is_some_and(|path| path.access.is_some());
+    if access && !scenario.arrivals.is_empty() {
+        list.push("path.access: the transfers of one [[arrivals]] share their sender's link".to_owned());
+    }
+    if scenario.output.packets {
+        list.push("output.packets: not recorded; --pcap has every packet".to_owned());
+    }
+    list
+}
+
+const DEFAULT: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
+
+/// The kernel's congestion control for an algorithm.
+pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, Failure> {
+    let known = traffic::congestion_controls();
+    if let Some(name) = kernel {
+        return Ok(name.to_owned());
+    }
+    let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
+    if chirps_for_real(start, &known) {
+        return Ok(CHIRPS.1.to_owned());
+    }
+    let loaded = format!("fs_{avoidance}");
+    let found = [avoidance, loaded.as_str()].into_iter().find(|name| known.iter().any(|known| known == name));
+    found.map(str::to_owned).ok_or_else(|| {
+        let remedy = if LOADABLE.contains(&avoidance) {
+            format!("; `flowstart kernel load {avoidance}` brings one")
+        } else {
+            String::new()
+        };
+        Failure::NotPossible(format!(
+            "this kernel has no congestion control \"{avoidance}\"; it has {}{remedy} (in scenario files the key `kernel` of a flow names another)",
+            known.join(", ")
+        ))
+    })
+}
