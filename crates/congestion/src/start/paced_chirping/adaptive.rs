@@ -23,8 +23,12 @@ use crate::{Ack, Exit, ExitReason, Next, Window};
     serde(deny_unknown_fields, default)
 )]
 pub struct AdaptiveChirpingConfig {
-    /// Packets of every chirp but the first, which is the initial window, 5 ..= 64; default 16 (Paced Chirping).
+    /// Packets of every chirp but the first, which is of the initial window, 5 ..= 64; default 16 (Paced Chirping).
     pub packets: u32,
+    /// Share of the initial window that is the first chirp, above 0 and at most 1; default 0.8: a receiver that acknowledges
+    /// every second or fourth packet acknowledges the last of eight. The rest of ten follows evenly in the rest of the round trip,
+    /// and until the first chirp is read a packet leaves only when another has arrived: a path that holds the initial window and no more loses none.
+    pub first_share: f64,
     /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 48 (the authors' later code: 64, which fills 3.7 ms of queue at 20 Mbit/s and 20 ms).
     pub probe_divisor: u32,
     /// Shortest average gap of the first chirp, unless that would take longer than a round trip; default 200 µs (Paced Chirping).
@@ -110,6 +114,7 @@ impl Default for AdaptiveChirpingConfig {
     fn default() -> Self {
         Self {
             packets: 16,
+            first_share: 0.8,
             probe_divisor: 48,
             min_first_gap: Span::from_micros(200),
             max_first_gap: Span::from_millis(1),
@@ -155,6 +160,7 @@ impl AdaptiveChirpingConfig {
         let check = InvalidConfig::unless;
         let within = |x: f64, low: f64, high: f64| x >= low && x <= high;
         check((5..=MAX_PACKETS).contains(&self.packets), "packets", "between 5 and 64")?;
+        check(self.first_share > 0.0 && self.first_share <= 1.0, "first_share", "more than 0 and at most 1")?;
         check(self.probe_divisor >= 1, "probe_divisor", "at least 1")?;
         check(!self.min_first_gap.is_zero(), "min_first_gap", "longer than zero")?;
         check(self.min_first_gap <= self.max_first_gap, "min_first_gap", "at most max_first_gap")?;
@@ -232,8 +238,10 @@ pub struct Adaptive {
     probe: u64,
     /// Time per packet that holds the average rate.
     load: u64,
-    /// Packets of the first chirp.
-    first_packets: u32,
+    /// Packets of the initial window.
+    initial: u32,
+    /// Number of what is sent of it after the first chirp, evenly: no chirp to be read.
+    rest: Option<u32>,
     /// What the chirps say together; `None` before the first and after the start.
     belief: Option<Belief>,
     /// What is plausible by it; `None` until a chirp could be read.
@@ -264,7 +272,8 @@ impl Adaptive {
             mss: mss.max(1),
             probe: 0,
             load: 0,
-            first_packets: 0,
+            initial: 0,
+            rest: None,
             belief: None,
             room: None,
             agreed: 0,
@@ -381,6 +390,17 @@ impl Adaptive {
         ((likely * centre) as u64).max(1)
     }
 
+    /// True while nothing is known of a path: before the first chirp is read, or cannot be read.
+    fn is_unread(&self) -> bool {
+        self.room.is_none() && self.unclear == 0 && !self.is_running()
+    }
+
+    /// Packets of the first chirp of a new flow.
+    fn first_packets(&self) -> u32 {
+        let share = (f64::from(self.initial) * self.config.first_share).round() as u32;
+        share.max(self.config.min_points).min(self.initial)
+    }
+
     /// True if the flow was filling a window when it began to chirp.
     fn is_running(&self) -> bool {
         self.known.is_some_and(|known| known.window.is_some())
@@ -453,35 +473,51 @@ impl Schedule for Adaptive {
             let packets = window.cwnd.clamp(2, super::flight::MAX_CHIRP as u32);
             // A transfer that fits into the initial window is over before anything could be learnt from it.
             if queued < packets {
-                return Pull::TooLittleData;
+                return Pull::Unchirped;
             }
             match self.known {
                 Some(known) => (self.probe, self.load) = (known.gap, known.load.max(known.gap)),
                 None => self.begin(next.srtt, packets),
             }
-            self.first_packets = packets;
+            (self.initial, self.rest) = (packets, None);
+            let packets = if self.known.is_some() { packets } else { self.first_packets() };
             let geometry = Geometry::new(packets, self.probe, ratio_from_f64(self.config.geometry));
             return Pull::Chirp(Plan { geometry, guard: 0, at: now, load: self.load });
         }
+        let earliest = before.map_or(now, |before| {
+            let share = Span::from_nanos(self.load.saturating_mul(u64::from(before.packets)));
+            (before.first + share).max(before.last + Span::from_nanos(self.probe.min(self.load)))
+        });
+        let at = earliest.max(now);
         // Until the first chirp is read nobody knows whether the path holds more than the initial window.
-        if self.room.is_none() && self.unclear == 0 && !self.is_running() && next.in_flight >= self.first_packets {
-            return Pull::Hold;
+        if self.is_unread() {
+            let rest = self.initial.saturating_sub(self.first_packets()).min(queued);
+            if number == self.first.saturating_add(1) && rest > 0 && self.known.is_none() {
+                self.rest = Some(number);
+                let geometry = Geometry::new(rest, self.load, RATIO_ONE);
+                return Pull::Chirp(Plan { geometry, guard: 0, at, load: self.load });
+            }
+            return if next.in_flight >= self.initial { Pull::Hold } else { Pull::Unchirped };
         }
+        self.rest = self.rest.filter(|rest| *rest != number);
         let probe = self.probe.min(self.load).max(1);
         let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
         let half = next.srtt.as_nanos() / self.load.max(1) / 2;
         let long = (self.config.length * noise / probe as f64).min(half as f64) as u32;
         let packets = self.config.packets.max(long).min(queued).clamp(1, super::flight::MAX_CHIRP as u32);
         let geometry = Geometry::new(packets, probe, ratio_from_f64(self.config.geometry));
-        let earliest = before.map_or(now, |before| {
-            let share = Span::from_nanos(self.load.saturating_mul(u64::from(before.packets)));
-            (before.first + share).max(before.last + Span::from_nanos(self.probe.min(self.load)))
-        });
-        Pull::Chirp(Plan { geometry, guard: 0, at: earliest.max(now), load: self.load })
+        Pull::Chirp(Plan { geometry, guard: 0, at, load: self.load })
     }
 
-    fn completed(&mut self, _number: u32, measured: Option<&Measured>, _in_flight: u32) {
-        let Some(chirp) = measured else { return };
+    fn completed(&mut self, number: u32, measured: Option<&Measured>, _in_flight: u32) {
+        if self.rest == Some(number) {
+            return;
+        }
+        let Some(chirp) = measured else {
+            // Nothing will come of the first chirp any more: others are to tell.
+            self.unclear = self.unclear.max(u32::from(self.is_unread()));
+            return;
+        };
         if chirp.points().len() < self.rule.min_points {
             self.grow_blindly(chirp);
             return;
@@ -561,7 +597,9 @@ impl Schedule for Adaptive {
         let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
         // What is measured may be more than is in flight, but not by more than one round's growth.
         let most = (f64::from(in_flight) * self.config.growth).min(f64::from(u32::MAX)) as u32;
-        let window = in_flight.max(pipe.min(most)).max(2);
+        // Before anything is known the initial window is what the loss is a loss of, as for CUBIC.
+        let initial = if self.is_unread() { self.initial } else { 0 };
+        let window = in_flight.max(pipe.min(most)).max(initial).max(2);
         Some((window, ((f64::from(window) * self.config.loss_factor) as u32).max(2)))
     }
 
@@ -581,7 +619,7 @@ impl Schedule for Adaptive {
         (self.first, self.known) = (number, Some(known));
         (self.probe, self.load) = (known.gap, known.load);
         (self.belief, self.room) = (None, None);
-        (self.agreed, self.unclear, self.losses) = (0, 0, 0);
+        (self.agreed, self.unclear, self.losses, self.rest) = (0, 0, 0, None);
         (self.round, self.recent) = (FIRST_ROUND, (Span::MAX, 0));
         true
     }

@@ -347,7 +347,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
                     self.leaving = Some(Leaving { number, plan, sent: 0, at: plan.at, first, last });
                 }
                 Pull::Hold => return Some(Departure::Hold),
-                Pull::TooLittleData => return Some(Departure::Now),
+                Pull::Unchirped => return Some(Departure::Now),
             }
         }
         let at = self.leaving.as_ref().map_or(now, |leaving| leaving.at);

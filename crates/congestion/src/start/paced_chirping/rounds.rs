@@ -112,7 +112,7 @@ impl Schedule for Rounds {
     fn pull(&mut self, now: Time, number: u32, next: &Next, _window: &Window, before: Option<&Before>) -> Pull {
         let packets = self.config.packets_of(number);
         if next.queued < u64::from(packets) {
-            return Pull::TooLittleData;
+            return Pull::Unchirped;
         }
         if self.round.planned >= self.round.chirps() {
             if next.in_flight > 0 {

@@ -26,8 +26,8 @@ pub enum Pull {
     Chirp(Plan),
     /// Not now; something must happen first.
     Hold,
-    /// The application has too little data for one: what it has leaves without.
-    TooLittleData,
+    /// None: packets leave without, as the window lets them.
+    Unchirped,
 }
 
 /// The chirp before the one that is planned.

@@ -219,7 +219,7 @@ impl Schedule for TwoGap {
         self.begin(next.srtt);
         let packets = self.packets_of(number);
         if next.queued < u64::from(packets) {
-            return Pull::TooLittleData;
+            return Pull::Unchirped;
         }
         let room = packets_in(next.srtt, self.load);
         if next.in_flight >= room && next.in_flight > 0 && !next.srtt.is_zero() {
