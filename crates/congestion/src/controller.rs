@@ -2,7 +2,7 @@
 
 mod pacer;
 
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::Carried;
 use flowstart_units::{Rate, Span, Time};
 
 use crate::avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
@@ -11,7 +11,7 @@ use crate::names::InvalidConfig;
 use crate::start::{
     Directed, Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Start, StartConfig, Verdict, slow_start,
 };
-use crate::{Ack, Acked, Departure, Grant, INFINITE_SSTHRESH, Next, Occasion, Sent, Signal, Window};
+use crate::{Ack, Acked, Answer, Departure, INFINITE_SSTHRESH, Next, Occasion, Sent, Signal, Window};
 
 use pacer::Pacer;
 pub use pacer::Pacing;
@@ -385,17 +385,18 @@ impl Controller {
         self.restart(self.last.now, Restart::Undo);
     }
 
-    /// The rate to ask the routers on the path for with the next packet; zero for none. To be asked at the beginning of the connection and after
+    /// What to ask the routers on the path for with the next packet, if anything. To be asked at the beginning of the connection and after
     /// [`restart_after_idle`](Self::restart_after_idle).
-    pub fn rate_request(&mut self, occasion: &Occasion) -> RateCode {
+    pub fn rate_request(&mut self, occasion: &Occasion) -> Carried {
         self.start.rate_request(occasion)
     }
 
-    /// The routers approved a rate that was asked for.
-    pub fn on_grant(&mut self, grant: &Grant) {
-        if self.start.on_grant(grant, &mut self.window) {
+    /// What was asked for is answered. Returns what the next new data reports to the routers, if anything.
+    pub fn on_answer(&mut self, answer: &Answer) -> Carried {
+        if self.start.on_answer(answer, &mut self.window) {
             self.in_charge = true;
         }
+        self.start.take_report()
     }
 
     /// The flow sends again after an idle time longer than `rto` (RFC 5681 section 4.1; Linux `tcp_cwnd_restart`): the threshold keeps three

@@ -1,6 +1,6 @@
 //! What a controller is told and what it answers.
 
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::wire::TcpResponse;
 use flowstart_units::{Span, Time};
 
 /// A packet that has just left the sender.
@@ -124,13 +124,13 @@ pub struct Occasion {
     pub next: u64,
 }
 
-/// The routers on the path approved a rate.
+/// What came back of what was asked for with [`Occasion`].
 #[derive(Clone, Copy, Debug)]
-pub struct Grant {
-    /// When the answer came.
+pub struct Answer {
+    /// When the ACK came that covers the request.
     pub now: Time,
-    /// The rate, in bits of IP packets per second.
-    pub rate: RateCode,
+    /// What the receiver says on it, not checked yet; `None` if it says nothing, which is a denial (RFC 4782 section 4.2).
+    pub response: Option<TcpResponse>,
     /// Measured RTT.
     pub rtt: Span,
     /// First byte of the stream not yet cumulatively acknowledged.

@@ -13,7 +13,8 @@ mod random;
 
 pub use frame::{Ecn, Frame, TagWord};
 pub use link::{
-    Jitter, JitterConfig, LinkConfig, LinkError, RateError, RateSchedule, RateStep, Transmitter, parse_mahimahi,
+    Jitter, JitterConfig, LinkConfig, LinkError, QuickStartHop, RateError, RateSchedule, RateStep, Transmitter,
+    parse_mahimahi,
 };
 pub use loss::{Loss, LossConfig, LossError};
 pub use packet::Packet;

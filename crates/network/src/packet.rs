@@ -1,12 +1,16 @@
 //! The simulator's packet: headers without the payload, small enough to copy (one cache line).
 
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::wire::TcpResponse;
+use flowstart_quick_start::{Carried, Nonce, RateCode};
 use flowstart_units::Time;
 
 use crate::{Ecn, Frame};
 
 /// Most SACK blocks an ACK carries (three beside the timestamp option, RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
+
+/// Which of them makes room for a Quick-Start response.
+const RESPONSE_PLACE: usize = MAX_SACK_BLOCKS - 1;
 
 /// A range of received bytes above the cumulative acknowledgement, as offsets from it (RFC 2018 counts absolute 32-bit numbers; the
 /// offset form is smaller and cannot wrap).
@@ -39,9 +43,8 @@ pub struct Segment {
     pub cwr: bool,
     /// Opens the connection (SYN); carries no payload.
     pub syn: bool,
-    /// Asks the routers for this rate (Quick-Start, RFC 4782), or what they left of it; zero asks for nothing. Nonce and TTL are not simulated: here
-    /// nobody cheats, and the simulator knows which routers look.
-    pub rate_request: RateCode,
+    /// What it asks the routers for, as they have left it, or reports to them (Quick-Start, RFC 4782).
+    pub quick_start: Carried,
 }
 
 /// An acknowledgement.
@@ -56,7 +59,8 @@ pub struct Acknowledgement {
     pub ce_count: u32,
     /// Receive window in bytes, from `ack` on.
     pub window: u32,
-    /// Selective acknowledgements, the most recent first; the first `sack_len` are valid.
+    /// Selective acknowledgements, the most recent first; the first `sack_len` are valid. The third place is that of a Quick-Start response's nonce and TTL
+    /// difference: beside timestamps, a response and three blocks would be more than TCP's 40 bytes of options.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
     /// How many of `sack` are valid.
     pub sack_len: u8,
@@ -66,11 +70,26 @@ pub struct Acknowledgement {
     pub duplicate: bool,
     /// Answers a SYN (SYN/ACK).
     pub syn: bool,
-    /// The rate the routers approved (the Quick-Start response of RFC 4782); zero for none.
+    /// The rate of a Quick-Start [`response`](Self::response); zero for none.
     pub granted_rate: RateCode,
 }
 
 impl Acknowledgement {
+    /// The Quick-Start response (RFC 4782 section 4.2), if there is one.
+    #[must_use]
+    pub fn response(&self) -> Option<TcpResponse> {
+        let SackBlock { start, end } = self.sack[RESPONSE_PLACE];
+        let response = TcpResponse { rate: self.granted_rate, ttl_difference: end as u8, nonce: Nonce::new(start) };
+        (!self.granted_rate.is_zero()).then_some(response)
+    }
+
+    /// Says what the routers approved; a third SACK block gives way.
+    pub fn set_response(&mut self, response: &TcpResponse) {
+        self.granted_rate = response.rate;
+        self.sack[RESPONSE_PLACE] = SackBlock { start: response.nonce.get(), end: response.ttl_difference.into() };
+        self.sack_len = self.sack_len.min(RESPONSE_PLACE as u8);
+    }
+
     /// The valid SACK blocks as absolute byte ranges.
     pub fn sacked(&self) -> impl Iterator<Item = std::ops::Range<u64>> + '_ {
         let ack = self.ack;
@@ -143,6 +162,27 @@ impl Frame for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_response_takes_the_place_of_the_third_block() {
+        let block = SackBlock { start: 1, end: 2 };
+        let mut ack = Acknowledgement {
+            ack: 10,
+            echo: Time::ZERO,
+            ce_count: 0,
+            window: 0,
+            sack: [block; MAX_SACK_BLOCKS],
+            sack_len: 3,
+            ece: false,
+            duplicate: false,
+            syn: false,
+            granted_rate: RateCode::ZERO,
+        };
+        assert_eq!((ack.response(), ack.sacked().count()), (None, 3));
+        let response = TcpResponse { rate: RateCode::MAX, ttl_difference: 229, nonce: Nonce::new(0x2aaa_aaaa) };
+        ack.set_response(&response);
+        assert_eq!((ack.response(), ack.sacked().count()), (Some(response), 2));
+    }
 
     #[test]
     fn a_packet_is_one_cache_line() {

@@ -26,6 +26,7 @@
 //! assert!(!nonce.agrees_with(Nonce::new(0x2aaa_aaaa), asked));
 //! ```
 
+mod carried;
 pub mod model;
 mod nonce;
 pub mod path;
@@ -35,6 +36,7 @@ pub mod router;
 pub mod sender;
 pub mod wire;
 
+pub use carried::Carried;
 pub use nonce::{Nonce, ttl_difference};
 pub use rate::RateCode;
 pub use receiver::Receiver;

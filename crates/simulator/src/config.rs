@@ -36,6 +36,18 @@ pub struct SimulationConfig {
     pub run: u64,
 }
 
+impl SimulationConfig {
+    /// True if a flow may ask routers for a rate (Quick-Start).
+    pub(crate) fn asks_routers(&self) -> bool {
+        let flows = self.flows.iter().chain(self.arrivals.iter().map(|arrivals| &arrivals.flow));
+        let mut flows = flows.chain(self.sessions.iter().map(|session| &session.flow));
+        flows.any(|flow| match &flow.traffic {
+            Traffic::Tcp(tcp) => tcp.controller.start.asks_routers(),
+            Traffic::Udp(_) => false,
+        })
+    }
+}
+
 /// When a simulation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {

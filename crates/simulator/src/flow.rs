@@ -18,8 +18,6 @@ pub(crate) struct Flow {
     pub(crate) route: u32,
     pub(crate) access: AccessLink,
     pub(crate) endpoints: Endpoints,
-    /// Every router on the way knows Quick-Start.
-    pub(crate) may_ask: bool,
     /// The session whose replies it carries.
     pub(crate) session: Option<u32>,
     /// The pair it is a connection of, and which (0 or 1).
@@ -113,7 +111,6 @@ impl Flow {
         route: u32,
         (seed, run): (u64, u64),
         make_controller: &MakeController,
-        may_ask: bool,
     ) -> Self {
         let stream = || random::stream(seed, run, Purpose::Spacing, u64::from(id));
         let endpoints = match &config.traffic {
@@ -138,7 +135,7 @@ impl Flow {
             }
             Traffic::Udp(udp) => Endpoints::Udp(Self::datagrams(udp, start, stream())),
         };
-        Self { id, route, access: AccessLink::new(config.access.rate), endpoints, may_ask, session: None, pair: None }
+        Self { id, route, access: AccessLink::new(config.access.rate), endpoints, session: None, pair: None }
     }
 
     fn datagrams(config: &UdpConfig, start: Time, random: Pcg64Mcg) -> Udp {

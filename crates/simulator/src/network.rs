@@ -1,9 +1,13 @@
 //! The network in operation: links with their queues, lanes between them, and the tournament of who acts next.
 
-use flowstart_network::{Dequeue, Frame, Jitter, LinkConfig, Loss, Packet, Queue, Transmitter, packet::Body};
-use flowstart_quick_start::RateCode;
-use flowstart_quick_start::router::{Admission, FlowKey};
+use flowstart_network::packet::Body;
+use flowstart_network::{Dequeue, Frame, Jitter, LinkConfig, Loss, Packet, Queue, QuickStartHop, Transmitter};
+use flowstart_quick_start::Carried;
+use flowstart_quick_start::router::{Admission, FlowKey, RouterCounts};
+use flowstart_quick_start::wire::IpOption;
 use flowstart_units::{Bytes, Span, Time};
+use rand_core::Rng;
+use rand_pcg::Pcg64Mcg;
 
 use crate::lane::{Lane, Target};
 use crate::ledger::Ledger;
@@ -36,34 +40,87 @@ struct Link {
     busy: Span,
 }
 
+impl Link {
+    fn requests(&self) -> Option<&Requests> {
+        self.extras.as_ref()?.requests.as_ref()
+    }
+}
+
 /// What only some links have.
 #[derive(Debug)]
 struct Extras {
     jitter: Option<Jitter>,
-    /// Quick-Start admission of the router that sends on this link.
-    router: Option<Admission>,
+    /// What becomes of Quick-Start options, if anybody sends any.
+    requests: Option<Requests>,
+}
+
+/// What becomes of Quick-Start requests on the way to a link (see [`QuickStartHop`]).
+#[derive(Debug)]
+enum Requests {
+    Unaware,
+    /// The router's admission, and what it makes nonces from.
+    Aware(Box<(Admission, Pcg64Mcg)>),
+    Tunnel,
+    AwareTunnel,
+}
+
+impl Requests {
+    fn new(config: &QuickStartHop, random: impl FnOnce() -> Pcg64Mcg) -> Self {
+        match config {
+            QuickStartHop::Unaware => Self::Unaware,
+            QuickStartHop::Aware(admission) => Self::Aware(Box::new((Admission::new(admission), random()))),
+            QuickStartHop::Tunnel => Self::Tunnel,
+            QuickStartHop::AwareTunnel => Self::AwareTunnel,
+        }
+    }
+
+    /// A packet leaves: it is metered, and what it asks for is decided on.
+    fn look(&mut self, now: Time, packet: &mut Packet) {
+        let (bytes, flow) = (u32::from(packet.bytes), u64::from(packet.flow));
+        // Every sender is a host of its own.
+        let key = FlowKey { flow, source: flow };
+        let mut none = Carried::NONE;
+        let (option, data) = match &mut packet.body {
+            Body::Segment(segment) => (&mut segment.quick_start, segment.payload > 0),
+            Body::Datagram(_) => (&mut none, true),
+            Body::Ack(_) => (&mut none, false),
+        };
+        match self {
+            Self::Aware(router) => {
+                let (admission, random) = &mut **router;
+                let asked = option.asked();
+                // What asks is not sent at what it is granted.
+                admission.forwarded_of(now, bytes, &key, data && asked.is_zero());
+                match option.option() {
+                    None => {}
+                    Some(IpOption::Request { .. }) => {
+                        let granted = admission.admit(now, asked, &key);
+                        option.pass_aware(granted, random.next_u32());
+                    }
+                    Some(IpOption::Report { rate, .. }) => {
+                        admission.reported(now, rate, &key);
+                        option.pass_unaware();
+                    }
+                }
+            }
+            Self::Unaware => option.pass_unaware(),
+            Self::Tunnel => {}
+            Self::AwareTunnel => option.deny(),
+        }
+    }
+
+    fn counts(&self) -> RouterCounts {
+        match self {
+            Self::Aware(router) => router.0.counts(),
+            Self::Unaware | Self::Tunnel | Self::AwareTunnel => RouterCounts::default(),
+        }
+    }
 }
 
 impl Extras {
-    fn new(config: &LinkConfig, seed: u64) -> Option<Box<Self>> {
+    fn new(config: &LinkConfig, seed: u64, requests: Option<Requests>) -> Option<Box<Self>> {
         let jitter = config.jitter.as_ref().map(|jitter| Jitter::new(jitter, seed));
-        let router = config.quick_start.as_ref().map(Admission::new);
-        (jitter.is_some() || router.is_some()).then(|| Box::new(Self { jitter, router }))
-    }
-
-    /// A packet leaves the router: it is metered, and its request decided on. Returns the rate it asks for from here on.
-    fn look(&mut self, now: Time, packet: &Packet) -> RateCode {
-        let asked = match &packet.body {
-            Body::Segment(segment) => segment.rate_request,
-            _ => RateCode::ZERO,
-        };
-        let Some(router) = &mut self.router else { return asked };
-        // Every sender is a host of its own.
-        let flow = u64::from(packet.flow);
-        let key = FlowKey { flow, source: flow };
-        let data = asked.is_zero() && !matches!(packet.body, Body::Ack(_));
-        router.forwarded_of(now, u32::from(packet.bytes), &key, data);
-        if asked.is_zero() { asked } else { router.admit(now, asked, &key) }
+        (jitter.is_some() || requests.is_some()).then(|| Box::new(Self { jitter, requests }))
     }
 }
 
@@ -78,6 +135,8 @@ pub(crate) struct Network {
     /// Everybody's next time: links, then `others` slots of the simulation, then lanes.
     pub(crate) schedule: Tournament,
     first_lane: usize,
+    /// Whether anybody may ask routers for a rate.
+    asks: bool,
 }
 
 /// The direction in which a packet travels.
@@ -90,6 +149,7 @@ impl Network {
     /// Builds the links; `others` slots of the schedule are left to the simulation.
     pub(crate) fn new(config: &SimulationConfig, routes: Routes, others: usize) -> Self {
         let Routes { routes, lanes, hops, .. } = routes;
+        let asks = config.asks_routers();
         let links: Vec<Link> = config
             .links
             .iter()
@@ -102,7 +162,14 @@ impl Network {
                     transmitter: Transmitter::new(&link.rate),
                     loss: Loss::new(&link.loss, seed(Purpose::Loss)),
                     marking: Loss::new(&link.marking, seed(Purpose::Marking)),
-                    extras: Extras::new(link, seed(Purpose::Jitter)),
+                    extras: Extras::new(
+                        link,
+                        seed(Purpose::Jitter),
+                        asks.then(|| {
+                            let nonces = || random::stream(config.seed, config.run, Purpose::Nonce, index as u64);
+                            Requests::new(&link.quick_start, nonces)
+                        }),
+                    ),
                     overhead: link.overhead,
                     free: Time::ZERO,
                     hops,
@@ -119,7 +186,7 @@ impl Network {
             .collect();
         let first_lane = links.len() + others;
         let schedule = Tournament::new(first_lane + lanes.len());
-        Self { links, lanes, routes, route_of: Vec::new(), schedule, first_lane }
+        Self { links, lanes, routes, route_of: Vec::new(), schedule, first_lane, asks }
     }
 
     /// How many links there are; their slots of the schedule come first.
@@ -137,10 +204,9 @@ impl Network {
         self.route_of.push(route);
     }
 
-    /// True if every router on the way of this flow's data knows Quick-Start; a request on any other is denied by its TTL difference.
-    pub(crate) fn decides_on_rates(&self, forward: &[LinkId]) -> bool {
-        let knows = |link: &LinkId| self.links[*link].extras.as_ref().is_some_and(|extras| extras.router.is_some());
-        !forward.is_empty() && forward.iter().all(knows)
+    /// True if links look at Quick-Start requests. If they do not, nobody was thought to make any.
+    pub(crate) fn looks_at_requests(&self) -> bool {
+        self.asks
     }
 
     /// A packet leaves an endpoint; data is through the access link at `done`.
@@ -263,7 +329,7 @@ impl Network {
         self.push(hop.lane, arrival, *packet);
     }
 
-    /// The end of [`forward`](Self::forward) on a link that has jitter or a router that knows Quick-Start.
+    /// The end of [`forward`](Self::forward) on a link that has jitter, or that looks at Quick-Start requests.
     #[expect(clippy::too_many_arguments, reason = "one function in two parts, so that the usual one stays small")]
     #[inline(never)]
     fn forward_specially(
@@ -281,9 +347,8 @@ impl Network {
             if let Some(jitter) = &mut extras.jitter {
                 arrival = jitter.delay(arrival);
             }
-            let left = extras.look(now, &packet);
-            if let Body::Segment(segment) = &mut packet.body {
-                segment.rate_request = left;
+            if let Some(requests) = &mut extras.requests {
+                requests.look(now, &mut packet);
             }
         }
         observer.transmitted(now, id, &packet, arrived, done);
@@ -310,6 +375,7 @@ impl Network {
                 max_sojourn: link.max_sojourn,
                 total_sojourn: link.total_sojourn,
                 busy: link.busy,
+                quick_start: link.requests().map_or_else(RouterCounts::default, Requests::counts),
                 stored: link.queue.packets(),
             })
             .collect()

@@ -2,6 +2,7 @@
 
 use flowstart_congestion::StartExit;
 use flowstart_congestion::detection::Decision;
+use flowstart_quick_start::router::RouterCounts;
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::{FlowId, SessionOutcome};
@@ -89,6 +90,8 @@ pub struct LinkOutcome {
     pub total_sojourn: Span,
     /// Time the transmitter was busy.
     pub busy: Span,
+    /// What its router did with Quick-Start requests; nothing if it does not know them or nobody could make any.
+    pub quick_start: RouterCounts,
     /// Packets still stored at the end.
     pub stored: u64,
 }

@@ -23,6 +23,8 @@ pub(crate) enum Purpose {
     Sizes = 7,
     /// A controller's own randomness.
     Controller = 8,
+    /// The nonces that a router writes (Quick-Start).
+    Nonce = 9,
 }
 
 /// Mixes 64 bits (the finalizer of SplitMix64, Steele, Lea and Flood 2014).

@@ -5,7 +5,7 @@ use flowstart_network::{
     Ecn, Packet,
     packet::{Body, Datagram},
 };
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::Carried;
 use flowstart_transport::Outgoing;
 use flowstart_units::{Bytes, Span, Time};
 
@@ -364,8 +364,8 @@ impl<O: Observer> Simulation<O> {
             self.data_packets += 1;
         }
         while let Some(mut out) = tcp.sender.transmit_other(now) {
-            if !flow.may_ask {
-                out.segment.rate_request = RateCode::ZERO;
+            if !self.network.looks_at_requests() {
+                out.segment.quick_start = Carried::NONE;
             }
             self.data_packets += u64::from(out.segment.payload > 0);
             leave(
@@ -489,9 +489,8 @@ impl<O: Observer> Simulation<O> {
         let id = self.ledger.open(slot as u32, config.group, start, size);
         self.network.add_flow(route);
         self.outstanding += u64::from(size.is_some());
-        let may_ask = self.network.decides_on_rates(&config.forward);
         let seeds = (self.seed, self.run);
-        self.flows[slot] = Some(Flow::new(id, config, start, route, seeds, &self.make_controller, may_ask));
+        self.flows[slot] = Some(Flow::new(id, config, start, route, seeds, &self.make_controller));
         self.timers.grow(slot + 1);
         self.set_timer(slot);
         slot

@@ -2,11 +2,16 @@
 
 mod common;
 
-use flowstart_congestion::start::QuickStartConfig;
-use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
-use flowstart_network::{LinkConfig, QueueConfig, RateSchedule};
-use flowstart_quick_start::model::{Link, Start, Transfer};
+use flowstart_congestion::avoidance::Avoidance;
+use flowstart_congestion::start::{QuickStart, QuickStartConfig, Start};
+use flowstart_congestion::{
+    Ack, Answer, AvoidanceConfig, Controller, ControllerConfig, FlowStart, Occasion, StartConfig, Window,
+};
+use flowstart_network::{LinkConfig, QueueConfig, QuickStartHop, RateSchedule};
+use flowstart_quick_start::model::{self, Transfer};
 use flowstart_quick_start::router::AdmissionConfig;
+use flowstart_quick_start::wire::IpOption;
+use flowstart_quick_start::{Carried, RateCode};
 use flowstart_simulator::{
     Access, FlowConfig, FlowId, Observer, Outcome, Simulation, SimulationConfig, Stop, TcpConfig, Traffic, Workload,
 };
@@ -29,10 +34,10 @@ fn paper() -> StartConfig {
     })
 }
 
-fn link(router: Option<AdmissionConfig>) -> LinkConfig {
+fn link(hop: QuickStartHop) -> LinkConfig {
     let queue = QueueConfig::drop_tail(100_000);
     let mut link = LinkConfig::new(RateSchedule::Constant(CAPACITY), Span::ZERO, queue);
-    link.quick_start = router;
+    link.quick_start = hop;
     link
 }
 
@@ -62,8 +67,8 @@ fn run(links: Vec<LinkConfig>, flows: Vec<FlowConfig>) -> Outcome {
     Simulation::new(&config(links, flows), ()).unwrap().run().0
 }
 
-fn known() -> Option<AdmissionConfig> {
-    Some(AdmissionConfig::paper(CAPACITY))
+fn known() -> QuickStartHop {
+    QuickStartHop::Aware(AdmissionConfig::paper(CAPACITY))
 }
 
 /// Seconds from the request to the last byte, as the model counts: without the handshake, with half a round trip for the request.
@@ -77,8 +82,8 @@ fn time(start: StartConfig, initial_window: u32, rtt: Span, size: u64) -> f64 {
 fn transfers_take_as_long_as_the_model_says_within_a_tenth() {
     for (initial_window, ms) in [(3, 50), (3, 100), (3, 200), (3, 500), (10, 50), (10, 100), (10, 200), (10, 500)] {
         let rtt = Span::from_millis(ms);
-        let path = Link { rate: CAPACITY, rtt, packet: PACKET, headers: u32::from(HEADERS) };
-        let model = Transfer::new(path, Start { initial_window, growth: 2.0, threshold: None });
+        let path = model::Link { rate: CAPACITY, rtt, packet: PACKET, headers: u32::from(HEADERS) };
+        let model = Transfer::new(path, model::Start { initial_window, growth: 2.0, threshold: None });
         for size in [3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000] {
             let (slow, quick) = (model.slow_start(Bytes::new(size)), model.quick_start(Bytes::new(size), GRANT));
             for (simulated, closed) in [
@@ -96,18 +101,21 @@ fn transfers_take_as_long_as_the_model_says_within_a_tenth() {
 fn on_a_path_with_a_router_that_knows_nothing_everything_is_as_without_quick_start_but_for_the_option() {
     let rtt = Span::from_millis(100);
     let size = Workload::Sized(Bytes::new(300_000));
-    let of = |start, routers: [Option<AdmissionConfig>; 2]| {
+    let of = |start, routers: [QuickStartHop; 2]| {
         let links = routers.map(link).to_vec();
         let flow = FlowConfig { forward: vec![0, 1], ..flow(start, 10, rtt, size.clone()) };
         let outcome = run(links, vec![flow]);
         (outcome.flows[0].completed.unwrap(), outcome.data_packets)
     };
     let option = CAPACITY.transmission_time(Bytes::new(8));
-    for routers in [[None, None], [known(), None], [None, known()]] {
+    use QuickStartHop::{AwareTunnel, Unaware};
+    for routers in [[Unaware; 2], [known(), Unaware], [Unaware, known()], [known(), AwareTunnel]] {
         let (plain, packets) = of(StartConfig::SlowStart, routers);
-        assert_eq!(of(paper(), routers), (plain + option * 2, packets), "8 bytes more on each link");
+        // The request makes the SYN longer on each link; the report takes its bytes from the first packet, and the last one carries them, which waits for the
+        // one before it on the second link anyway.
+        assert_eq!(of(paper(), routers), (plain + option * 3, packets));
     }
-    assert!(of(paper(), [known(), known()]).0 < of(StartConfig::SlowStart, [None, None]).0);
+    assert!(of(paper(), [known(), known()]).0 < of(StartConfig::SlowStart, [Unaware; 2]).0);
 }
 
 /// The largest window of each flow in its first second.
@@ -149,4 +157,103 @@ fn a_connection_that_was_idle_asks_again_with_its_next_data() {
     // One round trip with one packet of the initial window, then the grant.
     assert!(asked < plain - 0.15, "{asked} against {plain}");
     assert!((silent - plain).abs() < 0.01, "{silent} against {plain}");
+}
+
+/// What became of a flow that asks for 5.12 Mbit/s: when it was complete, and its largest window in the first 190 ms.
+fn through(hops: [QuickStartHop; 2]) -> (Time, u32) {
+    let rtt = Span::from_millis(100);
+    let flow = flow(paper(), 3, rtt, Workload::Sized(Bytes::new(300_000)));
+    let flow = FlowConfig { forward: vec![0, 1], ..flow };
+    let (outcome, Windows(windows)) =
+        Simulation::new(&config(hops.map(link).to_vec(), vec![flow]), Windows::default()).unwrap().run();
+    (outcome.flows[0].completed.unwrap(), windows[0])
+}
+
+#[test]
+fn a_tunnel_that_hides_the_ttl_is_taken_for_approval_and_one_that_knows_that_denies() {
+    use QuickStartHop::{AwareTunnel, Tunnel, Unaware};
+    let approved = through([known(), known()]);
+    assert_eq!(approved.1, 42);
+    assert_eq!(through([known(), Tunnel]), approved, "a false positive: nobody was asked for the second link");
+    assert_eq!(through([Tunnel, Tunnel]), approved, "nobody was asked at all");
+    for denied in [[known(), AwareTunnel], [Tunnel, Unaware], [Unaware, known()]] {
+        assert_eq!(through(denied).1, 3, "{denied:?}");
+    }
+}
+
+#[test]
+fn a_router_that_lowers_the_rate_leaves_the_nonce_bits_that_the_sender_checks() {
+    // Were a bit of the lower rate changed, or the nonce checked against the higher one, nothing would be granted.
+    for seed in 0..50 {
+        let half = AdmissionConfig::paper(Rate::from_mbps(5));
+        let flow = flow(paper(), 3, Span::from_millis(100), Workload::Sized(Bytes::new(300_000)));
+        let mut config = config(vec![link(QuickStartHop::Aware(half))], vec![flow]);
+        config.seed = seed;
+        let windows = Simulation::new(&config, Windows::default()).unwrap().run().1.0;
+        assert_eq!(windows, [21], "2.56 Mbit/s");
+    }
+}
+
+/// What the router of a 10 Mbit/s link heard, which remembers grants flow by flow: approved, denied, reports, faults.
+fn heard(hops: Vec<QuickStartHop>, flows: Vec<FlowConfig>, make: fn(&ControllerConfig) -> Controller) -> [u64; 4] {
+    let links = hops.into_iter().map(link).collect();
+    let simulation =
+        Simulation::with_controllers(&config(links, flows), (), Box::new(move |_, config| make(config))).unwrap();
+    let counts = simulation.run().0.links[0].quick_start;
+    [counts.approved, counts.denied, counts.reports, counts.faults]
+}
+
+fn transfer(ms: u64) -> FlowConfig {
+    let flow = flow(paper(), 3, Span::from_millis(100), Workload::Sized(Bytes::new(300_000)));
+    FlowConfig { start: Time::ZERO + Span::from_millis(ms), ..flow }
+}
+
+fn by_flow() -> QuickStartHop {
+    QuickStartHop::Aware(AdmissionConfig::extreme(CAPACITY))
+}
+
+#[test]
+fn grants_and_denials_are_reported_to_the_routers_with_the_first_data() {
+    let at = |ms| transfer(ms);
+    assert_eq!(heard(vec![by_flow()], vec![at(0), at(3000)], Controller::new), [2, 0, 2, 0]);
+    // The second router knows nothing: the first hears that its grant came to nothing and gives it to the next flow.
+    let both = |flow: FlowConfig| FlowConfig { forward: vec![0, 1], ..flow };
+    let flows = (0..8).map(|n| both(at(200 * n))).collect();
+    assert_eq!(heard(vec![by_flow(), QuickStartHop::Unaware], flows, Controller::new), [8, 0, 8, 0]);
+}
+
+/// Quick-Start that reports the highest rate there is, whatever it was granted.
+struct Boaster(QuickStart);
+
+impl FlowStart for Boaster {
+    fn rate_request(&mut self, occasion: &Occasion) -> Carried {
+        self.0.rate_request(occasion)
+    }
+
+    fn on_answer(&mut self, answer: &Answer, window: &mut Window) -> bool {
+        self.0.on_answer(answer, window)
+    }
+
+    fn take_report(&mut self) -> Carried {
+        match self.0.take_report().option() {
+            Some(IpOption::Report { nonce, .. }) => Carried::new(&IpOption::Report { rate: RateCode::MAX, nonce }, 64),
+            _ => Carried::NONE,
+        }
+    }
+
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        self.0.grow(ack, window)
+    }
+}
+
+#[test]
+fn a_sender_that_reports_more_than_it_was_granted_is_noticed() {
+    let boaster = |config: &ControllerConfig| {
+        let StartConfig::QuickStart(start) = config.start else { panic!("the flows here ask") };
+        let start = Boaster(QuickStart::new(&start, config.initial_window, config.mss, config.seed));
+        Controller::join(Start::External(Box::new(start)), Avoidance::new(config), config)
+    };
+    let [approved, _, reports, faults] = heard(vec![by_flow()], vec![transfer(0)], boaster);
+    assert_eq!([approved, reports], [1, 1]);
+    assert!(faults >= 1, "a report of more than the grant");
 }

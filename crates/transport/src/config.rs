@@ -74,6 +74,8 @@ pub struct SenderConfig {
     pub handshake_rtt: Option<Span>,
     /// Timeout of the first SYN, doubled for each retry; default 1 s (RFC 6298 section 2.1).
     pub syn_timeout: Span,
+    /// Timeout of a SYN that asks the routers for a rate, if that is longer; default 3 s (RFC 4782 section 4.7.2). Sent again, it asks for nothing.
+    pub request_timeout: Span,
     /// Congestion marks.
     pub ecn: EcnMode,
     /// True: ECN-capable packets carry ECT(1) instead of ECT(0) (RFC 9331); default false.
@@ -136,6 +138,7 @@ impl Default for SenderConfig {
             handshake: true,
             handshake_rtt: None,
             syn_timeout: Span::from_secs(1),
+            request_timeout: Span::from_secs(3),
             ecn: EcnMode::Off,
             ect1: false,
             send_buffer: None,

@@ -12,12 +12,13 @@
 //!
 //! What was saved is part of the configuration; saving it (the observing phase) is up to whoever runs flows. Without it this is slow start.
 
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::Carried;
+use flowstart_quick_start::sender::Change;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::names::InvalidConfig;
 use crate::{
-    Ack, Departure, Exit, ExitReason, FlowStart, Grant, Next, Occasion, Response, Sent, Signal, Verdict, Window,
+    Ack, Answer, Departure, Exit, ExitReason, FlowStart, Next, Occasion, Response, Sent, Signal, Verdict, Window,
 };
 
 use super::quick_start::{QuickStart, QuickStartConfig};
@@ -153,9 +154,10 @@ pub struct CarefulResume {
 }
 
 impl CarefulResume {
-    /// Careful Resume for a flow with segments of `mss` payload bytes that begins with `initial_window` packets.
+    /// Careful Resume for a flow with segments of `mss` payload bytes that begins with `initial_window` packets. What protects its requests comes from
+    /// `seed`.
     #[must_use]
-    pub fn new(config: &CarefulResumeConfig, initial_window: u32, mss: u32) -> Self {
+    pub fn new(config: &CarefulResumeConfig, initial_window: u32, mss: u32, seed: u64) -> Self {
         Self {
             config: *config,
             mss: u64::from(mss.max(1)),
@@ -170,7 +172,7 @@ impl CarefulResume {
             reason: ExitReason::Loss,
             next_byte: 0,
             newly_lost: 0,
-            asking: config.asking().map(|asking| Box::new(QuickStart::new(&asking, initial_window, mss))),
+            asking: config.asking().map(|asking| Box::new(QuickStart::new(&asking, initial_window, mss, seed))),
         }
     }
 
@@ -296,28 +298,36 @@ impl FlowStart for CarefulResume {
         matches!(self.phase, ResumePhase::Unvalidated { .. }).then(|| self.spacing.departure(now))
     }
 
-    fn rate_request(&mut self, occasion: &Occasion) -> RateCode {
-        self.asking.as_mut().map_or(RateCode::ZERO, |asking| asking.rate_request(occasion))
+    fn rate_request(&mut self, occasion: &Occasion) -> Carried {
+        self.asking.as_mut().map_or(Carried::NONE, |asking| asking.rate_request(occasion))
     }
 
-    fn on_grant(&mut self, grant: &Grant, window: &mut Window) -> bool {
+    fn on_answer(&mut self, answer: &Answer, window: &mut Window) -> bool {
         let Some(asking) = &mut self.asking else { return false };
+        // What the grant alone would make of the window.
+        let mut granted = *window;
+        let change = asking.hear(answer, &mut granted);
         if self.phase != ResumePhase::Reconnaissance {
             return false;
         }
-        // What the grant alone would make of the window.
-        let mut granted = *window;
-        if !asking.on_grant(grant, &mut granted) {
+        match change {
             // The routers allow no more than there is.
-            self.phase = ResumePhase::Normal;
-            return false;
-        }
-        let initial_bytes = u64::from(self.initial_window) * self.mss;
-        if let Some(saved) = self.config.jump(initial_bytes).filter(|_| self.config.fits(grant.rtt)) {
-            let jump = saved.min(u64::from(granted.cwnd).saturating_mul(self.mss));
-            self.leap(jump, (grant.now, grant.rtt, grant.next), window);
+            Change::TooSmall(_) => self.phase = ResumePhase::Normal,
+            Change::Granted(..) => {
+                let initial_bytes = u64::from(self.initial_window) * self.mss;
+                if let Some(saved) = self.config.jump(initial_bytes).filter(|_| self.config.fits(answer.rtt)) {
+                    let jump = saved.min(u64::from(granted.cwnd).saturating_mul(self.mss));
+                    self.leap(jump, (answer.now, answer.rtt, answer.next), window);
+                }
+            }
+            // Nothing is known: what was saved decides alone.
+            _ => {}
         }
         false
+    }
+
+    fn take_report(&mut self) -> Carried {
+        self.asking.as_mut().map_or(Carried::NONE, |asking| asking.take_report())
     }
 
     fn owns_window(&self) -> bool {
@@ -328,6 +338,8 @@ impl FlowStart for CarefulResume {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flowstart_quick_start::RateCode;
+
     use crate::testing::{ack, next, sent};
 
     fn ms(n: u64) -> Span {
@@ -348,7 +360,7 @@ mod tests {
     }
 
     fn resumed(config: CarefulResumeConfig, rtt: Span) -> (CarefulResume, Window) {
-        let mut start = CarefulResume::new(&config, 10, 1500);
+        let mut start = CarefulResume::new(&config, 10, 1500, 1);
         let mut window = Window::new(20);
         start.on_ack(&iw_acked(rtt), &mut window);
         (start, window)
@@ -431,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_loss_before_the_jump_forbids_it() {
-        let mut start = CarefulResume::new(&saved(1_000_000, ms(100)), 10, 1500);
+        let mut start = CarefulResume::new(&saved(1_000_000, ms(100)), 10, 1500, 1);
         let mut window = Window::new(10);
         assert_eq!(start.on_signal(Time::ZERO, Signal::Loss, &mut window), Response::Leave);
         start.on_ack(&iw_acked(ms(100)), &mut window);
@@ -441,13 +453,15 @@ mod tests {
     /// What the window is after the routers granted code `n` to a flow that asked as it opened, with an RTT of 100 ms.
     fn after_grant(config: CarefulResumeConfig, n: u8) -> (CarefulResume, Window) {
         let config = CarefulResumeConfig { request: Some(Rate::from_mbps(100)), ..config };
-        let mut start = CarefulResume::new(&config, 10, 1460);
+        let mut start = CarefulResume::new(&config, 10, 1460, 1);
         let mut window = Window::new(10);
         let (idle, rto, srtt, backlog) = (None, Span::from_secs(1), Span::ZERO, u64::MAX);
         let occasion = Occasion { now: Time::ZERO, idle, rto, srtt, packet: 1500, backlog, una: 0, next: 0 };
-        assert_eq!(start.rate_request(&occasion).get(), 11);
-        let rate = RateCode::new(n).unwrap();
-        start.on_grant(&Grant { now: Time::ZERO + ms(100), rate, rtt: ms(100), una: 0, next: 0 }, &mut window);
+        let mut request = start.rate_request(&occasion);
+        assert_eq!(request.asked().get(), 11);
+        request.pass_aware(RateCode::new(n).unwrap(), 12345);
+        let response = request.answer();
+        start.on_answer(&Answer { now: Time::ZERO + ms(100), response, rtt: ms(100), una: 0, next: 0 }, &mut window);
         (start, window)
     }
 

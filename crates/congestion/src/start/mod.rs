@@ -1,9 +1,9 @@
 //! Flow starts: from the first packet until they hand over to congestion avoidance.
 
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::Carried;
 use flowstart_units::{Rate, Span, Time};
 
-use crate::{Ack, Acked, Departure, Grant, Next, Occasion, Pacing, Sent, Signal, Window};
+use crate::{Ack, Acked, Answer, Departure, Next, Occasion, Pacing, Sent, Signal, Window};
 
 /// Why a start ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,15 +128,20 @@ pub trait FlowStart {
         false
     }
 
-    /// The rate to ask the routers on the path for, rounded up to a code; zero to ask for none (Quick-Start, RFC 4782). Asked at the beginning of the
+    /// What to ask the routers on the path for with the next packet, if anything (Quick-Start, RFC 4782). Asked at the beginning of the
     /// connection and when it sends again after an idle time.
-    fn rate_request(&mut self, _occasion: &Occasion) -> RateCode {
-        RateCode::ZERO
+    fn rate_request(&mut self, _occasion: &Occasion) -> Carried {
+        Carried::NONE
     }
 
-    /// The routers approved a rate. Returns true to be in charge (again) from now on. A denial is never told.
-    fn on_grant(&mut self, _grant: &Grant, _window: &mut Window) -> bool {
+    /// What was asked for is answered. Returns true to be in charge (again) from now on.
+    fn on_answer(&mut self, _answer: &Answer, _window: &mut Window) -> bool {
         false
+    }
+
+    /// What the next new data reports to the routers, if anything (the report of approved rate of RFC 4782); told once.
+    fn take_report(&mut self) -> Carried {
+        Carried::NONE
     }
 
     /// This start is over, and now the flow is below its threshold again. Returns true to be in charge once more until the threshold is
@@ -244,7 +249,7 @@ impl Start {
             StartConfig::AdaptiveChirping(start) => Self::AdaptiveChirping(Box::new(AdaptiveChirping::new(start, mss))),
             StartConfig::Search(start) => Self::Search(Box::new(Search::new(start, config.initial_window, mss))),
             StartConfig::QuickStart(start) => {
-                Self::QuickStart(Box::new(QuickStart::new(start, config.initial_window, mss)))
+                Self::QuickStart(Box::new(QuickStart::new(start, config.initial_window, mss, config.seed)))
             }
             StartConfig::LimitedSlowStart(start) => Self::LimitedSlowStart(LimitedSlowStart::new(start)),
             StartConfig::BbrStart(start) => Self::BbrStart(Box::new(BbrStart::new(start, config.initial_window, mss))),
@@ -253,7 +258,7 @@ impl Start {
             }
             StartConfig::JumpStart(start) => Self::JumpStart(JumpStart::new(start, config.initial_window, mss)),
             StartConfig::CarefulResume(start) => {
-                Self::CarefulResume(Box::new(CarefulResume::new(start, config.initial_window, mss)))
+                Self::CarefulResume(Box::new(CarefulResume::new(start, config.initial_window, mss, config.seed)))
             }
             StartConfig::Suss(start) => Self::Suss(Box::new(Suss::new(start, config.initial_window, paced, mss))),
             StartConfig::TwoFlowProbe(_) | StartConfig::FairQueuingProbe(_) => Self::Directed(Box::default()),
@@ -363,12 +368,16 @@ impl FlowStart for Start {
         dispatch!(self, start => start.owns_window())
     }
 
-    fn rate_request(&mut self, occasion: &Occasion) -> RateCode {
+    fn rate_request(&mut self, occasion: &Occasion) -> Carried {
         dispatch!(self, start => start.rate_request(occasion))
     }
 
-    fn on_grant(&mut self, grant: &Grant, window: &mut Window) -> bool {
-        dispatch!(self, start => start.on_grant(grant, window))
+    fn on_answer(&mut self, answer: &Answer, window: &mut Window) -> bool {
+        dispatch!(self, start => start.on_answer(answer, window))
+    }
+
+    fn take_report(&mut self) -> Carried {
+        dispatch!(self, start => start.take_report())
     }
 
     fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {

@@ -1,22 +1,21 @@
 //! Quick-Start (RFC 4782): asks the routers on the path for a rate with the first packet, sends at what they grant for one round trip, and goes on with
 //! slow start from the window that was really used. Without a grant it is slow start.
 //!
-//! The rules are those of [`flowstart_quick_start::Sender`]; this joins them to a flow. Nonce and TTL are not simulated, so an answer is always the
-//! one of honest routers and receivers. In two points a flow behaves as its transport does, not as the RFC says: a loss in the phase lets recovery walk
-//! the window down to the threshold (half of the packets delivered in the phase), where the RFC goes back to the initial window and slow start
-//! up to that threshold; and there is no report of the approved rate.
+//! The rules are those of [`flowstart_quick_start::Sender`]; this joins them to a flow. In one point a flow behaves as its transport does, not as the RFC says: a
+//! loss in the phase lets recovery walk the window down to the threshold (half of the packets delivered in the phase), where the RFC goes back to the initial
+//! window and slow start up to that threshold.
 
-use flowstart_quick_start::RateCode;
 use flowstart_quick_start::sender::{
     AckSeen, Allowance, Change, Departing, PacingConfig, Phase, Sender, SenderConfig, Trigger,
 };
-use flowstart_quick_start::wire::{IpOption, TcpResponse};
-use flowstart_quick_start::{Nonce, ttl_difference};
+use flowstart_quick_start::wire::TcpResponse;
+use flowstart_quick_start::{Carried, Nonce, RateCode};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::names::InvalidConfig;
+use crate::random::Random;
 use crate::{
-    Ack, Acked, Departure, Exit, ExitReason, FlowStart, Grant, Next, Occasion, Response, Sent, Signal, Verdict, Window,
+    Ack, Acked, Answer, Departure, Exit, ExitReason, FlowStart, Next, Occasion, Response, Sent, Signal, Verdict, Window,
 };
 
 use check::GrantCheck;
@@ -124,9 +123,7 @@ impl QuickStartConfig {
     }
 }
 
-/// The secrets of a request where nobody is out to guess them.
-const OPEN_SECRETS: (Nonce, u8) = (Nonce::new(0), 0);
-/// TTL of every packet, which nobody changes either.
+/// TTL that packets leave with (Linux `net.ipv4.ip_default_ttl`).
 const IP_TTL: u8 = 64;
 
 /// Quick-Start in operation. [`QuickStartConfig`] says where its rules come from.
@@ -150,12 +147,15 @@ pub struct QuickStart {
     check: Option<GrantCheck>,
     /// Next transmission number.
     number: u64,
+    /// Makes nonces and Quick-Start TTLs.
+    random: Random,
 }
 
 impl QuickStart {
-    /// Quick-Start for a flow with segments of `mss` payload bytes that begins with `initial_window` packets if nothing is granted.
+    /// Quick-Start for a flow with segments of `mss` payload bytes that begins with `initial_window` packets if nothing is granted. What protects its
+    /// requests comes from `seed`.
     #[must_use]
-    pub fn new(config: &QuickStartConfig, initial_window: u32, mss: u32) -> Self {
+    pub fn new(config: &QuickStartConfig, initial_window: u32, mss: u32, seed: u64) -> Self {
         let limit = LimitedSlowStartConfig { max_ssthresh: config.max_ssthresh };
         Self {
             config: *config,
@@ -170,6 +170,7 @@ impl QuickStart {
             granted: None,
             check: None,
             number: 0,
+            random: Random::new(seed),
         }
     }
 
@@ -198,6 +199,21 @@ impl QuickStart {
         result
     }
 
+    /// An answer came: checks it, and opens the window if it is a grant.
+    pub(super) fn hear(&mut self, answer: &Answer, window: &mut Window) -> Change {
+        self.next = answer.next;
+        self.una = answer.una;
+        let seen = self.seen(answer.una, answer.response, answer.rtt, window);
+        let change = self.sender.on_ack(answer.now, &seen);
+        if let Change::Granted(rate, cwnd) = change {
+            self.granted = Some(rate);
+            (self.before, self.expired) = (window.cwnd, false);
+            window.cwnd = cwnd;
+            self.check = self.config.check.map(|check| GrantCheck::new(check, rate.rate(), self.packet, self.number));
+        }
+        change
+    }
+
     /// The path has `rate`, not what was granted: the start is over, with the window that this rate fills.
     fn fall_back(&self, rate: Rate, ack: &Ack, window: &Window) -> Verdict {
         let bytes = rate.bytes_in(ack.min_rtt).get();
@@ -222,21 +238,20 @@ impl QuickStart {
 }
 
 impl FlowStart for QuickStart {
-    fn rate_request(&mut self, occasion: &Occasion) -> RateCode {
+    fn rate_request(&mut self, occasion: &Occasion) -> Carried {
         if occasion.idle.is_some() && !self.config.after_idle {
-            return RateCode::ZERO;
+            return Carried::NONE;
         }
         // What an earlier request or phase led to may not have been heard while another was in charge.
         let nobody = Window::new(u32::MAX);
         let heard = self.seen(occasion.una, None, occasion.srtt, &nobody);
         self.watching_expiry(|sender| sender.on_ack(occasion.now, &heard));
-        self.sender.take_report();
         self.sender.set_packet(occasion.packet);
         let rtt = (!occasion.srtt.is_zero()).then_some(occasion.srtt);
         let most = RateCode::floor(self.config.request);
         let packets = occasion.backlog.div_ceil(u64::from(self.mss.max(1)));
         if self.config.skip_small && packets <= u64::from(self.sender.config().initial_window) {
-            return RateCode::ZERO;
+            return Carried::NONE;
         }
         let bytes = Bytes::new(packets.saturating_mul(u64::from(occasion.packet)));
         let needed = self.sender.config().wish(bytes, rtt, None);
@@ -246,33 +261,26 @@ impl FlowStart for QuickStart {
             Some(idle) => Trigger::AfterIdle { idle, rto: occasion.rto },
         };
         if self.sender.request(occasion.now, trigger, wish, rtt).is_err() {
-            return RateCode::ZERO;
+            return Carried::NONE;
         }
         self.packet = occasion.packet;
         self.next = occasion.next;
         // A SYN has no byte of the stream; with data, the ACK of its first byte is the answer.
         let end = if occasion.idle.is_none() { 0 } else { occasion.next.saturating_add(1) };
         let packet = Departing { elicits_ack: true, retransmission: false, end, ip_ttl: IP_TTL };
-        match self.sender.attach_request(occasion.now, &packet, || OPEN_SECRETS) {
-            Some(IpOption::Request { rate, .. }) => rate,
-            _ => RateCode::ZERO,
-        }
+        let random = self.random.next();
+        // The nonce takes the low bits.
+        let secrets = || (Nonce::new(random as u32), (random >> 56) as u8);
+        let option = self.sender.attach_request(occasion.now, &packet, secrets);
+        option.map_or(Carried::NONE, |option| Carried::new(&option, IP_TTL))
     }
 
-    fn on_grant(&mut self, grant: &Grant, window: &mut Window) -> bool {
-        let (nonce, ttl) = OPEN_SECRETS;
-        let response = TcpResponse { rate: grant.rate, ttl_difference: ttl_difference(IP_TTL, ttl), nonce };
-        self.next = grant.next;
-        self.una = grant.una;
-        let seen = self.seen(grant.una, Some(response), grant.rtt, window);
-        let change = self.sender.on_ack(grant.now, &seen);
-        self.sender.take_report();
-        let Change::Granted(rate, cwnd) = change else { return false };
-        self.granted = Some(rate);
-        (self.before, self.expired) = (window.cwnd, false);
-        window.cwnd = cwnd;
-        self.check = self.config.check.map(|check| GrantCheck::new(check, rate.rate(), self.packet, self.number));
-        true
+    fn on_answer(&mut self, answer: &Answer, window: &mut Window) -> bool {
+        matches!(self.hear(answer, window), Change::Granted(..))
+    }
+
+    fn take_report(&mut self) -> Carried {
+        self.sender.take_report().map_or(Carried::NONE, |report| Carried::new(&report, IP_TTL))
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {

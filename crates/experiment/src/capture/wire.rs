@@ -4,8 +4,6 @@ use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHe
 
 use flowstart_network::packet::{Acknowledgement, Body, Segment};
 use flowstart_network::{Ecn, Packet};
-use flowstart_quick_start::Nonce;
-use flowstart_quick_start::wire::{IpOption, TcpResponse};
 use flowstart_units::Time;
 
 /// Hops a packet may take; the usual initial value.
@@ -53,11 +51,11 @@ pub fn headers(packet: &Packet) -> Vec<u8> {
         ..Ipv4Header::default()
     };
     if let Body::Segment(segment) = packet.body
-        && !segment.rate_request.is_zero()
+        && let Some(option) = segment.quick_start.option()
     {
-        // The nonce and the Quick-Start TTL are not simulated.
-        let request = IpOption::Request { rate: segment.rate_request, ttl: 0, nonce: Nonce::new(0) };
-        ip.options = request.to_ipv4().into();
+        // Of other packets the TTL is not simulated.
+        ip.time_to_live = segment.quick_start.ip_ttl();
+        ip.options = option.to_ipv4().into();
     }
     ip.header_checksum = ip.calc_header_checksum();
     let mut bytes = ip.to_bytes().to_vec();
@@ -111,11 +109,10 @@ fn ack_header(ack: &Acknowledgement, port: u16) -> TcpHeader {
     header.ece = ack.ece;
     let blocks: Vec<(u32, u32)> = ack.sacked().map(|block| (sequence(block.start), sequence(block.end))).collect();
     set_options(&mut header, ack.syn, 0, micros(ack.echo), &blocks);
-    if !ack.granted_rate.is_zero() {
-        let response = TcpResponse { rate: ack.granted_rate, ttl_difference: TIME_TO_LIVE, nonce: Nonce::new(0) };
+    if let Some(response) = ack.response() {
         let options = [header.options.as_slice(), &response.to_bytes()].concat();
-        // Behind three SACK blocks there is no room; the answer is lost then, as on a real wire.
-        let _ = header.set_options_raw(&options);
+        let fits = header.set_options_raw(&options);
+        debug_assert!(fits.is_ok(), "beside at most two blocks");
     }
     header
 }
@@ -160,14 +157,18 @@ mod tests {
     use proptest::prelude::*;
 
     use flowstart_network::packet::{Datagram, SackBlock};
-    use flowstart_quick_start::RateCode;
+    use flowstart_quick_start::wire::{IpOption, TcpResponse};
+    use flowstart_quick_start::{Carried, Nonce, RateCode};
 
     use super::*;
 
     fn any_body() -> impl Strategy<Value = Body> {
         let segment = (any::<u64>(), any::<u64>(), any::<[bool; 5]>()).prop_map(|(seq, at, flags)| {
             let [retransmission, push, fin, cwr, syn] = flags;
-            let rate_request = RateCode::new(at as u8 & 0x1f).unwrap_or_default();
+            let rate = RateCode::new(at as u8 & 0x1f).unwrap_or_default();
+            let (ttl, nonce) = ((at >> 16) as u8, Nonce::new(at as u32));
+            let option = if cwr { IpOption::Report { rate, nonce } } else { IpOption::Request { rate, ttl, nonce } };
+            let quick_start = Carried::new(&option, (at >> 8) as u8);
             let sent_at = Time::from_nanos(at);
             Body::Segment(Segment {
                 seq,
@@ -179,13 +180,13 @@ mod tests {
                 fin,
                 cwr,
                 syn,
-                rate_request,
+                quick_start,
             })
         });
         let ack = (any::<u64>(), any::<u64>(), any::<[u32; 6]>(), 0_u8..=3, any::<[bool; 3]>(), any::<u32>()).prop_map(
             |(ack, echo, ends, sack_len, [ece, duplicate, syn], window)| {
                 let block = |n: usize| SackBlock { start: ends[2 * n], end: ends[2 * n + 1] };
-                Body::Ack(Acknowledgement {
+                let mut ack = Acknowledgement {
                     ack: ack >> 1,
                     echo: Time::from_nanos(echo),
                     ce_count: 0,
@@ -195,8 +196,13 @@ mod tests {
                     ece,
                     duplicate,
                     syn,
-                    granted_rate: RateCode::new(echo as u8 & 0x1f).unwrap_or_default(),
-                })
+                    granted_rate: RateCode::ZERO,
+                };
+                if let Some(rate) = RateCode::new(echo as u8 & 0x1f) {
+                    let nonce = Nonce::new(ends[0]);
+                    ack.set_response(&TcpResponse { rate, ttl_difference: ends[1] as u8, nonce });
+                }
+                Body::Ack(ack)
             },
         );
         let datagram = any::<u64>().prop_map(|number| Body::Datagram(Datagram { number, sent_at: Time::ZERO }));

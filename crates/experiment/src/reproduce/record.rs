@@ -151,7 +151,7 @@ fn is_data(packet: &Packet) -> bool {
 #[inline]
 fn request(packet: &Packet) -> RateCode {
     match &packet.body {
-        Body::Segment(segment) => segment.rate_request,
+        Body::Segment(segment) => segment.quick_start.asked(),
         _ => RateCode::ZERO,
     }
 }

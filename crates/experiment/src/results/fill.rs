@@ -204,6 +204,10 @@ fn link_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
             link.marked.into(),
             mean.into(),
             (link.max_sojourn.as_nanos() as f64 / 1e3).into(),
+            link.quick_start.approved.into(),
+            link.quick_start.denied.into(),
+            link.quick_start.reports.into(),
+            link.quick_start.faults.into(),
         ]);
     }
     table

@@ -134,6 +134,10 @@ pub(super) const LINKS: TableSpec = TableSpec {
         "marked": Integer, "packets", "queue exit", "Packets that left the queue with CE.";
         "sojourn_mean_us": Float, "us", "queue", "Mean time from arrival at the queue to the beginning of the transmission.";
         "sojourn_max_us": Float, "us", "queue", "Largest such time.";
+        "requests_approved": Integer, "", "router", "Quick-Start requests that its router approved, at any rate; with the next three, 0 if it does not know them.";
+        "requests_denied": Integer, "", "router", "Quick-Start requests that its router denied.";
+        "reports": Integer, "", "router", "Reports of approved rate that passed.";
+        "report_faults": Integer, "", "router", "Grants not used or not reported, and reports that do not agree with the grant; only a router that remembers flows can tell.";
     },
 };
 

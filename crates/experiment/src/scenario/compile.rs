@@ -64,7 +64,6 @@ impl Scenario {
         if compiler.flows.is_empty() && compiler.arrivals.is_empty() && self.web.is_empty() {
             return Err(Problem::at("flow", "nobody sends anything; add a [[flow]], [[udp]] or [[arrivals]]"));
         }
-        compiler.spare_routers();
         let end = Time::ZERO + self.duration;
         let simulation = SimulationConfig {
             links: compiler.links,
@@ -155,7 +154,7 @@ impl<'a> Compiler<'a> {
         link.loss = path.loss.0;
         link.marking = path.mark.0;
         link.jitter = path.jitter.map(|jitter| jitter.0);
-        link.quick_start = path.quick_start.admission(link.rate.peak(), self.router())?;
+        link.quick_start = path.quick_start.hop(link.rate.peak(), self.router())?;
         link.validate().map_err(|error| Problem::at("capacity", error.to_string()))?;
         self.links.push(link);
         self.names.push(BOTTLENECK.to_owned());
@@ -192,7 +191,7 @@ impl<'a> Compiler<'a> {
         link.loss = spec.loss.0;
         link.marking = spec.mark.0;
         link.jitter = spec.jitter.map(|jitter| jitter.0);
-        link.quick_start = spec.quick_start.admission(link.rate.peak(), self.router())?;
+        link.quick_start = spec.quick_start.hop(link.rate.peak(), self.router())?;
         link.validate().map_err(|error| Problem::at("capacity", error.to_string()))?;
         self.links.push(link);
         self.names.push(spec.name.clone());
@@ -202,19 +201,6 @@ impl<'a> Compiler<'a> {
     /// The seeds of the next link's router.
     fn router(&self) -> (u64, u64, usize) {
         (self.scenario.seed, self.run, self.links.len())
-    }
-
-    /// Routers that nobody asks need not watch every packet.
-    fn spare_routers(&mut self) {
-        let flows = self.flows.iter().chain(self.arrivals.iter().map(|arrivals| &arrivals.flow));
-        let flows = flows.chain(self.sessions.iter().map(|session| &session.flow));
-        let asks = |flow: &FlowConfig| match &flow.traffic {
-            Traffic::Tcp(tcp) => tcp.controller.start.asks_routers(),
-            Traffic::Udp(_) => false,
-        };
-        if !flows.into_iter().any(asks) {
-            self.links.iter_mut().for_each(|link| link.quick_start = None);
-        }
     }
 
     fn find(&self, key: &str, names: &[String]) -> Result<Vec<usize>, Problem> {

@@ -1,5 +1,6 @@
 //! Which routers know Quick-Start, and how they decide.
 
+use flowstart_network::QuickStartHop;
 use flowstart_quick_start::router::{AdmissionConfig, FlowsConfig, MemoryConfig, ShareConfig};
 use flowstart_units::Rate;
 use rand_core::{Rng, SeedableRng};
@@ -30,6 +31,16 @@ pub enum AdmissionSpec {
     Share,
 }
 
+/// A tunnel on the way to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TunnelSpec {
+    /// It hides the TTL, and nobody within is asked: requests pass as if they had been approved (RFC 4782 section 6).
+    Hidden,
+    /// Its entry knows that, and denies.
+    Denying,
+}
+
 /// The router in front of a link, as far as Quick-Start (RFC 4782) is concerned. Only flows with the start `quick_start`, or
 /// `careful_resume` with a `request`, ask it anything.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,11 +55,20 @@ pub struct QuickStartSpec {
     pub capacity: Option<Rate>,
     /// Share of the capacity in percent that load and grants may reach together.
     pub threshold_percent: u32,
+    /// The link is within a tunnel, in which the router sees no requests; default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<TunnelSpec>,
 }
 
 impl Default for QuickStartSpec {
     fn default() -> Self {
-        Self { aware_percent: 100, admission: AdmissionSpec::Mean, capacity: None, threshold_percent: 100 }
+        Self {
+            aware_percent: 100,
+            admission: AdmissionSpec::Mean,
+            capacity: None,
+            threshold_percent: 100,
+            tunnel: None,
+        }
     }
 }
 
@@ -61,23 +81,24 @@ impl QuickStartSpec {
         (1..100).contains(&self.aware_percent)
     }
 
-    /// The admission of link number `link` of capacity `rate` in this run; `None` if its router knows nothing.
-    pub(super) fn admission(
-        &self,
-        rate: Rate,
-        (seed, run, link): (u64, u64, usize),
-    ) -> Result<Option<AdmissionConfig>, Problem> {
+    /// What becomes of requests on the way to link number `link` of capacity `rate` in this run.
+    pub(super) fn hop(&self, rate: Rate, (seed, run, link): (u64, u64, usize)) -> Result<QuickStartHop, Problem> {
         for (name, percent) in [("aware_percent", self.aware_percent), ("threshold_percent", self.threshold_percent)] {
             if percent > 100 {
                 return Err(Problem::at(format!("quick_start.{name}"), "a share is 0 to 100 percent"));
             }
+        }
+        match self.tunnel {
+            Some(TunnelSpec::Hidden) => return Ok(QuickStartHop::Tunnel),
+            Some(TunnelSpec::Denying) => return Ok(QuickStartHop::AwareTunnel),
+            None => {}
         }
         let mixed = [run, link as u64].iter().fold(seed ^ STREAM, |state, part| {
             state.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ part.wrapping_mul(0xbf58_476d_1ce4_e5b9)
         });
         let draw = Pcg64Mcg::seed_from_u64(mixed).next_u64();
         if (u128::from(draw) * 100) >> 64 >= u128::from(self.aware_percent) {
-            return Ok(None);
+            return Ok(QuickStartHop::Unaware);
         }
         let capacity = self.capacity.unwrap_or(rate);
         let base = match self.admission {
@@ -85,8 +106,7 @@ impl QuickStartSpec {
             AdmissionSpec::Peak => AdmissionConfig::rfc(capacity),
             AdmissionSpec::Flows | AdmissionSpec::FlowsTwice | AdmissionSpec::Fair | AdmissionSpec::Share => {
                 let count_once = self.admission != AdmissionSpec::FlowsTwice;
-                // Reports are not simulated.
-                let flows = FlowsConfig { expect_reports: false, count_once, ..FlowsConfig::default() };
+                let flows = FlowsConfig { count_once, ..FlowsConfig::default() };
                 let share = match self.admission {
                     AdmissionSpec::Fair => Some(ShareConfig::default()),
                     AdmissionSpec::Share => Some(ShareConfig { alone: true, ..ShareConfig::default() }),
@@ -95,7 +115,7 @@ impl QuickStartSpec {
                 AdmissionConfig { memory: MemoryConfig::Flows(flows), share, ..AdmissionConfig::paper(capacity) }
             }
         };
-        Ok(Some(AdmissionConfig { threshold_percent: self.threshold_percent, ..base }))
+        Ok(QuickStartHop::Aware(AdmissionConfig { threshold_percent: self.threshold_percent, ..base }))
     }
 }
 
@@ -107,7 +127,7 @@ mod tests {
 
     fn aware(aware_percent: u32) -> usize {
         let spec = QuickStartSpec { aware_percent, ..QuickStartSpec::default() };
-        let knows = |run| spec.admission(Rate::from_mbps(10), (1, run, 0)).unwrap().is_some();
+        let knows = |run| spec.hop(Rate::from_mbps(10), (1, run, 0)).unwrap() != QuickStartHop::Unaware;
         (0..1000).filter(|run| knows(*run)).count()
     }
 
@@ -120,14 +140,17 @@ mod tests {
     #[test]
     fn shares_above_100_percent_are_refused() {
         let spec = QuickStartSpec { threshold_percent: 101, ..QuickStartSpec::default() };
-        assert!(spec.admission(Rate::from_mbps(10), (1, 0, 0)).is_err());
+        assert!(spec.hop(Rate::from_mbps(10), (1, 0, 0)).is_err());
     }
 
     #[test]
     fn every_kind_of_admission_is_what_it_says() {
         let of = |admission| {
             let spec = QuickStartSpec { admission, ..QuickStartSpec::default() };
-            spec.admission(Rate::from_mbps(10), (1, 0, 0)).unwrap().unwrap()
+            match spec.hop(Rate::from_mbps(10), (1, 0, 0)).unwrap() {
+                QuickStartHop::Aware(admission) => admission,
+                other => panic!("{other:?}"),
+            }
         };
         assert_eq!(of(AdmissionSpec::Mean), AdmissionConfig::paper(Rate::from_mbps(10)));
         assert_eq!(of(AdmissionSpec::Peak).meter.interval(), Span::from_millis(150));

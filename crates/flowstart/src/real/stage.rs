@@ -176,6 +176,7 @@ fn play_back(performed: &Performed, observer: &mut dyn Observer) -> Outcome {
         max_sojourn: link.max_sojourn,
         total_sojourn: link.total_sojourn,
         busy: link.busy,
+        quick_start: Default::default(),
         stored: link.stored,
     });
     Outcome {
@@ -261,7 +262,7 @@ impl Player<'_> {
                     fin: false,
                     cwr: false,
                     syn: false,
-                    rate_request: Default::default(),
+                    quick_start: Default::default(),
                 })
             }
             None => Body::Datagram(Datagram { number: stream.numbers, sent_at: logged.arrived }),

@@ -32,8 +32,22 @@ pub struct LinkConfig {
     pub marking: LossConfig,
     /// Random extra delay after the transmission.
     pub jitter: Option<JitterConfig>,
-    /// Admission of the link's router, if it knows Quick-Start (RFC 4782); one that does not denies every request.
-    pub quick_start: Option<AdmissionConfig>,
+    /// What becomes of Quick-Start requests on the way to this link.
+    pub quick_start: QuickStartHop,
+}
+
+/// What a hop does with Quick-Start requests (RFC 4782).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuickStartHop {
+    /// A router that knows nothing of them lowers the TTL of IP only, so that the TTL difference denies.
+    #[default]
+    Unaware,
+    /// A router that knows them decides by this admission.
+    Aware(AdmissionConfig),
+    /// A tunnel that hides the TTL: requests pass as if they had been approved (section 6).
+    Tunnel,
+    /// A tunnel whose entry knows that, and denies.
+    AwareTunnel,
 }
 
 impl LinkConfig {
@@ -48,7 +62,7 @@ impl LinkConfig {
             loss: LossConfig::None,
             marking: LossConfig::None,
             jitter: None,
-            quick_start: None,
+            quick_start: QuickStartHop::Unaware,
         }
     }
 

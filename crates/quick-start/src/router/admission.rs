@@ -2,6 +2,7 @@
 
 use flowstart_units::{Rate, Span, Time};
 
+use super::RouterCounts;
 use super::flows::{FlowKey, FlowTable, FlowsConfig};
 use super::meter::{Meter, MeterConfig};
 use super::share::{Share, ShareConfig};
@@ -81,6 +82,7 @@ pub struct Admission {
     meter: Meter,
     memory: Memory,
     share: Option<Box<Share>>,
+    counts: RouterCounts,
 }
 
 impl Admission {
@@ -93,7 +95,7 @@ impl Admission {
         };
         let limit = config.capacity.mul_ratio(u64::from(config.threshold_percent.min(100)), 100);
         let share = config.share.map(|share| Box::new(Share::new(share)));
-        Self { limit, meter: Meter::new(config.meter), memory, share }
+        Self { limit, meter: Meter::new(config.meter), memory, share, counts: RouterCounts::default() }
     }
 
     /// What load and grants may reach together.
@@ -115,6 +117,16 @@ impl Admission {
             Memory::Sums(Sums([now, last])) => plus(*now, *last),
             Memory::Flows(flows) => flows.granted(),
         }
+    }
+
+    /// What it decided and heard so far.
+    #[must_use]
+    pub fn counts(&self) -> RouterCounts {
+        let faults = match &self.memory {
+            Memory::Sums(_) => 0,
+            Memory::Flows(flows) => flows.faults(),
+        };
+        RouterCounts { faults, ..self.counts }
     }
 
     /// True if packets must be told apart by flow ([`forwarded_of`](Self::forwarded_of)).
@@ -161,6 +173,16 @@ impl Admission {
     /// apart.
     pub fn admit(&mut self, now: Time, wanted: RateCode, key: &FlowKey) -> RateCode {
         self.turn(now);
+        let granted = self.decide(now, wanted, key);
+        if granted.is_zero() {
+            self.counts.denied += 1;
+        } else {
+            self.counts.approved += 1;
+        }
+        granted
+    }
+
+    fn decide(&mut self, now: Time, wanted: RateCode, key: &FlowKey) -> RateCode {
         if let Memory::Flows(flows) = &mut self.memory
             && !flows.accepts(now, key)
         {
@@ -186,6 +208,7 @@ impl Admission {
     /// against their source.
     pub fn reported(&mut self, now: Time, rate: RateCode, key: &FlowKey) {
         self.turn(now);
+        self.counts.reports += 1;
         if let Memory::Flows(flows) = &mut self.memory {
             flows.reported(now, rate, key);
         }

@@ -102,17 +102,31 @@ pub(super) struct FlowTable {
     entries: Map<Entry>,
     sources: Map<Faults>,
     granted: u64,
+    /// Faults of all sources so far.
+    faults: u64,
     /// No entry ends before.
     next_end: Time,
 }
 
 impl FlowTable {
     pub(super) fn new(config: FlowsConfig, interval: Span) -> Self {
-        Self { config, interval, entries: Map::default(), sources: Map::default(), granted: 0, next_end: Time::NEVER }
+        Self {
+            config,
+            interval,
+            entries: Map::default(),
+            sources: Map::default(),
+            granted: 0,
+            faults: 0,
+            next_end: Time::NEVER,
+        }
     }
 
     pub(super) fn granted(&self) -> Rate {
         Rate::from_bps(self.granted)
+    }
+
+    pub(super) fn faults(&self) -> u64 {
+        self.faults
     }
 
     fn is_full(&self) -> bool {
@@ -120,6 +134,7 @@ impl FlowTable {
     }
 
     fn fault(&mut self, now: Time, source: u64) {
+        self.faults += 1;
         // Bounded like the grants: when there are too many sources, the faults of all are forgotten rather than memory used up.
         if self.sources.len() as u64 >= 4 * u64::from(self.config.flows.max(1)) {
             self.sources.clear();

@@ -109,6 +109,9 @@ pub struct RouterCounts {
     pub ignored: u64,
     /// Reports seen.
     pub reports: u64,
+    /// Grants not used or, if that is expected, not reported, and reports that do not agree with what was granted; only a router that remembers
+    /// [flows](MemoryConfig::Flows) can tell.
+    pub faults: u64,
 }
 
 /// A router in operation; `R` makes the nonces it writes.
@@ -119,6 +122,7 @@ pub struct Router<R> {
     hops: u8,
     multipath: bool,
     limiter: Limiter,
+    /// What its admission did not count: requests that it was not asked about.
     counts: RouterCounts,
     random: R,
 }
@@ -161,7 +165,8 @@ impl<R: Rng> Router<R> {
     /// What it did.
     #[must_use]
     pub fn counts(&self) -> RouterCounts {
-        self.counts
+        let decided = self.admission.counts();
+        RouterCounts { denied: decided.denied + self.counts.denied, ignored: self.counts.ignored, ..decided }
     }
 
     /// Forwards a packet of IP that leaves at `now`: lowers its TTL, counts its bytes, and looks at a Quick-Start option.
@@ -216,21 +221,23 @@ impl<R: Rng> Router<R> {
                     self.counts.ignored += 1;
                     return None;
                 }
-                let granted = if self.multipath { RateCode::ZERO } else { self.admission.admit(now, rate, key) };
-                if granted.is_zero() {
+                let granted = if self.multipath {
                     self.counts.denied += 1;
+                    RateCode::ZERO
+                } else {
+                    self.admission.admit(now, rate, key)
+                };
+                if granted.is_zero() {
                     if self.denial == Denial::Zero {
                         option.zero();
                     }
                 } else {
-                    self.counts.approved += 1;
                     let random = if granted < rate { self.random.next_u32() } else { 0 };
                     option.approve(granted, self.hops, random);
                 }
                 Some(granted)
             }
             Function::Report => {
-                self.counts.reports += 1;
                 self.admission.reported(now, rate, key);
                 None
             }

@@ -8,6 +8,7 @@ mod tests;
 use flowstart_network::packet::{Acknowledgement, Segment};
 use flowstart_network::{Ecn, TagWord};
 use flowstart_quick_start::RateCode;
+use flowstart_quick_start::wire::TcpResponse;
 use flowstart_units::{Bytes, Time};
 
 use crate::{EcnMode, ReceiverConfig};
@@ -99,7 +100,7 @@ pub struct Receiver {
     syn_ack: Option<Time>,
     syn_ack_sent: Option<Time>,
     /// Approved rate for the next ACK.
-    granted: RateCode,
+    granted: Option<TcpResponse>,
     stats: ReceiverStats,
 }
 
@@ -125,15 +126,15 @@ impl Receiver {
             aggregated: Time::NEVER,
             syn_ack: None,
             syn_ack_sent: None,
-            granted: RateCode::ZERO,
+            granted: None,
             stats: ReceiverStats::default(),
         }
     }
 
     /// A segment arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        if segment.syn | !segment.rate_request.is_zero() {
-            self.granted = segment.rate_request;
+        if segment.syn | !segment.quick_start.is_none() {
+            self.granted = segment.quick_start.answer();
             if segment.syn {
                 self.first_words = true;
                 self.syn_ack = Some(segment.sent_at);
@@ -323,23 +324,28 @@ impl Receiver {
         let Saying { next, ece, echo, syn, .. } = *saying;
         self.stats.acks += u64::from(!syn);
         let window = self.tell_window();
-        let granted_rate = std::mem::take(&mut self.granted);
-        let response = if granted_rate.is_zero() { 0 } else { RESPONSE_BYTES };
         let (sack, sack_len) = if syn { Default::default() } else { self.stream.blocks(next) };
-        let option = if sack_len == 0 { 0 } else { SACK_OPTION_BYTES + SACK_BLOCK_BYTES * u16::from(sack_len) };
+        let mut ack = Acknowledgement {
+            ack: next,
+            echo,
+            ce_count: self.ce_count,
+            window,
+            sack,
+            sack_len,
+            ece: ece && self.config.ecn != EcnMode::Accurate,
+            duplicate: self.duplicate && !syn,
+            syn,
+            granted_rate: RateCode::ZERO,
+        };
+        let mut response = 0;
+        if let Some(granted) = self.granted.take() {
+            ack.set_response(&granted);
+            response = RESPONSE_BYTES;
+        }
+        let blocks = u16::from(ack.sack_len);
+        let option = if blocks == 0 { 0 } else { SACK_OPTION_BYTES + SACK_BLOCK_BYTES * blocks };
         OutgoingAck {
-            ack: Acknowledgement {
-                ack: next,
-                echo,
-                ce_count: self.ce_count,
-                window,
-                sack,
-                sack_len,
-                ece: ece && self.config.ecn != EcnMode::Accurate,
-                duplicate: self.duplicate && !syn,
-                syn,
-                granted_rate,
-            },
+            ack,
             ecn: if self.config.ecn == EcnMode::Dctcp && !syn { Ecn::Ect0 } else { Ecn::NotEct },
             bytes: if syn { self.config.syn_bytes } else { self.config.header_bytes.saturating_add(option) }
                 .saturating_add(response),

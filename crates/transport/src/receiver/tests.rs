@@ -2,7 +2,7 @@
 
 use flowstart_network::Ecn;
 use flowstart_network::packet::Segment;
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::Carried;
 use flowstart_units::{Span, Time};
 
 use crate::{AckCounting, EcnMode, OutgoingAck, Receiver, ReceiverConfig};
@@ -20,7 +20,7 @@ fn segment(index: u64, now: Time) -> Segment {
         fin: false,
         cwr: false,
         syn: false,
-        rate_request: RateCode::ZERO,
+        quick_start: Carried::NONE,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Taking an ACK in, in the order Linux does (`tcp_ack`): scoreboard, round-trip times, recovery, congestion control, timers.
 
-use flowstart_congestion::{Ack, DeliveryRate, Grant};
+use flowstart_congestion::{Ack, Answer, DeliveryRate};
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS};
 use flowstart_units::{Span, Time};
 
@@ -33,7 +33,7 @@ impl Sender {
                 self.take_window(ack);
                 self.ce_count = ack.ce_count;
                 self.establish(now, now.checked_since(ack.echo));
-                self.take_grant(now, ack);
+                self.take_answer(now, ack);
             }
             return;
         }
@@ -41,7 +41,7 @@ impl Sender {
             return;
         }
         self.order = Order::RepairsFirst;
-        self.urgent = Urgent::None;
+        self.urgent = if self.option.is_none() { Urgent::None } else { Urgent::Option };
         self.take_window(ack);
         if self.is_ordinary(ack) {
             self.take_ordinary(now, ack);
@@ -62,7 +62,7 @@ impl Sender {
             && ack.sack_len == 0
             && !ack.ece
             && !ack.duplicate
-            && ack.granted_rate.is_zero()
+            && ack.ack < self.answer_at
             && self.board.is_plain()
             && self.recovery.state == SenderState::Open
             && self.probe.is_none()
@@ -145,7 +145,9 @@ impl Sender {
         let tally = Tally { packets: delivery.packets, bytes: delivery.bytes, rtt: samples.latest, marked, lost };
         let view = self.view(now, tally, advanced, rate);
         self.tell_packets(now, &delivery);
-        self.take_grant(now, ack);
+        if ack.ack >= self.answer_at {
+            self.take_answer(now, ack);
+        }
         self.controller.on_ack(&view);
         if self.probe.is_some() {
             self.on_probe_answer(&event);
@@ -167,19 +169,21 @@ impl Sender {
         }
     }
 
-    /// Tells the controller of a rate that the routers approved.
-    #[inline]
-    fn take_grant(&mut self, now: Time, ack: &Acknowledgement) {
-        if ack.granted_rate.is_zero() {
-            return;
-        }
-        self.controller.on_grant(&Grant {
+    /// Tells the controller what came back of what it asked the routers for; it may have to report that to them.
+    #[cold]
+    fn take_answer(&mut self, now: Time, ack: &Acknowledgement) {
+        self.answer_at = u64::MAX;
+        let answer = Answer {
             now,
-            rate: ack.granted_rate,
+            response: ack.response(),
             rtt: self.stats.latest_rtt,
             una: self.stats.una,
             next: self.stats.next,
-        });
+        };
+        self.option = self.controller.on_answer(&answer);
+        if !self.option.is_none() {
+            self.urgent = Urgent::Option;
+        }
     }
 
     /// The ACK as the controller sees it.

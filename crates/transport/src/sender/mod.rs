@@ -18,7 +18,7 @@ mod usage;
 use flowstart_congestion::{Acked, Controller};
 use flowstart_network::packet::Segment;
 use flowstart_network::{Ecn, TagWord};
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::Carried;
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::SenderConfig;
@@ -80,8 +80,8 @@ enum Urgent {
     Timeout,
     /// The receive window is shut: is it still?
     WindowProbe,
-    /// The first packet after an idle time asks the routers for a rate.
-    RateRequest,
+    /// The next new data carries a Quick-Start option: a request after an idle time, or a report.
+    Option,
 }
 
 /// What may be sent in answer to the last event (Linux `REXMIT_LOST`, `REXMIT_NEW`, `REXMIT_NONE`).
@@ -188,8 +188,10 @@ pub struct Sender {
     marks_ignored_until: Option<u64>,
     /// The connection has been idle for this long, and is about to send again.
     idle_before_write: Option<Span>,
-    /// What the next packet asks the routers for.
-    rate_request: RateCode,
+    /// What the next new data asks the routers for or tells them.
+    option: Carried,
+    /// The ACK of this byte answers what data asked the routers for; `u64::MAX` if nothing is asked.
+    answer_at: u64,
     /// Packets of the current ACK, for controllers that want them.
     acked: Vec<Acked>,
     config: SenderConfig,
@@ -238,7 +240,8 @@ impl Sender {
             marks_pending: 0,
             marks_ignored_until: None,
             idle_before_write: None,
-            rate_request: RateCode::ZERO,
+            option: Carried::NONE,
+            answer_at: u64::MAX,
             acked: Vec::new(),
             config,
             #[cfg(test)]
@@ -300,9 +303,10 @@ impl Sender {
         self.set_send_limit();
         self.sync_unsent();
         if let Some(idle) = self.idle_before_write.take() {
-            self.rate_request = self.ask_for_rate(now, Some(idle));
-            if !self.rate_request.is_zero() {
-                self.urgent = Urgent::RateRequest;
+            let request = self.ask_for_rate(now, Some(idle));
+            if !request.is_none() {
+                self.option = request;
+                self.urgent = Urgent::Option;
             }
         }
         accepted

@@ -3,7 +3,7 @@
 use flowstart_congestion::{Departure, Next, Occasion, Sent};
 use flowstart_network::packet::Segment;
 use flowstart_network::{Ecn, TagWord};
-use flowstart_quick_start::RateCode;
+use flowstart_quick_start::Carried;
 use flowstart_units::{Span, Time};
 
 use super::scoreboard::{Departing, Repair};
@@ -12,8 +12,8 @@ use super::usage::Usage;
 use super::{Order, Outgoing, Phase, Sender, SenderState, Urgent};
 use crate::EcnMode;
 
-/// Bytes of the option of IP that asks for a rate (RFC 4782 section 3.1).
-const REQUEST_BYTES: u16 = flowstart_quick_start::wire::IPV4_LENGTH as u16;
+/// Bytes of the Quick-Start option of IP (RFC 4782 section 3.1).
+const OPTION_BYTES: u16 = flowstart_quick_start::wire::IPV4_LENGTH as u16;
 
 /// Why no new segment left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,11 +104,15 @@ impl Sender {
             return None;
         }
         self.phase = Phase::SynSent;
-        self.set_timer(Timer::Syn, now + self.syn_wait());
         let retries = self.stats.syn_retries;
         // A SYN sent again carries no request: routers that drop packets with options must not keep the connection from opening (RFC 4782 section 4.7.2).
-        let rate_request = if retries == 0 { self.ask_for_rate(now, None) } else { RateCode::ZERO };
-        let option = if rate_request.is_zero() { 0 } else { REQUEST_BYTES };
+        let quick_start = if retries == 0 { self.ask_for_rate(now, None) } else { Carried::NONE };
+        let (option, wait) = if quick_start.is_none() {
+            (0, self.syn_wait())
+        } else {
+            (OPTION_BYTES, self.syn_wait().max(self.config.request_timeout))
+        };
+        self.set_timer(Timer::Syn, now + wait);
         Some(Outgoing {
             segment: Segment {
                 seq: 0,
@@ -120,7 +124,7 @@ impl Sender {
                 fin: false,
                 cwr: false,
                 syn: true,
-                rate_request,
+                quick_start,
             },
             ecn: if self.config.ecn == EcnMode::Dctcp { Ecn::Ect0 } else { Ecn::NotEct },
             bytes: self.config.syn_bytes.saturating_add(option),
@@ -128,9 +132,9 @@ impl Sender {
         })
     }
 
-    /// The rate that the controller wants to ask for now, after `idle` if the connection is not new.
+    /// What the controller wants to ask the routers for now, after `idle` if the connection is not new.
     #[cold]
-    pub(super) fn ask_for_rate(&mut self, now: Time, idle: Option<Span>) -> RateCode {
+    pub(super) fn ask_for_rate(&mut self, now: Time, idle: Option<Span>) -> Carried {
         let occasion = Occasion {
             now,
             idle,
@@ -174,15 +178,21 @@ impl Sender {
                 self.on_probe_sent(now, true);
                 Some(packet)
             }
-            Urgent::RateRequest => {
-                self.urgent = Urgent::None;
-                let rate_request = std::mem::take(&mut self.rate_request);
+            Urgent::Option => {
+                if self.board.in_flight() >= self.controller.cwnd() || self.board.has_repairs() {
+                    return None;
+                }
                 // The option takes its bytes from the payload.
-                let room = self.config.mss.saturating_sub(u32::from(REQUEST_BYTES)).max(1);
+                let room = self.config.mss.saturating_sub(u32::from(OPTION_BYTES)).max(1);
                 let payload = self.next_new(now, false).ok()?.min(room);
+                self.urgent = Urgent::None;
+                let option = std::mem::take(&mut self.option);
                 let mut packet = self.send_new(now, payload);
-                packet.segment.rate_request = rate_request;
-                packet.bytes = packet.bytes.saturating_add(REQUEST_BYTES);
+                if !option.asked().is_zero() {
+                    self.answer_at = self.stats.next;
+                }
+                packet.segment.quick_start = option;
+                packet.bytes = packet.bytes.saturating_add(OPTION_BYTES);
                 Some(packet)
             }
             Urgent::WindowProbe => {
@@ -207,7 +217,7 @@ impl Sender {
                         fin: false,
                         cwr: false,
                         syn: false,
-                        rate_request: RateCode::ZERO,
+                        quick_start: Carried::NONE,
                     },
                     ecn: Ecn::NotEct,
                     bytes: self.config.header_bytes,
@@ -361,7 +371,7 @@ impl Sender {
                 fin: self.finished && end == self.written,
                 cwr,
                 syn: false,
-                rate_request: RateCode::ZERO,
+                quick_start: Carried::NONE,
             },
             ecn: match self.config.ecn {
                 EcnMode::Off => Ecn::NotEct,

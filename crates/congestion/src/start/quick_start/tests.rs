@@ -1,5 +1,7 @@
 //! A flow with Quick-Start, without transport: what is asked, granted, sent and left.
 
+use flowstart_quick_start::wire::IpOption;
+
 use super::*;
 use crate::testing::{ack, config, next, sent};
 use crate::{Controller, StartConfig};
@@ -16,8 +18,10 @@ fn occasion(now: Time, backlog: u64) -> Occasion {
     Occasion { now, idle, rto, srtt, packet: 1500, backlog, una: 0, next: 0 }
 }
 
-fn grant(now: Time, n: u8) -> Grant {
-    Grant { now, rate: RateCode::new(n).unwrap(), rtt: RTT, una: 0, next: 0 }
+/// What comes back if a router allows code `n` of what was asked for.
+fn grant(now: Time, mut request: Carried, n: u8) -> Answer {
+    request.pass_aware(RateCode::new(n).unwrap(), 0x1234_5678);
+    Answer { now, response: request.answer(), rtt: RTT, una: 0, next: 0 }
 }
 
 fn controller(quick: QuickStartConfig) -> Controller {
@@ -27,8 +31,9 @@ fn controller(quick: QuickStartConfig) -> Controller {
 /// A controller that was granted code 7 at 100 ms.
 fn granted(quick: QuickStartConfig) -> Controller {
     let mut controller = controller(quick);
-    assert_eq!(controller.rate_request(&occasion(at(0), u64::MAX)), RateCode::MAX);
-    controller.on_grant(&grant(at(100), 7));
+    let request = controller.rate_request(&occasion(at(0), u64::MAX));
+    assert_eq!(request.asked(), RateCode::MAX);
+    controller.on_answer(&grant(at(100), request, 7));
     controller
 }
 
@@ -54,6 +59,7 @@ fn it_asks_for_what_the_application_needs_within_the_limit() {
     let asks = |backlog, request| {
         controller(QuickStartConfig { request, ..QuickStartConfig::default() })
             .rate_request(&occasion(at(0), backlog))
+            .asked()
             .get()
     };
     let largest = QuickStartConfig::default().request;
@@ -127,7 +133,7 @@ fn a_loss_in_the_phase_leaves_with_half_of_what_was_delivered() {
         next: 42 * MSS,
         ..occasion(at(9000), 1 << 20)
     };
-    assert_eq!(controller.rate_request(&later), RateCode::ZERO, "never again");
+    assert_eq!(controller.rate_request(&later), Carried::NONE, "never again");
 }
 
 #[test]
@@ -136,13 +142,14 @@ fn a_connection_that_was_idle_asks_again_and_takes_the_larger_window() {
     controller.rate_request(&occasion(at(0), 5 * MSS));
     let idle = Span::from_secs(7);
     let again = Occasion { idle: Some(idle), srtt: RTT, una: 5 * MSS, next: 5 * MSS, ..occasion(at(7000), 1 << 20) };
-    assert_eq!(controller.rate_request(&Occasion { idle: Some(Span::from_millis(999)), ..again }), RateCode::ZERO);
+    assert!(controller.rate_request(&Occasion { idle: Some(Span::from_millis(999)), ..again }).is_none());
     controller.restart_after_idle(at(7000), idle, Span::from_secs(1));
-    assert_eq!(controller.rate_request(&again).get(), 12, "1 MiB in 100 ms are 87 Mbit/s with headers");
-    controller.on_grant(&Grant { una: 6 * MSS, next: 15 * MSS, ..grant(at(7100), 7) });
+    let request = controller.rate_request(&again);
+    assert_eq!(request.asked().get(), 12, "1 MiB in 100 ms are 87 Mbit/s with headers");
+    controller.on_answer(&Answer { una: 6 * MSS, next: 15 * MSS, ..grant(at(7100), request, 7) });
     assert_eq!(controller.cwnd(), 42);
     let never = QuickStartConfig { after_idle: false, ..QuickStartConfig::default() };
-    assert_eq!(self::controller(never).rate_request(&again), RateCode::ZERO);
+    assert!(self::controller(never).rate_request(&again).is_none());
 }
 
 #[test]
@@ -157,8 +164,8 @@ fn a_grant_that_nothing_was_sent_with_is_gone_after_a_round_trip() {
 #[test]
 fn a_small_grant_is_not_used() {
     let mut controller = controller(QuickStartConfig::default());
-    controller.rate_request(&occasion(at(0), u64::MAX));
-    controller.on_grant(&grant(at(100), 4));
+    let request = controller.rate_request(&occasion(at(0), u64::MAX));
+    controller.on_answer(&grant(at(100), request, 4));
     assert_eq!(controller.cwnd(), 10);
     assert_eq!(send(&mut controller, at(100), 0, 100), [at(100); 10]);
 }
@@ -167,7 +174,7 @@ fn a_small_grant_is_not_used() {
 fn what_fits_into_the_initial_window_asks_for_nothing_if_it_is_told_so() {
     let asks = |skip_small, packets: u64| {
         let quick = QuickStartConfig { skip_small, ..QuickStartConfig::default() };
-        controller(quick).rate_request(&occasion(at(0), packets * MSS)).get()
+        controller(quick).rate_request(&occasion(at(0), packets * MSS)).asked().get()
     };
     assert_eq!([asks(false, 10), asks(true, 10), asks(true, 11)], [5, 0, 6]);
 }
@@ -212,4 +219,54 @@ fn a_checked_grant_goes_on_if_the_path_has_it_and_falls_back_to_what_the_path_ha
     let (windows, starting) = checked(4687);
     assert!(windows[30] < 50, "growth stops when delays rise: {}", windows[30]);
     assert!((18..=22).contains(&windows[41]) && !starting, "{}", windows[41]);
+}
+
+/// Asks after every pause of a minute until it asks no more, and hears what `answer` makes of it; how often it asked.
+fn asks(mut answer: impl FnMut(Carried) -> Option<TcpResponse>) -> u32 {
+    let mut controller = controller(QuickStartConfig::default());
+    for number in 0..10 {
+        let idle = (number > 0).then_some(Span::from_secs(60));
+        let now = at(u64::from(number) * 60_000);
+        let request = controller.rate_request(&Occasion { idle, srtt: RTT, ..occasion(now, u64::MAX) });
+        if request.is_none() {
+            return number;
+        }
+        let report =
+            controller.on_answer(&Answer { now: now + RTT, response: answer(request), rtt: RTT, una: 1, next: 1 });
+        let Some(IpOption::Request { nonce, .. }) = request.option() else { panic!("{request:?}") };
+        assert_eq!(report.option(), Some(IpOption::Report { rate: RateCode::ZERO, nonce }), "a denial is reported");
+        assert_eq!(controller.cwnd(), 10, "nothing was granted");
+    }
+    10
+}
+
+#[test]
+fn after_three_wrong_ttl_differences_or_one_wrong_nonce_a_connection_asks_no_more() {
+    assert_eq!(asks(|_| None), 10, "a denial may be of the moment");
+    let unaware = |mut request: Carried| {
+        request.pass_unaware();
+        request.answer()
+    };
+    assert_eq!(asks(unaware), 3);
+    // A router lowered the rate; a receiver claims that it did not.
+    let claims_more = |request: Carried| {
+        let Some(IpOption::Request { nonce, .. }) = request.option() else { panic!("{request:?}") };
+        let mut lowered = request;
+        lowered.pass_aware(RateCode::new(7).unwrap(), !nonce.get());
+        let response = lowered.answer()?;
+        Some(TcpResponse { rate: RateCode::new(8).unwrap(), ..response })
+    };
+    assert_eq!(asks(claims_more), 1);
+}
+
+#[test]
+fn a_grant_is_reported_once_with_the_nonce_as_it_was_sent() {
+    let mut controller = controller(QuickStartConfig::default());
+    let request = controller.rate_request(&occasion(at(0), u64::MAX));
+    let Some(IpOption::Request { nonce, .. }) = request.option() else { panic!("{request:?}") };
+    let rate = RateCode::new(7).unwrap();
+    let report = controller.on_answer(&grant(at(100), request, 7));
+    assert_eq!(report.option(), Some(IpOption::Report { rate, nonce }));
+    let again = Answer { now: at(101), response: None, rtt: RTT, una: 0, next: 0 };
+    assert!(controller.on_answer(&again).is_none());
 }

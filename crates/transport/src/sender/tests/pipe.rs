@@ -108,7 +108,8 @@ impl Pipe {
             if !packet.segment.syn && packet.segment.payload > 0 {
                 let probe = self.sender.stats().tail_loss_probes > probing;
                 assert!(probe || before.in_flight < cwnd, "cwnd exceeded: {} in flight, cwnd {cwnd}", before.in_flight);
-                assert_eq!(packet.bytes, 52 + packet.segment.payload as u16);
+                let option = if packet.segment.quick_start.is_none() { 0 } else { 8 };
+                assert_eq!(packet.bytes, 52 + option + packet.segment.payload as u16);
             }
             self.sent.push(packet);
             for (delay, ecn) in (self.on_data)(&packet, self.delay) {

@@ -1,7 +1,10 @@
 //! The rules of recovery, one by one.
 
+use flowstart_congestion::start::QuickStartConfig;
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
 use flowstart_network::Ecn;
+use flowstart_quick_start::RateCode;
+use flowstart_quick_start::wire::IpOption;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::pipe::{Pipe, no_handshake, reno, steady};
@@ -83,6 +86,31 @@ fn a_lost_syn_is_sent_again_after_1_s_and_3_s_and_two_losses_cost_the_initial_wi
     assert_eq!(times, [at(0), at(1_000), at(3_000)]);
     assert_eq!(pipe.sender.controller().cwnd(), 1);
     assert_eq!(pipe.sender.stats().srtt, ms(60));
+}
+
+/// A sender that asks the routers for a rate; nobody on the path objects.
+fn asking() -> Controller {
+    let start = StartConfig::QuickStart(QuickStartConfig::default());
+    Controller::new(&ControllerConfig::new(start, AvoidanceConfig::Reno))
+}
+
+#[test]
+fn a_syn_with_a_request_that_is_lost_goes_out_plain_after_3_s_and_the_denial_is_reported() {
+    let mut lost = false;
+    let mut pipe =
+        Pipe::new(&SenderConfig::default(), asking(), &every_segment(), ms(30)).on_data(move |packet, delay| {
+            let lose = packet.segment.syn && !std::mem::replace(&mut lost, true);
+            if lose { Vec::new() } else { vec![(delay, packet.ecn)] }
+        });
+    pipe.sender.write(Time::ZERO, 100 * MSS);
+    pipe.run_until(at(3_100));
+    let options: Vec<_> = pipe.sent.iter().map(|packet| packet.segment.quick_start.option()).collect();
+    let Some(IpOption::Request { nonce, .. }) = options[0] else { panic!("{:?}", options[0]) };
+    assert_eq!((pipe.sent[1].segment.sent_at, options[1]), (at(3_000), None));
+    assert_eq!(options[2], Some(IpOption::Report { rate: RateCode::ZERO, nonce }));
+    assert!(options[3..].iter().all(Option::is_none), "reported once");
+    assert_eq!((pipe.sent[2].segment.payload, pipe.sent[2].bytes, pipe.sent[3].bytes), (1440, 1500, 1500));
+    assert_eq!(pipe.sent.iter().skip(2).filter(|packet| packet.segment.sent_at == at(3_060)).count(), 10);
 }
 
 #[test]
