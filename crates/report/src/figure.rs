@@ -27,6 +27,8 @@ pub struct Axis {
     pub max: Option<f64>,
     /// Whether a linear axis without a fixed lower end starts at zero when the data is not negative.
     pub from_zero: bool,
+    /// What stands at 0, 1, 2, ... of a horizontal axis instead of numbers; empty for numbers.
+    pub places: Vec<String>,
 }
 
 impl Axis {
@@ -48,6 +50,14 @@ impl Axis {
     pub fn range(mut self, min: f64, max: f64) -> Self {
         (self.min, self.max) = (Some(min), Some(max));
         self
+    }
+
+    /// The same axis with names at 0, 1, 2, ... instead of numbers, and room for each.
+    #[must_use]
+    pub fn named(mut self, places: Vec<String>) -> Self {
+        let end = places.len() as f64 - 0.5;
+        self.places = places;
+        self.range(-0.5, end)
     }
 
     /// The same axis, fitted to the data instead of starting at zero.

@@ -47,6 +47,20 @@ fn a_figure_shows_its_title_axes_with_units_names_and_command() {
 }
 
 #[test]
+fn an_axis_of_names_shows_them_broken_between_words_and_no_numbers() {
+    let names = ["shared queue, alone", "fair queuing, beside datagrams", "x"].map(str::to_owned).to_vec();
+    let mut figure = Figure::new("Answers", Axis::new("The queue", "").named(names), Axis::new("Answers", "%"));
+    figure.y = figure.y.range(0.0, 100.0);
+    figure.series.push(Series::band("right", Palette::new().color("right"), vec![[-0.3, 0.0, 90.0], [0.3, 0.0, 90.0]]));
+    let shown = words(&figure.to_svg());
+    for name in ["shared queue, alone", "fair queuing, beside datagrams"] {
+        let found = shown.join(" ");
+        assert!(found.contains(name), "{found}");
+    }
+    assert!(!shown.iter().any(|word| word == "0.5" || word == "1.5"), "{shown:?}");
+}
+
+#[test]
 fn figures_beside_each_other_do_not_overlap() {
     let figures: Vec<Figure> =
         (0..3).map(|k| Figure::new(format!("figure {k}"), Axis::new("x", ""), Axis::new("y", ""))).collect();

@@ -18,10 +18,8 @@ pub(super) fn figures(result: &FigureResult) -> Vec<Figure> {
         figure.caption.clone_from(&picture.caption);
         figure.command = format!("flowstart reproduce {} --plot DIR", result.figure.name);
         if !picture.places.is_empty() {
-            figure.x = figure.x.range(-0.5, picture.places.len() as f64 - 0.5);
+            figure.x = figure.x.named(picture.places.clone());
             figure.y = figure.y.range(0.0, 100.0);
-            let at = |(place, name): (usize, &String)| figure.mark_x(place as f64, name);
-            picture.places.iter().enumerate().for_each(at);
         }
         let mut below = vec![0.0; picture.places.len()];
         for curve in &picture.curves {

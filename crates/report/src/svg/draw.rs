@@ -124,7 +124,11 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
     let widest = y_ticks.ticks.iter().map(|tick| width(&tick.label, SMALL)).fold(0.0, f64::max);
     let left = look.padding + widest + 8.0;
     let right_room = beside.as_ref().map_or(0.0, |labels| labels.room);
-    let x_ticks = x_ticks(&x, look.width - look.padding - left - right_room);
+    let x_ticks = if figure.x.places.is_empty() {
+        x_ticks(&x, look.width - look.padding - left - right_room)
+    } else {
+        Ticks { ticks: Vec::new(), factor: 0 }
+    };
     let last_label = x_ticks.ticks.last().map_or(0.0, |tick| width(&tick.label, SMALL) / 2.0 + 1.0);
     let plot_width = (look.width - look.padding - left - right_room.max(last_label)).max(40.0);
     let plot = Plot { x, y, width: plot_width, height: look.plot_height };
@@ -151,7 +155,8 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
     if let Some(labels) = &beside {
         curve_labels(&mut body, &entries, labels, &plot);
     }
-    let mut below = plot.height + 18.0 + TEXT * LEADING;
+    let names = place_names(&mut body, &figure.x.places, &plot);
+    let mut below = plot.height + 18.0 + TEXT * LEADING + SMALL * LEADING * names.saturating_sub(1) as f64;
     text(&mut body, "faint", plot.width, below, TEXT, "end", "", &axis_title(&figure.x, &x_ticks, plot_width));
 
     // Below it: the command.
@@ -245,6 +250,21 @@ fn x_ticks(x: &Fitted, room: f64) -> Ticks {
         }
         most -= 1;
     }
+}
+
+/// The names below a horizontal axis, each as wide as its place. Returns how many lines they take.
+fn place_names(out: &mut String, places: &[String], plot: &Plot) -> usize {
+    let room = plot.across(1.0) - plot.across(0.0) - 6.0;
+    let mut most = 0;
+    for (place, name) in places.iter().enumerate() {
+        let lines = wrap(name, SMALL, room);
+        for (line, words) in lines.iter().enumerate() {
+            let down = plot.height + 18.0 + SMALL * LEADING * line as f64;
+            text(out, "faint", plot.across(place as f64), down, SMALL, "middle", "", &fit(words, SMALL, room));
+        }
+        most = most.max(lines.len());
+    }
+    most
 }
 
 /// Name, factor and unit of an axis: `Delivered (10⁶ byte)`.
