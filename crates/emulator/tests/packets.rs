@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flowstart_emulator::{Capture, Fate, World};
-use flowstart_network::{Ecn, LossConfig, QueueConfig, StepMarkConfig, Threshold};
+use flowstart_network::{Ecn, JitterConfig, LossConfig, QueueConfig, StepMarkConfig, Threshold};
 use flowstart_units::{Span, Time};
 
 use support::{link, pair, set_ecn, socket, turn};
@@ -22,6 +22,7 @@ struct Seen {
     fate: Fate,
     ecn: Ecn,
     marked_here: bool,
+    delivery: Option<Time>,
     number: u32,
 }
 
@@ -49,6 +50,7 @@ fn blast(
             fate: record.fate,
             ecn: record.ecn,
             marked_here: record.marked_here,
+            delivery: record.delivery,
             number,
         };
         let _ = tell.send(seen);
@@ -104,6 +106,70 @@ fn every_packet_arrives_in_order_or_is_counted_where_it_was_dropped() {
         // A burst of 600 does not fit into 100 places unless the sender was slower than the link.
         let lasted = seen.iter().map(|s| s.arrived).max().unwrap().since(seen[0].arrived);
         assert!(outcome.links[0].dropped > 0 || lasted > Span::from_millis(60));
+    }
+}
+
+#[test]
+fn every_queue_carries_real_packets_and_accounts_for_each() {
+    let Some(_turn) = turn() else { return };
+    for name in QueueConfig::NAMES {
+        let mut config = pair(link(50, Span::from_millis(2), 100));
+        config.links[0].queue = QueueConfig::from_name(name).unwrap();
+        // Capable of marks, with random losses and marks beside the queue's.
+        config.links[0].loss = LossConfig::Bernoulli { probability: 0.02 };
+        // A packet marked on arrival belongs to the queue for L4S of the two, and overtakes others (RFC 9331, section 5.1).
+        let marks = name != "dual_pi2";
+        config.links[0].marking = if marks { LossConfig::Periodic { every: 7 } } else { LossConfig::None };
+        let Some((numbers, seen, outcome)) = blast(config, false, 2, 300) else { return };
+        check_conservation(&numbers, &seen, &outcome, 300);
+        let (arrived, link) = (seen.iter().filter(|s| s.fate != Fate::Lost).count(), &outcome.links[0]);
+        assert!(link.packets > 0 && arrived as u64 + link.lost == link.arrived, "{name}");
+        assert!(!marks || seen.iter().filter(|s| s.marked_here).count() >= arrived / 7, "{name}: every seventh");
+    }
+}
+
+#[test]
+fn jitter_delays_within_its_spread_and_keeps_the_order() {
+    let Some(_turn) = turn() else { return };
+    let spread = Span::from_millis(3);
+    let mut config = pair(link(20, Span::from_millis(5), 1000));
+    config.links[0].jitter = Some(JitterConfig { spread, reorder: false });
+    let Some((numbers, seen, outcome)) = blast(config, false, 0, 200) else { return };
+    check_conservation(&numbers, &seen, &outcome, 200);
+    let mut extra = Vec::new();
+    let mut last = Time::ZERO;
+    for packet in &seen {
+        let (Fate::Sent { done, .. }, Some(delivery)) = (packet.fate, packet.delivery) else { panic!("{packet:?}") };
+        let least = done + Span::from_millis(5);
+        assert!(delivery >= least && delivery <= least + spread && delivery >= last, "{packet:?}");
+        extra.push(delivery.since(least));
+        last = delivery;
+    }
+    let (least, most) = (extra.iter().min().unwrap(), extra.iter().max().unwrap());
+    assert!(*most > *least + spread / 2, "200 draws spread out");
+}
+
+#[test]
+fn the_way_back_has_limits_of_its_own() {
+    let Some(_turn) = turn() else { return };
+    let mut config = pair(link(1000, Span::from_millis(1), 1000));
+    config.links.push(link(8, Span::from_millis(4), 5));
+    config.routes[1].links = vec![1];
+    config.routes[1].after = Span::ZERO;
+    // What is sent from the second host is seen by the second link only.
+    config.routes.swap(0, 1);
+    for route in &mut config.routes {
+        (route.from, route.to) = (route.to, route.from);
+    }
+    let Some((numbers, seen, outcome)) = blast(config, false, 0, 100) else { return };
+    let [first, back] = &outcome.links[..] else { panic!("two links") };
+    assert_eq!((first.arrived, back.arrived), (0, 100));
+    assert_eq!(back.packets + back.dropped, 100);
+    assert_eq!(numbers.len() as u64, back.packets);
+    for packet in &seen {
+        if let Fate::Sent { began, done } = packet.fate {
+            assert_eq!(done.since(began), Span::from_micros(1028), "8224 bits at 8 Mbit/s");
+        }
     }
 }
 

@@ -5,9 +5,10 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
+use flowstart_emulator::self_test::{Trial, try_out};
 use flowstart_emulator::traffic::{FlowConfig, MOST_CONNECTIONS, RunConfig, SessionConfig, Traffic, Workload, run};
 use flowstart_emulator::{World, WorldConfig};
-use flowstart_units::{Bytes, Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use support::{link, turn};
 
@@ -35,6 +36,20 @@ fn transfers_that_start_one_after_the_other_arrive_whole_and_are_remembered() {
         assert!(started >= config.start && completed >= started + Span::from_millis(6));
         assert!(flow.info.unwrap().bytes_acked >= size.get(), "the kernel's last word is about all of it");
     }
+}
+
+#[test]
+fn a_trial_of_the_self_test_accounts_for_every_packet() {
+    let Some(_turn) = turn() else { return };
+    let (capacity, lasting) = (Rate::from_mbps(20), Span::from_millis(200));
+    let trial = Trial { capacity, packet: 500, offered: Rate::from_mbps(30), buffer: 20, lasting };
+    let measured = try_out(trial).unwrap();
+    let lost = measured.dropped + measured.fidelity.unasked_drops;
+    assert!(measured.received > 0);
+    assert_eq!(measured.sent, measured.received + lost, "{measured:?}");
+    let transmission = capacity.transmission_time(Bytes::new(500));
+    assert!(measured.longest_wait <= transmission * 21, "20 in the buffer, one in transmission: {measured:?}");
+    assert!(measured.median <= measured.p99 && measured.p99 <= measured.worst);
 }
 
 #[test]

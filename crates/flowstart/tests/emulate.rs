@@ -197,6 +197,72 @@ fn hosts_that_do_not_fit_together_are_refused_and_the_first_command_that_fails_g
 }
 
 #[test]
+fn the_kernels_view_of_the_connections_of_programs_is_in_the_tables() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let send =
+        "import socket, time; s = socket.create_connection(('server', 8000)); s.sendall(b'x' * 50000); time.sleep(0.5)";
+    let run = ["--fidelity", "10s", "--ready-within", "60s", "--server", ANSWER, "--sample", "20ms", "--out"];
+    let output = emulate(&[&run, &[folder.path().to_str().unwrap(), "--", "python3", "-c", send][..]].concat());
+    if text(&output.stderr).contains("cannot start the command") || output.status.code() == Some(2) {
+        let _ = writeln!(std::io::stderr(), "skipped: no python3 to send with");
+        return;
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let rows = |file: &str, name: &str| -> Vec<f64> {
+        let table = fs::read_to_string(folder.path().join(file)).unwrap();
+        let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let place = lines.next().unwrap().iter().position(|column| *column == name).unwrap();
+        lines
+            .filter(|row| row.iter().any(|cell| cell.contains(":8000")))
+            .filter_map(|row| row[place].parse().ok())
+            .collect()
+    };
+    assert!(rows("samples.csv", "snd_cwnd_pkts").iter().any(|cwnd| *cwnd >= 10.0));
+    assert!(rows("flows.csv", "min_rtt_us").iter().any(|micros| *micros >= 20_000.0), "no packet is early");
+}
+
+#[test]
+fn a_trace_gives_the_capacity_and_a_wrong_one_is_refused() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace");
+    fs::write(&file, "1\n1\n3\n5\n").unwrap();
+    let run = || emulate(&["--fidelity", "10s", "--trace", file.to_str().unwrap(), "--", "true"]);
+    assert!(run().status.success());
+    fs::write(&file, "1\nsoon\n").unwrap();
+    let refused = run();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("trace: "), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn every_link_of_a_scenario_is_captured_the_senders_own_too() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("access.toml");
+    let path =
+        "[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"10 ms\"\naccess = \"20 Mbit/s\"\nreverse_capacity = \"5 Mbit/s\"\n";
+    let flow = "[[flow]]\nalgorithm = \"slow_start+reno\"\nsize = \"20 kB\"\n";
+    fs::write(&file, format!("duration = \"5 s\"\nstop_when_complete = true\n{path}{flow}")).unwrap();
+    let captured = folder.path().join("pcap");
+    let run =
+        flowstart(&["run", "--real", "--fidelity", "10s", "--pcap", captured.to_str().unwrap()]).arg(&file).output();
+    let output = run.unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for link in ["bottleneck", "reverse", "access1"] {
+        let bytes = fs::metadata(captured.join("access").join(format!("{link}.pcapng"))).unwrap().len();
+        assert!(bytes > 500, "{link}: {bytes}");
+    }
+}
+
+#[test]
 fn a_run_that_is_less_faithful_than_asked_fails_with_a_status_of_its_own() {
     if !possible() {
         return;

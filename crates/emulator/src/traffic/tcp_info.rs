@@ -58,6 +58,14 @@ impl TcpInfo {
         if result == 0 { Ok(Self::read(&bytes)) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// What `struct tcp_info` says that the kernel gave in another way.
+    pub(crate) fn of_bytes(given: &[u8]) -> Self {
+        let mut bytes = [0; ROOM];
+        let length = given.len().min(ROOM);
+        bytes[..length].copy_from_slice(&given[..length]);
+        Self::read(&bytes)
+    }
+
     /// Offsets are those of the structure, which only grows at its end.
     fn read(bytes: &[u8; ROOM]) -> Self {
         let small = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

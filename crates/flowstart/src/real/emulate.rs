@@ -1,6 +1,7 @@
 //! `flowstart emulate`: programs on two hosts with a described path between them.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
@@ -12,8 +13,9 @@ use flowstart_network::parse_mahimahi;
 
 use super::layout::Layout;
 use super::programs::programs;
-use super::results::{FlowFacts, FlowRow, flow_name, results};
+use super::results::{FlowFacts, FlowRow, SenderSample, flow_name, results};
 use super::self_test::self_test;
+use super::watch::watch;
 use super::{become_able, failure, fidelity_limit, judge, show};
 use crate::cli::EmulateArgs;
 use crate::interrupt;
@@ -52,7 +54,14 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     })
     .map_err(|error| failure(&error))?;
     let cancel = interrupt::listen();
-    let ended = programs(args, &world, &cancel);
+    let over = AtomicBool::new(false);
+    let (ended, mut states) = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| watch(&world, scenario.output.sample, &over));
+        // Programs end with the thread that starts them, so that is this one.
+        let ended = programs(args, &world, &cancel);
+        over.store(true, Ordering::Relaxed);
+        (ended, watching.join().unwrap_or_default())
+    });
     let outcome = world.finish().map_err(|error| failure(&error))?;
     let captures = std::mem::take(&mut *captures.lock().unwrap_or_else(PoisonError::into_inner));
     for capture in captures {
@@ -63,12 +72,15 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     let flows: Vec<FlowRow> = recording
         .flows()
         .iter()
-        .map(|flow| FlowRow {
-            name: flow_name(&flow.key),
-            algorithm: String::new(),
-            facts: FlowFacts::of_packets(flow),
-            key: Some(flow.key),
-            samples: Vec::new(),
+        .map(|flow| {
+            let states = states.remove(&flow.key).unwrap_or_default();
+            let mut facts = FlowFacts::of_packets(flow);
+            if let Some((_, last)) = states.last() {
+                facts.add_state(last);
+            }
+            let samples = states.iter().map(|(at, info)| SenderSample::of(*at, info, info.bytes_acked));
+            let (name, samples) = (flow_name(&flow.key), samples.collect());
+            FlowRow { name, algorithm: String::new(), facts, key: Some(flow.key), samples }
         })
         .collect();
     let results = results((0, scenario.seed), &layout.links, &recording, &outcome, &flows, true);

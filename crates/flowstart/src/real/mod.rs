@@ -12,6 +12,7 @@ mod run;
 mod self_test;
 mod show;
 mod stage;
+mod watch;
 
 use flowstart_emulator::{Error, Fidelity, FidelityLimit, Privilege, enter_user_namespace, privilege};
 

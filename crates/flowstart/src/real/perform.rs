@@ -1,11 +1,12 @@
 //! A scenario on this machine: its flows as connections of the kernel's TCP.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flowstart_congestion::ExitReason;
 use flowstart_emulator::traffic::{self, FlowOutcome, Outcomes, RunConfig};
-use flowstart_emulator::{Capture, Fate, FlowKey, Host, HostId, Outcome, PacketRecord, Recording, World};
+use flowstart_emulator::{Fate, FlowKey, Host, HostId, Outcome, PacketRecord, Recording, World};
 use flowstart_experiment::run::Cancel;
 use flowstart_experiment::scenario::{Compiled, Scenario};
 use flowstart_network::Ecn;
@@ -13,6 +14,7 @@ use flowstart_simulator::{SessionOutcome, Stop, Traffic};
 use flowstart_transport::EcnMode;
 use flowstart_units::{Bytes, Span, Time};
 
+use super::emulate::captures;
 use super::failure;
 use super::layout::{Layout, flows};
 use super::plan::Plan;
@@ -65,8 +67,8 @@ pub(super) struct Ran {
 pub(super) struct Wanted {
     /// Every packet.
     pub(super) log: bool,
-    /// Captures, one per link, or none.
-    pub(super) captures: Arc<Mutex<Vec<Capture>>>,
+    /// The folder for a capture of every link, if they are wanted.
+    pub(super) captures: Option<PathBuf>,
 }
 
 /// Runs one run of a scenario.
@@ -84,10 +86,11 @@ pub(super) fn perform(
         Stop::WhenComplete(until) => (until, true),
     };
     let plan = Plan::new(compiled, &layout, until)?;
+    let captures = captures(wanted.captures.as_deref(), &layout.links)?;
     let recording = Arc::new(Mutex::new(Recording::new(layout.config.links.len(), bin(scenario))));
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = {
-        let (recording, captures) = (recording.clone(), wanted.captures.clone());
+        let (recording, captures) = (recording.clone(), captures.clone());
         let log = wanted.log.then(|| log.clone());
         move |record: &PacketRecord<'_>| {
             recording.lock().unwrap_or_else(PoisonError::into_inner).add(record);
@@ -113,7 +116,7 @@ pub(super) fn perform(
             .map_err(|error| failure(&error))?;
     let flows = ran(compiled, &plan, &outcomes, &world);
     let outcome = world.finish().map_err(|error| failure(&error))?;
-    let captures = std::mem::take(&mut *wanted.captures.lock().unwrap_or_else(PoisonError::into_inner));
+    let captures = std::mem::take(&mut *captures.lock().unwrap_or_else(PoisonError::into_inner));
     for capture in captures {
         capture.finish().map_err(|error| failure(&error))?;
     }

@@ -1,5 +1,6 @@
 //! Result tables of the simulator's kind from what was recorded of real packets.
 
+use flowstart_emulator::traffic::TcpInfo;
 use flowstart_emulator::{FlowKey, FlowRecording, Outcome, Recording};
 use flowstart_experiment::results::{Results, Table, Value, tables};
 use flowstart_units::{Rate, Span, Time};
@@ -29,6 +30,17 @@ impl FlowFacts {
     }
 }
 
+impl FlowFacts {
+    /// What the sender's kernel says of repairs, times and window.
+    pub(super) fn add_state(&mut self, info: &TcpInfo) {
+        self.set("total_retrans", info.total_retrans);
+        self.set("rto_count", info.timeouts);
+        self.set("srtt_us", micros(info.rtt));
+        self.set("min_rtt_us", micros(info.min_rtt));
+        self.set("snd_cwnd_pkts", info.cwnd);
+    }
+}
+
 /// A row of samples that a sender's kernel gave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SenderSample {
@@ -38,8 +50,23 @@ pub(super) struct SenderSample {
     pub(super) unacked: u32,
     pub(super) rtt: Span,
     pub(super) pacing: Option<u64>,
-    /// Bytes delivered according to the receiver.
+    /// Bytes delivered: according to the receiver if it is built in, else acknowledged.
     pub(super) delivered: u64,
+}
+
+impl SenderSample {
+    /// From what the kernel said; `delivered` as far as known.
+    pub(super) fn of(at: Time, info: &TcpInfo, delivered: u64) -> Self {
+        Self {
+            at,
+            cwnd: info.cwnd,
+            ssthresh: info.ssthresh,
+            unacked: info.unacked,
+            rtt: info.rtt,
+            pacing: info.pacing_rate.map(|bytes| bytes.saturating_mul(8)),
+            delivered,
+        }
+    }
 }
 
 /// A flow as it stands in the tables.

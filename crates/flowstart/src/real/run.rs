@@ -10,7 +10,6 @@ use flowstart_report::Terminal;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::controls::not_real;
-use super::emulate::captures;
 use super::perform::{Performed, Ran, Wanted, perform};
 use super::results::{FlowFacts, FlowRow, SenderSample, results};
 use super::{become_able, fidelity_limit, judge, show};
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             if let Some(folder) = &folder {
                 prepare_folder(folder)?;
             }
-            let wanted = Wanted { log: false, captures: captures(folder.as_deref(), &compiled.links)? };
+            let wanted = Wanted { log: false, captures: folder };
             let performed = perform(scenario, &compiled, &wanted, &cancel)?;
             let fidelity = performed.outcome.fidelity;
             let one = tables(scenario, &compiled, &performed, run);
@@ -182,12 +181,8 @@ fn flow_row(compiled: &Compiled, performed: &Performed, ran: &Ran) -> FlowRow {
     }
     if let Some(info) = flow.info {
         facts.set("data_segs_out", info.data_segs_out);
-        facts.set("total_retrans", info.total_retrans);
         facts.set("delivered_ce", info.delivered_ce);
-        facts.set("rto_count", info.timeouts);
-        facts.set("srtt_us", info.rtt.as_nanos() as f64 / 1e3);
-        facts.set("min_rtt_us", info.min_rtt.as_nanos() as f64 / 1e3);
-        facts.set("snd_cwnd_pkts", info.cwnd);
+        facts.add_state(&info);
     }
     if let Some(exit) = seen_exit(performed, ran) {
         facts.set("exit_reason", exit_name(exit.reason));
@@ -196,19 +191,8 @@ fn flow_row(compiled: &Compiled, performed: &Performed, ran: &Ran) -> FlowRow {
         facts.set("exit_ssthresh_pkts", exit.ssthresh);
         facts.set("exit_in_flight_pkts", exit.in_flight);
     }
-    let samples = flow
-        .samples
-        .iter()
-        .map(|sample| SenderSample {
-            at: sample.at,
-            cwnd: sample.info.cwnd,
-            ssthresh: sample.info.ssthresh,
-            unacked: sample.info.unacked,
-            rtt: sample.info.rtt,
-            pacing: sample.info.pacing_rate.map(|bytes| bytes.saturating_mul(8)),
-            delivered: sample.delivered,
-        })
-        .collect();
+    let samples =
+        flow.samples.iter().map(|sample| SenderSample::of(sample.at, &sample.info, sample.delivered)).collect();
     FlowRow {
         name: label.name.clone(),
         algorithm: label.kernel.as_ref().unwrap_or(&label.algorithm).clone(),

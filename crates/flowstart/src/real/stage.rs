@@ -14,7 +14,6 @@ use flowstart_network::{Ecn, Packet};
 use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome};
 use flowstart_units::{Bytes, Time};
 
-use super::emulate::captures;
 use super::perform::{Logged, Performed, Ran, Wanted, perform};
 use super::run::seen_exit;
 use crate::output::{Failure, prepare_folder};
@@ -56,8 +55,7 @@ impl Stage for Real<'_> {
         if let Some(folder) = folder {
             prepare_folder(folder).map_err(keep)?;
         }
-        let captures = captures(folder, &compiled.links).map_err(keep)?;
-        let wanted = Wanted { log: true, captures };
+        let wanted = Wanted { log: true, captures: folder.map(Path::to_path_buf) };
         let performed = perform(scenario, &compiled, &wanted, self.cancel).map_err(keep)?;
         self.fidelities.borrow_mut().push(performed.outcome.fidelity);
         if self.cancel.is_cancelled() {
