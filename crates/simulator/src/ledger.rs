@@ -1,8 +1,7 @@
 //! What is written down of every flow, running or over.
 
-use flowstart_congestion::StartExit;
-use flowstart_network::{Packet, packet::Body};
-use flowstart_units::{Bytes, Span, Time};
+use flowstart_network::Packet;
+use flowstart_units::{Bytes, Time};
 
 use crate::flow::{Endpoints, Flow};
 use crate::{FlowId, FlowOutcome};
@@ -22,29 +21,7 @@ impl Ledger {
     pub(crate) fn open(&mut self, slot: u32, group: u32, started: Time, size: Option<Bytes>) -> FlowId {
         let id = self.entries.len() as FlowId;
         self.slots.push(slot);
-        self.entries.push(FlowOutcome {
-            group,
-            started,
-            first_data: Time::NEVER,
-            completed: None,
-            size,
-            delivered: Bytes::ZERO,
-            packets_sent: 0,
-            retransmitted: 0,
-            dropped: 0,
-            dropped_in_start: 0,
-            marked: 0,
-            timeouts: 0,
-            recoveries: 0,
-            start_exit: None,
-            srtt: Span::ZERO,
-            min_rtt: Span::MAX,
-            cwnd: 0,
-            decision: None,
-            revised: None,
-            isolation_revoked: None,
-            companion_of: None,
-        });
+        self.entries.push(FlowOutcome::new(group, started, size));
         id
     }
 
@@ -65,16 +42,7 @@ impl Ledger {
 
     /// A link dropped this packet. Only data counts.
     pub(crate) fn dropped(&mut self, packet: &Packet) {
-        let entry = &mut self.entries[packet.flow as usize];
-        match &packet.body {
-            Body::Ack(_) => {}
-            Body::Datagram(_) => entry.dropped += 1,
-            Body::Segment(segment) => {
-                entry.dropped += 1;
-                let in_start = entry.start_exit.is_none_or(|exit: StartExit| segment.sent_at <= exit.now);
-                entry.dropped_in_start += u64::from(in_start);
-            }
-        }
+        self.entries[packet.flow as usize].count_drop(packet);
     }
 
     /// Takes over what the endpoints know, and with `over` closes the entry.

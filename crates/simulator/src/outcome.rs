@@ -2,6 +2,7 @@
 
 use flowstart_congestion::StartExit;
 use flowstart_congestion::detection::Decision;
+use flowstart_network::{Packet, packet::Body};
 use flowstart_quick_start::router::RouterCounts;
 use flowstart_units::{Bytes, Span, Time};
 
@@ -71,6 +72,49 @@ pub struct FlowOutcome {
     pub companion_of: Option<FlowId>,
 }
 
+impl FlowOutcome {
+    /// A flow of which nothing is known yet but when it starts; [`Time::NEVER`] if it did not.
+    #[must_use]
+    pub const fn new(group: u32, started: Time, size: Option<Bytes>) -> Self {
+        Self {
+            group,
+            started,
+            first_data: Time::NEVER,
+            completed: None,
+            size,
+            delivered: Bytes::ZERO,
+            packets_sent: 0,
+            retransmitted: 0,
+            dropped: 0,
+            dropped_in_start: 0,
+            marked: 0,
+            timeouts: 0,
+            recoveries: 0,
+            start_exit: None,
+            srtt: Span::ZERO,
+            min_rtt: Span::MAX,
+            cwnd: 0,
+            decision: None,
+            revised: None,
+            isolation_revoked: None,
+            companion_of: None,
+        }
+    }
+
+    /// A link dropped this packet. Only data counts; a segment belongs to the start if it was sent before that ended.
+    pub fn count_drop(&mut self, packet: &Packet) {
+        match &packet.body {
+            Body::Ack(_) => {}
+            Body::Datagram(_) => self.dropped += 1,
+            Body::Segment(segment) => {
+                self.dropped += 1;
+                let in_start = self.start_exit.is_none_or(|exit| segment.sent_at <= exit.now);
+                self.dropped_in_start += u64::from(in_start);
+            }
+        }
+    }
+}
+
 /// What a link did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkOutcome {
@@ -94,4 +138,46 @@ pub struct LinkOutcome {
     pub quick_start: RouterCounts,
     /// Packets still stored at the end.
     pub stored: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_congestion::ExitReason;
+    use flowstart_network::Ecn;
+    use flowstart_network::packet::{Datagram, Segment};
+
+    use super::*;
+
+    #[test]
+    fn a_dropped_segment_belongs_to_the_start_in_which_it_was_sent_however_late_it_was_dropped() {
+        let millis = |n| Time::ZERO + Span::from_millis(n);
+        let segment = |sent_at| Segment {
+            seq: 0,
+            number: 0,
+            sent_at,
+            payload: 1448,
+            retransmission: false,
+            push: false,
+            fin: false,
+            cwr: false,
+            syn: false,
+            quick_start: Default::default(),
+        };
+        let packet = |body| Packet { flow: 0, bytes: 1500, ecn: Ecn::NotEct, body };
+        let mut outcome = FlowOutcome::new(0, Time::ZERO, None);
+        outcome.count_drop(&packet(Body::Segment(segment(millis(5)))));
+        outcome.start_exit = Some(StartExit {
+            now: millis(10),
+            reason: ExitReason::Loss,
+            cwnd: 10,
+            ssthresh: 5,
+            in_flight: 10,
+            srtt: Span::ZERO,
+            min_rtt: Span::ZERO,
+        });
+        outcome.count_drop(&packet(Body::Segment(segment(millis(10)))));
+        outcome.count_drop(&packet(Body::Segment(segment(millis(11)))));
+        outcome.count_drop(&packet(Body::Datagram(Datagram { number: 0, sent_at: millis(1) })));
+        assert_eq!((outcome.dropped, outcome.dropped_in_start), (4, 2));
+    }
 }

@@ -154,8 +154,14 @@ fn play_back(performed: &Performed, observer: &mut dyn Observer) -> Outcome {
                 packet.ecn = logged.ecn;
                 match logged.fate {
                     Fate::Sent { done, .. } => observer.transmitted(now, logged.link, packet, logged.arrived, done),
-                    Fate::Dropped { reason, .. } => player.dropped(now, logged.link, packet, Some(reason), observer),
-                    Fate::Lost => player.dropped(now, logged.link, packet, None, observer),
+                    Fate::Dropped { reason, .. } => {
+                        player.outcome.count_drop(packet);
+                        observer.dropped(now, logged.link, packet, Some(reason));
+                    }
+                    Fate::Lost => {
+                        player.outcome.count_drop(packet);
+                        observer.dropped(now, logged.link, packet, None);
+                    }
                 }
             }
             Event::Delivered => {
@@ -200,27 +206,12 @@ fn player<'a>(performed: &'a Performed, number: usize, ran: &'a Ran) -> Player<'
         min_rtt: info.min_rtt,
     });
     let outcome = FlowOutcome {
-        group: ran.group,
-        started: flow.started.unwrap_or(Time::NEVER),
-        first_data: Time::NEVER,
-        completed: None,
-        size: ran.size,
-        delivered: Bytes::ZERO,
-        packets_sent: 0,
-        retransmitted: 0,
-        dropped: 0,
-        dropped_in_start: 0,
-        marked: 0,
         timeouts: u64::from(info.timeouts),
-        recoveries: 0,
         start_exit,
         srtt: info.rtt,
         min_rtt: info.min_rtt,
         cwnd: info.cwnd,
-        decision: None,
-        revised: None,
-        isolation_revoked: None,
-        companion_of: None,
+        ..FlowOutcome::new(ran.group, flow.started.unwrap_or(Time::NEVER), ran.size)
     };
     Player { flow: number as u32, outcome, stream: Stream::default(), windows: flow.samples.iter().peekable() }
 }
@@ -270,19 +261,6 @@ impl Player<'_> {
         self.outcome.first_data = self.outcome.first_data.min(logged.arrived);
         let bytes = u16::try_from(logged.bytes).unwrap_or(u16::MAX);
         Some(Packet { flow: self.flow, bytes, ecn: Ecn::NotEct, body })
-    }
-
-    fn dropped(
-        &mut self,
-        now: Time,
-        link: usize,
-        packet: &Packet,
-        reason: Option<flowstart_network::DropReason>,
-        observer: &mut dyn Observer,
-    ) {
-        self.outcome.dropped += 1;
-        self.outcome.dropped_in_start += u64::from(self.outcome.start_exit.is_none_or(|exit| now <= exit.now));
-        observer.dropped(now, link, packet, reason);
     }
 
     fn receive(&mut self, now: Time, packet: &Packet, observer: &mut dyn Observer) {
