@@ -4,10 +4,12 @@
 mod support;
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use flowstart_emulator::self_test::{Trial, try_out};
 use flowstart_emulator::traffic::{FlowConfig, MOST_CONNECTIONS, RunConfig, SessionConfig, Traffic, Workload, run};
 use flowstart_emulator::{World, WorldConfig};
+use flowstart_network::LossConfig;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use support::{link, turn};
@@ -50,6 +52,24 @@ fn a_trial_of_the_self_test_accounts_for_every_packet() {
     let transmission = capacity.transmission_time(Bytes::new(500));
     assert!(measured.longest_wait <= transmission * 21, "20 in the buffer, one in transmission: {measured:?}");
     assert!(measured.median <= measured.p99 && measured.p99 <= measured.worst);
+}
+
+#[test]
+fn connections_that_never_come_about_do_not_hold_up_the_end() {
+    let Some(_turn) = turn() else { return };
+    let mut config = WorldConfig::pair(link(100, Span::ZERO, 1000), Span::ZERO);
+    config.links[0].loss = LossConfig::Bernoulli { probability: 1.0 };
+    let world = World::start(config).unwrap();
+    let until = Time::ZERO + Span::from_millis(100);
+    let replies = vec![(Span::ZERO, Bytes::new(1))];
+    let session = SessionConfig { server: 1, user: 0, start: Time::ZERO, congestion: None, persistent: true, replies };
+    let began = Instant::now();
+    let run_for = RunConfig { until, ..CONFIG };
+    let outcomes = run(&world, &[transfer(Span::ZERO, 1)], &[session], run_for, &|| false).unwrap();
+    // The kernel tries for two minutes.
+    assert!(began.elapsed() < Duration::from_secs(60));
+    assert_eq!((outcomes.flows[0].completed, &outcomes.flows[0].error), (None, &None));
+    assert_eq!((outcomes.sessions[0].done.len(), &outcomes.sessions[0].error), (0, &None));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use flowstart_units::{Bytes, Time};
 
 use super::play::{Scene, Shared, TIMEOUT, lock};
 use super::{SessionConfig, SessionOutcome, tcp};
-use crate::Host;
 use crate::wire::{self, FlowKey};
+use crate::{Error, Host};
 
 /// What is read at once.
 const READ: usize = 128 << 10;
@@ -143,8 +143,12 @@ pub(super) fn ask(
         if !scene.wait_until(last + *think) {
             return;
         }
-        let mut stream = match connection.take().map_or_else(|| open(user, (address, port), scene, session), Ok) {
-            Ok(stream) => stream,
+        let mut stream = match connection
+            .take()
+            .map_or_else(|| open(user, (address, port), scene, session), |open| Ok(Some(open)))
+        {
+            Ok(Some(stream)) => stream,
+            Ok(None) => return,
             Err(error) => return session.fail(error, scene),
         };
         match fetch(&mut stream, *bytes, scene, session) {
@@ -178,10 +182,12 @@ fn open(
     (address, port): (IpAddr, u16),
     scene: &Scene<'_>,
     session: &SessionShared,
-) -> Result<TcpStream, crate::Error> {
+) -> Result<Option<TcpStream>, Error> {
     *lock(&session.opened) = scene.clock.now();
-    let stream = user.run(|| tcp::connect_to(SocketAddr::new(address, port), None))??;
-    prepare(&stream).map_err(|error| crate::Error::doing("prepare a socket", error))?;
+    let stream = user.run(|| tcp::connect_to(SocketAddr::new(address, port), None, scene))??;
+    if let Some(stream) = &stream {
+        prepare(stream).map_err(|error| Error::doing("prepare a socket", error))?;
+    }
     Ok(stream)
 }
 

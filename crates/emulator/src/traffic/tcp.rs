@@ -7,8 +7,9 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, connect, setsockopt, socket, sockopt,
+    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, connect, getsockopt, setsockopt, socket, sockopt,
 };
 
 use flowstart_units::{Bytes, Span};
@@ -65,7 +66,7 @@ pub(super) fn accept(listener: &TcpListener, scene: &Scene<'_>) -> std::io::Resu
                 if scene.over() {
                     return Ok(None);
                 }
-                wait_readable(listener);
+                wait(listener, PollFlags::POLLIN);
             }
             Err(error) => return Err(error),
         }
@@ -103,13 +104,6 @@ pub(super) fn receive(listener: &TcpListener, size: Option<u64>, scene: &Scene<'
     }
 }
 
-fn wait_readable(listener: &TcpListener) {
-    let mut fds = [nix::poll::PollFd::new(listener.as_fd(), nix::poll::PollFlags::POLLIN)];
-    let timeout = nix::poll::PollTimeout::try_from(TIMEOUT).unwrap_or(nix::poll::PollTimeout::ZERO);
-    // An interrupted wait is a short one.
-    let _ = nix::poll::poll(&mut fds, timeout);
-}
-
 /// Connects at the flow's time and writes what it has to.
 pub(super) fn send(
     host: &Host,
@@ -125,9 +119,10 @@ pub(super) fn send(
     }
     let now = scene.clock.now();
     shared.change(|outcome| outcome.started = Some(now));
-    let opened = host.run(|| connect_to(SocketAddr::new(address, port), congestion.as_deref()));
+    let opened = host.run(|| connect_to(SocketAddr::new(address, port), congestion.as_deref(), scene));
     let mut stream = match opened.and_then(|opened| opened) {
-        Ok(stream) => stream,
+        Ok(Some(stream)) => stream,
+        Ok(None) => return,
         Err(error) => return shared.fail(error),
     };
     if let (Ok(own), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) {
@@ -181,20 +176,50 @@ pub(super) fn send(
     scene.settle(shared);
 }
 
-/// Opens a connection from the host that the calling thread is in.
-pub(super) fn connect_to(to: SocketAddr, congestion: Option<&str>) -> Result<TcpStream, Error> {
+/// Opens a connection from the host that the calling thread is in; `None` if everything ended before it came about.
+pub(super) fn connect_to(
+    to: SocketAddr,
+    congestion: Option<&str>,
+    scene: &Scene<'_>,
+) -> Result<Option<TcpStream>, Error> {
     let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+    // A handshake on a path that loses packets takes minutes to fail: it must not block.
+    let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
         .map_err(|error| Error::doing("open a socket", error))?;
     if let Some(name) = congestion {
         use_control(&socket, name)?;
     }
-    let connected = match to {
+    let failed = |error: nix::Error| Error::doing(format_args!("connect to {to}"), error);
+    let begun = match to {
         SocketAddr::V4(to) => connect(socket.as_raw_fd(), &SockaddrIn::from(to)),
         SocketAddr::V6(to) => connect(socket.as_raw_fd(), &SockaddrIn6::from(to)),
     };
-    connected.map_err(|error| Error::doing(format_args!("connect to {to}"), error))?;
-    Ok(TcpStream::from(socket))
+    match begun {
+        Ok(()) => {}
+        Err(nix::Error::EINPROGRESS) => {
+            while !wait(&socket, PollFlags::POLLOUT) {
+                if scene.over() {
+                    return Ok(None);
+                }
+            }
+            match getsockopt(&socket, sockopt::SocketError).map_err(failed)? {
+                0 => {}
+                error => return Err(failed(nix::Error::from_raw(error))),
+            }
+        }
+        Err(error) => return Err(failed(error)),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(false).map_err(|error| Error::doing("prepare a socket", error))?;
+    Ok(Some(stream))
+}
+
+/// Waits for an event on a socket, for a while; true if it is there.
+fn wait(socket: &impl std::os::fd::AsFd, event: PollFlags) -> bool {
+    let mut fds = [PollFd::new(socket.as_fd(), event)];
+    let timeout = PollTimeout::try_from(TIMEOUT).unwrap_or(PollTimeout::ZERO);
+    // An interrupted wait is a short one.
+    poll(&mut fds, timeout).is_ok_and(|ready| ready > 0)
 }
 
 /// Writes so many bytes; false if everything ended before.
