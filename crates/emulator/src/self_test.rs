@@ -16,7 +16,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use crate::clock::Clock;
 use crate::fidelity::Lateness;
 use crate::record::Fate;
-use crate::{Error, Fidelity, World, WorldConfig};
+use crate::{Error, Fidelity, Timing, World, WorldConfig};
 
 /// IPv4 and UDP headers.
 const HEADERS: u32 = 28;
@@ -88,12 +88,21 @@ impl Measured {
 /// # Errors
 /// If no world can be made here.
 pub fn try_out(trial: Trial) -> Result<Measured, Error> {
+    try_out_with(trial, Timing::default())
+}
+
+/// Does one trial with engines that keep time in another way than by default.
+///
+/// # Errors
+/// If no world can be made here.
+pub fn try_out_with(trial: Trial, timing: Timing) -> Result<Measured, Error> {
     let packet = trial.packet.clamp(SMALLEST, 1500);
     let queue = QueueConfig::DropTail(DropTailConfig { packets: Some(trial.buffer), bytes: None });
     let link = LinkConfig::new(RateSchedule::Constant(trial.capacity), DELAY, queue);
     let ideal: Arc<Mutex<Vec<Time>>> = Arc::default();
     let told = ideal.clone();
-    let world = World::start_with(WorldConfig::pair(link, DELAY), move |record| {
+    let config = WorldConfig { timing, ..WorldConfig::pair(link, DELAY) };
+    let world = World::start_with(config, move |record| {
         // Ethernet, IPv4 and UDP headers come first.
         let number = record.headers.get(42..50).and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
         if let (Some(number), Fate::Sent { .. }, Some(delivery)) = (number, record.fate, record.delivery) {
