@@ -199,7 +199,8 @@ impl CarefulResume {
             return;
         };
         // A flow with nothing to send cannot jump yet.
-        if ack.una < initial_bytes || ack.app_limited {
+        // Counted in packets, as the window is: one that carries an option of IP has a few bytes less.
+        if ack.delivered < u64::from(self.initial_window) || ack.app_limited {
             return;
         }
         self.pipe = ack.in_flight;
@@ -356,7 +357,16 @@ mod tests {
 
     /// The ACK that completes an initial window of ten packets of 1500 bytes.
     fn iw_acked(rtt: Span) -> Ack {
-        Ack { una: 15_000, next: 40_000, in_flight: 10, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, ..ack(1) }
+        Ack {
+            una: 15_000,
+            delivered: 10,
+            next: 40_000,
+            in_flight: 10,
+            rtt: Some(rtt),
+            srtt: rtt,
+            min_rtt: rtt,
+            ..ack(1)
+        }
     }
 
     fn resumed(config: CarefulResumeConfig, rtt: Span) -> (CarefulResume, Window) {
