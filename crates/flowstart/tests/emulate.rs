@@ -120,13 +120,15 @@ fn a_server_is_waited_for_and_reached_by_name() {
     );
 }
 
-/// A server that answers connections, and a client that says of its own server and of the first how long connecting took, in nanoseconds.
+/// A server that answers connections, and a client that says of its own server and of the first how long connecting took, in nanoseconds; each line in
+/// one write, for all clients write into one pipe.
 const ANSWER: &str = "exec python3 -c \"import socket, time; s = socket.create_server(('', 8000)); time.sleep(1000)\"";
 const KNOCK: &str = "import os, socket, time
 for name in ('server', 'server1'):
     began = time.monotonic_ns()
     peer = socket.create_connection((name, 8000)).getpeername()[0]
-    print(os.environ['FLOWSTART_PAIR'], peer, time.monotonic_ns() - began, flush=True)
+    line = '%s %s %d' % (os.environ['FLOWSTART_PAIR'], peer, time.monotonic_ns() - began)
+    os.write(1, line.encode() + bytes([10]))
 ";
 
 /// Starts [`ANSWER`] and [`KNOCK`] on all pairs: pair, peer, and how long it took. `None` without python3.
