@@ -123,6 +123,11 @@ impl Measured {
                 (gaps, packets) = (0, 0);
             }
         }
+        // The last packets waited for company that did not come if their ACK is for fewer than others were: their delay is the receiver's timer's.
+        let most = self.own.iter().map(|point| point.packets).max();
+        if self.own.last().map(|point| point.packets) < most {
+            self.own.pop();
+        }
     }
 }
 
@@ -240,5 +245,31 @@ impl Flight {
         self.samples.drain(..end);
         self.retired += end as u64;
         completed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A receiver that acknowledges every second packet waits with the ninth until its timer fires.
+    #[test]
+    fn a_last_packet_whose_ack_waited_for_another_tells_nothing_of_the_queue() {
+        let sent_at = |k: u64| Time::ZERO + Span::from_millis(k);
+        let mut flight = Flight::new();
+        flight.begin(0, 9, 0, 1);
+        (0..9).for_each(|k| flight.sent(sent_at(k)));
+        for pair in 0..4 {
+            let newest = 2 * pair + 1;
+            let now = sent_at(newest) + Span::from_millis(20);
+            for number in [newest - 1, newest] {
+                assert!(matches!(flight.acked(now, number, Some(Span::from_millis(20))), Delivered::Member(0)));
+            }
+        }
+        let timer = Span::from_millis(60);
+        assert!(matches!(flight.acked(sent_at(8) + timer, 8, Some(timer)), Delivered::Completed { valid: true, .. }));
+        let points = flight.measured().points();
+        assert_eq!(points.len(), 4);
+        assert!(points.iter().all(|point| point.packets == 2 && point.delay == 0), "{points:?}");
     }
 }
