@@ -208,3 +208,74 @@ impl Watch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::sent;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    fn acked(now: u64, number: u64, rtt: u64) -> Acked {
+        let now = Time::ZERO + ms(now);
+        Acked { now, number, bytes: 1448, sent_at: now, rtt: Some(ms(rtt)), retransmitted: false }
+    }
+
+    /// A path of 10 ms and a packet per millisecond, on which packets of connection 0 have begun to wait for 10 ms.
+    fn queued() -> (Watch, Evidence) {
+        let config = TrainProbeConfig::default();
+        let scale = Scale { smallest: ms(10), service: ms(1), jitter: Span::ZERO };
+        let mut watch = Watch::new(&config, Time::ZERO, scale);
+        let mut evidence = Evidence::new(config.evidence);
+        assert!(!watch.on_acked(0, &acked(40, 0, 19), &mut evidence));
+        assert!(!watch.on_acked(0, &acked(41, 1, 20), &mut evidence));
+        (watch, evidence)
+    }
+
+    /// A look behind packet 21, and the error of "isolated" before and after it if the lone packets take this long.
+    fn look(lone: u64) -> (f64, f64) {
+        let (mut watch, mut evidence) = queued();
+        let (now, before) = (Time::ZERO + ms(50), evidence.error_if_isolated());
+        assert_eq!(watch.departure(1), Departure::Hold);
+        watch.on_sent(0, &sent(now, 21));
+        assert_eq!(watch.departure(1), Departure::At(now));
+        watch.on_sent(1, &sent(now, 7));
+        watch.on_sent(1, &sent(now, 8));
+        assert_eq!(watch.departure(1), Departure::Hold, "two packets, no more");
+        assert!(!watch.on_acked(1, &acked(50 + lone, 7, lone), &mut evidence));
+        assert!(!watch.on_acked(1, &acked(51 + lone, 8, lone + 1), &mut evidence));
+        assert!(watch.on_acked(0, &acked(70, 21, 20), &mut evidence) && !watch.is_looking());
+        (before, evidence.error_if_isolated())
+    }
+
+    #[test]
+    fn a_lone_packet_that_waits_as_long_as_its_neighbour_speaks_for_a_shared_queue_and_one_that_does_not_wait_for_its_own()
+     {
+        let (before, after) = look(20);
+        assert!(after > before, "{before} {after}");
+        let (before, after) = look(10);
+        assert!(after < before, "{before} {after}");
+    }
+
+    #[test]
+    fn without_a_queue_there_is_no_look_and_after_one_none_before_the_interval_is_over() {
+        let (mut watch, mut evidence) = queued();
+        watch.on_acked(0, &acked(42, 2, 10), &mut evidence);
+        watch.on_sent(0, &sent(Time::ZERO + ms(43), 20));
+        assert!(!watch.is_looking(), "nothing waits");
+        watch.on_acked(0, &acked(44, 3, 20), &mut evidence);
+        let begun = Time::ZERO + ms(50);
+        watch.on_sent(0, &sent(begun, 21));
+        assert!(watch.is_looking());
+        // It left later than a packet's time after its neighbour, and may have met another queue.
+        watch.on_sent(1, &sent(begun + ms(2), 7));
+        assert!(!watch.is_looking());
+        let next = begun + ms(2) + TrainProbeConfig::default().watch.interval;
+        watch.on_sent(0, &sent(next - ms(1), 22));
+        assert!(!watch.is_looking());
+        watch.on_sent(0, &sent(next, 23));
+        assert!(watch.is_looking());
+    }
+}
