@@ -1,5 +1,6 @@
 //! Lets flows and sessions happen: a thread for each end of each, started shortly before its time, and one that asks the kernel about connections.
 
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +30,11 @@ const FIRST_PORT: u16 = 5201;
 const STACK: usize = 256 << 10;
 /// How long before its time a flow's threads are started.
 const AHEAD: Span = Span::from_millis(50);
+
+/// True if nothing failed: a call came back before there was anything to do, so that the caller can look whether all is over.
+pub(super) fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

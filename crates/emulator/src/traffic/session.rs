@@ -1,6 +1,6 @@
 //! Users who ask servers for one reply after the other.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use flowstart_units::{Bytes, Time};
 
-use super::play::{Scene, Shared, TIMEOUT, lock};
+use super::play::{Scene, Shared, TIMEOUT, is_pause, lock};
 use super::{SessionConfig, SessionOutcome, tcp};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};
@@ -62,10 +62,6 @@ fn read_whole(stream: &mut TcpStream, bytes: &mut [u8], scene: &Scene<'_>) -> io
         }
     }
     Ok(true)
-}
-
-fn is_pause(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! TCP: a connection per flow.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use nix::sys::socket::{
 
 use flowstart_units::{Bytes, Span};
 
-use super::play::{LOOK, Scene, Shared, TIMEOUT, lock};
+use super::play::{LOOK, Scene, Shared, TIMEOUT, is_pause, lock};
 use super::{FlowConfig, Gaps, TcpInfo, Traffic, Workload};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};
@@ -62,7 +62,7 @@ pub(super) fn accept(listener: &TcpListener, scene: &Scene<'_>) -> std::io::Resu
     loop {
         match listener.accept() {
             Ok((stream, _)) => return Ok(Some(stream)),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            Err(error) if is_pause(&error) => {
                 if scene.over() {
                     return Ok(None);
                 }
@@ -96,8 +96,7 @@ pub(super) fn receive(listener: &TcpListener, size: Option<u64>, scene: &Scene<'
                     scene.completed();
                 }
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) && !scene.over() => {}
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if is_pause(&error) && !scene.over() => {}
             // At the end connections are not closed in order.
             Err(_) => return,
         }
@@ -232,8 +231,7 @@ pub(super) fn write(stream: &mut TcpStream, mut left: u64, scene: &Scene<'_>) ->
         let chunk = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
         match stream.write(&ZEROS[..chunk]) {
             Ok(written) => left -= written as u64,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
+            Err(error) if is_pause(&error) => {}
             // The receiver has gone, which happens only at the end.
             Err(_) => return false,
         }

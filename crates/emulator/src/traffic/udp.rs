@@ -1,6 +1,5 @@
 //! Datagrams.
 
-use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 
@@ -8,7 +7,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use flowstart_units::{Bytes, Span};
 
-use super::play::{Scene, Shared, TIMEOUT};
+use super::play::{Scene, Shared, TIMEOUT, is_pause};
 use super::{FlowConfig, Gaps, Traffic};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};
@@ -38,8 +37,7 @@ pub(super) fn receive(socket: &UdpSocket, scene: &Scene<'_>, shared: &Shared) {
             Ok(length) => {
                 shared.delivered.fetch_add(length as u64 + u64::from(HEADERS), Ordering::Relaxed);
             }
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
+            Err(error) if is_pause(&error) => {}
             Err(error) => return shared.fail(error),
         }
     }
