@@ -3,6 +3,7 @@
 mod common;
 
 use common::{at, code};
+use flowstart_quick_start::Nonce;
 use flowstart_quick_start::router::{
     Admission, AdmissionConfig, FlowKey, FlowsConfig, MemoryConfig, MeterConfig, ShareConfig,
 };
@@ -81,7 +82,7 @@ fn run(
         // Nobody asks before the load has been measured once.
         while let Some((number, flow)) = waiting.next_if(|(_, flow)| flow.asks + known <= ms) {
             let key = FlowKey { flow: number as u64, source: number as u64 };
-            let rate = admission.admit(at(ms), code(flow.wants), &key).rate().as_bps();
+            let rate = admission.admit(at(ms), code(flow.wants), Nonce::new(0), &key).rate().as_bps();
             granted.push((key, rate / 8000, ms + flow.late..ms + flow.late + flow.lasts));
         }
         let mut sent = others;
@@ -161,15 +162,23 @@ fn a_fair_router_grants_a_flow_no_more_than_its_share() {
         fair.forwarded_of(at(0), 1500, &key(flow), true);
     }
     fair.forwarded_of(at(0), 40, &key(9), false);
-    assert_eq!(fair.admit(at(1), code(15), &key(4)), code(9), "20.48 of 25 Mbit/s");
-    assert_eq!(fair.admit(at(2), code(15), &key(5)), code(8), "10.24 of 20 Mbit/s: the fourth counts as well");
+    assert_eq!(fair.admit(at(1), code(15), Nonce::new(0), &key(4)), code(9), "20.48 of 25 Mbit/s");
+    assert_eq!(
+        fair.admit(at(2), code(15), Nonce::new(0), &key(5)),
+        code(8),
+        "10.24 of 20 Mbit/s: the fourth counts as well"
+    );
     // They fall silent: whoever comes then may have all that is not promised.
-    assert_eq!(fair.admit(at(300), code(15), &key(6)), code(10), "40.96 of 69.28 Mbit/s");
+    assert_eq!(fair.admit(at(300), code(15), Nonce::new(0), &key(6)), code(10), "40.96 of 69.28 Mbit/s");
     let alone = ShareConfig { alone: true, ..ShareConfig::default() };
     let mut full =
         Admission::new(&AdmissionConfig { share: Some(alone), ..AdmissionConfig::fair(Rate::from_mbps(100)) });
     (0..1000).for_each(|ms| full.forwarded_of(at(ms), 12_500, &key(1), true));
-    assert_eq!(full.admit(at(1000), code(15), &key(2)), code(10), "40.96 of 50 Mbit/s, though the link is full");
+    assert_eq!(
+        full.admit(at(1000), code(15), Nonce::new(0), &key(2)),
+        code(10),
+        "40.96 of 50 Mbit/s, though the link is full"
+    );
     let mut greedy = Admission::new(&AdmissionConfig::extreme(Rate::from_mbps(100)));
-    assert_eq!(greedy.admit(at(1), code(15), &key(4)), code(11), "all that fits");
+    assert_eq!(greedy.admit(at(1), code(15), Nonce::new(0), &key(4)), code(11), "all that fits");
 }

@@ -127,6 +127,26 @@ fn functions_that_nobody_assigned_and_other_lengths_are_refused() {
     assert_eq!(IpOption::from_ipv4(&[0x19, 8, 0x07]), Err(Malformed::Truncated));
 }
 
+#[test]
+fn checksums_stay_right_wherever_in_a_word_the_option_begins() {
+    for before in 0..=4 {
+        let mut packet = request();
+        packet[0] = 0x48;
+        packet.splice(20..28, [1; 12]);
+        let option = IpOption::Request { rate: code(7), ttl: 91, nonce: Nonce::new(NONCE) };
+        packet[20 + before..28 + before].copy_from_slice(&option.to_ipv4());
+        packet[10..12].fill(0);
+        let check = checksum(&packet[..32]);
+        packet[10..12].copy_from_slice(&check.to_be_bytes());
+        let mut view = Ipv4::new(&mut packet).unwrap();
+        assert_eq!(view.option(), Ok(Some(option)));
+        view.change_option(|mut option| option.approve(code(5), 1, 0x1234_5678)).unwrap();
+        assert_eq!(checksum(view.header()), 0, "{before} bytes before the option");
+        assert_eq!(view.remove_option(), Ok(true));
+        assert_eq!((checksum(view.header()), &view.header()[20..]), (0, &[1; 12][..]));
+    }
+}
+
 fn option() -> impl Strategy<Value = IpOption> {
     (any::<bool>(), 0_u8..=15, any::<u8>(), any::<u32>()).prop_map(|(report, n, ttl, nonce)| {
         let (rate, nonce) = (code(n), Nonce::new(nonce));

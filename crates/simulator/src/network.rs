@@ -93,12 +93,12 @@ impl Requests {
                 admission.forwarded_of(now, bytes, &key, data && asked.is_zero());
                 match option.option() {
                     None => {}
-                    Some(IpOption::Request { .. }) => {
-                        let granted = admission.admit(now, asked, &key);
+                    Some(IpOption::Request { nonce, .. }) => {
+                        let granted = admission.admit(now, asked, nonce, &key);
                         option.pass_aware(granted, random.next_u32());
                     }
-                    Some(IpOption::Report { rate, .. }) => {
-                        admission.reported(now, rate, &key);
+                    Some(IpOption::Report { rate, nonce }) => {
+                        admission.reported(now, rate, nonce, &key);
                         option.pass_unaware();
                     }
                 }

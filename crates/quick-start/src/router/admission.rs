@@ -3,10 +3,10 @@
 use flowstart_units::{Rate, Span, Time};
 
 use super::RouterCounts;
-use super::flows::{FlowKey, FlowTable, FlowsConfig};
+use super::flows::{FlowKey, FlowTable, FlowsConfig, Request};
 use super::meter::{Meter, MeterConfig};
 use super::share::{Share, ShareConfig};
-use crate::RateCode;
+use crate::{Nonce, RateCode};
 
 /// Which grants a router remembers while their data is not in the measured load yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,11 +122,11 @@ impl Admission {
     /// What it decided and heard so far.
     #[must_use]
     pub fn counts(&self) -> RouterCounts {
-        let faults = match &self.memory {
-            Memory::Sums(_) => 0,
-            Memory::Flows(flows) => flows.faults(),
+        let (faults, strays) = match &self.memory {
+            Memory::Sums(_) => (0, 0),
+            Memory::Flows(flows) => (flows.faults(), flows.strays()),
         };
-        RouterCounts { faults, ..self.counts }
+        RouterCounts { faults, strays, ..self.counts }
     }
 
     /// True if packets must be told apart by flow ([`forwarded_of`](Self::forwarded_of)).
@@ -162,22 +162,26 @@ impl Admission {
     pub fn forwarded_of(&mut self, now: Time, bytes: u32, key: &FlowKey, data: bool) {
         self.forwarded(now, bytes);
         if let Memory::Flows(flows) = &mut self.memory {
-            flows.forwarded(now, key, bytes, data);
+            flows.forwarded(key, bytes, data);
         }
         if let Some(share) = self.share.as_mut().filter(|_| data) {
             share.saw(now, key);
         }
     }
 
-    /// Decides on a request and remembers what is granted; zero is a denial. `key` matters only where [flows](Self::wants_flows) are told
-    /// apart.
-    pub fn admit(&mut self, now: Time, wanted: RateCode, key: &FlowKey) -> RateCode {
+    /// Decides on a request and remembers what is granted; zero is a denial. `nonce`, as it came here, and `key` matter only where
+    /// [flows](Self::wants_flows) are told apart.
+    pub fn admit(&mut self, now: Time, wanted: RateCode, nonce: Nonce, key: &FlowKey) -> RateCode {
         self.turn(now);
         let granted = self.decide(now, wanted, key);
         if granted.is_zero() {
             self.counts.denied += 1;
         } else {
             self.counts.approved += 1;
+        }
+        match &mut self.memory {
+            Memory::Sums(Sums([current, _])) => *current = plus(*current, granted.rate()),
+            Memory::Flows(flows) => flows.remember(now, key, Request { rate: wanted, nonce }, granted),
         }
         granted
     }
@@ -192,25 +196,19 @@ impl Admission {
         let free = Rate::from_bps(self.limit.as_bps().saturating_sub(used.as_bps()));
         let most = self.share.as_mut().map_or(free, |share| share.of(now, self.limit, free, key));
         let granted = RateCode::floor(most).min(wanted);
-        if !granted.is_zero() {
-            if let Some(share) = &mut self.share {
-                share.saw(now, key);
-            }
-            match &mut self.memory {
-                Memory::Sums(Sums([current, _])) => *current = plus(*current, granted.rate()),
-                Memory::Flows(flows) => flows.remember(now, key, granted),
-            }
+        if let Some(share) = self.share.as_mut().filter(|_| !granted.is_zero()) {
+            share.saw(now, key);
         }
         granted
     }
 
-    /// A report of approved rate passes: with [`MemoryConfig::Flows`], what others on the path did not grant is given back, and wrong reports count
-    /// against their source.
-    pub fn reported(&mut self, now: Time, rate: RateCode, key: &FlowKey) {
+    /// A report of approved rate passes, with the nonce of the request as it was sent. With [`MemoryConfig::Flows`], what others on the path did not
+    /// grant is given back, a report of more than was granted counts against its source, and one whose nonce is of no request changes nothing.
+    pub fn reported(&mut self, now: Time, rate: RateCode, nonce: Nonce, key: &FlowKey) {
         self.turn(now);
         self.counts.reports += 1;
         if let Memory::Flows(flows) = &mut self.memory {
-            flows.reported(now, rate, key);
+            flows.reported(now, rate, nonce, key);
         }
     }
 }

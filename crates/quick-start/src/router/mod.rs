@@ -109,9 +109,12 @@ pub struct RouterCounts {
     pub ignored: u64,
     /// Reports seen.
     pub reports: u64,
-    /// Grants not used or, if that is expected, not reported, and reports that do not agree with what was granted; only a router that remembers
-    /// [flows](MemoryConfig::Flows) can tell.
+    /// Grants not used or, if that is expected, not reported, and reports of another rate than was granted or reported before; only a router that
+    /// remembers [flows](MemoryConfig::Flows) can tell.
     pub faults: u64,
+    /// Reports that belong to no request remembered, or whose nonce is not that of the request; the same routers can tell. They change nothing, so
+    /// that nobody can return somebody else's grant, or bring faults upon a source, without having seen the request.
+    pub strays: u64,
 }
 
 /// A router in operation; `R` makes the nonces it writes.
@@ -225,7 +228,7 @@ impl<R: Rng> Router<R> {
                     self.counts.denied += 1;
                     RateCode::ZERO
                 } else {
-                    self.admission.admit(now, rate, key)
+                    self.admission.admit(now, rate, option.nonce(), key)
                 };
                 if granted.is_zero() {
                     if self.denial == Denial::Zero {
@@ -238,7 +241,7 @@ impl<R: Rng> Router<R> {
                 Some(granted)
             }
             Function::Report => {
-                self.admission.reported(now, rate, key);
+                self.admission.reported(now, rate, option.nonce(), key);
                 None
             }
             Function::Unassigned(_) => None,
@@ -265,27 +268,45 @@ const TCP: u8 = 6;
 const HOP_BY_HOP: u8 = 0;
 
 /// The flow of a packet, and whether it carries payload; `None` for what is neither IPv4 nor IPv6 or is cut off.
+#[inline]
 fn flow_of(packet: &[u8]) -> Option<(FlowKey, bool)> {
-    let word = |at: usize| Some(usize::from(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?])));
-    let first = *packet.first()?;
-    let (source, both, protocol, header, total) = match first >> 4 {
-        4 => (12..16, 12..20, *packet.get(9)?, usize::from(first & 0x0f) * 4, word(2)?),
-        6 => match *packet.get(6)? {
-            HOP_BY_HOP => (8..24, 8..40, *packet.get(40)?, 48 + 8 * usize::from(*packet.get(41)?), word(4)? + 40),
-            next => (8..24, 8..40, next, 40, word(4)? + 40),
-        },
+    let (source, both, protocol, header, total) = match packet.first()? >> 4 {
+        4 => {
+            let fixed: &[u8; 20] = packet.first_chunk()?;
+            let source = number(&fixed[12..16]);
+            let both = mixed(source, number(&fixed[16..20]));
+            (source, both, fixed[9], u64::from(fixed[0] & 0x0f) * 4, number(&fixed[2..4]))
+        }
+        6 => {
+            let fixed: &[u8; 40] = packet.first_chunk()?;
+            let source = mixed(number(&fixed[8..16]), number(&fixed[16..24]));
+            let both = mixed(mixed(source, number(&fixed[24..32])), number(&fixed[32..40]));
+            let (next, header) = match fixed[6] {
+                HOP_BY_HOP => (*packet.get(40)?, 48 + 8 * u64::from(*packet.get(41)?)),
+                next => (next, 40),
+            };
+            (source, both, next, header, number(&fixed[4..6]) + 40)
+        }
         _ => return None,
     };
-    let ports = packet.get(header..header + 4).filter(|_| protocol == TCP).unwrap_or(&[]);
-    let tcp_header = if protocol == TCP { usize::from(packet.get(header + 12)? >> 4) * 4 } else { 0 };
-    let flow = hash(hash(u64::from(protocol), packet.get(both)?), ports);
-    Some((FlowKey { flow, source: hash(0, packet.get(source)?) }, total > header + tcp_header))
+    let (ports, end) = if protocol == TCP {
+        let tcp: &[u8; 13] = packet.get(header as usize..)?.first_chunk()?;
+        (number(&tcp[..4]), header + u64::from(tcp[12] >> 4) * 4)
+    } else {
+        (0, header)
+    };
+    let flow = mixed(both, u64::from(protocol) << 32 | ports);
+    Some((FlowKey { flow, source }, total > end))
 }
 
-/// In the manner of FNV-1a, over words of four bytes; addresses and ports are whole words.
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    bytes.chunks_exact(4).fold(seed ^ 0xcbf2_9ce4_8422_2325, |state, word| {
-        let word = u32::from_be_bytes([word[0], word[1], word[2], word[3]]);
-        (state ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
-    })
+/// Up to eight bytes in network byte order.
+#[inline]
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// In the manner of FNV-1a, over words of eight bytes; the low bits of a product know only the low bits of its factors, so they change places.
+#[inline]
+fn mixed(state: u64, word: u64) -> u64 {
+    (state ^ word).wrapping_add(0xcbf2_9ce4_8422_2325).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
 }

@@ -13,10 +13,17 @@ const CHECKSUM: usize = 10;
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 
-/// One's complement sum of 16-bit words, folded; an odd byte counts as the high one.
+/// One's complement sum of 16-bit words; an odd byte counts as the high one.
 fn sum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|pair| u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]));
-    fold(words.fold(0, |sum, word| u32::from(fold(sum)) + u32::from(word)))
+    let (words, odd) = bytes.as_chunks::<2>();
+    let sum: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+    let sum = sum + odd.first().map_or(0, |byte| u64::from(*byte) << 8);
+    folded(sum)
+}
+
+/// The sum of the four words of a number.
+fn folded(sum: u64) -> u16 {
+    fold(u32::from(fold(sum as u32)) + u32::from(fold((sum >> 32) as u32)))
 }
 
 /// Carries added until there are none.
@@ -159,25 +166,27 @@ impl<'a> Ipv4<'a> {
     /// If an option has an impossible length.
     pub fn remove_option(&mut self) -> Result<bool, Malformed> {
         let Some(at) = self.locate()? else { return Ok(false) };
-        self.exchange(at, |data| *data = [NO_OPERATION; DATA_LENGTH]);
-        let before = !self.aligned_sum(at - 2, 2);
-        self.packet[at - 2..at].fill(NO_OPERATION);
-        let after = self.aligned_sum(at - 2, 2);
+        let before = !sum(self.header());
+        self.packet[at - 2..at + DATA_LENGTH].fill(NO_OPERATION);
+        let after = sum(self.header());
         self.mend(before, after);
         Ok(true)
     }
 
     fn exchange<T>(&mut self, at: usize, change: impl FnOnce(&mut [u8; DATA_LENGTH]) -> T) -> Option<T> {
-        let before = !self.aligned_sum(at, DATA_LENGTH);
+        let before = !self.sum_around(at);
         let result = change(self.data_mut(at)?);
-        let after = self.aligned_sum(at, DATA_LENGTH);
+        let after = self.sum_around(at);
         self.mend(before, after);
         Some(result)
     }
 
-    /// The sum of the words that `length` bytes from `at` are in.
-    fn aligned_sum(&self, at: usize, length: usize) -> u16 {
-        sum(&self.packet[at & !1..(at + length).next_multiple_of(2)])
+    /// The sum of the four words in which the data of an option at `at` is: with type and length in front, or with a byte more on either side if it
+    /// begins within a word.
+    #[inline]
+    fn sum_around(&self, at: usize) -> u16 {
+        let words = self.packet[(at - 1) & !1..].first_chunk();
+        words.map_or(0, |words| folded(u64::from_be_bytes(*words)))
     }
 
     fn mend(&mut self, not_before: u16, after: u16) {
