@@ -29,6 +29,8 @@ enum Work {
     Sums,
     /// A router that remembers flows.
     Extreme,
+    /// A router that counts flows too: there are more in a batch than it counts.
+    Fair,
 }
 
 /// One kind of packets in one kind of router.
@@ -52,6 +54,8 @@ pub(crate) fn all() -> Vec<Case> {
         ("metered_extreme", Work::Extreme, 0),
         ("1_percent_extreme", Work::Extreme, 100),
         ("100_percent_extreme", Work::Extreme, 1),
+        ("metered_fair", Work::Fair, 0),
+        ("1_percent_fair", Work::Fair, 100),
     ];
     let of = |six| cases.map(|(name, work, every)| Case { name, work, every, six });
     [of(false), of(true)].concat()
@@ -103,7 +107,11 @@ impl Bench {
             (buffer, packet.len())
         });
         // So much capacity and so short a memory that requests are granted, at a lower rate than asked for: the dearest case.
-        let base = if case.work == Work::Extreme { AdmissionConfig::extreme } else { AdmissionConfig::paper };
+        let base = match case.work {
+            Work::Extreme => AdmissionConfig::extreme,
+            Work::Fair => AdmissionConfig::fair,
+            _ => AdmissionConfig::paper,
+        };
         let meter = MeterConfig::Mean { interval: Span::from_millis(1) };
         let admission = AdmissionConfig { meter, ..base(Rate::from_mbps(10_000)) };
         let config =
@@ -122,7 +130,7 @@ impl Bench {
             Work::Plain => self.each(|_, _, packet| {
                 black_box(forward_plain(packet, 1));
             }),
-            Work::Sums | Work::Extreme => self.each(|router, now, packet| {
+            Work::Sums | Work::Extreme | Work::Fair => self.each(|router, now, packet| {
                 black_box(router.forward(now, packet));
             }),
         }

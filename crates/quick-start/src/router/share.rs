@@ -32,11 +32,13 @@ pub(super) struct Share {
     config: ShareConfig,
     /// Until when each counts.
     until: HashMap<u64, Time, BuildHasherDefault<Mixed>>,
+    /// When silent flows are forgotten next to make room.
+    next_sweep: Time,
 }
 
 impl Share {
     pub(super) fn new(config: ShareConfig) -> Self {
-        Self { config, until: HashMap::default() }
+        Self { config, until: HashMap::default(), next_sweep: Time::ZERO }
     }
 
     /// A flow sends data, or will.
@@ -51,8 +53,10 @@ impl Share {
 
     #[cold]
     fn meet(&mut self, now: Time, key: &FlowKey, until: Time) {
-        if self.until.len() as u64 >= u64::from(self.config.flows) {
+        // Not with each packet of a flow that there is no room for: a flood of flows must not slow the router down.
+        if self.until.len() as u64 >= u64::from(self.config.flows) && now >= self.next_sweep {
             self.sweep(now);
+            self.next_sweep = until;
         }
         if (self.until.len() as u64) < u64::from(self.config.flows) {
             self.until.insert(key.flow, until);
@@ -63,11 +67,35 @@ impl Share {
         self.until.retain(|_, until| *until > now);
     }
 
-    /// What this flow may be granted of `limit`, of which `free` is free: each has the same if this one is among them.
+    /// What this flow may be granted of `limit`, of which `free` is free: each has the same if this one is among them. Walks over all flows: the
+    /// number of requests that are looked at is limited.
     pub(super) fn of(&mut self, now: Time, limit: Rate, free: Rate, key: &FlowKey) -> Rate {
         self.sweep(now);
         let others = self.until.len() - usize::from(self.until.contains_key(&key.flow));
         let share = limit.mul_ratio(1, others as u64 + 1);
         if self.config.alone { share } else { share.min(free) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_more_flows_than_are_counted_the_share_is_that_of_as_many_until_some_fall_silent() {
+        let active_for = Span::from_millis(200);
+        let mut share = Share::new(ShareConfig { active_for, flows: 2, alone: true });
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let key = |flow| FlowKey { flow, source: 0 };
+        let of =
+            |share: &mut Share, ms| share.of(at(ms), Rate::from_mbps(12), Rate::ZERO, &key(9)).as_bps() / 1_000_000;
+        assert_eq!(of(&mut share, 0), 12);
+        (0..100).for_each(|flow| share.saw(at(1), &key(flow)));
+        assert_eq!(of(&mut share, 1), 4, "two and the one that asks");
+        // The two that are counted fall silent; the others go on and take their places.
+        (2..100).for_each(|flow| share.saw(at(300), &key(flow)));
+        assert_eq!(of(&mut share, 300), 4);
+        assert_eq!(of(&mut share, 499), 4);
+        assert_eq!(of(&mut share, 500), 12);
     }
 }
