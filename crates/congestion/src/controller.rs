@@ -107,6 +107,10 @@ pub struct Controller {
     own_recovery: bool,
     /// When a verdict of isolation was taken back for the last time.
     revoked: Option<Time>,
+    /// Window before the last reduction if that reduction was made at once.
+    fell_from: Option<u32>,
+    /// Largest window since the last reduction, but for the present one; `None` before the first.
+    largest: Option<u32>,
     /// A directed start goes on to hear of packets while it is not in charge.
     overhears: bool,
     start: Start,
@@ -138,6 +142,8 @@ impl Controller {
             tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
             revoked: None,
+            fell_from: None,
+            largest: None,
             overhears: false,
             start,
             avoidance,
@@ -249,18 +255,21 @@ impl Controller {
     /// A loss, marks or a timeout that the transport would answer with a reduction. Returns the threshold in packets to walk to,
     /// or `None` if the flow start does not obey this signal.
     pub fn on_signal(&mut self, now: Time, signal: Signal) -> Option<u32> {
-        let mut threshold = None;
+        let (mut threshold, mut fall) = (None, None);
         if self.in_charge {
             match self.start.on_signal(now, signal, &mut self.window) {
                 Response::Ignore => return None,
                 Response::Leave => {}
                 Response::LeaveAt(ssthresh) => threshold = Some(ssthresh.max(2)),
+                Response::FallTo { cwnd, ssthresh } => (fall, threshold) = (Some(cwnd.max(1)), Some(ssthresh.max(2))),
             }
         }
         let before = self.window.cwnd;
         let reduced = self.avoidance.reduce(now, signal, &self.window);
         let ssthresh = threshold.unwrap_or(reduced).max(2);
         self.window.ssthresh = ssthresh;
+        self.fell_from = fall.map(|cwnd| std::mem::replace(&mut self.window.cwnd, cwnd));
+        self.largest = Some(0);
         let reason = match signal {
             Signal::Loss => ExitReason::Loss,
             Signal::Marks => ExitReason::Marks,
@@ -269,6 +278,24 @@ impl Controller {
         self.record_exit(now, reason, before, ssthresh);
         self.in_charge = signal == Signal::Timeout && !self.own_recovery && self.take_charge(now, Restart::Timeout);
         Some(ssthresh)
+    }
+
+    /// The window in packets before the last reduction, if that set the window at once: then the transport does not walk to the threshold, and the
+    /// window may grow from where it is.
+    #[must_use]
+    pub fn fell_from(&self) -> Option<u32> {
+        self.fell_from
+    }
+
+    /// The largest window in packets since congestion reduced it last; `None` if that never happened.
+    #[must_use]
+    pub fn largest_window(&self) -> Option<u32> {
+        self.largest.map(|largest| largest.max(self.window.cwnd))
+    }
+
+    /// The window is about to shrink for another reason than congestion.
+    fn remember_window(&mut self) {
+        self.largest = self.largest_window();
     }
 
     /// The window may grow for this ACK (the transport is not reducing, and the ACK advanced or this is slow start after a timeout).
@@ -381,12 +408,13 @@ impl Controller {
     /// The last reduction was spurious: restores window and threshold (Linux `tcp_undo_cwnd_reduction`).
     pub fn undo(&mut self, prior_cwnd: u32, prior_ssthresh: u32) {
         self.window.cwnd = self.avoidance.undo(prior_cwnd, &self.window).max(1);
+        self.remember_window();
         self.window.ssthresh = self.window.ssthresh.max(prior_ssthresh);
         self.restart(self.last.now, Restart::Undo);
     }
 
-    /// What to ask the routers on the path for with the next packet, if anything. To be asked at the beginning of the connection and after
-    /// [`restart_after_idle`](Self::restart_after_idle).
+    /// What to ask the routers on the path for with the next packet, if anything. To be asked at every [`Moment`](crate::Moment), after
+    /// [`restart_after_idle`](Self::restart_after_idle) if that is one.
     pub fn rate_request(&mut self, occasion: &Occasion) -> Carried {
         self.start.rate_request(occasion)
     }
@@ -407,6 +435,7 @@ impl Controller {
             return;
         }
         let floor = self.initial_window.min(self.window.cwnd);
+        self.remember_window();
         self.remember_three_quarters();
         let mut left = idle;
         while left > rto && self.window.cwnd > floor && !rto.is_zero() {
@@ -430,6 +459,7 @@ impl Controller {
         }
         let used = used.max(self.initial_window);
         if used < self.window.cwnd {
+            self.remember_window();
             self.remember_three_quarters();
             self.window.cwnd = self.window.cwnd.midpoint(used);
         }

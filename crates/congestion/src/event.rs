@@ -103,13 +103,24 @@ pub enum Signal {
     Timeout,
 }
 
+/// Where in the life of a connection the path may be asked for a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// It opens.
+    Opening,
+    /// It sends again after nothing was in flight for this long.
+    AfterIdle(Span),
+    /// It was not idle, all that the application wrote had been sent, and now more waits than the window has room for.
+    Middle,
+}
+
 /// A moment at which the path may be asked for a rate (Quick-Start, RFC 4782 section 4.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Occasion {
     /// When.
     pub now: Time,
-    /// How long nothing was in flight; `None` at the beginning of the connection.
-    pub idle: Option<Span>,
+    /// Which moment this is for the connection.
+    pub moment: Moment,
     /// Retransmission timeout.
     pub rto: Span,
     /// Smoothed RTT; zero before the first sample.
@@ -122,6 +133,10 @@ pub struct Occasion {
     pub una: u64,
     /// Next new byte of the stream: the request leaves with it.
     pub next: u64,
+    /// Congestion window in packets.
+    pub cwnd: u32,
+    /// Largest congestion window in packets since congestion reduced it last; `None` if that never happened.
+    pub largest_window: Option<u32>,
 }
 
 /// What came back of what was asked for with [`Occasion`].

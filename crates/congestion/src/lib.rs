@@ -62,7 +62,7 @@ mod window;
 
 pub use avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
 pub use controller::{Controller, ControllerConfig, Pacing, StartExit};
-pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Next, Occasion, Sent, Signal};
+pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Sent, Signal};
 pub use names::{InvalidConfig, UnknownName};
 pub use start::{Exit, ExitReason, FlowStart, Response, Restart, Start, StartConfig, Verdict};
 pub use window::{INFINITE_SSTHRESH, Window};

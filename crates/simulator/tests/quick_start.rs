@@ -15,7 +15,7 @@ use flowstart_quick_start::{Carried, RateCode};
 use flowstart_simulator::{
     Access, FlowConfig, FlowId, Observer, Outcome, Simulation, SimulationConfig, Stop, TcpConfig, Traffic, Workload,
 };
-use flowstart_transport::{ReceiverConfig, Sender, SenderConfig};
+use flowstart_transport::{ReceiverConfig, Sender, SenderConfig, SenderState};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 const CAPACITY: Rate = Rate::from_mbps(10);
@@ -157,6 +157,60 @@ fn a_connection_that_was_idle_asks_again_with_its_next_data() {
     // One round trip with one packet of the initial window, then the grant.
     assert!(asked < plain - 0.15, "{asked} against {plain}");
     assert!((silent - plain).abs() < 0.01, "{silent} against {plain}");
+}
+
+#[test]
+fn a_connection_in_the_middle_asks_for_its_next_object_with_the_first_data_of_it_if_it_is_told_so() {
+    let rtt = Span::from_millis(100);
+    let second = |in_middle, bytes| {
+        let quick = QuickStartConfig { request: GRANT, in_middle, ..QuickStartConfig::default() };
+        // When the second object comes, the first was acknowledged 50 ms ago: far less than a retransmission timeout.
+        let later = Span::from_millis(250);
+        let script = Workload::Script(vec![(Span::ZERO, Bytes::new(3_000)), (later, Bytes::new(bytes))]);
+        let outcome = run(vec![link(known())], vec![flow(StartConfig::QuickStart(quick), 3, rtt, script)]);
+        let counts = outcome.links[0].quick_start;
+        (outcome.flows[0].completed.unwrap().since(Time::ZERO + later), [counts.approved, counts.reports])
+    };
+    let (silent, asked) = (second(false, 100_000), second(true, 100_000));
+    assert_eq!((silent.1, asked.1), ([1, 1], [2, 2]), "the SYN asks, then the second object, and both are reported");
+    // Slow start takes five round trips from 5 packets, half of one more for the way there: 5, 10, 20, 34. The request takes one with 5 packets, the grant another.
+    assert!(asked.0 + Span::from_millis(80) < silent.0, "{:?} against {:?}", asked.0, silent.0);
+    assert_eq!(second(true, 5_000), second(false, 5_000), "what fits into the window asks for nothing");
+}
+
+/// The window before a flow's first recovery; window, threshold and packets delivered as it begins.
+#[derive(Default)]
+struct FirstLoss {
+    before: u32,
+    after: Option<(u32, u32, u64)>,
+}
+
+impl Observer for FirstLoss {
+    fn sender(&mut self, _now: Time, _flow: FlowId, sender: &Sender) {
+        let controller = sender.controller();
+        if sender.state() == SenderState::Recovery && self.after.is_none() {
+            self.after = Some((controller.cwnd(), controller.ssthresh(), sender.stats().delivered));
+        } else if self.after.is_none() {
+            self.before = controller.cwnd();
+        }
+    }
+}
+
+#[test]
+fn a_grant_of_what_the_path_has_not_ends_with_the_initial_window_and_a_threshold_of_half_of_what_arrived() {
+    let rtt = Span::from_millis(100);
+    let believer = QuickStartHop::Aware(AdmissionConfig::paper(Rate::from_mbps(100)));
+    let link = LinkConfig { queue: QueueConfig::drop_tail(20), ..link(believer) };
+    let quick = QuickStartConfig { max_ssthresh: 0, ..QuickStartConfig::default() };
+    let flow = flow(StartConfig::QuickStart(quick), 3, rtt, Workload::Sized(Bytes::new(2_000_000)));
+    let simulation = Simulation::new(&config(vec![link], vec![flow]), FirstLoss::default()).unwrap();
+    let (outcome, FirstLoss { before, after }) = simulation.run();
+    let (cwnd, ssthresh, delivered) = after.unwrap();
+    assert!(before > 600, "81.92 Mbit/s for 100 ms: {before}");
+    assert_eq!(cwnd, 3, "the initial window");
+    assert_eq!(u64::from(ssthresh), delivered / 2);
+    assert_eq!(outcome.links[0].quick_start.approved, 1, "never again");
+    assert!(outcome.flows[0].completed.is_some());
 }
 
 /// What became of a flow that asks for 5.12 Mbit/s: when it was complete, and its largest window in the first 190 ms.

@@ -341,6 +341,7 @@ mod tests {
     use super::*;
     use flowstart_quick_start::RateCode;
 
+    use crate::Moment;
     use crate::testing::{ack, next, sent};
 
     fn ms(n: u64) -> Span {
@@ -465,8 +466,18 @@ mod tests {
         let config = CarefulResumeConfig { request: Some(Rate::from_mbps(100)), ..config };
         let mut start = CarefulResume::new(&config, 10, 1460, 1);
         let mut window = Window::new(10);
-        let (idle, rto, srtt, backlog) = (None, Span::from_secs(1), Span::ZERO, u64::MAX);
-        let occasion = Occasion { now: Time::ZERO, idle, rto, srtt, packet: 1500, backlog, una: 0, next: 0 };
+        let occasion = Occasion {
+            now: Time::ZERO,
+            moment: Moment::Opening,
+            rto: Span::from_secs(1),
+            srtt: Span::ZERO,
+            packet: 1500,
+            backlog: u64::MAX,
+            una: 0,
+            next: 0,
+            cwnd: 10,
+            largest_window: None,
+        };
         let mut request = start.rate_request(&occasion);
         assert_eq!(request.asked().get(), 11);
         request.pass_aware(RateCode::new(n).unwrap(), 12345);

@@ -63,6 +63,13 @@ pub enum Response {
     Leave,
     /// The start is over; the threshold is this, in packets.
     LeaveAt(u32),
+    /// The start is over, and the window is `cwnd` at once: no walk from the one before.
+    FallTo {
+        /// Window in packets.
+        cwnd: u32,
+        /// Threshold in packets.
+        ssthresh: u32,
+    },
 }
 
 /// Why a flow is below its threshold again after its start was over.
@@ -128,8 +135,8 @@ pub trait FlowStart {
         false
     }
 
-    /// What to ask the routers on the path for with the next packet, if anything (Quick-Start, RFC 4782). Asked at the beginning of the
-    /// connection and when it sends again after an idle time.
+    /// What to ask the routers on the path for with the next packet, if anything (Quick-Start, RFC 4782). Asked at every
+    /// [`Moment`](crate::Moment) at which that may make sense.
     fn rate_request(&mut self, _occasion: &Occasion) -> Carried {
         Carried::NONE
     }

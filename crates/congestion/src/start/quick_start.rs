@@ -1,12 +1,10 @@
 //! Quick-Start (RFC 4782): asks the routers on the path for a rate with the first packet, sends at what they grant for one round trip, and goes on with
 //! slow start from the window that was really used. Without a grant it is slow start.
 //!
-//! The rules are those of [`flowstart_quick_start::Sender`]; this joins them to a flow. In one point a flow behaves as its transport does, not as the RFC says: a
-//! loss in the phase lets recovery walk the window down to the threshold (half of the packets delivered in the phase), where the RFC goes back to the initial
-//! window and slow start up to that threshold.
+//! The rules are those of [`flowstart_quick_start::Sender`]; this joins them to a flow.
 
 use flowstart_quick_start::sender::{
-    AckSeen, Allowance, Change, Departing, PacingConfig, Phase, Sender, SenderConfig, Trigger,
+    AckSeen, Allowance, Change, Departing, PacingConfig, Phase, Reaction, Sender, SenderConfig, Trigger,
 };
 use flowstart_quick_start::wire::TcpResponse;
 use flowstart_quick_start::{Carried, Nonce, RateCode};
@@ -15,7 +13,8 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use crate::names::InvalidConfig;
 use crate::random::Random;
 use crate::{
-    Ack, Acked, Answer, Departure, Exit, ExitReason, FlowStart, Next, Occasion, Response, Sent, Signal, Verdict, Window,
+    Ack, Acked, Answer, Departure, Exit, ExitReason, FlowStart, Moment, Next, Occasion, Response, Sent, Signal,
+    Verdict, Window,
 };
 
 use check::GrantCheck;
@@ -59,6 +58,9 @@ pub struct QuickStartConfig {
     pub max_ssthresh: u32,
     /// Whether a connection that sends again after an idle time asks again; default true.
     pub after_idle: bool,
+    /// Whether a connection that was not idle asks again when the application, all of whose data had been sent, writes more than the window holds; default false
+    /// (sections 4.1 and 4.8 allow requests in mid-connection, but advise against them after periods limited by the application).
+    pub in_middle: bool,
     /// Whether nothing is asked for if all that waits fits into the window that needs no grant; default false (own variant).
     pub skip_small: bool,
     /// Whether the packets of the window that needs no grant leave at once, and only those beyond it paced; default false, as RFC 4782 section 4.4 paces
@@ -83,6 +85,7 @@ impl Default for QuickStartConfig {
             least_window_percent: sender.least_window_percent,
             max_ssthresh: LimitedSlowStartConfig::default().max_ssthresh,
             after_idle: true,
+            in_middle: false,
             skip_small: false,
             at_once: false,
             check: None,
@@ -239,9 +242,12 @@ impl QuickStart {
 
 impl FlowStart for QuickStart {
     fn rate_request(&mut self, occasion: &Occasion) -> Carried {
-        if occasion.idle.is_some() && !self.config.after_idle {
-            return Carried::NONE;
-        }
+        let trigger = match occasion.moment {
+            Moment::Opening => Trigger::Start,
+            Moment::AfterIdle(idle) if self.config.after_idle => Trigger::AfterIdle { idle, rto: occasion.rto },
+            Moment::Middle if self.config.in_middle => Trigger::Middle,
+            Moment::AfterIdle(_) | Moment::Middle => return Carried::NONE,
+        };
         // What an earlier request or phase led to may not have been heard while another was in charge.
         let nobody = Window::new(u32::MAX);
         let heard = self.seen(occasion.una, None, occasion.srtt, &nobody);
@@ -253,20 +259,20 @@ impl FlowStart for QuickStart {
         if self.config.skip_small && packets <= u64::from(self.sender.config().initial_window) {
             return Carried::NONE;
         }
-        let bytes = Bytes::new(packets.saturating_mul(u64::from(occasion.packet)));
-        let needed = self.sender.config().wish(bytes, rtt, None);
-        let wish = if self.config.as_needed || needed.is_zero() { needed.min(most) } else { most };
-        let trigger = match occasion.idle {
-            None => Trigger::Start,
-            Some(idle) => Trigger::AfterIdle { idle, rto: occasion.rto },
-        };
+        let needed = if self.config.as_needed || packets == 0 { packets } else { u64::MAX };
+        let bytes = Bytes::new(needed.saturating_mul(u64::from(occasion.packet)));
+        let wish = self.sender.config().wish(bytes, rtt, occasion.largest_window).min(most);
+        // What could not be granted enough of is not worth the routers' while.
+        if trigger == Trigger::Middle && wish.window(occasion.srtt, occasion.packet) <= occasion.cwnd {
+            return Carried::NONE;
+        }
         if self.sender.request(occasion.now, trigger, wish, rtt).is_err() {
             return Carried::NONE;
         }
         self.packet = occasion.packet;
         self.next = occasion.next;
         // A SYN has no byte of the stream; with data, the ACK of its first byte is the answer.
-        let end = if occasion.idle.is_none() { 0 } else { occasion.next.saturating_add(1) };
+        let end = if trigger == Trigger::Start { 0 } else { occasion.next.saturating_add(1) };
         let packet = Departing { elicits_ack: true, retransmission: false, end, ip_ttl: IP_TTL };
         let random = self.random.next();
         // The nonce takes the low bits.
@@ -284,10 +290,17 @@ impl FlowStart for QuickStart {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+        // What was delivered beyond a hole, the receiver told selectively.
+        let beyond = ack.acked > 0 && ack.una == self.una;
         self.una = ack.una;
         self.next = ack.next;
         let before = ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost);
-        let seen = AckSeen { delivered: ack.acked, in_flight: before, ..self.seen(ack.una, None, ack.srtt, window) };
+        let seen = AckSeen {
+            delivered: ack.acked,
+            delivered_end: ack.una.saturating_add(u64::from(beyond)),
+            in_flight: before,
+            ..self.seen(ack.una, None, ack.srtt, window)
+        };
         let change = self.watching_expiry(|sender| sender.on_ack(ack.now, &seen));
         if std::mem::take(&mut self.expired) {
             window.cwnd = self.before;
@@ -328,14 +341,19 @@ impl FlowStart for QuickStart {
         }
     }
 
-    fn on_signal(&mut self, _now: Time, signal: Signal, _window: &mut Window) -> Response {
+    fn on_signal(&mut self, _now: Time, signal: Signal, window: &mut Window) -> Response {
         let reaction = match signal {
             Signal::Timeout => self.sender.on_timeout(self.una),
             Signal::Loss | Signal::Marks => self.sender.on_congestion(self.una),
         };
-        match reaction {
-            Some(reaction) => Response::LeaveAt(reaction.ssthresh),
-            None => Response::Leave,
+        match (reaction, signal) {
+            // The window is that of a timeout anyway.
+            (Some(reaction), Signal::Timeout) => Response::LeaveAt(reaction.ssthresh),
+            (Some(Reaction { cwnd, ssthresh }), _) => Response::FallTo { cwnd, ssthresh },
+            (None, _) => {
+                window.cwnd = self.sender.give_up().unwrap_or(window.cwnd);
+                Response::Leave
+            }
         }
     }
 

@@ -394,7 +394,7 @@ impl Sender {
 
     /// A packet was lost or marked; `first` is its first octet. A reaction if it belongs to a Quick-Start phase, which is over then: at the beginning
     /// of a connection back to the initial window, with a threshold of half of what was delivered; later to half of the phase's window or the window without
-    /// Quick-Start, whichever is less (RFC 4782 section 4.6).
+    /// Quick-Start, whichever is less (RFC 4782 section 4.6). If there is none, [`give_up`](Self::give_up) may be due.
     pub fn on_congestion(&mut self, first: u64) -> Option<Reaction> {
         let (grant, delivered) = match self.state {
             State::Pacing { grant, first: begin, .. } if first >= begin => (grant, 0),
@@ -408,6 +408,14 @@ impl Sender {
             let cwnd = (grant.window / 2).min(grant.before).max(1);
             Reaction { cwnd, ssthresh: cwnd.max(2) }
         })
+    }
+
+    /// Something sent before the phase was lost or marked, so the path is congested without it: the grant is not used any more. The window in packets without
+    /// Quick-Start, for the usual reduction; `None` if there is no grant in use. Other requests may follow.
+    pub fn give_up(&mut self) -> Option<u32> {
+        let (State::Granted { grant, .. } | State::Pacing { grant, .. }) = self.state else { return None };
+        self.state = State::Idle;
+        Some(grant.before)
     }
 
     /// The retransmission timer expired; `una` is the first octet not acknowledged. A request under way is lost: the packet goes out again

@@ -169,13 +169,15 @@ impl Sender {
         }
     }
 
-    /// Tells the controller what came back of what it asked the routers for; it may have to report that to them.
+    /// Tells the controller what came back of what it asked the routers for; it may have to report that to them. After congestion that was noticed since, the
+    /// answer is as good as none.
     #[cold]
     fn take_answer(&mut self, now: Time, ack: &Acknowledgement) {
         self.answer_at = u64::MAX;
+        let congested = self.recovery.state > SenderState::Disorder;
         let answer = Answer {
             now,
-            response: ack.response(),
+            response: if congested { None } else { ack.response() },
             rtt: self.stats.latest_rtt,
             una: self.stats.una,
             next: self.stats.next,

@@ -15,7 +15,7 @@ mod timers;
 mod transmit;
 mod usage;
 
-use flowstart_congestion::{Acked, Controller};
+use flowstart_congestion::{Acked, Controller, Moment};
 use flowstart_network::packet::Segment;
 use flowstart_network::{Ecn, TagWord};
 use flowstart_quick_start::Carried;
@@ -80,7 +80,7 @@ enum Urgent {
     Timeout,
     /// The receive window is shut: is it still?
     WindowProbe,
-    /// The next new data carries a Quick-Start option: a request after an idle time, or a report.
+    /// The next new data carries a Quick-Start option: a request, or a report.
     Option,
 }
 
@@ -293,6 +293,7 @@ impl Sender {
         if self.finished || self.written == u64::MAX || bytes == 0 {
             return 0;
         }
+        let was_waiting = self.available() > 0;
         if self.phase == Phase::Established {
             self.note_app_limited();
             self.restart_if_idle(now);
@@ -302,14 +303,31 @@ impl Sender {
         self.written = self.written.saturating_add(accepted);
         self.set_send_limit();
         self.sync_unsent();
-        if let Some(idle) = self.idle_before_write.take() {
-            let request = self.ask_for_rate(now, Some(idle));
+        let moment = match self.idle_before_write.take() {
+            Some(idle) => Some(Moment::AfterIdle(idle)),
+            None => (!was_waiting && self.is_middle()).then_some(Moment::Middle),
+        };
+        if let Some(moment) = moment {
+            let request = self.ask_for_rate(now, moment);
             if !request.is_none() {
                 self.option = request;
                 self.urgent = Urgent::Option;
             }
         }
         accepted
+    }
+
+    /// True if the window opens at once for a request, but not for all that waits now. Nothing else that routers should hear of may be under way.
+    #[inline]
+    fn is_middle(&self) -> bool {
+        let room = self.controller.cwnd().saturating_sub(self.board.in_flight());
+        room > 0
+            && self.stats.next > 0
+            && self.available() > u64::from(room) * u64::from(self.config.mss)
+            && self.recovery.state == SenderState::Open
+            && self.option.is_none()
+            && self.answer_at == u64::MAX
+            && !self.controller.controls_recovery()
     }
 
     /// Bytes that the send buffer takes now.

@@ -246,19 +246,20 @@ impl Sender {
         self.recovery.unconfirmed = (retransmitted > 0).then_some(retransmitted);
     }
 
-    /// The walk to the threshold begins. `unsacked` is RFC 9937's RecoverFS in packets. The window before is read after the signal: it does
-    /// not change there, except that a chirping start, whose window is only a permission, sets it to what is in flight.
+    /// The walk to the threshold begins, unless the window was reduced at once. `unsacked` is RFC 9937's RecoverFS in packets. The window before is read
+    /// after the signal: otherwise it does not change there, except that a chirping start, whose window is only a permission, sets it to what is in flight.
     fn begin_reduction(&mut self, unsacked: u32) {
-        let prior_cwnd = self.controller.cwnd();
+        let fell_from = self.controller.fell_from();
+        let prior_cwnd = fell_from.unwrap_or(self.controller.cwnd());
         self.recovery.high_seq = self.stats.next;
         self.probe = None;
         self.recovery.prior_cwnd = prior_cwnd;
-        self.recovery.reducing = !self.controller.controls_recovery();
+        self.recovery.reducing = fell_from.is_none() && !self.controller.controls_recovery();
         self.recovery.prr = Prr::new(match self.config.reduction {
             Reduction::ProportionalRfc9937 => unsacked,
             Reduction::Proportional | Reduction::Immediate => prior_cwnd,
         });
-        if self.config.reduction == Reduction::Immediate {
+        if self.config.reduction == Reduction::Immediate && fell_from.is_none() {
             self.controller.end_recovery();
         }
         self.cwr_due = self.config.ecn == EcnMode::Classic;

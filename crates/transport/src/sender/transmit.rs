@@ -1,10 +1,10 @@
 //! What leaves next.
 
-use flowstart_congestion::{Departure, Next, Occasion, Sent};
+use flowstart_congestion::{Departure, Moment, Next, Occasion, Sent};
 use flowstart_network::packet::Segment;
 use flowstart_network::{Ecn, TagWord};
 use flowstart_quick_start::Carried;
-use flowstart_units::{Span, Time};
+use flowstart_units::Time;
 
 use super::scoreboard::{Departing, Repair};
 use super::timers::Timer;
@@ -106,7 +106,7 @@ impl Sender {
         self.phase = Phase::SynSent;
         let retries = self.stats.syn_retries;
         // A SYN sent again carries no request: routers that drop packets with options must not keep the connection from opening (RFC 4782 section 4.7.2).
-        let quick_start = if retries == 0 { self.ask_for_rate(now, None) } else { Carried::NONE };
+        let quick_start = if retries == 0 { self.ask_for_rate(now, Moment::Opening) } else { Carried::NONE };
         let (option, wait) = if quick_start.is_none() {
             (0, self.syn_wait())
         } else {
@@ -132,18 +132,20 @@ impl Sender {
         })
     }
 
-    /// What the controller wants to ask the routers for now, after `idle` if the connection is not new.
+    /// What the controller wants to ask the routers for now.
     #[cold]
-    pub(super) fn ask_for_rate(&mut self, now: Time, idle: Option<Span>) -> Carried {
+    pub(super) fn ask_for_rate(&mut self, now: Time, moment: Moment) -> Carried {
         let occasion = Occasion {
             now,
-            idle,
+            moment,
             rto: self.rtt.rto(),
             srtt: self.stats.srtt,
             packet: self.config.mss + u32::from(self.config.header_bytes),
             backlog: if self.written == u64::MAX { u64::MAX } else { self.written - self.stats.next },
             una: self.stats.una,
             next: self.stats.next,
+            cwnd: self.controller.cwnd(),
+            largest_window: self.controller.largest_window(),
         };
         self.controller.rate_request(&occasion)
     }

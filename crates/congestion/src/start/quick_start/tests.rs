@@ -14,8 +14,9 @@ fn at(ms: u64) -> Time {
 }
 
 fn occasion(now: Time, backlog: u64) -> Occasion {
-    let (idle, rto, srtt) = (None, Span::from_secs(1), Span::ZERO);
-    Occasion { now, idle, rto, srtt, packet: 1500, backlog, una: 0, next: 0 }
+    let (rto, srtt) = (Span::from_secs(1), Span::ZERO);
+    let (moment, largest_window) = (Moment::Opening, None);
+    Occasion { now, moment, rto, srtt, packet: 1500, backlog, una: 0, next: 0, cwnd: 10, largest_window }
 }
 
 /// What comes back if a router allows code `n` of what was asked for.
@@ -116,18 +117,26 @@ fn after_the_first_ack_the_window_is_what_was_used_and_grows_by_limited_slow_sta
 }
 
 #[test]
-fn a_loss_in_the_phase_leaves_with_half_of_what_was_delivered() {
+fn a_loss_in_the_phase_leads_back_to_the_initial_window_and_slow_start_up_to_half_of_what_was_delivered() {
     let mut controller = granted(QuickStartConfig::default());
     send(&mut controller, at(100), 0, 42);
-    for n in 1..=20_u64 {
+    for n in 1..=30_u64 {
         let ack = Ack { now: at(200 + n), una: n * MSS, next: 42 * MSS, in_flight: 42 - n as u32, ..ack(1) };
         controller.on_ack(&ack);
         controller.grow(&ack);
     }
-    assert_eq!(controller.on_signal(at(250), Signal::Loss), Some(10));
+    assert_eq!(controller.cwnd(), 72);
+    assert_eq!(controller.on_signal(at(250), Signal::Loss), Some(15));
+    assert_eq!((controller.cwnd(), controller.fell_from(), controller.largest_window()), (10, Some(72), Some(10)));
     assert!(!controller.is_starting());
+    for n in 31..=42_u64 {
+        let ack = Ack { now: at(250 + n), una: n * MSS, next: 42 * MSS, in_flight: 42 - n as u32, ..ack(1) };
+        controller.on_ack(&ack);
+        controller.grow(&ack);
+    }
+    assert_eq!(controller.cwnd(), 15, "as fast as slow start, up to the threshold");
     let later = Occasion {
-        idle: Some(Span::from_secs(9)),
+        moment: Moment::AfterIdle(Span::from_secs(9)),
         srtt: RTT,
         una: 42 * MSS,
         next: 42 * MSS,
@@ -137,12 +146,94 @@ fn a_loss_in_the_phase_leaves_with_half_of_what_was_delivered() {
 }
 
 #[test]
+fn a_phase_whose_first_packet_is_lost_counts_what_was_delivered_behind_it() {
+    let mut controller = granted(QuickStartConfig::default());
+    send(&mut controller, at(100), 0, 42);
+    let ack = |n: u32, lost| Ack { now: at(200), una: 0, next: 42 * MSS, in_flight: 42 - n, lost, ..ack(1) };
+    for n in 1..=29 {
+        controller.on_ack(&ack(n, 0));
+    }
+    controller.on_ack(&ack(31, 1));
+    assert_eq!(controller.on_signal(at(250), Signal::Loss), Some(15), "half of 30");
+    assert_eq!(controller.cwnd(), 10);
+}
+
+/// A controller that sends object after object, has 3 packets of an earlier one under way, and asked for what 1 MiB needs in mid-connection.
+fn asked_in_middle(largest_window: Option<u32>) -> (Controller, Occasion, Carried) {
+    let quick = QuickStartConfig { in_middle: true, ..QuickStartConfig::default() };
+    let mut controller = controller(quick);
+    controller.rate_request(&occasion(at(0), 5 * MSS));
+    send(&mut controller, at(100), 0, 5);
+    let middle = Occasion {
+        moment: Moment::Middle,
+        srtt: RTT,
+        una: 2 * MSS,
+        next: 5 * MSS,
+        largest_window,
+        ..occasion(at(300), 1 << 20)
+    };
+    let request = controller.rate_request(&middle);
+    (controller, middle, request)
+}
+
+#[test]
+fn in_mid_connection_it_asks_for_what_the_application_needs_if_told_so_and_the_window_opens_beyond_what_is_under_way() {
+    let (mut controller, middle, request) = asked_in_middle(None);
+    assert_eq!(request.asked().get(), 12, "1 MiB in 100 ms are 87 Mbit/s with headers");
+    controller.on_answer(&Answer { una: 6 * MSS, next: 8 * MSS, ..grant(at(400), request, 7) });
+    assert_eq!(controller.cwnd(), 42);
+    let departure = controller.departure(at(400), &Next { in_flight: 2, ..next(8) });
+    assert_eq!(departure, Departure::Now);
+    controller.on_sent(&sent(at(400), 8));
+    let departure = controller.departure(at(400), &Next { in_flight: 3, ..next(9) });
+    assert_eq!(departure, Departure::At(at(400) + Span::from_nanos(2_343_750)), "paced, though 3 are far from 42");
+    // What fits into the window, and what the configuration does not want, is not asked for.
+    assert!(controller.rate_request(&Occasion { now: at(900), backlog: 10 * MSS, ..middle }).is_none());
+    let mut silent = self::controller(QuickStartConfig::default());
+    assert!(silent.rate_request(&middle).is_none());
+}
+
+#[test]
+fn after_congestion_it_asks_for_no_more_than_the_largest_window_since() {
+    assert_eq!(asked_in_middle(Some(42)).2.asked().get(), 6, "42 packets in 100 ms are 5.04 Mbit/s");
+    let (_, _, request) = asked_in_middle(Some(9));
+    assert!(request.is_none(), "which would not be more than the window");
+}
+
+#[test]
+fn congestion_of_what_was_sent_before_the_phase_gives_the_grant_up() {
+    for begun in [false, true] {
+        let (mut controller, _, request) = asked_in_middle(None);
+        controller.on_answer(&Answer { una: 6 * MSS, next: 8 * MSS, ..grant(at(400), request, 7) });
+        if begun {
+            assert_eq!(controller.departure(at(400), &Next { in_flight: 2, ..next(8) }), Departure::Now);
+            controller.on_sent(&sent(at(400), 8));
+        }
+        assert_eq!(controller.on_signal(at(410), Signal::Loss), Some(5), "half of the window without Quick-Start");
+        assert_eq!((controller.cwnd(), controller.fell_from()), (10, None));
+    }
+}
+
+#[test]
+fn congestion_in_a_later_phase_leads_to_the_window_without_it() {
+    let (mut controller, middle, request) = asked_in_middle(None);
+    controller.on_answer(&Answer { una: 8 * MSS, next: 8 * MSS, ..grant(at(400), request, 7) });
+    assert_eq!(controller.departure(at(400), &Next { in_flight: 0, ..next(8) }), Departure::Now);
+    controller.on_sent(&sent(at(400), 8));
+    assert_eq!(controller.on_signal(at(510), Signal::Marks), Some(10));
+    assert_eq!((controller.cwnd(), controller.fell_from()), (10, Some(42)));
+    assert!(controller.rate_request(&Occasion { now: at(9000), ..middle }).is_none(), "never again");
+}
+
+#[test]
 fn a_connection_that_was_idle_asks_again_and_takes_the_larger_window() {
     let mut controller = controller(QuickStartConfig::default());
     controller.rate_request(&occasion(at(0), 5 * MSS));
     let idle = Span::from_secs(7);
-    let again = Occasion { idle: Some(idle), srtt: RTT, una: 5 * MSS, next: 5 * MSS, ..occasion(at(7000), 1 << 20) };
-    assert!(controller.rate_request(&Occasion { idle: Some(Span::from_millis(999)), ..again }).is_none());
+    let moment = Moment::AfterIdle(idle);
+    let again = Occasion { moment, srtt: RTT, una: 5 * MSS, next: 5 * MSS, ..occasion(at(7000), 1 << 20) };
+    let early = Moment::AfterIdle(Span::from_millis(999));
+    assert!(controller.rate_request(&Occasion { moment: early, ..again }).is_none());
     controller.restart_after_idle(at(7000), idle, Span::from_secs(1));
     let request = controller.rate_request(&again);
     assert_eq!(request.asked().get(), 12, "1 MiB in 100 ms are 87 Mbit/s with headers");
@@ -225,9 +316,9 @@ fn a_checked_grant_goes_on_if_the_path_has_it_and_falls_back_to_what_the_path_ha
 fn asks(mut answer: impl FnMut(Carried) -> Option<TcpResponse>) -> u32 {
     let mut controller = controller(QuickStartConfig::default());
     for number in 0..10 {
-        let idle = (number > 0).then_some(Span::from_secs(60));
+        let moment = if number > 0 { Moment::AfterIdle(Span::from_secs(60)) } else { Moment::Opening };
         let now = at(u64::from(number) * 60_000);
-        let request = controller.rate_request(&Occasion { idle, srtt: RTT, ..occasion(now, u64::MAX) });
+        let request = controller.rate_request(&Occasion { moment, srtt: RTT, ..occasion(now, u64::MAX) });
         if request.is_none() {
             return number;
         }
