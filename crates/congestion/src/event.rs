@@ -146,6 +146,8 @@ pub struct Answer {
     pub now: Time,
     /// What the receiver says on it, not checked yet; `None` if it says nothing, which is a denial (RFC 4782 section 4.2).
     pub response: Option<TcpResponse>,
+    /// The packet that asked may have been lost: something was sent again before the ACK came.
+    pub lost: bool,
     /// Measured RTT.
     pub rtt: Span,
     /// First byte of the stream not yet cumulatively acknowledged.

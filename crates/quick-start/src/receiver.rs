@@ -37,7 +37,7 @@ impl Receiver {
 /// Constants of thinned ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThinningConfig {
-    /// Pure ACKs per RTT at most; default 100 (RFC 4782 section 4.3).
+    /// Pure ACKs per RTT at most; default 100 (RFC 4782 section 4.5).
     pub acks_per_rtt: u32,
     /// An ACK covers at least this many packets; default 2 (delayed ACKs, RFC 5681 section 4.2).
     pub least: u32,
@@ -49,7 +49,7 @@ impl Default for ThinningConfig {
     }
 }
 
-/// Fewer ACKs in a Quick-Start phase, so that they do not fill a slow way back (RFC 4782 section 4.3): one for every K packets, the first packet at
+/// Fewer ACKs in a Quick-Start phase, so that they do not fill a slow way back (RFC 4782 section 4.5): one for every K packets, the first packet at
 /// once; K halves with every RTT that passes.
 #[derive(Clone, Copy, Debug)]
 pub struct AckThinning {

@@ -8,7 +8,7 @@ use flowstart_quick_start::sender::{
 use flowstart_quick_start::wire::{IpOption, TcpResponse};
 use flowstart_quick_start::{Nonce, RateCode};
 use flowstart_units::{Bytes, Span, Time};
-use rand_core::SeedableRng;
+use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 const RTT: Span = Span::from_millis(100);
@@ -175,12 +175,15 @@ fn a_grant_that_does_not_exceed_the_window_is_not_used() {
 }
 
 #[test]
-fn a_lost_request_goes_out_again_plain() {
+fn a_lost_request_goes_out_again_plain_and_no_other_option_follows() {
     let (mut sender, _, _) = asked(SenderConfig::default(), 7);
     assert_eq!(sender.opening_timeout(), Some(Span::from_secs(3)));
     assert_eq!(sender.on_timeout(0), None);
     assert_eq!(sender.attach(at(3000), &Departing { retransmission: true, ..opening() }, &mut random()), None);
-    assert_eq!((sender.phase(), sender.opening_timeout()), (Phase::Idle, None));
+    assert_eq!((sender.phase(), sender.opening_timeout()), (Phase::Off(OffReason::Path), None));
+    assert_eq!(sender.on_ack(at(3100), &ack(1, None)), Change::None);
+    assert_eq!(sender.take_report(), None, "what lost the request would lose the report too");
+    assert_eq!(sender.request(at(9000), Trigger::Middle, code(7), Some(RTT)), Err(Refused::Off(OffReason::Path)));
 }
 
 #[test]
@@ -286,4 +289,78 @@ fn an_rtt_sample_twice_too_long_is_repaired_by_what_was_used() {
     let out = left.iter().filter(|time| **time < at(150)).count() as u32;
     let first = AckSeen { in_flight: out, next: 1 + MSS * u64::from(out), ..ack(1 + MSS, None) };
     assert_eq!(sender.on_ack(at(150), &first), Change::Ended { cwnd: 22, ssthresh: None });
+}
+
+/// How often in 20,000 connections a receiver that claims code `claimed` is believed, if the sender asks for one of `asked` and a router allows code 6.
+fn believed(asked: &[u8], claimed: u8) -> f64 {
+    let random = &mut random();
+    let tries = 20_000;
+    let mut successes = 0;
+    for _ in 0..tries {
+        let wish = code(asked[random.next_u32() as usize % asked.len()]);
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.request(at(0), Trigger::Start, wish, None).unwrap();
+        let Some(IpOption::Request { rate, ttl, nonce }) = sender.attach(at(0), &opening(), random) else { panic!() };
+        let nonce = nonce.lowered(rate, code(6), random.next_u32());
+        let lie = TcpResponse { rate: code(claimed), ttl_difference: 64_u8.wrapping_sub(ttl), nonce };
+        successes += u32::from(matches!(sender.on_ack(at(100), &ack(1, Some(lie))), Change::Granted(..)));
+    }
+    f64::from(successes) / f64::from(tries)
+}
+
+#[test]
+fn a_sender_that_always_asks_for_the_same_helps_the_receiver_to_guess_and_random_wishes_help_only_a_little() {
+    // A receiver that knows the wish claims all of it; one that does not may claim more than was asked for, which is refused. The tolerances are
+    // six standard deviations.
+    let near = |measured: f64, expected: f64, tolerance: f64| {
+        assert!((measured - expected).abs() < tolerance, "{measured} instead of {expected}");
+    };
+    near(believed(&[8], 8), 1.0 / 16.0, 0.0103);
+    near(believed(&[7, 8, 9], 8), 2.0 / 3.0 / 16.0, 0.0085);
+    near(believed(&[8], 7), 1.0 / 4.0, 0.0184);
+    near(believed(&[7, 8, 9], 7), 1.0 / 4.0, 0.0184);
+    assert_eq!(believed(&[8], 9), 0.0, "more than was asked for");
+    assert_eq!(believed(&[7, 8, 9], 6), 1.0, "the truth");
+}
+
+#[test]
+fn every_request_has_a_ttl_of_its_own_so_that_no_receiver_can_try_one_difference_after_the_other() {
+    let random = &mut random();
+    let mut seen = [0_u32; 256];
+    for _ in 0..25_600 {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.request(at(0), Trigger::Start, code(7), None).unwrap();
+        let Some(IpOption::Request { ttl, .. }) = sender.attach(at(0), &opening(), random) else { panic!() };
+        seen[usize::from(ttl)] += 1;
+    }
+    // A hundred of each; six standard deviations.
+    assert!(seen.iter().all(|count| (40..160).contains(count)), "{seen:?}");
+    let mut tries = 0;
+    let mut sender = Sender::new(SenderConfig::default());
+    for second in 0..300_u64 {
+        if sender.request(at(second * 1000), Trigger::Middle, code(7), Some(RTT)).is_err() {
+            break;
+        }
+        let Some(IpOption::Request { rate, ttl, nonce }) = sender.attach(at(second * 1000), &opening(), random) else {
+            sender.take_report();
+            continue;
+        };
+        // One hop did not take part, and the receiver claims another difference each time.
+        let ttl_difference = 64_u8.wrapping_sub(ttl).wrapping_add(1 + tries);
+        let lie = TcpResponse { rate, ttl_difference, nonce };
+        assert_eq!(sender.on_ack(at(second * 1000 + 100), &ack(1, Some(lie))), Change::Denied(Denial::TtlDifference));
+        sender.take_report();
+        tries += 1;
+    }
+    assert_eq!((tries, sender.phase()), (3, Phase::Off(OffReason::Path)));
+}
+
+#[test]
+fn a_loss_before_the_phase_gives_the_grant_up_and_other_requests_may_follow() {
+    let mut sender = granted(SenderConfig::default());
+    assert_eq!(sender.allowance(at(100), 3, 5000), Some(Allowance::Now));
+    assert_eq!(sender.on_congestion(4999), None, "sent before the phase");
+    assert_eq!((sender.give_up(), sender.phase()), (Some(10), Phase::Idle));
+    assert_eq!((sender.give_up(), sender.allowance(at(101), 3, 5000)), (None, None));
+    assert_eq!(sender.request(at(200), Trigger::Middle, code(7), Some(RTT)), Ok(()));
 }

@@ -4,7 +4,7 @@ use flowstart_network::packet::Body;
 use flowstart_network::{Dequeue, Frame, Jitter, LinkConfig, Loss, Packet, Queue, QuickStartHop, Transmitter};
 use flowstart_quick_start::Carried;
 use flowstart_quick_start::router::{Admission, FlowKey, RouterCounts};
-use flowstart_quick_start::wire::IpOption;
+use flowstart_quick_start::wire::{IPV4_LENGTH, IpOption};
 use flowstart_units::{Bytes, Span, Time};
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -26,6 +26,8 @@ struct Link {
     /// What only some links have; one question per packet for all of it.
     extras: Option<Box<Extras>>,
     overhead: u32,
+    /// A middlebox drops packets with options.
+    drops_options: bool,
     /// When the transmitter is free again.
     free: Time,
     /// `2 * route + direction` to lane.
@@ -62,15 +64,18 @@ enum Requests {
     Aware(Box<(Admission, Pcg64Mcg)>),
     Tunnel,
     AwareTunnel,
+    Stripped,
 }
 
 impl Requests {
     fn new(config: &QuickStartHop, random: impl FnOnce() -> Pcg64Mcg) -> Self {
         match config {
-            QuickStartHop::Unaware => Self::Unaware,
+            // What drops options lets nothing pass that could be looked at.
+            QuickStartHop::Unaware | QuickStartHop::DropsOptions => Self::Unaware,
             QuickStartHop::Aware(admission) => Self::Aware(Box::new((Admission::new(admission), random()))),
             QuickStartHop::Tunnel => Self::Tunnel,
             QuickStartHop::AwareTunnel => Self::AwareTunnel,
+            QuickStartHop::StripsOptions => Self::Stripped,
         }
     }
 
@@ -106,13 +111,18 @@ impl Requests {
             Self::Unaware => option.pass_unaware(),
             Self::Tunnel => {}
             Self::AwareTunnel => option.deny(),
+            Self::Stripped if !option.is_none() => {
+                *option = Carried::NONE;
+                packet.bytes = packet.bytes.saturating_sub(IPV4_LENGTH as u16);
+            }
+            Self::Stripped => {}
         }
     }
 
     fn counts(&self) -> RouterCounts {
         match self {
             Self::Aware(router) => router.0.counts(),
-            Self::Unaware | Self::Tunnel | Self::AwareTunnel => RouterCounts::default(),
+            Self::Unaware | Self::Tunnel | Self::AwareTunnel | Self::Stripped => RouterCounts::default(),
         }
     }
 }
@@ -145,6 +155,11 @@ fn direction(packet: &Packet) -> Direction {
     if matches!(packet.body, Body::Ack(_)) { Direction::Reverse } else { Direction::Forward }
 }
 
+/// True if a packet carries a Quick-Start option of IP.
+fn carries_option(packet: &Packet) -> bool {
+    matches!(&packet.body, Body::Segment(segment) if !segment.quick_start.is_none())
+}
+
 impl Network {
     /// Builds the links; `others` slots of the schedule are left to the simulation.
     pub(crate) fn new(config: &SimulationConfig, routes: Routes, others: usize) -> Self {
@@ -171,6 +186,7 @@ impl Network {
                         }),
                     ),
                     overhead: link.overhead,
+                    drops_options: link.quick_start == QuickStartHop::DropsOptions,
                     free: Time::ZERO,
                     hops,
                     packets: 0,
@@ -262,7 +278,7 @@ impl Network {
     ) {
         let link = &mut self.links[id];
         observer.arrived(now, id, &packet, link.queue.packets(), link.queue.bytes());
-        if link.loss.hits() {
+        if link.loss.hits() || (link.drops_options && carries_option(&packet)) {
             link.lost += 1;
             ledger.dropped(&packet);
             observer.dropped(now, id, &packet, None);

@@ -7,7 +7,7 @@ use flowstart_congestion::start::{QuickStart, QuickStartConfig, Start};
 use flowstart_congestion::{
     Ack, Answer, AvoidanceConfig, Controller, ControllerConfig, FlowStart, Occasion, StartConfig, Window,
 };
-use flowstart_network::{LinkConfig, QueueConfig, QuickStartHop, RateSchedule};
+use flowstart_network::{LinkConfig, LossConfig, QueueConfig, QuickStartHop, RateSchedule};
 use flowstart_quick_start::model::{self, Transfer};
 use flowstart_quick_start::router::AdmissionConfig;
 use flowstart_quick_start::wire::IpOption;
@@ -246,6 +246,68 @@ fn a_router_that_lowers_the_rate_leaves_the_nonce_bits_that_the_sender_checks() 
         let windows = Simulation::new(&config, Windows::default()).unwrap().run().1.0;
         assert_eq!(windows, [21], "2.56 Mbit/s");
     }
+}
+
+#[test]
+fn a_middlebox_that_strips_options_denies_and_one_that_drops_them_costs_3_s_once() {
+    use QuickStartHop::{DropsOptions, StripsOptions, Unaware};
+    let rtt = Span::from_millis(100);
+    let later = Span::from_secs(10);
+    let of = |start, hop| {
+        let script = Workload::Script(vec![(Span::ZERO, Bytes::new(30_000)), (later, Bytes::new(100_000))]);
+        let flow = FlowConfig { forward: vec![0, 1], ..flow(start, 3, rtt, script) };
+        let outcome = run(vec![link(known()), link(hop)], vec![flow]);
+        let flow = &outcome.flows[0];
+        (flow.first_data.since(Time::ZERO), flow.completed.unwrap(), outcome.links[1].lost)
+    };
+    let plain = of(StartConfig::SlowStart, Unaware);
+    assert_eq!(plain.2, 0);
+    // The request costs the bytes of an option, and the report of the denial, at the beginning and after the idle time.
+    let option = CAPACITY.transmission_time(Bytes::new(8));
+    let stripped = of(paper(), StripsOptions);
+    assert_eq!((stripped.0, stripped.2), (plain.0 + option * 2, 0), "the SYN crosses both links with it");
+    assert!(stripped.1.since(plain.1) < option * 4, "{:?} against {:?}", stripped.1, plain.1);
+    // The SYN is lost and goes out plain after 3 s; the connection asks for nothing and reports nothing after that.
+    let dropped = of(paper(), DropsOptions);
+    assert_eq!((dropped.0, dropped.1, dropped.2), (plain.0 + Span::from_secs(3), plain.1, 1));
+}
+
+#[test]
+fn an_answer_that_is_lost_is_none() {
+    // Every third ACK is lost. The third is that of the third flow's SYN, which is sent again, plain; the sixth is another flow's last.
+    let rtt = Span::from_millis(100);
+    let back = LinkConfig { loss: LossConfig::Periodic { every: 3 }, ..link(QuickStartHop::Unaware) };
+    let of = |start, ms, bytes| FlowConfig {
+        start: Time::ZERO + Span::from_millis(ms),
+        reverse: vec![1],
+        ..flow(start, 3, rtt, Workload::Sized(Bytes::new(bytes)))
+    };
+    let plain = StartConfig::SlowStart;
+    let flows = vec![of(plain.clone(), 0, 1_000), of(plain, 0, 2_000), of(paper(), 1, 300_000)];
+    let outcome = run(vec![link(known()), back], flows);
+    let counts = outcome.links[0].quick_start;
+    assert_eq!((counts.approved, counts.reports), (1, 0), "what the router granted, it forgets");
+    let asked = &outcome.flows[2];
+    let opened = Span::from_millis(3101) + CAPACITY.transmission_time(Bytes::new(60)) * 2;
+    assert_eq!(asked.first_data.since(Time::ZERO), opened);
+    assert!(asked.completed.unwrap() > asked.first_data + Span::from_millis(400), "as long as slow start takes");
+}
+
+#[test]
+fn few_acks_neither_hide_the_answer_nor_prolong_the_phase() {
+    // An ACK for every 16th packet: the packet that asks is acknowledged at once, and the phase ends with the first ACK of its packets.
+    let rtt = Span::from_millis(100);
+    let thin = |start| {
+        let mut flow = flow(start, 10, rtt, Workload::Sized(Bytes::new(300_000)));
+        let Traffic::Tcp(tcp) = &mut flow.traffic else { panic!("the flows here are TCP") };
+        tcp.receiver = ReceiverConfig { ack_every: 16, quick_acks: 0, ..tcp.receiver.clone() };
+        let (outcome, Windows(windows)) =
+            Simulation::new(&config(vec![link(known())], vec![flow]), Windows::default()).unwrap().run();
+        (windows[0], outcome.flows[0].completed.unwrap(), outcome.links[0].dropped)
+    };
+    let (window, completed, dropped) = thin(paper());
+    assert_eq!((window, dropped), (42, 0));
+    assert!(completed < thin(StartConfig::SlowStart).1);
 }
 
 /// What the router of a 10 Mbit/s link heard, which remembers grants flow by flow: approved, denied, reports, faults.

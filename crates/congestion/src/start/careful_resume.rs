@@ -482,7 +482,10 @@ mod tests {
         assert_eq!(request.asked().get(), 11);
         request.pass_aware(RateCode::new(n).unwrap(), 12345);
         let response = request.answer();
-        start.on_answer(&Answer { now: Time::ZERO + ms(100), response, rtt: ms(100), una: 0, next: 0 }, &mut window);
+        start.on_answer(
+            &Answer { now: Time::ZERO + ms(100), response, lost: false, rtt: ms(100), una: 0, next: 0 },
+            &mut window,
+        );
         (start, window)
     }
 

@@ -206,6 +206,9 @@ impl QuickStart {
     pub(super) fn hear(&mut self, answer: &Answer, window: &mut Window) -> Change {
         self.next = answer.next;
         self.una = answer.una;
+        if answer.lost {
+            self.sender.on_request_lost();
+        }
         let seen = self.seen(answer.una, answer.response, answer.rtt, window);
         let change = self.sender.on_ack(answer.now, &seen);
         if let Change::Granted(rate, cwnd) = change {

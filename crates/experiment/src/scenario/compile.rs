@@ -59,7 +59,7 @@ impl Scenario {
             compiler.add_arrivals(arrivals).map_err(|problem| problem.within(&format!("arrivals[{index}]")))?;
         }
         for (index, web) in self.web.iter().enumerate() {
-            compiler.add_web(web).map_err(|problem| problem.within(&format!("web[{index}]")))?;
+            compiler.add_web(index, web).map_err(|problem| problem.within(&format!("web[{index}]")))?;
         }
         if compiler.flows.is_empty() && compiler.arrivals.is_empty() && self.web.is_empty() {
             return Err(Problem::at("flow", "nobody sends anything; add a [[flow]], [[udp]] or [[arrivals]]"));
@@ -321,11 +321,11 @@ impl<'a> Compiler<'a> {
         Ok(flow)
     }
 
-    fn add_web(&mut self, spec: &WebSpec) -> Result<(), Problem> {
+    fn add_web(&mut self, table: usize, spec: &WebSpec) -> Result<(), Problem> {
         let flow = self.tcp(&spec.flow, Workload::Greedy).map_err(|problem| problem.within("flow"))?;
         let back: Span = flow.reverse.iter().map(|link| self.links[*link].delay).sum();
         let delay = flow.return_delay + back;
-        let run = (self.scenario.seed, self.run, self.scenario.duration);
+        let run = (self.scenario.seed, self.run, table, self.scenario.duration);
         self.sessions.extend(spec.sessions(&flow, delay, run)?);
         Ok(())
     }

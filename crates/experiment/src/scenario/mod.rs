@@ -29,7 +29,7 @@ pub(crate) use files::read;
 pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SizeSpec, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
 pub use path::{LinkSpec, PathSpec};
-pub use quick_start::{AdmissionSpec, QuickStartSpec, TunnelSpec};
+pub use quick_start::{AdmissionSpec, MiddleboxSpec, QuickStartSpec, TunnelSpec};
 pub use spec::{JitterSpec, LossSpec, QueueSpec, RateSpec, StepSpec};
 pub use web::WebSpec;
 

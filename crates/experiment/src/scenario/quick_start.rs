@@ -41,6 +41,16 @@ pub enum TunnelSpec {
     Denying,
 }
 
+/// A middlebox on the way to a link that does not like options of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MiddleboxSpec {
+    /// It drops packets with a Quick-Start option, SYN and data alike; they are sent again without it (RFC 4782 section 4.7.2).
+    Drops,
+    /// It takes the option away, which denies.
+    Strips,
+}
+
 /// The router in front of a link, as far as Quick-Start (RFC 4782) is concerned. Only flows with the start `quick_start`, or
 /// `careful_resume` with a `request`, ask it anything.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +68,9 @@ pub struct QuickStartSpec {
     /// The link is within a tunnel, in which the router sees no requests; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<TunnelSpec>,
+    /// A middlebox on the way to the link, in place of a router that could know Quick-Start; default none. Not beside a tunnel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub middlebox: Option<MiddleboxSpec>,
 }
 
 impl Default for QuickStartSpec {
@@ -68,6 +81,7 @@ impl Default for QuickStartSpec {
             capacity: None,
             threshold_percent: 100,
             tunnel: None,
+            middlebox: None,
         }
     }
 }
@@ -88,10 +102,15 @@ impl QuickStartSpec {
                 return Err(Problem::at(format!("quick_start.{name}"), "a share is 0 to 100 percent"));
             }
         }
-        match self.tunnel {
-            Some(TunnelSpec::Hidden) => return Ok(QuickStartHop::Tunnel),
-            Some(TunnelSpec::Denying) => return Ok(QuickStartHop::AwareTunnel),
-            None => {}
+        match (self.tunnel, self.middlebox) {
+            (Some(_), Some(_)) => {
+                return Err(Problem::at("quick_start.middlebox", "a link has a tunnel or a middlebox, not both"));
+            }
+            (Some(TunnelSpec::Hidden), None) => return Ok(QuickStartHop::Tunnel),
+            (Some(TunnelSpec::Denying), None) => return Ok(QuickStartHop::AwareTunnel),
+            (None, Some(MiddleboxSpec::Drops)) => return Ok(QuickStartHop::DropsOptions),
+            (None, Some(MiddleboxSpec::Strips)) => return Ok(QuickStartHop::StripsOptions),
+            (None, None) => {}
         }
         let mixed = [run, link as u64].iter().fold(seed ^ STREAM, |state, part| {
             state.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ part.wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -141,6 +160,19 @@ mod tests {
     fn shares_above_100_percent_are_refused() {
         let spec = QuickStartSpec { threshold_percent: 101, ..QuickStartSpec::default() };
         assert!(spec.hop(Rate::from_mbps(10), (1, 0, 0)).is_err());
+    }
+
+    #[test]
+    fn a_link_is_in_a_tunnel_or_behind_a_middlebox_and_not_both() {
+        let hop = |tunnel, middlebox| {
+            let spec = QuickStartSpec { tunnel, middlebox, ..QuickStartSpec::default() };
+            spec.hop(Rate::from_mbps(10), (1, 0, 0)).ok()
+        };
+        assert_eq!(hop(None, Some(MiddleboxSpec::Drops)), Some(QuickStartHop::DropsOptions));
+        assert_eq!(hop(None, Some(MiddleboxSpec::Strips)), Some(QuickStartHop::StripsOptions));
+        assert_eq!(hop(Some(TunnelSpec::Hidden), None), Some(QuickStartHop::Tunnel));
+        assert_eq!(hop(Some(TunnelSpec::Denying), None), Some(QuickStartHop::AwareTunnel));
+        assert_eq!(hop(Some(TunnelSpec::Hidden), Some(MiddleboxSpec::Drops)), None);
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub enum QuickStartHop {
     Tunnel,
     /// A tunnel whose entry knows that, and denies.
     AwareTunnel,
+    /// A middlebox that drops packets with a Quick-Start option on arrival (section 4.7.2).
+    DropsOptions,
+    /// A middlebox that takes Quick-Start options away.
+    StripsOptions,
 }
 
 impl LinkConfig {

@@ -3,9 +3,11 @@
 //! Sequence numbers are counts of the connection's octets (with 64 bits, so that they do not wrap); windows are counted in packets.
 
 mod config;
+mod mtu;
 mod pacing;
 
 pub use config::{PacingConfig, SenderConfig};
+pub use mtu::{PathMtu, SAFE_IPV4, SAFE_IPV6, Size};
 pub use pacing::{Allowance, Pacer, Timers};
 
 use flowstart_units::{Span, Time};
@@ -52,7 +54,8 @@ pub enum OffReason {
     Nonce,
     /// A packet of a Quick-Start phase was lost or marked (RFC 4782 section 4.6: should not).
     Congestion,
-    /// Several requests in a row came back with a wrong TTL difference: a router on the path does not know Quick-Start, or a receiver is guessing.
+    /// Several requests in a row came back with a wrong TTL difference: a router on the path does not know Quick-Start, or a receiver is guessing. Or a packet
+    /// with a request was lost: something on the path may drop packets with options (own choice; RFC 4782 section 4.7.2 only wants it sent again without).
     Path,
 }
 
@@ -418,12 +421,18 @@ impl Sender {
         Some(grant.before)
     }
 
-    /// The retransmission timer expired; `una` is the first octet not acknowledged. A request under way is lost: the packet goes out again
-    /// without one. In a phase the same as a loss.
-    pub fn on_timeout(&mut self, una: u64) -> Option<Reaction> {
+    /// The packet with the request was lost, if one is under way: it goes out again without one, and no other packet of this connection carries an option, not
+    /// even a report. Whatever routers granted, they forget.
+    pub fn on_request_lost(&mut self) {
         if matches!(self.state, State::Requested(_)) {
-            self.state = State::Idle;
+            self.state = State::Off(OffReason::Path);
         }
+    }
+
+    /// The retransmission timer expired; `una` is the first octet not acknowledged. A request under way [is lost](Self::on_request_lost). In a phase the same as
+    /// a loss.
+    pub fn on_timeout(&mut self, una: u64) -> Option<Reaction> {
+        self.on_request_lost();
         self.on_congestion(una)
     }
 }

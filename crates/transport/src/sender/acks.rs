@@ -33,7 +33,7 @@ impl Sender {
                 self.take_window(ack);
                 self.ce_count = ack.ce_count;
                 self.establish(now, now.checked_since(ack.echo));
-                self.take_answer(now, ack);
+                self.take_answer(now, ack, self.stats.syn_retries > 0);
             }
             return;
         }
@@ -146,7 +146,7 @@ impl Sender {
         let view = self.view(now, tally, advanced, rate);
         self.tell_packets(now, &delivery);
         if ack.ack >= self.answer_at {
-            self.take_answer(now, ack);
+            self.take_answer(now, ack, self.stats.packets_retransmitted > self.retransmitted_before);
         }
         self.controller.on_ack(&view);
         if self.probe.is_some() {
@@ -170,14 +170,15 @@ impl Sender {
     }
 
     /// Tells the controller what came back of what it asked the routers for; it may have to report that to them. After congestion that was noticed since, the
-    /// answer is as good as none.
+    /// answer is as good as none. `lost` if the packet that asked may have been.
     #[cold]
-    fn take_answer(&mut self, now: Time, ack: &Acknowledgement) {
+    fn take_answer(&mut self, now: Time, ack: &Acknowledgement, lost: bool) {
         self.answer_at = u64::MAX;
         let congested = self.recovery.state > SenderState::Disorder;
         let answer = Answer {
             now,
             response: if congested { None } else { ack.response() },
+            lost,
             rtt: self.stats.latest_rtt,
             una: self.stats.una,
             next: self.stats.next,

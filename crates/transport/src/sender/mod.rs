@@ -192,6 +192,8 @@ pub struct Sender {
     option: Carried,
     /// The ACK of this byte answers what data asked the routers for; `u64::MAX` if nothing is asked.
     answer_at: u64,
+    /// Retransmissions before the packet that asked left.
+    retransmitted_before: u64,
     /// Packets of the current ACK, for controllers that want them.
     acked: Vec<Acked>,
     config: SenderConfig,
@@ -242,6 +244,7 @@ impl Sender {
             idle_before_write: None,
             option: Carried::NONE,
             answer_at: u64::MAX,
+            retransmitted_before: 0,
             acked: Vec::new(),
             config,
             #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The sender's timer: one at a time, as in Linux. Which one is waited for is part of the rules, so they must not run side by side.
 
+use flowstart_quick_start::Carried;
 use flowstart_units::{Span, Time};
 
 use super::rtt::SHORTEST_RTO;
@@ -170,6 +171,10 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         self.probe = None;
+        // A request that has not left is of no use now.
+        if !self.option.asked().is_zero() {
+            self.option = Carried::NONE;
+        }
         self.enter_loss(now);
         self.urgent = Urgent::Timeout;
         self.rtt.back_off(&self.config);

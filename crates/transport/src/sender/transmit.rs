@@ -192,6 +192,7 @@ impl Sender {
                 let mut packet = self.send_new(now, payload);
                 if !option.asked().is_zero() {
                     self.answer_at = self.stats.next;
+                    self.retransmitted_before = self.stats.packets_retransmitted;
                 }
                 packet.segment.quick_start = option;
                 packet.bytes = packet.bytes.saturating_add(OPTION_BYTES);

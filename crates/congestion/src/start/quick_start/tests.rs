@@ -22,7 +22,7 @@ fn occasion(now: Time, backlog: u64) -> Occasion {
 /// What comes back if a router allows code `n` of what was asked for.
 fn grant(now: Time, mut request: Carried, n: u8) -> Answer {
     request.pass_aware(RateCode::new(n).unwrap(), 0x1234_5678);
-    Answer { now, response: request.answer(), rtt: RTT, una: 0, next: 0 }
+    Answer { now, response: request.answer(), lost: false, rtt: RTT, una: 0, next: 0 }
 }
 
 fn controller(quick: QuickStartConfig) -> Controller {
@@ -322,8 +322,14 @@ fn asks(mut answer: impl FnMut(Carried) -> Option<TcpResponse>) -> u32 {
         if request.is_none() {
             return number;
         }
-        let report =
-            controller.on_answer(&Answer { now: now + RTT, response: answer(request), rtt: RTT, una: 1, next: 1 });
+        let report = controller.on_answer(&Answer {
+            now: now + RTT,
+            response: answer(request),
+            lost: false,
+            rtt: RTT,
+            una: 1,
+            next: 1,
+        });
         let Some(IpOption::Request { nonce, .. }) = request.option() else { panic!("{request:?}") };
         assert_eq!(report.option(), Some(IpOption::Report { rate: RateCode::ZERO, nonce }), "a denial is reported");
         assert_eq!(controller.cwnd(), 10, "nothing was granted");
@@ -351,6 +357,17 @@ fn after_three_wrong_ttl_differences_or_one_wrong_nonce_a_connection_asks_no_mor
 }
 
 #[test]
+fn a_path_that_loses_a_packet_with_a_request_is_not_asked_and_told_nothing_again() {
+    let mut controller = controller(QuickStartConfig::default());
+    let request = controller.rate_request(&occasion(at(0), u64::MAX));
+    let report = controller.on_answer(&Answer { lost: true, ..grant(at(3100), request, 7) });
+    assert_eq!((report, controller.cwnd()), (Carried::NONE, 10));
+    let moment = Moment::AfterIdle(Span::from_secs(60));
+    let later = Occasion { moment, srtt: RTT, ..occasion(at(60_000), u64::MAX) };
+    assert_eq!(controller.rate_request(&later), Carried::NONE);
+}
+
+#[test]
 fn a_grant_is_reported_once_with_the_nonce_as_it_was_sent() {
     let mut controller = controller(QuickStartConfig::default());
     let request = controller.rate_request(&occasion(at(0), u64::MAX));
@@ -358,6 +375,6 @@ fn a_grant_is_reported_once_with_the_nonce_as_it_was_sent() {
     let rate = RateCode::new(7).unwrap();
     let report = controller.on_answer(&grant(at(100), request, 7));
     assert_eq!(report.option(), Some(IpOption::Report { rate, nonce }));
-    let again = Answer { now: at(101), response: None, rtt: RTT, una: 0, next: 0 };
+    let again = Answer { now: at(101), response: None, lost: false, rtt: RTT, una: 0, next: 0 };
     assert!(controller.on_answer(&again).is_none());
 }

@@ -3,12 +3,13 @@
 use flowstart_congestion::start::QuickStartConfig;
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
 use flowstart_network::Ecn;
-use flowstart_quick_start::RateCode;
+use flowstart_network::packet::Segment;
 use flowstart_quick_start::wire::IpOption;
+use flowstart_quick_start::{Carried, RateCode};
 use flowstart_units::{Bytes, Span, Time};
 
 use super::pipe::{Pipe, no_handshake, reno, steady};
-use crate::{EcnMode, LossDetection, ReceiverConfig, Reduction, SenderConfig, SenderState};
+use crate::{EcnMode, LossDetection, Receiver, ReceiverConfig, Reduction, SenderConfig, SenderState};
 
 const MSS: u64 = 1448;
 
@@ -95,7 +96,7 @@ fn asking() -> Controller {
 }
 
 #[test]
-fn a_syn_with_a_request_that_is_lost_goes_out_plain_after_3_s_and_the_denial_is_reported() {
+fn a_syn_with_a_request_that_is_lost_goes_out_plain_after_3_s_and_nothing_else_carries_an_option() {
     let mut lost = false;
     let mut pipe =
         Pipe::new(&SenderConfig::default(), asking(), &every_segment(), ms(30)).on_data(move |packet, delay| {
@@ -105,12 +106,29 @@ fn a_syn_with_a_request_that_is_lost_goes_out_plain_after_3_s_and_the_denial_is_
     pipe.sender.write(Time::ZERO, 100 * MSS);
     pipe.run_until(at(3_100));
     let options: Vec<_> = pipe.sent.iter().map(|packet| packet.segment.quick_start.option()).collect();
-    let Some(IpOption::Request { nonce, .. }) = options[0] else { panic!("{:?}", options[0]) };
-    assert_eq!((pipe.sent[1].segment.sent_at, options[1]), (at(3_000), None));
-    assert_eq!(options[2], Some(IpOption::Report { rate: RateCode::ZERO, nonce }));
-    assert!(options[3..].iter().all(Option::is_none), "reported once");
-    assert_eq!((pipe.sent[2].segment.payload, pipe.sent[2].bytes, pipe.sent[3].bytes), (1440, 1500, 1500));
+    assert!(matches!(options[0], Some(IpOption::Request { .. })), "{:?}", options[0]);
+    assert_eq!(pipe.sent[1].segment.sent_at, at(3_000));
+    assert!(options[1..].iter().all(Option::is_none), "what dropped the request would drop the report too");
     assert_eq!(pipe.sent.iter().skip(2).filter(|packet| packet.segment.sent_at == at(3_060)).count(), 10);
+}
+
+#[test]
+fn a_denial_is_reported_with_the_first_data_whose_payload_makes_room_for_the_option() {
+    let mut pipe = Pipe::new(&SenderConfig::default(), asking(), &every_segment(), ms(30));
+    pipe.sender.write(Time::ZERO, 100 * MSS);
+    pipe.pump();
+    let Some(IpOption::Request { nonce, .. }) = pipe.sent[0].segment.quick_start.option() else { panic!() };
+    let mut receiver = Receiver::new(&every_segment());
+    // Somebody took the option away.
+    let stripped = Segment { quick_start: Carried::NONE, ..pipe.sent[0].segment };
+    receiver.on_segment(at(30), &stripped, Ecn::NotEct);
+    pipe.sender.on_ack(at(60), &receiver.poll_ack().unwrap().ack);
+    pipe.now = at(60);
+    pipe.pump();
+    let options: Vec<_> = pipe.sent.iter().map(|packet| packet.segment.quick_start.option()).collect();
+    assert_eq!(options[1], Some(IpOption::Report { rate: RateCode::ZERO, nonce }));
+    assert!(options[2..].iter().all(Option::is_none), "reported once");
+    assert_eq!((pipe.sent[1].segment.payload, pipe.sent[1].bytes, pipe.sent[2].bytes), (1440, 1500, 1500));
 }
 
 #[test]
