@@ -168,7 +168,7 @@ fn a_router_that_knows_nothing_denies_wherever_it_is_and_so_does_one_that_drops_
     sender.on_timeout(0);
     let mut again = plain(1, 0);
     assert!(travel(&mut path, at(3000), &mut again), "the packet without the option arrives");
-    assert_eq!(sender.phase(), Phase::Idle);
+    assert_eq!(sender.phase(), Phase::Off(OffReason::Path), "and no other option follows");
 }
 
 #[test]
