@@ -123,12 +123,40 @@ fn the_requests_looked_at_are_limited_and_the_others_pass_unchanged() {
     assert_eq!((counts.approved + counts.denied, counts.ignored), (109, 891));
 }
 
+/// A TCP packet of IPv6 from source port `flow`.
+fn of_ipv6(option: Option<IpOption>, flow: u16, payload: u8) -> Vec<u8> {
+    let extension = option.map_or(Vec::new(), |option| hop_by_hop(6, option).to_vec());
+    let next = if extension.is_empty() { 6 } else { 0 };
+    let mut packet = vec![0x60, 0, 0, 0, 0, 20 + payload + extension.len() as u8, next, 64];
+    packet.extend([1; 32]);
+    packet.extend(extension);
+    packet.extend(flow.to_be_bytes());
+    packet.extend([0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0]);
+    packet.resize(packet.len() + usize::from(payload), 0);
+    packet
+}
+
+#[test]
+fn the_data_of_a_flow_is_its_request_s_with_and_without_options_in_ipv4_and_ipv6() {
+    let asks = |six, flow| if six { of_ipv6(Some(request(code(5))), flow, 0) } else { with(request(code(5)), flow, 0) };
+    let sends = |six, flow, payload| if six { of_ipv6(None, flow, payload) } else { plain(flow, u16::from(payload)) };
+    // Nothing, somebody else's data, an ACK of its own, data of its own.
+    for (data, faults) in [(None, 1), (Some((2, 100)), 1), (Some((1, 0)), 1), (Some((1, 1)), 0)] {
+        for six in [false, true] {
+            let mut router = extreme(FlowsConfig { expect_reports: false, ..FlowsConfig::default() });
+            assert_eq!(router.forward(at(0), &mut asks(six, 1)), Forwarding::Decided(code(5)));
+            if let Some((flow, payload)) = data {
+                assert_eq!(router.forward(at(100), &mut sends(six, flow, payload)), Forwarding::Forwarded);
+            }
+            assert_eq!(router.forward(at(5000), &mut asks(six, 3)), Forwarding::Decided(code(5)));
+            assert_eq!(router.counts().faults, faults, "{data:?}, IPv6: {six}");
+        }
+    }
+}
+
 #[test]
 fn ipv6_requests_are_decided_like_those_of_ipv4() {
-    let mut packet = vec![0x60, 0, 0, 0, 0, 36, 0, 64];
-    packet.extend([1; 32]);
-    packet.extend(hop_by_hop(6, request(code(15))));
-    packet.extend([0; 20]);
+    let mut packet = of_ipv6(Some(request(code(15))), 1, 0);
     let mut router = router(AdmissionConfig::paper(TEN));
     assert_eq!(router.forward(at(0), &mut packet), Forwarding::Decided(code(7)));
     let view = Ipv6::new(&mut packet).unwrap();
