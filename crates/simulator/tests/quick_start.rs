@@ -178,11 +178,12 @@ fn a_connection_in_the_middle_asks_for_its_next_object_with_the_first_data_of_it
     assert_eq!(second(true, 5_000), second(false, 5_000), "what fits into the window asks for nothing");
 }
 
-/// The window before a flow's first recovery; window, threshold and packets delivered as it begins.
+/// The window before a flow's first recovery; window, threshold and packets delivered as it begins; the most packets in flight once it is over.
 #[derive(Default)]
 struct FirstLoss {
     before: u32,
     after: Option<(u32, u32, u64)>,
+    later: u32,
 }
 
 impl Observer for FirstLoss {
@@ -192,6 +193,8 @@ impl Observer for FirstLoss {
             self.after = Some((controller.cwnd(), controller.ssthresh(), sender.stats().delivered));
         } else if self.after.is_none() {
             self.before = controller.cwnd();
+        } else if sender.state() == SenderState::Open {
+            self.later = self.later.max(sender.stats().in_flight);
         }
     }
 }
@@ -200,17 +203,24 @@ impl Observer for FirstLoss {
 fn a_grant_of_what_the_path_has_not_ends_with_the_initial_window_and_a_threshold_of_half_of_what_arrived() {
     let rtt = Span::from_millis(100);
     let believer = QuickStartHop::Aware(AdmissionConfig::paper(Rate::from_mbps(100)));
-    let link = LinkConfig { queue: QueueConfig::drop_tail(20), ..link(believer) };
-    let quick = QuickStartConfig { max_ssthresh: 0, ..QuickStartConfig::default() };
-    let flow = flow(StartConfig::QuickStart(quick), 3, rtt, Workload::Sized(Bytes::new(2_000_000)));
-    let simulation = Simulation::new(&config(vec![link], vec![flow]), FirstLoss::default()).unwrap();
-    let (outcome, FirstLoss { before, after }) = simulation.run();
-    let (cwnd, ssthresh, delivered) = after.unwrap();
-    assert!(before > 600, "81.92 Mbit/s for 100 ms: {before}");
-    assert_eq!(cwnd, 3, "the initial window");
-    assert_eq!(u64::from(ssthresh), delivered / 2);
-    assert_eq!(outcome.links[0].quick_start.approved, 1, "never again");
-    assert!(outcome.flows[0].completed.is_some());
+    // A router that is wrong, and a tunnel over one that nobody asked.
+    for (hop, approved) in [(believer, 1), (QuickStartHop::Tunnel, 0)] {
+        let link = LinkConfig { queue: QueueConfig::drop_tail(20), ..link(hop) };
+        let request = RateCode::new(11).unwrap().rate();
+        let quick = QuickStartConfig { request, max_ssthresh: 0, ..QuickStartConfig::default() };
+        let flow = flow(StartConfig::QuickStart(quick), 3, rtt, Workload::Sized(Bytes::new(2_000_000)));
+        let simulation = Simulation::new(&config(vec![link], vec![flow]), FirstLoss::default()).unwrap();
+        let (outcome, FirstLoss { before, after, later }) = simulation.run();
+        let (cwnd, ssthresh, delivered) = after.unwrap();
+        assert!(before > 600, "81.92 Mbit/s for 100 ms: {before}");
+        assert_eq!(cwnd, 3, "the initial window");
+        assert_eq!(u64::from(ssthresh), delivered / 2);
+        // The damage is that of one window: 83 packets fill the path, 20 the queue, and slow start doubles that at most.
+        assert!(outcome.links[0].dropped < u64::from(before), "{} of {before}", outcome.links[0].dropped);
+        assert!(later <= 2 * (84 + 20), "{later}");
+        assert_eq!(outcome.links[0].quick_start.approved, approved, "never again");
+        assert!(outcome.flows[0].completed.is_some());
+    }
 }
 
 /// What became of a flow that asks for 5.12 Mbit/s: when it was complete, and its largest window in the first 190 ms.
