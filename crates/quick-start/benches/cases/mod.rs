@@ -5,7 +5,7 @@ use std::hint::black_box;
 use flowstart_quick_start::router::{AdmissionConfig, MeterConfig, Router, RouterConfig, forward_plain};
 use flowstart_quick_start::wire::{IpOption, Ipv4, checksum, hop_by_hop};
 use flowstart_quick_start::{Nonce, RateCode};
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -15,6 +15,8 @@ pub(crate) const BATCH: usize = 10_000;
 const LONGEST: usize = 96;
 /// Between two packets.
 const GAP: Span = Span::from_nanos(100);
+/// What [`Work::Lowering`] has beside the load: less than is asked for.
+const FREE: Rate = Rate::from_mbps(1_200);
 const PAYLOAD: u16 = 10;
 const TCP: u8 = 6;
 
@@ -25,8 +27,11 @@ enum Work {
     Copy,
     /// Its TTL is lowered.
     Plain,
-    /// A router that sums its grants.
+    /// A router that sums its grants: the first requests of each millisecond are granted, the others denied by zeroing.
     Sums,
+    /// The same with an interval per packet, and so much capacity beside the load that every request is granted at a lower rate than asked for: bits of the
+    /// nonce change each time.
+    Lowering,
     /// A router that remembers flows.
     Extreme,
     /// A router that counts flows too: there are more in a batch than it counts.
@@ -51,6 +56,7 @@ pub(crate) fn all() -> Vec<Case> {
         ("metered", Work::Sums, 0),
         ("1_percent", Work::Sums, 100),
         ("100_percent", Work::Sums, 1),
+        ("100_percent_lowered", Work::Lowering, 1),
         ("metered_extreme", Work::Extreme, 0),
         ("1_percent_extreme", Work::Extreme, 100),
         ("100_percent_extreme", Work::Extreme, 1),
@@ -106,18 +112,34 @@ impl Bench {
             buffer[..packet.len()].copy_from_slice(&packet);
             (buffer, packet.len())
         });
-        // So much capacity and so short a memory that requests are granted, at a lower rate than asked for: the dearest case.
-        let base = match case.work {
-            Work::Extreme => AdmissionConfig::extreme,
-            Work::Fair => AdmissionConfig::fair,
-            _ => AdmissionConfig::paper,
+        let batch = batch.collect::<Vec<Buffer>>();
+        let ten = Rate::from_mbps(10_000);
+        let mean = |interval| MeterConfig::Mean { interval };
+        let millisecond = mean(Span::from_millis(1));
+        let admission = match case.work {
+            Work::Extreme => AdmissionConfig { meter: millisecond, ..AdmissionConfig::extreme(ten) },
+            Work::Fair => AdmissionConfig { meter: millisecond, ..AdmissionConfig::fair(ten) },
+            Work::Lowering => {
+                let load = Rate::of(Bytes::new(batch[0].1 as u64), GAP);
+                let capacity = Rate::from_bps(load.as_bps() + FREE.as_bps());
+                AdmissionConfig { meter: mean(GAP), ..AdmissionConfig::paper(capacity) }
+            }
+            Work::Copy | Work::Plain | Work::Sums => {
+                AdmissionConfig { meter: millisecond, ..AdmissionConfig::paper(ten) }
+            }
         };
-        let meter = MeterConfig::Mean { interval: Span::from_millis(1) };
-        let admission = AdmissionConfig { meter, ..base(Rate::from_mbps(10_000)) };
         let config =
             RouterConfig { requests_per_second: 1_000_000_000, burst: 1_000_000, ..RouterConfig::new(admission) };
         let router = Router::new(&config, Pcg64Mcg::seed_from_u64(1));
-        Self { work: case.work, batch: batch.collect(), router, now: Time::ZERO }
+        let mut bench = Self { work: case.work, batch, router, now: Time::ZERO };
+        if case.work == Work::Lowering {
+            // Before the load is measured the first gets too much.
+            bench.run();
+            let denied = bench.router.counts().denied;
+            bench.run();
+            assert_eq!(bench.router.counts().denied, denied, "every request is granted");
+        }
+        bench
     }
 
     /// Forwards the batch once.
@@ -130,7 +152,7 @@ impl Bench {
             Work::Plain => self.each(|_, _, packet| {
                 black_box(forward_plain(packet, 1));
             }),
-            Work::Sums | Work::Extreme | Work::Fair => self.each(|router, now, packet| {
+            Work::Sums | Work::Lowering | Work::Extreme | Work::Fair => self.each(|router, now, packet| {
                 black_box(router.forward(now, packet));
             }),
         }
