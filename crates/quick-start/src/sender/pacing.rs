@@ -69,8 +69,8 @@ pub enum Allowance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacer {
     began: Time,
-    /// Packets that were in flight when the phase began.
-    base: u32,
+    /// Packets of the phase that have left. Those in flight do not tell: what was sent before arrives meanwhile.
+    sent: u32,
     /// Window of the phase in packets.
     window: u32,
     /// Packets that leave at once.
@@ -100,7 +100,7 @@ impl Pacer {
                 Rule::Timers(Timers::new(window.saturating_sub(in_flight), rtt, tick, chunk))
             }
         };
-        Self { began: now, base: in_flight, window, burst: 0, rule }
+        Self { began: now, sent: 0, window, burst: 0, rule }
     }
 
     /// The first `packets` leave at once. Those behind them leave when they would have left anyway, so that the mean rate over the phase stays.
@@ -130,7 +130,7 @@ impl Pacer {
         if in_flight >= self.window {
             return Allowance::Closed;
         }
-        if in_flight < self.base.saturating_add(self.burst) {
+        if self.sent < self.burst {
             return Allowance::Now;
         }
         match &self.rule {
@@ -138,7 +138,7 @@ impl Pacer {
             Rule::Departures { .. } => Allowance::Now,
             Rule::Timers(timers) => {
                 let expired = timers.expired(now.since(self.began));
-                if in_flight < self.base.saturating_add(timers.released(expired)) {
+                if self.sent < timers.released(expired) {
                     Allowance::Now
                 } else if expired < timers.count() {
                     Allowance::At(self.began + timers.due(expired))
@@ -151,6 +151,7 @@ impl Pacer {
 
     /// A packet of `bytes` on the wire left.
     pub fn on_sent(&mut self, now: Time, bytes: u32) {
+        self.sent = self.sent.saturating_add(1);
         if let Rule::Departures { rate, next, ramp, left } = &mut self.rule {
             let gap = rate.transmission_time(Bytes::new(u64::from(bytes)));
             let more = if *left > 0 { gap.mul_ratio(u64::from(*left), u64::from(*ramp)) } else { Span::ZERO };
@@ -224,6 +225,22 @@ mod tests {
         assert_eq!((&burst[..10], &burst[10..]), (&[0; 10][..], &plain[10..]));
         let timers = Pacer { rule: Rule::Timers(paper(42, 100, 3)), ..phase() };
         assert_eq!((departures(timers)[3], departures(timers.with_burst(10))[9]), (7000, 0));
+    }
+
+    #[test]
+    fn what_was_sent_before_the_phase_makes_no_room_for_more_when_it_arrives() {
+        let (rate, rtt) = (Rate::from_bps(5_120_000), Span::from_millis(100));
+        for (config, second) in [(PacingConfig::Departures, 2_343_750), (PacingConfig::PAPER, 8_000_000)] {
+            let mut pacer = Pacer::new(config, Time::ZERO, 42, 5, rate, rtt);
+            let first = if config == PacingConfig::PAPER { 3 } else { 1 };
+            for _ in 0..first {
+                assert_eq!(pacer.allowance(Time::ZERO, 5), Allowance::Now);
+                pacer.on_sent(Time::ZERO, 1500);
+            }
+            // The five of before have arrived. 37 packets are 12 timers' worth.
+            let next = Time::ZERO + Span::from_nanos(second);
+            assert_eq!(pacer.allowance(Time::ZERO, first), Allowance::At(next), "{config:?}");
+        }
     }
 
     #[test]
