@@ -17,16 +17,25 @@ pub struct TrainProbeConfig {
     /// If hardly anything of the first train arrives, twice as many packets follow; each gap between them is this share of the one before, above 0 and
     /// below 1; default 0.6, from an eighth of a round trip down to a 17 000th.
     pub chirp_shrink: f64,
-    /// Packets of the other trains at first, 4 ..= 1000; default 10.
+    /// Packets of the other trains at first, 4 ..= 1000; default 8, of which a flow that has sent eight may still send three on sch_fq's credit.
     pub shortest_train: u32,
-    /// These leave at so many times the rate that the first train told, above 1; default 2.5: ten packets then queue six. Not all at once, so
+    /// These leave at so many times the rate that the first train told, above 1; default 2.2: eight packets then queue four, and none in a queue before the bottleneck
+    /// that is more than 2.2 times as fast. Not all at once, so
     /// that they do not queue where the path is wider before its bottleneck.
     pub train_load: f64,
-    /// Packets of the longest train, if jitter hides the delay of shorter ones; default 106, of which 64 queue.
+    /// Packets of the longest train, if jitter hides the delay of shorter ones; default 96, of which 52 queue.
     pub longest_train: u32,
     /// Packets spread in time between the first train and the others, so that a new flow's credit is used up (sch_fq: ten frames), 1 ..= 1000;
     /// default 4.
     pub spread: u32,
+    /// After so many gaps of the first train the others follow at once, without spread packets, if it arrives evenly and nothing of it is missing, 2
+    /// ..= 63; default 2.
+    pub enough_gaps: u32,
+    /// Evenly: no gap differs by more than this share from their mean, 0 ..= 1; default 0.25.
+    pub even_gaps: f64,
+    /// In the batch that follows at once lone packets leave one by one, behind the last packet of a train and so many packets before it, at least 1;
+    /// default 1: each gives a ratio.
+    pub lone_apart: u32,
     /// Trains sent before answers are awaited, at least 1; default 3.
     pub batch: u32,
     /// Trains are this many times the time apart that the bottleneck takes for one, at least 1; default 2.
@@ -43,30 +52,17 @@ pub struct TrainProbeConfig {
     pub most_batches: u32,
     /// Time to wait for the connection of the lone packets until the answer is unknown; default 3 s, of which a lost SYN takes 1 (RFC 6298).
     pub open_wait: Span,
-    /// Load of the stream whose losses are compared, in times of the bottleneck's rate, above 1; default 1.5.
-    pub overload: f64,
-    /// If less than this share of the stream is lost, the next one is twice as fast; above 0 and below 1; default 0.1.
-    pub least_contrast: f64,
-    /// If more than this share is lost, the next one is slower: what arrived is taken for the bottleneck's rate; above `least_contrast` and below 1;
-    /// default 0.6.
-    pub most_contrast: f64,
-    /// Packets of that stream; default 96.
-    pub contrast_packets: u32,
-    /// Packets of the sparse stream beside it; default 12.
-    pub contrast_lone: u32,
-    /// The gaps of that stream differ from their mean by up to this share, so that nothing locks in phase, 0 ..= 1; default 0.7.
-    pub contrast_jitter: f64,
+    /// The distance of bursts differs from that of trains by up to this share, so that nothing locks in phase, 0 ..= 1; default 0.5.
+    pub burst_jitter: f64,
     /// Packets spread in time are so many packet times apart, at least 1; default 2: each finds the queue of the one before gone.
     pub spread_apart: u32,
     /// Lone packets leave so many at once, 1 or 2; default 2, so that a receiver that acknowledges every second packet does so at once (RFC 9293 section
     /// 3.8.6.3).
     pub lone: u32,
-    /// Packets that follow a batch or a comparison, so that its last losses are found, 1 ..= 100; default 2, of which one may be lost.
+    /// Packets that follow a batch, or a first train that did not arrive whole, so that the last losses are found, 1 ..= 100; default 2, of which one may be lost.
     pub followers: u32,
-    /// Their distance after a comparison in gaps of its stream, at least 1; default 8.
-    pub follower_gaps: u32,
     /// After this share of a round trip without a second ACK of the first train a packet finds out whether the others were lost, above 0 up to 10; default
-    /// 0.5. Packets behind a chirp are as far apart.
+    /// 0.5. Those that follow if some of it is missing, and packets behind a chirp, are as far apart.
     pub follow_rtts: f64,
     /// A packet is lost if one that left later by more than so many times the jitter has arrived, at least 0; default 2.
     pub patience_jitters: f64,
@@ -74,8 +70,11 @@ pub struct TrainProbeConfig {
     pub delayed_ack_packets: f64,
     /// ... by more than this factor, was held back by the receiver and tells nothing, at least 1; default 1.5.
     pub delayed_ack_growth: f64,
-    /// Fewest gaps within trains that tell the rate, at least 1; default 8. With fewer it is that of the first train.
+    /// Fewest gaps within trains that arrived whole that tell the rate, at least 1; default 7, one train. With fewer it is that of the first train.
     pub least_gaps: u32,
+    /// ... and the rate is known with fewer if they are no longer than so many times those of the first train, at least 1; default 1.05: then nobody else
+    /// is served.
+    pub alone_gaps: f64,
     /// What delays and losses mean.
     pub evidence: EvidenceConfig,
     /// Looks at the queue after the answer.
@@ -106,14 +105,6 @@ pub struct EvidenceConfig {
     pub lone_lost_shared: f64,
     /// The same in a queue of its own; default 0.05.
     pub lone_lost_isolated: f64,
-    /// When losses are compared: share of the sparse stream's packets lost in a queue of its own, at least, above 0 and below 1; default 0.05.
-    pub sparse_lost: f64,
-    /// ... and as a share of what the other stream loses, 0 up to 1 but not 1; default 0.25.
-    pub sparse_share: f64,
-    /// The share that the other stream loses is taken to be at least this, above 0; default 0.01.
-    pub least_loss: f64,
-    /// ... and at most this, below 1; default 0.9.
-    pub most_loss: f64,
 }
 
 /// Looks after the answer: while the connection has a queue, a lone packet on the other one now and then. All constants are this project's own.
@@ -144,10 +135,13 @@ impl Default for TrainProbeConfig {
         Self {
             train: 8,
             chirp_shrink: 0.6,
-            shortest_train: 10,
-            train_load: 2.5,
-            longest_train: 106,
+            shortest_train: 8,
+            train_load: 2.2,
+            longest_train: 96,
             spread: 4,
+            enough_gaps: 2,
+            even_gaps: 0.25,
+            lone_apart: 1,
             batch: 3,
             apart: 2.0,
             least_queue: 3.0,
@@ -156,21 +150,16 @@ impl Default for TrainProbeConfig {
             shared_error: 0.01,
             most_batches: 6,
             open_wait: Span::from_secs(3),
-            overload: 1.5,
-            least_contrast: 0.1,
-            most_contrast: 0.6,
-            contrast_packets: 96,
-            contrast_lone: 12,
-            contrast_jitter: 0.7,
+            burst_jitter: 0.5,
             spread_apart: 2,
             lone: 2,
             followers: 2,
-            follower_gaps: 8,
             follow_rtts: 0.5,
             patience_jitters: 2.0,
             delayed_ack_packets: 4.0,
             delayed_ack_growth: 1.5,
-            least_gaps: 8,
+            least_gaps: 7,
+            alone_gaps: 1.05,
             evidence: EvidenceConfig::default(),
             watch: WatchConfig::default(),
         }
@@ -187,10 +176,6 @@ impl Default for EvidenceConfig {
             outlier: 1e-3,
             lone_lost_shared: 0.5,
             lone_lost_isolated: 0.05,
-            sparse_lost: 0.05,
-            sparse_share: 0.25,
-            least_loss: 0.01,
-            most_loss: 0.9,
         }
     }
 }
@@ -222,6 +207,9 @@ impl TrainProbeConfig {
         let longest = self.shortest_train..=1000;
         check(longest.contains(&self.longest_train), "longest_train", "at least shortest_train, at most 1000")?;
         check((1..=1000).contains(&self.spread), "spread", "between 1 and 1000")?;
+        check((2..=63).contains(&self.enough_gaps), "enough_gaps", "between 2 and 63")?;
+        check((0.0..=1.0).contains(&self.even_gaps), "even_gaps", "between 0 and 1")?;
+        check((1..=1000).contains(&self.lone_apart), "lone_apart", "between 1 and 1000")?;
         check((1..=100).contains(&self.batch), "batch", "between 1 and 100")?;
         check(self.apart >= 1.0 && self.apart <= 100.0, "apart", "between 1 and 100")?;
         check(self.least_queue >= 1.0 && self.least_queue.is_finite(), "least_queue", "at least 1")?;
@@ -229,25 +217,19 @@ impl TrainProbeConfig {
         check(error(self.isolated_error), "isolated_error", "above 0 and below 0.5")?;
         check(error(self.shared_error), "shared_error", "above 0 and below 0.5")?;
         check((1..=1000).contains(&self.most_batches), "most_batches", "between 1 and 1000")?;
-        check(self.overload > 1.0 && self.overload <= 100.0, "overload", "above 1 and at most 100")?;
         let share = |p: f64| p > 0.0 && p < 1.0;
         check(share(self.chirp_shrink), "chirp_shrink", "above 0 and below 1")?;
-        check(share(self.least_contrast), "least_contrast", "above 0 and below 1")?;
-        let most = self.most_contrast > self.least_contrast && self.most_contrast < 1.0;
-        check(most, "most_contrast", "above least_contrast and below 1")?;
-        check((1..=10_000).contains(&self.contrast_packets), "contrast_packets", "between 1 and 10 000")?;
-        check((1..=10_000).contains(&self.contrast_lone), "contrast_lone", "between 1 and 10 000")?;
-        check((0.0..=1.0).contains(&self.contrast_jitter), "contrast_jitter", "between 0 and 1")?;
+        check((0.0..=1.0).contains(&self.burst_jitter), "burst_jitter", "between 0 and 1")?;
         check((1..=100).contains(&self.spread_apart), "spread_apart", "between 1 and 100")?;
         check((1..=2).contains(&self.lone), "lone", "1 or 2")?;
         check((1..=100).contains(&self.followers), "followers", "between 1 and 100")?;
-        check((1..=1000).contains(&self.follower_gaps), "follower_gaps", "between 1 and 1000")?;
         check(self.follow_rtts > 0.0 && self.follow_rtts <= 10.0, "follow_rtts", "above 0 and at most 10")?;
         let least = |value: f64, least: f64| value >= least && value <= 1000.0;
         check(least(self.patience_jitters, 0.0), "patience_jitters", "between 0 and 1000")?;
         check(least(self.delayed_ack_packets, 0.0), "delayed_ack_packets", "between 0 and 1000")?;
         check(least(self.delayed_ack_growth, 1.0), "delayed_ack_growth", "between 1 and 1000")?;
         check(self.least_gaps >= 1, "least_gaps", "at least 1")?;
+        check(least(self.alone_gaps, 1.0), "alone_gaps", "between 1 and 1000")?;
         self.evidence.validate()?;
         self.watch.validate()
     }
@@ -265,11 +247,7 @@ impl EvidenceConfig {
         check(width(self.isolated_width), "isolated_width", "above 0")?;
         check(share(self.outlier), "outlier", "above 0 and below 1")?;
         check(share(self.lone_lost_shared), "lone_lost_shared", "above 0 and below 1")?;
-        check(share(self.lone_lost_isolated), "lone_lost_isolated", "above 0 and below 1")?;
-        check(share(self.sparse_lost), "sparse_lost", "above 0 and below 1")?;
-        check((0.0..1.0).contains(&self.sparse_share), "sparse_share", "at least 0 and below 1")?;
-        check(share(self.least_loss), "least_loss", "above 0 and below 1")?;
-        check((self.least_loss..1.0).contains(&self.most_loss), "most_loss", "at least least_loss and below 1")
+        check(share(self.lone_lost_isolated), "lone_lost_isolated", "above 0 and below 1")
     }
 }
 

@@ -14,6 +14,38 @@ pub(super) struct Evidence {
     sum: f64,
     /// How many of them, faded as they are.
     count: f64,
+    /// Fates of the packets before and behind lone ones in bursts, and of lone ones.
+    flanks: Fates,
+    lone: Fates,
+    /// Of lone ones at the edge of what the buffer holds.
+    edge: Fates,
+}
+
+/// Packets whose fate is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fates {
+    lost: u32,
+    kept: u32,
+}
+
+impl Fates {
+    fn add(&mut self, lost: bool) {
+        if lost {
+            self.lost = self.lost.saturating_add(1);
+        } else {
+            self.kept = self.kept.saturating_add(1);
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { lost: self.lost.saturating_add(other.lost), kept: self.kept.saturating_add(other.kept) }
+    }
+
+    /// Probability of this fate after those, if any share of lost packets was as likely as any other before (Laplace's rule of succession).
+    fn next(self, lost: bool) -> f64 {
+        let (lost_, kept) = (f64::from(self.lost) + 1.0, f64::from(self.kept) + 1.0);
+        (if lost { lost_ } else { kept }) / (lost_ + kept)
+    }
 }
 
 /// A normal density without its constant, which both models share up to their width.
@@ -26,7 +58,15 @@ fn density(value: f64, (mean, width): (f64, f64), noise: f64, least: f64) -> f64
 
 impl Evidence {
     pub(super) fn new(config: EvidenceConfig) -> Self {
-        Self { config, log_odds: 0.0, sum: 0.0, count: 0.0 }
+        Self {
+            config,
+            log_odds: 0.0,
+            sum: 0.0,
+            count: 0.0,
+            flanks: Fates::default(),
+            lone: Fates::default(),
+            edge: Fates::default(),
+        }
     }
 
     /// What was seen before counts only `share` as much, and no more than what leaves this probability of error.
@@ -59,19 +99,25 @@ impl Evidence {
         self.log_odds += (self.config.lone_lost_isolated / self.config.lone_lost_shared).ln();
     }
 
-    /// Packets lost, of how many, of a stream above the rate of the bottleneck and of a sparse one beside it.
-    pub(super) fn contrast(&mut self, stream: (u32, u32), sparse: (u32, u32)) {
-        let share = f64::from(stream.0) / f64::from(stream.1.max(1));
-        if share <= 0.0 {
-            return;
+    /// In a burst these were lost or not: the packet before a lone one, it, and the packet behind it.
+    ///
+    /// If the queue is shared all three are lost with the same unknown probability; if not, only the two are, and the lone one with a known one. Between two
+    /// that got through nothing is learnt. If one of the two was lost the buffer ended there, maybe always at the same of the three: then the probability
+    /// that the lone one is lost is another unknown one.
+    pub(super) fn burst(&mut self, before: bool, lone: bool, behind: bool) {
+        for lost in [before, behind] {
+            self.log_odds += (self.flanks.next(lost) / self.flanks.and(self.lone).next(lost)).ln();
+            self.flanks.add(lost);
         }
-        let shared = share.max(self.config.least_loss).min(self.config.most_loss);
-        let own = self.config.sparse_lost.max(self.config.sparse_share * shared);
-        if own >= shared {
-            return;
+        let lost = self.config.lone_lost_isolated;
+        let own = if lone { lost } else { 1.0 - lost };
+        if before && behind {
+            self.log_odds += (own / self.flanks.and(self.lone).next(lone)).ln();
+            self.lone.add(lone);
+        } else if before || behind {
+            self.log_odds += (own / self.edge.next(lone)).ln();
+            self.edge.add(lone);
         }
-        let (lost, kept) = (f64::from(sparse.0), f64::from(sparse.1.saturating_sub(sparse.0)));
-        self.log_odds += lost * (own / shared).ln() + kept * ((1.0 - own) / (1.0 - shared)).ln();
     }
 
     /// Probability that "isolated" would be wrong.
@@ -98,6 +144,7 @@ impl Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn after(ratios: &[f64], noise: f64) -> f64 {
         let mut evidence = Evidence::new(EvidenceConfig::default());
@@ -147,14 +194,43 @@ mod tests {
     }
 
     #[test]
-    fn a_sparse_stream_that_loses_nothing_beside_one_that_does_has_its_own_queue() {
-        let contrast = |sparse: u32, times: u32| {
+    fn six_lone_packets_between_lost_ones_that_all_arrive_have_their_own_queue_and_two_that_are_lost_have_not() {
+        let bursts = |lone: bool, times: u32| {
             let mut evidence = Evidence::new(EvidenceConfig::default());
-            (0..times).for_each(|_| evidence.contrast((36, 96), (sparse, 12)));
+            (0..times).for_each(|_| evidence.burst(true, lone, true));
             evidence.error_if_isolated()
         };
-        assert!(contrast(0, 3) < 1e-4);
-        assert!(contrast(4, 2) > 0.99);
-        assert!((contrast(0, 0) - 0.5).abs() < 1e-12);
+        assert!(bursts(false, 5) > 1e-4 && bursts(false, 6) < 1e-4);
+        assert!(bursts(true, 1) < 0.99 && bursts(true, 2) > 0.99);
+    }
+
+    #[test]
+    fn at_the_edge_of_a_buffer_lone_packets_that_are_lost_tell_and_those_that_always_get_through_do_not() {
+        let edge = |lone: bool, times: u32| {
+            let mut evidence = Evidence::new(EvidenceConfig::default());
+            (0..times).for_each(|_| evidence.burst(false, lone, true));
+            evidence.error_if_isolated()
+        };
+        assert!(edge(true, 2) > 0.99);
+        assert!((1..100).all(|times| edge(false, times) > 0.1));
+    }
+
+    /// A queue that drops at random, like RED's, whatever the probability.
+    #[test]
+    fn a_shared_queue_that_drops_at_random_is_hardly_ever_taken_for_ones_own() {
+        for percent in [1, 5, 20, 35, 50, 65, 80, 95] {
+            let mut random = Random::new(percent);
+            let runs = 20_000;
+            let mut isolated = 0;
+            for _ in 0..runs {
+                let mut evidence = Evidence::new(EvidenceConfig::default());
+                let mut drop = || random.unit() * 100.0 < percent as f64;
+                isolated += u32::from((0..18).any(|_| {
+                    evidence.burst(drop(), drop(), drop());
+                    evidence.error_if_isolated() <= 1e-4
+                }));
+            }
+            assert!(isolated <= 20, "{percent} %: {isolated} of {runs}");
+        }
     }
 }

@@ -3,15 +3,15 @@
 //! before most of it (fair queuing). A first train leaves at once; its spacing on arrival is the bottleneck's rate, so the same packets measure capacity.
 //!
 //! Every lone packet gives a ratio: its own queueing delay over that of the last train packet before it. Ratios are weighed as evidence, each for no
-//! more than one in a thousand, and widened by the jitter seen while nothing was queued. Where buffers are too small for a queue to be seen, losses are compared
-//! instead: a stream above the bottleneck's rate and a sparse one, which loses alike in a shared queue and hardly at all in a queue of its own.
+//! more than one in a thousand, and widened by the jitter seen while nothing was queued. Where buffers are too small or too full for a queue to be seen,
+//! trains are *bursts* that overflow them, each with a lone packet between its last two: if both of these are lost, so is a lone packet in a shared
+//! queue, and hardly ever one in a queue of its own.
 //!
 //! Connection 0 sends the trains and goes on afterwards; connection 1 sends the lone packets. A first train runs without comparison: fair
 //! queuing serves the first ten frames of a new flow at once (the initial credit of Linux's sch_fq), which would look like a shared queue.
 
 mod batch;
 mod config;
-mod contrast;
 mod dispersion;
 mod evidence;
 mod first;
@@ -29,7 +29,7 @@ pub use config::{EvidenceConfig, TrainProbeConfig, WatchConfig};
 use dispersion::Dispersion;
 use evidence::Evidence;
 use scale::Scale;
-use side::{Side, round_trip};
+use side::Side;
 use watch::Watch;
 
 /// What the detector does.
@@ -39,8 +39,6 @@ enum Stage {
     First,
     /// Trains with lone packets behind them.
     Trains,
-    /// Losses are compared.
-    Contrast,
 }
 
 /// The detector in operation.
@@ -65,7 +63,15 @@ pub struct Trains {
     last_ack: Time,
     /// Shortest time between two of its arrivals.
     quickest: Option<Span>,
-    /// The spread packets have begun to leave: what is planned stays.
+    /// Longest time between two of its arrivals.
+    slowest: Span,
+    /// It arrived so evenly that a batch follows at once, with lone packets one by one.
+    at_once: bool,
+    /// By how much its gaps differed at most from what they should be, if so.
+    uneven: Span,
+    /// Trains are bursts.
+    bursts: bool,
+    /// What follows the first train has begun to leave: what is planned stays.
     spread_begun: bool,
     /// Number of the last spread packet.
     spread_ends: u64,
@@ -78,11 +84,15 @@ pub struct Trains {
     batch_from: u64,
     batch_ends: u64,
     dispersion: Dispersion,
+    /// Of packets that may have been served on a new flow's credit.
+    with_credit: Dispersion,
     /// Largest delay beyond the smallest in this batch.
     highest: Span,
     losses: bool,
     /// A lone packet told something in this batch.
     weighed: bool,
+    /// Packets around a lone one were lost in this batch.
+    overflowed: bool,
     /// The last RTT while nothing of ours was queued, and the largest difference between two in a row.
     calm: Option<(Span, Span)>,
     evidence: Evidence,
@@ -94,7 +104,7 @@ pub struct Trains {
 }
 
 impl Trains {
-    /// A detector over connections of packets of `packet` bytes. `seed` is that of the gaps when losses are compared.
+    /// A detector over connections of packets of `packet` bytes. `seed` is that of the gaps between bursts.
     #[must_use]
     pub fn new(config: &TrainProbeConfig, packet: u32, seed: u64) -> Self {
         let config = if config.validate().is_ok() { *config } else { TrainProbeConfig::default() };
@@ -113,6 +123,10 @@ impl Trains {
             after_first: 0,
             last_ack: Time::ZERO,
             quickest: None,
+            slowest: Span::ZERO,
+            at_once: false,
+            uneven: Span::ZERO,
+            bursts: false,
             spread_begun: false,
             spread_ends: u64::MAX,
             service: None,
@@ -121,9 +135,11 @@ impl Trains {
             batch_from: u64::MAX,
             batch_ends: u64::MAX,
             dispersion: Dispersion::default(),
+            with_credit: Dispersion::default(),
             highest: Span::ZERO,
             losses: false,
             weighed: false,
+            overflowed: false,
             calm: None,
             evidence: Evidence::new(config.evidence),
             decision: None,
@@ -173,14 +189,15 @@ impl Trains {
         match self.stage {
             Stage::First if connection == 0 => self.on_first(acked),
             // It met no queue of ours.
-            Stage::First => self.note_calm(acked),
+            Stage::First if !self.at_once => self.note_calm(acked),
+            Stage::First => {}
             Stage::Trains => self.on_train(connection, acked),
-            Stage::Contrast => self.compare(acked.now),
         }
     }
 
     fn note_calm(&mut self, acked: &Acked) {
-        let rtt = round_trip(acked);
+        // That of a packet sent twice is not known.
+        let Some(rtt) = acked.rtt else { return };
         let jitter = |(before, most): (Span, Span)| most.max(rtt.max(before) - rtt.min(before));
         self.calm = Some((rtt, self.calm.map_or(Span::ZERO, jitter)));
     }
@@ -188,12 +205,15 @@ impl Trains {
     /// Jitter as the largest difference between RTTs in a row, seen without a queue of ours. (Their range would be the other flows' queue, which train
     /// and lone packet meet alike.)
     fn jitter(&self) -> Span {
-        self.calm.map_or(Span::ZERO, |(_, jitter)| jitter)
+        let calm = self.calm.map_or(Span::ZERO, |(_, jitter)| jitter);
+        calm.max(self.uneven)
     }
 
     /// Packets that arrive so late are not lost.
     fn patience(&self) -> Span {
-        self.jitter().mul_f64(self.config.patience_jitters)
+        let jitter = self.jitter().mul_f64(self.config.patience_jitters);
+        // Bursts come without a measurement of jitter.
+        if self.bursts { jitter.max(self.smallest().mul_f64(self.config.follow_rtts)) } else { jitter }
     }
 
     fn smallest(&self) -> Span {
@@ -277,6 +297,7 @@ impl Trains {
         let service = self.service.unwrap_or(self.smallest() / u64::from(self.config.train));
         // A new flow's credit, or luck, may have let the first train pass others.
         let overtaking = if isolation == Isolation::Isolated { self.config.lone } else { 0 };
+        let overtaking = service * u64::from(overtaking);
         let per_packet = self.dispersion.per_packet(self.config.least_gaps, overtaking).unwrap_or(service).max(service);
         let (ratio, confidence) = (self.evidence.mean_ratio(), Some(self.evidence.confidence(isolation)));
         let rate = Rate::of(self.packet, per_packet);

@@ -34,12 +34,6 @@ pub(super) struct Side {
     pub(super) sent: u64,
     pub(super) open: bool,
     pub(super) smallest: Option<Span>,
-    /// Packets sent and lost since the comparison of losses began, of those whose fate is known.
-    pub(super) known: u32,
-    pub(super) lost: u32,
-    /// Packets from this number on are compared.
-    pub(super) compared_from: u64,
-    pub(super) compared_until: u64,
 }
 
 /// Packets whose fate is remembered; more than a batch of the longest trains.
@@ -72,22 +66,18 @@ impl Side {
     /// Packets that left earlier by at least `patience` and whose ACK did not come are lost.
     pub(super) fn arrive(&mut self, acked: &Acked, patience: Span) {
         let rtt = round_trip(acked);
-        self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
-        let compared = self.compared_from..self.compared_until;
+        if !acked.retransmitted {
+            self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
+        }
         for packet in &mut self.flying {
             if packet.number > acked.number || packet.rtt.is_some() {
                 continue;
             }
-            let was_lost = packet.lost;
             if packet.number == acked.number {
                 // If it was thought lost, it was only late.
                 (packet.rtt, packet.lost) = (Some(rtt), false);
             } else if acked.sent_at.since(packet.sent) >= patience {
                 packet.lost = true;
-            }
-            if compared.contains(&packet.number) {
-                self.known += u32::from(packet.is_settled() && !was_lost);
-                self.lost = self.lost + u32::from(packet.lost) - u32::from(was_lost);
             }
         }
     }
@@ -105,11 +95,5 @@ impl Side {
         let (last, rtt) = arrived.next()?;
         let earlier = arrived.find(|(_, other)| *other != rtt);
         Some(earlier.map_or(rtt, |(number, before)| rtt.min(before + service * (last - number))))
-    }
-
-    /// True while the fate of a compared packet is open.
-    pub(super) fn open_compared(&self) -> bool {
-        let compared = self.compared_from..self.compared_until;
-        self.flying.iter().any(|packet| compared.contains(&packet.number) && !packet.is_settled())
     }
 }
