@@ -77,6 +77,12 @@ impl Rate {
         Bytes::new(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
     }
 
+    /// `self` scaled by a float factor (a config value such as a gain), rounded to the nearest bit/s, saturating.
+    #[must_use]
+    pub fn mul_f64(self, factor: f64) -> Self {
+        Self((self.0 as f64 * factor).round() as u64)
+    }
+
     /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A zero denominator gives [`Rate::UNLIMITED`].
     #[must_use]
     pub const fn mul_ratio(self, numerator: u64, denominator: u64) -> Self {

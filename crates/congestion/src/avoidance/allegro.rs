@@ -4,18 +4,14 @@
 //! steeply above 5 % of loss. Then the rate goes in that direction in growing steps until the utility falls. How much better a rate is
 //! does not matter for the step. The start phase is left to flow starts.
 
-use flowstart_units::{Rate, Time};
+use flowstart_units::Rate;
 
 use crate::names::InvalidConfig;
-use crate::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
-
-use super::intervals::{Length, MAX_PLANNED, Monitor, Outcome, PathView};
-use super::vivace::{mibit, scaled};
 use crate::random::Random;
 
-/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
-const WINDOW_RTTS: u32 = 2;
-const MIN_WINDOW: u32 = 4;
+use super::intervals::{Length, Outcome};
+use super::trials::{Outcomes, Trials, TriesRates};
+use super::vivace::mibit;
 
 /// Constants of PCC Allegro; the defaults are those of NSDI 2015.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,8 +96,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Allegro {
     config: AllegroConfig,
-    path: PathView,
-    monitor: Monitor,
+    trials: Trials,
     random: Random,
     phase: Phase,
     rate: Rate,
@@ -113,8 +108,7 @@ impl Allegro {
     pub fn new(config: &AllegroConfig, mss: u32, seed: u64) -> Self {
         Self {
             config: if config.validate().is_ok() { *config } else { AllegroConfig::default() },
-            path: PathView::new(mss),
-            monitor: Monitor::new(),
+            trials: Trials::new(mss),
             random: Random::new(seed),
             phase: Phase::Waiting,
             rate: Rate::ZERO,
@@ -127,37 +121,53 @@ impl Allegro {
         self.rate
     }
 
-    fn interval(&self) -> Length {
-        let span = self.path.srtt.mul_f64(self.config.interval_rtts);
-        Length { span, packets: self.config.interval_packets }
-    }
-
     fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate.max(self.path.least_rate(self.config.min_packets));
+        self.rate = rate.max(self.trials.path.least_rate(self.config.min_packets));
     }
 
-    fn take_over(&mut self, rate: Rate) {
-        self.set_rate(rate);
-        self.decide(self.config.epsilon);
-    }
-
-    fn decide(&mut self, epsilon: f64) {
+    fn probe(&mut self, epsilon: f64) {
         self.phase = Phase::Deciding(epsilon);
-        let (up, down) = (scaled(self.rate, 1.0 + epsilon), scaled(self.rate, 1.0 - epsilon));
-        let mut plan = [up, down, up, down];
-        for pair in plan.chunks_mut(2) {
-            if self.random.coin() {
-                pair.swap(0, 1);
-            }
-        }
-        self.monitor.plan(&plan);
+        self.trials.probe_around(self.rate, epsilon, &mut self.random);
     }
 
     fn utility(&self, outcome: &Outcome) -> f64 {
         self.config.utility(mibit(outcome.sent), outcome.loss)
     }
 
-    fn take(&mut self, outcomes: &[Option<Outcome>; MAX_PLANNED]) {
+    fn step(&mut self, direction: f64, steps: f64, utility: f64) {
+        let before = self.rate;
+        self.phase = Phase::Moving { steps, direction, utility, before };
+        self.set_rate(before.mul_f64((1.0 + steps * self.config.epsilon * direction).max(0.5)));
+        self.trials.move_to(self.rate);
+    }
+}
+
+impl TriesRates for Allegro {
+    const MIN_WINDOW: u32 = 4;
+
+    fn trials(&self) -> &Trials {
+        &self.trials
+    }
+
+    fn trials_mut(&mut self) -> &mut Trials {
+        &mut self.trials
+    }
+
+    fn interval(&self) -> Length {
+        let span = self.trials.path.srtt.mul_f64(self.config.interval_rtts);
+        Length { span, packets: self.config.interval_packets }
+    }
+
+    fn base_rate(&self) -> Option<Rate> {
+        (self.phase != Phase::Waiting).then_some(self.rate)
+    }
+
+    fn begin(&mut self, rate: Rate) {
+        self.set_rate(rate);
+        self.probe(self.config.epsilon);
+    }
+
+    fn decide(&mut self, outcomes: &Outcomes) {
         match (self.phase, outcomes) {
             (Phase::Deciding(epsilon), &[Some(a), Some(b), Some(c), Some(d)]) => {
                 let better = |x: Outcome, y: Outcome| if self.utility(&x) >= self.utility(&y) { x } else { y };
@@ -168,7 +178,7 @@ impl Allegro {
                     self.set_rate(first.rate);
                     self.step(if up { 1.0 } else { -1.0 }, 1.0, utility);
                 } else {
-                    self.decide((epsilon + self.config.epsilon).min(self.config.max_epsilon));
+                    self.probe((epsilon + self.config.epsilon).min(self.config.max_epsilon));
                 }
             }
             (Phase::Moving { steps, direction, utility, before }, &[Some(outcome), ..]) => {
@@ -177,67 +187,15 @@ impl Allegro {
                     self.step(direction, steps + 1.0, now);
                 } else {
                     self.set_rate(before);
-                    self.decide(self.config.epsilon);
+                    self.probe(self.config.epsilon);
                 }
             }
             _ => {}
         }
     }
 
-    fn step(&mut self, direction: f64, steps: f64, utility: f64) {
-        let before = self.rate;
-        self.phase = Phase::Moving { steps, direction, utility, before };
-        self.set_rate(scaled(before, (1.0 + steps * self.config.epsilon * direction).max(0.5)));
-        self.monitor.plan(&[self.rate]);
-    }
-}
-
-impl CongestionAvoidance for Allegro {
-    fn wants_packets(&self) -> bool {
-        true
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        let length = self.interval();
-        self.monitor.on_sent(sent, length);
-    }
-
-    fn on_acked(&mut self, acked: &Acked) {
-        self.monitor.on_acked(acked);
-    }
-
-    fn on_ack(&mut self, ack: &Ack, _window: &Window) {
-        self.path.on_ack(ack);
-        if self.phase != Phase::Waiting
-            && let Some((outcomes, _)) = self.monitor.outcomes(ack.now, self.interval(), self.path.srtt)
-        {
-            self.take(&outcomes);
-        }
-    }
-
-    fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
-        window.cwnd = self.path.window(self.monitor.rate(self.rate), WINDOW_RTTS, MIN_WINDOW);
-    }
-
-    fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {
-        if self.phase == Phase::Waiting {
-            self.take_over(self.path.delivered_rate(window));
-        } else if signal == Signal::Timeout {
-            self.take_over(scaled(self.rate, self.config.timeout_factor));
-        }
-        self.path.window(self.rate, 1, MIN_WINDOW)
-    }
-
-    fn on_takeover(&mut self, _now: Time, window: &Window) {
-        self.take_over(self.path.window_rate(window));
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.phase != Phase::Waiting).then(|| self.monitor.rate(self.rate))
-    }
-
-    fn controls_recovery(&self) -> bool {
-        true
+    fn timeout_factor(&self) -> Option<f64> {
+        Some(self.config.timeout_factor)
     }
 }
 
@@ -252,7 +210,7 @@ mod tests {
 
     fn taken_over(mbps: u64) -> Allegro {
         let mut allegro = Allegro::new(&AllegroConfig::default(), 1448, 7);
-        allegro.take_over(Rate::from_mbps(mbps));
+        allegro.begin(Rate::from_mbps(mbps));
         allegro
     }
 
@@ -260,12 +218,12 @@ mod tests {
     fn turn(allegro: &mut Allegro, capacity: f64) {
         let outcomes = match allegro.phase {
             Phase::Deciding(epsilon) => {
-                let (up, down) = (scaled(allegro.rate, 1.0 + epsilon), scaled(allegro.rate, 1.0 - epsilon));
+                let (up, down) = (allegro.rate.mul_f64(1.0 + epsilon), allegro.rate.mul_f64(1.0 - epsilon));
                 [up, down, up, down].map(|rate| outcome(rate, capacity))
             }
             _ => [outcome(allegro.rate, capacity), None, None, None],
         };
-        allegro.take(&outcomes);
+        allegro.decide(&outcomes);
     }
 
     #[test]
@@ -297,7 +255,7 @@ mod tests {
         }
         let Phase::Moving { before, .. } = allegro.phase else { panic!() };
         let worse = outcome(allegro.rate, allegro.rate.as_mbps_f64() * 0.8);
-        allegro.take(&[worse, None, None, None]);
+        allegro.decide(&[worse, None, None, None]);
         assert_eq!((allegro.phase, allegro.rate), (Phase::Deciding(0.01), before));
     }
 
@@ -308,9 +266,9 @@ mod tests {
         for _ in 0..6 {
             let Phase::Deciding(epsilon) = allegro.phase else { panic!() };
             widths.push((epsilon * 100.0).round());
-            let (up, down) = (scaled(allegro.rate, 1.0 + epsilon), scaled(allegro.rate, 1.0 - epsilon));
+            let (up, down) = (allegro.rate.mul_f64(1.0 + epsilon), allegro.rate.mul_f64(1.0 - epsilon));
             let lossy = |rate: Rate| outcome(rate, rate.as_mbps_f64() * 0.8);
-            allegro.take(&[outcome(up, 1000.0), outcome(down, 1000.0), lossy(up), outcome(down, 1000.0)]);
+            allegro.decide(&[outcome(up, 1000.0), outcome(down, 1000.0), lossy(up), outcome(down, 1000.0)]);
         }
         assert_eq!(widths, [1.0, 2.0, 3.0, 4.0, 5.0, 5.0]);
     }

@@ -19,7 +19,6 @@ use crate::smallest::Smallest;
 use crate::{Ack, CongestionAvoidance, Signal, Window};
 
 use super::intervals::PathView;
-use super::vivace::scaled;
 
 /// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
 const WINDOW_RTTS: u32 = 2;
@@ -214,7 +213,7 @@ impl DelayTarget {
         }
         // With a queue, what is delivered is the capacity; without, it is what was sent.
         let base = if queueing > target / 2.0 { delivery } else { rate };
-        let next = scaled(base, (1.0 + change).max(0.0)).min(scaled(delivery, self.config.ceiling)).max(least);
+        let next = base.mul_f64((1.0 + change).max(0.0)).min(delivery.mul_f64(self.config.ceiling)).max(least);
         if next <= least && queueing > self.config.target.as_secs_f64() {
             self.smallest.reset(self.rtt);
             self.foreign = self.foreign.max(self.config.foreign_rounds);
@@ -247,7 +246,7 @@ impl DelayTarget {
         }
         if let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) {
             // What is delivered now was sent at the rate of the round before. If all of it arrives and there is no queue, the path is not full.
-            let full = delivery < scaled(self.before, 1.0 - self.config.loss_threshold)
+            let full = delivery < self.before.mul_f64(1.0 - self.config.loss_threshold)
                 || self.queueing() > self.config.target / 2;
             let excess = rate.as_bps() as f64 / delivery.as_bps().max(1) as f64 - 1.0;
             let foreseen = if full { excess.clamp(-1.0, 1.0) * self.rtt.as_secs_f64() } else { 0.0 };
@@ -265,7 +264,7 @@ impl DelayTarget {
             (Some(measured), _) => {
                 self.known = measured;
                 (self.settling, self.round_end) = (true, self.delivered_in_all);
-                scaled(measured, self.config.known_share)
+                measured.mul_f64(self.config.known_share)
             }
             (None, Some(delivery)) => self.next_rate(first, delivery, 0.0),
             (None, None) => first,
@@ -308,7 +307,7 @@ impl CongestionAvoidance for DelayTarget {
             None => self.take_over(self.path.delivered_rate(window)),
             Some(rate) if signal == Signal::Timeout => {
                 let least = self.path.least_rate(self.config.min_packets);
-                self.rate = Some(scaled(rate, self.config.timeout_factor).max(least));
+                self.rate = Some(rate.mul_f64(self.config.timeout_factor).max(least));
             }
             // Losses and marks are judged by the round.
             Some(_) => {}

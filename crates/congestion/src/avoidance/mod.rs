@@ -93,6 +93,7 @@ pub mod delay_target;
 mod intervals;
 pub mod reno;
 pub mod scalable;
+mod trials;
 pub mod vegas_like;
 pub mod vivace;
 

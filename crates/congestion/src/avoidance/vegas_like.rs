@@ -4,17 +4,12 @@
 //! It has faults that are kept here: losses do not count, the smallest RTT never expires, the rate has no lower end, and it decides once per
 //! interval of 1.5 RTTs and another RTT of waiting. [`DelayTarget`](super::DelayTarget) mends them.
 
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Rate, Span};
 
 use crate::names::InvalidConfig;
-use crate::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
 
-use super::intervals::{Length, Monitor, PathView};
-use super::vivace::scaled;
-
-/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
-const WINDOW_RTTS: u32 = 2;
-const MIN_WINDOW: u32 = 2;
+use super::intervals::Length;
+use super::trials::{Outcomes, Trials, TriesRates};
 
 /// Constants of the delay-based rule; the defaults are those of the paper's implementation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,8 +57,7 @@ impl VegasLikeConfig {
 #[derive(Clone, Debug)]
 pub struct VegasLike {
     config: VegasLikeConfig,
-    path: PathView,
-    monitor: Monitor,
+    trials: Trials,
     rate: Option<Rate>,
 }
 
@@ -72,7 +66,7 @@ impl VegasLike {
     #[must_use]
     pub fn new(config: &VegasLikeConfig, mss: u32) -> Self {
         let config = if config.validate().is_ok() { *config } else { VegasLikeConfig::default() };
-        Self { config, path: PathView::new(mss), monitor: Monitor::new(), rate: None }
+        Self { config, trials: Trials::new(mss), rate: None }
     }
 
     /// The rate; `None` before it has taken over.
@@ -80,84 +74,67 @@ impl VegasLike {
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
-
-    fn interval(&self) -> Length {
-        Length::of(self.path.srtt.mul_f64(self.config.interval_rtts))
-    }
-
-    fn set_rate(&mut self, rate: Rate) {
-        let rate = rate.min(self.config.max_rate);
-        self.rate = Some(rate);
-        self.monitor.plan(&[rate]);
-    }
-
-    /// An interval with this mean RTT is over; `None` if all its packets were lost.
-    fn decide(&mut self, rate: Rate, rtt: Option<Span>) {
-        let slow = rtt.is_some_and(|rtt| rtt > self.path.min_rtt + self.config.threshold);
-        self.set_rate(scaled(rate, 1.0 / if slow { self.config.decrease } else { self.config.increase }));
-    }
 }
 
-impl CongestionAvoidance for VegasLike {
-    fn wants_packets(&self) -> bool {
-        true
+impl TriesRates for VegasLike {
+    const MIN_WINDOW: u32 = 2;
+
+    fn trials(&self) -> &Trials {
+        &self.trials
     }
 
-    fn on_sent(&mut self, sent: &Sent) {
-        let length = self.interval();
-        self.monitor.on_sent(sent, length);
+    fn trials_mut(&mut self) -> &mut Trials {
+        &mut self.trials
     }
 
-    fn on_acked(&mut self, acked: &Acked) {
-        self.monitor.on_acked(acked);
+    fn interval(&self) -> Length {
+        Length::of(self.trials.path.srtt.mul_f64(self.config.interval_rtts))
     }
 
-    fn on_ack(&mut self, ack: &Ack, _window: &Window) {
-        self.path.on_ack(ack);
-        if let Some(rate) = self.rate
-            && let Some((outcomes, _)) = self.monitor.outcomes(ack.now, self.interval(), self.path.srtt)
-        {
-            self.decide(rate, outcomes[0].and_then(|outcome| outcome.rtt));
-        }
-    }
-
-    fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
-        if let Some(rate) = self.rate {
-            window.cwnd = self.path.window(rate, WINDOW_RTTS, MIN_WINDOW);
-        }
-    }
-
-    fn reduce(&mut self, _now: Time, _signal: Signal, window: &Window) -> u32 {
-        if self.rate.is_none() {
-            self.set_rate(self.path.delivered_rate(window));
-        }
-        self.path.window(self.rate.unwrap_or(Rate::ZERO), 1, MIN_WINDOW)
-    }
-
-    fn on_takeover(&mut self, _now: Time, window: &Window) {
-        self.set_rate(self.path.window_rate(window));
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
+    fn base_rate(&self) -> Option<Rate> {
         self.rate
     }
 
-    fn controls_recovery(&self) -> bool {
-        true
+    fn begin(&mut self, rate: Rate) {
+        let rate = rate.min(self.config.max_rate);
+        self.rate = Some(rate);
+        self.trials.move_to(rate);
+    }
+
+    /// An interval is over; it has no mean RTT if all its packets were lost.
+    fn decide(&mut self, outcomes: &Outcomes) {
+        let slowest = self.trials.path.min_rtt + self.config.threshold;
+        let slow = outcomes[0].and_then(|outcome| outcome.rtt).is_some_and(|rtt| rtt > slowest);
+        let divisor = if slow { self.config.decrease } else { self.config.increase };
+        self.begin(self.rate.unwrap_or(Rate::ZERO).mul_f64(1.0 / divisor));
+    }
+
+    fn timeout_factor(&self) -> Option<f64> {
+        None
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use flowstart_units::Time;
+
     use super::*;
+    use crate::avoidance::intervals::Outcome;
+    use crate::{CongestionAvoidance as _, Signal, Window};
 
     const RATE: Rate = Rate::from_mbps(100);
+
+    fn over(rtt: Option<Span>) -> Outcomes {
+        let loss = if rtt.is_some() { 0.0 } else { 1.0 };
+        [Some(Outcome { rate: RATE, sent: RATE, loss, rtt, gradient: 0.0 }), None, None, None]
+    }
 
     /// The rate after an interval with this RTT over a path of 20 ms.
     fn after(rtt: Option<Span>) -> f64 {
         let mut rule = VegasLike::new(&VegasLikeConfig::default(), 1448);
-        rule.path.min_rtt = Span::from_millis(20);
-        rule.decide(RATE, rtt);
+        rule.trials.path.min_rtt = Span::from_millis(20);
+        rule.begin(RATE);
+        rule.decide(&over(rtt));
         rule.rate().unwrap().as_mbps_f64()
     }
 
@@ -176,14 +153,15 @@ mod tests {
     fn the_rate_rises_no_further_than_the_processor_goes() {
         let config = VegasLikeConfig { max_rate: Rate::from_mbps(100), ..VegasLikeConfig::default() };
         let mut rule = VegasLike::new(&config, 1448);
-        rule.decide(RATE, None);
+        rule.begin(RATE);
+        rule.decide(&over(None));
         assert_eq!(rule.rate(), Some(RATE));
     }
 
     #[test]
     fn losses_do_not_change_the_rate() {
         let mut rule = VegasLike::new(&VegasLikeConfig::default(), 1448);
-        rule.set_rate(RATE);
+        rule.begin(RATE);
         rule.reduce(Time::ZERO, Signal::Loss, &Window::new(10));
         rule.reduce(Time::ZERO, Signal::Timeout, &Window::new(10));
         assert_eq!(rule.rate(), Some(RATE));

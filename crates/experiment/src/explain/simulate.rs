@@ -162,7 +162,7 @@ impl Simulated {
         if self.udp > 0.0 {
             race.others.udp.push(UdpSpec {
                 name: None,
-                rate: Rate::from_bps((self.capacity.as_bps() as f64 * self.udp) as u64),
+                rate: self.capacity.mul_f64(self.udp),
                 packet: Bytes::new(1500),
                 spacing: SpacingSpec::Poisson,
                 start: Span::ZERO,

@@ -16,7 +16,6 @@ mod model;
 use flowstart_units::{Rate, Span, Time};
 
 use super::CongestionAvoidance;
-use super::vivace::scaled;
 use crate::random::Random;
 use crate::{Ack, Signal, Window};
 
@@ -183,7 +182,7 @@ impl Bbr {
         if let Some(bandwidth) = self.model.bandwidth() {
             // After idle time packets leave at the bandwidth, whatever the phase (`bbr_cwnd_event`).
             let gain = if self.idle_restart { 1.0 } else { self.gain() };
-            self.pacing_rate = Some(scaled(bandwidth, gain * (1.0 - self.config.margin)));
+            self.pacing_rate = Some(bandwidth.mul_f64(gain * (1.0 - self.config.margin)));
         }
     }
 

@@ -81,7 +81,7 @@ impl Model {
     /// A multiple of the bandwidth-delay product in packets, rounded up; `None` while it is not known.
     pub(super) fn bdp(&self, gain: f64) -> Option<u32> {
         let bandwidth = self.bandwidth().filter(|_| self.min_rtt != Span::MAX)?;
-        let bytes = super::scaled(bandwidth, gain).bytes_in(self.min_rtt).get();
+        let bytes = bandwidth.mul_f64(gain).bytes_in(self.min_rtt).get();
         Some(u32::try_from(bytes.div_ceil(self.mss)).unwrap_or(u32::MAX))
     }
 

@@ -12,22 +12,19 @@
 
 mod step;
 
-use flowstart_units::{Rate, Time};
+use flowstart_units::Rate;
 
 use crate::names::InvalidConfig;
-use crate::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
-
-use super::intervals::{Length, MAX_PLANNED, Monitor, Outcome, PathView};
 use crate::random::Random;
+
+use super::intervals::{Length, Outcome};
+use super::trials::{Outcomes, Trials, TriesRates};
 use step::Step;
 
 /// Bits in a Mibit, the unit of rates in utilities.
 const MIBIT: f64 = 1_048_576.0;
 /// Weight of latency in the published utility.
 const LATENCY_COEFFICIENT: f64 = 900.0;
-/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
-const WINDOW_RTTS: u32 = 2;
-const MIN_WINDOW: u32 = 4;
 
 /// Constants of Vivace. Defaults: utility of NSDI 2018, control of Bachl et al. 2020.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,8 +143,7 @@ pub enum VivacePhase {
 #[derive(Clone, Debug)]
 pub struct Vivace {
     config: VivaceConfig,
-    path: PathView,
-    monitor: Monitor,
+    trials: Trials,
     random: Random,
     phase: VivacePhase,
     rate: Rate,
@@ -176,8 +172,7 @@ impl Vivace {
         let config = if config.validate().is_ok() { config } else { defaults };
         Self {
             config,
-            path: PathView::new(mss),
-            monitor: Monitor::new(),
+            trials: Trials::new(mss),
             random: Random::new(seed),
             phase: VivacePhase::Waiting,
             rate: Rate::ZERO,
@@ -198,27 +193,10 @@ impl Vivace {
         self.rate
     }
 
-    fn interval(&self) -> Length {
-        Length::of(self.path.srtt.mul_f64(self.config.interval_rtts))
-    }
-
-    fn take_over(&mut self, rate: Rate) {
-        self.rate = rate.max(from_mibit(self.config.min_rate));
-        self.step = Step::default();
-        self.probe();
-    }
-
     fn probe(&mut self) {
         self.phase = VivacePhase::Probing;
         self.reference = None;
-        let (up, down) = (scaled(self.rate, 1.0 + self.config.epsilon), scaled(self.rate, 1.0 - self.config.epsilon));
-        let mut plan = [up, down, up, down];
-        for pair in plan.chunks_mut(2) {
-            if self.random.coin() {
-                pair.swap(0, 1);
-            }
-        }
-        self.monitor.plan(&plan);
+        self.trials.probe_around(self.rate, self.config.epsilon, &mut self.random);
     }
 
     fn tried(&self, outcome: &Outcome) -> Tried {
@@ -226,19 +204,7 @@ impl Vivace {
         Tried { rate: outcome.rate, sent, utility: self.config.utility(sent, outcome.loss, outcome.gradient) }
     }
 
-    fn take(&mut self, outcomes: &[Option<Outcome>; MAX_PLANNED]) {
-        match self.phase {
-            VivacePhase::Waiting => {}
-            VivacePhase::Probing => self.take_probes(outcomes),
-            VivacePhase::Moving => {
-                if let Some(outcome) = &outcomes[0] {
-                    self.take_move(outcome);
-                }
-            }
-        }
-    }
-
-    fn take_probes(&mut self, outcomes: &[Option<Outcome>; MAX_PLANNED]) {
+    fn take_probes(&mut self, outcomes: &Outcomes) {
         let &[Some(a), Some(b), Some(c), Some(d)] = outcomes else { return self.probe() };
         let [first, second] = [(a, b), (c, d)].map(|(x, y)| (self.tried(&x), self.tried(&y)));
         let better = |(x, y): &(Tried, Tried)| if x.utility >= y.utility { *x } else { *y };
@@ -269,7 +235,7 @@ impl Vivace {
         self.phase = VivacePhase::Moving;
         self.reference = Some(reference);
         self.rate = from_mibit(mibit(self.rate) + change);
-        self.monitor.plan(&[self.rate]);
+        self.trials.move_to(self.rate);
     }
 }
 
@@ -292,56 +258,45 @@ pub(super) fn from_mibit(rate: f64) -> Rate {
     Rate::from_bps((rate * MIBIT).round() as u64)
 }
 
-pub(super) fn scaled(rate: Rate, factor: f64) -> Rate {
-    Rate::from_bps((rate.as_bps() as f64 * factor).round() as u64)
-}
+impl TriesRates for Vivace {
+    const MIN_WINDOW: u32 = 4;
 
-impl CongestionAvoidance for Vivace {
-    fn wants_packets(&self) -> bool {
-        true
+    fn trials(&self) -> &Trials {
+        &self.trials
     }
 
-    fn on_sent(&mut self, sent: &Sent) {
-        let length = self.interval();
-        self.monitor.on_sent(sent, length);
+    fn trials_mut(&mut self) -> &mut Trials {
+        &mut self.trials
     }
 
-    fn on_acked(&mut self, acked: &Acked) {
-        self.monitor.on_acked(acked);
+    fn interval(&self) -> Length {
+        Length::of(self.trials.path.srtt.mul_f64(self.config.interval_rtts))
     }
 
-    fn on_ack(&mut self, ack: &Ack, _window: &Window) {
-        self.path.on_ack(ack);
-        if self.phase != VivacePhase::Waiting
-            && let Some((outcomes, _)) = self.monitor.outcomes(ack.now, self.interval(), self.path.srtt)
-        {
-            self.take(&outcomes);
+    fn base_rate(&self) -> Option<Rate> {
+        (self.phase != VivacePhase::Waiting).then_some(self.rate)
+    }
+
+    fn begin(&mut self, rate: Rate) {
+        self.rate = rate.max(from_mibit(self.config.min_rate));
+        self.step = Step::default();
+        self.probe();
+    }
+
+    fn decide(&mut self, outcomes: &Outcomes) {
+        match self.phase {
+            VivacePhase::Waiting => {}
+            VivacePhase::Probing => self.take_probes(outcomes),
+            VivacePhase::Moving => {
+                if let Some(outcome) = &outcomes[0] {
+                    self.take_move(outcome);
+                }
+            }
         }
     }
 
-    fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
-        window.cwnd = self.path.window(self.monitor.rate(self.rate), WINDOW_RTTS, MIN_WINDOW);
-    }
-
-    fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {
-        if self.phase == VivacePhase::Waiting {
-            self.take_over(self.path.delivered_rate(window));
-        } else if signal == Signal::Timeout {
-            self.take_over(scaled(self.rate, self.config.timeout_factor));
-        }
-        self.path.window(self.rate, 1, MIN_WINDOW)
-    }
-
-    fn on_takeover(&mut self, _now: Time, window: &Window) {
-        self.take_over(self.path.window_rate(window));
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.phase != VivacePhase::Waiting).then(|| self.monitor.rate(self.rate))
-    }
-
-    fn controls_recovery(&self) -> bool {
-        true
+    fn timeout_factor(&self) -> Option<f64> {
+        Some(self.config.timeout_factor)
     }
 }
 

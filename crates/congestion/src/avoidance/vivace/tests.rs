@@ -1,4 +1,7 @@
+use flowstart_units::Time;
+
 use super::*;
+use crate::{CongestionAvoidance as _, Signal, Window};
 use proptest::prelude::*;
 
 fn vivace() -> Vivace {
@@ -10,14 +13,14 @@ fn outcome(rate: Rate, loss: f64) -> Outcome {
 }
 
 /// The outcomes of the planned probes if `loss` says what is lost at a rate in Mibit/s.
-fn probes(vivace: &mut Vivace, loss: impl Fn(f64) -> f64) -> [Option<Outcome>; MAX_PLANNED] {
-    let (up, down) = (scaled(vivace.rate, 1.05), scaled(vivace.rate, 0.95));
+fn probes(vivace: &mut Vivace, loss: impl Fn(f64) -> f64) -> Outcomes {
+    let (up, down) = (vivace.rate.mul_f64(1.05), vivace.rate.mul_f64(0.95));
     [up, down, up, down].map(|rate| Some(outcome(rate, loss(mibit(rate)))))
 }
 
 fn taken_over(mibit: f64) -> Vivace {
     let mut vivace = vivace();
-    vivace.take_over(from_mibit(mibit));
+    vivace.begin(from_mibit(mibit));
     vivace
 }
 
@@ -42,7 +45,7 @@ fn with_latency_a_growing_queue_costs_900_per_growth() {
 fn probes_that_agree_move_the_rate_and_probes_that_do_not_are_repeated() {
     let mut vivace = taken_over(50.0);
     let outcomes = probes(&mut vivace, |_| 0.0);
-    vivace.take(&outcomes);
+    vivace.decide(&outcomes);
     assert_eq!(vivace.phase(), VivacePhase::Moving);
     assert!(mibit(vivace.rate()) > 50.0);
 
@@ -50,7 +53,7 @@ fn probes_that_agree_move_the_rate_and_probes_that_do_not_are_repeated() {
     let mut outcomes = probes(&mut vivace, |_| 0.0);
     // In the second pair the higher rate loses a tenth.
     outcomes[2].as_mut().unwrap().loss = 0.1;
-    vivace.take(&outcomes);
+    vivace.decide(&outcomes);
     assert_eq!((vivace.phase(), vivace.rate()), (VivacePhase::Probing, from_mibit(50.0)));
 }
 
@@ -58,7 +61,7 @@ fn probes_that_agree_move_the_rate_and_probes_that_do_not_are_repeated() {
 fn the_step_is_the_gradient_of_the_utility() {
     let mut vivace = taken_over(50.0);
     let outcomes = probes(&mut vivace, |_| 0.0);
-    vivace.take(&outcomes);
+    vivace.decide(&outcomes);
     let gradient = (52.5_f64.powf(0.9) - 47.5_f64.powf(0.9)) / 5.0;
     assert!((mibit(vivace.rate()) - 50.0 - gradient.max(0.5)).abs() < 1e-3);
 }
@@ -67,18 +70,18 @@ fn the_step_is_the_gradient_of_the_utility() {
 fn it_moves_on_while_the_utility_grows_and_returns_to_the_better_rate_when_it_falls() {
     let mut vivace = taken_over(50.0);
     let outcomes = probes(&mut vivace, |_| 0.0);
-    vivace.take(&outcomes);
+    vivace.decide(&outcomes);
     let mut rates = vec![vivace.rate()];
     for _ in 0..5 {
         let one = outcome(vivace.rate(), 0.0);
-        vivace.take(&[Some(one), None, None, None]);
+        vivace.decide(&[Some(one), None, None, None]);
         rates.push(vivace.rate());
     }
     assert!(rates.is_sorted());
     let steps: Vec<f64> = rates.windows(2).map(|pair| mibit(pair[1]) - mibit(pair[0])).collect();
     assert!(steps.is_sorted(), "confidence grows: {steps:?}");
     let lossy = outcome(vivace.rate(), 0.2);
-    vivace.take(&[Some(lossy), None, None, None]);
+    vivace.decide(&[Some(lossy), None, None, None]);
     assert_eq!((vivace.phase(), vivace.rate()), (VivacePhase::Probing, rates[4]), "the last rate that was better");
 }
 
@@ -129,7 +132,7 @@ proptest! {
                 VivacePhase::Probing => probes(&mut vivace, loss),
                 _ => [Some(outcome(vivace.rate(), loss(mibit(vivace.rate())))), None, None, None],
             };
-            vivace.take(&outcomes);
+            vivace.decide(&outcomes);
         }
         let share = mibit(vivace.rate()) / capacity;
         prop_assert!((0.8..=1.3).contains(&share), "{share} of the capacity {capacity} from {start}");
