@@ -78,7 +78,9 @@ fn avoidance_line(avoidance: &AvoidanceConfig) -> &'static str {
         AvoidanceConfig::VegasLike(_) => {
             "1 % faster or 5 % slower by 5 ms of queue, for flows with a queue of their own (Bachl, Fabini and Zseby 2020)"
         }
-        AvoidanceConfig::DelayTarget(_) => "keeps its queueing delay at 1 ms, for flows with a queue of their own",
+        AvoidanceConfig::DelayTarget(_) => {
+            "keeps its queueing delay at half a millisecond, for flows with a queue of their own"
+        }
         AvoidanceConfig::Bbr(_) => {
             "paces at the bandwidth it measures, not answering losses (BBR v1, Cardwell et al. 2016)"
         }

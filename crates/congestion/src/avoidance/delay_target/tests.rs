@@ -1,0 +1,179 @@
+use super::*;
+
+const RATE: Rate = Rate::from_mbps(100);
+
+fn ms(n: u64) -> Span {
+    Span::from_millis(n)
+}
+
+/// A control at 100 Mbit/s over a path of 50 ms with this much queue.
+fn control(queue: Span) -> DelayTarget {
+    let mut control = DelayTarget::new(&DelayTargetConfig::default(), 1448);
+    control.smallest.reset(ms(50));
+    control.rtt = ms(50) + queue;
+    control.path.srtt = control.rtt;
+    control.delivered = 400;
+    control
+}
+
+fn factor(control: &mut DelayTarget) -> f64 {
+    control.next_rate(RATE, RATE, 0.0).as_bps() as f64 / RATE.as_bps() as f64
+}
+
+#[test]
+fn the_rate_follows_the_distance_from_the_target() {
+    assert!((factor(&mut control(Span::from_micros(500))) - 1.0).abs() < 1e-6, "at the target");
+    assert!((factor(&mut control(Span::from_micros(10_500))) - (1.0 - 0.5 * 10.0 / 60.5)).abs() < 1e-6);
+    assert!((factor(&mut control(Span::ZERO)) - (1.0 + 0.5 * 0.5 / 50.0)).abs() < 1e-6);
+}
+
+#[test]
+fn packets_that_waited_for_a_turn_of_others_are_no_queue_while_one_of_four_did_not() {
+    let mut control = DelayTarget::new(&DelayTargetConfig::default(), 1448);
+    let mut take = |rtt| {
+        control.take_sample(Time::ZERO + ms(1), ms(rtt));
+        control.queueing()
+    };
+    assert_eq!([50, 53, 53, 53].map(&mut take), [Span::ZERO; 4]);
+    assert_eq!([53, 52, 53].map(&mut take), [ms(3), ms(2), ms(2)], "the one of 50 ms was five packets ago");
+}
+
+#[test]
+fn what_was_sent_too_much_is_foreseen() {
+    let mut control = control(Span::from_micros(500));
+    let next = control.next_rate(RATE, RATE, 0.004);
+    assert!((next.as_bps() as f64 / RATE.as_bps() as f64 - (1.0 - 0.5 * 4.0 / 50.5)).abs() < 1e-6);
+}
+
+#[test]
+fn growth_doubles_after_eight_quiet_rounds_up_to_a_quarter() {
+    let mut control = control(Span::ZERO);
+    let growth: Vec<f64> = (0..15).map(|_| (factor(&mut control) - 1.0) * 100.0).collect();
+    assert!(growth[..8].iter().all(|g| (g - 0.5).abs() < 1e-4), "{growth:?}");
+    for (growth, expected) in growth[8..].iter().zip([1.0, 2.0, 4.0, 8.0, 16.0, 25.0, 25.0]) {
+        assert!((growth - expected).abs() < 1e-4);
+    }
+}
+
+#[test]
+fn more_than_two_percent_of_losses_bring_the_rate_down_to_what_is_delivered() {
+    for (congested, delivery) in [(9, 80), (8, 100)] {
+        let mut control = control(Span::ZERO);
+        control.congested = congested;
+        let next = control.next_rate(RATE, Rate::from_mbps(80), 0.0);
+        assert_eq!(next.as_bps() >= RATE.as_bps(), delivery == 100, "{congested} of {}", 400 + congested);
+    }
+}
+
+#[test]
+fn the_rate_stays_between_its_floor_and_twice_what_is_delivered() {
+    let mut low = control(ms(100_000));
+    let rates: Vec<Rate> =
+        (0..60).scan(RATE, |rate, _| Some(std::mem::replace(rate, low.next_rate(*rate, *rate, 0.0)))).collect();
+    assert_eq!(rates.into_iter().min(), Some(low.path.least_rate(2)));
+    let mut high = control(Span::ZERO);
+    assert_eq!(high.next_rate(RATE, Rate::from_mbps(10), 0.0), Rate::from_mbps(20));
+}
+
+#[test]
+fn a_queue_that_stays_for_twelve_rounds_is_somebody_elses_and_the_rate_before_it_is_remembered() {
+    let mut control = control(ms(30));
+    control.rate = Some(RATE);
+    let mut rate = RATE;
+    for round in 0..12 {
+        assert!(!control.doubts_isolation(), "after {round}");
+        rate = control.next_rate(rate, rate, 0.0);
+    }
+    assert!(control.doubts_isolation() && rate < RATE.mul_ratio(1, 2));
+    control.rate = Some(rate);
+    let packets = control.reduce(Time::ZERO, Signal::Loss, &Window::new(10));
+    assert_eq!(packets, control.path.window(RATE, 1, 2));
+}
+
+#[test]
+fn a_queue_that_goes_away_in_between_is_the_flows_own() {
+    let mut control = control(ms(30));
+    for round in 0..40 {
+        control.rtt = ms(50) + if round % 10 == 9 { ms(2) } else { ms(30) };
+        control.next_rate(RATE, RATE, 0.0);
+        assert!(!control.doubts_isolation());
+    }
+}
+
+#[test]
+fn a_measured_rate_is_taken_over_but_for_five_percent_and_the_round_before_it_is_not_judged() {
+    let mut control = control(Span::ZERO);
+    control.path.delivery = Some(Rate::from_mbps(5));
+    control.on_measured_rate(RATE);
+    control.on_takeover(Time::ZERO, &Window::new(10));
+    assert_eq!(control.rate(), Some(Rate::from_mbps(95)));
+    control.on_round(Time::ZERO);
+    assert_eq!(control.rate(), Some(Rate::from_mbps(95)));
+}
+
+#[test]
+fn the_target_is_no_less_than_rtts_differ_within_a_round() {
+    let mut control = control(Span::from_millis(2));
+    let change = |control: &mut DelayTarget| factor(control) - 1.0;
+    assert!(change(&mut control) < -0.01, "2 ms of queue are too many");
+    // Eight rounds of 3 ms of jitter.
+    control.ranges = [Span::from_millis(3); MOST_ROUNDS];
+    assert!(change(&mut control) > 0.0, "they cannot be told from jitter");
+    // Nobody takes a long queue for noise.
+    control.ranges = [ms(500); MOST_ROUNDS];
+    control.rtt = ms(60);
+    assert!(change(&mut control).abs() < 1e-6, "at most 5 ms count");
+}
+
+#[test]
+fn a_round_with_the_least_delay_is_without_queue_but_no_further_above_the_smallest_than_rtts_differ() {
+    let mut control = control(ms(4));
+    control.calm.reset(ms(52));
+    assert_eq!(control.queueing(), ms(4), "no RTT differed: the base is the smallest");
+    control.ranges = [ms(1); MOST_ROUNDS];
+    assert_eq!(control.queueing(), ms(3));
+    control.ranges = [ms(3); MOST_ROUNDS];
+    assert_eq!(control.queueing(), ms(2));
+}
+
+#[test]
+fn at_the_floor_a_short_delay_is_taken_for_jitter_and_not_for_a_foreign_queue() {
+    let mut control = control(ms(2));
+    let least = control.path.least_rate(2);
+    control.known = least;
+    for _ in 0..3 {
+        control.next_rate(least, least.mul_f64(0.1), 0.01);
+    }
+    assert!(!control.doubts_isolation());
+}
+
+#[test]
+fn at_the_floor_the_rtt_is_taken_for_the_path() {
+    let mut control = control(ms(100));
+    let least = control.path.least_rate(2);
+    control.next_rate(least, least, 0.0);
+    assert_eq!(control.min_rtt(), ms(150));
+    assert!(control.doubts_isolation());
+}
+
+#[test]
+fn the_smallest_rtt_is_forgotten_after_its_window_and_drained_for_in_between() {
+    let mut control = DelayTarget::new(&DelayTargetConfig::default(), 1448);
+    control.take_sample(Time::ZERO + ms(1), ms(20));
+    control.drain = false;
+    control.take_sample(Time::ZERO + ms(3000), ms(30));
+    assert!(!control.drain);
+    control.take_sample(Time::ZERO + ms(5002), ms(30));
+    assert!(control.drain, "half of the window is over");
+    assert_eq!(control.min_rtt(), ms(20));
+    control.take_sample(Time::ZERO + ms(10_003), ms(30));
+    assert_eq!(control.min_rtt(), ms(30));
+}
+
+#[test]
+fn constants_out_of_range_are_refused_and_replaced() {
+    assert_eq!(DelayTargetConfig::default().validate(), Ok(()));
+    let config = DelayTargetConfig { gain: f64::NAN, ..DelayTargetConfig::default() };
+    assert!(config.validate().is_err());
+    assert_eq!(DelayTarget::new(&config, 0).config, DelayTargetConfig::default());
+}
