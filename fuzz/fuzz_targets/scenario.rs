@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use flowstart_experiment::scenario::Scenario;
+use flowstart_scenario::Scenario;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Ok(scenario) = Scenario::parse("fuzz.toml", text) {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use flowstart_experiment::race::{Background, Contestant, MarkThreshold};
-use flowstart_experiment::scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
 use flowstart_kernel::Algorithm;
+use flowstart_race::{Background, Contestant, MarkThreshold};
+use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
 use flowstart_units::{Bytes, Rate, Span};
 
 use crate::benchmark::BenchmarkArgs;
@@ -213,6 +213,9 @@ pub(crate) struct RunArgs {
     /// Folder for the result tables; without it only the summary is printed
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write the tables as Apache Parquet too (if the program was built with it)
+    #[arg(long, requires = "out")]
+    pub(crate) parquet: bool,
     /// Write the packets of every link of each scenario's first run into this folder, as pcapng
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
@@ -309,6 +312,9 @@ pub(crate) struct EmulateArgs {
     /// Folder for the result tables
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+    /// Write the tables as Apache Parquet too (if the program was built with it)
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) parquet: bool,
     /// Write the packets of every link into this folder, as pcapng
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) pcap: Option<PathBuf>,

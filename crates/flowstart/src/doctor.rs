@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use flowstart_experiment::race::{Race, RunOptions};
+use flowstart_race::{Race, RunOptions};
 
 use crate::cli::DoctorArgs;
 use crate::output::{Failure, Outcome, print, print_json};

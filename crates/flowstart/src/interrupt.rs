@@ -1,6 +1,6 @@
 //! Ctrl-C: the first asks for an orderly end, the second ends at once.
 
-use flowstart_experiment::run::Cancel;
+use flowstart_parallel::Cancel;
 
 /// Exit status after Ctrl-C: 128 and the number of SIGINT, as shells have it.
 pub(crate) const STATUS: u8 = 130;

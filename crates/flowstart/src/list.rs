@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
-use flowstart_experiment::race::{ALIASES, Contestant, DEFAULT, MODIFIERS, QueueChoice};
+use flowstart_race::{ALIASES, Contestant, DEFAULT, MODIFIERS, QueueChoice};
 
 use crate::cli::ListArgs;
 use crate::output::{Outcome, print, print_json};

@@ -6,6 +6,7 @@ mod compare;
 mod docs;
 mod doctor;
 mod explain;
+mod formats;
 mod frontier;
 mod interrupt;
 mod kernel;

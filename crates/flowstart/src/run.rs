@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use flowstart_experiment::capture::{Capture, Captures};
-use flowstart_experiment::measure::Estimate;
-use flowstart_experiment::results::{
-    Format, Provenance, Results, Table as Rows, Value, run_scenario, to_json, write_results,
-};
-use flowstart_experiment::scenario::Scenario;
+use flowstart_capture::{Capture, Captures};
+use flowstart_measure::Estimate;
 use flowstart_report::{Cell, Column, Table, Terminal};
+use flowstart_results::{Provenance, Results, Table as Rows, Value, run_scenario, to_json, write_results};
+use flowstart_scenario::Scenario;
 use flowstart_simulator::Simulation;
 
 use crate::cli::RunArgs;
+use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress};
 use crate::scenario::load;
@@ -26,6 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         #[cfg(not(target_os = "linux"))]
         return Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()));
     }
+    let formats = formats(args.parquet)?;
     let scenarios = args.files.iter().map(|file| prepared(file, args)).collect::<Result<Vec<_>, _>>()?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         let provenance = Provenance::new(scenario, &results);
         if let Some(folder) = &args.out {
             let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
-            write_results(&folder, &results, &provenance, FORMATS).map_err(Failure::usage)?;
+            write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
         }
         if args.json {
             documents.push(to_json(&results, &provenance));
@@ -68,9 +68,6 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
     if cancel.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
 }
-
-/// What `--out` writes.
-pub(crate) const FORMATS: &[Format] = &[Format::Csv, Format::Json, Format::Parquet];
 
 fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {
     let mut scenario = load(file)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flowstart_experiment::scenario::{Scenario, ScenarioError};
+use flowstart_scenario::{Scenario, ScenarioError};
 
 use crate::cli::ScenarioCommand;
 use crate::output::{Failure, Outcome, note, print};

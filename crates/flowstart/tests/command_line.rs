@@ -243,6 +243,25 @@ fn scenarios_are_checked_shown_and_described() {
 }
 
 #[test]
+fn parquet_is_written_if_the_program_was_built_with_it_and_else_refused_with_the_way_to_get_it() {
+    let folder = empty();
+    let scenario = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
+    std::fs::write(folder.path().join("short.toml"), scenario).expect("written");
+    let arguments = ["run", "short.toml", "--out", "results", "--parquet"];
+    if cfg!(feature = "parquet") {
+        output(folder.path(), &arguments);
+        let written = files(&folder.path().join("results"));
+        assert!(written.iter().any(|file| file == "flows.parquet"), "{written:?}");
+    } else {
+        let said = refusal(folder.path(), &arguments);
+        assert!(said.contains("--features parquet"), "{said}");
+        std::fs::write(folder.path().join("delays.parquet"), "").expect("written");
+        let said = refusal(folder.path(), &["benchmark", "--measured", "delays.parquet"]);
+        assert!(said.contains("--features parquet"), "{said}");
+    }
+}
+
+#[test]
 fn run_prints_a_summary_and_writes_tables() {
     let folder = empty();
     let scenario =
@@ -251,7 +270,7 @@ fn run_prints_a_summary_and_writes_tables() {
     let text = output(folder.path(), &["run", "lossy.toml", "--out", "results", "--pcap", "packets"]);
     assert!(text.contains("hystart+cubic") && text.contains("±"), "{text}");
     let written = files(&folder.path().join("results"));
-    for name in ["effective.toml", "flows.csv", "flows.parquet", "provenance.json", "results.json", "runs.csv"] {
+    for name in ["effective.toml", "flows.csv", "provenance.json", "results.json", "runs.csv"] {
         assert!(written.iter().any(|file| file == name), "{name} is missing: {written:?}");
     }
     assert_eq!(files(&folder.path().join("packets")), ["lossy-bottleneck.pcapng"]);

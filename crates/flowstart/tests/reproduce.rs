@@ -111,7 +111,7 @@ fn the_page_of_verdicts_was_made_from_the_files_as_they_are() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = std::fs::read_to_string(root.join("docs/reproduce.md")).unwrap_or_default();
     let again = "run `cargo run --release -- reproduce --markdown > docs/reproduce.md`";
-    for figure in flowstart_experiment::reproduce::figures("").expect("the experiments read") {
+    for figure in flowstart_reproduce::figures("").expect("the experiments read") {
         let heading = format!("{}: {}", figure.name, figure.title);
         let section = page.split("\n### ").find(|section| section.lines().next() == Some(heading.as_str()));
         let section = section.unwrap_or_else(|| panic!("docs/reproduce.md has no \"{heading}\"; {again}"));

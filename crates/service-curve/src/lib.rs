@@ -5,7 +5,7 @@
 //! time stamps: Luebben and Fidler, "A benchmark for the performance of time-varying closed-loop flow control with application to TCP"
 //! (arXiv 1609.00653). The delays may come from anywhere: a simulation, a file, a socket.
 //!
-//! Delays of a real system are read by [`read_csv`] and [`read_parquet`], and analysed by [`estimate_records`].
+//! Delays of a real system are read by [`read_csv`] (Parquet by the crate `parquet`), and analysed by [`estimate_records`].
 //!
 //! 1. [`probe_rate`] takes the delays of one constant-rate flow, thins them until they are independent, checks that they are stationary,
 //!    and keeps a quantile, or says that the rate is too high or that it cannot tell.
@@ -60,9 +60,7 @@ pub use estimate::{End, Estimate};
 pub use joint::{Joint, calibrate_jointly};
 pub use probability::Probability;
 pub use probe::{Accepted, OnUnitRoot, PAPER_SAMPLES, ProbeConfig, RateProbe, Undecided, Verdict, probe_rate};
-#[cfg(feature = "parquet")]
-pub use records::read_parquet;
-pub use records::{Record, RecordError, estimate_records, read_csv};
+pub use records::{Columns, Record, RecordError, estimate_records, read_csv};
 pub use source::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Growth, Marking, Sent, WindowedLink};
 pub use startup::StartupCurve;
 pub use static_window::StaticWindow;

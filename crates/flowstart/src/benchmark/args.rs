@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use flowstart_experiment::race::{Background, Contestant, QueueChoice};
+use flowstart_race::{Background, Contestant, QueueChoice};
 use flowstart_service_curve::Probability;
 use flowstart_units::{Rate, Span, parse_fraction};
 
@@ -46,7 +46,7 @@ pub(crate) struct BenchmarkArgs {
     /// Put every contestant on each of these queues, separated by commas, instead of the one it names
     #[arg(long, value_name = "QUEUE", value_delimiter = ',')]
     pub(crate) on: Vec<QueueChoice>,
-    /// A CSV or Parquet file of send and receive times to put beside them; may be repeated
+    /// A CSV file (or Parquet, if the program was built with it) of send and receive times to put beside them; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) measured: Vec<PathBuf>,
     /// Rate at which the files of --measured that have no rate_bps were measured

@@ -1,6 +1,6 @@
 //! The pictures of a benchmark.
 
-use flowstart_experiment::benchmark::{Attained, BenchmarkResult};
+use flowstart_benchmark::{Attained, BenchmarkResult};
 use flowstart_report::{Axis, Color, Figure, Palette, Series};
 use flowstart_units::Span;
 

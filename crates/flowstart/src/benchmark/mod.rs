@@ -7,13 +7,14 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_experiment::benchmark::{Benchmark, BenchmarkResult, measured};
-use flowstart_experiment::race::{Contestant, Race, RunOptions};
+use flowstart_benchmark::{Benchmark, BenchmarkResult, measured};
+use flowstart_race::{Contestant, Race, RunOptions};
 use flowstart_report::{Color, Palette, Table, Terminal};
 use flowstart_service_curve::{End, Video};
 use flowstart_units::Bytes;
 
 use crate::compare::{command_line, lay_over};
+use crate::formats::PARQUET_READER;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
 use crate::scenario::load;
@@ -52,7 +53,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     let mut from_outside = Vec::new();
     for file in &args.measured {
         let refuse = |error| Failure::Usage(format!("{} {error}", file.display()));
-        from_outside.push(measured(&benchmark, file, args.measured_rate).map_err(refuse)?);
+        from_outside.push(measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?);
     }
     let cancel = interrupt::listen();
     let bar = progress("probing");

@@ -48,10 +48,10 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
 
 /// What came out, in sentences that need no table.
 fn summary(shown: &Shown<'_>) -> Vec<String> {
-    let rate = |one: &flowstart_experiment::benchmark::Attained, seconds: u64| {
+    let rate = |one: &flowstart_benchmark::Attained, seconds: u64| {
         one.estimate.curve.attainable_rate(flowstart_units::Span::from_secs(seconds)) / 1e6
     };
-    let sentence = |one: &flowstart_experiment::benchmark::Attained| {
+    let sentence = |one: &flowstart_benchmark::Attained| {
         format!(
             "{}: {:.2} Mbit/s in the long run; at least {:.2} Mbit/s in a second, {:.2} Mbit/s in ten seconds.",
             one.label,

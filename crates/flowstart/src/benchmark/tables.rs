@@ -1,6 +1,6 @@
 //! The tables of a benchmark.
 
-use flowstart_experiment::benchmark::{Attained, BenchmarkResult, verdict_name};
+use flowstart_benchmark::{Attained, BenchmarkResult, verdict_name};
 use flowstart_report::{Best, Cell, Color, Column, Table};
 use flowstart_service_curve::{End, Probability};
 use flowstart_units::{Bytes, Span};

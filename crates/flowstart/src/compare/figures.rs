@@ -1,6 +1,6 @@
 //! The pictures of a race.
 
-use flowstart_experiment::race::{RaceResult, Series};
+use flowstart_race::{RaceResult, Series};
 use flowstart_report::{Axis, Color, Figure, Legend, Series as Curve};
 
 /// Most points of a curve: pages stay small, and no screen has more columns.

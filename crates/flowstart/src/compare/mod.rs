@@ -6,7 +6,7 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_experiment::race::{Background, Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_race::{Background, Others, Purpose, Race, RaceResult, RunOptions};
 use flowstart_report::{Palette, Table, Terminal};
 
 use crate::cli::{CompareArgs, PathArgs};

@@ -1,6 +1,6 @@
 //! The report of a race as one page.
 
-use flowstart_experiment::race::{ContestantResult, Measure};
+use flowstart_race::{ContestantResult, Measure};
 use flowstart_report::{Page, Section};
 
 use super::{Shown, figures};

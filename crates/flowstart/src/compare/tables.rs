@@ -1,6 +1,6 @@
 //! The tables of a race.
 
-use flowstart_experiment::race::{Better, ContestantResult, Measure, RaceResult, exit_name};
+use flowstart_race::{Better, ContestantResult, Measure, RaceResult, exit_name};
 use flowstart_report::{Best, Cell, Color, Column, Palette, Table};
 
 /// One colour per contestant, in the order of the race.

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use flowstart_experiment::explain::ChirpingStart;
-use flowstart_experiment::race::Background;
-use flowstart_experiment::scenario::Buffer;
+use flowstart_explain::ChirpingStart;
+use flowstart_race::Background;
+use flowstart_scenario::Buffer;
 use flowstart_units::{Bytes, Rate, Span, parse_fraction};
 
 use crate::cli::seed;

@@ -6,8 +6,8 @@ mod words;
 
 use std::path::Path;
 
-use flowstart_experiment::explain::{Chirp, Explanation, Observed, Simulated, SimulatedStart, read_trace};
-use flowstart_experiment::race::{DEFAULT_SEED, Race};
+use flowstart_explain::{Chirp, Explanation, Observed, Simulated, SimulatedStart, read_trace};
+use flowstart_race::{DEFAULT_SEED, Race};
 use flowstart_report::{Figure, Terminal};
 use flowstart_units::{Bytes, Rate};
 
@@ -41,7 +41,7 @@ struct Truth {
 
 impl Case {
     fn rate(&self, gap: u64) -> Rate {
-        flowstart_experiment::explain::rate(self.packet, gap)
+        flowstart_explain::rate(self.packet, gap)
     }
 }
 

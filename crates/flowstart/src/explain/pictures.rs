@@ -1,7 +1,7 @@
 //! The pictures of a chirp.
 
 use flowstart_congestion::start::paced_chirping::reading::Reading;
-use flowstart_experiment::explain::{PacketRow, Part};
+use flowstart_explain::{PacketRow, Part};
 use flowstart_report::{Axis, Color, Direction, Figure, Legend, Marker, Series};
 
 use super::{Case, words};

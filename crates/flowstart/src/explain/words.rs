@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use flowstart_congestion::start::paced_chirping::belief::Room;
 use flowstart_congestion::start::paced_chirping::reading::Reading;
-use flowstart_experiment::explain::{Explanation, Part, Simulated, SimulatedStart};
-use flowstart_experiment::race::exit_name;
+use flowstart_explain::{Explanation, Part, Simulated, SimulatedStart};
+use flowstart_race::exit_name;
 use flowstart_report::{Cell, Column, Table, Terminal};
 use flowstart_units::Rate;
 
@@ -297,7 +297,7 @@ pub(super) fn list(simulated: &Simulated, start: &SimulatedStart, terminal: Term
             Column::text("all chirps, Mbit/s"),
         ],
     );
-    let speed = |gap: u64| flowstart_experiment::explain::rate(start.packet, gap).as_mbps_f64();
+    let speed = |gap: u64| flowstart_explain::rate(start.packet, gap).as_mbps_f64();
     for chirp in &start.chirps {
         let judged = &chirp.explanation.judged;
         let gap = Some(judged.reading.gap()).filter(|gap| *gap != u64::MAX);
@@ -332,7 +332,7 @@ fn together(room: Room, speed: impl Fn(u64) -> f64) -> String {
 
 /// The same as one JSON document.
 pub(super) fn list_document(start: &SimulatedStart) -> Value {
-    let speed = |gap: u64| flowstart_experiment::explain::rate(start.packet, gap);
+    let speed = |gap: u64| flowstart_explain::rate(start.packet, gap);
     let chirps: Vec<Value> = start
         .chirps
         .iter()

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use flowstart_experiment::frontier::{LoadKind, PathKind, Seeds};
-use flowstart_experiment::race::Contestant;
-use flowstart_experiment::scenario::Buffer;
+use flowstart_frontier::{LoadKind, PathKind, Seeds};
+use flowstart_race::Contestant;
+use flowstart_scenario::Buffer;
 use flowstart_units::{Rate, Span};
 
 use crate::cli::threads;

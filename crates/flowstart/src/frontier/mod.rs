@@ -6,7 +6,7 @@ mod tables;
 
 use std::path::Path;
 
-use flowstart_experiment::frontier::{Frontier, Grid, Journal, RunOptions, Shown, Work};
+use flowstart_frontier::{Frontier, Grid, Journal, RunOptions, Shown, Work};
 use flowstart_report::{Table, Terminal};
 
 use crate::compare::command_line;

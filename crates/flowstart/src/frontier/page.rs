@@ -1,7 +1,7 @@
 //! The report of a frontier as one page.
 
-use flowstart_experiment::frontier::{COMPLETION_RATIO, CellScore, IDLE_DELAY_MS, Shown, front};
-use flowstart_experiment::race::Measure;
+use flowstart_frontier::{COMPLETION_RATIO, CellScore, IDLE_DELAY_MS, Shown, front};
+use flowstart_race::Measure;
 use flowstart_report::{Axis, Color, Figure, Legend, Page, Section, Series};
 
 use super::tables;

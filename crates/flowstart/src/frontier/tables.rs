@@ -1,7 +1,7 @@
 //! The tables of a frontier.
 
-use flowstart_experiment::frontier::{CellScore, ContestantScores, Factor, REFERENCE, SIZES, Shown, Verdict, median};
-use flowstart_experiment::race::Measure;
+use flowstart_frontier::{CellScore, ContestantScores, Factor, REFERENCE, SIZES, Shown, Verdict, median};
+use flowstart_race::Measure;
 use flowstart_report::{Best, Cell, Color, Column, Palette, Table};
 
 /// One colour per contestant.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use flowstart_experiment::race::{Purpose, Race, RaceResult, labels};
-use flowstart_experiment::run::Cancel;
+use flowstart_parallel::Cancel;
+use flowstart_race::{Purpose, Race, RaceResult, labels};
 use flowstart_units::Span;
 
 use super::controls::{not_real, other_start};

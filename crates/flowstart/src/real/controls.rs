@@ -1,7 +1,7 @@
 //! What the kernel has for the algorithms of a scenario, and what it does otherwise.
 
 use flowstart_emulator::traffic;
-use flowstart_experiment::scenario::{Compiled, Scenario};
+use flowstart_scenario::{Compiled, Scenario};
 
 use crate::output::Failure;
 

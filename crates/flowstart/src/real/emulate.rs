@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 
 use flowstart_emulator::{Capture, Recording, World, clean};
-use flowstart_experiment::results::{Provenance, to_json, write_results};
-use flowstart_experiment::scenario::{PathSpec, RateSpec, Scenario};
 use flowstart_network::parse_mahimahi;
+use flowstart_results::{Provenance, to_json, write_results};
+use flowstart_scenario::{PathSpec, RateSpec, Scenario};
 
 use super::layout::Layout;
 use super::programs::programs;
@@ -18,9 +18,9 @@ use super::self_test::self_test;
 use super::watch::watch;
 use super::{become_able, failure, fidelity_limit, judge, show};
 use crate::cli::EmulateArgs;
+use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
-use crate::run::FORMATS;
 use crate::scenario::load;
 
 /// The path unless something else is said; the flow only stands for the programs.
@@ -34,6 +34,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
             n => format!("removed {n}: {}\n", removed.join(", ")),
         });
     }
+    let formats = formats(args.parquet)?;
     let (scenario, shared) = scenario(args)?;
     become_able()?;
     if args.self_test {
@@ -86,7 +87,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     let results = results((0, scenario.seed), &layout.links, &recording, &outcome, &flows, true);
     let provenance = Provenance::new(&scenario, &results);
     if let Some(folder) = &args.out {
-        write_results(folder, &results, &provenance, FORMATS).map_err(Failure::usage)?;
+        write_results(folder, &results, &provenance, &formats).map_err(Failure::usage)?;
     }
     let limit = fidelity_limit(args.fidelity);
     if args.json {

@@ -1,8 +1,8 @@
 //! From a compiled scenario to a world of hosts, links and routes.
 
 use flowstart_emulator::{HostConfig, HostId, LinkId, RouteConfig, Timing, WorldConfig};
-use flowstart_experiment::scenario::Compiled;
 use flowstart_network::{LinkConfig, QueueConfig, RateSchedule};
+use flowstart_scenario::Compiled;
 use flowstart_simulator::{FlowConfig, SimulationConfig, Traffic};
 use flowstart_units::Span;
 
@@ -162,7 +162,7 @@ fn same_way(a: &FlowConfig, b: &FlowConfig) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_experiment::scenario::Scenario;
+    use flowstart_scenario::Scenario;
 
     use super::*;
 

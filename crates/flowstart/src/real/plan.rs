@@ -4,7 +4,7 @@ use flowstart_emulator::traffic::{
     FlowConfig as RealFlow, MOST_CONNECTIONS, SessionConfig as RealSession, Traffic as RealTraffic,
     Workload as RealWorkload,
 };
-use flowstart_experiment::scenario::Compiled;
+use flowstart_scenario::Compiled;
 use flowstart_simulator::{FlowConfig, Spacing, TcpConfig, Traffic, Workload};
 use flowstart_units::{Bytes, Time};
 

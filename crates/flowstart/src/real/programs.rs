@@ -4,7 +4,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use flowstart_emulator::{Host, World, die_with_this_thread};
-use flowstart_experiment::run::Cancel;
+use flowstart_parallel::Cancel;
 
 use super::failure;
 use crate::cli::EmulateArgs;

@@ -2,7 +2,7 @@
 
 use flowstart_emulator::traffic::TcpInfo;
 use flowstart_emulator::{FlowKey, FlowRecording, Outcome, Recording};
-use flowstart_experiment::results::{Results, Table, Value, tables};
+use flowstart_results::{Results, Table, Value, tables};
 use flowstart_units::{Rate, Span, Time};
 
 /// What is known of a flow beside its packets; a scenario's built-in sender knows more than a program's packets tell.

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use flowstart_congestion::ExitReason;
 use flowstart_emulator::Fidelity;
-use flowstart_experiment::results::{Provenance, Results, exit_name, page_table, to_json, write_results};
-use flowstart_experiment::scenario::{Compiled, Scenario};
 use flowstart_report::Terminal;
+use flowstart_results::{Provenance, Results, exit_name, page_table, to_json, write_results};
+use flowstart_scenario::{Compiled, Scenario};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::controls::not_real;
@@ -14,13 +14,15 @@ use super::perform::{Performed, Ran, Wanted, perform};
 use super::results::{FlowFacts, FlowRow, SenderSample, results};
 use super::{become_able, fidelity_limit, judge, show};
 use crate::cli::RunArgs;
+use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
-use crate::run::{FORMATS, flow_table, link_table, names};
+use crate::run::{flow_table, link_table, names};
 use crate::scenario::load;
 
 /// Runs the files one after the other, their runs too.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let formats = formats(args.parquet)?;
     let mut scenarios = Vec::new();
     for file in &args.files {
         let mut scenario = load(file)?;
@@ -76,7 +78,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         let provenance = Provenance::new(scenario, &results);
         if let Some(folder) = &args.out {
             let folder = if args.files.len() > 1 { folder.join(&name) } else { folder.clone() };
-            write_results(&folder, &results, &provenance, FORMATS).map_err(Failure::usage)?;
+            write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
         }
         if args.json {
             let mut document = to_json(&results, &provenance);

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use flowstart_congestion::StartExit;
 use flowstart_emulator::{Fate, Fidelity};
-use flowstart_experiment::race::Stage;
-use flowstart_experiment::run::Cancel;
-use flowstart_experiment::scenario::Scenario;
 use flowstart_network::packet::{Body, Datagram, Segment};
 use flowstart_network::{Ecn, Packet};
+use flowstart_parallel::Cancel;
+use flowstart_race::Stage;
+use flowstart_scenario::Scenario;
 use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome};
 use flowstart_units::{Bytes, Time};
 

@@ -7,10 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use flowstart_experiment::reproduce::{
-    Figure, FigureResult, Paper, ReproduceOptions, Verdict, figures, papers, reproduce as run,
-};
 use flowstart_report::side_by_side;
+use flowstart_reproduce::{Figure, FigureResult, Paper, ReproduceOptions, Verdict, figures, papers, reproduce as run};
 
 use crate::cli::ReproduceArgs;
 use crate::compare::{command_line, file_name};
@@ -68,7 +66,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
 
 /// The figures of the arguments, each once, in their order; all without arguments.
 fn wanted(what: &[String]) -> Result<Vec<Figure>, Failure> {
-    let wrong = |error: &flowstart_experiment::scenario::ScenarioError| Failure::usage(describe(error));
+    let wrong = |error: &flowstart_scenario::ScenarioError| Failure::usage(describe(error));
     if what.is_empty() {
         return figures("").map_err(|error| wrong(&error));
     }

@@ -1,7 +1,7 @@
 //! Pictures and the page with everything.
 
-use flowstart_experiment::reproduce::{Drawn, FigureResult, Paper, PictureAxis};
 use flowstart_report::{Axis, Figure, Page, Palette, Section, Series, thin_cloud};
+use flowstart_reproduce::{Drawn, FigureResult, Paper, PictureAxis};
 
 use super::paper_of;
 use super::tables::{citation, claims, confusions, remarks, tally};

@@ -1,7 +1,7 @@
 //! Claims and verdicts for the terminal and as Markdown.
 
-use flowstart_experiment::reproduce::{ClaimResult, Curve, Figure, FigureResult, Paper, Picture, Verdict};
 use flowstart_report::{Cell, Column, Table, Terminal};
+use flowstart_reproduce::{ClaimResult, Curve, Figure, FigureResult, Paper, Picture, Verdict};
 
 use super::paper_of;
 

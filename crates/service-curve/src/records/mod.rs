@@ -8,8 +8,6 @@
 
 mod csv;
 mod estimate;
-#[cfg(feature = "parquet")]
-mod parquet;
 
 use std::fmt;
 
@@ -17,8 +15,6 @@ use flowstart_units::{Rate, Span, Time};
 
 pub use self::csv::read_csv;
 pub use self::estimate::estimate_records;
-#[cfg(feature = "parquet")]
-pub use self::parquet::read_parquet;
 
 /// One packet of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,15 +71,23 @@ impl std::error::Error for RecordError {}
 /// The units that a column of times may have: ending of its name, nanoseconds.
 const UNITS: [(&str, u64); 4] = [("_ns", 1), ("_us", 1_000), ("_ms", 1_000_000), ("_s", 1_000_000_000)];
 
-/// The columns of a file by their names: sent, received (each with its nanoseconds per unit), rate.
-struct Columns {
-    sent: (usize, u64),
-    received: (usize, u64),
-    rate: Option<usize>,
+/// Where a file has its columns, found by their names; for readers of other formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// The column of the times of sending, and how many nanoseconds its unit has.
+    pub sent: (usize, u64),
+    /// The same of the times of receiving.
+    pub received: (usize, u64),
+    /// The column of the rates in bit/s, if there is one.
+    pub rate: Option<usize>,
 }
 
 impl Columns {
-    fn of(names: &[&str]) -> Result<Self, RecordError> {
+    /// The columns among these names.
+    ///
+    /// # Errors
+    /// If there is no time of sending, or none of receiving.
+    pub fn of(names: &[&str]) -> Result<Self, RecordError> {
         let find = |what: &'static str| {
             let is = |name: &str| UNITS.iter().find(|(unit, _)| name.strip_suffix(unit) == Some(what));
             let found = names.iter().enumerate().find_map(|(index, name)| Some((index, is(name.trim())?.1)));

@@ -1,0 +1,297 @@
+//! The benchmark: what rate a congestion control can be relied on for, over which time, on a described path.
+//!
+//! Constant-rate applications write into connections of the full transport; the delays of their messages from write to read go through the
+//! probing procedure of the crate `service-curve` (Luebben and Fidler, arXiv 1609.00653), rate by rate. New connections of the same kind
+//! give the start-up service curve, and a synthetic video its delay bound.
+//!
+//! As in the paper nine greedy flows of the contestant's own kind, with round trips of their own, share the bottleneck unless told otherwise.
+
+mod bursts;
+mod document;
+mod joint;
+mod measured;
+mod path;
+mod run;
+
+use flowstart_service_curve::{
+    BandConfig, BandPoint, BurstCurve, Estimate, Joint, Probability, ProbeConfig, StartupCurve, Video,
+};
+use flowstart_units::{Rate, Span};
+
+use flowstart_race::{Race, RaceError};
+
+pub use document::{BENCHMARK_SCHEMA_VERSION, verdict_name};
+pub use measured::{MeasuredError, Records, measured};
+
+/// What is benchmarked, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Benchmark {
+    /// Path, contestants, others there before and seed; the rest of a race has no influence.
+    pub race: Race,
+    /// Greedy flows of the contestant's own kind that are there before; default 9 (paper).
+    pub peers: u32,
+    /// Step between probing rates, payload; `None` for a tenth of the fair share of the capacity (paper: 1 Mbit/s of 10).
+    pub step: Option<Rate>,
+    /// The procedure. Its packet is the payload of a full segment. The runs test is one-sided: too few runs count against independence, too
+    /// many do not. Queues of greedy flows are nearly periodic, and samples at regular distances of something periodic alternate, which makes
+    /// quantiles more certain, not less.
+    pub probe: ProbeConfig,
+    /// How long each rate is measured at most, after the warm-up; default 3000 s. The paper's testbed takes what it needs; a
+    /// measurement that ends too soon is undecided.
+    pub lasting: Span,
+    /// Confidence bands.
+    pub band: BandConfig,
+    /// Mean rate of the synthetic video whose delay is bounded; `None` for 0.4 fair shares (paper: 4 Mbit/s of 10).
+    pub video: Option<Rate>,
+    /// A film whose delay is bounded in place of the synthetic video; default none.
+    pub film: Option<Video>,
+    /// New connections for the start-up service curve; default 20, none for no curve. One is enough where nothing is random.
+    pub connections: u32,
+    /// How long they are watched; default 10 s.
+    pub startup: Span,
+    /// The fraction of new connections, and of bursts, that may fall below their curve; default 5 %.
+    pub startup_epsilon: Probability,
+    /// Bursts that are handed over to an idle connection one after another, for a service curve that need not be convex; default 40, none for no
+    /// curve. With fewer than 20 the 5 % are the latest of all.
+    pub bursts: u32,
+    /// Packets of a burst; default 100, 145 kB: three windows of one of ten flows at 100 Mbit/s and 40 ms.
+    pub burst_packets: u32,
+    /// Time from burst to burst; default 5 s. A burst that finds the one before it not served yet does not count.
+    pub burst_gap: Span,
+    /// Replicas for the joint calibration of all accepted rates, in each of which every rate is probed from the beginning with the same random
+    /// numbers, for the warm-up and one message; default none. It needs many times 1 / epsilon.
+    pub replicas: u32,
+}
+
+/// Payload of a full segment: one message of the probing application.
+const MESSAGE: u64 = flowstart_race::MSS as u64;
+/// Steps in a fair share unless a step is given.
+const STEPS: u64 = 10;
+/// Rates beyond the fair share that are probed when there are others, who may be pushed aside, in steps.
+const STEPS_BEYOND: u64 = 2;
+/// Most probing rates.
+const MAX_RATES: u64 = 1_000;
+/// Most replicas of the joint calibration.
+const MAX_REPLICAS: u32 = 100_000;
+/// Most bursts, and packets of one.
+const MAX_BURSTS: u32 = 10_000;
+/// Most new connections.
+const MAX_CONNECTIONS: u32 = 10_000;
+/// Frames of the video and its seed: ten minutes at 24 frames per second, whose statistics are known (see [`flowstart_service_curve::Video`]).
+const VIDEO_FRAMES: usize = 14_400;
+const VIDEO_SEED: u64 = 7;
+
+impl Benchmark {
+    /// The benchmark of the race's contestants with the defaults above.
+    #[must_use]
+    pub fn new(race: Race) -> Self {
+        Self {
+            race,
+            peers: 9,
+            step: None,
+            probe: ProbeConfig {
+                packet: flowstart_units::Bytes::new(MESSAGE),
+                sides: flowstart_service_curve::stats::Sides::TooFew,
+                ..ProbeConfig::default()
+            },
+            lasting: Span::from_secs(3_000),
+            band: BandConfig::default(),
+            video: None,
+            film: None,
+            connections: 20,
+            startup: Span::from_secs(10),
+            startup_epsilon: Probability::FIVE_PERCENT,
+            bursts: 40,
+            burst_packets: 100,
+            burst_gap: Span::from_secs(5),
+            replicas: 0,
+        }
+    }
+
+    /// An equal share, with peers and others, of the capacity that datagram flows leave. Gross: headers are not taken off.
+    #[must_use]
+    pub fn fair_share(&self) -> Rate {
+        let datagrams: u64 = self.race.others.udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
+        let left = self.race.capacity().as_bps().saturating_sub(datagrams);
+        Rate::from_bps(left / (1 + u64::from(self.peers) + u64::from(self.race.others.tcp_flows())))
+    }
+
+    /// The step between probing rates.
+    #[must_use]
+    pub fn step(&self) -> Rate {
+        self.step.unwrap_or(Rate::from_bps((self.fair_share().as_bps() / STEPS).max(1)))
+    }
+
+    /// The probing rates, increasing: up to 1.2 fair shares, but not beyond the capacity.
+    #[must_use]
+    pub fn rates(&self) -> Vec<Rate> {
+        let step = self.step().as_bps();
+        let last = self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).min(self.race.capacity());
+        let count = last.as_bps().checked_div(step).unwrap_or(0).min(MAX_RATES);
+        (1..=count).map(|n| Rate::from_bps(n * step)).collect()
+    }
+
+    /// Mean rate of the video or film.
+    #[must_use]
+    pub fn video_rate(&self) -> Rate {
+        if let Some(film) = &self.film {
+            return film.mean_rate();
+        }
+        self.video.unwrap_or_else(|| self.fair_share().mul_ratio(2, 5))
+    }
+
+    /// How many new connections are made: without randomness one at most.
+    #[must_use]
+    pub fn effective_connections(&self) -> u32 {
+        let random = self.peers > 0 || self.race.is_random();
+        if random { self.connections } else { self.connections.min(1) }
+    }
+
+    /// Lengths of intervals at which results are given: 1 ms to 1000 s, 20 per decade.
+    #[must_use]
+    pub fn times() -> Vec<Span> {
+        grid(Span::from_secs(1_000))
+    }
+
+    /// Times after the start of a new connection: 1 ms to [`Self::startup`], 20 per decade.
+    #[must_use]
+    pub fn startup_times(&self) -> Vec<Span> {
+        grid(self.startup)
+    }
+
+    /// Checks that the benchmark can be run in reasonable time and memory.
+    ///
+    /// # Errors
+    /// One sentence about the first value that is out of range, and what would be right.
+    pub fn validate(&self) -> Result<(), RaceError> {
+        let fail = |message: String| Err(RaceError::new(message));
+        if self.peers > flowstart_race::MAX_FLOWS {
+            return fail(format!(
+                "at most {} flows of the contestant's kind can be there before",
+                flowstart_race::MAX_FLOWS
+            ));
+        }
+        self.probe.validate().map_err(|error| RaceError::new(error.to_string()))?;
+        if self.band.replicates == 0 {
+            return fail("a confidence band needs at least one replicate".to_owned());
+        }
+        if self.connections > MAX_CONNECTIONS {
+            return fail(format!("at most {MAX_CONNECTIONS} new connections can be watched"));
+        }
+        if self.bursts > MAX_BURSTS || !(1..=MAX_BURSTS).contains(&self.burst_packets) {
+            return fail(format!("at most {MAX_BURSTS} bursts can be handed over, of 1 to {MAX_BURSTS} packets"));
+        }
+        if self.replicas > MAX_REPLICAS {
+            return fail(format!("at most {MAX_REPLICAS} replicas can be simulated for the joint calibration"));
+        }
+        for contestant in &self.race.contestants {
+            self.with_peers(contestant).validate()?;
+        }
+        if self.race.contestants.is_empty() {
+            return fail("nothing to benchmark; name at least one contestant".to_owned());
+        }
+        let rates = self.rates();
+        if rates.is_empty() {
+            return fail(format!(
+                "a step of {} leaves no probing rate below the capacity of {}",
+                self.step(),
+                self.race.capacity()
+            ));
+        }
+        if self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).as_bps() / self.step().as_bps() > MAX_RATES {
+            return fail(format!("a step of {} makes more than {MAX_RATES} probing rates", self.step()));
+        }
+        self.validate_cost()
+    }
+
+    fn validate_cost(&self) -> Result<(), RaceError> {
+        let packet = f64::from(self.race.packet()) * 8.0;
+        let packets = |span: Span| self.race.capacity().as_bps() as f64 / packet * span.as_secs_f64();
+        for (what, lasting) in [
+            ("measuring", self.lasting),
+            ("warming up", self.probe.warm_up),
+            ("start", self.startup),
+            ("handing over bursts", self.burst_gap * u64::from(self.bursts)),
+        ] {
+            let most = flowstart_race::MAX_PACKETS;
+            if packets(lasting) > most {
+                return Err(RaceError::new(format!(
+                    "{what} for {:.0} s at {} would carry {:.0} packets; at most {most:.0} can be simulated",
+                    lasting.as_secs_f64(),
+                    self.race.capacity(),
+                    packets(lasting)
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// 1 ms to `last`, 20 per decade.
+fn grid(last: Span) -> Vec<Span> {
+    const PER_DECADE: i32 = 20;
+    (0..)
+        .map(|n| Span::from_secs_f64(1e-3 * 10_f64.powf(f64::from(n) / f64::from(PER_DECADE))))
+        .take_while(|t| *t <= last && *t < Span::from_secs(1_000_000))
+        .collect()
+}
+
+/// What the video meets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VideoBound {
+    /// Delay bound of every frame, exceeded with the curve's probability at most; empty if the video's mean rate is not attained in the
+    /// long run, where no bound exists.
+    pub frames: Vec<Span>,
+}
+
+impl VideoBound {
+    /// The largest, if there are bounds.
+    #[must_use]
+    pub fn largest(&self) -> Option<Span> {
+        self.frames.iter().copied().max()
+    }
+
+    /// The mean over frames in seconds, if there are bounds.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let sum: f64 = self.frames.iter().map(|bound| bound.as_secs_f64()).sum();
+        (!self.frames.is_empty()).then(|| sum / self.frames.len() as f64)
+    }
+}
+
+/// What was found out about one contestant, or about a measurement from outside.
+#[derive(Clone, Debug)]
+pub struct Attained {
+    /// Its name.
+    pub label: String,
+    /// How it was run, in a few words.
+    pub conditions: String,
+    /// Curve and probes.
+    pub estimate: Estimate,
+    /// Confidence intervals of the attainable rate at [`Benchmark::times`].
+    pub band: Vec<BandPoint>,
+    /// Delay bound of the video.
+    pub video: VideoBound,
+    /// The start-up service curve; `None` if there were no new connections.
+    pub startup: Option<StartupCurve>,
+    /// What bursts met; `None` if there were none, or none was served.
+    pub bursts: Option<BurstCurve>,
+    /// The joint calibration of the accepted rates to the curve's probability; `None` without replicas.
+    pub joint: Option<Joint>,
+}
+
+/// The result.
+#[derive(Clone, Debug)]
+pub struct BenchmarkResult {
+    /// What was benchmarked.
+    pub benchmark: Benchmark,
+    /// The contestants in their order, then measurements from outside.
+    pub attained: Vec<Attained>,
+    /// False if it was interrupted: then estimates end early and are undecided there.
+    pub complete: bool,
+    /// Virtual time simulated, all together.
+    pub simulated_seconds: f64,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Measurements of real systems beside simulated ones.
+
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+
+use flowstart_service_curve::{Record, RecordError, estimate_records, read_csv};
+use flowstart_units::Rate;
+
+use super::{Attained, Benchmark};
+use flowstart_race::RaceError;
+
+/// Why a file of measurements cannot be used.
+#[derive(Debug)]
+pub enum MeasuredError {
+    /// It cannot be opened.
+    Io(std::io::Error),
+    /// Its name ends neither in `.csv` nor in `.parquet`.
+    Ending,
+    /// Its name ends in `.parquet`, and nobody gave a reader for such files.
+    NoParquet,
+    /// What is in it.
+    Records(RecordError),
+    /// What follows from it cannot be calculated.
+    Result(RaceError),
+}
+
+impl fmt::Display for MeasuredError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "cannot be opened: {error}"),
+            Self::Ending => f.write_str("is no file of measurements by its ending; known are .csv and .parquet"),
+            Self::NoParquet => f.write_str(
+                "is a Parquet file, which this program was built without: give it as .csv, or build the program \
+                 with `cargo build --release --features parquet`",
+            ),
+            Self::Records(error) => error.fmt(f),
+            Self::Result(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MeasuredError {}
+
+/// The records of a measurement, one by one.
+pub type Records = Box<dyn Iterator<Item = Result<Record, RecordError>>>;
+
+/// Analyses a file of send and receive times (see `flowstart_service_curve::Record`) with the benchmark's procedure. `rate`: that of the
+/// only train of a file without rates. `parquet`: reads files whose names end in `.parquet`, if the
+/// program can.
+///
+/// # Errors
+/// [`MeasuredError`].
+pub fn measured(
+    benchmark: &Benchmark,
+    path: &Path,
+    rate: Option<Rate>,
+    parquet: Option<fn(File) -> Result<Records, RecordError>>,
+) -> Result<Attained, MeasuredError> {
+    let file = File::open(path).map_err(MeasuredError::Io)?;
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    let records: Result<Records, RecordError> = match ending.as_str() {
+        "csv" => read_csv(std::io::BufReader::new(file)).map(|records| Box::new(records) as Records),
+        "parquet" => parquet.ok_or(MeasuredError::NoParquet)?(file),
+        _ => return Err(MeasuredError::Ending),
+    };
+    let estimate = records
+        .and_then(|records| estimate_records(records, rate, &benchmark.probe))
+        .map_err(MeasuredError::Records)?;
+    let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    benchmark.attained(label, "measured".to_owned(), estimate, None).map_err(MeasuredError::Result)
+}

@@ -1,0 +1,227 @@
+use flowstart_service_curve::{Accepted, End, Verdict};
+use flowstart_units::{Bytes, Rate, Span};
+
+use super::*;
+use flowstart_probing::{Deliveries, Train, TrainConfig};
+use flowstart_race::RunOptions;
+
+/// A path of 10 Mbit/s and 20 ms with little to measure.
+fn light(contestants: &[&str], peers: u32) -> Benchmark {
+    let mut race = Race::default();
+    race.set_capacity(Rate::from_mbps(10));
+    race.contestants = contestants.iter().map(|name| name.parse().unwrap()).collect();
+    let mut benchmark = Benchmark::new(race);
+    benchmark.peers = peers;
+    benchmark.probe.samples = 50;
+    benchmark.probe.warm_up = Span::from_secs(2);
+    benchmark.lasting = Span::from_secs(20);
+    benchmark.startup = Span::from_secs(1);
+    benchmark.connections = 3;
+    benchmark
+}
+
+fn run(benchmark: &Benchmark) -> BenchmarkResult {
+    benchmark.run(&RunOptions::default()).unwrap()
+}
+
+#[test]
+fn alone_on_a_path_every_rate_below_the_goodput_is_attained_at_once_and_the_capacity_is_not() {
+    let result = run(&light(&["reno"], 0));
+    let attained = &result.attained[0];
+    // Propagation 10 ms and the transmission of a packet, 1.2 ms.
+    assert_eq!(attained.estimate.curve.origin(), Some(Span::from_micros(11_200)));
+    let probes = &attained.estimate.probes;
+    assert_eq!(probes.len(), 10);
+    assert!(probes[..9].iter().all(|probe| probe.verdict == Verdict::Accepted(Accepted::Constant)));
+    // 10 Mbit/s of payload do not fit with their headers.
+    assert_eq!(attained.estimate.end, End::NonStationary(Rate::from_mbps(10)));
+    assert_eq!(attained.estimate.curve.long_term_rate(), Rate::from_mbps(9));
+    let bound = attained.video.largest().unwrap();
+    assert!(bound > Span::from_micros(11_200) && bound < Span::from_secs(10), "{bound}");
+}
+
+#[test]
+fn delays_of_messages_are_from_the_applications_write_to_the_others_read() {
+    let benchmark = light(&["reno"], 0);
+    let rate = Rate::from_bps(1_158_400);
+    let scenario = benchmark.scenario(&benchmark.race.contestants[0], rate);
+    let wanted = || false;
+    let simulation = scenario.simulation(0).unwrap().simulation;
+    let config = TrainConfig { flow: 0, start: flowstart_units::Time::ZERO, rate, message: MESSAGE };
+    let mut train = Train::new(&simulation, config, None, &wanted).unwrap();
+    // The first waits for the handshake: 20 ms, and the transmission of the SYN (52 bytes and options), then 11.2 ms like all others.
+    let first = train.next().unwrap();
+    assert!(first >= Span::from_micros(31_200) && first < Span::from_micros(31_300), "{first}");
+    assert_eq!(train.nth(100), Some(Span::from_micros(11_200)));
+    assert_eq!(train.count() + 102, (22.0 * 100.0 - 1.0) as usize);
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_threads() {
+    let mut benchmark = light(&["reno", "scalable"], 2);
+    benchmark.lasting = Span::from_secs(5);
+    let with = |threads| {
+        let options = RunOptions { threads: Some(threads), ..RunOptions::default() };
+        benchmark.run(&options).unwrap().to_json()
+    };
+    let (mut one, mut three) = (with(1), with(3));
+    // What was simulated in vain depends on who was first.
+    for document in [&mut one, &mut three] {
+        document["simulated_seconds"] = serde_json::Value::Null;
+    }
+    assert_eq!(one, three);
+    assert_eq!(one["results"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn new_connections_deliver_more_with_time_and_a_larger_initial_window_at_once() {
+    let startup = |window: u32| {
+        let mut benchmark = light(&["reno"], 0);
+        benchmark.step = Some(Rate::from_mbps(9));
+        let contestant = benchmark.race.contestants[0].clone();
+        let mut scenario = benchmark.startup_scenario(&contestant, 0);
+        scenario.flow[0].initial_window = window;
+        let watch = Deliveries::new(0, flowstart_units::Time::ZERO, benchmark.startup_times());
+        let config = scenario.simulation(0).unwrap().simulation;
+        let (_, watch) = flowstart_simulator::Simulation::new(&config, watch).unwrap().run();
+        watch.finish()
+    };
+    // The buffer has room for 17 packets.
+    let (ten, sixteen) = (startup(10), startup(16));
+    assert!(ten.is_sorted() && sixteen.is_sorted());
+    let within = light(&["reno"], 0).startup_times().iter().filter(|t| **t < Span::from_millis(60)).count();
+    assert!(ten[..within].iter().zip(&sixteen).all(|(ten, sixteen)| ten <= sixteen));
+    assert!(ten[within - 1] < sixteen[within - 1]);
+    let benchmark = light(&["reno"], 0);
+    let curve = run(&benchmark).attained[0].startup.clone().unwrap();
+    assert_eq!(curve.connections(), 1, "nothing is random");
+    // Handshake, ten packets: 20 ms (SYN and its answer), 10 ms and 10 transmissions.
+    let window = Bytes::new(10 * 1448).bits();
+    assert_eq!(curve.service(Span::from_millis(25)), 0);
+    assert_eq!(curve.service(Span::from_millis(46)), window);
+}
+
+#[test]
+fn shares_steps_and_rates_follow_from_the_path_and_who_is_there() {
+    let mut benchmark = Benchmark::new(Race::default());
+    assert_eq!(benchmark.fair_share(), Rate::from_mbps(10));
+    assert_eq!(benchmark.rates().len(), 12);
+    assert_eq!(benchmark.rates()[8], Rate::from_mbps(9));
+    assert_eq!(benchmark.video_rate(), Rate::from_mbps(4));
+    benchmark.peers = 0;
+    assert_eq!(benchmark.rates().last(), Some(&Rate::from_mbps(100)), "not beyond the capacity");
+    let race = benchmark.with_peers(&benchmark.race.contestants[0]);
+    assert_eq!(race.others.tcp_flows(), 0);
+    benchmark.peers = 9;
+    let race = benchmark.with_peers(&benchmark.race.contestants[0]);
+    let sum: u64 = race.others.flow.iter().map(|flow| flow.rtt.unwrap().as_nanos()).sum();
+    assert_eq!(sum, 9 * 20_000_000, "the mean of Table I is the probe's own");
+}
+
+#[test]
+fn what_cannot_be_benchmarked_is_refused_in_a_sentence() {
+    let refused = |change: &dyn Fn(&mut Benchmark)| {
+        let mut benchmark = Benchmark::new(Race::default());
+        change(&mut benchmark);
+        benchmark.validate().unwrap_err().to_string()
+    };
+    assert!(refused(&|b| b.race.contestants.clear()).contains("at least one"));
+    assert!(refused(&|b| b.step = Some(Rate::from_mbps(500))).contains("no probing rate"));
+    assert!(refused(&|b| b.step = Some(Rate::ZERO)).contains("no probing rate"));
+    assert!(refused(&|b| b.step = Some(Rate::from_bps(10))).contains("more than 1000"));
+    assert!(refused(&|b| b.probe.samples = 1).contains("samples"));
+    assert!(refused(&|b| b.lasting = Span::from_secs(10_000_000)).contains("at most"));
+    assert!(refused(&|b| b.peers = 5_000).contains("at most"));
+    assert!(Benchmark::new(Race::default()).validate().is_ok());
+}
+
+#[test]
+fn a_measurement_from_outside_stands_beside_simulated_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lab.csv");
+    let rows: String = (0..3_000_u64).map(|n| format!("{},{}\n", n * 10, n * 10 + 7)).collect();
+    std::fs::write(&path, format!("sent_ms,received_ms\n{rows}")).unwrap();
+    let benchmark = light(&["reno"], 0);
+    let rate = Some(Rate::from_bps(1_158_400));
+    let found = measured(&benchmark, &path, rate, None).unwrap();
+    assert_eq!((found.label.as_str(), found.estimate.curve.origin()), ("lab", Some(Span::from_millis(7))));
+    assert!(matches!(measured(&benchmark, &path, None, None), Err(MeasuredError::Records(_))));
+    assert!(matches!(measured(&benchmark, folder.path(), None, None), Err(MeasuredError::Ending)));
+    assert!(matches!(measured(&benchmark, &folder.path().join("no.csv"), None, None), Err(MeasuredError::Io(_))));
+}
+
+#[test]
+fn rates_that_fail_together_may_each_use_more_than_the_union_bound_gives_them() {
+    let mut benchmark = light(&["slow_start+reno"], 0);
+    benchmark.race.path.loss = "0.1 %".parse().unwrap();
+    benchmark.probe.epsilon = flowstart_service_curve::Probability::FIVE_PERCENT;
+    benchmark.lasting = Span::from_secs(60);
+    benchmark.connections = 0;
+    benchmark.replicas = 40;
+    let run = |benchmark: &Benchmark| benchmark.run(&RunOptions::default()).unwrap().attained.remove(0);
+    let one = run(&benchmark);
+    let joint = one.joint.as_ref().unwrap();
+    let rates = one.estimate.accepted().len();
+    assert!(rates > 1, "{rates}");
+    // At most epsilon of the replicas fail in any rate, and each rate gets between epsilon / rates and epsilon.
+    let epsilon = one.estimate.curve.epsilon();
+    assert!(joint.curve.epsilon() <= epsilon);
+    assert!(joint.per_rate <= epsilon);
+    assert!(joint.tightness > 0.0 && joint.tightness <= rates as f64 + 1e-9, "{}", joint.tightness);
+    assert_eq!(joint, run(&benchmark).joint.as_ref().unwrap(), "the same for the same seed");
+    benchmark.replicas = 0;
+    assert!(run(&benchmark).joint.is_none());
+}
+
+#[test]
+fn a_burst_into_an_idle_connection_is_served_in_windows_which_the_convex_curve_does_not_see() {
+    let mut benchmark = light(&["slow_start+reno"], 0);
+    benchmark.connections = 0;
+    benchmark.bursts = 4;
+    benchmark.burst_packets = 30;
+    let one = run(&benchmark).attained.remove(0);
+    let bursts = one.bursts.as_ref().unwrap();
+    assert_eq!((bursts.bursts(), bursts.steps().len()), (4, 30));
+    // An idle connection begins with its initial window again (RFC 5681 section 4.1): ten packets of 1.2 ms after 10 ms, then those that their
+    // ACKs call for, a round trip after the first has left.
+    let steps = bursts.steps();
+    assert_eq!((steps[0], steps[9]), (Span::from_micros(11_200), Span::from_millis(22)));
+    assert!(steps[10] >= Span::from_millis(31) && steps[10] < Span::from_millis(34), "{}", steps[10]);
+    assert!(steps.is_sorted());
+    // 9 Mbit/s is attained without delay, so the convex curve knows of no pause.
+    let convex = one.estimate.curve.service(Span::from_millis(31));
+    assert!(convex > bursts.service(Span::from_millis(31)) as f64);
+    benchmark.bursts = 0;
+    assert!(run(&benchmark).attained[0].bursts.is_none());
+}
+
+#[test]
+fn among_others_bursts_find_the_connection_idle_and_are_bounded() {
+    let mut benchmark = light(&["slow_start+reno"], 2);
+    benchmark.connections = 0;
+    benchmark.step = Some(Rate::from_mbps(1));
+    benchmark.lasting = Span::from_secs(1);
+    benchmark.bursts = 20;
+    let bursts = run(&benchmark).attained.remove(0).bursts.unwrap();
+    assert!(bursts.bursts() > 10, "{}", bursts.bursts());
+    // Alone the burst would take 120 ms and the propagation.
+    let last = bursts.inverse(Bytes::new(100 * MESSAGE).bits()).unwrap();
+    assert!(last > Span::from_millis(130) && last < Span::from_secs(5), "{last}");
+}
+
+#[test]
+fn a_film_of_ones_own_takes_the_place_of_the_synthetic_video() {
+    let mut benchmark = light(&["reno"], 0);
+    benchmark.connections = 0;
+    let film = flowstart_service_curve::Video::new(vec![Bytes::new(12_500); 48], 24).unwrap();
+    benchmark.film = Some(film);
+    assert_eq!(benchmark.video_rate(), Rate::from_bps(2_400_000));
+    let hash = benchmark.hash();
+    let one = run(&benchmark).attained.remove(0);
+    // 100 kbit at 9 Mbit/s and 11.2 ms, or at a lower rate that has as little delay.
+    assert_eq!(one.video.frames.len(), 48);
+    let bound = one.video.largest().unwrap();
+    assert!((bound.as_secs_f64() - (0.0112 + 0.1 / 9.0)).abs() < 1e-4, "{bound}");
+    benchmark.film = None;
+    assert_ne!(benchmark.hash(), hash);
+}

@@ -1,0 +1,41 @@
+//! The formats of result tables and measurements: CSV and JSON always, Apache Parquet if the program was
+//! built with it.
+
+use std::fs::File;
+
+use flowstart_benchmark::Records;
+use flowstart_results::Format;
+use flowstart_service_curve::RecordError;
+
+use crate::output::Failure;
+
+/// What `--out` writes.
+pub(crate) fn formats(parquet: bool) -> Result<Vec<Format>, Failure> {
+    let others = if parquet { vec![parquet_tables()?] } else { Vec::new() };
+    Ok([Format::Csv, Format::Json].into_iter().chain(others).collect())
+}
+
+#[cfg(feature = "parquet")]
+#[expect(clippy::unnecessary_wraps, reason = "refused without the feature")]
+fn parquet_tables() -> Result<Format, Failure> {
+    Ok(Format::Tables(flowstart_parquet::TABLES))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet_tables() -> Result<Format, Failure> {
+    Err(Failure::Usage(
+        "this program was built without Apache Parquet: leave out --parquet, or build the program with \
+         `cargo build --release --features parquet`"
+            .to_owned(),
+    ))
+}
+
+/// What reads measurements from Parquet files.
+pub(crate) const PARQUET_READER: Option<fn(File) -> Result<Records, RecordError>> = parquet_reader();
+
+const fn parquet_reader() -> Option<fn(File) -> Result<Records, RecordError>> {
+    #[cfg(feature = "parquet")]
+    return Some(|file| flowstart_parquet::read_records(file).map(|records| Box::new(records) as Records));
+    #[cfg(not(feature = "parquet"))]
+    None
+}

@@ -1,0 +1,330 @@
+//! The grid: paths, loads, and the race of one contestant in one cell.
+
+use std::fmt;
+use std::str::FromStr;
+
+use flowstart_network::{JitterConfig, LossConfig};
+use flowstart_units::{Bytes, Rate, Span};
+
+use flowstart_measure::Reference;
+use flowstart_race::{Acks, Background, Contestant, MarkThreshold, Others, QueueChoice, Race};
+use flowstart_scenario::nearest;
+use flowstart_scenario::{Buffer, JitterSpec, LossSpec, SpacingSpec, UdpSpec};
+
+/// What is unpleasant about a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathKind {
+    /// Nothing; the receiver acknowledges every segment.
+    Clean,
+    /// 0.1 % of the packets are lost at random before the queue.
+    Loss,
+    /// Packets are delayed at random behind the queue, by up to 5 % of the RTT, without reordering.
+    Jitter,
+    /// The receiver acknowledges as Linux does: every segment at the very beginning, then every second one or after 40 ms.
+    DelayedAcks,
+}
+
+/// Who else is on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LoadKind {
+    /// Nobody.
+    Idle,
+    /// One greedy flow of the newcomer's kind: CUBIC over a queue that drops, DCTCP over one that marks.
+    Greedy,
+    /// Datagrams of 1500 B at random moments (Poisson) that take 20 % of the capacity.
+    Udp,
+}
+
+/// Share of lost packets on a path with [`PathKind::Loss`].
+const LOSS: f64 = 0.001;
+/// Largest extra delay with [`PathKind::Jitter`], in percent of the RTT.
+const JITTER_PERCENT: u64 = 5;
+/// Share of the capacity that datagrams take, in percent.
+const UDP_PERCENT: u64 = 20;
+
+impl PathKind {
+    /// All, in the order of the grid.
+    pub const ALL: [Self; 4] = [Self::Clean, Self::Loss, Self::Jitter, Self::DelayedAcks];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Loss => "loss",
+            Self::Jitter => "jitter",
+            Self::DelayedAcks => "delayed_acks",
+        }
+    }
+
+    /// When the receiver acknowledges.
+    #[must_use]
+    pub fn acks(self) -> Acks {
+        match self {
+            Self::DelayedAcks => Acks::Delayed,
+            Self::Clean | Self::Loss | Self::Jitter => Acks::EverySegment,
+        }
+    }
+}
+
+impl LoadKind {
+    /// All, in the order of the grid.
+    pub const ALL: [Self; 3] = [Self::Idle, Self::Greedy, Self::Udp];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Greedy => "greedy",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+macro_rules! by_name {
+    ($type:ident, $what:literal) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let wanted = text.trim().to_lowercase().replace(['-', ' '], "_");
+                Self::ALL.into_iter().find(|kind| kind.name() == wanted).ok_or_else(|| {
+                    let known = Self::ALL.map(Self::name);
+                    let meant =
+                        nearest(&wanted, known).map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"));
+                    format!("there is no {} \"{text}\"; there are {}{meant}", $what, known.join(", "))
+                })
+            }
+        }
+    };
+}
+
+by_name!(PathKind, "path");
+by_name!(LoadKind, "load");
+
+/// One cell of the grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// Rate of the bottleneck.
+    pub capacity: Rate,
+    /// Base round-trip time, propagation only.
+    pub rtt: Span,
+    /// Size of a drop-tail queue's buffer. A marking queue has at least the 1000 packets of a Linux device queue.
+    pub buffer: Buffer,
+    /// What is unpleasant about the path.
+    pub path: PathKind,
+    /// Who else is on it.
+    pub load: LoadKind,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, {}, {}, {}", self.capacity, self.rtt, self.buffer, self.path, self.load)
+    }
+}
+
+/// Sizes of the timed transfers (M7).
+pub const SIZES: [Bytes; 5] =
+    [Bytes::new(30_000), Bytes::new(100_000), Bytes::new(1_000_000), Bytes::new(10_000_000), Bytes::new(100_000_000)];
+/// A transfer that takes more round trips than this at the fair share is left out of a cell: it says nothing about the start.
+const MOST_TRANSFER_RTTS: u64 = 200;
+
+/// Packets' times above which a marking queue marks, if that is more than 1 ms: a slower link would mark a packet that waits for a single other one
+/// (RFC 9332 appendix A.1 has a minimum in packets for the same reason).
+const MARK_PACKETS: u64 = 2;
+
+/// How long datagrams are sent before the newcomer comes: two RTT0 until they arrive everywhere and the ten whose mean is q̄0 (M4).
+const UDP_WARM_UP_RTTS: u64 = 12;
+/// How long the greedy flow runs before: at least this many RTT0 (slow start fills 250 000 packets in 15), up to this time, …
+const GREEDY_WARM_UP_RTTS: u64 = 30;
+const GREEDY_WARM_UP: Span = Span::from_secs(10);
+/// … but for no more packets than this beyond the round trips.
+const GREEDY_WARM_UP_PACKETS: u64 = 200_000;
+/// Newcomers come at a random moment within half of that, or a third of the round trips.
+const PHASE_SHARE: u64 = 2;
+const PHASE_RTTS: u64 = 10;
+
+impl Cell {
+    /// The race of this contestant alone (and the others of the cell) over this cell. One run; its number is 0.
+    #[must_use]
+    pub fn race(&self, contestant: &Contestant, seed: u64) -> Race {
+        let contestant = Contestant { acks: self.path.acks(), ..contestant.clone() };
+        let marks = matches!(contestant.queue.unwrap_or(contestant.usual_queue()), QueueChoice::StepMark(_));
+        let mut race = Race { seed, runs: Some(1), contestants: vec![contestant], ..Race::default() };
+        race.set_capacity(self.capacity);
+        race.set_buffer(self.buffer);
+        race.path.rtt = self.rtt;
+        match self.path {
+            PathKind::Clean | PathKind::DelayedAcks => {}
+            PathKind::Loss => race.path.loss = LossSpec(LossConfig::Bernoulli { probability: LOSS }),
+            PathKind::Jitter => {
+                let spread = self.rtt.mul_ratio(JITTER_PERCENT, 100);
+                race.path.jitter = Some(JitterSpec(JitterConfig { spread, reorder: false }));
+            }
+        }
+        race.mark = MarkThreshold::Sojourn((race.service() * MARK_PACKETS).max(Span::from_millis(1)));
+        race.others = self.others(marks);
+        let rtt = race.base_rtt();
+        let (warm_up, phase) = match self.load {
+            LoadKind::Idle => (Span::ZERO, Span::ZERO),
+            LoadKind::Udp => (rtt * UDP_WARM_UP_RTTS, Span::ZERO),
+            LoadKind::Greedy => {
+                let some = GREEDY_WARM_UP.min(race.service() * GREEDY_WARM_UP_PACKETS);
+                ((rtt * GREEDY_WARM_UP_RTTS).max(some), (rtt * PHASE_RTTS).max(some / PHASE_SHARE))
+            }
+        };
+        (race.warm_up, race.phase) = (Some(warm_up), Some(phase));
+        race.sizes = Self::sizes(&race.reference());
+        race
+    }
+
+    /// Transfers that are over in time at the fair share.
+    fn sizes(reference: &Reference) -> Vec<Bytes> {
+        let longest = reference.base_rtt * MOST_TRANSFER_RTTS;
+        SIZES.into_iter().filter(|size| reference.fair_share.transmission_time(*size) <= longest).collect()
+    }
+
+    fn others(&self, marks: bool) -> Others {
+        let mut others = Others::default();
+        match self.load {
+            LoadKind::Idle => {}
+            LoadKind::Greedy => {
+                let name = if marks { "dctcp" } else { "cubic" };
+                if let Ok(mut background) = name.parse::<Background>() {
+                    background.flow.acks = self.path.acks();
+                    others.flow.push(background.spec(0));
+                }
+            }
+            LoadKind::Udp => others.udp.push(UdpSpec {
+                name: None,
+                rate: self.capacity.mul_ratio(UDP_PERCENT, 100),
+                packet: Bytes::new(1500),
+                spacing: SpacingSpec::Poisson,
+                start: Span::ZERO,
+                lasting: None,
+                ecn: marks,
+                rtt: None,
+                forward: Vec::new(),
+            }),
+        }
+        others
+    }
+}
+
+/// Which cells: every combination.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// Rates of the bottleneck.
+    pub capacities: Vec<Rate>,
+    /// Base round-trip times.
+    pub rtts: Vec<Span>,
+    /// Buffers of drop-tail queues.
+    pub buffers: Vec<Buffer>,
+    /// Paths.
+    pub paths: Vec<PathKind>,
+    /// Loads.
+    pub loads: Vec<LoadKind>,
+}
+
+impl Grid {
+    /// The whole grid: 1080 cells.
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            capacities: [5, 20, 100, 500, 1000, 10_000].map(Rate::from_mbps).to_vec(),
+            rtts: [5, 20, 50, 100, 300].map(Span::from_millis).to_vec(),
+            buffers: [0.25, 1.0, 4.0].map(Buffer::Bdp).to_vec(),
+            paths: PathKind::ALL.to_vec(),
+            loads: LoadKind::ALL.to_vec(),
+        }
+    }
+
+    /// The quick one: 20, 100 and 500 Mbit/s, 20 and 100 ms, buffers of 0.25 and 1 BDP, every path and load: 144 cells.
+    #[must_use]
+    pub fn quick() -> Self {
+        Self {
+            capacities: [20, 100, 500].map(Rate::from_mbps).to_vec(),
+            rtts: [20, 100].map(Span::from_millis).to_vec(),
+            buffers: [0.25, 1.0].map(Buffer::Bdp).to_vec(),
+            ..Self::full()
+        }
+    }
+
+    /// Its cells, the last of the lists first to change.
+    #[must_use]
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for &capacity in &self.capacities {
+            for &rtt in &self.rtts {
+                for &buffer in &self.buffers {
+                    for &path in &self.paths {
+                        cells.extend(self.loads.iter().map(|&load| Cell { capacity, rtt, buffer, path, load }));
+                    }
+                }
+            }
+        }
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_grid_has_1080_cells_and_every_one_of_them_can_be_raced() {
+        let cells = Grid::full().cells();
+        assert_eq!(cells.len(), 1080);
+        assert_eq!(Grid::quick().cells().len(), 144);
+        for name in ["hystart+cubic", "slow_start+dctcp"] {
+            for cell in &cells {
+                let race = cell.race(&name.parse().unwrap(), 1);
+                race.validate().unwrap_or_else(|error| panic!("{cell}: {error}"));
+                assert!(race.sizes.len() >= 2, "{cell}: {:?}", race.sizes);
+            }
+        }
+    }
+
+    #[test]
+    fn a_cell_sets_acks_loss_jitter_and_load_and_leaves_the_rest_to_the_contestant() {
+        let mut cell = Grid::quick().cells()[0];
+        let contestant: Contestant = "slow_start+dctcp".parse().unwrap();
+        assert!(cell.race(&contestant, 1).contestants[0].acks == Acks::EverySegment);
+        (cell.path, cell.load) = (PathKind::DelayedAcks, LoadKind::Greedy);
+        let race = cell.race(&contestant, 1);
+        assert_eq!(race.contestants[0].acks, Acks::Delayed);
+        assert_eq!(race.others.flow[0].algorithm.as_deref(), Some("slow_start+dctcp"));
+        assert_eq!(race.others.flow[0].receiver, race.contestants[0].receiver());
+        (cell.path, cell.load) = (PathKind::Jitter, LoadKind::Udp);
+        let race = cell.race(&contestant, 1);
+        assert_eq!(race.path.jitter.unwrap().0.spread, Span::from_millis(1));
+        assert_eq!(race.reference().fair_share, Rate::from_mbps(16));
+        cell.path = PathKind::Loss;
+        assert!(cell.race(&contestant, 1).path.loss.is_random());
+    }
+
+    #[test]
+    fn transfers_that_would_take_too_long_are_left_out() {
+        let mut cell = Grid::full().cells()[0];
+        (cell.capacity, cell.rtt) = (Rate::from_mbps(5), Span::from_millis(5));
+        let contestant: Contestant = "cubic".parse().unwrap();
+        assert_eq!(cell.race(&contestant, 1).sizes, SIZES[..2]);
+        cell.capacity = Rate::from_mbps(10_000);
+        cell.rtt = Span::from_millis(300);
+        assert_eq!(cell.race(&contestant, 1).sizes, SIZES);
+    }
+
+    #[test]
+    fn names_read_with_hyphens_and_a_wrong_one_is_answered_with_the_nearest() {
+        assert_eq!("Delayed-ACKs".parse(), Ok(PathKind::DelayedAcks));
+        assert!("jiter".parse::<PathKind>().unwrap_err().contains("did you mean \"jitter\"?"));
+        assert!("idel".parse::<LoadKind>().unwrap_err().contains("there is no load"));
+    }
+}

@@ -1,0 +1,300 @@
+use std::collections::HashSet;
+
+use flowstart_units::{Rate, Span};
+use proptest::prelude::*;
+
+use flowstart_parallel::Cancel;
+use flowstart_race::Measure;
+use flowstart_scenario::Buffer;
+
+use super::*;
+
+/// One small path with jitter and one without anything, idle.
+fn small(contestants: &[&str], seeds: Vec<u64>) -> Frontier {
+    let grid = Grid {
+        capacities: vec![Rate::from_mbps(5)],
+        rtts: vec![Span::from_millis(20)],
+        buffers: vec![Buffer::Bdp(1.0)],
+        paths: vec![PathKind::Clean, PathKind::Jitter],
+        loads: vec![LoadKind::Idle],
+    };
+    let contestants = contestants.iter().map(|name| name.parse().expect("a contestant")).collect();
+    Frontier::new(grid, contestants, seeds)
+}
+
+#[test]
+fn the_reference_always_races_and_nobody_twice() {
+    let frontier = small(&["slow_start+cubic", "slow_start+cubic"], vec![2]);
+    let names: Vec<String> = frontier.contestants().iter().map(ToString::to_string).collect();
+    assert_eq!((names, frontier.reference()), (vec![REFERENCE.to_owned(), "slow_start+cubic".to_owned()], 0));
+    let frontier = small(&["slow_start+cubic", REFERENCE], vec![2]);
+    assert_eq!((frontier.contestants().len(), frontier.reference()), (2, 1));
+}
+
+#[test]
+fn every_known_start_races_in_front_of_cubic_over_a_queue_that_drops() {
+    let contestants = Frontier::default_contestants();
+    for start in StartConfig::NAMES {
+        assert!(contestants.iter().any(|c| c.start.name() == *start && c.avoidance.name() == "cubic"), "{start}");
+    }
+    Frontier::new(Grid::full(), contestants, vec![2]).validate().unwrap();
+}
+
+#[test]
+fn cells_without_randomness_run_with_one_seed() {
+    let works = small(&[], vec![2, 4, 6]).works();
+    let seeds: Vec<(PathKind, u64)> = works.iter().map(|work| (work.cell.path, work.seed)).collect();
+    let jitter = PathKind::Jitter;
+    assert_eq!(seeds, [(PathKind::Clean, 2), (jitter, 2), (jitter, 4), (jitter, 6)]);
+}
+
+proptest! {
+    #[test]
+    fn no_seed_is_in_both_halves(count in 0_u32..500) {
+        let development: HashSet<u64> = Seeds::Development.first(count).into_iter().collect();
+        let held_out: HashSet<u64> = Seeds::HeldOut.first(count).into_iter().collect();
+        prop_assert!(development.is_disjoint(&held_out));
+        let both: HashSet<u64> = development.union(&held_out).copied().collect();
+        let all: HashSet<u64> = Seeds::All.first(2 * count).into_iter().collect();
+        prop_assert_eq!(all, both);
+    }
+}
+
+#[test]
+fn halves_of_the_seeds_read_as_they_are_printed() {
+    for half in Seeds::ALL {
+        assert_eq!(half.name().parse(), Ok(half));
+    }
+    assert!("odd".parse::<Seeds>().unwrap_err().contains("held-out"));
+}
+
+#[test]
+fn a_key_names_the_seed_the_cell_every_constant_and_the_behaviour() {
+    let work = &small(&["paced_chirping+cubic"], vec![2]).works()[1];
+    let key = work.key("a");
+    assert_eq!(key, work.clone().key("a"));
+    let mut others = vec![work.key("b"), Work { seed: 4, ..work.clone() }.key("a")];
+    others.push(Work { cell: Cell { buffer: Buffer::Bdp(2.0), ..work.cell }, ..work.clone() }.key("a"));
+    others.push(Work { contestant: "paced_chirping+cubic/paced".parse().unwrap(), ..work.clone() }.key("a"));
+    let mut constant = work.clone();
+    if let StartConfig::PacedChirping(config) = &mut constant.contestant.start {
+        config.gain += 0.25;
+    }
+    assert_ne!(constant.contestant, work.contestant);
+    others.push(constant.key("a"));
+    assert!(!others.contains(&key));
+    let distinct: HashSet<&String> = others.iter().collect();
+    assert_eq!(distinct.len(), others.len());
+}
+
+#[test]
+fn contestants_that_act_differently_have_another_behaviour() {
+    let of = |name: &str| behaviour(&name.parse().unwrap()).unwrap();
+    assert_eq!(of("hystart+cubic"), of("hystart+cubic"));
+    assert_ne!(of("hystart+cubic"), of("hystart+cubic/paced"));
+}
+
+#[test]
+fn the_result_does_not_depend_on_threads() {
+    let frontier = small(&["paced_chirping+cubic"], vec![2, 4]);
+    let run = |threads| frontier.run(&RunOptions { threads: Some(threads), ..RunOptions::default() }).unwrap();
+    let one = run(1);
+    assert!(one.complete());
+    assert_eq!(one, run(3));
+}
+
+/// Runs into a folder, stopping after this many records.
+fn into(folder: &std::path::Path, frontier: &Frontier, stop_after: usize) -> FrontierResult {
+    let journal = Journal::open(folder).unwrap();
+    let cancel = Cancel::default();
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let append = |work: &Work, record: &Record| {
+        journal.append(work, record);
+        if count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1 >= stop_after {
+            cancel.cancel();
+        }
+    };
+    let options = RunOptions {
+        threads: Some(1),
+        cancel: Some(&cancel),
+        finished: Some(&append),
+        known: journal.known().clone(),
+        ..RunOptions::default()
+    };
+    let result = frontier.run(&options).unwrap();
+    journal.close(&result).unwrap();
+    result
+}
+
+fn content(folder: &std::path::Path) -> String {
+    std::fs::read_to_string(folder.join("records.csv")).unwrap()
+}
+
+#[test]
+fn an_interrupted_run_that_is_resumed_leaves_the_same_bytes_as_one_that_was_not() {
+    let frontier = small(&["paced_chirping+cubic"], vec![2, 4]);
+    let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let expected = into(whole.path(), &frontier, usize::MAX);
+    assert_eq!(expected.finished(), (6, 6));
+    let mut last = 0;
+    for attempt in 0.. {
+        assert!(attempt < 10, "never finished");
+        // Half of a line, as if the machine had lost power.
+        if attempt > 0 {
+            let cut = content(parts.path()) + "5,20,1 BDP,jit";
+            std::fs::write(parts.path().join("records.csv"), cut).unwrap();
+        }
+        let result = into(parts.path(), &frontier, 1);
+        let (finished, _) = result.finished();
+        assert!(finished > last, "what is known is not run again");
+        last = finished;
+        if result.complete() {
+            assert_eq!(result, expected);
+            break;
+        }
+    }
+    assert_eq!(content(parts.path()), content(whole.path()));
+    assert_eq!(Shown::new(&expected, "paced_chirping").to_json()["complete"], true);
+}
+
+#[test]
+fn records_of_other_columns_are_refused_and_those_of_other_work_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    into(folder.path(), &small(&["slow_start+cubic"], vec![2]), usize::MAX);
+    let before = content(folder.path());
+    into(folder.path(), &small(&["paced_chirping+cubic"], vec![2]), usize::MAX);
+    let after = content(folder.path());
+    assert!(before.lines().all(|line| after.lines().any(|other| other == line)));
+    assert_eq!((before.lines().count(), after.lines().count()), (5, 7));
+    std::fs::write(folder.path().join("records.csv"), "a,b\n1,2\n").unwrap();
+    assert!(Journal::open(folder.path()).unwrap_err().to_string().contains("other columns"));
+}
+
+#[test]
+fn a_record_is_read_back_bit_by_bit() {
+    let works = small(&[], vec![2]).works();
+    let values = vec![(Measure::Deficit, 0.1 + 0.2), (Measure::StartLost, 3.0)];
+    let record = Record::new("k".to_owned(), None, &values);
+    let fields = record.fields(&works[0]);
+    assert_eq!(fields.len(), Record::header().len());
+    assert_eq!(Record::from_fields(fields.iter().map(String::as_str)), Some(record));
+    assert_eq!(Record::from_fields(fields[1..].iter().map(String::as_str)), None);
+}
+
+/// Records of the reference and one contestant in the clean cell and the one with jitter.
+fn scored(reference: &[(Measure, f64)], contestant: &[(Measure, f64)]) -> Scores {
+    let frontier = small(&["slow_start+cubic"], vec![2]);
+    let works = frontier.works();
+    let records = works
+        .into_iter()
+        .map(|work| {
+            let values = if work.contestant_number == 0 { reference } else { contestant };
+            let record = Record::new(work.key(""), None, values);
+            (work, Some(record))
+        })
+        .collect();
+    Scores::new(&FrontierResult { frontier, records })
+}
+
+#[test]
+fn ratios_are_geometric_means_over_transfers_of_100_kb_and_more() {
+    let times = |small: f64, medium: f64, large: f64| {
+        [30_000, 100_000, 1_000_000]
+            .map(flowstart_units::Bytes::new)
+            .into_iter()
+            .zip([small, medium, large])
+            .map(|(size, time)| (Measure::Completion(size), time))
+            .collect::<Vec<_>>()
+    };
+    let scores = scored(&times(1.0, 100.0, 1000.0), &times(9.0, 200.0, 2000.0));
+    let cell = &scores.contestants[1].cells[0];
+    assert_eq!(cell.ratios.len(), 3);
+    assert!((cell.completion_ratio.unwrap() - 2.0).abs() < 1e-12);
+    let never = scored(&times(1.0, 100.0, 1000.0), &times(1.0, 100.0, 1000.0)[..2]);
+    assert_eq!(never.contestants[1].cells[0].completion_ratio, Some(f64::INFINITY), "one transfer did not finish");
+    assert_eq!(never.contestants[0].cells[0].completion_ratio, Some(1.0));
+}
+
+#[test]
+fn added_delay_is_the_larger_of_own_and_others_and_one_packets_time_is_none() {
+    let delays = |own, others| [(Measure::StartOwnDelay(99), own), (Measure::StartOthersDelay(99), others)];
+    let cell = |reference, contestant: [(Measure, f64); 2]| {
+        let scores = scored(&delays(reference, 0.0), &contestant);
+        let cell = &scores.contestants[1].cells[0];
+        (cell.added_delay.unwrap(), cell.delay_ratio.unwrap())
+    };
+    assert_eq!(cell(10.0, delays(5.0, 6.0)), (6.0, 0.6));
+    // A packet takes 2.4 ms at 5 Mbit/s.
+    assert_eq!(cell(10.0, delays(2.4, -1.0)), (0.0, 0.0));
+    assert_eq!(cell(0.0, delays(0.0, 0.0)), (0.0, 0.0));
+    assert_eq!(cell(2.0, delays(5.0, 0.0)), (5.0, f64::INFINITY), "the reference adds none");
+}
+
+#[test]
+fn goals_are_judged_by_medians_and_name_every_cell_above_the_limit() {
+    let times = |time: f64| (Measure::Completion(flowstart_units::Bytes::new(100_000)), time);
+    let reference = [times(100.0), (Measure::StartOwnDelay(99), 50.0), (Measure::StartLost, 7.0)];
+    let scores = scored(&reference, &[times(101.0), (Measure::StartOwnDelay(99), 10.0), (Measure::StartLost, 0.0)]);
+    let goals = goals(&scores, &scores.contestants[1]);
+    let verdicts: Vec<Verdict> = goals.iter().map(|goal| goal.verdict).collect();
+    // No cell of 20 Mbit/s and more.
+    assert_eq!(verdicts, [Verdict::Missed, Verdict::Reached, Verdict::Unknown, Verdict::Reached]);
+    assert_eq!(goals[0].lost.len(), 2);
+    assert_eq!((goals[0].value, goals[1].value), (Some(1.01), Some(0.2)));
+    assert_eq!((goals[2].cells, goals[3].cells), (0, 2));
+}
+
+#[test]
+fn losses_count_as_means_over_the_seeds_and_everything_else_as_medians() {
+    let frontier = small(&[], vec![2, 4, 6]);
+    let works = frontier.works();
+    let records = works
+        .into_iter()
+        .map(|work| {
+            let one = if work.seed == 6 { 9.0 } else { 0.0 };
+            let values = [(Measure::StartLost, one), (Measure::Deficit, one + work.seed as f64)];
+            let record = Record::new(String::new(), None, &values);
+            (work, Some(record))
+        })
+        .collect();
+    let scores = Scores::new(&FrontierResult { frontier, records });
+    let jitter = &scores.contestants[0].cells[1];
+    assert_eq!((jitter.runs, jitter.get(Measure::StartLost), jitter.get(Measure::Deficit)), (3, Some(3.0), Some(4.0)));
+}
+
+proptest! {
+    #[test]
+    fn a_median_lies_in_the_middle(values in prop::collection::vec(-1e6..1e6_f64, 1..40)) {
+        let middle = median(values.clone()).unwrap();
+        let below = values.iter().filter(|value| **value < middle).count();
+        let above = values.iter().filter(|value| **value > middle).count();
+        prop_assert!(below <= values.len() / 2 && above <= values.len() / 2);
+    }
+}
+
+#[test]
+fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
+    let cell = |mbps, load| Cell {
+        capacity: Rate::from_mbps(mbps),
+        rtt: Span::from_millis(20),
+        buffer: Buffer::Bdp(1.0),
+        path: PathKind::Clean,
+        load,
+    };
+    for (mbps, load) in [(20, LoadKind::Idle), (20, LoadKind::Greedy), (100, LoadKind::Udp)] {
+        let contestant: Contestant = REFERENCE.parse().unwrap();
+        let work = Work { cell_number: 0, cell: cell(mbps, load), contestant_number: 0, contestant, seed: 2 };
+        let race = work.race();
+        let result = race.run(&flowstart_race::RunOptions { threads: Some(1), ..Default::default() }).unwrap();
+        let grid = Grid {
+            capacities: vec![work.cell.capacity],
+            rtts: vec![work.cell.rtt],
+            buffers: vec![work.cell.buffer],
+            paths: vec![work.cell.path],
+            loads: vec![work.cell.load],
+        };
+        let estimate = Frontier::packets(&Frontier::new(grid, Vec::new(), vec![2]).works());
+        let ratio = estimate / result.data_packets as f64;
+        assert!((0.5..2.0).contains(&ratio), "{mbps} {load}: {estimate} of {}", result.data_packets);
+    }
+}

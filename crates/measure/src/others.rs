@@ -1,0 +1,136 @@
+//! What a newcomer does to the flows that were there before: M8, M9 and M10.
+
+use flowstart_units::{Span, Time};
+
+use super::Reference;
+use super::delay::{DelaySample, quantile};
+use super::egress::Cumulative;
+use super::speed::utilisation;
+
+/// M8, added delay: the `p`-quantile of the queueing delay of the *other* flows' packets in [0, H] with the newcomer minus that without it
+/// (paired runs of the same seed), in seconds; may be negative. `None` if either run had no such packets.
+#[must_use]
+pub fn added_delay(with: &[DelaySample], without: &[DelaySample], p: f64, start: Time, horizon: Span) -> Option<f64> {
+    let of = |samples: &[DelaySample]| quantile(&mut waits(samples, false, start, horizon), p);
+    Some(of(with)?.as_secs_f64() - of(without)?.as_secs_f64())
+}
+
+/// How long the packets of the newcomers (`own`) or of the others waited that arrived within [0, H).
+#[must_use]
+pub fn waits(samples: &[DelaySample], own: bool, start: Time, horizon: Span) -> Vec<Span> {
+    let inside = start..start + horizon;
+    samples.iter().filter(|s| s.own == own && inside.contains(&s.arrived)).map(|s| s.waited).collect()
+}
+
+/// M9, harm to the throughput of others: h = max(0, (x_without − x_with − fair loss) / x_without), fair loss = x_without − C/(n + 1) for
+/// `n` other flows, never negative. Bytes (or rates) of all other flows together over [0, H]; `capacity` in the same measure, so that their fair share
+/// is `capacity` · n / (n + newcomers). `None` if the others carried nothing without the newcomer.
+#[must_use]
+pub fn harm(without: f64, with: f64, capacity: f64, others: usize, newcomers: usize) -> Option<f64> {
+    if without <= 0.0 {
+        return None;
+    }
+    let fair = capacity * others as f64 / (others + newcomers).max(1) as f64;
+    let fair_loss = (without - fair).max(0.0);
+    Some(((without - with - fair_loss) / without).max(0.0))
+}
+
+/// M9, harm relative to that of a reference newcomer (CUBIC with Linux's HyStart). `None` if the reference does no harm.
+#[must_use]
+pub fn harm_ratio(harm: f64, reference: f64) -> Option<f64> {
+    (reference > 0.0).then(|| harm / reference)
+}
+
+/// Bounds of the share that counts as converged, and for how many RTT0 it must be kept (M10).
+const CONVERGED: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+const CONVERGED_RTTS: u64 = 10;
+/// Steps per RTT0 at which [`convergence`] looks.
+const STEPS_PER_RTT: u64 = 4;
+
+/// M10, convergence: the first t from which the newcomer's utilisation (M1) stays in [0.8, 1.25] of C_f for 10 RTT0, in RTT0; looked for in
+/// steps of RTT0/4 up to H − 10 RTT0. `None` if there is none.
+#[must_use]
+pub fn convergence(egress: &Cumulative, reference: &Reference) -> Option<f64> {
+    let steps = reference.horizon.mul_ratio(STEPS_PER_RTT, reference.base_rtt.as_nanos().max(1)).as_nanos();
+    let kept = CONVERGED_RTTS * STEPS_PER_RTT;
+    let mut since = 0;
+    for step in 0..=steps {
+        let share = utilisation(egress, reference, reference.base_rtt.mul_ratio(step, STEPS_PER_RTT));
+        if !CONVERGED.contains(&share) {
+            since = step + 1;
+        } else if step - since >= kept {
+            return Some(since as f64 / STEPS_PER_RTT as f64);
+        }
+    }
+    None
+}
+
+/// Jain's fairness index (Jain, Chiu and Hawe 1984): (Σx)² / (n Σx²), from 1/n (one has all) to 1 (all have the same). `None` if nobody has
+/// anything.
+#[must_use]
+pub fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_units::Rate;
+
+    use super::*;
+    use crate::Egress;
+
+    #[test]
+    fn a_newcomer_that_takes_its_fair_share_does_no_harm() {
+        assert_eq!(harm(100.0, 50.0, 100.0, 1, 1), Some(0.0));
+        assert_eq!(harm(100.0, 75.0, 100.0, 3, 1), Some(0.0));
+        assert_eq!(harm(100.0, 80.0, 100.0, 1, 1), Some(0.0));
+    }
+
+    #[test]
+    fn harm_is_the_loss_beyond_the_fair_one() {
+        assert!((harm(100.0, 20.0, 100.0, 1, 1).unwrap() - 0.3).abs() < 1e-12);
+        // Others that use less than their fair share lose nothing fairly.
+        assert!((harm(30.0, 15.0, 100.0, 1, 1).unwrap() - 0.5).abs() < 1e-12);
+        assert_eq!(harm(0.0, 0.0, 100.0, 1, 1), None);
+        assert_eq!(harm_ratio(0.3, 0.15), Some(2.0));
+        assert_eq!(harm_ratio(0.3, 0.0), None);
+    }
+
+    #[test]
+    fn added_delay_compares_only_the_others_packets() {
+        let sample =
+            |at, waited, own| DelaySample { arrived: Time::from_nanos(at), waited: Span::from_nanos(waited), own };
+        let with: Vec<_> = (0..100).map(|i| sample(i, 500 + i, false)).chain([sample(50, 9_999_999, true)]).collect();
+        let without: Vec<_> = (0..100).map(|i| sample(i, 400, false)).collect();
+        let added = added_delay(&with, &without, 0.99, Time::ZERO, Span::from_nanos(100)).unwrap();
+        assert!((added - 198e-9).abs() < 1e-15, "{added}");
+        assert_eq!(added_delay(&with, &[], 0.99, Time::ZERO, Span::from_nanos(100)), None);
+    }
+
+    #[test]
+    fn convergence_is_when_the_fair_share_is_kept_for_ten_round_trips() {
+        let rtt = Span::from_millis(20);
+        let reference = Reference::new(Rate::from_mbps(48), rtt);
+        let mut egress = Egress::new(rtt / 32, rtt * 42, 1 << 16);
+        for round in 0..42_u64 {
+            // Fair from round 2 to 8, too much in round 9, fair from 10 on.
+            let bytes = match round {
+                0 | 1 => 20_000,
+                9 => 200_000,
+                _ => 120_000,
+            };
+            egress.spread(rtt * round, rtt * (round + 1), bytes);
+        }
+        let t = convergence(&egress.cumulative(), &reference).unwrap();
+        assert!((10.5..=11.0).contains(&t), "{t}");
+    }
+
+    #[test]
+    fn jains_index_of_equal_shares_is_one_and_of_a_monopoly_one_over_n() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[0.0]), None);
+    }
+}

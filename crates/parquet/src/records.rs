@@ -1,0 +1,111 @@
+//! Measurements of real systems, read.
+
+use std::fs::File;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use flowstart_units::{Rate, Time};
+
+use flowstart_service_curve::{Columns, Record, RecordError};
+
+/// The records of a Parquet file whose columns are 64-bit integers (signed or not) or floats; only the needed columns are read, some thousand
+/// rows at a time.
+///
+/// # Errors
+/// If the file cannot be read or lacks a column. Each row has an error of its own.
+pub fn read_records(file: File) -> Result<impl Iterator<Item = Result<Record, RecordError>>, RecordError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(unreadable)?;
+    let schema = builder.schema().clone();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let all = Columns::of(&names)?;
+    let wanted = [Some(all.sent.0), Some(all.received.0), all.rate];
+    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.into_iter().flatten());
+    let reader = builder.with_projection(mask).build().map_err(unreadable)?;
+    let mut before = 0;
+    let batches = reader.map(move |batch| {
+        let batch = batch.map_err(unreadable)?;
+        let first = before;
+        before += batch.num_rows() as u64;
+        Rows::new(batch, first)
+    });
+    Ok(batches.flat_map(|rows| {
+        let (rows, error) = match rows {
+            Ok(rows) => (Some(rows), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        rows.into_iter().flatten().chain(error)
+    }))
+}
+
+fn unreadable(error: impl std::fmt::Display) -> RecordError {
+    RecordError::Unreadable(error.to_string())
+}
+
+/// The rows of one batch.
+struct Rows {
+    batch: RecordBatch,
+    columns: Columns,
+    /// Rows of the file before this batch.
+    before: u64,
+    next: usize,
+}
+
+impl Rows {
+    fn new(batch: RecordBatch, before: u64) -> Result<Self, RecordError> {
+        let schema = batch.schema();
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let columns = Columns::of(&names)?;
+        Ok(Self { columns, batch, before, next: 0 })
+    }
+
+    /// A value times `unit`.
+    fn value(&self, column: usize, row: usize, unit: u64) -> Result<u64, RecordError> {
+        let array = self.batch.column(column);
+        let bad = |value: String| {
+            let name = self.batch.schema().field(column).name().clone();
+            RecordError::NotANumber(self.before + row as u64 + 1, name, value)
+        };
+        if array.is_null(row) {
+            return Err(bad(String::new()));
+        }
+        let whole = match array.data_type() {
+            DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row),
+            DataType::Int64 => {
+                let value = array.as_primitive::<Int64Type>().value(row);
+                u64::try_from(value).map_err(|_| bad(value.to_string()))?
+            }
+            DataType::Float64 => {
+                let value = array.as_primitive::<Float64Type>().value(row);
+                if !(value >= 0.0 && value.is_finite()) {
+                    return Err(bad(value.to_string()));
+                }
+                return Ok((value * unit as f64).round() as u64);
+            }
+            other => return Err(bad(format!("a value of type {other}"))),
+        };
+        Ok(whole.saturating_mul(unit))
+    }
+
+    fn record(&self, row: usize) -> Result<Record, RecordError> {
+        let Columns { sent, received, rate } = &self.columns;
+        Ok(Record {
+            rate: rate.map(|column| self.value(column, row, 1)).transpose()?.map(Rate::from_bps),
+            sent: Time::from_nanos(self.value(sent.0, row, sent.1)?),
+            received: Time::from_nanos(self.value(received.0, row, received.1)?),
+        })
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<Record, RecordError>;
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = self.next;
+        self.next += 1;
+        (row < self.batch.num_rows()).then(|| self.record(row))
+    }
+}

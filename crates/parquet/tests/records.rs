@@ -1,0 +1,44 @@
+//! Measurements from Parquet files say what they say as CSV.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt64Array};
+use flowstart_service_curve::{
+    AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, ProbeConfig, estimate_records, read_csv,
+};
+use flowstart_units::{Rate, Span};
+
+#[test]
+fn a_file_gives_the_same_estimate_as_the_same_records_in_csv() {
+    let config = ProbeConfig { samples: 50, warm_up: Span::from_secs(1), ..ProbeConfig::default() };
+    let (mut text, mut rows) = ("rate_bps,sent_ns,received_ns\n".to_owned(), Vec::new());
+    for packets_per_second in [500_u64, 2_000] {
+        let rate = Rate::from_bps(packets_per_second * 12_000);
+        let times = ConstantRate::new(rate, config.packet);
+        let flow = AdaptiveLoop::new(AdaptiveLoopConfig::default(), times.clone(), 7).unwrap();
+        for (sent, delay) in times.zip(flow.delays()).take(60_000) {
+            let row = (rate.as_bps(), sent.as_nanos(), (sent + delay).as_nanos());
+            writeln!(text, "{},{},{}", row.0, row.1, row.2).unwrap();
+            rows.push(row);
+        }
+    }
+    assert_eq!(rows.len(), 120_000);
+    // Other types, another unit, another order of the columns, and one that nobody asks for.
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("received_ns", Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.2 as i64)))),
+        ("other", Arc::new(Float64Array::from_iter_values(rows.iter().map(|_| 0.5)))),
+        ("rate_bps", Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.0)))),
+        ("sent_ms", Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.1 as f64 / 1e6)))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = tempfile::tempfile().unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file.try_clone().unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let records = flowstart_parquet::read_records(file).unwrap();
+    let found = estimate_records(records, None, &config).unwrap();
+    let expected = estimate_records(read_csv(text.as_bytes()).unwrap(), None, &config).unwrap();
+    assert_eq!(found.curve, expected.curve);
+    assert_eq!(found.probes[1].samples, expected.probes[1].samples);
+}

@@ -1,0 +1,8 @@
+//! Constant-rate connections of the simulator, watched message by message.
+
+mod passage;
+mod train;
+
+pub use passage::Part;
+pub use passage::Passage;
+pub use train::{Deliveries, Train, TrainConfig};

@@ -1,0 +1,218 @@
+//! From a race to scenarios and simulations.
+
+use std::ops::Range;
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
+use flowstart_units::{Bytes, Span, Time};
+
+use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
+use flowstart_measure::{Origin, ProbeConfig, ideal_completion, wire_bytes};
+use flowstart_scenario::{FlowSpec, OutputSpec, QueueSpec, Scenario};
+
+/// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is watched for 10, M2 needs 2.
+pub(crate) const AFTER_HORIZON_RTTS: u64 = 12;
+/// Background flows start one after the other, so that they do not lose in step.
+const STAGGER: Span = Span::from_millis(100);
+/// With others there, newcomers come at a random moment within this many RTT0, at least within [`MIN_PHASE`]: about one saw-tooth of CUBIC at 100 Mbit/s
+/// and 20 ms.
+pub(super) const PHASE_RTTS: u64 = 250;
+pub(super) const MIN_PHASE: Span = Span::from_secs(5);
+/// A transfer is given up after this many times its ideal completion time and [`PATIENCE`].
+const PATIENCE_FACTOR: u64 = 100;
+const PATIENCE: Span = Span::from_secs(600);
+/// Initial window in packets (RFC 6928 section 2).
+const INITIAL_WINDOW: u32 = 10;
+/// Keeps the stream of the newcomers' start times apart from all others.
+const PHASE_STREAM: u64 = 0x7068_6173_6521;
+
+/// What one simulation of a race is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Greedy newcomers.
+    Start,
+    /// The same without the newcomers.
+    Without,
+    /// One newcomer with this much to send.
+    Transfer(Bytes),
+}
+
+impl Background {
+    /// As flows of a scenario; `before` others stand before them.
+    #[must_use]
+    pub fn spec(&self, before: u32) -> FlowSpec {
+        FlowSpec {
+            name: Some(format!("background {}", self.flow.name())),
+            count: self.count,
+            start: STAGGER * u64::from(before),
+            every: STAGGER,
+            ..self.flow.spec()
+        }
+    }
+}
+
+impl Contestant {
+    /// One greedy flow, started at once, as a flow of a scenario.
+    #[must_use]
+    pub fn spec(&self) -> FlowSpec {
+        FlowSpec {
+            name: Some(self.name()),
+            algorithm: Some(format!("{}+{}", self.start.name(), self.avoidance.name())),
+            kernel: None,
+            flow_start: Some(self.start.clone()),
+            avoidance: Some(self.avoidance.clone()),
+            pacing: self.pacing,
+            ecn: Some(self.ecn),
+            sender: self.sender(),
+            receiver: self.receiver(),
+            start: Span::ZERO,
+            count: 1,
+            every: Span::ZERO,
+            size: None,
+            paced: None,
+            writes: Vec::new(),
+            list: None,
+            rtt: None,
+            forward: Vec::new(),
+            reverse: Vec::new(),
+            initial_window: INITIAL_WINDOW,
+            initial_ssthresh: None,
+        }
+    }
+}
+
+impl Race {
+    /// When the newcomers of this run come.
+    #[must_use]
+    pub fn newcomers_at(&self, run: u64) -> Span {
+        if !self.has_others() {
+            return Span::ZERO;
+        }
+        let range = self.effective_phase().as_nanos();
+        let seed =
+            self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ run.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ PHASE_STREAM;
+        let draw = Pcg64Mcg::seed_from_u64(seed).next_u64();
+        self.effective_warm_up() + Span::from_nanos(((u128::from(draw) * u128::from(range)) >> 64) as u64)
+    }
+
+    /// The scenario of a contestant: what `flowstart run` would have to be given to see the same (as its run number `run`).
+    #[must_use]
+    pub fn scenario(&self, contestant: &Contestant, purpose: Purpose, run: u64) -> Scenario {
+        let arrival = self.newcomers_at(run);
+        let mut path = self.path.clone();
+        path.queue = self.queue(contestant);
+        if let Some(percent) = contestant.aware_percent {
+            path.quick_start.aware_percent = percent;
+        }
+        let mut flow = self.others.flow.clone();
+        let newcomer = FlowSpec { start: arrival, ..contestant.spec() };
+        let (duration, stop_when_complete) = match purpose {
+            // One RTT for the handshake, one for the SYN's wait in a full queue.
+            Purpose::Start | Purpose::Without => (self.horizon() + self.base_rtt() * (AFTER_HORIZON_RTTS + 2), false),
+            Purpose::Transfer(size) => (self.ideal(size) * PATIENCE_FACTOR + PATIENCE, true),
+        };
+        match purpose {
+            Purpose::Start => flow.push(FlowSpec { count: self.flows, ..newcomer }),
+            // After the end: every flow keeps its number, and with it its random numbers.
+            Purpose::Without => flow.push(FlowSpec { count: self.flows, start: arrival + duration * 2, ..newcomer }),
+            Purpose::Transfer(size) => flow.push(FlowSpec { size: Some(size), ..newcomer }),
+        }
+        Scenario {
+            title: format!("{contestant}, one contestant of a race"),
+            duration: arrival + duration,
+            stop_when_complete,
+            seed: self.seed,
+            runs: run + 1,
+            path: Some(path),
+            flow,
+            output: OutputSpec::default(),
+            link: Vec::new(),
+            udp: self.others.udp.clone(),
+            arrivals: self.others.arrivals.clone(),
+            web: Vec::new(),
+        }
+    }
+
+    /// The queue a contestant meets: the one it names, else the path's if that is more than plain drop-tail, else its usual one.
+    fn queue(&self, contestant: &Contestant) -> QueueSpec {
+        let path = &self.path;
+        let choice = match contestant.queue {
+            None if path.queue != QueueSpec::default() => return path.queue,
+            named => named.unwrap_or(contestant.usual_queue()),
+        };
+        let packet = u64::from(self.packet());
+        QueueSpec(choice.config(path.buffer, self.mark, self.capacity(), path.rtt, packet))
+    }
+
+    /// That queue in words, with its size or threshold.
+    #[must_use]
+    pub fn queue_name(&self, contestant: &Contestant) -> String {
+        let path = &self.path;
+        match contestant.queue {
+            None if path.queue != QueueSpec::default() => path.queue.0.name().to_owned(),
+            named => named.unwrap_or(contestant.usual_queue()).resolved(path.buffer, self.mark).to_string(),
+        }
+    }
+
+    /// The simulation of a contestant.
+    ///
+    /// # Errors
+    /// If its scenario cannot be simulated.
+    pub fn simulation(
+        &self,
+        contestant: &Contestant,
+        purpose: Purpose,
+        run: u64,
+    ) -> Result<SimulationConfig, RaceError> {
+        let scenario = self.scenario(contestant, purpose, run);
+        let compiled = scenario.simulation(run).map_err(|error| RaceError::new(format!("{contestant}: {error}")))?;
+        Ok(compiled.simulation)
+    }
+
+    /// The ideal completion time of a transfer (M7).
+    #[must_use]
+    pub fn ideal(&self, size: Bytes) -> Span {
+        let wire = wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead);
+        ideal_completion(wire, self.capacity(), self.base_rtt())
+    }
+
+    /// The numbers of the second connections of `newcomers` flows of a contestant: they stand behind all flows and the second connections of others.
+    pub(crate) fn companions(
+        &self,
+        contestant: &Contestant,
+        simulation: &SimulationConfig,
+        newcomers: u32,
+    ) -> Range<FlowId> {
+        if contestant.start.connections() < 2 {
+            return 0..0;
+        }
+        let first = self.others.tcp_flows();
+        let others = simulation.flows.iter().take(first as usize).filter(|flow| match &flow.traffic {
+            Traffic::Tcp(tcp) => tcp.controller.start.connections() > 1,
+            Traffic::Udp(_) => false,
+        });
+        let begin = simulation.flows.len() as FlowId + others.count() as FlowId;
+        begin..begin + newcomers
+    }
+
+    /// What is recorded. TCP flows that are there before come first, then the newcomers, then datagrams and arriving transfers.
+    pub(crate) fn probe(&self, run: u64, origin: Origin) -> ProbeConfig {
+        let base_rtt = self.base_rtt();
+        let first_new = self.others.tcp_flows();
+        ProbeConfig {
+            link_overhead: self.path.overhead,
+            origin,
+            flow_limit: 2 * super::MAX_FLOWS as usize,
+            ..ProbeConfig::new(
+                0,
+                first_new..first_new + self.flows,
+                Time::ZERO + self.newcomers_at(run),
+                base_rtt,
+                self.horizon(),
+                base_rtt * AFTER_HORIZON_RTTS,
+            )
+        }
+    }
+}

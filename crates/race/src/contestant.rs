@@ -1,0 +1,319 @@
+//! Who races: a flow start, a congestion avoidance, a queue, and how its authors run it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
+use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
+
+use super::RaceError;
+use super::path::QueueChoice;
+use flowstart_scenario::nearest;
+
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Acks {
+    /// As Linux: quick ACKs at the beginning, then one for every second segment or after 40 ms.
+    Delayed,
+    /// Every segment at once, as in the experiments of the paced chirping authors, who switch delayed ACKs off at the receiver.
+    EverySegment,
+}
+
+/// One contestant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contestant {
+    /// How it starts.
+    pub start: StartConfig,
+    /// How it goes on.
+    pub avoidance: AvoidanceConfig,
+    /// The queue it meets; `None` for the one the path has, or else its [usual](Self::usual_queue) one.
+    pub queue: Option<QueueChoice>,
+    /// Whether packets leave spaced in time where neither start nor avoidance says so itself.
+    pub pacing: Pacing,
+    /// When the receiver acknowledges.
+    pub acks: Acks,
+    /// How it uses congestion marks.
+    pub ecn: EcnMode,
+    /// Share of routers in percent that know Quick-Start; `None` for the path's.
+    pub aware_percent: Option<u32>,
+}
+
+/// Short names for a whole contestant, and what they mean.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("cubic", "hystart+cubic"),
+    ("reno", "slow_start+reno"),
+    ("dctcp", "slow_start+dctcp"),
+    ("scalable", "slow_start+scalable"),
+    ("slow_start", "slow_start+cubic"),
+    ("hystart", "hystart+cubic"),
+    ("hystart++", "hystart_plus_plus+cubic"),
+    ("hystart_plus_plus", "hystart_plus_plus+cubic"),
+    ("paced_chirping", "paced_chirping+dctcp"),
+    ("bbr", "bbr_start+bbr"),
+];
+
+/// Words after a slash that change how a contestant is run.
+pub const MODIFIERS: &[(&str, &str)] = &[
+    ("paced", "packets leave spaced, at Linux's pacing rates"),
+    ("unpaced", "packets leave as the window opens"),
+    ("ack1", "the receiver acknowledges every segment at once"),
+    ("ack2", "the receiver delays ACKs as Linux does"),
+    ("ecn", "ECN-capable, answers marks as RFC 3168"),
+    ("noecn", "not ECN-capable"),
+    ("aware0", "no router knows Quick-Start"),
+    ("aware50", "each router knows Quick-Start in half of the runs, drawn at random"),
+    ("aware100", "every router knows Quick-Start"),
+];
+
+/// The race without arguments; each over its usual queue.
+pub const DEFAULT: &[&str] = &[
+    "hystart+cubic",
+    "slow_start+cubic",
+    "hystart_plus_plus+cubic",
+    "slow_start+dctcp",
+    "paced_chirping+dctcp",
+    "paced_chirping+cubic",
+    "slow_start+reno",
+];
+
+impl Contestant {
+    /// The contestant as its authors run it: the authors' chirping with an ACK for every segment (the papers' experiments switch delayed ACKs
+    /// off) and the published detector of fair queuing (its transport does so), all others with Linux's ACKs; all unpaced after the start, as Linux runs Reno, CUBIC and DCTCP and as Windows runs HyStart++;
+    /// ECN where the avoidance asks for it.
+    #[must_use]
+    pub fn new(start: StartConfig, avoidance: AvoidanceConfig, queue: Option<QueueChoice>) -> Self {
+        let ecn = avoidance.wants_ecn();
+        let acks = match start {
+            StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::TwoFlowProbe(_) => {
+                Acks::EverySegment
+            }
+            _ => Acks::Delayed,
+        };
+        let ecn = if ecn { EcnMode::Dctcp } else { EcnMode::Off };
+        Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn, aware_percent: None }
+    }
+
+    /// The queue it is usually run over: one that marks if its avoidance asks for marks, else one that drops.
+    #[must_use]
+    pub fn usual_queue(&self) -> QueueChoice {
+        if self.avoidance.wants_ecn() { QueueChoice::StepMark(None) } else { QueueChoice::DropTail(None) }
+    }
+
+    /// `START+AVOIDANCE`, with what differs from how its authors run it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let usual = Self::new(self.start.clone(), self.avoidance.clone(), None);
+        let mut name = format!("{}+{}", self.start.name(), self.avoidance.name());
+        if self.pacing != usual.pacing {
+            name.push_str(if self.pacing == Pacing::Off { "/unpaced" } else { "/paced" });
+        }
+        if self.acks != usual.acks {
+            name.push_str(if self.acks == Acks::EverySegment { "/ack1" } else { "/ack2" });
+        }
+        if self.ecn != usual.ecn {
+            name.push_str(if self.ecn == EcnMode::Off { "/noecn" } else { "/ecn" });
+        }
+        if let Some(percent) = self.aware_percent {
+            name.push_str(&format!("/aware{percent}"));
+        }
+        name
+    }
+
+    /// The sending endpoint: Linux's constants.
+    #[must_use]
+    pub fn sender(&self) -> SenderConfig {
+        SenderConfig { ecn: self.ecn, ..SenderConfig::default() }
+    }
+
+    /// The receiving endpoint.
+    #[must_use]
+    pub fn receiver(&self) -> ReceiverConfig {
+        let config = match self.acks {
+            Acks::Delayed => ReceiverConfig::default(),
+            Acks::EverySegment => ReceiverConfig::every_segment(),
+        };
+        ReceiverConfig { ecn: self.ecn, ..config }
+    }
+
+    /// How it is run, in a few words: ACKs, pacing, ECN.
+    #[must_use]
+    pub fn conditions(&self) -> String {
+        let acks = match self.acks {
+            Acks::Delayed => "quick then delayed ACKs (Linux)",
+            Acks::EverySegment => "an ACK for every segment",
+        };
+        let pacing = match (&self.start, self.pacing) {
+            (
+                StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::AdaptiveChirping(_),
+                Pacing::Off,
+            ) => "departures set by the chirps, unpaced after the start",
+            (StartConfig::TwoFlowProbe(_), _) => "two connections with jittered gaps at first",
+            (StartConfig::FairQueuingProbe(_), _) => "two connections with planned departures at first",
+            (StartConfig::QuickStart(_), Pacing::Off) => "paced at the granted rate for one round trip, then unpaced",
+            (_, Pacing::Off) => "unpaced",
+            (_, Pacing::Window { .. }) => "paced (Linux)",
+        };
+        let ecn = match self.ecn {
+            EcnMode::Off => "no ECN",
+            EcnMode::Classic => "ECN (RFC 3168)",
+            EcnMode::Dctcp => "ECN (RFC 8257)",
+            EcnMode::Accurate => "accurate ECN",
+        };
+        format!("{acks}, {pacing}, {ecn}")
+    }
+
+    /// The default race, with the queues' sizes left to the race.
+    #[must_use]
+    pub fn defaults() -> Vec<Self> {
+        DEFAULT.iter().filter_map(|text| text.parse().ok()).collect()
+    }
+
+    fn modify(&mut self, word: &str) -> Result<(), RaceError> {
+        match word {
+            "paced" => self.pacing = Pacing::LINUX,
+            "unpaced" => self.pacing = Pacing::Off,
+            "ack1" => self.acks = Acks::EverySegment,
+            "ack2" => self.acks = Acks::Delayed,
+            "ecn" => self.ecn = if self.avoidance.wants_ecn() { EcnMode::Dctcp } else { EcnMode::Classic },
+            "noecn" => self.ecn = EcnMode::Off,
+            "aware0" => self.aware_percent = Some(0),
+            "aware50" => self.aware_percent = Some(50),
+            "aware100" => self.aware_percent = Some(100),
+            _ => {
+                let known: Vec<&str> = MODIFIERS.iter().map(|(word, _)| *word).collect();
+                let suggestion =
+                    nearest(word, known.iter().copied()).map_or(String::new(), |n| format!(", did you mean \"/{n}\"?"));
+                return Err(RaceError::new(format!(
+                    "unknown modifier \"/{word}\"{suggestion} (known: {})",
+                    known.iter().map(|word| format!("/{word}")).collect::<Vec<_>>().join(", ")
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The meaning of a name without a plus.
+fn alias(name: &str) -> Result<&'static str, RaceError> {
+    let canonical = name.to_lowercase().replace(['-', ' '], "_");
+    if let Some((_, meaning)) = ALIASES.iter().find(|(alias, _)| *alias == canonical) {
+        return Ok(meaning);
+    }
+    let known: Vec<&str> = ALIASES.iter().map(|(alias, _)| *alias).collect();
+    let suggestion =
+        nearest(&canonical, known.iter().copied()).map_or(String::new(), |n| format!(", did you mean \"{n}\"?"));
+    Err(RaceError::new(format!(
+        "unknown contestant \"{name}\"{suggestion} (known: {}, or START+AVOIDANCE@QUEUE such as \"paced_chirping+cubic@drop_tail 1 BDP\")",
+        known.join(", ")
+    )))
+}
+
+impl FromStr for Contestant {
+    type Err = RaceError;
+
+    /// Reads `START+AVOIDANCE[/MODIFIER...][@QUEUE]` or an [alias](ALIASES) in place of `START+AVOIDANCE`.
+    fn from_str(text: &str) -> Result<Self, RaceError> {
+        let (who, queue) = match text.split_once('@') {
+            Some((who, queue)) => (who, Some(queue.parse()?)),
+            None => (text, None),
+        };
+        let mut words = who.split('/').map(str::trim);
+        let name = words.next().unwrap_or_default();
+        // "hystart++" ends in plus signs of its own.
+        let protected = name.replace("++", "_plus_plus");
+        let whole = if protected.contains('+') { protected.as_str() } else { alias(name)? };
+        let (start, avoidance) = whole.split_once('+').unwrap_or((whole, ""));
+        let start = StartConfig::from_name(start.trim()).map_err(|error| RaceError::new(error.to_string()))?;
+        let avoidance =
+            AvoidanceConfig::from_name(avoidance.trim()).map_err(|error| RaceError::new(error.to_string()))?;
+        let mut contestant = Self::new(start, avoidance, queue);
+        for word in words {
+            contestant.modify(&word.to_lowercase())?;
+        }
+        Ok(contestant)
+    }
+}
+
+impl fmt::Display for Contestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())?;
+        match self.queue {
+            Some(queue) => write!(f, "@{queue}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_units::Span;
+
+    use super::*;
+    use crate::path::MarkThreshold;
+
+    fn read(text: &str) -> Contestant {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn a_contestant_reads_as_start_avoidance_and_queue() {
+        let c = read("paced_chirping+dctcp@step_mark 1ms");
+        assert_eq!((c.start.name(), c.avoidance.name()), ("paced_chirping", "dctcp"));
+        assert_eq!(c.queue, Some(QueueChoice::StepMark(Some(MarkThreshold::Sojourn(Span::from_millis(1))))));
+        assert_eq!((c.acks, c.ecn), (Acks::EverySegment, EcnMode::Dctcp));
+        assert_eq!(c.to_string(), "paced_chirping+dctcp@step_mark 1 ms");
+    }
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        for text in
+            DEFAULT.iter().copied().chain(["cubic/paced", "dctcp/noecn/ack1", "reno/ecn@step_mark", "hystart++"])
+        {
+            let contestant = read(text);
+            assert_eq!(contestant.to_string().parse(), Ok(contestant), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_alias_is_run_as_its_authors_do() {
+        assert_eq!(read("cubic"), read("hystart+cubic"));
+        assert_eq!(read("HyStart++"), read("hystart_plus_plus+cubic"));
+        assert_eq!(read("hystart++ + cubic"), read("hystart_plus_plus+cubic"));
+        assert_eq!(read("dctcp"), read("slow_start+dctcp"));
+        assert_eq!(read("paced-chirping").avoidance.name(), "dctcp");
+        assert_eq!(read("paced_chirping+cubic").ecn, EcnMode::Off, "delay only");
+    }
+
+    #[test]
+    fn every_alias_and_every_default_is_a_contestant() {
+        for (alias, meaning) in ALIASES {
+            assert_eq!(read(alias), read(meaning));
+        }
+        assert_eq!(Contestant::defaults().len(), DEFAULT.len());
+        for (modifier, _) in MODIFIERS {
+            read(&format!("cubic/{modifier}"));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_one() {
+        let says = |text: &str, part: &str| {
+            let message = text.parse::<Contestant>().unwrap_err().to_string();
+            assert!(message.contains(part), "{text}: {message}");
+        };
+        says("cubik", "did you mean \"cubic\"?");
+        says("paced_chriping+dctcp", "did you mean \"paced_chirping\"?");
+        says("hystart+cubbic", "did you mean \"cubic\"?");
+        says("cubic/pacd", "did you mean \"/paced\"?");
+        says("cubic@droptial", "did you mean \"drop_tail\"?");
+        says("", "unknown contestant");
+        says("+", "unknown flow start");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn parsing_is_total(text in "\\PC{0,32}") {
+            let _ = text.parse::<Contestant>();
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A race and its result as JSON documents.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::record::exit_name;
+use super::{ContestantResult, Measure, Purpose, Race, RaceResult, RunRecord};
+use flowstart_measure::{Estimate, bootstrap_median};
+
+/// Version of the documents; it changes when a name or a meaning does.
+pub const RACE_SCHEMA_VERSION: u32 = 1;
+
+/// Runs from which on a bootstrap interval of the median is given (M12).
+const BOOTSTRAP_RUNS: usize = 30;
+
+impl Race {
+    /// Every parameter, defaults filled in.
+    #[must_use]
+    pub fn parameters(&self) -> Json {
+        let contestants: Vec<Json> = self
+            .contestants
+            .iter()
+            .map(|contestant| {
+                let scenario = self.scenario(contestant, Purpose::Start, 0);
+                json!({
+                    "contestant": contestant.to_string(),
+                    "conditions": contestant.conditions(),
+                    "queue": scenario.path.as_ref().map(|path| json!(path.queue)),
+                    "flow": scenario.flow.last().map(|flow| json!(flow)),
+                })
+            })
+            .collect();
+        let mut path = json!(self.path);
+        if let Json::Object(path) = &mut path {
+            // Each contestant's stands below.
+            path.remove("queue");
+        }
+        let mut parameters = json!({
+            "schema_version": RACE_SCHEMA_VERSION,
+            "path": path,
+            "mark": self.mark.to_string(),
+            "flows": self.flows,
+            "others": { "flow": self.others.flow, "udp": self.others.udp, "arrivals": self.others.arrivals },
+            "sizes": self.sizes,
+            "horizon": self.horizon(),
+            "warm_up": self.effective_warm_up(),
+            "phase": self.effective_phase(),
+            "seed": self.seed,
+            "runs": self.effective_runs(),
+            "random": self.is_random(),
+            "base_rtt": self.base_rtt(),
+            "fair_share": self.reference().fair_share,
+            "contestants": contestants,
+        });
+        if self.real {
+            parameters["real"] = json!(true);
+        }
+        parameters
+    }
+
+    /// Hash of [`parameters`](Self::parameters): the first 16 hexadecimal digits of BLAKE3.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        blake3::hash(self.parameters().to_string().as_bytes()).to_hex()[..16].to_owned()
+    }
+}
+
+impl RaceResult {
+    /// The whole result with its provenance. It depends on nothing but the version and the race: the same race gives the same bytes.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let measures = self.race.measures();
+        let columns: Vec<Json> = measures
+            .iter()
+            .map(|measure| {
+                let info = measure.info();
+                json!({ "name": info.name, "unit": info.unit, "meaning": info.help })
+            })
+            .collect();
+        let contestants: Vec<Json> =
+            self.contestants.iter().map(|contestant| contestant_json(contestant, &measures)).collect();
+        json!({
+            "flowstart_version": env!("CARGO_PKG_VERSION"),
+            "schema_version": RACE_SCHEMA_VERSION,
+            "race_hash": self.race.hash(),
+            "seed": self.race.seed,
+            "runs": self.race.effective_runs(),
+            "random": self.race.is_random(),
+            "complete": self.complete,
+            "data_packets": self.data_packets,
+            "simulated_seconds": self.simulated_seconds,
+            "measures": columns,
+            "contestants": contestants,
+            "parameters": self.race.parameters(),
+        })
+    }
+
+    /// What the pictures show as CSV, one line per point: contestant, series, time in RTT0 after t = 0, value.
+    #[must_use]
+    pub fn series_csv(&self) -> String {
+        let mut text = String::from("contestant,series,time_rtts,value\n");
+        for contestant in &self.contestants {
+            let Some(series) = &contestant.series else { continue };
+            let label = quoted(&contestant.label);
+            for (name, points) in [
+                ("sending_rate_mbit_s", &series.sending),
+                ("throughput_mbit_s", &series.throughput),
+                ("queue_delay_max_ms", &series.queue),
+                ("snd_cwnd_pkts", &series.cwnd),
+                ("delivered_mb", &series.delivered),
+            ] {
+                for [time, value] in points {
+                    text.push_str(&format!("{label},{name},{time},{value}\n"));
+                }
+            }
+        }
+        text
+    }
+
+    /// One line per contestant and run, one column per measure, as CSV.
+    #[must_use]
+    pub fn runs_csv(&self) -> String {
+        let measures = self.race.measures();
+        let mut text = String::from("contestant,queue,run,exit_reasons");
+        for measure in &measures {
+            text.push(',');
+            text.push_str(&measure.info().name);
+        }
+        text.push('\n');
+        for contestant in &self.contestants {
+            let queue = self.race.queue_name(&contestant.contestant);
+            for run in &contestant.runs {
+                let exits: Vec<&str> = run.exits.iter().map(|exit| exit_name(*exit)).collect();
+                let mut fields = vec![quoted(&contestant.label), quoted(&queue), run.run.to_string()];
+                fields.push(quoted(&exits.join(" ")));
+                fields.extend(measures.iter().map(|m| run.get(*m).map_or(String::new(), |value| value.to_string())));
+                text.push_str(&fields.join(","));
+                text.push('\n');
+            }
+        }
+        text
+    }
+}
+
+/// A field of a CSV file.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+fn contestant_json(contestant: &ContestantResult, measures: &[Measure]) -> Json {
+    let mut summary = Map::new();
+    for measure in measures {
+        let value = contestant.estimate(*measure).map_or(Json::Null, |estimate| {
+            let values: Vec<f64> = contestant.runs.iter().filter_map(|run| run.get(*measure)).collect();
+            estimate_json(&estimate, &values)
+        });
+        summary.insert(measure.info().name, value);
+    }
+    let exits: Vec<Json> = contestant
+        .exits()
+        .into_iter()
+        .map(|(reason, count)| json!({ "reason": exit_name(reason), "count": count }))
+        .collect();
+    json!({
+        "label": contestant.label,
+        "contestant": contestant.contestant.to_string(),
+        "exits": exits,
+        "summary": summary,
+        "runs": contestant.runs.iter().map(|run| run_json(run, measures)).collect::<Vec<_>>(),
+    })
+}
+
+fn estimate_json(estimate: &Estimate, values: &[f64]) -> Json {
+    let mut document = json!({ "mean": estimate.mean, "median": estimate.median, "min": estimate.min, "max": estimate.max, "runs": estimate.runs });
+    if let (Some(half), Json::Object(fields)) = (estimate.half_width, &mut document) {
+        fields.insert("low".to_owned(), json!(estimate.mean - half));
+        fields.insert("high".to_owned(), json!(estimate.mean + half));
+        if estimate.runs >= BOOTSTRAP_RUNS
+            && let Some((_, low, high)) = bootstrap_median(values)
+        {
+            fields.insert("median_low".to_owned(), json!(low));
+            fields.insert("median_high".to_owned(), json!(high));
+        }
+    }
+    document
+}
+
+fn run_json(run: &RunRecord, measures: &[Measure]) -> Json {
+    let values: Map<String, Json> =
+        measures.iter().filter_map(|m| Some((m.info().name, json!(run.get(*m)?)))).collect();
+    let exits: Vec<&str> = run.exits.iter().map(|exit| exit_name(*exit)).collect();
+    json!({ "run": run.run, "complete": run.complete, "exits": exits, "values": values })
+}

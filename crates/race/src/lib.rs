@@ -1,0 +1,416 @@
+//! The main job: flow starts race over one path.
+//!
+//! Every contestant runs alone on its own copy of the path (or against the same background flows), with the same random numbers. A
+//! greedy newcomer shows how the start goes; sized transfers in runs of their own give the completion times.
+//!
+//! The path is a dumbbell with one bottleneck: senders reach its queue at once, it propagates half of the RTT, ACKs return
+//! undisturbed over the other half.
+
+mod alone;
+mod build;
+mod contestant;
+mod document;
+mod measures;
+mod path;
+mod record;
+mod run;
+mod series;
+
+use std::fmt;
+use std::str::FromStr;
+
+use flowstart_units::{Bytes, Rate, Span};
+
+use flowstart_measure::Reference;
+use flowstart_scenario::{ArrivalSpec, Buffer, FlowSpec, PathSpec, RateSpec, Scenario, UdpSpec};
+
+pub use alone::{Baselines, Measured};
+pub use build::Purpose;
+pub use contestant::{ALIASES, Acks, Contestant, DEFAULT, MODIFIERS};
+pub use document::RACE_SCHEMA_VERSION;
+pub use measures::{
+    ADDED_PERCENTILES, Better, DELIVERED_RTTS, Measure, MeasureInfo, START_PERCENTILES, TIME_TO_LEVELS,
+};
+pub use path::{MarkThreshold, QueueChoice};
+pub use record::labels;
+pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
+pub use run::{RunOptions, Stage};
+pub use series::Series;
+
+/// Why a race cannot be run. Its `Display` is one sentence that also says what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaceError(String);
+
+impl RaceError {
+    /// With this sentence.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for RaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RaceError {}
+
+/// Greedy flows that are there, and up to speed, before the newcomers come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Background {
+    /// How many.
+    pub count: u32,
+    /// What they run; its queue does not matter.
+    pub flow: Contestant,
+}
+
+impl FromStr for Background {
+    type Err = RaceError;
+
+    /// Reads "cubic", "3 cubic", "2 slow_start+reno".
+    fn from_str(text: &str) -> Result<Self, RaceError> {
+        let trimmed = text.trim();
+        if trimmed.contains('@') {
+            return Err(RaceError::new(format!(
+                "background \"{trimmed}\" names a queue, but it shares the contestant's; write it without the @"
+            )));
+        }
+        let (count, name) = match trimmed.split_once(char::is_whitespace) {
+            Some((count, name)) if count.starts_with(|c: char| c.is_ascii_digit() || c == '-') => (count, name),
+            _ => ("1", trimmed),
+        };
+        let count = count.parse().ok().filter(|n| (1..=MAX_FLOWS).contains(n)).ok_or_else(|| {
+            RaceError::new(format!("\"{count}\" is not a number of background flows between 1 and {MAX_FLOWS}"))
+        })?;
+        Ok(Self { count, flow: name.trim().parse()? })
+    }
+}
+
+impl fmt::Display for Background {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.count, self.flow.name())
+    }
+}
+
+/// Most newcomers, and most background flows.
+pub const MAX_FLOWS: u32 = 1000;
+/// Most packets that one simulation may have to carry: about a minute of one core.
+pub const MAX_PACKETS: f64 = 4e8;
+/// Most packets in one bandwidth-delay product.
+const MAX_BDP_PACKETS: f64 = 1e7;
+/// Most repetitions.
+const MAX_RUNS: u32 = 100_000;
+/// Repetitions if there is randomness and nothing else is said.
+const DEFAULT_RUNS: u32 = 10;
+/// The same for races that take their time.
+const DEFAULT_REAL_RUNS: u32 = 3;
+/// Longest base RTT.
+const MAX_RTT: Span = Span::from_secs(3600);
+/// Payload bytes of a full packet, as the sender's default.
+pub const MSS: u32 = 1448;
+/// Bytes of its IP and TCP headers (IPv4, TCP, timestamps).
+const HEADER_BYTES: u32 = 52;
+
+/// A race: the path, who runs on it, and what is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Race {
+    /// The path. Its queue is for contestants that name none, if it is more than plain drop-tail; its buffer for drop-tail queues without one.
+    pub path: PathSpec,
+    /// Threshold of marking queues that do not name their own; default 1 ms.
+    pub mark: MarkThreshold,
+    /// Newcomers that start together; default 1.
+    pub flows: u32,
+    /// Who is there before.
+    pub others: Others,
+    /// Sizes of the transfers whose completion is timed; default 100 kB, 1 MB, 10 MB.
+    pub sizes: Vec<Bytes>,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Independent repetitions; `None` for 10 if there is randomness, else 1.
+    pub runs: Option<u32>,
+    /// Who races.
+    pub contestants: Vec<Contestant>,
+    /// True if it is run on a real kernel instead of in the simulator, so that no run is like another.
+    pub real: bool,
+    /// H, how long after t = 0 measures look; `None` for 40 RTT0.
+    pub horizon: Option<Span>,
+    /// How long the others run before the newcomers come; `None` for 500 RTT, at least 10 s, at most 60 s. Zero if there are no others.
+    pub warm_up: Option<Span>,
+    /// With others there, newcomers come at a random moment within this time after the warm-up; `None` for 250 RTT0, at least 5 s.
+    pub phase: Option<Span>,
+}
+
+/// Who is there before the newcomers come, as in a scenario file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Others {
+    /// TCP flows.
+    pub flow: Vec<FlowSpec>,
+    /// Datagram flows.
+    pub udp: Vec<UdpSpec>,
+    /// Transfers that arrive at random.
+    pub arrivals: Vec<ArrivalSpec>,
+}
+
+impl Others {
+    /// True if nobody is there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.flow.is_empty() && self.udp.is_empty() && self.arrivals.is_empty()
+    }
+
+    /// TCP flows that are there from the beginning.
+    #[must_use]
+    pub fn tcp_flows(&self) -> u32 {
+        self.flow.iter().map(|flow| flow.count).fold(0, u32::saturating_add)
+    }
+}
+
+/// The seed that is used unless another is given.
+pub const DEFAULT_SEED: u64 = 1;
+
+/// The path of the default race: 100 Mbit/s, 20 ms, a buffer of 1 BDP.
+const DEFAULT_PATH: &str = "capacity = \"100 Mbit/s\"\nrtt = \"20 ms\"\nbuffer = \"1 BDP\"\n";
+
+impl Race {
+    /// The [default contestants](DEFAULT) on this path, nobody else there.
+    #[must_use]
+    pub fn new(path: PathSpec) -> Self {
+        Self {
+            path,
+            mark: MarkThreshold::Sojourn(Span::from_millis(1)),
+            flows: 1,
+            others: Others::default(),
+            sizes: [100_000, 1_000_000, 10_000_000].map(Bytes::new).to_vec(),
+            seed: DEFAULT_SEED,
+            runs: None,
+            contestants: Contestant::defaults(),
+            real: false,
+            horizon: None,
+            warm_up: None,
+            phase: None,
+        }
+    }
+
+    /// A race over the path of a scenario, against the flows it has; its seed and number of runs count too.
+    ///
+    /// # Errors
+    /// If the scenario has several links instead of one path: it is not clear then which way newcomers go.
+    pub fn from_scenario(scenario: &Scenario) -> Result<Self, RaceError> {
+        let Some(path) = scenario.path.clone() else {
+            return Err(RaceError::new(
+                "a race needs a scenario with one [path]; in one with [[link]] tables the newcomers' way is open",
+            ));
+        };
+        Ok(Self {
+            others: Others {
+                flow: scenario.flow.clone(),
+                udp: scenario.udp.clone(),
+                arrivals: scenario.arrivals.clone(),
+            },
+            seed: scenario.seed,
+            runs: (scenario.runs > 1).then(|| u32::try_from(scenario.runs).unwrap_or(u32::MAX)),
+            ..Self::new(path)
+        })
+    }
+
+    /// Rate of the bottleneck; zero if it is not constant, which is not [valid](Self::validate).
+    #[must_use]
+    pub fn capacity(&self) -> Rate {
+        match self.path.capacity {
+            RateSpec::Constant(rate) => rate,
+            _ => Rate::ZERO,
+        }
+    }
+
+    /// Sets the rate of the bottleneck.
+    pub fn set_capacity(&mut self, capacity: Rate) {
+        self.path.capacity = RateSpec::Constant(capacity);
+    }
+
+    /// Sets the buffer of drop-tail queues that do not name their own.
+    pub fn set_buffer(&mut self, buffer: Buffer) {
+        self.path.buffer = buffer;
+    }
+
+    /// Bytes of a full packet on the bottleneck's wire.
+    #[must_use]
+    pub fn packet(&self) -> u32 {
+        MSS + HEADER_BYTES + self.path.overhead
+    }
+
+    /// RTT0: propagation and the serialization of one full packet.
+    #[must_use]
+    pub fn base_rtt(&self) -> Span {
+        self.path.rtt + self.service()
+    }
+
+    /// Serialization of one full packet.
+    #[must_use]
+    pub fn service(&self) -> Span {
+        self.capacity().transmission_time(Bytes::new(u64::from(self.packet())))
+    }
+
+    /// H.
+    #[must_use]
+    pub fn horizon(&self) -> Span {
+        self.horizon.unwrap_or(self.base_rtt() * Reference::HORIZON_RTTS)
+    }
+
+    /// What a newcomer's measures are relative to: an equal share, with the others' TCP flows, of what datagram flows leave. (Transfers that
+    /// come and go do not count.)
+    #[must_use]
+    pub fn reference(&self) -> Reference {
+        let datagrams: u64 = self.others.udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
+        let left = Rate::from_bps(self.capacity().as_bps().saturating_sub(datagrams).max(1));
+        let flows = u64::from(self.flows.saturating_add(self.others.tcp_flows()).max(1));
+        Reference { fair_share: left.mul_ratio(1, flows), base_rtt: self.base_rtt(), horizon: self.horizon() }
+    }
+
+    /// True if runs differ. With others there, newcomers come at a random moment.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        self.real
+            || self.has_others()
+            || self.contestants.iter().any(|contestant| self.scenario(contestant, Purpose::Start, 0).is_random())
+    }
+
+    /// True if somebody is there before the newcomers.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// How many runs are made: without randomness always one.
+    #[must_use]
+    pub fn effective_runs(&self) -> u32 {
+        if !self.is_random() {
+            return 1;
+        }
+        self.runs.unwrap_or(if self.real { DEFAULT_REAL_RUNS } else { DEFAULT_RUNS })
+    }
+
+    /// The measures of this race.
+    #[must_use]
+    pub fn measures(&self) -> Vec<Measure> {
+        Measure::all(&self.sizes, self.has_others())
+    }
+
+    /// How long the others run before the newcomers come.
+    #[must_use]
+    pub fn effective_warm_up(&self) -> Span {
+        if !self.has_others() {
+            return Span::ZERO;
+        }
+        self.warm_up.unwrap_or_else(|| (self.base_rtt() * 500).clamp(Span::from_secs(10), Span::from_secs(60)))
+    }
+
+    /// How long after the warm-up newcomers come at the latest.
+    #[must_use]
+    pub fn effective_phase(&self) -> Span {
+        if !self.has_others() {
+            return Span::ZERO;
+        }
+        self.phase.unwrap_or_else(|| (self.base_rtt() * build::PHASE_RTTS).max(build::MIN_PHASE))
+    }
+
+    /// Checks that the race can be run in reasonable time and memory.
+    ///
+    /// # Errors
+    /// One sentence about the first value that is out of range, and what would be right.
+    pub fn validate(&self) -> Result<(), RaceError> {
+        let fail = |message: String| Err(RaceError(message));
+        let RateSpec::Constant(capacity) = self.path.capacity else {
+            return fail("a race needs a constant capacity, because its measures are relative to it".to_owned());
+        };
+        if capacity == Rate::ZERO {
+            return fail("a capacity of 0 carries nothing; the default is \"100 Mbit/s\"".to_owned());
+        }
+        if capacity.is_unlimited() {
+            return fail(
+                "an unlimited capacity has no bottleneck to race for; the default is \"100 Mbit/s\"".to_owned(),
+            );
+        }
+        if self.path.rtt.is_zero() {
+            return fail("an RTT of 0 leaves no path to race over; the default is \"20 ms\"".to_owned());
+        }
+        if self.path.rtt > MAX_RTT {
+            return fail(format!("an RTT of {} is longer than {MAX_RTT}", self.path.rtt));
+        }
+        if self.flows == 0 || self.flows > MAX_FLOWS || self.others.tcp_flows() > MAX_FLOWS {
+            return fail(format!("the number of flows must be between 1 and {MAX_FLOWS}, newcomers and others each"));
+        }
+        if self.runs.is_some_and(|runs| runs == 0 || runs > MAX_RUNS) {
+            return fail(format!("the number of runs must be between 1 and {MAX_RUNS}"));
+        }
+        if self.contestants.is_empty() {
+            return fail("nobody races; name at least one contestant".to_owned());
+        }
+        if self.horizon() < self.base_rtt() {
+            return fail(format!(
+                "a horizon of {} is shorter than one round trip of {}",
+                self.horizon(),
+                self.base_rtt()
+            ));
+        }
+        self.validate_cost()?;
+        for contestant in &self.contestants {
+            let part = |error: String| RaceError(format!("{contestant}: {error}"));
+            contestant.start.validate().map_err(|error| part(error.to_string()))?;
+            contestant.avoidance.validate().map_err(|error| part(error.to_string()))?;
+            self.simulation(contestant, Purpose::Start, 0)?;
+        }
+        Ok(())
+    }
+
+    fn validate_cost(&self) -> Result<(), RaceError> {
+        let packet_bits = f64::from(self.packet()) * 8.0;
+        let packets_in = |span: Span| self.capacity().as_bps() as f64 * span.as_secs_f64() / packet_bits;
+        let bdp = packets_in(self.base_rtt());
+        if bdp > MAX_BDP_PACKETS {
+            return Err(RaceError(format!(
+                "{} and {} make a bandwidth-delay product of {bdp:.0} packets; at most {MAX_BDP_PACKETS:.0} can be simulated",
+                self.capacity(),
+                self.path.rtt
+            )));
+        }
+        let lasting = self.effective_warm_up()
+            + self.effective_phase()
+            + self.horizon()
+            + self.base_rtt() * (build::AFTER_HORIZON_RTTS + 2);
+        let packets = packets_in(lasting);
+        if packets > MAX_PACKETS {
+            return Err(RaceError(format!(
+                "one run of {:.0} s at {} would carry {packets:.0} packets; at most {MAX_PACKETS:.0} can be simulated: \
+                 choose a lower capacity or a shorter horizon",
+                lasting.as_secs_f64(),
+                self.capacity()
+            )));
+        }
+        for size in &self.sizes {
+            if *size == Bytes::ZERO {
+                return Err(RaceError("a transfer of 0 bytes never begins; the smallest is \"1 B\"".to_owned()));
+            }
+            let packets = size.get() as f64 / f64::from(MSS);
+            if packets > MAX_PACKETS {
+                return Err(RaceError(format!(
+                    "a transfer of {size} is {packets:.0} packets; at most {MAX_PACKETS:.0} ({}) can be simulated",
+                    Bytes::new(MAX_PACKETS as u64 * u64::from(MSS))
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for Race {
+    /// 100 Mbit/s, 20 ms, drop-tail buffers of 1 BDP, the [default contestants](DEFAULT).
+    #[expect(clippy::expect_used, reason = "a constant that a test reads")]
+    fn default() -> Self {
+        Self::new(toml::from_str(DEFAULT_PATH).expect("the default path reads"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

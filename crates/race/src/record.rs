@@ -1,0 +1,147 @@
+//! What a race has shown.
+
+use flowstart_congestion::ExitReason;
+
+use super::{Contestant, Measure, Race, Series};
+use flowstart_measure::Estimate;
+
+/// One contestant in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunRecord {
+    /// Number of the run.
+    pub run: u64,
+    /// What was measured; with several newcomers their mean. What could not be measured is missing.
+    pub values: Vec<(Measure, f64)>,
+    /// How each newcomer's start ended, in order of the flows; `None` if it had not within the run.
+    pub exits: Vec<Option<ExitReason>>,
+    /// True if all of the run's simulations were finished.
+    pub complete: bool,
+}
+
+impl RunRecord {
+    /// The value of a measure.
+    #[must_use]
+    pub fn get(&self, measure: Measure) -> Option<f64> {
+        self.values.iter().find(|(m, _)| *m == measure).map(|(_, value)| *value)
+    }
+}
+
+/// One contestant in all runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContestantResult {
+    /// Who.
+    pub contestant: Contestant,
+    /// Name in tables; with the queue if another contestant has the same.
+    pub label: String,
+    /// The runs that have any result, in order.
+    pub runs: Vec<RunRecord>,
+    /// What the pictures show: the first newcomer of the first run.
+    pub series: Option<Series>,
+}
+
+impl ContestantResult {
+    /// A measure over all runs that have it.
+    #[must_use]
+    pub fn estimate(&self, measure: Measure) -> Option<Estimate> {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| run.get(measure)).collect();
+        Estimate::of(&values)
+    }
+
+    /// How often each reason ended a start, the most frequent first; `None` stands for starts that had not ended.
+    #[must_use]
+    pub fn exits(&self) -> Vec<(Option<ExitReason>, usize)> {
+        let mut counts: Vec<(Option<ExitReason>, usize)> = Vec::new();
+        for exit in self.runs.iter().flat_map(|run| &run.exits) {
+            match counts.iter_mut().find(|(reason, _)| reason == exit) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((*exit, 1)),
+            }
+        }
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        counts
+    }
+}
+
+/// The whole race.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RaceResult {
+    /// What was run.
+    pub race: Race,
+    /// The contestants, in the race's order.
+    pub contestants: Vec<ContestantResult>,
+    /// False if the race was interrupted.
+    pub complete: bool,
+    /// Simulations finished, and those there were to do.
+    pub simulations: (usize, usize),
+    /// Data packets simulated.
+    pub data_packets: u64,
+    /// Virtual time simulated, in seconds.
+    pub simulated_seconds: f64,
+}
+
+/// Labels for contestants: their names, with the queue where names repeat, with a number where that repeats too.
+#[must_use]
+pub fn labels(contestants: &[Contestant]) -> Vec<String> {
+    let repeated = |names: &[String], index: usize| names.iter().filter(|name| **name == names[index]).count() > 1;
+    let names: Vec<String> = contestants.iter().map(Contestant::name).collect();
+    let full: Vec<String> = contestants.iter().map(ToString::to_string).collect();
+    (0..contestants.len())
+        .map(|index| {
+            if !repeated(&names, index) {
+                names[index].clone()
+            } else if !repeated(&full, index) {
+                full[index].clone()
+            } else {
+                let number = full[..=index].iter().filter(|name| **name == full[index]).count();
+                format!("{} #{number}", full[index])
+            }
+        })
+        .collect()
+}
+
+/// An exit reason in a word or two.
+#[must_use]
+pub fn exit_name(reason: Option<ExitReason>) -> &'static str {
+    match reason {
+        Some(ExitReason::AckTrain) => "ack train",
+        Some(ExitReason::DelayIncrease) => "delay",
+        Some(ExitReason::PipeFull) => "pipe full",
+        Some(ExitReason::DeliveryLag) => "delivery lag",
+        Some(ExitReason::RatePlateau) => "rate plateau",
+        Some(ExitReason::Loss) => "loss",
+        Some(ExitReason::Marks) => "marks",
+        Some(ExitReason::Timeout) => "timeout",
+        Some(ExitReason::Threshold) => "threshold",
+        Some(ExitReason::Limit) => "limit",
+        Some(ExitReason::Isolation) => "isolation",
+        None => "not yet",
+    }
+}
+
+/// True if neither a loss nor a timeout is the reason.
+pub(crate) fn without_loss(reason: ExitReason) -> bool {
+    !matches!(reason, ExitReason::Loss | ExitReason::Timeout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contestants_that_differ_only_in_their_queue_are_told_apart_by_it() {
+        let contestants: Vec<Contestant> = ["cubic@drop_tail", "dctcp", "cubic@drop_tail 2 BDP", "reno", "reno"]
+            .iter()
+            .map(|c| c.parse().unwrap())
+            .collect();
+        assert_eq!(
+            labels(&contestants),
+            [
+                "hystart+cubic@drop_tail",
+                "slow_start+dctcp",
+                "hystart+cubic@drop_tail 2 BDP",
+                "slow_start+reno #1",
+                "slow_start+reno #2"
+            ]
+        );
+    }
+}

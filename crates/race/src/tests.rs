@@ -1,0 +1,119 @@
+use super::*;
+use flowstart_parallel::Cancel;
+
+fn race_of(capacity: Rate) -> Race {
+    let mut race = Race::default();
+    race.set_capacity(capacity);
+    race
+}
+
+fn with_background(text: &str) -> Race {
+    let background: Background = text.parse().unwrap();
+    Race { others: Others { flow: vec![background.spec(0)], ..Others::default() }, ..Race::default() }
+}
+
+#[test]
+fn the_default_race_is_valid_and_has_no_randomness() {
+    let race = Race::default();
+    race.validate().unwrap();
+    assert_eq!((race.contestants.len(), race.effective_runs()), (7, 1));
+    assert_eq!(race.base_rtt(), Span::from_micros(20_120));
+    assert_eq!(Race { runs: Some(30), ..race }.effective_runs(), 1, "repeating what cannot differ is a waste");
+}
+
+#[test]
+fn background_flows_bring_randomness_and_take_their_share() {
+    let race = with_background("3 cubic");
+    race.validate().unwrap();
+    assert_eq!((race.effective_runs(), race.others.tcp_flows()), (10, 3));
+    assert_eq!(race.reference().fair_share, Rate::from_mbps(25));
+    let background: Background = "2 dctcp".parse().unwrap();
+    assert_eq!(background.to_string().parse(), Ok(background));
+}
+
+#[test]
+fn bad_values_are_refused_in_a_sentence() {
+    let says = |race: Race, part: &str| {
+        let message = race.validate().unwrap_err().to_string();
+        assert!(message.contains(part), "{message}");
+    };
+    let race = Race::default;
+    says(race_of(Rate::ZERO), "capacity of 0");
+    says(Race { sizes: vec![Bytes::new(1_000_000_000_000_000_000)], ..race() }, "at most 400000000");
+    says(Race { sizes: vec![Bytes::ZERO], ..race() }, "0 bytes");
+    says(Race { flows: 0, ..race() }, "between 1 and 1000");
+    says(Race { runs: Some(0), ..race() }, "between 1 and 100000");
+    says(Race { contestants: vec![], ..race() }, "nobody races");
+    says(race_of(Rate::from_mbps(u64::MAX / 2_000_000)), "bandwidth-delay product");
+    says(Race { horizon: Some(Span::from_secs(1_000_000)), ..race() }, "shorter horizon");
+    says(Race { horizon: Some(Span::from_millis(1)), ..race() }, "shorter than one round trip");
+    let mut far = race();
+    far.path.rtt = Span::MAX;
+    says(far, "longer than 3600 s");
+    assert!("0 cubic".parse::<Background>().unwrap_err().to_string().contains("between 1 and 1000"));
+    assert!("-3 cubic".parse::<Background>().is_err());
+    assert!("cubic@drop_tail".parse::<Background>().unwrap_err().to_string().contains("without the @"));
+}
+
+#[test]
+fn the_scenario_of_a_contestant_reads_back_to_the_same_simulation() {
+    let race = with_background("2 cubic");
+    for contestant in &race.contestants {
+        let scenario = race.scenario(contestant, build::Purpose::Start, 3);
+        let read = Scenario::parse("effective", &scenario.effective()).unwrap();
+        assert_eq!(read.hash(), scenario.hash(), "{contestant}");
+    }
+}
+
+#[test]
+fn the_same_race_gives_the_same_result_with_any_number_of_threads() {
+    let mut race = with_background("cubic");
+    race.runs = Some(2);
+    race.sizes = vec![Bytes::new(100_000)];
+    race.warm_up = Some(Span::from_millis(500));
+    race.contestants.truncate(3);
+    let one = race.run(&RunOptions { threads: Some(1), ..RunOptions::default() }).unwrap();
+    let four = race.run(&RunOptions { threads: Some(4), ..RunOptions::default() }).unwrap();
+    assert_eq!(one, four);
+    assert!(one.complete);
+}
+
+#[test]
+fn a_cancelled_race_keeps_what_was_finished() {
+    let cancel = Cancel::default();
+    let race = Race { sizes: vec![Bytes::new(1000)], ..Race::default() };
+    let stop_after_two = |done: usize, _: usize| {
+        if done >= 2 {
+            cancel.cancel();
+        }
+    };
+    let options = RunOptions { threads: Some(1), cancel: Some(&cancel), progress: Some(&stop_after_two) };
+    let result = race.run(&options).unwrap();
+    assert!(!result.complete);
+    assert_eq!(result.simulations, (2, 14));
+    let measured: usize = result.contestants.iter().flat_map(|c| &c.runs).map(|run| run.values.len()).sum();
+    assert_eq!(measured, 8, "a completion time, its ratio, the mean over the one size, and a queueing delay");
+}
+
+/// Metric vectors VM2 against the simulator: ACK per packet, unpaced, unlimited buffer, no exit; 2x growth.
+#[test]
+fn slow_start_with_an_unlimited_buffer_has_the_completion_times_that_arithmetic_gives() {
+    for (mbps, rtt_ms, size, time_ms, ratio) in [
+        (100, 50, 14_480, 26.2, 1.00),
+        (100, 50, 100_000, 130.0, 3.89),
+        (100, 50, 1_000_000, 333.0, 3.09),
+        (50, 100, 5_000_000, 1329.0, 1.51),
+    ] {
+        let mut race = race_of(Rate::from_mbps(mbps));
+        race.path.rtt = Span::from_millis(rtt_ms);
+        race.contestants = vec!["slow_start+reno/ack1@drop_tail unlimited".parse().unwrap()];
+        race.sizes = vec![Bytes::new(size)];
+        let result = race.run(&RunOptions::default()).unwrap();
+        let contestant = &result.contestants[0];
+        let time = contestant.estimate(Measure::Completion(Bytes::new(size))).unwrap().mean;
+        let slowdown = contestant.estimate(Measure::Slowdown(Bytes::new(size))).unwrap().mean;
+        // The last segment of a transfer is short, which the vectors round up: less than one packet's time.
+        assert!((time - time_ms).abs() < race.service().as_millis_f64() + 0.5, "{size}: {time} ms");
+        assert!((slowdown - ratio).abs() < 0.015, "{size}: {slowdown}");
+    }
+}

@@ -1,0 +1,316 @@
+//! All runs of all variants of figures, in parallel.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flowstart_simulator::Simulation;
+use flowstart_units::Rate;
+
+use super::attained::{Attained, is_accepted};
+use super::evaluate::Run;
+use super::file::{Figure, Subject};
+use super::measure::Measure;
+use super::picture::{Curve, PictureSpec};
+use super::probing::{Probed, Probing};
+use super::quantity::Measured;
+use super::record::Recorder;
+use super::verdict::{ClaimResult, FigureResult, case, together};
+use flowstart_parallel::{Cancel, in_parallel};
+use flowstart_scenario::Scenario;
+
+/// How figures are run.
+#[derive(Clone, Copy, Default)]
+pub struct ReproduceOptions<'a> {
+    /// Threads; `None` for as many as there are cores.
+    pub threads: Option<usize>,
+    /// Make the pictures.
+    pub pictures: bool,
+    /// Probe with as many samples as the papers did, and simulate as many runs as a figure names for that.
+    pub full: bool,
+    /// Asks to stop.
+    pub cancel: Option<&'a Cancel>,
+    /// Told how many simulations are done, of how many.
+    pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+}
+
+/// A run of a variant.
+#[derive(Clone, Copy)]
+struct Job {
+    figure: usize,
+    variant: usize,
+    run: u64,
+}
+
+/// Something for a thread to do.
+#[derive(Clone, Copy)]
+enum Work {
+    /// The simulation of a run.
+    Simulate(Job),
+    /// One rate, by its place, of a course.
+    Probe(usize, usize),
+}
+
+/// What comes of it.
+enum WorkResult {
+    Simulated(Box<Result<Done, String>>),
+    Probed(Box<Result<Option<Probed>, String>>),
+}
+
+/// The probing of a run of a variant. Variants that are probed in the same way, in other figures too, share it.
+struct Course<'a> {
+    probing: &'a Probing,
+    run: u64,
+    /// What has an influence on the result.
+    key: String,
+    /// The lowest rate refused so far, bit/s: those above it do not count.
+    refused: AtomicU64,
+    /// Rates that claims and pictures name: they are probed even if a lower one was refused.
+    named: Vec<Rate>,
+    jobs: Vec<Job>,
+}
+
+/// No rate has been refused so far.
+const NONE_REFUSED: u64 = u64::MAX;
+
+/// What one run of a variant gave.
+struct Done {
+    job: Job,
+    /// By number of the claim; only those that are about the variant.
+    values: Vec<(usize, Option<Measured>)>,
+    /// By number of the picture.
+    curves: Vec<(usize, Vec<Curve>)>,
+    data_packets: u64,
+    seconds: f64,
+}
+
+/// Runs figures and checks their claims. Results do not depend on the number of threads. `None` after a cancellation: a claim over a part of
+/// the runs would be another claim.
+///
+/// # Errors
+/// If the threads cannot be started or a simulation cannot be made.
+pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<Option<Vec<FigureResult>>, String> {
+    let (courses, mut work) = plan(figures, options.full);
+    // Probing takes longest: it comes first, so that short work fills the gaps at the end.
+    let most = courses.iter().map(|course| course.probing.rates().len()).max().unwrap_or(0);
+    let probes = (0..most).flat_map(|place| {
+        let wanted = courses.iter().enumerate().filter(move |(_, course)| place < course.probing.rates().len());
+        wanted.map(move |(number, _)| Work::Probe(number, place))
+    });
+    work.splice(0..0, probes.collect::<Vec<_>>());
+    let never = Cancel::default();
+    let cancel = options.cancel.unwrap_or(&never);
+    let tell = |done: usize| options.progress.iter().for_each(|tell| tell(done, work.len()));
+    let results = in_parallel(work.len(), options.threads, cancel, tell, |number| match work[number] {
+        Work::Simulate(job) => WorkResult::Simulated(Box::new(simulate(&figures[job.figure], job, options.pictures))),
+        Work::Probe(course, place) => WorkResult::Probed(Box::new(courses[course].probe(place, options.full, cancel))),
+    })?;
+    let Some(results) = results.into_iter().collect::<Option<Vec<_>>>().filter(|_| !cancel.is_cancelled()) else {
+        return Ok(None);
+    };
+    let mut done: Vec<Done> = Vec::new();
+    let mut probed: Vec<Vec<Probed>> = courses.iter().map(|_| Vec::new()).collect();
+    for (work, result) in work.iter().zip(results) {
+        match (work, result) {
+            (Work::Probe(course, _), WorkResult::Probed(one)) => probed[*course].extend((*one)?),
+            (_, WorkResult::Simulated(one)) => done.push((*one)?),
+            (_, WorkResult::Probed(_)) => {}
+        }
+    }
+    for (course, probed) in courses.iter().zip(probed) {
+        done.extend(course.finish(figures, probed, options)?);
+    }
+    done.sort_by_key(|done| (done.job.figure, done.job.variant, done.job.run));
+    let results = figures.iter().enumerate().map(|(number, figure)| {
+        let of_figure: Vec<&Done> = done.iter().filter(|done| done.job.figure == number).collect();
+        collect(figure, &of_figure)
+    });
+    Ok(Some(results.collect()))
+}
+
+/// What is to be probed, each only once, and what is to be simulated.
+fn plan(figures: &[Figure], full: bool) -> (Vec<Course<'_>>, Vec<Work>) {
+    let (mut courses, mut work): (Vec<Course<'_>>, Vec<Work>) = (Vec::new(), Vec::new());
+    for (number, figure) in figures.iter().enumerate() {
+        for (variant, of_variant) in figure.variants.iter().enumerate() {
+            for run in 0..figure.runs(of_variant, full) {
+                let job = Job { figure: number, variant, run };
+                let Subject::Probing(probing) = &of_variant.subject else {
+                    work.push(Work::Simulate(job));
+                    continue;
+                };
+                let key = probing.effective();
+                let known = courses.iter().position(|course| course.run == run && course.key == key);
+                let place = known.unwrap_or_else(|| {
+                    let refused = AtomicU64::new(NONE_REFUSED);
+                    courses.push(Course { probing, run, key, refused, named: Vec::new(), jobs: Vec::new() });
+                    courses.len() - 1
+                });
+                courses[place].jobs.push(job);
+                courses[place].named.extend(named(figure, variant));
+            }
+        }
+    }
+    (courses, work)
+}
+
+impl Course<'_> {
+    /// Probes the rate at a place, unless a lower one was refused.
+    fn probe(&self, place: usize, full: bool, cancel: &Cancel) -> Result<Option<Probed>, String> {
+        let Some(rate) = self.probing.rates().get(place).copied() else { return Ok(None) };
+        // A refusal only ever comes nearer: whoever is skipped is above the lowest one in the end, too.
+        let named = self.named.contains(&rate);
+        let unwanted = || cancel.is_cancelled() || (!named && self.refused.load(Ordering::Relaxed) < rate.as_bps());
+        if unwanted() {
+            return Ok(None);
+        }
+        let probed = self.probing.probe(rate, self.run, full, &unwanted)?;
+        if probed.as_ref().is_some_and(|probed| !is_accepted(probed)) {
+            self.refused.fetch_min(rate.as_bps(), Ordering::Relaxed);
+        }
+        Ok(probed)
+    }
+
+    /// What the probes say about the claims and pictures of all who share them.
+    fn finish(
+        &self,
+        figures: &[Figure],
+        probed: Vec<Probed>,
+        options: &ReproduceOptions<'_>,
+    ) -> Result<Vec<Done>, String> {
+        let mut attained = Attained::new(self.probing, probed, &self.named, options.full)?;
+        let replays = |job: &Job| {
+            let figure = &figures[job.figure];
+            measures(figure, job.variant).iter().any(|(_, measure)| measure.replays())
+                || drawn(figure, job, options.pictures).iter().any(|(_, picture)| picture.kind.replays())
+        };
+        if self.jobs.iter().any(replays) {
+            attained.replay(options.full)?;
+        }
+        let one = |(number, job): (usize, &Job)| {
+            let figure = &figures[job.figure];
+            let values = measures(figure, job.variant);
+            let values = values.into_iter().map(|(number, measure)| (number, attained.evaluate(measure))).collect();
+            let drawn = drawn(figure, job, options.pictures);
+            let curves = drawn.into_iter().map(|(number, picture)| (number, attained.curves(picture))).collect();
+            // What several share was done once.
+            let (data_packets, seconds) =
+                if number == 0 { (attained.data_packets, attained.seconds) } else { (0, 0.0) };
+            Done { job: *job, values, curves, data_packets, seconds }
+        };
+        Ok(self.jobs.iter().enumerate().map(one).collect())
+    }
+}
+
+/// What the claims measure in a variant, by number of the claim.
+fn measures(figure: &Figure, variant: usize) -> Vec<(usize, &Measure)> {
+    figure
+        .claims
+        .iter()
+        .enumerate()
+        .filter(|(_, claim)| claim.cases.iter().any(|case| case.0 == variant || case.1 == Some(variant)))
+        .map(|(number, claim)| (number, &claim.spec.measure))
+        .collect()
+}
+
+/// The probing rates that claims and pictures of a variant name.
+fn named(figure: &Figure, variant: usize) -> Vec<Rate> {
+    let pictures = figure.pictures.iter().filter(|picture| picture_variants(figure, picture).contains(&variant));
+    let drawn = pictures.flat_map(|picture| picture.rates.iter().copied());
+    measures(figure, variant).into_iter().filter_map(|(_, measure)| measure.probing_rate()).chain(drawn).collect()
+}
+
+/// The pictures that a run is drawn in, by number.
+fn drawn<'a>(figure: &'a Figure, job: &Job, pictures: bool) -> Vec<(usize, &'a PictureSpec)> {
+    let wanted = |picture: &PictureSpec| {
+        (pictures || picture.kind.is_table())
+            && wants(picture, job.run)
+            && picture_variants(figure, picture).contains(&job.variant)
+    };
+    figure.pictures.iter().enumerate().filter(|(_, picture)| wanted(picture)).collect()
+}
+
+/// True if the picture wants this run.
+fn wants(picture: &PictureSpec, run: u64) -> bool {
+    run == 0 || picture.kind.takes_all_runs()
+}
+
+fn simulate(figure: &Figure, job: Job, pictures: bool) -> Result<Done, String> {
+    let variant = &figure.variants[job.variant];
+    let impossible = |error: &dyn std::fmt::Display| format!("{}, {}: {error}", figure.name, variant.name);
+    let Subject::Scenario(scenario) = &variant.subject else { return Err(impossible(&"nothing to simulate")) };
+    let scenario: &Scenario = scenario;
+    let compiled = scenario.simulation(job.run).map_err(|error| impossible(&error))?;
+    let measures = measures(figure, job.variant);
+    let number_of =
+        |name: Option<&str>| name.map_or(Some(0), |name| compiled.links.iter().position(|known| known == name));
+    let mut links: Vec<usize> = measures.iter().filter_map(|(_, measure)| number_of(measure.link())).collect();
+    links.push(0);
+    // Without a path nothing says which times matter; 10 ms resolve what a person could look at.
+    let rtt = scenario.path.as_ref().map_or(flowstart_units::Span::from_millis(10), |path| path.rtt);
+    let recorder = Recorder::new(&compiled.simulation, &links, rtt, scenario.duration);
+    let simulation = Simulation::new(&compiled.simulation, recorder).map_err(|error| impossible(&error))?;
+    let (outcome, record) = simulation.run();
+    let run = Run { scenario, compiled: &compiled, outcome: &outcome, record: &record };
+    let values = measures.into_iter().map(|(number, measure)| (number, run.evaluate(measure))).collect();
+    let drawn = drawn(figure, &job, pictures);
+    let curves = drawn.into_iter().map(|(number, picture)| (number, picture.curves(&run))).collect();
+    let seconds = outcome.ended.as_secs_f64();
+    Ok(Done { job, values, curves, data_packets: outcome.data_packets, seconds })
+}
+
+fn picture_variants(figure: &Figure, picture: &PictureSpec) -> Vec<usize> {
+    figure.selected(&figure.find("of", &picture.of).unwrap_or_default())
+}
+
+fn collect(figure: &Figure, done: &[&Done]) -> FigureResult {
+    let values = |claim: usize, variant: usize| -> Vec<Option<Measured>> {
+        let of_variant = done.iter().filter(|done| done.job.variant == variant);
+        let value =
+            |done: &&&Done| done.values.iter().find(|(number, _)| *number == claim).and_then(|(_, value)| *value);
+        of_variant.map(|done| value(&done)).collect()
+    };
+    let claims = figure.claims.iter().enumerate().map(|(number, claim)| {
+        if let Some(statistic) = claim.spec.over_variants {
+            let own: Vec<_> = claim.cases.iter().map(|(variant, _)| values(number, *variant)).collect();
+            let others: Vec<_> = claim.cases.iter().filter_map(|(_, other)| Some(values(number, (*other)?))).collect();
+            let (own, others) = (together(statistic, &own), together(statistic, &others));
+            let name = format!("{} variants", claim.cases.len());
+            let compared = claim.spec.ratio_to.is_some() || claim.spec.minus.is_some();
+            return ClaimResult::new(
+                claim.clone(),
+                vec![case(claim, &name, &own, compared.then_some(others.as_slice()))],
+            );
+        }
+        let cases = claim.cases.iter().map(|(variant, other)| {
+            let (own, other) = (values(number, *variant), other.map(|other| values(number, other)));
+            case(claim, &figure.variants[*variant].name, &own, other.as_deref())
+        });
+        ClaimResult::new(claim.clone(), cases.collect())
+    });
+    let pictures = figure.pictures.iter().enumerate().flat_map(|(number, picture)| {
+        let mut curves: Vec<(usize, Vec<Curve>)> = Vec::new();
+        for one in done {
+            let Some((_, of_run)) = one.curves.iter().find(|(known, _)| *known == number) else { continue };
+            match curves.iter_mut().find(|(variant, _)| *variant == one.job.variant) {
+                // Further runs add their points to the same curves.
+                Some((_, known)) => {
+                    for more in of_run {
+                        match known.iter_mut().find(|curve| curve.name == more.name) {
+                            Some(curve) => curve.points.extend(&more.points),
+                            // A rate, for instance, that no earlier run has got to.
+                            None => known.push(more.clone()),
+                        }
+                    }
+                }
+                None => curves.push((one.job.variant, of_run.clone())),
+            }
+        }
+        picture.assemble(number, figure, &curves)
+    });
+    FigureResult {
+        claims: claims.collect(),
+        pictures: pictures.collect(),
+        data_packets: done.iter().map(|done| done.data_packets).sum(),
+        simulated_seconds: done.iter().map(|done| done.seconds).sum(),
+        figure: figure.clone(),
+    }
+}

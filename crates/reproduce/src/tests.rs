@@ -1,0 +1,417 @@
+use flowstart_units::Span;
+
+use super::*;
+use flowstart_parallel::Cancel;
+
+const GOOD: &str = r#"
+title = "A small figure"
+shows = "Something."
+
+[scenario]
+duration = "1 s"
+
+[scenario.path]
+capacity = "20 Mbit/s"
+rtt = "10 ms"
+
+[[scenario.flow]]
+name = "bulk"
+
+[[scenario.arrivals]]
+load = "20 %"
+sizes = { kind = "fixed", size = "20 kB" }
+flow = { name = "web", algorithm = "cubic" }
+
+[vary.control.hystart]
+title = "with HyStart"
+flow.algorithm = "hystart+cubic"
+
+[vary.control.plain]
+title = "without"
+flow.algorithm = "slow_start+cubic"
+
+[vary.rtt.near]
+path.rtt = "10 ms"
+
+[vary.rtt.far]
+path.rtt = "40 ms"
+
+[[claim]]
+id = "queue"
+source = "Fig. 1"
+says = "HyStart keeps the queue shorter."
+measure = { kind = "queue_delay", until = "500 ms", statistic = "max" }
+of = "hystart"
+ratio_to = "plain"
+expect = "< 1"
+
+[[claim]]
+id = "transfers"
+source = "Fig. 2"
+says = "Transfers take a while."
+measure = { kind = "completion_time", flow = "web", statistic = "median" }
+of = ["plain", "near"]
+expect = ">= 10 ms"
+assumed = "Which transfers."
+
+[[claim]]
+id = "never"
+source = "Fig. 3"
+says = "It is faster than the link."
+measure = { kind = "time_to_rate", rate = "30 Mbit/s" }
+of = ["plain", "near"]
+expect = "<= 500 ms"
+why = "It cannot be."
+
+[[picture]]
+kind = "throughput"
+title = "Throughput"
+apart = ["rtt"]
+"#;
+
+fn figure(text: &str) -> Figure {
+    Figure::parse("small", text, None).unwrap_or_else(|error| panic!("{error}\n{}", error.snippet()))
+}
+
+/// GOOD with one piece of text replaced: the error's line, message and snippet.
+fn error(from: &str, to: &str) -> (usize, String) {
+    assert!(GOOD.contains(from), "{from}");
+    let error = Figure::parse("small.toml", &GOOD.replacen(from, to, 1), None).unwrap_err();
+    (error.line().unwrap_or(0), error.to_string())
+}
+
+#[test]
+fn variants_are_all_combinations_of_levels_each_a_scenario_of_its_own() {
+    let figure = figure(GOOD);
+    let names: Vec<&str> = figure.variants.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(names, ["hystart, near", "hystart, far", "plain, near", "plain, far"]);
+    let Subject::Scenario(far) = &figure.variants[3].subject else { panic!() };
+    assert_eq!(far.path.as_ref().unwrap().rtt, Span::from_millis(40));
+    assert_eq!(far.flow[0].algorithm.as_deref(), Some("slow_start+cubic"));
+    assert_eq!(far.arrivals[0].flow.algorithm.as_deref(), Some("cubic"));
+    assert_eq!(far.title, "without, far");
+    assert_eq!(figure.claims[0].cases, [(0, Some(2)), (1, Some(3))]);
+    assert_eq!(figure.claims[1].cases, [(2, None)]);
+}
+
+#[test]
+fn errors_point_at_line_and_column_and_say_what_would_be_right() {
+    let line_of = |wanted: &str| GOOD[..GOOD.find(wanted).unwrap()].matches('\n').count() + 1;
+    for (from, to, at, parts) in [
+        ("shows = ", "show = ", "shows = ", vec!["unknown field `show`", "did you mean `shows`?"]),
+        ("capacity = \"20 Mbit/s\"", "capacity = 20", "capacity", vec!["did you mean \"20 Mbit/s\"?"]),
+        ("path.rtt = \"40 ms\"", "path.rtt = \"0 ms\"", "path.rtt = \"40 ms\"", vec!["above 0"]),
+        ("path.rtt = \"40 ms\"", "path.rt = \"40 ms\"", "path.rtt = \"40 ms\"", vec!["did you mean `rtt`?"]),
+        ("flow.algorithm = \"hystart+cubic\"", "flow.algorithm = \"hystart+cubid\"", "flow.algorithm", vec!["cubic"]),
+        ("of = \"hystart\"", "of = \"histart\"", "of = \"hystart\"", vec!["did you mean \"hystart\"?"]),
+        ("ratio_to = \"plain\"", "ratio_to = [\"plain\", \"hystart\"]", "ratio_to", vec!["two levels of \"control\""]),
+        ("shows = ", "open = [\"rt\"]\nshows = ", "shows", vec!["no factor \"rt\"", "did you mean \"rtt\"?"]),
+        ("ratio_to = \"plain\"", "ratio_to = \"hystart\"", "ratio_to", vec!["with itself"]),
+        ("expect = \"< 1\"", "expect = \"< 1 ms\"", "expect = \"< 1\"", vec!["it looks like \"0.8\""]),
+        ("expect = \"<= 500 ms\"", "expect = \"about\"", "expect = \"<= 500 ms\"", vec!["looks like"]),
+        ("flow = \"web\"", "flow = \"wen\"", "measure = { kind = \"completion", vec!["did you mean \"web\"?"]),
+        ("statistic = \"max\"", "statistic = \"most\"", "measure = { kind = \"queue", vec!["\"p99\""]),
+        ("id = \"never\"", "id = \"queue\"", "id = \"never\"", vec!["two claims \"queue\""]),
+        ("apart = [\"rtt\"]", "apart = [\"rt\"]", "apart", vec!["did you mean \"rtt\"?"]),
+        ("load = \"20 %\"", "load = \"20 %\"\nmean_gap = \"5 ms\"", "load", vec!["either a mean_gap"]),
+    ] {
+        let (line, message) = error(from, to);
+        assert!(line.abs_diff(line_of(at)) <= 1, "{to}: line {line}, not {}: {message}", line_of(at));
+        for part in parts {
+            assert!(message.contains(part), "{to}: {message}");
+        }
+    }
+}
+
+#[test]
+fn two_levels_of_one_name_and_claims_without_expectation_are_refused() {
+    assert!(error("[vary.rtt.far]", "[vary.rtt.plain]").1.contains("two levels \"plain\""));
+    assert!(error("expect = \"< 1\"\n", "").1.contains("is missing"));
+    let nothing = &GOOD[..GOOD.find("[[claim]]").unwrap()];
+    assert!(Figure::parse("x", nothing, None).unwrap_err().to_string().contains("nothing is claimed"));
+}
+
+fn run(figure: &Figure, threads: usize) -> FigureResult {
+    let options = ReproduceOptions { threads: Some(threads), pictures: true, ..ReproduceOptions::default() };
+    reproduce(std::slice::from_ref(figure), &options).unwrap().unwrap().remove(0)
+}
+
+#[test]
+fn verdicts_follow_from_the_measured_values() {
+    let result = run(&figure(GOOD), 2);
+    let [queue, transfers, never] = result.claims.as_slice() else { panic!() };
+    assert_eq!(queue.cases.len(), 2);
+    assert!(queue.cases.iter().all(|case| case.value.is_some_and(|ratio| ratio.value > 0.0)));
+    assert_eq!(queue.holds == Some(true), queue.cases.iter().all(|case| case.value.unwrap().value < 1.0));
+    assert_eq!(transfers.verdict, Verdict::UnderSpecified);
+    assert_eq!(transfers.holds, Some(true));
+    assert_eq!(never.verdict, Verdict::Differs);
+    assert_eq!(never.cases[0].value.unwrap().bound, Bound::AtLeast);
+    assert_eq!(never.ours(), "> 1 s");
+    assert_eq!(never.explanation(), [("why", "It cannot be.")]);
+    assert_eq!(never.conclusion(), "differs: 100 % above");
+}
+
+#[test]
+fn a_claim_that_holds_in_some_readings_of_the_paper_only_is_under_specified() {
+    let claim = |expect: &str| {
+        format!(
+            "[[claim]]\nid = \"exit\"\nsource = \"\"\nsays = \"\"\nexpect = \"{expect}\"\nof = [\"hystart\", \"plain\"]\n\
+             measure = {{ kind = \"throughput\", until = \"35 ms\" }}\n"
+        )
+    };
+    let head = &GOOD[..GOOD.find("[[claim]]").unwrap()];
+    let judged = |open: &str, expect: &str| {
+        let result = run(&figure(&format!("{open}\n{head}{}", claim(expect))), 1);
+        (result.claims[0].verdict, result.claims[0].conclusion())
+    };
+    // In 35 ms, the handshake included, packets pass at an RTT of 10 ms, and none do at 40 ms.
+    let (verdict, conclusion) = judged("", "> 1 Mbit/s");
+    assert_eq!(verdict, Verdict::Differs, "{conclusion}");
+    let (verdict, conclusion) = judged("open = [\"rtt\"]", "> 1 Mbit/s");
+    assert_eq!(verdict, Verdict::UnderSpecified);
+    assert_eq!(conclusion, "under-specified: holds in 1 of 2 readings (not far)");
+    let (verdict, conclusion) = judged("open = [\"control\", \"rtt\"]", "> 1 Mbit/s");
+    assert_eq!(verdict, Verdict::UnderSpecified);
+    assert_eq!(conclusion, "under-specified: holds in 2 of 4 readings (near: 2 of 2, far: 0 of 2)");
+    // What the paper leaves open does not save a claim that fails in every reading, nor one that fails for another reason.
+    assert_eq!(judged("open = [\"rtt\"]", "> 30 Mbit/s").0, Verdict::Differs);
+    assert_eq!(judged("open = [\"control\"]", "> 1 Mbit/s").0, Verdict::Differs);
+    assert_eq!(judged("open = [\"rtt\"]", "<= 20 Mbit/s").0, Verdict::Reproduced);
+}
+
+#[test]
+fn the_same_file_gives_the_same_results_for_any_number_of_threads() {
+    let figure = figure(GOOD);
+    let one = run(&figure, 1);
+    assert_eq!(one, run(&figure, 3));
+    let titles: Vec<&str> = one.pictures.iter().map(|picture| picture.title.as_str()).collect();
+    assert_eq!(titles, ["Throughput, near", "Throughput, far"]);
+    let names: Vec<&str> = one.pictures[0].curves.iter().map(|curve| curve.name.as_str()).collect();
+    assert_eq!(names, ["with HyStart", "without"]);
+}
+
+#[test]
+fn a_cancelled_reproduction_has_no_verdicts() {
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let options = ReproduceOptions { cancel: Some(&cancel), ..ReproduceOptions::default() };
+    assert_eq!(reproduce(&[figure(GOOD)], &options), Ok(None));
+}
+
+/// Every measure on a run whose numbers can be worked out by hand: 250 packets of 1500 bytes at 20 Mbit/s and 10 ms.
+#[test]
+fn measures_of_a_simple_transfer_are_those_worked_out_by_hand() {
+    let measured = |measure: &str, expect: &str| {
+        let text = format!(
+            "title = 'x'\nshows = 'x'\n[scenario]\nduration = '2 s'\npath = {{ capacity = '20 Mbit/s', rtt = '10 ms', buffer = 'unlimited' }}\n\
+             flow = [{{ name = 'bulk', algorithm = 'reno', size = '362 kB', initial_window = 300, sender.handshake = false }}]\n\
+             [[claim]]\nid = 'it'\nsource = ''\nsays = ''\nmeasure = {{ {measure} }}\nexpect = '{expect}'"
+        );
+        let result = run(&figure(&text), 1);
+        assert_eq!(result.claims[0].holds, Some(true), "{measure}: {} is not {expect}", result.claims[0].ours());
+    };
+    // 250 packets of 0.6 ms and 5 ms of propagation; the last waits for 249 others.
+    measured("kind = 'completion_time', statistic = 'max'", "155 ms ± 0.1 ms");
+    measured("kind = 'completion_time', smallest = '300 kB', largest = '1 MB', statistic = 'mean'", "155 ms ± 0.1 ms");
+    measured("kind = 'completed'", "= 1");
+    measured("kind = 'queue_delay', statistic = 'max'", "149.4 ms ± 0.01 ms");
+    measured("kind = 'queue_delay', statistic = 'mean', flow = 'bulk'", "74.7 ms ± 0.01 ms");
+    measured("kind = 'queue_delay', statistic = 'min'", "= 0 ms");
+    measured("kind = 'throughput', until = '150 ms'", "20 Mbit/s ± 1 %");
+    measured("kind = 'throughput', flow = 'bulk', from = '160 ms', until = '1 s'", "= 0 Mbit/s");
+    measured("kind = 'time_to_rate', rate = '19 Mbit/s', since = '0 ms'", "10 ms ± 1 ms");
+    measured("kind = 'time_to_rate', rate = '19 Mbit/s', flow = 'bulk', rtts = true", "1 RTT ± 0.1 RTT");
+    measured("kind = 'window', statistic = 'min'", ">= 300 packets");
+    measured("kind = 'drops'", "= 0");
+    measured("kind = 'marks', from = '0 s', until = '1 s'", "= 0");
+    measured("kind = 'retransmissions'", "= 0");
+    measured("kind = 'timeouts', flow = 'bulk'", "= 0");
+}
+
+#[test]
+fn every_paper_that_comes_with_the_program_reads_and_its_measures_exist() {
+    let papers = papers().unwrap();
+    assert!(!papers.is_empty());
+    for paper in &papers {
+        for name in &paper.figures {
+            let found = figures(name).unwrap_or_else(|error| panic!("{error}\n{}", error.snippet()));
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].name, *name);
+            assert!(!found[0].pictures.is_empty(), "{name} has no picture");
+        }
+    }
+    let all = figures("").unwrap().len();
+    assert_eq!(all, papers.iter().map(|paper| paper.figures.len()).sum::<usize>());
+    let error = figures("paced-chriping").unwrap_err().to_string();
+    assert!(error.contains("did you mean \"paced-chirping\"?"), "{error}");
+}
+
+#[test]
+fn a_figure_of_a_paper_runs_and_has_a_value_and_a_curve_for_every_variant() {
+    let result = run(&figures("paced-chirping/abstract").unwrap()[0], 2);
+    assert!(result.claims.iter().all(|claim| claim.cases.iter().all(|case| case.value.is_some())));
+    let curves = &result.pictures[0].curves;
+    assert_eq!(curves.len(), result.figure.variants.len());
+    assert!(curves.iter().all(|curve| curve.points.len() > 10));
+}
+
+#[test]
+fn every_file_of_the_folder_is_listed_in_its_paper() {
+    let root = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let listed: Vec<String> = papers().unwrap().into_iter().flat_map(|paper| paper.figures).collect();
+    for folder in std::fs::read_dir(root).unwrap() {
+        let folder = folder.unwrap().path();
+        for file in std::fs::read_dir(&folder).unwrap() {
+            let file = file.unwrap().path();
+            let stem = file.file_stem().unwrap().to_string_lossy().into_owned();
+            let name = format!("{}/{stem}", folder.file_name().unwrap().to_string_lossy());
+            assert!(stem == "paper" || listed.contains(&name), "{name} is not listed in paper.toml");
+        }
+    }
+}
+
+/// A grid of a few capacities over which a claim and a picture are taken together.
+const GRID: &str = r#"
+title = "A grid"
+shows = "Something."
+
+[scenario]
+duration = "1 s"
+
+[scenario.path]
+rtt = "10 ms"
+
+[[scenario.flow]]
+name = "bulk"
+algorithm = "cubic"
+
+[vary.capacity.slow]
+title = "10 Mbit/s"
+path.capacity = "10 Mbit/s"
+
+[vary.capacity.fast]
+title = "30 Mbit/s"
+path.capacity = "30 Mbit/s"
+
+[vary.start.plain]
+flow.flow_start = "slow_start"
+
+[vary.start.hystart]
+flow.flow_start = "hystart"
+
+[[claim]]
+id = "mean"
+source = "Fig. 1"
+says = "The links are used."
+measure = { kind = "throughput", flow = "bulk", from = "500 ms" }
+over_variants = "mean"
+expect = "18 Mbit/s .. 20.1 Mbit/s"
+
+[[claim]]
+id = "largest"
+source = "Fig. 1"
+says = "Both starts end up alike."
+measure = { kind = "throughput", flow = "bulk", from = "500 ms" }
+of = "hystart"
+ratio_to = "plain"
+over_variants = "max"
+expect = "0.9 .. 1.1"
+
+[[picture]]
+kind = "by_level"
+title = "Throughput"
+measure = { kind = "throughput", flow = "bulk", from = "500 ms" }
+by = "capacity"
+"#;
+
+#[test]
+fn a_claim_over_variants_is_one_case_and_a_picture_by_level_has_a_point_per_level() {
+    let options = ReproduceOptions { pictures: true, ..ReproduceOptions::default() };
+    let results = reproduce(&[figure(GRID)], &options).unwrap().unwrap();
+    let [mean, largest] = results[0].claims.as_slice() else { panic!() };
+    assert_eq!((mean.cases.len(), largest.cases.len()), (1, 1));
+    assert_eq!((mean.verdict, largest.verdict), (Verdict::Reproduced, Verdict::Reproduced));
+    let points = &results[0].pictures[0].curves[0].points;
+    assert_eq!(points.iter().map(|[at, _]| *at).collect::<Vec<_>>(), [10.0, 30.0]);
+    assert!((points[1][1] - 30.0).abs() < 2.0 && (points[0][1] - 10.0).abs() < 1.0, "{points:?}");
+}
+
+#[test]
+fn a_picture_by_level_needs_levels_with_numbers() {
+    let text = GRID.replace("by = \"capacity\"", "by = \"start\"");
+    let error = Figure::parse("grid", &text, None).unwrap_err().to_string();
+    assert!(error.contains("no number"), "{error}");
+}
+
+/// A detector of fair queuing in front of either kind of queue; more runs if as many as possible are wanted.
+const DETECTOR: &str = r#"
+title = "Answers"
+shows = "Something."
+full_runs = 3
+
+[scenario]
+duration = "1 s"
+
+[scenario.path]
+capacity = "20 Mbit/s"
+rtt = "10 ms"
+
+[[scenario.flow]]
+name = "probe"
+algorithm = "fair_queuing_probe+delay_or_cubic"
+
+[vary.queue.fifo]
+title = "shared"
+path.queue = "drop_tail"
+
+[vary.queue.fq]
+title = "fair"
+path.queue = "fair_queuing"
+
+[[claim]]
+id = "right"
+source = "Table 1"
+says = "All answers are right."
+measure = { kind = "isolation", flow = "probe", is = "right" }
+over_variants = "mean"
+expect = "= 100 %"
+
+[[claim]]
+id = "rate"
+source = "Table 1"
+says = "The capacity is known."
+measure = { kind = "isolation_rate", flow = "probe" }
+over_variants = "mean"
+expect = "0.95 .. 1.05"
+
+[[picture]]
+kind = "confusion"
+title = "Answers"
+by = "queue"
+"#;
+
+#[test]
+fn a_confusion_has_the_shares_of_answers_per_level_without_being_asked_for_pictures() {
+    let results = reproduce(&[figure(DETECTOR)], &ReproduceOptions::default()).unwrap().unwrap();
+    assert!(results[0].claims.iter().all(|claim| claim.verdict == Verdict::Reproduced));
+    let [picture] = results[0].pictures.as_slice() else { panic!() };
+    assert_eq!(picture.places, ["shared", "fair"]);
+    let shares = |name: &str| {
+        let curve = picture.curves.iter().find(|curve| curve.name == name).unwrap();
+        curve.points.iter().map(|point| point[1]).collect::<Vec<_>>()
+    };
+    assert_eq!((shares("shared"), shares("isolated")), (vec![100.0, 0.0], vec![0.0, 100.0]));
+    assert_eq!((shares("unknown"), shares("no answer")), (vec![0.0; 2], vec![0.0; 2]));
+}
+
+#[test]
+fn a_figure_runs_more_often_only_if_as_many_runs_as_possible_are_wanted() {
+    for (full, runs) in [(false, 1), (true, 3)] {
+        let options = ReproduceOptions { full, ..ReproduceOptions::default() };
+        let results = reproduce(&[figure(DETECTOR)], &options).unwrap().unwrap();
+        assert_eq!(results[0].claims[0].cases[0].runs, runs);
+    }
+    let error = Figure::parse("x", &DETECTOR.replace("full_runs = 3", "full_runs = 0"), None).unwrap_err();
+    assert!(error.to_string().contains("at least 1"), "{error}");
+}

@@ -1,0 +1,236 @@
+//! From a scenario to its tables.
+
+use flowstart_congestion::ExitReason;
+use flowstart_simulator::{Outcome, SessionOutcome, Simulation};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use super::sampler::Sampler;
+use super::schema::{FLOWS, LINKS, PACKETS, PAGES, RUNS, SAMPLES};
+use super::table::{Table, Value};
+use flowstart_parallel::{Cancel, in_parallel};
+use flowstart_scenario::{Compiled, Scenario, ScenarioError};
+
+/// The tables of a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// Runs, flows, links, samples, packets, pages.
+    pub tables: [Table; 6],
+    /// How many runs were asked for.
+    pub asked: u64,
+    /// How many are in the tables; fewer if the work was cancelled.
+    pub finished: u64,
+    /// Data packets simulated in all runs.
+    pub data_packets: u64,
+}
+
+impl Results {
+    fn empty(asked: u64) -> Self {
+        Self {
+            tables: [&RUNS, &FLOWS, &LINKS, &SAMPLES, &PACKETS, &PAGES].map(Table::new),
+            asked,
+            finished: 0,
+            data_packets: 0,
+        }
+    }
+
+    /// A table by its name.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.spec().name == name)
+    }
+
+    /// A hash over all tables, equal exactly if all values are: BLAKE3 of their CSV form, 16 hexadecimal digits.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for table in &self.tables {
+            hasher.update(table.spec().name.as_bytes());
+            hasher.update(&super::write::csv_bytes(table));
+        }
+        hasher.finalize().to_hex()[..16].to_owned()
+    }
+}
+
+/// Runs a scenario, its runs on `threads` threads (`None`: all cores), and fills the tables in order of the runs. `progress` is told how many
+/// runs are finished.
+///
+/// # Errors
+/// A scenario that cannot be simulated.
+pub fn run_scenario(
+    scenario: &Scenario,
+    threads: Option<usize>,
+    cancel: &Cancel,
+    progress: impl Fn(usize) + Sync,
+) -> Result<Results, ScenarioError> {
+    scenario.simulation(0)?;
+    let runs = usize::try_from(scenario.runs).unwrap_or(usize::MAX);
+    let tables = in_parallel(runs, threads, cancel, progress, |run| one_run(scenario, run as u64))
+        .map_err(|message| ScenarioError::file("scenario", message))?;
+    let mut results = Results::empty(scenario.runs);
+    for run in tables.into_iter().flatten() {
+        let (tables, packets) = run?;
+        for (all, one) in results.tables.iter_mut().zip(tables) {
+            all.append(one);
+        }
+        results.finished += 1;
+        results.data_packets += packets;
+    }
+    Ok(results)
+}
+
+fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 6], u64), ScenarioError> {
+    let compiled = scenario.simulation(run)?;
+    let impossible = |error: &dyn std::fmt::Display| ScenarioError::file("scenario", error.to_string());
+    let (outcome, sampler) = if scenario.output.sample.is_zero() && !scenario.output.packets {
+        let simulation = Simulation::new(&compiled.simulation, ()).map_err(|error| impossible(&error))?;
+        let (outcome, ()) = simulation.run();
+        (outcome, Sampler::new(run, Span::ZERO, false))
+    } else {
+        let sampler = Sampler::new(run, scenario.output.sample, scenario.output.packets);
+        Simulation::new(&compiled.simulation, sampler).map_err(|error| impossible(&error))?.run()
+    };
+    let name = |flow: u32| compiled.groups[outcome.flows[flow as usize].group as usize].name.clone();
+    let (samples, packets) = sampler.tables(name, &compiled.links);
+    let simulated = outcome.data_packets;
+    Ok((
+        [
+            run_table(scenario, run, &outcome),
+            flow_table(run, &outcome, &compiled),
+            link_table(run, &outcome, &compiled),
+            samples,
+            packets,
+            page_table(run, &outcome.sessions, &compiled),
+        ],
+        simulated,
+    ))
+}
+
+fn run_table(scenario: &Scenario, run: u64, outcome: &Outcome) -> Table {
+    let mut table = Table::new(&RUNS);
+    table.push([
+        run.into(),
+        scenario.seed.into(),
+        outcome.ended.as_secs_f64().into(),
+        outcome.events.into(),
+        outcome.data_packets.into(),
+        outcome.flows.iter().map(|flow| flow.delivered.get()).sum::<u64>().into(),
+        outcome.links.iter().map(|link| link.dropped + link.lost).sum::<u64>().into(),
+        outcome.links.iter().map(|link| link.marked).sum::<u64>().into(),
+    ]);
+    table
+}
+
+/// The table of pages that users got.
+#[must_use]
+pub fn page_table(run: u64, sessions: &[SessionOutcome], compiled: &Compiled) -> Table {
+    let mut table = Table::new(&PAGES);
+    for (user, session) in sessions.iter().enumerate() {
+        let name = &compiled.groups[session.group as usize].name;
+        for (number, page) in session.pages.iter().enumerate() {
+            table.push([
+                run.into(),
+                name.as_str().into(),
+                (user as u64).into(),
+                (number as u64).into(),
+                page.began.as_secs_f64().into(),
+                page.done.since(page.began).as_secs_f64().into(),
+                u64::from(page.replies).into(),
+                page.bytes.get().into(),
+            ]);
+        }
+    }
+    table
+}
+
+fn flow_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
+    let mut table = Table::new(&FLOWS);
+    for (number, flow) in outcome.flows.iter().enumerate() {
+        let label = &compiled.groups[flow.group as usize];
+        let began = (flow.first_data < Time::NEVER).then_some(flow.first_data);
+        let until = flow.completed.unwrap_or(outcome.ended);
+        let goodput = began.map(|began| Rate::of(flow.delivered, until.since(began)).as_bps() as f64);
+        let exit = flow.start_exit;
+        table.push([
+            run.into(),
+            (number as u64).into(),
+            label.name.as_str().into(),
+            label.algorithm.as_str().into(),
+            flow.started.as_secs_f64().into(),
+            began.map(Time::as_secs_f64).into(),
+            flow.completed.map(Time::as_secs_f64).into(),
+            flow.completed.zip(began).map(|(done, began)| done.since(began).as_secs_f64()).into(),
+            flow.size.map(Bytes::get).into(),
+            flow.delivered.get().into(),
+            goodput.into(),
+            flow.packets_sent.into(),
+            flow.retransmitted.into(),
+            flow.dropped.into(),
+            flow.dropped_in_start.into(),
+            flow.marked.into(),
+            flow.timeouts.into(),
+            flow.recoveries.into(),
+            exit.map(|exit| exit_name(exit.reason)).into(),
+            exit.zip(began).map(|(exit, began)| exit.now.since(began).as_secs_f64()).into(),
+            exit.map(|exit| exit.cwnd).into(),
+            exit.map(|exit| exit.ssthresh).into(),
+            exit.map(|exit| exit.in_flight).into(),
+            micros(flow.srtt, Span::ZERO),
+            micros(flow.min_rtt, Span::MAX),
+            (flow.cwnd > 0).then_some(flow.cwnd).into(),
+            flow.companion_of.into(),
+            flow.decision.map(|decision| decision.isolation.name()).into(),
+            flow.decision.zip(began).map(|(decision, began)| decision.now.since(began).as_secs_f64()).into(),
+            flow.decision.map(|decision| decision.ratio).into(),
+            flow.isolation_revoked.zip(began).map(|(revoked, began)| revoked.since(began).as_secs_f64()).into(),
+            flow.revised.map(|decision| decision.isolation.name()).into(),
+            flow.revised.zip(began).map(|(decision, began)| decision.now.since(began).as_secs_f64()).into(),
+        ]);
+    }
+    table
+}
+
+fn link_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
+    let mut table = Table::new(&LINKS);
+    for (name, link) in compiled.links.iter().zip(&outcome.links) {
+        let mean = link.total_sojourn.as_nanos() as f64 / 1e3 / link.packets as f64;
+        table.push([
+            run.into(),
+            name.as_str().into(),
+            link.packets.into(),
+            link.bytes.get().into(),
+            link.busy.ratio(outcome.ended.since(Time::ZERO)).min(1.0).into(),
+            link.dropped.into(),
+            link.lost.into(),
+            link.marked.into(),
+            mean.into(),
+            (link.max_sojourn.as_nanos() as f64 / 1e3).into(),
+            link.quick_start.approved.into(),
+            link.quick_start.denied.into(),
+            link.quick_start.reports.into(),
+            link.quick_start.faults.into(),
+        ]);
+    }
+    table
+}
+
+fn micros(span: Span, unknown: Span) -> Value {
+    (span != unknown).then(|| span.as_nanos() as f64 / 1e3).into()
+}
+
+/// The reason for a start's exit as it stands in tables.
+#[must_use]
+pub fn exit_name(reason: ExitReason) -> &'static str {
+    match reason {
+        ExitReason::AckTrain => "ack_train",
+        ExitReason::DelayIncrease => "delay_increase",
+        ExitReason::PipeFull => "pipe_full",
+        ExitReason::DeliveryLag => "delivery_lag",
+        ExitReason::RatePlateau => "rate_plateau",
+        ExitReason::Loss => "loss",
+        ExitReason::Marks => "marks",
+        ExitReason::Timeout => "timeout",
+        ExitReason::Threshold => "threshold",
+        ExitReason::Limit => "limit",
+        ExitReason::Isolation => "isolation",
+    }
+}

@@ -1,0 +1,224 @@
+//! Writing tables, whole or not at all.
+
+use std::fmt;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::Results;
+use super::schema::SCHEMA_VERSION;
+use super::table::{Table, Value};
+use flowstart_scenario::Scenario;
+
+/// A file format.
+#[derive(Clone, Copy, Debug)]
+pub enum Format {
+    /// Comma-separated values, a header line, `.` as decimal point; the provenance stands in `provenance.json` beside it.
+    Csv,
+    /// One document with the provenance and all tables.
+    Json,
+    /// Tables in a format from another crate, a file each.
+    Tables(Encoding),
+}
+
+/// How another crate writes one table.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoding {
+    /// Ending of the files' names, without the dot.
+    pub ending: &'static str,
+    /// The bytes of a file, or in a few words why there are none.
+    pub encode: fn(&Table, &Provenance) -> Result<Vec<u8>, String>,
+}
+
+/// What every result says about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provenance {
+    /// Version of flowstart.
+    pub version: String,
+    /// Hash of the scenario ([`Scenario::hash`]).
+    pub scenario_hash: String,
+    /// Every parameter, defaults included, as a scenario file.
+    pub effective: String,
+    /// Seed.
+    pub seed: u64,
+    /// Runs asked for and finished.
+    pub runs: (u64, u64),
+    /// True if chance plays a part; otherwise one run says all.
+    pub random: bool,
+    /// Hash of all tables ([`Results::hash`]).
+    pub results_hash: String,
+}
+
+/// The random number generator of all streams.
+const GENERATOR: &str = "PCG64 MCG (XSL-RR), seeds mixed by SplitMix64 from seed, run, purpose and index";
+
+impl Provenance {
+    /// Of these results of this scenario.
+    #[must_use]
+    pub fn new(scenario: &Scenario, results: &Results) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario_hash: scenario.hash(),
+            effective: scenario.effective(),
+            seed: scenario.seed,
+            runs: (results.asked, results.finished),
+            random: scenario.is_random(),
+            results_hash: results.hash(),
+        }
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        json!({
+            "flowstart_version": self.version,
+            "schema_version": SCHEMA_VERSION,
+            "scenario_hash": self.scenario_hash,
+            "seed": self.seed,
+            "generator": GENERATOR,
+            "runs_asked": self.runs.0,
+            "runs_finished": self.runs.1,
+            "complete": self.runs.0 == self.runs.1,
+            "random": self.random,
+            "results_hash": self.results_hash,
+            "effective_scenario": self.effective,
+        })
+    }
+}
+
+/// Why results could not be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteError {
+    path: PathBuf,
+    message: String,
+}
+
+impl WriteError {
+    /// This file cannot be written, because of this.
+    #[must_use]
+    pub fn new(path: &Path, error: impl fmt::Display) -> Self {
+        Self { path: path.to_owned(), message: error.to_string() }
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be written: {}", self.path.display(), self.message)
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+/// Writes a file so that it is there whole or not at all: into a temporary file beside it, which then takes its name.
+///
+/// # Errors
+/// If the folder or the file cannot be written.
+pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| WriteError::new(path, error))?;
+    file.write_all(content).map_err(|error| WriteError::new(path, error))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // Temporary files are private; results are not.
+        let mode = std::fs::Permissions::from_mode(0o644);
+        file.as_file().set_permissions(mode).map_err(|error| WriteError::new(path, error))?;
+    }
+    file.persist(path).map_err(|error| WriteError::new(path, error.error))?;
+    Ok(())
+}
+
+/// Writes the results into a folder (made if it is not there): the tables in each format, `provenance.json` and `effective.toml`. Returns the
+/// files written. Empty tables are left out.
+///
+/// # Errors
+/// If the folder or a file cannot be written.
+pub fn write_results(
+    folder: &Path,
+    results: &Results,
+    provenance: &Provenance,
+    formats: &[Format],
+) -> Result<Vec<PathBuf>, WriteError> {
+    std::fs::create_dir_all(folder).map_err(|error| WriteError::new(folder, error))?;
+    let mut written = Vec::new();
+    let mut put = |name: String, content: &[u8]| {
+        let path = folder.join(name);
+        write_atomically(&path, content)?;
+        written.push(path);
+        Ok(())
+    };
+    put("effective.toml".to_owned(), provenance.effective.as_bytes())?;
+    put("provenance.json".to_owned(), pretty(&provenance.to_json()).as_bytes())?;
+    for format in formats {
+        if let Format::Json = format {
+            put("results.json".to_owned(), pretty(&to_json(results, provenance)).as_bytes())?;
+            continue;
+        }
+        for table in results.tables.iter().filter(|table| table.rows() > 0) {
+            let name = table.spec().name;
+            match format {
+                Format::Csv => put(format!("{name}.csv"), &csv_bytes(table))?,
+                Format::Json => {}
+                Format::Tables(Encoding { ending, encode }) => {
+                    let file = format!("{name}.{ending}");
+                    let content =
+                        encode(table, provenance).map_err(|error| WriteError::new(&folder.join(&file), error))?;
+                    put(file, &content)?;
+                }
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// All tables and the provenance as one JSON document; tables are lists of objects.
+#[must_use]
+pub fn to_json(results: &Results, provenance: &Provenance) -> Json {
+    let mut document = Map::new();
+    document.insert("provenance".to_owned(), provenance.to_json());
+    for table in &results.tables {
+        let rows = (0..table.rows())
+            .map(|row| {
+                let cells = table.spec().columns.iter().zip(&table.columns);
+                Json::Object(cells.map(|(spec, column)| (spec.name.to_owned(), cell(column.get(row)))).collect())
+            })
+            .collect();
+        document.insert(table.spec().name.to_owned(), Json::Array(rows));
+    }
+    Json::Object(document)
+}
+
+fn cell(value: Value) -> Json {
+    match value {
+        Value::Missing => Json::Null,
+        Value::Text(text) => text.into(),
+        Value::Integer(n) => n.into(),
+        Value::Float(n) => n.into(),
+        Value::Flag(flag) => flag.into(),
+    }
+}
+
+fn pretty(json: &Json) -> String {
+    format!("{json:#}\n")
+}
+
+/// A table as CSV.
+pub(super) fn csv_bytes(table: &Table) -> Vec<u8> {
+    // Writing into memory does not fail.
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let _ = writer.write_record(table.spec().columns.iter().map(|column| column.name));
+    for row in 0..table.rows() {
+        let _ = writer.write_record(table.columns.iter().map(|column| match column.get(row) {
+            Value::Missing => String::new(),
+            Value::Text(text) => text,
+            Value::Integer(n) => n.to_string(),
+            Value::Float(n) => n.to_string(),
+            Value::Flag(flag) => flag.to_string(),
+        }));
+    }
+    writer.into_inner().unwrap_or_default()
+}

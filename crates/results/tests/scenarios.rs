@@ -1,0 +1,74 @@
+//! The generated reference page is what the tables say now, and every scenario in the repository can be run.
+
+use std::fs;
+use std::path::PathBuf;
+
+use flowstart_parallel::Cancel;
+use flowstart_results::{results_page, run_scenario};
+use flowstart_scenario::Scenario;
+use flowstart_units::Span;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn the_reference_page_is_up_to_date() {
+    let committed = fs::read_to_string(root().join("docs/results.md")).unwrap_or_default();
+    assert!(committed == results_page(), "docs/results.md is old; run `cargo run --release -- docs` and commit it");
+}
+
+#[test]
+fn every_scenario_of_the_repository_reads_prints_back_and_runs() {
+    let mut count = 0;
+    for entry in fs::read_dir(root().join("scenarios")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        count += 1;
+        let mut scenario = Scenario::load(&path).unwrap_or_else(|error| panic!("{error}\n{}", error.snippet()));
+        let again = Scenario::parse("effective", &scenario.effective()).unwrap();
+        assert_eq!(scenario, again, "{}", path.display());
+        assert!(!scenario.title.is_empty(), "{} has a title", path.display());
+        scenario.duration = Span::from_millis(300);
+        scenario.runs = 1;
+        let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+        assert_eq!(results.table("runs").unwrap().rows(), 1);
+    }
+    assert!(count >= 10, "{count}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_for_any_number_of_threads() {
+    let mut scenario = Scenario::load(&root().join("scenarios/web.toml")).unwrap();
+    scenario.duration = Span::from_secs(4);
+    scenario.runs = 6;
+    scenario.output.packets = true;
+    let hash = |threads| run_scenario(&scenario, Some(threads), &Cancel::default(), |_| {}).unwrap().hash();
+    let one = hash(1);
+    assert_eq!(one, hash(2));
+    assert_eq!(one, hash(5));
+    let mut other = scenario.clone();
+    other.seed = 2;
+    assert_ne!(one, run_scenario(&other, None, &Cancel::default(), |_| {}).unwrap().hash());
+}
+
+#[test]
+fn results_are_written_whole_and_an_unwritable_folder_is_one_sentence() {
+    use flowstart_results::{Format, Provenance, write_results};
+    let mut scenario = Scenario::load(&root().join("scenarios/fair-queuing.toml")).unwrap();
+    scenario.duration = Span::from_secs(1);
+    let results = run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap();
+    let provenance = Provenance::new(&scenario, &results);
+    let folder = tempfile::tempdir().unwrap();
+    let formats = [Format::Csv, Format::Json];
+    let written = write_results(folder.path(), &results, &provenance, &formats).unwrap();
+    for name in ["runs.csv", "flows.csv", "links.csv", "samples.csv", "results.json", "effective.toml"] {
+        assert!(written.iter().any(|path| path.ends_with(name)), "{name}");
+    }
+    let left: usize = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, written.len(), "no temporary files are left");
+    let error = write_results(&PathBuf::from("/proc/nowhere"), &results, &provenance, &formats).unwrap_err();
+    assert!(error.to_string().contains("/proc/nowhere cannot be written"), "{error}");
+}

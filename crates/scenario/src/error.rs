@@ -1,0 +1,178 @@
+//! Errors in scenario files: where, what, and what would be right.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::suggest::nearest;
+
+/// Why a scenario cannot be used. Its `Display` is one sentence behind `file:line:column:`; [`ScenarioError::snippet`] shows the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    file: String,
+    place: Option<Place>,
+    message: String,
+}
+
+/// A place in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    /// Counted from 1.
+    line: usize,
+    /// Counted from 1, in characters.
+    column: usize,
+    /// The line itself.
+    text: String,
+    /// How many characters are meant.
+    width: usize,
+}
+
+impl Place {
+    fn new(text: &str, span: Range<usize>) -> Self {
+        let mut start = span.start.min(text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let last = span.end.clamp(start, end);
+        let width = text.get(start..last).map_or(1, |meant| meant.chars().count()).max(1);
+        Self {
+            line: text[..begin].matches('\n').count() + 1,
+            column: text[begin..start].chars().count() + 1,
+            text: text[begin..end].trim_end_matches('\r').to_owned(),
+            width,
+        }
+    }
+}
+
+impl ScenarioError {
+    /// An error without a place in the text, for instance a file that cannot be read.
+    #[must_use]
+    pub fn file(file: &str, message: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), place: None, message: message.into() }
+    }
+
+    /// What the TOML reader says about `text`, with the place in `file`.
+    #[must_use]
+    pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
+        // serde lists what it expected between back quotes; the nearest of those is what was meant.
+        let mut message = error.message().trim().replace('\n', "; ");
+        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        if let [wrong, known @ ..] = quoted.as_slice()
+            && message.starts_with("unknown")
+            && let Some(meant) = nearest(wrong, known.iter().copied())
+        {
+            message = format!("{message}; did you mean `{meant}`?");
+        }
+        Self { file: file.to_owned(), place: error.span().map(|span| Place::new(text, span)), message }
+    }
+
+    /// Line of the place, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        self.place.as_ref().map(|place| place.line)
+    }
+
+    /// Column of the place in characters, counted from 1.
+    #[must_use]
+    pub fn column(&self) -> Option<usize> {
+        self.place.as_ref().map(|place| place.column)
+    }
+
+    /// The line of the file with the place underlined; empty if there is none.
+    #[must_use]
+    pub fn snippet(&self) -> String {
+        let Some(place) = &self.place else { return String::new() };
+        let number = place.line.to_string();
+        let margin = " ".repeat(number.len());
+        let indent: String =
+            place.text.chars().take(place.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        format!("{margin} |\n{number} | {}\n{margin} | {indent}{}\n", place.text, "^".repeat(place.width))
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(place) = &self.place {
+            write!(f, ":{}:{}", place.line, place.column)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// A problem found after reading, at a key path such as `flow[2].algorithm`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    key: String,
+    message: String,
+}
+
+impl Problem {
+    /// This is wrong with the value of this key.
+    #[must_use]
+    pub fn at(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), message: message.into() }
+    }
+
+    /// The same problem one level further out.
+    #[must_use]
+    pub fn within(self, outer: &str) -> Self {
+        Self { key: format!("{outer}.{}", self.key), ..self }
+    }
+
+    /// Finds the key in the text; a key that is not there (a default) leads to the table it would stand in.
+    #[must_use]
+    pub fn locate(self, file: &str, text: &str) -> ScenarioError {
+        match toml::de::DeTable::parse(text) {
+            Ok(document) => self.locate_in(file, text, document.get_ref()),
+            Err(_) => self.locate_in(file, text, &toml::de::DeTable::new()),
+        }
+    }
+
+    /// The same in a table that was put together from parts of the text.
+    #[must_use]
+    pub fn locate_in(self, file: &str, text: &str, document: &toml::de::DeTable<'_>) -> ScenarioError {
+        let mut span = None;
+        let mut key = self.key.as_str();
+        while span.is_none() && !key.is_empty() {
+            span = find(document, key);
+            key = key.rfind('.').map_or("", |at| &key[..at]);
+        }
+        ScenarioError {
+            file: file.to_owned(),
+            place: span.map(|span| Place::new(text, span)),
+            message: format!("{}: {}", self.key, self.message),
+        }
+    }
+}
+
+/// Where the value of a key path stands.
+fn find(document: &toml::de::DeTable<'_>, key: &str) -> Option<Range<usize>> {
+    let mut parts = key.split('.');
+    let mut value = None;
+    let first = parts.next()?;
+    for part in std::iter::once(first).chain(parts) {
+        let (name, index) = match part.split_once('[') {
+            Some((name, index)) => (name, Some(index.trim_end_matches(']').parse::<usize>().ok()?)),
+            None => (part, None),
+        };
+        let next = match value {
+            None => document.get(name)?,
+            Some(value) => match toml::Spanned::<toml::de::DeValue<'_>>::get_ref(value) {
+                toml::de::DeValue::Table(table) => table.get(name)?,
+                _ => return None,
+            },
+        };
+        value = Some(match index {
+            None => next,
+            Some(index) => match next.get_ref() {
+                toml::de::DeValue::Array(array) => array.get(index)?,
+                _ => return None,
+            },
+        });
+    }
+    value.map(toml::Spanned::span)
+}

@@ -1,0 +1,125 @@
+//! Files that a scenario names.
+
+use std::path::Path as FilePath;
+
+use flowstart_network::parse_mahimahi;
+use flowstart_units::{Bytes, Span};
+
+use super::{FlowSpec, RateSpec, Scenario, ScenarioError};
+
+/// Largest scenario, trace or flow list that is read, so that a wrong file name does not fill the memory.
+const LARGEST_FILE: u64 = 256 << 20;
+
+/// The text of a file.
+///
+/// # Errors
+/// If it cannot be opened or is not UTF-8.
+pub fn read(path: &FilePath) -> Result<String, ScenarioError> {
+    let name = path.display().to_string();
+    let wrong = |message: String| ScenarioError::file(&name, message);
+    let length = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?.len();
+    if length > LARGEST_FILE {
+        return Err(wrong(format!("is {length} bytes long; files of more than {LARGEST_FILE} bytes are not read")));
+    }
+    let bytes = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| wrong("is not text in UTF-8".to_owned()))
+}
+
+impl Scenario {
+    /// Puts the contents of the files it names in the place of their names.
+    pub(super) fn resolve(&mut self, folder: &FilePath) -> Result<(), ScenarioError> {
+        for rate in self.rates() {
+            if let RateSpec::Trace(file) = rate {
+                let path = folder.join(&*file);
+                let text = read(&path)?;
+                let schedule = parse_mahimahi(&text)
+                    .map_err(|error| ScenarioError::file(&path.display().to_string(), error.to_string()))?;
+                *rate = RateSpec::from_schedule(&schedule);
+            }
+        }
+        let mut flows = Vec::new();
+        for flow in std::mem::take(&mut self.flow) {
+            match &flow.list {
+                Some(file) => flows.extend(read_list(&folder.join(file), &flow)?),
+                None => flows.push(flow),
+            }
+        }
+        self.flow = flows;
+        Ok(())
+    }
+
+    fn rates(&mut self) -> impl Iterator<Item = &mut RateSpec> {
+        let path = self
+            .path
+            .iter_mut()
+            .flat_map(|path| std::iter::once(&mut path.capacity).chain(path.reverse_capacity.as_mut()));
+        path.chain(self.link.iter_mut().map(|link| &mut link.capacity))
+    }
+}
+
+/// One flow per line of a CSV file with the columns `start` and `bytes`.
+fn read_list(path: &FilePath, kind: &FlowSpec) -> Result<Vec<FlowSpec>, ScenarioError> {
+    let name = path.display().to_string();
+    let text = read(path)?;
+    parse_list(&text, kind).map_err(|message| ScenarioError::file(&name, message))
+}
+
+fn parse_list(text: &str, kind: &FlowSpec) -> Result<Vec<FlowSpec>, String> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let headers = reader.headers().map_err(|error| format!("is not CSV: {error}"))?.clone();
+    let column = |wanted: &str| {
+        headers.iter().position(|name| name == wanted).ok_or_else(|| {
+            let found = headers.iter().collect::<Vec<_>>().join(", ");
+            format!("has no column \"{wanted}\" (found: {found}); a flow list has the columns start,bytes")
+        })
+    };
+    let (start, bytes) = (column("start")?, column("bytes")?);
+    let mut flows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| format!("is not CSV: {error}"))?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let field = |column: usize| record.get(column).unwrap_or_default();
+        let start =
+            with_unit(field(start), "s").parse::<Span>().map_err(|error| format!("line {line}: start: {error}"))?;
+        let size =
+            with_unit(field(bytes), "B").parse::<Bytes>().map_err(|error| format!("line {line}: bytes: {error}"))?;
+        if size.get() == 0 {
+            return Err(format!("line {line}: bytes: a transfer has at least 1 byte"));
+        }
+        let one = FlowSpec { list: None, start, size: Some(size), count: 1, every: Span::ZERO, ..kind.clone() };
+        flows.push(one);
+    }
+    Ok(flows)
+}
+
+/// Bare numbers in a list are seconds and bytes, as the columns say.
+fn with_unit(field: &str, unit: &str) -> String {
+    if field.parse::<f64>().is_ok() { format!("{field} {unit}") } else { field.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind() -> FlowSpec {
+        toml::from_str("algorithm = \"cubic\"").unwrap()
+    }
+
+    #[test]
+    fn a_flow_list_gives_a_flow_per_line() {
+        let flows = parse_list("start,bytes\n0,1000\n# a remark\n500 ms, 2 MB\n", &kind()).unwrap();
+        let read: Vec<_> = flows.iter().map(|flow| (flow.start, flow.size.unwrap())).collect();
+        let wanted = [(Span::ZERO, Bytes::new(1000)), (Span::from_millis(500), Bytes::new(2_000_000))];
+        assert_eq!(read, wanted);
+    }
+
+    #[test]
+    fn a_bad_flow_list_is_refused_with_the_line() {
+        assert!(
+            parse_list("when,bytes\n0,1\n", &kind()).unwrap_err().contains("no column \"start\" (found: when, bytes)")
+        );
+        assert!(parse_list("start,bytes\n0,1\n-1,5\n", &kind()).unwrap_err().starts_with("line 3: start:"));
+        assert!(parse_list("start,bytes\n0,0\n", &kind()).unwrap_err().contains("at least 1 byte"));
+        assert!(parse_list("start,bytes\n0\n", &kind()).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! Scenario files: TOML that a person can write from memory, with units in strings.
+//!
+//! [`Scenario::parse`] reads one, [`Scenario::load`] also the files it names; `Scenario::compile` makes the simulation of one run;
+//! [`Scenario::effective`] prints every parameter, defaults included, as a scenario that reads back to the same.
+
+mod buffer;
+mod compile;
+mod docs;
+mod error;
+mod files;
+mod flow;
+mod load;
+mod path;
+mod quick_start;
+mod spec;
+mod suggest;
+mod web;
+pub mod workload;
+
+use std::path::Path as FilePath;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use flowstart_units::Span;
+
+pub use buffer::Buffer;
+pub use compile::{Compiled, FlowLabel};
+pub use docs::{GENERATED, describe_keys, scenario_page};
+pub use error::{Problem, ScenarioError};
+pub use files::read;
+pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SizeSpec, SpacingSpec, UdpSpec, WriteSpec};
+pub use load::Load;
+pub use path::{LinkSpec, PathSpec};
+pub use quick_start::{AdmissionSpec, MiddleboxSpec, QuickStartSpec, TunnelSpec};
+pub use spec::{JitterSpec, LossSpec, QueueSpec, RateSpec, StepSpec};
+pub use suggest::nearest;
+pub use web::WebSpec;
+
+/// A whole scenario file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What it is about, for headings; no influence on the result or its hash.
+    #[serde(default)]
+    pub title: String,
+    /// How long is simulated.
+    #[serde(default = "default_duration")]
+    pub duration: Span,
+    /// Stop as soon as all transfers of known size are complete.
+    #[serde(default)]
+    pub stop_when_complete: bool,
+    /// Seed of all random streams.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Independent repetitions, at least 1.
+    #[serde(default = "default_runs")]
+    pub runs: u64,
+    /// A single bottleneck that all flows share. Either this or `[[link]]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathSpec>,
+    /// What is recorded.
+    #[serde(default)]
+    pub output: OutputSpec,
+    /// Links with names, for flows to choose their way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link: Vec<LinkSpec>,
+    /// TCP flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<FlowSpec>,
+    /// Datagram flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub udp: Vec<UdpSpec>,
+    /// TCP transfers that arrive at random.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrivals: Vec<ArrivalSpec>,
+    /// Users who fetch web pages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub web: Vec<WebSpec>,
+}
+
+/// What is recorded beside the summaries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputSpec {
+    /// Width of the bins of the table `samples`; 0 records none.
+    pub sample: Span,
+    /// Record every data packet in the table `packets`.
+    pub packets: bool,
+}
+
+impl Default for OutputSpec {
+    fn default() -> Self {
+        Self { sample: Span::from_millis(100), packets: false }
+    }
+}
+
+fn default_duration() -> Span {
+    Span::from_secs(10)
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_runs() -> u64 {
+    1
+}
+
+/// Most runs of one scenario.
+const MOST_RUNS: u64 = 1_000_000;
+
+impl Scenario {
+    /// Reads a scenario. `name` is used in errors. Files that it names are not read; use [`Scenario::load`] for that.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place in the text and what would be right.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let scenario: Self = toml::from_str(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        scenario.check().map_err(|problem| problem.locate(name, text))?;
+        Ok(scenario)
+    }
+
+    /// Reads a scenario and the traces and flow lists it names, relative to its folder, so that it stands for itself.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or the first thing that is wrong in one.
+    pub fn load(path: &FilePath) -> Result<Self, ScenarioError> {
+        let name = path.display().to_string();
+        let text = files::read(path)?;
+        let mut scenario: Self =
+            toml::from_str(&text).map_err(|error| ScenarioError::from_toml(&name, &text, &error))?;
+        scenario.resolve(path.parent().unwrap_or(FilePath::new(".")))?;
+        scenario.check().map_err(|problem| problem.locate(&name, &text))?;
+        Ok(scenario)
+    }
+
+    /// Reads a scenario that is a part of a larger document (or put together from several); `text` is the whole document, for errors. The
+    /// files it names are read relative to `folder`.
+    ///
+    /// # Errors
+    /// If a key or value is wrong, or a file cannot be read.
+    pub fn from_table(
+        name: &str,
+        text: &str,
+        table: toml::Spanned<toml::de::DeTable<'_>>,
+        folder: Option<&FilePath>,
+    ) -> Result<Self, ScenarioError> {
+        let mut scenario = Self::deserialize(toml::de::Deserializer::from(table.clone()))
+            .map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        if let Some(folder) = folder {
+            scenario.resolve(folder)?;
+        }
+        scenario.check().map_err(|problem| problem.locate_in(name, text, table.get_ref()))?;
+        Ok(scenario)
+    }
+
+    /// Every parameter, defaults included, as a scenario file.
+    #[must_use]
+    pub fn effective(&self) -> String {
+        // Serialization fails only for maps with keys that are not strings, of which there are none.
+        toml::to_string(self).unwrap_or_else(|error| format!("# not printable: {error}\n"))
+    }
+
+    /// Hash of the effective parameters without the title: the first 16 hexadecimal digits of BLAKE3.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let untitled = Self { title: String::new(), ..self.clone() };
+        blake3::hash(untitled.effective().as_bytes()).to_hex()[..16].to_owned()
+    }
+
+    /// True if some random process has a part in the result; otherwise one run says all.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        let path = self.path.iter().any(|path| {
+            path.loss.is_random()
+                || path.mark.is_random()
+                || path.jitter.is_some()
+                || path.queue.is_random()
+                || path.quick_start.is_random()
+        });
+        let links = self.link.iter().any(|link| {
+            link.loss.is_random()
+                || link.mark.is_random()
+                || link.jitter.is_some()
+                || link.queue.is_random()
+                || link.quick_start.is_random()
+        });
+        let poisson = SpacingSpec::Poisson;
+        path || links
+            || self.udp.iter().any(|udp| udp.spacing == poisson)
+            || self.flow.iter().any(|flow| flow.paced.as_ref().is_some_and(|paced| paced.spacing == poisson))
+            || !self.arrivals.is_empty()
+            || !self.web.is_empty()
+    }
+
+    fn check(&self) -> Result<(), error::Problem> {
+        if self.duration.is_zero() {
+            return Err(error::Problem::at("duration", "a scenario must last longer than 0"));
+        }
+        if self.runs == 0 || self.runs > MOST_RUNS {
+            return Err(error::Problem::at("runs", format!("runs must be between 1 and {MOST_RUNS}")));
+        }
+        self.compile(0).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests;
