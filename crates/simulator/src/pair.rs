@@ -53,7 +53,7 @@ impl<O: Observer> Simulation<O> {
         let Some(first) = self.flows[slot].as_ref().map(|flow| flow.id) else { return };
         let seed = seed_of(self.seed, self.run, Purpose::Controller, u64::from(first));
         let header = u32::from(tcp.sender.header_bytes);
-        let Some(detector) = PairDetector::new(&tcp.controller.start, tcp.sender.mss, header, seed) else { return };
+        let Some(detector) = tcp.controller.start.detector(tcp.sender.mss, header, seed) else { return };
         let number = self.pairs.len() as u32;
         let mut slots = [Some(slot), None];
         let connections = tcp.controller.start.connections();
