@@ -1,33 +1,18 @@
-//! A detector over two connections to the same place that carry one stream: when packets of either leave, what became of them, and in the end what
-//! the bottleneck does.
+//! A detector over two connections to the same place that carry one stream: when packets of either
+//! leave, what became of them, and in the end what the bottleneck does.
 //!
-//! Whoever holds the two connections asks [`PairDetector::departure`] before every packet, tells of every packet sent and delivered, and looks for a
-//! [`Decision`]. Connection 0 goes on afterwards; connection 1 is closed, unless the detector goes on to look at the queue ([`PairDetector::watches`]).
+//! Whoever holds the two connections asks [`PairDetector::departure`] before every packet, tells of
+//! every packet sent and delivered, and looks for a [`Decision`]. Connection 0 goes on afterwards;
+//! connection 1 is closed, unless the detector goes on to look at the queue
+//! ([`PairDetector::watches`]).
 
-pub use flowstart_control::Isolation;
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::Time;
 
 use crate::{Acked, Departure, Sent};
 
+use super::answer::Decision;
 use super::trains::Trains;
 use super::two_flows::TwoFlows;
-
-/// What a detector found, and when.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Decision {
-    /// When.
-    pub now: Time,
-    /// The answer.
-    pub isolation: Isolation,
-    /// The number it was read from: for the published detector the ratio of the parts of both flows that arrived; 0 without one.
-    pub ratio: f64,
-    /// The rate that connection 0 goes on with, in bits of IP packets.
-    pub rate: Rate,
-    /// Probability that the answer is right, if the detector reckons with one.
-    pub confidence: Option<f64>,
-    /// The smallest RTT it knows; [`Span::MAX`] if none.
-    pub smallest: Span,
-}
 
 /// A detector in operation.
 #[derive(Clone, Debug)]
@@ -46,7 +31,8 @@ impl PairDetector {
         matches!(self, Self::Trains(_))
     }
 
-    /// When the next packet of a connection (0 or 1) leaves. The first question says that the connection is open.
+    /// When the next packet of a connection (0 or 1) leaves. The first question says that the
+    /// connection is open.
     pub fn departure(&mut self, connection: usize, now: Time) -> Departure {
         match self {
             Self::TwoFlows(detector) => detector.departure(connection, now),
@@ -77,7 +63,8 @@ impl PairDetector {
         }
     }
 
-    /// When it last saw after its decision that the queue is the flow's own; [`Time::ZERO`] if it did not.
+    /// When it last saw after its decision that the queue is the flow's own; [`Time::ZERO`] if it
+    /// did not.
     #[must_use]
     pub fn confirmed(&self) -> Time {
         match self {
@@ -86,14 +73,16 @@ impl PairDetector {
         }
     }
 
-    /// True if it goes on to look at the queue after its decision: connection 1 stays open, and it wants to hear of the packets of both. What
-    /// connection 1 could not deliver when a look is over ([`PairDetector::is_looking`]) is for connection 0 to send.
+    /// True if it goes on to look at the queue after its decision: connection 1 stays open, and it
+    /// wants to hear of the packets of both. What connection 1 could not deliver when a look is
+    /// over ([`PairDetector::is_looking`]) is for connection 0 to send.
     #[must_use]
     pub fn watches(&self) -> bool {
         matches!(self, Self::Trains(detector) if detector.watches())
     }
 
-    /// True while it awaits what becomes of packets of connection 1 that it asked for after its decision.
+    /// True while it awaits what becomes of packets of connection 1 that it asked for after its
+    /// decision.
     #[must_use]
     pub fn is_looking(&self) -> bool {
         matches!(self, Self::Trains(detector) if detector.is_looking())

@@ -4,7 +4,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::random::Random;
 
-use super::{DetectorConfig, Jitter};
+use super::config::{DetectorConfig, Jitter};
 
 /// What became of the packets of a monitor interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ impl Sample {
 
 /// What an ACK brought about.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Event {
+pub enum ProbeEvent {
     /// Nothing that concerns the detector.
     Nothing,
     /// The flow lost packets for the first time.
@@ -73,7 +73,8 @@ impl Interval {
     }
 }
 
-/// A flow that sends at a rate and measures what arrives. Packets are numbered by transmission, from 0.
+/// A flow that sends at a rate and measures what arrives. Packets are numbered by transmission,
+/// from 0.
 #[derive(Clone, Debug)]
 pub struct ProbeFlow {
     interval_rtts: f64,
@@ -163,20 +164,21 @@ impl ProbeFlow {
         number
     }
 
-    /// The ACK of packet `number`, which left at `sent_at`. All earlier packets not acknowledged are lost.
-    pub fn on_ack(&mut self, now: Time, number: u64, sent_at: Time) -> Event {
+    /// The ACK of packet `number`, which left at `sent_at`. All earlier packets not acknowledged
+    /// are lost.
+    pub fn on_ack(&mut self, now: Time, number: u64, sent_at: Time) -> ProbeEvent {
         let rtt = now.since(sent_at);
         if number < self.settled || number >= self.next_number {
-            return Event::Nothing;
+            return ProbeEvent::Nothing;
         }
         let lost = self.settled..number;
         self.settled = number + 1;
-        let mut event = Event::Nothing;
+        let mut event = ProbeEvent::Nothing;
         if !lost.is_empty() && !self.has_lost {
             self.has_lost = true;
             self.interval = self.interval.filter(|_| !self.restart);
             if self.restart {
-                event = Event::FirstLoss;
+                event = ProbeEvent::FirstLoss;
             }
         }
         self.average_rtt = Some(self.average_rtt.map_or(rtt, |average| (average * 3 + rtt) / 4));
@@ -189,7 +191,7 @@ impl ProbeFlow {
                 let sample = interval.sample();
                 self.interval = None;
                 if let Some(sample) = sample {
-                    event = Event::Sample(sample);
+                    event = ProbeEvent::Sample(sample);
                 }
             }
         }

@@ -4,8 +4,10 @@ use flowstart_units::{Rate, Span, Time};
 
 use crate::{Acked, Departure, Sent};
 
-use super::pair::{Decision, Isolation};
-use super::{Coordinator, DetectorConfig, Event, ProbeFlow, Step};
+use super::answer::{Decision, Isolation};
+use super::config::DetectorConfig;
+use super::coordinator::{Coordinator, Step};
+use super::probe::{ProbeEvent, ProbeFlow};
 
 /// The detector in operation.
 #[derive(Clone, Debug)]
@@ -23,7 +25,8 @@ pub struct TwoFlows {
 }
 
 impl TwoFlows {
-    /// A detector over connections whose packets have `header` bytes beside their payload. `seed` is that of the jitter.
+    /// A detector over connections whose packets have `header` bytes beside their payload. `seed`
+    /// is that of the jitter.
     #[must_use]
     pub fn new(config: &DetectorConfig, header: u32, seed: u64) -> Self {
         let config = if config.validate().is_ok() { *config } else { DetectorConfig::default() };
@@ -62,16 +65,16 @@ impl TwoFlows {
             return;
         }
         let event = flow.on_ack(acked.now, acked.number, acked.sent_at);
-        if let Event::Sample(sample) = event {
+        if let ProbeEvent::Sample(sample) = event {
             self.good[connection] = sample.good();
         }
         let step = if self.config.single {
             self.alone(acked.now, event)
         } else {
             match event {
-                Event::Nothing => Step::Wait,
-                Event::FirstLoss => self.coordinator.on_first_loss(connection),
-                Event::Sample(sample) => self.coordinator.on_sample(connection, sample),
+                ProbeEvent::Nothing => Step::Wait,
+                ProbeEvent::FirstLoss => self.coordinator.on_first_loss(connection),
+                ProbeEvent::Sample(sample) => self.coordinator.on_sample(connection, sample),
             }
         };
         self.take(acked.now, step);
@@ -89,18 +92,19 @@ impl TwoFlows {
         }
     }
 
-    /// One flow alone only looks for its rate: that of the first interval with losses after the first loss.
-    fn alone(&mut self, now: Time, event: Event) -> Step {
+    /// One flow alone only looks for its rate: that of the first interval with losses after the
+    /// first loss.
+    fn alone(&mut self, now: Time, event: ProbeEvent) -> Step {
         match event {
-            Event::Nothing => Step::Wait,
-            Event::FirstLoss => self.coordinator.keep(),
-            Event::Sample(sample) if sample.lost > 0 => {
+            ProbeEvent::Nothing => Step::Wait,
+            ProbeEvent::FirstLoss => self.coordinator.keep(),
+            ProbeEvent::Sample(sample) if sample.lost > 0 => {
                 let (isolation, rate) = (Isolation::Unknown, sample.good());
                 self.decision =
                     Some(Decision { now, isolation, ratio: 0.0, rate, confidence: None, smallest: Span::MAX });
                 Step::Wait
             }
-            Event::Sample(_) => self.coordinator.double(),
+            ProbeEvent::Sample(_) => self.coordinator.double(),
         }
     }
 

@@ -1,9 +1,12 @@
-//! The published detector of fair queuing over one bottleneck, alone on the link: the 125 configurations of the paper's section 5.3.
+//! The published detector of fair queuing over one bottleneck, alone on the link: the 125
+//! configurations of the paper's section 5.3.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use flowstart_detection::{Coordinator, DetectorConfig, Event, Jitter, ProbeFlow, Step, Verdict};
+use flowstart_detection::{
+    Coordinator, DetectorConfig, FairQueuingVerdict, Jitter, ProbeEvent, ProbeFlow, Step,
+};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 const BYTES: u32 = 1500;
@@ -17,7 +20,8 @@ type Packet = (usize, u64, Time);
 /// An Ethernet frame, the unit of sch_fq's credits.
 const FRAME: i64 = 1514;
 
-/// A queue of its own for each flow, as Linux's sch_fq: flows that were empty go before the others; 10 frames of credit at first, 2 per turn.
+/// A queue of its own for each flow, as Linux's sch_fq: flows that were empty go before the others;
+/// 10 frames of credit at first, 2 per turn.
 #[derive(Default)]
 struct Fair {
     queues: [VecDeque<Packet>; 2],
@@ -106,7 +110,14 @@ enum What {
 }
 
 /// The verdict within ten seconds, and how many RTTs it took.
-fn detect(config: &DetectorConfig, mbps: u64, ms: u64, buffer: usize, fair: bool, seed: u64) -> Option<(Verdict, f64)> {
+fn detect(
+    config: &DetectorConfig,
+    mbps: u64,
+    ms: u64,
+    buffer: usize,
+    fair: bool,
+    seed: u64,
+) -> Option<(FairQueuingVerdict, f64)> {
     let half = Span::from_millis(ms) / 2;
     let service = Rate::from_mbps(mbps).transmission_time(Bytes::new(u64::from(BYTES)));
     let mut coordinator = Coordinator::new(config);
@@ -139,9 +150,9 @@ fn detect(config: &DetectorConfig, mbps: u64, ms: u64, buffer: usize, fair: bool
             }
             What::Acknowledged((i, number, sent_at)) => {
                 let step = match flows[i].on_ack(now, number, sent_at) {
-                    Event::Nothing => Step::Wait,
-                    Event::FirstLoss => coordinator.on_first_loss(i),
-                    Event::Sample(sample) => coordinator.on_sample(i, sample),
+                    ProbeEvent::Nothing => Step::Wait,
+                    ProbeEvent::FirstLoss => coordinator.on_first_loss(i),
+                    ProbeEvent::Sample(sample) => coordinator.on_sample(i, sample),
                 };
                 match step {
                     Step::Wait => {}
@@ -162,10 +173,10 @@ fn detect(config: &DetectorConfig, mbps: u64, ms: u64, buffer: usize, fair: bool
 }
 
 /// A configuration (Mbit/s, ms, buffer), and its verdict and how many RTTs that took.
-type Outcome = ((u64, u64, usize), Option<(Verdict, f64)>);
+type GridRun = ((u64, u64, usize), Option<(FairQueuingVerdict, f64)>);
 
 /// Every configuration with its outcome.
-fn grid(config: &DetectorConfig, fair: bool) -> Vec<Outcome> {
+fn grid(config: &DetectorConfig, fair: bool) -> Vec<GridRun> {
     let mut outcomes = Vec::new();
     for mbps in RATES {
         for ms in DELAYS {
@@ -183,16 +194,18 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// An independent model of the same detector has 125 of 125 shared queues right and 114 to 117 of 125 fair ones, all wrong ones with a buffer of one
-/// packet; the median ratios are 0.87 to 0.89 and 1.99, the median time 20 RTTs. The paper has more than 99 % and 97 %.
+/// An independent model of the same detector has 125 of 125 shared queues right and 114 to 117 of
+/// 125 fair ones, all wrong ones with a buffer of one packet; the median ratios are 0.87 to 0.89
+/// and 1.99, the median time 20 RTTs. The paper has more than 99 % and 97 %.
 #[test]
 fn the_detector_is_right_about_all_queues_but_fair_ones_of_one_packet() {
     let config = DetectorConfig::default();
     let (shared, fair) = (grid(&config, false), grid(&config, true));
-    let verdicts = |grid: &[Outcome]| grid.iter().filter_map(|(_, o)| *o).collect::<Vec<_>>();
+    let verdicts = |grid: &[GridRun]| grid.iter().filter_map(|(_, o)| *o).collect::<Vec<_>>();
     let ratio = |grid| median(verdicts(grid).iter().map(|(verdict, _)| verdict.ratio).collect());
-    let wrong = |grid: &[Outcome], truth| {
-        let is_wrong = |o: &Option<(Verdict, f64)>| o.is_none_or(|(verdict, _)| verdict.fair_queuing != truth);
+    let wrong = |grid: &[GridRun], truth| {
+        let is_wrong =
+            |o: &Option<(FairQueuingVerdict, f64)>| o.is_none_or(|(verdict, _)| verdict.fair_queuing != truth);
         grid.iter().filter(|(_, o)| is_wrong(o)).map(|(at, _)| *at).collect::<Vec<_>>()
     };
     let (wrong_shared, wrong_fair) = (wrong(&shared, false), wrong(&fair, true));
@@ -205,7 +218,8 @@ fn the_detector_is_right_about_all_queues_but_fair_ones_of_one_packet() {
     assert!((rounds - 20.0).abs() < 2.0, "{rounds} RTTs");
 }
 
-/// Section 6 of the paper. The model has 24 of 125 runs without a verdict, since one flow gets nothing through.
+/// Section 6 of the paper. The model has 24 of 125 runs without a verdict, since one flow gets
+/// nothing through.
 #[test]
 fn without_jitter_the_flows_lock_in_phase_in_a_shared_queue() {
     let outcomes = grid(&DetectorConfig { jitter: Jitter::None, ..DetectorConfig::default() }, false);

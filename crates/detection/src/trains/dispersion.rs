@@ -1,4 +1,5 @@
-//! How far apart packets of a train arrive: what the bottleneck has for this flow, whether it serves others in turn or mixes them.
+//! How far apart packets of a train arrive: what the bottleneck has for this flow, whether it
+//! serves others in turn or mixes them.
 
 use flowstart_units::{Span, Time};
 
@@ -9,7 +10,8 @@ pub(super) struct Dispersion {
     last: Option<(u64, Time)>,
     /// Time between packets of that train, and how often.
     current: (Span, u32),
-    /// The same of trains whose last packet arrived: in turns of several packets a part of one would tell too much or too little.
+    /// The same of trains whose last packet arrived: in turns of several packets a part of one
+    /// would tell too much or too little.
     lasting: Span,
     gaps: u32,
     trains: u32,
@@ -21,7 +23,8 @@ impl Dispersion {
         self.last = None;
     }
 
-    /// The packet at this place of the batch, whose trains have `length` packets each, was acknowledged.
+    /// The packet at this place of the batch, whose trains have `length` packets each, was
+    /// acknowledged.
     pub(super) fn add(&mut self, now: Time, place: u64, length: u64) {
         let train = place / length.max(1);
         match self.last {
@@ -39,8 +42,9 @@ impl Dispersion {
         self.last = Some((train, now));
     }
 
-    /// Time per packet; `None` if fewer gaps than `least` were seen. Of each train lone packets that took so long were served between its own: without them
-    /// it would have been over earlier by that.
+    /// Time per packet; `None` if fewer gaps than `least` were seen. Of each train lone packets
+    /// that took so long were served between its own: without them it would have been over earlier
+    /// by that.
     pub(super) fn per_packet(&self, least: u32, overtaking: Span) -> Option<Span> {
         let own = self.lasting - overtaking * u64::from(self.trains);
         (self.gaps >= least.max(1)).then(|| own / u64::from(self.gaps))

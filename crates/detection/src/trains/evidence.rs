@@ -1,6 +1,6 @@
 //! Evidence for and against a queue of one's own, as the logarithm of a likelihood ratio.
 
-use crate::Isolation;
+use crate::answer::Isolation;
 
 use super::config::EvidenceConfig;
 
@@ -41,7 +41,8 @@ impl Fates {
         Self { lost: self.lost.saturating_add(other.lost), kept: self.kept.saturating_add(other.kept) }
     }
 
-    /// Probability of this fate after those, if any share of lost packets was as likely as any other before (Laplace's rule of succession).
+    /// Probability of this fate after those, if any share of lost packets was as likely as any
+    /// other before (Laplace's rule of succession).
     fn next(self, lost: bool) -> f64 {
         let (lost_, kept) = (f64::from(self.lost) + 1.0, f64::from(self.kept) + 1.0);
         (if lost { lost_ } else { kept }) / (lost_ + kept)
@@ -69,7 +70,8 @@ impl Evidence {
         }
     }
 
-    /// What was seen before counts only `share` as much, and no more than what leaves this probability of error.
+    /// What was seen before counts only `share` as much, and no more than what leaves this
+    /// probability of error.
     pub(super) fn fade(&mut self, share: f64, error: f64) {
         let most = ((1.0 - error) / error).ln();
         self.log_odds = (self.log_odds * share).clamp(-most, most);
@@ -77,12 +79,14 @@ impl Evidence {
         self.count *= share;
     }
 
-    /// Something outside of the models speaks for a shared queue: as sure as this probability of error says.
+    /// Something outside of the models speaks for a shared queue: as sure as this probability of
+    /// error says.
     pub(super) fn contradict(&mut self, error: f64) {
         *self = Self { log_odds: -((1.0 - error) / error).ln(), ..Self::new(self.config) };
     }
 
-    /// A lone packet's queueing delay over that of its neighbour; `noise` is the jitter over the latter.
+    /// A lone packet's queueing delay over that of its neighbour; `noise` is the jitter over the
+    /// latter.
     pub(super) fn ratio(&mut self, ratio: f64, noise: f64) {
         // Outside of its mean on the far side nothing speaks against a model.
         let c = &self.config;
@@ -99,11 +103,13 @@ impl Evidence {
         self.log_odds += (self.config.lone_lost_isolated / self.config.lone_lost_shared).ln();
     }
 
-    /// In a burst these were lost or not: the packet before a lone one, it, and the packet behind it.
+    /// In a burst these were lost or not: the packet before a lone one, it, and the packet behind
+    /// it.
     ///
-    /// If the queue is shared all three are lost with the same unknown probability; if not, only the two are, and the lone one with a known one. Between two
-    /// that got through nothing is learnt. If one of the two was lost the buffer ended there, maybe always at the same of the three: then the probability
-    /// that the lone one is lost is another unknown one.
+    /// If the queue is shared all three are lost with the same unknown probability; if not, only
+    /// the two are, and the lone one with a known one. Between two that got through nothing is
+    /// learnt. If one of the two was lost the buffer ended there, maybe always at the same of the
+    /// three: then the probability that the lone one is lost is another unknown one.
     pub(super) fn burst(&mut self, before: bool, lone: bool, behind: bool) {
         for lost in [before, behind] {
             self.log_odds += (self.flanks.next(lost) / self.flanks.and(self.lone).next(lost)).ln();

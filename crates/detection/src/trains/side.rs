@@ -39,7 +39,8 @@ pub(super) struct Side {
 /// Packets whose fate is remembered; more than a batch of the longest trains.
 const REMEMBERED: usize = 512;
 
-/// The RTT of the newest packet of an ACK counts for all of them, so that a delayed ACK does not look like a queue.
+/// The RTT of the newest packet of an ACK counts for all of them, so that a delayed ACK does not
+/// look like a queue.
 pub(super) fn round_trip(acked: &Acked) -> Span {
     acked.rtt.unwrap_or(acked.now.since(acked.sent_at))
 }
@@ -47,6 +48,11 @@ pub(super) fn round_trip(acked: &Acked) -> Span {
 impl Side {
     pub(super) fn departure(&self) -> Departure {
         self.plan.front().map_or(Departure::Hold, |(at, _)| Departure::At(*at))
+    }
+
+    /// True if a packet is planned to leave by now.
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.plan.front().is_some_and(|(at, _)| *at <= now)
     }
 
     pub(super) fn leave(&mut self, sent: &Sent, neighbour: u64) {
@@ -82,13 +88,19 @@ impl Side {
         }
     }
 
+    /// True if packets that are remembered were lost.
+    pub(super) fn has_losses(&self) -> bool {
+        self.flying.iter().any(|packet| packet.lost)
+    }
+
     pub(super) fn find(&self, number: u64) -> Option<&Flying> {
         let first = self.flying.front()?.number;
         self.flying.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }
 
-    /// The RTT of the last packet up to `number`, within a train of this length, that arrived. If its ACK was held back, that of an earlier packet
-    /// and the time that the bottleneck took for those between them.
+    /// The RTT of the last packet up to `number`, within a train of this length, that arrived. If
+    /// its ACK was held back, that of an earlier packet and the time that the bottleneck took for
+    /// those between them.
     pub(super) fn delay_before(&self, number: u64, length: u32, service: Span) -> Option<Span> {
         let train = (0..u64::from(length)).filter_map(|back| self.find(number.checked_sub(back)?));
         let mut arrived = train.filter_map(|packet| Some((packet.number, packet.rtt?)));

@@ -1,14 +1,16 @@
-//! Looks at the queue after the answer. Whoever has a queue needs no trains: a lone packet behind any of its packets tells whether others wait for that
-//! queue. It carries data, which the connection sends again if the look comes to nothing.
+//! Looks at the queue after the answer. Whoever has a queue needs no trains: a lone packet behind
+//! any of its packets tells whether others wait for that queue. It carries data, which the
+//! connection sends again if the look comes to nothing.
 //!
-//! A connection in charge of CUBIC has a queue most of the time, its own or a shared one; one that keeps its own queue short gets one that is worth
-//! a look when the bottleneck becomes a shared one. Looks cost two packets each.
+//! A connection in charge of CUBIC has a queue most of the time, its own or a shared one; one that
+//! keeps its own queue short gets one that is worth a look when the bottleneck becomes a shared
+//! one. Looks cost two packets each.
 
 use std::collections::VecDeque;
 
 use flowstart_units::{Span, Time};
 
-use crate::Isolation;
+use crate::answer::Isolation;
 use crate::smallest::Smallest;
 use crate::{Acked, Departure, Sent};
 
@@ -17,7 +19,8 @@ use super::evidence::Evidence;
 use super::scale::Scale;
 use super::side::round_trip;
 
-/// ACKs of the neighbour and those before it that are remembered: two with different RTTs are needed.
+/// ACKs of the neighbour and those before it that are remembered: two with different RTTs are
+/// needed.
 const REMEMBERED: usize = 8;
 
 /// Lone packets and their neighbour.
@@ -126,7 +129,8 @@ impl Watch {
         self.interval = if isolation == Isolation::Isolated { config.interval_isolated } else { config.interval };
     }
 
-    /// A packet of a connection was delivered. Adds what a look told to the evidence; true if there is more.
+    /// A packet of a connection was delivered. Adds what a look told to the evidence; true if there
+    /// is more.
     pub(super) fn on_acked(&mut self, connection: usize, acked: &Acked, evidence: &mut Evidence) -> bool {
         let rtt = round_trip(acked);
         if !acked.retransmitted {
@@ -178,7 +182,8 @@ impl Watch {
         ratio.is_some()
     }
 
-    /// The RTT of the last packet up to the neighbour that arrived, or if its ACK was held back what it follows from that of an earlier one.
+    /// The RTT of the last packet up to the neighbour that arrived, or if its ACK was held back
+    /// what it follows from that of an earlier one.
     fn delay_before(&self, neighbour: u64) -> Option<Span> {
         let mut known = self.recent.iter().rev().filter(|(number, _)| *number <= neighbour);
         let (last, rtt) = *known.next()?;
@@ -223,7 +228,8 @@ mod tests {
         Acked { now, number, bytes: 1448, sent_at: now, rtt: Some(ms(rtt)), retransmitted: false }
     }
 
-    /// A path of 10 ms and a packet per millisecond, on which packets of connection 0 have begun to wait for 10 ms.
+    /// A path of 10 ms and a packet per millisecond, on which packets of connection 0 have begun to
+    /// wait for 10 ms.
     fn queued() -> (Watch, Evidence) {
         let config = TrainProbeConfig::default();
         let scale = Scale { smallest: ms(10), service: ms(1), jitter: Span::ZERO };
@@ -234,7 +240,8 @@ mod tests {
         (watch, evidence)
     }
 
-    /// A look behind packet 21, and the error of "isolated" before and after it if the lone packets take this long.
+    /// A look behind packet 21, and the error of "isolated" before and after it if the lone packets
+    /// take this long.
     fn look(lone: u64) -> (f64, f64) {
         let (mut watch, mut evidence) = queued();
         let (now, before) = (Time::ZERO + ms(50), evidence.error_if_isolated());
