@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
-
-use crate::random::Probability;
+use flowstart_random::{Probability, Stream, stream};
 
 /// Which packets are hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -90,7 +87,7 @@ impl LossConfig {
 #[derive(Clone, Debug)]
 pub struct Loss {
     kind: Kind,
-    random: Pcg64Mcg,
+    random: Stream,
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +123,7 @@ impl Loss {
                 hit_in_good: Probability::new(hit_in_good),
             },
         };
-        Self { kind, random: Pcg64Mcg::seed_from_u64(seed) }
+        Self { kind, random: stream(seed) }
     }
 
     /// True if the next packet is hit.

@@ -2,7 +2,7 @@
 
 use flowstart_congestion::{Controller, ControllerConfig};
 use flowstart_network::{
-    Ecn, Packet,
+    Discipline, Ecn, Packet, Queue,
     packet::{Body, Datagram},
 };
 use flowstart_quick_start::Carried;
@@ -19,8 +19,8 @@ use crate::route::Routes;
 use crate::session::Session;
 use crate::tournament::Tournament;
 use crate::{
-    ArrivalConfig, ConfigError, FlowConfig, FlowId, Observer, Outcome, SessionConfig, SimulationConfig, Stop, Traffic,
-    Workload,
+    ArrivalConfig, ConfigError, FlowConfig, FlowId, LinkId, Observer, Outcome, SessionConfig, SimulationConfig, Stop,
+    Traffic, Workload,
 };
 
 /// Makes the controller of a flow from its number and configuration; see [`Simulation::with_controllers`].
@@ -129,6 +129,19 @@ impl<O: Observer> Simulation<O> {
             simulation.add_session(session, route);
         }
         Ok(simulation)
+    }
+
+    /// Puts a discipline from outside this project in front of a link, in place of the configured one.
+    ///
+    /// # Errors
+    /// If there is no such link, or if packets have already arrived at it.
+    pub fn with_queue(
+        mut self,
+        link: LinkId,
+        discipline: Box<dyn Discipline<Packet> + Send>,
+    ) -> Result<Self, ConfigError> {
+        self.network.set_queue(link, Queue::external(discipline))?;
+        Ok(self)
     }
 
     /// The current time.

@@ -4,7 +4,7 @@ use flowstart_units::{Span, Time};
 
 use super::codel_law::{CodelArithmetic, Control, Law, Source};
 use super::fifo::Fifo;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of CoDel; names in parentheses are those of tc-codel(8).
@@ -45,10 +45,20 @@ impl Default for CodelConfig {
     }
 }
 
-impl CodelConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
+impl Constants for CodelConfig {
+    type Queue<P: Frame> = Codel<P>;
+
+    fn build<P: Frame>(self, _seed: u64) -> Codel<P> {
+        Codel::new(self)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
         QueueError::unless(self.limit > 0, "CoDel needs room for at least 1 packet")?;
         QueueError::unless(self.interval >= Span::from_micros(2), "CoDel needs an interval, such as \"100 ms\"")
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
     }
 }
 
@@ -83,9 +93,11 @@ impl<P: Frame> Codel<P> {
         let law = Law::new(arithmetic, target, interval, floor, ecn, mark_threshold);
         Self { fifo: Fifo::new(), law, control: Control::default(), limit, overhead, marked: 0 }
     }
+}
 
-    /// Stores the packet or drops it.
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for Codel<P> {
+    // Stores the packet or drops it.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         if self.fifo.packets() < self.limit {
             self.fifo.push(packet, now);
         } else {
@@ -93,28 +105,15 @@ impl<P: Frame> Codel<P> {
         }
     }
 
-    /// The oldest packet that the law spares.
-    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    // The oldest packet that the law spares.
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         let mut source = Whole(&mut self.fifo, self.overhead);
         self.control.dequeue(&self.law, now, &mut source, &mut self.marked, dropped).into()
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.fifo.tally(self.marked)
     }
 }
 

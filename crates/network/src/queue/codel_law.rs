@@ -155,7 +155,7 @@ impl Control {
         time: Time,
         source: &mut impl Source<P>,
         marked: &mut u64,
-        dropped: &mut impl FnMut(P, DropReason),
+        dropped: &mut dyn FnMut(P, DropReason),
     ) -> Option<(P, Time)> {
         let now = law.units(time.as_nanos());
         let mut next = source.pop();
@@ -227,7 +227,7 @@ fn mark<P: Frame>(packet: &mut Option<(P, Time)>, marked: &mut u64) -> bool {
 fn drop_and_pop<P>(
     packet: Option<(P, Time)>,
     source: &mut impl Source<P>,
-    dropped: &mut impl FnMut(P, DropReason),
+    dropped: &mut dyn FnMut(P, DropReason),
 ) -> Option<(P, Time)> {
     if let Some((packet, _)) = packet {
         dropped(packet, DropReason::Early);

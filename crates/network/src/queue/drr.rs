@@ -6,7 +6,7 @@ use flowstart_units::Time;
 
 use super::fifo::{Fifo, counted};
 use super::flow_table::FlowTable;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of deficit round robin.
@@ -28,18 +28,32 @@ impl Default for DrrConfig {
     }
 }
 
-impl DrrConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        QueueError::unless(self.flow_limit > 0, "deficit round robin needs room for at least 1 packet per flow")?;
-        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")
-    }
-}
-
 #[derive(Clone, Debug)]
 struct Class<P> {
     fifo: Fifo<P>,
     deficit: u64,
     flow: u64,
+}
+
+impl Constants for DrrConfig {
+    type Queue<P: Frame> = Drr<P>;
+
+    fn build<P: Frame>(self, _seed: u64) -> Drr<P> {
+        Drr::new(self)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        QueueError::unless(self.flow_limit > 0, "deficit round robin needs room for at least 1 packet per flow")?;
+        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")
+    }
+
+    fn isolates(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.flow_limit)
+    }
 }
 
 /// Deficit round robin in operation.
@@ -71,21 +85,6 @@ impl<P: Frame> Drr<P> {
         }
     }
 
-    /// Stores the packet or drops it.
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        let index = match self.known.get(&packet.flow()) {
-            Some(index) => *index,
-            None => self.activate(packet.flow()),
-        };
-        let class = &mut self.classes[index as usize];
-        if class.fifo.packets() >= self.config.flow_limit {
-            return dropped(packet, DropReason::FlowFull);
-        }
-        self.packets += 1;
-        self.bytes += u64::from(packet.bytes());
-        class.fifo.push(packet, now);
-    }
-
     fn activate(&mut self, flow: u64) -> u32 {
         let deficit = u64::from(self.config.quantum);
         let index = if let Some(index) = self.unused.pop() {
@@ -100,9 +99,26 @@ impl<P: Frame> Drr<P> {
         self.active.push_back(index);
         index
     }
+}
 
-    /// The next packet in turn.
-    pub fn dequeue(&mut self, _now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+impl<P: Frame> Discipline<P> for Drr<P> {
+    // Stores the packet or drops it.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        let index = match self.known.get(&packet.flow()) {
+            Some(index) => *index,
+            None => self.activate(packet.flow()),
+        };
+        let class = &mut self.classes[index as usize];
+        if class.fifo.packets() >= self.config.flow_limit {
+            return dropped(packet, DropReason::FlowFull);
+        }
+        self.packets += 1;
+        self.bytes += u64::from(packet.bytes());
+        class.fifo.push(packet, now);
+    }
+
+    // The next packet in turn.
+    fn dequeue(&mut self, _now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         while let Some(&index) = self.active.front() {
             let class = &mut self.classes[index as usize];
             // An active class has a packet; if it had none it would leave.
@@ -128,22 +144,8 @@ impl<P: Frame> Drr<P> {
         Dequeue::Empty
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Packets marked: never any.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally { packets: self.packets, bytes: self.bytes, marked: 0 }
     }
 }
 

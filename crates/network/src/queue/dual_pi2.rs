@@ -1,12 +1,11 @@
 //! DualPI2, the coupled dual queue for L4S and classic traffic (RFC 9332; Linux `sch_dualpi2`).
 
+use flowstart_random::{Rng, Stream, stream};
 use flowstart_units::{Span, Time};
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 
 use super::fifo::{Fifo, counted};
 use super::ticks::Ticks;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::{Ecn, Frame};
 
 /// Which packets go to the low-latency queue.
@@ -90,13 +89,6 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const WHOLE: u32 = 100;
 
 impl DualPi2Config {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        QueueError::unless(self.limit > 0 && self.memory != Some(0), "DualPI2 needs room for at least 1 packet")?;
-        QueueError::unless(!self.update_interval.is_zero(), "DualPI2's update_interval must not be 0")?;
-        QueueError::unless(self.coupling > 0, "DualPI2's coupling is at least 1")?;
-        QueueError::unless(self.classic_protection <= WHOLE, "DualPI2's classic_protection lies between 0 and 100 %")
-    }
-
     /// A gain as probability units per nanosecond, times `GAIN_SCALE`.
     fn gain(gain: u32) -> i128 {
         let scaled = u128::from(gain) * u128::from(ONE) * u128::from(GAIN_SCALE);
@@ -150,6 +142,33 @@ impl<P: Frame> Frame for Classified<P> {
     }
 }
 
+impl Constants for DualPi2Config {
+    type Queue<P: Frame> = DualPi2<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> DualPi2<P> {
+        DualPi2::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        QueueError::unless(self.limit > 0 && self.memory != Some(0), "DualPI2 needs room for at least 1 packet")?;
+        QueueError::unless(!self.update_interval.is_zero(), "DualPI2's update_interval must not be 0")?;
+        QueueError::unless(self.coupling > 0, "DualPI2's coupling is at least 1")?;
+        QueueError::unless(self.classic_protection <= WHOLE, "DualPI2's classic_protection lies between 0 and 100 %")
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.memory.map_or(u64::MAX, |memory| memory.saturating_sub(self.overhead.into()))
+    }
+}
+
 /// DualPI2 in operation.
 #[derive(Clone, Debug)]
 pub struct DualPi2<P> {
@@ -160,7 +179,7 @@ pub struct DualPi2<P> {
     updates: Ticks,
     /// Positive when it is the classic queue's turn.
     credit: i64,
-    random: Pcg64Mcg,
+    random: Stream,
     marked: u64,
 }
 
@@ -175,7 +194,7 @@ impl<P: Frame> DualPi2<P> {
             controller: Controller { probability: 0, last_delay: Span::ZERO },
             updates: Ticks::new(Time::ZERO + config.update_interval, config.update_interval),
             credit: 0,
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: stream(seed),
             marked: 0,
         };
         queue.reset_credit();
@@ -206,64 +225,6 @@ impl<P: Frame> DualPi2<P> {
             if self.controller == before && self.packets() == 0 {
                 self.updates.skip_to(now);
             }
-        }
-    }
-
-    /// Stores the packet in its queue or drops it.
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        self.update(now);
-        let length = counted(&packet, self.config.overhead);
-        let memory = self.config.memory.unwrap_or(self.config.limit.saturating_mul(2 * u64::from(self.config.packet)));
-        if self.packets() >= self.config.limit || self.backlog().saturating_add(length) > memory {
-            return dropped(packet, DropReason::Full);
-        }
-        let low_latency = match self.config.classifier {
-            L4sClassifier::L4s => matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce),
-            L4sClassifier::AnyEct => packet.ecn().is_capable(),
-        };
-        if low_latency {
-            let step = self.low_latency.packets() >= self.config.step_from_packets;
-            self.low_latency.push(Classified { packet, step }, now);
-        } else {
-            self.classic.push(packet, now);
-        }
-    }
-
-    /// The next packet: nine low-latency bytes for one classic byte while both wait.
-    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
-        self.update(now);
-        let (share, rest) = (
-            i64::from(self.config.classic_protection.min(WHOLE)),
-            i64::from(WHOLE - self.config.classic_protection.min(WHOLE)),
-        );
-        loop {
-            let classic_waits = self.classic.packets() > 0;
-            if self.low_latency.packets() > 0 && (!classic_waits || self.credit <= 0) {
-                let Some((Classified { mut packet, step }, arrived)) = self.low_latency.pop() else { continue };
-                if self.drops_low_latency(&mut packet) {
-                    dropped(packet, DropReason::Early);
-                    continue;
-                }
-                if step && now.since(arrived) > self.config.step_threshold {
-                    self.mark(&mut packet);
-                }
-                if classic_waits {
-                    self.credit += share * counted(&packet, self.config.overhead) as i64;
-                }
-                return Dequeue::Packet(packet, arrived);
-            }
-            let Some((mut packet, arrived)) = self.classic.pop() else {
-                self.reset_credit();
-                return Dequeue::Empty;
-            };
-            if self.drops_classic(&mut packet) {
-                dropped(packet, DropReason::Early);
-                continue;
-            }
-            if self.low_latency.packets() > 0 {
-                self.credit -= rest * counted(&packet, self.config.overhead) as i64;
-            }
-            return Dequeue::Packet(packet, arrived);
         }
     }
 
@@ -311,23 +272,73 @@ impl<P: Frame> DualPi2<P> {
         }
         self.roll(coupled) && !self.mark(packet)
     }
+}
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.low_latency.packets() + self.classic.packets()
+impl<P: Frame> Discipline<P> for DualPi2<P> {
+    // Stores the packet in its queue or drops it.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        self.update(now);
+        let length = counted(&packet, self.config.overhead);
+        let memory = self.config.memory.unwrap_or(self.config.limit.saturating_mul(2 * u64::from(self.config.packet)));
+        if self.packets() >= self.config.limit || self.backlog().saturating_add(length) > memory {
+            return dropped(packet, DropReason::Full);
+        }
+        let low_latency = match self.config.classifier {
+            L4sClassifier::L4s => matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce),
+            L4sClassifier::AnyEct => packet.ecn().is_capable(),
+        };
+        if low_latency {
+            let step = self.low_latency.packets() >= self.config.step_from_packets;
+            self.low_latency.push(Classified { packet, step }, now);
+        } else {
+            self.classic.push(packet, now);
+        }
     }
 
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.low_latency.bytes() + self.classic.bytes()
+    // The next packet: nine low-latency bytes for one classic byte while both wait.
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
+        self.update(now);
+        let (share, rest) = (
+            i64::from(self.config.classic_protection.min(WHOLE)),
+            i64::from(WHOLE - self.config.classic_protection.min(WHOLE)),
+        );
+        loop {
+            let classic_waits = self.classic.packets() > 0;
+            if self.low_latency.packets() > 0 && (!classic_waits || self.credit <= 0) {
+                let Some((Classified { mut packet, step }, arrived)) = self.low_latency.pop() else { continue };
+                if self.drops_low_latency(&mut packet) {
+                    dropped(packet, DropReason::Early);
+                    continue;
+                }
+                if step && now.since(arrived) > self.config.step_threshold {
+                    self.mark(&mut packet);
+                }
+                if classic_waits {
+                    self.credit += share * counted(&packet, self.config.overhead) as i64;
+                }
+                return Dequeue::Packet(packet, arrived);
+            }
+            let Some((mut packet, arrived)) = self.classic.pop() else {
+                self.reset_credit();
+                return Dequeue::Empty;
+            };
+            if self.drops_classic(&mut packet) {
+                dropped(packet, DropReason::Early);
+                continue;
+            }
+            if self.low_latency.packets() > 0 {
+                self.credit -= rest * counted(&packet, self.config.overhead) as i64;
+            }
+            return Dequeue::Packet(packet, arrived);
+        }
     }
 
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    fn tally(&self) -> Tally {
+        Tally {
+            packets: self.low_latency.packets() + self.classic.packets(),
+            bytes: self.low_latency.bytes() + self.classic.bytes(),
+            marked: self.marked,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::fifo::{Fifo, counted};
 use super::flow_table::{FlowTable, key};
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of fair queuing; names in parentheses are those of tc-fq(8) and `sch_fq`.
@@ -63,15 +63,6 @@ impl Default for FairQueuingConfig {
     }
 }
 
-impl FairQueuingConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        let room = self.limit > 0 && self.flow_limit > 0;
-        QueueError::unless(room, "fair queuing needs room for at least 1 packet in all and per flow")?;
-        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 3028")?;
-        QueueError::unless(self.max_rate != Some(Rate::ZERO), "a flow paced to a rate of 0 would never be served")
-    }
-}
-
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -92,6 +83,33 @@ struct FlowQueue<P> {
     /// Pacing: the next packet leaves no earlier.
     next: Time,
     key: u64,
+}
+
+impl Constants for FairQueuingConfig {
+    type Queue<P: Frame> = FairQueuing<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> FairQueuing<P> {
+        FairQueuing::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        let room = self.limit > 0 && self.flow_limit > 0;
+        QueueError::unless(room, "fair queuing needs room for at least 1 packet in all and per flow")?;
+        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 3028")?;
+        QueueError::unless(self.max_rate != Some(Rate::ZERO), "a flow paced to a rate of 0 would never be served")
+    }
+
+    fn isolates(&self) -> bool {
+        true
+    }
+
+    fn is_random(&self) -> bool {
+        self.buckets > 0
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
 }
 
 /// Fair queuing in operation.
@@ -129,32 +147,6 @@ impl<P: Frame> FairQueuing<P> {
             packets: 0,
             bytes: 0,
             marked: 0,
-        }
-    }
-
-    /// Stores the packet or drops it.
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        if self.packets >= self.config.limit {
-            return dropped(packet, DropReason::Full);
-        }
-        let key = key(packet.flow(), self.seed, self.config.buckets);
-        let index = match self.known.get(&key) {
-            Some(index) => *index,
-            None => self.add(now, key),
-        };
-        let flow = &mut self.flows[index as usize];
-        if flow.fifo.packets() >= self.config.flow_limit {
-            return dropped(packet, DropReason::FlowFull);
-        }
-        self.packets += 1;
-        self.bytes += u64::from(packet.bytes());
-        flow.fifo.push(packet, now);
-        if let Place::Idle(since) = flow.place {
-            if now.since(since) > self.config.refill_delay {
-                flow.credit = flow.credit.max(i64::from(self.config.quantum));
-            }
-            flow.place = Place::Listed;
-            self.new.push_back(index);
         }
     }
 
@@ -196,9 +188,37 @@ impl<P: Frame> FairQueuing<P> {
         }
         self.waiting = self.waiting.iter().map(|(time, index)| (*time, moved[*index as usize])).collect();
     }
+}
 
-    /// The next packet in turn.
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+impl<P: Frame> Discipline<P> for FairQueuing<P> {
+    // Stores the packet or drops it.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        if self.packets >= self.config.limit {
+            return dropped(packet, DropReason::Full);
+        }
+        let key = key(packet.flow(), self.seed, self.config.buckets);
+        let index = match self.known.get(&key) {
+            Some(index) => *index,
+            None => self.add(now, key),
+        };
+        let flow = &mut self.flows[index as usize];
+        if flow.fifo.packets() >= self.config.flow_limit {
+            return dropped(packet, DropReason::FlowFull);
+        }
+        self.packets += 1;
+        self.bytes += u64::from(packet.bytes());
+        flow.fifo.push(packet, now);
+        if let Place::Idle(since) = flow.place {
+            if now.since(since) > self.config.refill_delay {
+                flow.credit = flow.credit.max(i64::from(self.config.quantum));
+            }
+            flow.place = Place::Listed;
+            self.new.push_back(index);
+        }
+    }
+
+    // The next packet in turn.
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         while let Some(&(time, index)) = self.waiting.first()
             && time <= now
         {
@@ -252,22 +272,8 @@ impl<P: Frame> FairQueuing<P> {
         }
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    fn tally(&self) -> Tally {
+        Tally { packets: self.packets, bytes: self.bytes, marked: self.marked }
     }
 }
 

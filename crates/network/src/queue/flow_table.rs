@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::random::mix;
+use flowstart_random::mix;
 
 /// Hashes the one integer that a key is. Keys are flow numbers or buckets, not chosen by an adversary.
 #[derive(Clone, Copy, Debug, Default)]

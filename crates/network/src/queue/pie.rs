@@ -1,14 +1,12 @@
 //! PIE (Pan et al. 2013, RFC 8033; Linux `sch_pie`): a controller of the queueing delay that drops or marks at the tail.
 
+use flowstart_random::{Probability, Stream, stream};
 use flowstart_units::{Span, Time};
-use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 
 use super::fifo::Fifo;
 use super::ticks::Ticks;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
-use crate::random::Probability;
 
 /// Constants of PIE; names in parentheses are those of tc-pie(8). The delay is that of the last packet that left, as Linux measures it
 /// by default.
@@ -58,17 +56,6 @@ impl Default for PieConfig {
             floor: 2 * 1514,
             overhead: 14,
         }
-    }
-}
-
-impl PieConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        QueueError::unless(self.limit > 0, "PIE needs room for at least 1 packet")?;
-        QueueError::unless(!self.update_interval.is_zero(), "PIE's update_interval must not be 0")?;
-        let gains = self.alpha.is_finite() && self.alpha >= 0.0 && self.beta.is_finite() && self.beta >= 0.0;
-        QueueError::unless(gains, "PIE's gains alpha and beta are numbers of at least 0")?;
-        let factors = (0.0..=1.0).contains(&self.mark_up_to) && (0.0..=1.0).contains(&self.idle_decay);
-        QueueError::unless(factors, "PIE's mark_up_to and idle_decay lie between 0 and 1")
     }
 }
 
@@ -131,6 +118,31 @@ impl Controlled {
     }
 }
 
+impl Constants for PieConfig {
+    type Queue<P: Frame> = Pie<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> Pie<P> {
+        Pie::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        QueueError::unless(self.limit > 0, "PIE needs room for at least 1 packet")?;
+        QueueError::unless(!self.update_interval.is_zero(), "PIE's update_interval must not be 0")?;
+        let gains = self.alpha.is_finite() && self.alpha >= 0.0 && self.beta.is_finite() && self.beta >= 0.0;
+        QueueError::unless(gains, "PIE's gains alpha and beta are numbers of at least 0")?;
+        let factors = (0.0..=1.0).contains(&self.mark_up_to) && (0.0..=1.0).contains(&self.idle_decay);
+        QueueError::unless(factors, "PIE's mark_up_to and idle_decay lie between 0 and 1")
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
+}
+
 /// PIE in operation.
 #[derive(Clone, Debug)]
 pub struct Pie<P> {
@@ -140,7 +152,7 @@ pub struct Pie<P> {
     /// Sojourn time of the last packet that left, zero if the queue is empty.
     delay: Span,
     updates: Ticks,
-    random: Pcg64Mcg,
+    random: Stream,
     marked: u64,
 }
 
@@ -161,7 +173,7 @@ impl<P: Frame> Pie<P> {
             state,
             delay: Span::ZERO,
             updates: Ticks::new(Time::ZERO + config.first_update, config.update_interval),
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: stream(seed),
             marked: 0,
         }
     }
@@ -199,9 +211,11 @@ impl<P: Frame> Pie<P> {
         }
         hit
     }
+}
 
-    /// Stores the packet, marked if PIE says so and it can be, or drops it.
-    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for Pie<P> {
+    // Stores the packet, marked if PIE says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         self.update(now);
         if self.fifo.packets() >= self.config.limit {
             return dropped(packet, DropReason::Full);
@@ -216,8 +230,8 @@ impl<P: Frame> Pie<P> {
         self.fifo.push(packet, now);
     }
 
-    /// The oldest packet.
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    // The oldest packet.
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         self.update(now);
         let head = self.fifo.pop();
         if let Some((_, arrived)) = &head {
@@ -230,22 +244,9 @@ impl<P: Frame> Pie<P> {
         head.into()
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.fifo.tally(self.marked)
     }
 }
 

@@ -1,13 +1,11 @@
 //! Random early detection (Floyd and Jacobson 1993), its gentle variant (Floyd 2000) and Adaptive RED (Floyd, Gummadi and Shenker 2001).
 
+use flowstart_random::{Probability, Stream, stream};
 use flowstart_units::{Bytes, Rate, Span, Time};
-use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 
 use super::fifo::Fifo;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
-use crate::random::Probability;
 
 /// Constants of RED, in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,8 +110,29 @@ impl RedConfig {
             ..Self::default()
         }
     }
+}
 
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
+/// `base` to an integer power by repeated squaring: the same bits on every machine.
+pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+impl Constants for RedConfig {
+    type Queue<P: Frame> = Red<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> Red<P> {
+        Red::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
         QueueError::unless(self.limit > 0, "RED needs room for at least 1 packet")?;
         QueueError::unless((0.0..=1.0).contains(&self.weight), "RED's weight lies between 0 and 1")?;
         let thresholds = self.min >= 0.0 && self.min < self.max && self.max.is_finite();
@@ -134,19 +153,14 @@ impl RedConfig {
         let band = 0.0 <= adaption.band_from && adaption.band_from <= adaption.band_to && adaption.band_to <= 1.0;
         QueueError::unless(band, "RED's target band lies between 0 and 1")
     }
-}
 
-/// `base` to an integer power by repeated squaring: the same bits on every machine.
-pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
-    let mut result = 1.0;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            result *= base;
-        }
-        base *= base;
-        exponent >>= 1;
+    fn is_random(&self) -> bool {
+        true
     }
-    result
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
 }
 
 /// RED in operation.
@@ -160,7 +174,7 @@ pub struct Red<P> {
     count: Option<u64>,
     empty_since: Option<Time>,
     adapt_next: Time,
-    random: Pcg64Mcg,
+    random: Stream,
     marked: u64,
 }
 
@@ -176,7 +190,7 @@ impl<P: Frame> Red<P> {
             count: None,
             empty_since: Some(Time::ZERO),
             adapt_next: Time::ZERO + config.adaptive.map_or(Span::MAX, |adaption| adaption.interval),
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: stream(seed),
             marked: 0,
         }
     }
@@ -244,9 +258,11 @@ impl<P: Frame> Red<P> {
         self.count = Some(if hit { 0 } else { count });
         hit
     }
+}
 
-    /// Stores the packet, marked if RED says so and it can be, or drops it.
-    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for Red<P> {
+    // Stores the packet, marked if RED says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         self.adapt(now);
         self.average_in(now);
         if self.hits(packet.bytes()) {
@@ -262,8 +278,8 @@ impl<P: Frame> Red<P> {
         }
     }
 
-    /// The oldest packet.
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    // The oldest packet.
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         let head = self.fifo.pop();
         if self.fifo.packets() == 0 && self.empty_since.is_none() {
             self.empty_since = Some(now);
@@ -271,22 +287,9 @@ impl<P: Frame> Red<P> {
         head.into()
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.fifo.tally(self.marked)
     }
 }
 

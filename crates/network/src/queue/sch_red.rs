@@ -1,12 +1,11 @@
 //! RED as Linux has it (`sch_red`, `red.h`): in bytes and integers, never gentle, with its own way to the same uniform gaps.
 
+use flowstart_random::{Rng, Stream, stream};
 use flowstart_units::{Span, Time};
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 
 use super::fifo::{Fifo, counted};
 use super::red::power;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of Linux's RED, in bytes; names in parentheses are those of tc-red(8).
@@ -70,8 +69,23 @@ const MOST_WEIGHT_LOG: u32 = 31;
 /// The largest threshold or limit; leaves room for the fraction.
 const MOST_BYTES: u64 = u32::MAX as u64;
 
-impl SchRedConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
+/// What RED decides for an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Spare,
+    Hit,
+    /// The average is above `max`.
+    HitForCertain,
+}
+
+impl Constants for SchRedConfig {
+    type Queue<P: Frame> = SchRed<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> SchRed<P> {
+        SchRed::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
         QueueError::unless((1..=MOST_BYTES).contains(&self.limit), "RED's limit lies between 1 byte and 4 GiB")?;
         let thresholds = self.min < self.max && self.max <= MOST_BYTES;
         QueueError::unless(thresholds, "RED's thresholds need min < max; step_mark has a single threshold")?;
@@ -80,15 +94,18 @@ impl SchRedConfig {
         QueueError::unless((1..=MOST_WEIGHT_LOG).contains(&self.weight_log), "RED's weight_log lies between 1 and 31")?;
         QueueError::unless(!self.packet_time.is_zero(), "RED's packet_time must not be 0")
     }
-}
 
-/// What RED decides for an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Spare,
-    Hit,
-    /// The average is above `max`.
-    HitForCertain,
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Bytes(&mut self.limit)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.limit.saturating_sub(self.overhead.into())
+    }
 }
 
 /// Linux's RED in operation.
@@ -105,7 +122,7 @@ pub struct SchRed<P> {
     draw: u64,
     empty_since: Option<Time>,
     adapt_next: Time,
-    random: Pcg64Mcg,
+    random: Stream,
     marked: u64,
 }
 
@@ -122,7 +139,7 @@ impl<P: Frame> SchRed<P> {
             draw: 0,
             empty_since: None,
             adapt_next: if config.adaptive { Time::ZERO + ADAPT_INTERVAL } else { Time::NEVER },
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: stream(seed),
             marked: 0,
         }
     }
@@ -193,9 +210,11 @@ impl<P: Frame> SchRed<P> {
         self.draw = self.new_draw();
         Verdict::Hit
     }
+}
 
-    /// Stores the packet, marked if RED says so and it can be, or drops it.
-    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for SchRed<P> {
+    // Stores the packet, marked if RED says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         self.adapt(now);
         self.average_in(now);
         let verdict = self.judge();
@@ -215,8 +234,8 @@ impl<P: Frame> SchRed<P> {
         }
     }
 
-    /// The oldest packet.
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    // The oldest packet.
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         let head = self.fifo.pop();
         // Idle time counts from the dequeue that finds nothing.
         if head.is_none() && self.empty_since.is_none() {
@@ -225,22 +244,9 @@ impl<P: Frame> SchRed<P> {
         head.into()
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.fifo.tally(self.marked)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use flowstart_units::{Span, Time};
 
-use super::{Dequeue, DropReason, DropTail, DropTailConfig};
+use super::{Constants, Dequeue, Discipline, DropReason, DropTail, DropTailConfig, Limit, QueueError, Tally};
 use crate::{Ecn, Frame};
 
 /// What is compared, and when.
@@ -43,6 +43,26 @@ impl Default for StepMarkConfig {
     }
 }
 
+impl Constants for StepMarkConfig {
+    type Queue<P: Frame> = StepMark<P>;
+
+    fn build<P: Frame>(self, _seed: u64) -> StepMark<P> {
+        StepMark::new(self)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        self.limit.validate()
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Either(&mut self.limit)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.limit.largest_packet()
+    }
+}
+
 /// A FIFO that marks above a threshold.
 #[derive(Clone, Debug)]
 pub struct StepMark<P> {
@@ -63,10 +83,12 @@ impl<P: Frame> StepMark<P> {
             marked: 0,
         }
     }
+}
 
-    /// Stores the packet, marked if the queue is long, or drops it.
+impl<P: Frame> Discipline<P> for StepMark<P> {
+    // Stores the packet, marked if the queue is long, or drops it.
     #[inline]
-    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         let above = match self.threshold {
             Threshold::Sojourn(_) => false,
             Threshold::Packets(packets) => self.fifo.packets() > packets,
@@ -81,9 +103,9 @@ impl<P: Frame> StepMark<P> {
         self.fifo.enqueue(now, packet, dropped);
     }
 
-    /// The oldest packet, marked if it waited too long.
+    // The oldest packet, marked if it waited too long.
     #[inline]
-    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         let mut next = self.fifo.dequeue(now, dropped);
         if let (Threshold::Sojourn(limit), Dequeue::Packet(packet, arrived)) = (self.threshold, &mut next)
             && now.since(*arrived) > limit
@@ -93,24 +115,9 @@ impl<P: Frame> StepMark<P> {
         next
     }
 
-    /// Packets stored.
-    #[must_use]
     #[inline]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    fn tally(&self) -> Tally {
+        Tally { marked: self.marked, ..self.fifo.tally() }
     }
 }
 
