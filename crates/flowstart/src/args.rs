@@ -1,76 +1,20 @@
-//! The command line, in types.
+//! Options that several commands share, and those of commands with few.
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
 use flowstart_race::{Background, Contestant, MarkThreshold};
 use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
 use flowstart_units::{Bytes, Rate, Span};
 
-use crate::benchmark::BenchmarkArgs;
-use crate::explain::ExplainArgs;
-use crate::frontier::FrontierArgs;
-use crate::quick_start::QuickStartArgs;
+#[cfg(target_os = "linux")]
+use flowstart_real::MOST_PAIRS;
 
-/// Race flow starts over a described path.
-#[derive(Debug, Parser)]
-#[command(
-    name = "flowstart",
-    version,
-    about,
-    long_about = "Race flow starts over a described path: how fast does a new flow get up to speed, and at whose cost in delay?",
-    after_help = "Example: flowstart compare -C cubic,hystart++,paced_chirping --capacity 100Mbit/s --rtt 20ms",
-    max_term_width = 100,
-    propagate_version = true
-)]
-pub(crate) struct Cli {
-    /// What to do.
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Race flow starts over one path: a table and a report
-    Compare(Box<CompareArgs>),
-    /// Race flow starts over a grid of paths: who is fast without delay, and where
-    Frontier(Box<FrontierArgs>),
-    /// Measure what rate a congestion control can be relied on for, over intervals of every length
-    Benchmark(Box<BenchmarkArgs>),
-    /// Run scenario files
-    Run(RunArgs),
-    /// Run programs on two hosts with a described path between them, in real time (Linux)
-    Emulate(Box<EmulateArgs>),
-    /// Reproduce papers: their figures, and a verdict on every claim
-    Reproduce(ReproduceArgs),
-    /// Explain one chirp: what its delays show, and what is read from them
-    ExplainChirp(Box<ExplainArgs>),
-    /// Explain what Quick-Start gains: response times of the analytic model, by size and round-trip time
-    ExplainQuickStart(Box<QuickStartArgs>),
-    /// Look at a scenario file without running it
-    #[command(subcommand)]
-    Scenario(ScenarioCommand),
-    /// Load flow starts into this machine's Linux kernel, and watch them
-    #[command(subcommand)]
-    Kernel(KernelCommand),
-    /// List flow starts, congestion avoidances, queues and contestants
-    List(ListArgs),
-    /// Say what this machine can do, and what is missing
-    Doctor(DoctorArgs),
-    /// Write the generated part of the documentation
-    Docs(DocsArgs),
-    /// Print a completion script for a shell
-    #[command(
-        after_help = "Example: flowstart completions bash > ~/.local/share/bash-completion/completions/flowstart"
-    )]
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-}
+/// Options are read everywhere, so that help is the same; hosts are only made on Linux.
+#[cfg(not(target_os = "linux"))]
+const MOST_PAIRS: u32 = 100;
 
 /// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
@@ -99,7 +43,7 @@ name; what it leaves open is run as its authors run it. `flowstart list` has all
 Results go to the folder flowstart-report in the current directory unless --out, -o, --json or --no-report
 says otherwise; files of an earlier race there are replaced.";
 
-/// Options about the path of a race: they override a scenario file's.
+/// Options about a path: they override a scenario file's.
 #[derive(Args, Debug)]
 pub(crate) struct PathArgs {
     /// Rate of the bottleneck [default: 100 Mbit/s]
@@ -108,9 +52,16 @@ pub(crate) struct PathArgs {
     /// Base round-trip time, propagation only [default: 20 ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) rtt: Option<Span>,
-    /// Buffer of drop-tail queues, in BDP, packets, bytes or time [default: 1 BDP]
+    /// Buffer of queues that do not name their own, in BDP, packets, bytes or time [default: 1 BDP]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) buffer: Option<Buffer>,
+}
+
+/// Options about the path of a race.
+#[derive(Args, Debug)]
+pub(crate) struct RacePathArgs {
+    #[command(flatten)]
+    pub(crate) path: PathArgs,
     /// Threshold of marking queues, in time, packets or bytes [default: 1 ms]
     #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) mark: Option<MarkThreshold>,
@@ -126,7 +77,7 @@ pub(crate) struct CompareArgs {
     #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
     pub(crate) contestants: Vec<Contestant>,
     #[command(flatten)]
-    pub(crate) path: PathArgs,
+    pub(crate) path: RacePathArgs,
     /// Newcomers that start together [default: 1]
     #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -265,23 +216,16 @@ pub(crate) struct EmulateArgs {
     pub(crate) scenario: Option<PathBuf>,
     /// Pairs of hosts on the two sides of the bottleneck: client1 and server1, client2 and server2 ... [default: 1, client and server]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Path",
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(crate::real::MOST_PAIRS)))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PAIRS)))]
     pub(crate) hosts: Option<u32>,
     /// Base round-trip time of each pair, separated by commas: a pair for each [default: that of the path]
     #[arg(long, value_name = "TIME", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) host_rtt: Vec<Span>,
-    /// Rate of the bottleneck [default: 100 Mbit/s]
-    #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
-    pub(crate) capacity: Option<Rate>,
+    #[command(flatten)]
+    pub(crate) path: PathArgs,
     /// A Mahimahi trace of the bottleneck's rate, instead of a constant one
     #[arg(long, value_name = "FILE", conflicts_with = "capacity", help_heading = "Path")]
     pub(crate) trace: Option<PathBuf>,
-    /// Base round-trip time, propagation only [default: 20 ms]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
-    pub(crate) rtt: Option<Span>,
-    /// Buffer of drop-tail and marking queues, in BDP, packets, bytes or time [default: 1 BDP]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
-    pub(crate) buffer: Option<Buffer>,
     /// Queue of the bottleneck, such as "step_mark 1ms" or "fq_codel" [default: drop_tail]
     #[arg(long, value_name = "QUEUE", help_heading = "Path")]
     pub(crate) queue: Option<QueueSpec>,

@@ -5,7 +5,7 @@ use serde_json::json;
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_race::{ALIASES, Contestant, DEFAULT, MODIFIERS, QueueChoice};
 
-use crate::cli::ListArgs;
+use crate::args::ListArgs;
 use crate::output::{Outcome, print, print_json};
 
 /// One line about a flow start.
