@@ -2,20 +2,17 @@
 
 mod pacer;
 
+use flowstart_avoidances::{Avoidance, AvoidanceConfig};
+use flowstart_control::{
+    Ack, Acked, Answer, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart, INFINITE_SSTHRESH,
+    InvalidConfig, Isolation, LastRtt, Next, Occasion, Pacing, Response, Restart, Sent, Setup, Signal, Verdict, Window,
+};
+use flowstart_detection::Decision;
 use flowstart_quick_start::Carried;
+use flowstart_starts::{Directed, Start, StartConfig};
 use flowstart_units::{Rate, Span, Time};
 
-use crate::avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
-use crate::detection::{Decision, Isolation};
-use crate::names::InvalidConfig;
-use crate::start::{
-    Directed, Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Start, StartConfig, Verdict, slow_start,
-};
-use crate::{Ack, Acked, Answer, Departure, INFINITE_SSTHRESH, Next, Occasion, Sent, Signal, Window};
-
 use pacer::Pacer;
-pub use pacer::Pacing;
-pub(crate) use pacer::stack_pacing_rate;
 
 /// Everything a controller is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +51,25 @@ impl ControllerConfig {
         self.pacing.validate()?;
         self.start.validate()?;
         self.avoidance.validate()
+    }
+}
+
+impl ControllerConfig {
+    fn connection(&self) -> Connection {
+        let Self { initial_window, mss, seed, .. } = *self;
+        Connection { initial_window, mss, paced: self.pacing != Pacing::Off, seed }
+    }
+}
+
+impl<'a> From<&'a ControllerConfig> for Setup<'a, StartConfig> {
+    fn from(config: &'a ControllerConfig) -> Self {
+        Self { config: &config.start, connection: config.connection() }
+    }
+}
+
+impl<'a> From<&'a ControllerConfig> for Setup<'a, AvoidanceConfig> {
+    fn from(config: &'a ControllerConfig) -> Self {
+        Self { config: &config.avoidance, connection: config.connection() }
     }
 }
 
@@ -315,7 +331,7 @@ impl Controller {
             }
             left
         } else if self.window.in_slow_start() && !self.own_recovery {
-            slow_start::grow(&mut self.window, ack.acked)
+            self.window.slow_start(ack.acked)
         } else {
             ack.acked
         };

@@ -46,23 +46,15 @@
 //! # Ok::<(), flowstart_congestion::UnknownName>(())
 //! ```
 
-pub mod avoidance;
 mod controller;
-pub mod detection;
-mod event;
-mod names;
-mod random;
-#[cfg(feature = "serde")]
-mod serialize;
-mod smallest;
-pub mod start;
-#[cfg(test)]
-mod testing;
-mod window;
 
-pub use avoidance::{Avoidance, AvoidanceConfig, CongestionAvoidance};
-pub use controller::{Controller, ControllerConfig, Pacing, StartExit};
-pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Sent, Signal};
-pub use names::{InvalidConfig, UnknownName};
-pub use start::{Exit, ExitReason, FlowStart, Response, Restart, Start, StartConfig, Verdict};
-pub use window::{INFINITE_SSTHRESH, Window};
+pub use controller::{Controller, ControllerConfig, StartExit};
+pub use flowstart_avoidances as avoidance;
+pub use flowstart_avoidances::{Avoidance, AvoidanceConfig};
+pub use flowstart_control::{
+    Ack, Acked, Answer, CongestionAvoidance, DeliveryRate, Departure, Exit, ExitReason, FlowStart, INFINITE_SSTHRESH,
+    InvalidConfig, Moment, Next, Occasion, Pacing, Response, Restart, Sent, Signal, UnknownName, Verdict, Window,
+};
+pub use flowstart_detection as detection;
+pub use flowstart_starts as start;
+pub use flowstart_starts::{Start, StartConfig};

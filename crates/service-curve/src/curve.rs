@@ -242,6 +242,27 @@ mod tests {
     }
 
     #[test]
+    fn of_two_lines_of_one_rate_the_smaller_delay_counts() {
+        for lines in [[line(100, 30), line(100, 10)], [line(100, 10), line(100, 30)]] {
+            let curve = ServiceCurve::new(&lines, Probability::ONE_PERCENT);
+            assert_eq!(curve.lines(), &[line(100, 10)]);
+            assert_eq!(curve.epsilon().get(), 0.02);
+        }
+    }
+
+    #[test]
+    fn a_line_on_the_straight_line_between_its_neighbours_is_left_out() {
+        // Backlogs of 1, 2 and 3 bit: the points (rate, backlog) and the origin are on one line.
+        let lines = [line(100, 10), line(200, 10), line(300, 10)];
+        assert_eq!(ServiceCurve::new(&lines, Probability::ZERO).lines(), &lines[2..]);
+        // 1, 3 and 6 bit: all count, and take over from each other after 20 and 30 ms.
+        let lines = [line(100, 10), line(200, 15), line(300, 20)];
+        let curve = ServiceCurve::new(&lines, Probability::ZERO);
+        assert_eq!(curve.lines(), &lines);
+        assert_eq!(curve.breakpoints(), [Span::from_millis(20), Span::from_millis(30)]);
+    }
+
+    #[test]
     fn nine_tenths_of_a_rate_with_latency_are_attained_after_ten_latencies() {
         let curve = ServiceCurve::new(&[line(1_000, 5)], Probability::ZERO);
         assert_eq!(curve.time_to_fraction(0.9), Some(Span::from_millis(50)));

@@ -3,7 +3,7 @@
 use flowstart_units::{Bytes, Rate, Span};
 
 use crate::stats::{
-    Cut, Degenerate, DelayHistogram, DfGls, DfGlsConfig, Gaps, LagChoice, Level, Runs, Series, Sides, dfgls,
+    Cut, Degenerate, DelayHistogram, DfGls, DfGlsConfig, Gaps, LagChoice, Level, Runs, Series, Sides, can_show, dfgls,
     quantile_interval, runs_test, upper_quantile,
 };
 use crate::{Error, Line, Probability};
@@ -28,8 +28,11 @@ pub struct ProbeConfig {
     /// Samples N that are kept; default 750 (paper).
     pub samples: usize,
     /// The probability epsilon' with which one rate's quantile may be exceeded; default 1 % (chosen: the paper's value is illegible in
-    /// the copies used).
+    /// the copies used). It takes at least 1 / epsilon samples to show it.
     pub epsilon: Probability,
+    /// True if the flow control is known not to be random, so that the largest delay is never exceeded
+    /// and epsilon may be 0; default false.
+    pub deterministic: bool,
     /// Size of the probe's packets; default 1500 bytes (paper).
     pub packet: Bytes,
     /// How long a new train runs before the first sample; default 10 s (chosen: the paper waits "for steady state").
@@ -74,6 +77,7 @@ impl Default for ProbeConfig {
         Self {
             samples: PAPER_SAMPLES,
             epsilon: Probability::ONE_PERCENT,
+            deterministic: false,
             packet: Bytes::new(1_500),
             warm_up: Span::from_secs(10),
             sampling_gap: Span::from_millis(10),
@@ -97,7 +101,8 @@ impl ProbeConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] naming the field.
+    /// [`Error::InvalidConfig`] naming the field; [`Error::NotShown`] if epsilon is 0 or 1 or needs more
+    /// samples than there are.
     pub fn validate(&self) -> Result<(), Error> {
         let rules = [
             (self.samples >= crate::stats::MIN_SAMPLES, "samples", "at least 10"),
@@ -105,9 +110,14 @@ impl ProbeConfig {
             (self.growth >= 2, "growth", "at least 2"),
             (self.max_thinning >= 1, "max_thinning", "at least 1"),
         ];
-        match rules.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, field, must)) => Err(Error::InvalidConfig(field, must)),
-            None => Ok(()),
+        if let Some((_, field, must)) = rules.into_iter().find(|(holds, ..)| !holds) {
+            return Err(Error::InvalidConfig(field, must));
+        }
+        let largest = self.deterministic && self.epsilon == Probability::ZERO;
+        if largest || can_show(self.samples, self.epsilon) {
+            Ok(())
+        } else {
+            Err(Error::NotShown(self.epsilon, self.samples))
         }
     }
 
@@ -208,7 +218,8 @@ impl RateProbe {
 /// taken, of which every `growth`-th is kept, and so on. Only N delays and a histogram are kept in memory, however long this takes.
 ///
 /// # Errors
-/// [`Error::InvalidConfig`] for a configuration or a rate (zero, unlimited) that makes no sense. Bad delays are not an error: constant,
+/// [`Error::InvalidConfig`] and [`Error::NotShown`] for a configuration or a rate (zero, unlimited) that
+/// makes no sense. Bad delays are not an error: constant,
 /// overloaded or too short trains have their own [`Verdict`].
 pub fn probe_rate(
     rate: Rate,

@@ -2,8 +2,8 @@
 
 use flowstart_service_curve::stats::{SplitMix64, upper_quantile};
 use flowstart_service_curve::{
-    Accepted, AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Estimate, Growth, OnUnitRoot, ProbeConfig,
-    RateProbe, Undecided, Verdict, probe_rate,
+    Accepted, AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Estimate, Growth, OnUnitRoot, Probability,
+    ProbeConfig, RateProbe, Undecided, Verdict, probe_rate,
 };
 use flowstart_units::{Rate, Span};
 
@@ -24,7 +24,7 @@ const LONG_RUN: [(u64, f64); 4] = [(1_000, 0.011), (2_000, 0.0615), (3_000, 0.25
 
 #[test]
 fn quantiles_of_750_thinned_samples_are_those_of_long_runs_within_their_interval() {
-    let config = ProbeConfig { epsilon: flowstart_service_curve::Probability::ONE_PERCENT, ..ProbeConfig::default() };
+    let config = ProbeConfig { epsilon: Probability::ONE_PERCENT, ..ProbeConfig::default() };
     for (rate, expected) in LONG_RUN {
         let probe = probe_loop(rate, &config, 60_000_000);
         assert_eq!(probe.verdict, Verdict::Accepted(Accepted::Tested), "{rate}: {:?}", probe.independence);
@@ -104,6 +104,55 @@ fn of_few_samples_the_same_share_is_tested_as_of_750() {
     assert_eq!(probe.verdict, Verdict::Accepted(Accepted::Constant));
 }
 
+/// `slow` of `count` samples are 9 ms, evenly spread, the others 5 ms; every packet is a sample.
+fn with_slow_ones(slow: u64, count: u64, config: &ProbeConfig) -> RateProbe {
+    let delay = |n: u64| Span::from_millis(if (n + 1) * slow / count > n * slow / count { 9 } else { 5 });
+    let config = ProbeConfig { samples: count as usize, warm_up: Span::ZERO, max_thinning: 1, ..config.clone() };
+    probe_rate(packets(1), (0..count).map(delay), &config).unwrap()
+}
+
+#[test]
+fn the_smallest_class_that_is_tested_has_ten_of_750_samples_and_the_same_share_of_fewer() {
+    let constant = |slow, count| {
+        with_slow_ones(slow, count, &ProbeConfig::default()).verdict == Verdict::Accepted(Accepted::Constant)
+    };
+    assert_eq!([9, 10, 11].map(|slow| constant(slow, 750)), [true, false, false]);
+    // Of 100 samples 1.33, so 2; of 2000 samples 10.
+    assert_eq!([1, 2].map(|slow| constant(slow, 100)), [true, false]);
+    assert_eq!([9, 10].map(|slow| constant(slow, 2_000)), [true, false]);
+}
+
+#[test]
+fn delays_that_vary_by_less_than_the_resolution_are_constant_and_by_as_much_are_not() {
+    // Half of the samples 4 ms above the others: a standard deviation of 2 ms.
+    let verdict = |micros| {
+        let config = ProbeConfig { resolution: Span::from_micros(micros), ..ProbeConfig::default() };
+        with_slow_ones(50, 100, &config).verdict
+    };
+    assert_ne!(verdict(1_999), Verdict::Accepted(Accepted::Constant));
+    assert_eq!(verdict(2_001), Verdict::Accepted(Accepted::Constant));
+    // Exactly: half a second and a second and a half are numbers without rounding.
+    let seconds = (0..100).map(|n| Span::from_millis(if n % 2 == 0 { 500 } else { 1_500 }));
+    let config = ProbeConfig { samples: 100, warm_up: Span::ZERO, max_thinning: 1, ..ProbeConfig::default() };
+    let coarse = ProbeConfig { resolution: Span::from_millis(500), ..config };
+    let probe = probe_rate(packets(1), seconds, &coarse).unwrap();
+    assert_ne!(probe.verdict, Verdict::Accepted(Accepted::Constant), "as much as the resolution");
+}
+
+#[test]
+fn medians_that_are_equal_are_no_overload() {
+    // Ten blocks of 75 samples: each median 1 ms above the last, but for one that stays.
+    let verdict = |stays: u64| {
+        let level = move |block: u64| if block >= stays { block - 1 } else { block };
+        let delays = (0..750_u64).map(move |n| Span::from_millis(10 + level(n / 75)) + Span::from_micros(n % 7));
+        let config = ProbeConfig { warm_up: Span::ZERO, overload_after: Span::ZERO, ..ProbeConfig::default() };
+        probe_rate(packets(1), delays, &config).unwrap()
+    };
+    // Overload is seen with the first samples; otherwise more are asked for than there are.
+    assert_eq!((verdict(99).verdict, verdict(99).samples.len()), (Verdict::NonStationary, 750));
+    assert_eq!((verdict(5).verdict, verdict(5).samples.len()), (Verdict::NonStationary, 375));
+}
+
 #[test]
 fn overload_is_seen_at_once_if_asked() {
     let growing = || (0_u64..).map(|n| Span::from_micros(10 * n + n % 7));
@@ -157,6 +206,25 @@ fn impossible_configurations_and_rates_are_refused() {
     assert!(refused(ProbeConfig { samples: 9, ..ProbeConfig::default() }));
     assert!(refused(ProbeConfig { growth: 1, ..ProbeConfig::default() }));
     assert!(refused(ProbeConfig { max_thinning: 0, ..ProbeConfig::default() }));
+    let message = |samples, epsilon: f64| {
+        let epsilon = Probability::new(epsilon).unwrap();
+        let config = ProbeConfig { samples, epsilon, ..ProbeConfig::default() };
+        probe_rate(packets(1), std::iter::empty(), &config).unwrap_err().to_string()
+    };
+    assert_eq!(
+        message(20, 0.0),
+        "epsilon must be above 0, since no number of samples shows what never happens, and 20 samples can show an \
+         epsilon of 0.05 or more"
+    );
+    assert!(message(20, 1.0).starts_with("epsilon must be below 1, since every delay is exceeded with"));
+    assert_eq!(
+        message(50, 0.01),
+        "epsilon 0.01 needs at least 100 samples, and 50 samples can show an epsilon of 0.02 or more"
+    );
+    assert!(message(20, 1e-300).contains("needs more samples than can be taken, and 20 samples can show"));
+    let deterministic = ProbeConfig { deterministic: true, epsilon: Probability::ZERO, ..ProbeConfig::default() };
+    assert!(!refused(deterministic.clone()));
+    assert!(refused(ProbeConfig { epsilon: Probability::new(1e-9).unwrap(), ..deterministic }));
     let rate = |rate| probe_rate(rate, std::iter::empty(), &ProbeConfig::default());
     assert!(rate(Rate::ZERO).is_err() && rate(Rate::UNLIMITED).is_err());
 }

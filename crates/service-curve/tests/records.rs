@@ -3,13 +3,18 @@
 use std::fmt::Write as _;
 
 use flowstart_service_curve::{
-    AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, ProbeConfig, RecordError, estimate_records, probe_rate,
-    read_csv,
+    AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Probability, ProbeConfig, RecordError, estimate_records,
+    probe_rate, read_csv,
 };
 use flowstart_units::{Rate, Span};
 
 fn config() -> ProbeConfig {
-    ProbeConfig { samples: 50, warm_up: Span::from_secs(1), ..ProbeConfig::default() }
+    ProbeConfig {
+        samples: 50,
+        epsilon: Probability::FIVE_PERCENT,
+        warm_up: Span::from_secs(1),
+        ..ProbeConfig::default()
+    }
 }
 
 /// Send and receive times of two trains through the adaptive window loop, and delays of the second.
@@ -48,7 +53,8 @@ fn a_packet_is_received_only_when_all_before_it_are() {
         writeln!(text, "{n}.0,{:.1}", f64::from(n) + delay).unwrap();
     }
     text.push_str("100,109\n101,102\n");
-    let config = ProbeConfig { samples: 10, warm_up: Span::ZERO, ..ProbeConfig::default() };
+    let epsilon = Probability::new(0.1).unwrap();
+    let config = ProbeConfig { samples: 10, epsilon, warm_up: Span::ZERO, ..ProbeConfig::default() };
     let rate = Some(Rate::from_bps(12_000));
     let found = estimate_records(read_csv(text.as_bytes()).unwrap(), rate, &config).unwrap();
     assert_eq!(found.probes.len(), 1);

@@ -1,7 +1,11 @@
 use super::*;
-use crate::start::HystartConfig;
-use crate::testing::{ack, config, next};
-use crate::{INFINITE_SSTHRESH, Sent};
+use flowstart_control::testing::{ack, next};
+use flowstart_starts::HystartConfig;
+
+/// A controller with this start in front of NewReno.
+fn config(start: StartConfig) -> ControllerConfig {
+    ControllerConfig::new(start, AvoidanceConfig::Reno)
+}
 
 fn ms(n: u64) -> Time {
     Time::ZERO + Span::from_millis(n)
@@ -181,4 +185,15 @@ fn values_out_of_range_are_named() {
     );
     assert_eq!(invalid(ControllerConfig { mss: 0, ..good.clone() }), "mss must be at least 1 byte");
     assert_eq!(invalid(ControllerConfig { initial_ssthresh: Some(1), ..good }), "initial_ssthresh must be at least 2");
+}
+
+#[test]
+fn v1_4_an_unused_window_grows_only_below_twice_of_what_was_used() {
+    for (max_packets_out, after) in [(10, 20), (11, 21)] {
+        let mut config = config(StartConfig::SlowStart);
+        config.initial_window = 20;
+        let mut controller = Controller::new(&config);
+        controller.grow(&Ack { cwnd_limited: false, max_packets_out, ..ack(1) });
+        assert_eq!(controller.cwnd(), after, "max packets out {max_packets_out}");
+    }
 }

@@ -14,6 +14,7 @@ pub use autocorrelation::{CorrelationTime, autocorrelation, correlation_time};
 pub use dfgls::{CriticalValues, DfGls, DfGlsConfig, LagChoice, Level, MIN_SAMPLES, Trend, dfgls};
 pub use histogram::DelayHistogram;
 pub use quantile::{QuantileInterval, lower_rank, quantile_interval, upper_quantile, upper_rank};
+pub(crate) use quantile::{can_show, fewest_samples};
 pub use random::{Gaps, SplitMix64};
 pub use runs::{Cut, Runs, Sides, runs_test};
 pub use series::Series;

@@ -12,6 +12,19 @@ fn allowed(n: usize, epsilon: Probability) -> usize {
     ((epsilon.get() * n as f64 + ROUNDING) as usize).min(n)
 }
 
+/// True if `n` samples can show the (1 - `epsilon`)-quantile: at least one of them lies beyond it, and
+/// not all do.
+pub(crate) fn can_show(n: usize, epsilon: Probability) -> bool {
+    (1..n).contains(&allowed(n, epsilon))
+}
+
+/// The fewest samples of which one may lie beyond the (1 - `epsilon`)-quantile, 1 / epsilon; `None` if
+/// that is no number.
+pub(crate) fn fewest_samples(epsilon: Probability) -> Option<usize> {
+    let fewest = libm::ceil((1.0 - ROUNDING) / epsilon.get());
+    (fewest < usize::MAX as f64).then_some(fewest as usize)
+}
+
 /// The rank, 1 ..= n from the smallest, of the (1 - `epsilon`)-quantile of `n` samples: ceil((1 - epsilon) n). `epsilon` 0 is the largest
 /// sample. `None` of no samples.
 #[must_use]
@@ -117,6 +130,15 @@ mod tests {
         assert_eq!(lower_rank(100, p(0.01)), Some(2));
         assert_eq!(lower_rank(100, p(0.0)), Some(1));
         assert_eq!(upper_quantile(&mut [], p(0.1)), None);
+    }
+
+    #[test]
+    fn the_fewest_samples_for_an_epsilon_can_show_it_and_one_less_cannot() {
+        for (epsilon, samples) in [(0.5, 2), (0.1, 10), (0.05, 20), (0.01, 100), (0.003, 334), (0.001, 1000)] {
+            assert_eq!(fewest_samples(p(epsilon)), Some(samples));
+            assert!(can_show(samples, p(epsilon)) && !can_show(samples - 1, p(epsilon)), "{epsilon}");
+        }
+        assert!(!can_show(20, p(0.0)) && !can_show(20, p(1.0)) && !can_show(usize::MAX, p(1e-300)));
     }
 
     #[test]

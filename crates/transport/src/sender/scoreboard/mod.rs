@@ -8,6 +8,8 @@
 mod check;
 mod deliveries;
 mod losses;
+#[cfg(test)]
+mod model;
 mod record;
 
 use std::collections::VecDeque;

@@ -1,0 +1,250 @@
+use proptest::prelude::*;
+
+use super::*;
+use flowstart_control::DeliveryRate;
+use flowstart_control::testing::ack;
+
+const MSS: u32 = 1448;
+const RTT: Span = Span::from_millis(40);
+/// Packets per 1000 s at 10 Mbit/s with 1514 bytes on the wire.
+const PACKETS: u32 = 825_628;
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// An ACK at this time of a path that delivers 10 Mbit/s of frames of 1514 bytes.
+fn full(ms: u64, delivered: u64, prior_delivered: u64) -> Ack {
+    let rate =
+        DeliveryRate { delivered: PACKETS, interval: Span::from_secs(1_000), prior_delivered, app_limited: false };
+    Ack {
+        now: at(ms),
+        rtt: Some(RTT),
+        srtt: RTT,
+        min_rtt: RTT,
+        delivered,
+        una: delivered * u64::from(MSS),
+        next: (delivered + 34) * u64::from(MSS),
+        in_flight: 34,
+        rate: Some(rate),
+        ..ack(1)
+    }
+}
+
+/// BBR that knows that path, in charge since `at(0)`.
+fn bbr(seed: u64) -> Bbr {
+    let mut bbr = Bbr::new(&BbrConfig::default(), MSS, seed);
+    let window = Window::new(34);
+    bbr.on_ack(&full(0, 1, 0), &window);
+    assert_eq!(bbr.mode(), BbrMode::Waiting);
+    bbr.on_takeover(at(0), &window);
+    bbr
+}
+
+fn in_phase(phase: u32) -> Bbr {
+    let mut bbr = bbr(0);
+    bbr.mode = BbrMode::ProbeBandwidth { phase, since: at(0) };
+    bbr.set_pacing_rate();
+    bbr
+}
+
+fn phase(bbr: &Bbr) -> u32 {
+    match bbr.mode() {
+        BbrMode::ProbeBandwidth { phase, .. } => phase,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn windows_and_rates_of_a_path_of_10_mbit_s_and_40_ms_are_those_of_linux() {
+    let bbr = in_phase(3);
+    assert_eq!([1.0, 1.25, 2.0].map(|gain| bbr.model.bdp(gain).unwrap()), [34, 42, 67]);
+    assert_eq!(bbr.with_bursts(67), 74);
+    assert_eq!(in_phase(0).with_bursts(67), 76);
+    for (phase, bytes_per_second) in [(0, 1_479_363.0), (1, 887_618.0), (2, 1_183_491.0)] {
+        let rate = in_phase(phase).pacing_rate().unwrap().as_bps() as f64 / 8.0;
+        assert!((rate / bytes_per_second - 1.0).abs() < 1e-4, "{rate}");
+    }
+}
+
+#[test]
+fn the_window_grows_to_twice_the_bdp_and_no_further() {
+    let mut bbr = in_phase(3);
+    let mut window = Window::new(70);
+    for _ in 0..10 {
+        bbr.grow(&full(1, 1, 0), 1, &mut window);
+    }
+    assert_eq!(window.cwnd, 74);
+}
+
+#[test]
+fn gains_average_one_over_a_cycle_of_eight_round_trips() {
+    let mut bbr = in_phase(0);
+    let mut gains = vec![bbr.gain()];
+    // Probing ends when its queue is there, draining when it is gone, the others after a round trip.
+    for ms in 1..2_000 {
+        let before = phase(&bbr);
+        bbr.on_ack(&Ack { in_flight: 60, ..full(ms, 1 + ms, ms) }, &Window::new(74));
+        if phase(&bbr) != before {
+            assert_eq!(phase(&bbr), (before + 1) % 8);
+            gains.push(bbr.gain());
+        }
+        if gains.len() == 8 {
+            assert_eq!(ms, 7 * 41);
+            break;
+        }
+    }
+    assert_eq!(gains, [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    assert!((gains.iter().sum::<f64>() - 8.0).abs() < 1e-12);
+}
+
+#[test]
+fn probing_waits_for_its_queue_or_a_loss_and_draining_ends_with_it() {
+    let window = Window::new(74);
+    let mut probing = in_phase(0);
+    probing.on_ack(&full(100, 2, 1), &window);
+    assert_eq!(phase(&probing), 0, "34 packets are not 1.25 BDP");
+    probing.on_ack(&Ack { lost: 1, ..full(101, 3, 2) }, &window);
+    assert_eq!(phase(&probing), 1);
+    probing.on_ack(&Ack { in_flight: 60, ..full(102, 4, 3) }, &window);
+    assert_eq!(phase(&probing), 1);
+    probing.on_ack(&Ack { in_flight: 30, ..full(103, 5, 4) }, &window);
+    assert_eq!(phase(&probing), 2, "before a round trip is over");
+}
+
+#[test]
+fn a_bandwidth_is_forgotten_after_ten_rounds() {
+    let mut bbr = bbr(1);
+    let high = bbr.bandwidth().unwrap();
+    let half = |n: u64| {
+        let ack = full(50 * n, 1 + n, n);
+        Ack { rate: ack.rate.map(|rate| DeliveryRate { delivered: PACKETS / 2, ..rate }), ..ack }
+    };
+    for n in 1..10 {
+        bbr.on_ack(&half(n), &Window::new(74));
+        assert_eq!(bbr.bandwidth(), Some(high), "round {n}");
+    }
+    bbr.on_ack(&half(10), &Window::new(74));
+    assert!(bbr.bandwidth().unwrap() < high.mul_ratio(51, 100));
+}
+
+#[test]
+fn an_application_that_sends_less_says_nothing_about_the_path() {
+    let mut bbr = bbr(1);
+    let high = bbr.bandwidth().unwrap();
+    let mut sample = |delivered: u32| {
+        let ack = full(1, 1, 0);
+        let rate = ack.rate.map(|rate| DeliveryRate { delivered, app_limited: true, prior_delivered: 0, ..rate });
+        bbr.on_ack(&Ack { rate, ..ack }, &Window::new(74));
+        bbr.bandwidth().unwrap()
+    };
+    assert_eq!(sample(PACKETS / 4), high);
+    assert!(sample(PACKETS * 2) > high, "unless more got through than ever");
+}
+
+#[test]
+fn after_ten_seconds_without_the_smallest_rtt_the_window_is_four_for_200_ms_and_a_round() {
+    let mut bbr = in_phase(3);
+    let mut window = Window::new(74);
+    let mut step = |ack: &Ack| {
+        bbr.on_ack(ack, &window);
+        bbr.grow(ack, 1, &mut window);
+        (matches!(bbr.mode(), BbrMode::ProbeRtt { .. }), window.cwnd)
+    };
+    let queued = |ms: u64, in_flight: u32| Ack { rtt: Some(Span::from_millis(50)), in_flight, ..full(ms, ms, ms - 40) };
+    assert_eq!(step(&queued(9_999, 60)), (false, 74));
+    assert_eq!(step(&queued(10_001, 60)), (true, 4));
+    // The 200 ms begin when no more than four are in flight.
+    assert_eq!(step(&queued(10_040, 30)), (true, 4));
+    assert_eq!(step(&queued(10_100, 4)), (true, 4));
+    assert_eq!(step(&queued(10_299, 4)), (true, 4));
+    assert_eq!(step(&queued(10_301, 4)), (false, 74), "as it was before");
+    assert!(!step(&queued(20_000, 60)).0, "for another ten seconds");
+}
+
+#[test]
+fn losses_take_their_packets_from_the_window_and_it_is_restored_when_they_are_repaired() {
+    let mut bbr = in_phase(3);
+    let mut window = Window::new(74);
+    bbr.on_ack(&full(10, 100, 99), &window);
+    let threshold = bbr.reduce(at(10), Signal::Loss, &window);
+    assert_eq!(threshold, 74, "nothing to walk down to");
+    // In the first round as many leave as are delivered.
+    let lossy = Ack { lost: 10, in_flight: 50, una: 100 * u64::from(MSS), ..full(10, 100, 60) };
+    bbr.grow(&lossy, 2, &mut window);
+    assert_eq!(window.cwnd, 51, "in flight and what was delivered");
+    // In the next one the window grows again, and at the end it is what it was.
+    let later = Ack { una: 100 * u64::from(MSS), ..full(60, 140, 101) };
+    bbr.on_ack(&later, &window);
+    bbr.grow(&later, 1, &mut window);
+    assert_eq!(window.cwnd, 52);
+    let end = full(110, 180, 141);
+    bbr.on_ack(&end, &window);
+    bbr.grow(&end, 1, &mut window);
+    assert_eq!(window.cwnd, 74);
+}
+
+#[test]
+fn marks_change_nothing() {
+    let mut bbr = in_phase(3);
+    let before = (bbr.mode(), bbr.pacing_rate());
+    let mut window = Window::new(74);
+    assert_eq!(bbr.reduce(at(1), Signal::Marks, &window), 74);
+    bbr.grow(&Ack { marked: 1, ..full(1, 2, 0) }, 1, &mut window);
+    assert_eq!((bbr.mode(), bbr.pacing_rate(), window.cwnd), (before.0, before.1, 74));
+}
+
+#[test]
+fn after_idle_time_packets_leave_at_the_bandwidth_whatever_the_phase() {
+    let mut bbr = in_phase(0);
+    let cruising = in_phase(2).pacing_rate();
+    bbr.on_idle(Span::from_secs(1));
+    assert_eq!(bbr.pacing_rate(), cruising);
+    bbr.on_ack(&full(1, 2, 1), &Window::new(74));
+    assert!(bbr.pacing_rate() > cruising, "until something is delivered");
+}
+
+#[test]
+fn acks_in_bunches_make_the_window_larger_by_their_excess() {
+    let mut bbr = in_phase(3);
+    for n in 1..50_u64 {
+        // Every 20 ms the 16 or 17 packets of that time at once.
+        bbr.on_ack(&Ack { acked: 16, ..full(20 * n, 16 * n, 16 * (n - 1)) }, &Window::new(74));
+    }
+    let extra = bbr.model.aggregated(&bbr.config);
+    assert!((16..=34).contains(&extra), "{extra}");
+}
+
+proptest! {
+    #[test]
+    fn a_cycle_never_begins_with_draining(seed in any::<u64>()) {
+        let bbr = bbr(seed);
+        let first = phase(&bbr);
+        prop_assert!(first != 1 && first < 8);
+    }
+
+    #[test]
+    fn the_window_stays_between_one_packet_and_what_was_seen_whatever_comes(
+        seed in any::<u64>(),
+        steps in proptest::collection::vec((0_u64..500, 0_u32..50, 0_u32..50, 0_u32..200, 0_u8..4), 1..200),
+    ) {
+        let mut bbr = bbr(seed);
+        let mut window = Window::new(10);
+        let (mut now, mut delivered) = (0, 1);
+        for (ms, acked, lost, in_flight, kind) in steps {
+            now += ms;
+            delivered += u64::from(acked);
+            let ack = Ack { acked, lost, in_flight, ..full(now, delivered, delivered.saturating_sub(34)) };
+            bbr.on_ack(&ack, &window);
+            match kind {
+                0 => { bbr.reduce(at(now), Signal::Loss, &window); }
+                1 => { bbr.reduce(at(now), Signal::Timeout, &window); }
+                2 => bbr.on_idle(Span::from_millis(ms)),
+                _ => {}
+            }
+            bbr.grow(&ack, acked, &mut window);
+            // At most 250 in flight and delivered in recovery; the target with 100 ms of bunches is 158.
+            prop_assert!((1..=250).contains(&window.cwnd), "{}", window.cwnd);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Two avoidances, and which of them is in charge depends on whether the flow has a queue of its own.
+
+use flowstart_control::InvalidConfig;
+use flowstart_control::Isolation;
+use flowstart_control::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
+use flowstart_units::{Rate, Span, Time};
+
+use super::cubic::CubicConfig;
+use super::delay_target::DelayTargetConfig;
+use super::vegas_like::VegasLikeConfig;
+use super::vivace::VivaceConfig;
+
+/// Constants of the published pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct VegasOrVivaceConfig {
+    /// The delay-based rule, in a queue of one's own.
+    pub isolated: VegasLikeConfig,
+    /// PCC Vivace with a utility of rate and loss alone, in a shared queue or an unknown one.
+    pub shared: VivaceConfig,
+}
+
+impl VegasOrVivaceConfig {
+    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+        self.isolated.validate()?;
+        self.shared.validate()
+    }
+}
+
+/// Constants of the delay target and of CUBIC.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct DelayOrCubicConfig {
+    /// The delay target, in a queue of one's own.
+    pub isolated: DelayTargetConfig,
+    /// CUBIC, in a shared queue or an unknown one.
+    pub shared: CubicConfig,
+}
+
+impl DelayOrCubicConfig {
+    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+        self.isolated.validate()?;
+        self.shared.validate()
+    }
+}
+
+/// An avoidance for a queue of one's own and one for all others. Both see every ACK until they are needed.
+#[derive(Clone, Debug)]
+pub struct ByIsolation<A, B> {
+    isolated: A,
+    shared: B,
+    isolation: Isolation,
+    /// The one in charge has taken over.
+    begun: bool,
+}
+
+impl<A: CongestionAvoidance, B: CongestionAvoidance> ByIsolation<A, B> {
+    /// The second is in charge until the queue is known to be the flow's own.
+    #[must_use]
+    pub fn new(isolated: A, shared: B) -> Self {
+        Self { isolated, shared, isolation: Isolation::Unknown, begun: false }
+    }
+
+    /// What is known of the queue.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    fn is_isolated(&self) -> bool {
+        self.isolation == Isolation::Isolated
+    }
+}
+
+macro_rules! active {
+    ($self:ident, $avoidance:ident => $call:expr) => {
+        if $self.is_isolated() {
+            let $avoidance = &mut $self.isolated;
+            $call
+        } else {
+            let $avoidance = &mut $self.shared;
+            $call
+        }
+    };
+}
+
+impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByIsolation<A, B> {
+    fn on_ack(&mut self, ack: &Ack, window: &Window) {
+        self.isolated.on_ack(ack, window);
+        self.shared.on_ack(ack, window);
+    }
+
+    fn wants_packets(&self) -> bool {
+        if self.is_isolated() { self.isolated.wants_packets() } else { self.shared.wants_packets() }
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        active!(self, a => a.on_sent(sent));
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        active!(self, a => a.on_acked(acked));
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
+        active!(self, a => a.grow(ack, acked, window));
+    }
+
+    fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32 {
+        self.begun = true;
+        active!(self, a => a.reduce(now, signal, window))
+    }
+
+    fn on_takeover(&mut self, now: Time, window: &Window) {
+        self.begun = true;
+        active!(self, a => a.on_takeover(now, window));
+    }
+
+    fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
+        active!(self, a => a.undo(prior_cwnd, window))
+    }
+
+    fn on_idle(&mut self, idle: Span) {
+        active!(self, a => a.on_idle(idle));
+    }
+
+    fn on_isolation(&mut self, now: Time, isolation: Isolation, window: &mut Window) {
+        let before = self.is_isolated();
+        if self.begun && before != (isolation == Isolation::Isolated) {
+            // What it sends in a round trip; a rate-based one holds a multiple of it as its window.
+            if active!(self, a => a.controls_recovery()) {
+                window.cwnd = active!(self, a => a.reduce(now, Signal::Loss, window)).max(2);
+                window.ssthresh = window.cwnd;
+            }
+            active!(self, a => a.on_dismissal());
+            self.isolation = isolation;
+            active!(self, a => a.on_takeover(now, window));
+        }
+        self.isolation = isolation;
+    }
+
+    fn doubts_isolation(&self) -> bool {
+        self.begun && self.is_isolated() && self.isolated.doubts_isolation()
+    }
+
+    fn on_isolation_confirmed(&mut self) {
+        active!(self, a => a.on_isolation_confirmed());
+    }
+
+    fn on_measured_rate(&mut self, rate: Rate) {
+        active!(self, a => a.on_measured_rate(rate));
+    }
+
+    fn on_smallest_rtt(&mut self, rtt: Span) {
+        self.isolated.on_smallest_rtt(rtt);
+        self.shared.on_smallest_rtt(rtt);
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        if self.is_isolated() { self.isolated.pacing_rate() } else { self.shared.pacing_rate() }
+    }
+
+    fn controls_recovery(&self) -> bool {
+        if self.is_isolated() { self.isolated.controls_recovery() } else { self.shared.controls_recovery() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cubic, DelayTarget};
+    use flowstart_control::testing::ack;
+
+    fn pair() -> ByIsolation<DelayTarget, Cubic> {
+        ByIsolation::new(DelayTarget::new(&DelayTargetConfig::default(), 1448), Cubic::new(&CubicConfig::default()))
+    }
+
+    fn at_20ms() -> Ack {
+        let rtt = Span::from_millis(20);
+        Ack { rtt: Some(rtt), srtt: rtt, min_rtt: rtt, ..ack(1) }
+    }
+
+    #[test]
+    fn a_queue_of_ones_own_gets_the_first_and_any_other_the_second() {
+        let mut pair = pair();
+        let mut window = Window::new(100);
+        assert!(!pair.controls_recovery() && pair.pacing_rate().is_none());
+        pair.on_ack(&at_20ms(), &window);
+        pair.on_isolation(Time::ZERO, Isolation::Isolated, &mut window);
+        assert!(pair.controls_recovery());
+        pair.on_takeover(Time::ZERO, &window);
+        // 100 packets in 20 ms.
+        assert_eq!(pair.pacing_rate(), Some(Rate::from_bps(100 * 1448 * 8 * 50)));
+        assert_eq!(window.cwnd, 100);
+    }
+
+    #[test]
+    fn a_queue_that_turns_out_to_be_shared_gets_the_second_with_the_window_in_use() {
+        let mut pair = pair();
+        let mut window = Window::new(100);
+        pair.on_ack(&at_20ms(), &window);
+        pair.on_isolation(Time::ZERO, Isolation::Isolated, &mut window);
+        pair.on_takeover(Time::ZERO, &window);
+        pair.grow(&at_20ms(), 1, &mut window);
+        assert_eq!(window.cwnd, 200, "a permission");
+        pair.on_isolation(Time::ZERO, Isolation::Shared, &mut window);
+        assert_eq!((window.cwnd, window.ssthresh), (100, 100));
+        assert!(!pair.controls_recovery());
+    }
+}

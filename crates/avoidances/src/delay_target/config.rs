@@ -1,0 +1,107 @@
+//! Constants of the delay target.
+
+use flowstart_control::InvalidConfig;
+use flowstart_units::Span;
+
+/// Most samples that [`DelayTargetConfig::delay_samples`] may ask for.
+pub(super) const MOST_SAMPLES: usize = 16;
+/// Most rounds that [`DelayTargetConfig::noise_rounds`] may ask for.
+pub(super) const MOST_ROUNDS: usize = 16;
+
+/// Constants of the control; all are this project's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct DelayTargetConfig {
+    /// Queueing delay to keep; default 0.5 ms.
+    pub target: Span,
+    /// The target is at least the transmission time of so many packets, at least 0; default 0.5.
+    pub target_packets: f64,
+    /// The queueing delay is the smallest of so many latest packets, 1 ..= 16; default 4. Turns of others in fair queuing and jitter
+    /// delay some packets, a queue of one's own delays all.
+    pub delay_samples: u32,
+    /// Share of the distance from the target that is made good per round trip, above 0 up to 1; default 0.5. The delay answers a round trip
+    /// late: with 1 the rate swings.
+    pub gain: f64,
+    /// Growth per round trip without any queue, at least, 0 ..= 1; default 0.005.
+    pub min_growth: f64,
+    /// Growth per round trip at most, 0 ..= 1; default 0.25.
+    pub max_growth: f64,
+    /// Round trips without queue, losses or marks after which growth doubles with every further one; default 8.
+    pub patience: u32,
+    /// Without a queue the rate grows fast up to this share of what was delivered when the path was full for the last time, 0 ..= 1; default 0.95.
+    pub known_share: f64,
+    /// The target is at least so many times the difference between the largest and the smallest RTT of a round trip, at least 0; default 1: jitter
+    /// hides shorter queues. More than one
+    /// keeps the rate under more jitter, but its own queue's changes are jitter too, and the queue is longer.
+    pub noise_ranges: f64,
+    /// ... on average over so many latest round trips, 1 ..= 16; default 8.
+    pub noise_rounds: u32,
+    /// ... and up to this; default 5 ms (what the published rule tolerates).
+    pub max_noise: Span,
+    /// Share of packets lost or marked in a round trip that counts as congestion, 0 ..= 1; default 0.02.
+    pub loss_threshold: f64,
+    /// The smallest RTT is forgotten after this time; default 10 s. At least 1 ms.
+    pub min_rtt_window: Span,
+    /// Fewest packets per smoothed RTT, at least 1; default 2.
+    pub min_packets: u32,
+    /// The rate is at most this many times what is delivered, at least 1; default 2.
+    pub ceiling: f64,
+    /// What a timeout leaves of the rate, above 0 up to 1; default 0.5.
+    pub timeout_factor: f64,
+    /// Queueing delay in times of the target from which on the queue may be somebody else's, at least 1; default 6.
+    pub foreign_targets: f64,
+    /// Round trips in a row with such a queue after which it is somebody else's; default 12, 0 for never. One's own loses `gain` of what is above the
+    /// target per round trip: even one of a second is gone after ten.
+    pub foreign_rounds: u32,
+}
+
+impl Default for DelayTargetConfig {
+    fn default() -> Self {
+        Self {
+            target: Span::from_micros(500),
+            target_packets: 0.5,
+            delay_samples: 4,
+            gain: 0.5,
+            min_growth: 0.005,
+            max_growth: 0.25,
+            patience: 8,
+            known_share: 0.95,
+            noise_ranges: 1.0,
+            noise_rounds: 8,
+            max_noise: Span::from_millis(5),
+            loss_threshold: 0.02,
+            min_rtt_window: Span::from_secs(10),
+            min_packets: 2,
+            ceiling: 2.0,
+            timeout_factor: 0.5,
+            foreign_targets: 6.0,
+            foreign_rounds: 12,
+        }
+    }
+}
+
+impl DelayTargetConfig {
+    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let share = 0.0..=1.0;
+        check(self.target_packets >= 0.0 && self.target_packets.is_finite(), "target_packets", "at least 0")?;
+        check((1..=MOST_SAMPLES as u32).contains(&self.delay_samples), "delay_samples", "between 1 and 16")?;
+        check(self.gain > 0.0 && self.gain <= 1.0, "gain", "above 0 and at most 1")?;
+        check(share.contains(&self.min_growth), "min_growth", "between 0 and 1")?;
+        check(share.contains(&self.max_growth), "max_growth", "between 0 and 1")?;
+        check(self.max_growth >= self.min_growth, "max_growth", "at least min_growth")?;
+        check(share.contains(&self.known_share), "known_share", "between 0 and 1")?;
+        check(self.noise_ranges >= 0.0 && self.noise_ranges.is_finite(), "noise_ranges", "at least 0")?;
+        check((1..=MOST_ROUNDS as u32).contains(&self.noise_rounds), "noise_rounds", "between 1 and 16")?;
+        check(share.contains(&self.loss_threshold), "loss_threshold", "between 0 and 1")?;
+        check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
+        check(self.min_packets >= 1, "min_packets", "at least 1")?;
+        check(self.ceiling >= 1.0 && self.ceiling.is_finite(), "ceiling", "at least 1")?;
+        check(self.foreign_targets >= 1.0 && self.foreign_targets.is_finite(), "foreign_targets", "at least 1")?;
+        check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
+    }
+}

@@ -1,0 +1,343 @@
+//! A delay-based control for flows that have a queue of their own: it steers its queueing delay to a small target.
+//!
+//! It is this project's answer to the rule of [`VegasLike`](super::VegasLike), with the faults of that mended:
+//! - Its queueing delay is the smallest of a few packets: turns of other flows delay some of them, jitter too, a queue of its own all.
+//! - Jitter is no queue: the RTT without a queue is that of the round with the least delay, jitter included, and the target is no less than RTTs
+//!   differ within a round.
+//! - Once per round trip, the rate is set to what is delivered, more or less in proportion to the distance from the target. What
+//!   was sent in the last round trip and does not show in the delay yet is foreseen, so that large gains do not swing.
+//! - A round with more than 2 % of losses or marks brings the rate down to what is delivered; one with none lets it grow. Losses below that
+//!   are not congestion of a queue of one's own.
+//! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a round trip, to see it again. A flow that already
+//!   sends as little as it may takes the RTT it has as the smallest: the queue cannot be its own.
+//! - The rate has a floor, and a ceiling at a multiple of what is delivered.
+//! - A queue that does not go away although less and less is sent is not the flow's own. After some such round trips, or at the least rate, the control
+//!   says so ([`CongestionAvoidance::doubts_isolation`]), and [`ByIsolation`](super::ByIsolation) goes on with the other one from the rate before.
+//! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip. After eight round trips without queue or loss growth doubles with every further one: capacity that appears is used soon.
+
+mod config;
+
+use flowstart_control::smallest::Smallest;
+use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
+use flowstart_units::{Rate, Span, Time};
+
+use super::intervals::PathView;
+use config::{MOST_ROUNDS, MOST_SAMPLES};
+
+pub use config::DelayTargetConfig;
+
+/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
+const WINDOW_RTTS: u32 = 2;
+
+/// The control in operation.
+#[derive(Clone, Debug)]
+pub struct DelayTarget {
+    config: DelayTargetConfig,
+    path: PathView,
+    /// `None` before it has taken over.
+    rate: Option<Rate>,
+    /// The rate of the round before.
+    before: Rate,
+    smallest: Smallest,
+    /// The smallest mean of `rtt` in a round.
+    calm: Smallest,
+    /// Sum of `rtt` over this round in seconds, and of how many.
+    round_sum: f64,
+    round_samples: u32,
+    /// The smallest RTT of the last few packets.
+    rtt: Span,
+    /// Their RTTs in a ring, of which `delay_samples` places are used.
+    latest: [Span; MOST_SAMPLES],
+    next_sample: usize,
+    /// Smallest and largest RTT of this round.
+    round_least: Span,
+    round_most: Span,
+    /// The differences of both in the latest rounds, in a ring.
+    ranges: [Span; MOST_ROUNDS],
+    next_range: usize,
+    /// A round ends when a packet sent after this many were delivered is acknowledged.
+    round_end: u64,
+    delivered_in_all: u64,
+    delivered: u64,
+    congested: u64,
+    /// What was delivered when the path was full for the last time.
+    known: Rate,
+    /// Rounds without a queue, losses and marks.
+    quiet: u32,
+    /// The queue is to be emptied in this round.
+    drain: bool,
+    /// What the start measured.
+    measured: Option<Rate>,
+    /// The ACKs of this round are of packets from before it took over.
+    settling: bool,
+    /// Rounds with a queue that does not go away, and the rate before the first of them.
+    foreign: u32,
+    undoubted: Rate,
+}
+
+impl DelayTarget {
+    /// The control for a flow with segments of `mss` payload bytes.
+    #[must_use]
+    pub fn new(config: &DelayTargetConfig, mss: u32) -> Self {
+        Self {
+            config: if config.validate().is_ok() { *config } else { DelayTargetConfig::default() },
+            path: PathView::new(mss),
+            rate: None,
+            before: Rate::ZERO,
+            smallest: Smallest::new(),
+            calm: Smallest::new(),
+            round_sum: 0.0,
+            round_samples: 0,
+            rtt: Span::ZERO,
+            latest: [Span::MAX; MOST_SAMPLES],
+            next_sample: 0,
+            round_least: Span::MAX,
+            round_most: Span::ZERO,
+            ranges: [Span::ZERO; MOST_ROUNDS],
+            next_range: 0,
+            round_end: 0,
+            delivered_in_all: 0,
+            delivered: 0,
+            congested: 0,
+            known: Rate::ZERO,
+            quiet: 0,
+            drain: false,
+            measured: None,
+            settling: false,
+            foreign: 0,
+            undoubted: Rate::ZERO,
+        }
+    }
+
+    /// The rate; `None` before it has taken over.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// The smallest RTT it knows; [`Span::MAX`] if none.
+    #[must_use]
+    pub fn min_rtt(&self) -> Span {
+        self.smallest.get()
+    }
+
+    fn queueing(&self) -> Span {
+        self.rtt.checked_sub(self.base()).unwrap_or(Span::ZERO)
+    }
+
+    /// What a round trip takes without a queue: that of the round with the least delay, noise included, but no more than the noise seen above the
+    /// smallest RTT.
+    fn base(&self) -> Span {
+        let smallest = self.smallest.get();
+        self.calm.get().min(smallest.checked_add(Span::from_secs_f64(self.noise())).unwrap_or(Span::MAX)).max(smallest)
+    }
+
+    /// The least target on this path, in seconds.
+    fn least_target(&self) -> f64 {
+        self.noise() * self.config.noise_ranges
+    }
+
+    /// By how much RTTs of the latest rounds differed within a round, in seconds.
+    fn noise(&self) -> f64 {
+        let rounds = &self.ranges[..self.config.noise_rounds as usize];
+        let most = self.config.max_noise.as_secs_f64();
+        let sum: f64 = rounds.iter().map(|range| range.as_secs_f64().min(most)).sum();
+        sum / rounds.len() as f64
+    }
+
+    fn take_sample(&mut self, now: Time, rtt: Span) {
+        let half = self.config.min_rtt_window / 2;
+        self.drain |= self.smallest.add(now, rtt, half);
+        (self.round_least, self.round_most) = (self.round_least.min(rtt), self.round_most.max(rtt));
+        let samples = self.config.delay_samples as usize;
+        self.latest[self.next_sample] = rtt;
+        self.next_sample = (self.next_sample + 1) % samples;
+        self.rtt = self.latest[..samples].iter().copied().min().unwrap_or(rtt);
+        self.round_sum += self.rtt.as_secs_f64();
+        self.round_samples += 1;
+    }
+
+    /// The rate for the next round trip, after one at `rate`. `foreseen` is the delay of what has been sent and does not show yet.
+    fn next_rate(&mut self, rate: Rate, delivery: Rate, foreseen: f64) -> Rate {
+        let loss = self.congested as f64 / (self.congested + self.delivered).max(1) as f64;
+        let rtt = self.rtt.as_secs_f64().max(1e-9);
+        let queueing = self.queueing().as_secs_f64();
+        let target = self.target_at(delivery).max(self.least_target());
+        self.watch_queue(rate);
+        let least = self.path.least_rate(self.config.min_packets);
+        if loss > self.config.loss_threshold || queueing > target / 2.0 {
+            self.known = delivery;
+        }
+        if loss > self.config.loss_threshold {
+            self.quiet = 0;
+            return rate.min(delivery).max(least);
+        }
+        let aim = if std::mem::take(&mut self.drain) { 0.0 } else { target };
+        let expected = (queueing + foreseen).max(0.0);
+        let is_quiet = expected < target / 2.0 && self.congested == 0;
+        self.quiet = if is_quiet { self.quiet.saturating_add(1) } else { 0 };
+        let mut change = self.config.gain * (aim - expected) / rtt;
+        if change > 0.0 {
+            let boost = 2.0_f64.powi(self.quiet.saturating_sub(self.config.patience).min(16) as i32);
+            change = (change.max(self.config.min_growth) * boost).min(self.config.max_growth);
+            // Up to what the path is known to carry there is no need to feel one's way.
+            if is_quiet {
+                let room = self.known.as_bps() as f64 * self.config.known_share / rate.as_bps().max(1) as f64 - 1.0;
+                change = change.max(room.min(self.config.max_growth));
+            }
+        }
+        // With a queue, what is delivered is the capacity; without, it is what was sent.
+        let base = if queueing > target / 2.0 { delivery } else { rate };
+        let next = base.mul_f64((1.0 + change).max(0.0)).min(delivery.mul_f64(self.config.ceiling)).max(least);
+        if next <= least && queueing > self.config.target.as_secs_f64() {
+            self.smallest.reset(self.rtt);
+            self.calm.reset(self.rtt);
+            // So few packets have no queue of their own; a short delay may be jitter.
+            if queueing > self.config.target.as_secs_f64() * self.config.foreign_targets + self.noise() {
+                self.foreign = self.foreign.max(self.config.foreign_rounds);
+            }
+        }
+        next
+    }
+
+    /// Counts round trips in which the queue is long although it was to be emptied, from one on at `rate`.
+    fn watch_queue(&mut self, rate: Rate) {
+        // Whoever starves has a long time per packet, and must not take a long queue for a short one.
+        let own = if self.foreign == 0 { rate } else { self.undoubted };
+        if self.queueing().as_secs_f64() < self.target_at(own) * self.config.foreign_targets + self.noise() {
+            self.foreign = 0;
+        } else {
+            self.undoubted = own;
+            self.foreign += 1;
+        }
+    }
+
+    /// The target in seconds for a flow of this rate on a path without noise.
+    fn target_at(&self, rate: Rate) -> f64 {
+        let second = Span::from_secs(1);
+        let packet = self.path.rate_of(1, second).as_bps() as f64 / rate.as_bps().max(1) as f64;
+        self.config.target.as_secs_f64().max(packet * self.config.target_packets)
+    }
+
+    fn on_round(&mut self, now: Time) {
+        let range = self.round_most.checked_sub(self.round_least).unwrap_or(Span::ZERO);
+        (self.round_least, self.round_most) = (Span::MAX, Span::ZERO);
+        let mean = Span::from_secs_f64(
+            std::mem::take(&mut self.round_sum) / f64::from(std::mem::take(&mut self.round_samples).max(1)),
+        );
+        if std::mem::take(&mut self.settling) {
+            return;
+        }
+        self.ranges[self.next_range] = range;
+        self.next_range = (self.next_range + 1) % self.config.noise_rounds as usize;
+        if !mean.is_zero() {
+            self.calm.add(now, mean, self.config.min_rtt_window / 2);
+        }
+        if let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) {
+            // What is delivered now was sent at the rate of the round before. If all of it arrives and there is no queue, the path is not full.
+            let full = delivery < self.before.mul_f64(1.0 - self.config.loss_threshold)
+                || self.queueing().as_secs_f64() > self.target_at(delivery).max(self.least_target()) / 2.0;
+            let excess = rate.as_bps() as f64 / delivery.as_bps().max(1) as f64 - 1.0;
+            let foreseen = if full { excess.clamp(-1.0, 1.0) * self.rtt.as_secs_f64() } else { 0.0 };
+            self.before = rate;
+            self.rate = Some(self.next_rate(rate, delivery, foreseen));
+        }
+        (self.delivered, self.congested) = (0, 0);
+    }
+
+    fn take_over(&mut self, first: Rate) {
+        // Losses that ended the start are answered by beginning with what is delivered.
+        (self.delivered, self.congested) = (0, 0);
+        let rate = match (self.measured.take(), self.path.delivery.filter(|_| !self.rtt.is_zero())) {
+            // What is delivered tells nothing of a path that was measured by less than it carries.
+            (Some(measured), _) => {
+                self.known = measured;
+                (self.settling, self.round_end) = (true, self.delivered_in_all);
+                measured.mul_f64(self.config.known_share)
+            }
+            (None, Some(delivery)) => self.next_rate(first, delivery, 0.0),
+            (None, None) => first,
+        };
+        self.before = rate;
+        self.rate = Some(rate);
+    }
+}
+
+impl CongestionAvoidance for DelayTarget {
+    fn on_ack(&mut self, ack: &Ack, _window: &Window) {
+        self.path.on_ack(ack);
+        if let Some(rtt) = ack.rtt {
+            self.take_sample(ack.now, rtt);
+        }
+        self.delivered_in_all = ack.delivered;
+        self.delivered = self.delivered.saturating_add(u64::from(ack.acked.saturating_sub(ack.marked)));
+        self.congested = self.congested.saturating_add(u64::from(ack.lost)).saturating_add(u64::from(ack.marked));
+        if let Some(sample) = ack.rate
+            && sample.prior_delivered >= self.round_end
+        {
+            self.round_end = ack.delivered;
+            // Of a flow that did not use its rate nothing can be learnt.
+            if sample.app_limited {
+                (self.delivered, self.congested) = (0, 0);
+            } else {
+                self.on_round(ack.now);
+            }
+        }
+    }
+
+    fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
+        if let Some(rate) = self.rate {
+            window.cwnd = self.path.window(rate, WINDOW_RTTS, self.config.min_packets.max(2));
+        }
+    }
+
+    fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {
+        match self.rate {
+            None => self.take_over(self.path.delivered_rate(window)),
+            Some(rate) if signal == Signal::Timeout => {
+                let least = self.path.least_rate(self.config.min_packets);
+                self.rate = Some(rate.mul_f64(self.config.timeout_factor).max(least));
+            }
+            // Losses and marks are judged by the round.
+            Some(_) => {}
+        }
+        // Whoever takes over because the queue is somebody else's goes on from before that starved this flow.
+        let rate = self.rate.unwrap_or(Rate::ZERO);
+        self.path.window(if self.foreign > 0 { rate.max(self.undoubted) } else { rate }, 1, 2)
+    }
+
+    fn on_takeover(&mut self, _now: Time, window: &Window) {
+        self.take_over(self.path.window_rate(window));
+    }
+
+    fn on_measured_rate(&mut self, rate: Rate) {
+        self.measured = Some(rate);
+    }
+
+    fn on_isolation_confirmed(&mut self) {
+        self.foreign = 0;
+    }
+
+    fn on_smallest_rtt(&mut self, rtt: Span) {
+        self.smallest.lower(rtt);
+    }
+
+    fn on_dismissal(&mut self) {
+        (self.rate, self.foreign) = (None, 0);
+    }
+
+    fn doubts_isolation(&self) -> bool {
+        self.config.foreign_rounds > 0 && self.foreign >= self.config.foreign_rounds
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn controls_recovery(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Controls that try rates: a monitor interval at each planned rate, then a decision from what became of their packets. Vivace, Allegro and the
+//! delay-based rule differ in the decision alone.
+
+use flowstart_control::random::Random;
+use flowstart_units::Rate;
+
+use super::intervals::{Length, MAX_PLANNED, Monitor, Outcome, PathView};
+
+/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
+pub(super) const WINDOW_RTTS: u32 = 2;
+
+/// What became of the intervals of a plan, in their order.
+pub(super) type Outcomes = [Option<Outcome>; MAX_PLANNED];
+
+/// The path and the intervals under way.
+#[derive(Clone, Debug)]
+pub(super) struct Trials {
+    pub(super) path: PathView,
+    pub(super) monitor: Monitor,
+}
+
+impl Trials {
+    /// For a flow with segments of `mss` payload bytes.
+    pub(super) fn new(mss: u32) -> Self {
+        Self { path: PathView::new(mss), monitor: Monitor::new() }
+    }
+
+    /// One interval at this rate comes next.
+    pub(super) fn move_to(&mut self, rate: Rate) {
+        self.monitor.plan(&[rate]);
+    }
+
+    /// Two pairs of intervals come next, each with one above this rate and one below by the share `epsilon`, in random order.
+    pub(super) fn probe_around(&mut self, rate: Rate, epsilon: f64, random: &mut Random) {
+        let (up, down) = (rate.mul_f64(1.0 + epsilon), rate.mul_f64(1.0 - epsilon));
+        let mut plan = [up, down, up, down];
+        for pair in plan.chunks_mut(2) {
+            if random.coin() {
+                pair.swap(0, 1);
+            }
+        }
+        self.monitor.plan(&plan);
+    }
+}
+
+/// What a control that tries rates decides.
+pub(super) trait TriesRates {
+    /// Smallest window in packets.
+    const MIN_WINDOW: u32;
+
+    fn trials(&self) -> &Trials;
+
+    fn trials_mut(&mut self) -> &mut Trials;
+
+    /// How long an interval lasts now.
+    fn interval(&self) -> Length;
+
+    /// The rate around which it tries; `None` before it has taken over.
+    fn base_rate(&self) -> Option<Rate>;
+
+    /// Begins, or begins anew, at this rate.
+    fn begin(&mut self, rate: Rate);
+
+    /// What became of all intervals that were planned; plans the next.
+    fn decide(&mut self, outcomes: &Outcomes);
+
+    /// What a timeout leaves of the rate; `None` if timeouts do not count.
+    fn timeout_factor(&self) -> Option<f64>;
+}
+
+/// A [`TriesRates`] as a congestion avoidance.
+macro_rules! try_rates {
+    ($control:ty) => {
+        const _: () = {
+            use flowstart_control::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
+            use flowstart_units::{Rate, Time};
+            use $crate::trials::{TriesRates, WINDOW_RTTS};
+
+            impl CongestionAvoidance for $control {
+                fn wants_packets(&self) -> bool {
+                    true
+                }
+
+                fn on_sent(&mut self, sent: &Sent) {
+                    let length = self.interval();
+                    self.trials_mut().monitor.on_sent(sent, length);
+                }
+
+                fn on_acked(&mut self, acked: &Acked) {
+                    self.trials_mut().monitor.on_acked(acked);
+                }
+
+                fn on_ack(&mut self, ack: &Ack, _window: &Window) {
+                    self.trials_mut().path.on_ack(ack);
+                    if self.base_rate().is_none() {
+                        return;
+                    }
+                    let length = self.interval();
+                    let trials = self.trials_mut();
+                    if let Some((outcomes, _)) = trials.monitor.outcomes(ack.now, length, trials.path.srtt) {
+                        self.decide(&outcomes);
+                    }
+                }
+
+                fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
+                    if let Some(rate) = self.pacing_rate() {
+                        window.cwnd = self.trials().path.window(rate, WINDOW_RTTS, <Self as TriesRates>::MIN_WINDOW);
+                    }
+                }
+
+                fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {
+                    match (self.base_rate(), self.timeout_factor()) {
+                        (None, _) => self.begin(self.trials().path.delivered_rate(window)),
+                        (Some(rate), Some(factor)) if signal == Signal::Timeout => self.begin(rate.mul_f64(factor)),
+                        // Losses are judged with their interval.
+                        _ => {}
+                    }
+                    self.trials().path.window(
+                        self.base_rate().unwrap_or(Rate::ZERO),
+                        1,
+                        <Self as TriesRates>::MIN_WINDOW,
+                    )
+                }
+
+                fn on_takeover(&mut self, _now: Time, window: &Window) {
+                    self.begin(self.trials().path.window_rate(window));
+                }
+
+                fn pacing_rate(&self) -> Option<Rate> {
+                    self.base_rate().map(|rate| self.trials().monitor.rate(rate))
+                }
+
+                fn controls_recovery(&self) -> bool {
+                    true
+                }
+            }
+        };
+    };
+}
+pub(super) use try_rates;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_units::Time;
+
+    #[test]
+    fn both_pairs_of_probes_are_around_the_rate_and_their_order_is_random() {
+        let rate = Rate::from_mbps(100);
+        let mut random = Random::new(1);
+        let mut orders = std::collections::BTreeSet::new();
+        for _ in 0..64 {
+            let mut trials = Trials::new(1448);
+            trials.probe_around(rate, 0.05, &mut random);
+            let mut plan = Vec::new();
+            for number in 0..8 {
+                let now = Time::ZERO + flowstart_units::Span::from_millis(10 * number);
+                trials.monitor.on_sent(
+                    &flowstart_control::testing::sent(now, number),
+                    Length::of(flowstart_units::Span::from_millis(1)),
+                );
+                if number % 2 == 0 {
+                    plan.push(trials.monitor.rate(rate).as_bps() / 1_000_000);
+                }
+            }
+            for pair in plan.chunks(2) {
+                assert_eq!(pair.iter().sum::<u64>(), 200, "{plan:?}");
+            }
+            orders.insert(plan);
+        }
+        assert_eq!(orders.len(), 4);
+    }
+}

@@ -1,0 +1,170 @@
+//! What a flow start is: the trait, what it says, and how it ends.
+
+use flowstart_quick_start::Carried;
+use flowstart_units::{Rate, Span, Time};
+
+use crate::{Ack, Acked, Answer, Departure, Next, Occasion, Sent, Signal, Window};
+
+/// Why a start ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExitReason {
+    /// HyStart's ACK train grew longer than half the minimum RTT.
+    AckTrain,
+    /// The round-trip time rose (HyStart's or HyStart++'s delay test).
+    DelayIncrease,
+    /// Paced chirping, or a grant of Quick-Start that was checked: the packets in flight fill the path at the measured rate.
+    PipeFull,
+    /// SEARCH: delivery fell behind what was sent a round trip earlier.
+    DeliveryLag,
+    /// BBR's start-up: the delivery rate no longer grew.
+    RatePlateau,
+    /// A loss was found.
+    Loss,
+    /// A congestion mark was obeyed.
+    Marks,
+    /// The retransmission timer expired.
+    Timeout,
+    /// The window reached a threshold known before (ssthresh).
+    Threshold,
+    /// A limit of the algorithm itself was hit (for instance the number of chirps).
+    Limit,
+    /// The detector of fair queuing gave its answer.
+    Isolation,
+}
+
+/// How a start hands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Why.
+    pub reason: ExitReason,
+    /// Window to continue with, in packets.
+    pub cwnd: u32,
+    /// Threshold to continue with, in packets.
+    pub ssthresh: u32,
+    /// Pace at this rate until the avoidance or the controller's pacing has computed one of its own.
+    pub rate: Option<Rate>,
+}
+
+/// What a start says after an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Still starting.
+    Continue,
+    /// Done; the avoidance takes over with this ACK.
+    Done(Exit),
+}
+
+/// What a start says to a signal of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// The start goes on and the window is not reduced (the avoidance still keeps its statistics).
+    Ignore,
+    /// The start is over; the avoidance computes the reduced threshold.
+    Leave,
+    /// The start is over; the threshold is this, in packets.
+    LeaveAt(u32),
+    /// The start is over, and the window is `cwnd` at once: no walk from the one before.
+    FallTo {
+        /// Window in packets.
+        cwnd: u32,
+        /// Threshold in packets.
+        ssthresh: u32,
+    },
+}
+
+/// Why a flow is below its threshold again after its start was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// The retransmission timer expired.
+    Timeout,
+    /// The flow was idle for longer than a retransmission timeout.
+    Idle,
+    /// The reduction that ended the start was spurious and has been undone.
+    Undo,
+}
+
+/// Round-trip times as of the last ACK.
+#[derive(Clone, Copy, Debug)]
+pub struct LastRtt {
+    /// Smoothed; zero if unknown.
+    pub srtt: Span,
+    /// Smallest; [`Span::MAX`] if unknown.
+    pub min_rtt: Span,
+}
+
+/// A flow start. All methods but [`grow`](FlowStart::grow) have defaults that fit a start driven by the ACK clock.
+pub trait FlowStart {
+    /// Window in packets that the connection begins with, if this start does not want the usual initial window.
+    fn initial_window(&self) -> Option<u32> {
+        None
+    }
+
+    /// An ACK came; windows have not grown yet.
+    fn on_ack(&mut self, _ack: &Ack, _window: &mut Window) -> Verdict {
+        Verdict::Continue
+    }
+
+    /// The window may grow for the `acked` packets of this ACK. Returns the packets left for congestion avoidance after ssthresh was reached.
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32;
+
+    /// Loss, marks or a timeout.
+    fn on_signal(&mut self, _now: Time, _signal: Signal, _window: &mut Window) -> Response {
+        Response::Leave
+    }
+
+    /// A packet left.
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// True if [`on_acked`](FlowStart::on_acked) must be called for every packet.
+    fn wants_packets(&self) -> bool {
+        false
+    }
+
+    /// A packet was delivered. Called before [`on_ack`](FlowStart::on_ack) of the same ACK, oldest first.
+    fn on_acked(&mut self, _acked: &Acked) {}
+
+    /// When the next packet may leave, or `None` to leave that to the controller's pacing. Must be idempotent: the transport may ask
+    /// several times before it sends.
+    fn departure(&mut self, _now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
+        None
+    }
+
+    /// True if this start sets the window as a mere permission: reaching ssthresh does not end it, and neither idleness nor an application with
+    /// little to send shrinks the window while it is in charge.
+    fn owns_window(&self) -> bool {
+        false
+    }
+
+    /// What to ask the routers on the path for with the next packet, if anything (Quick-Start, RFC 4782). Asked at every
+    /// [`Moment`](crate::Moment) at which that may make sense.
+    fn rate_request(&mut self, _occasion: &Occasion) -> Carried {
+        Carried::NONE
+    }
+
+    /// What was asked for is answered. Returns true to be in charge (again) from now on.
+    fn on_answer(&mut self, _answer: &Answer, _window: &mut Window) -> bool {
+        false
+    }
+
+    /// What the next new data reports to the routers, if anything (the report of approved rate of RFC 4782); told once.
+    fn take_report(&mut self) -> Carried {
+        Carried::NONE
+    }
+
+    /// This start is over, and now the flow is below its threshold again. Returns true to be in charge once more until the threshold is
+    /// reached; otherwise standard slow start does it.
+    fn on_restart(&mut self, _now: Time, _restart: Restart, _window: &Window, _last: LastRtt) -> bool {
+        false
+    }
+
+    /// True if [`watch`](FlowStart::watch) must be called while a scalable avoidance is in charge.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// An ACK came while a scalable avoidance is in charge, one that is marked every few round trips at any rate. Returns true to be in charge
+    /// again.
+    fn watch(&mut self, _ack: &Ack, _window: &Window) -> bool {
+        false
+    }
+}

@@ -1,0 +1,87 @@
+//! Constants of the published detector.
+
+use flowstart_units::{Rate, Span};
+
+use crate::names::InvalidConfig;
+
+/// How the gaps between packets are jittered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "snake_case")
+)]
+pub enum Jitter {
+    /// Not at all: two flows at 1:2 then lock in phase, and one of them may get nothing through.
+    None,
+    /// The gap is multiplied by a number between 0.5 and 1.5 (paper).
+    Gap,
+    /// The rate is multiplied by a number between 0.5 and 2 (implementation); the mean rate is 8 %
+    /// above the one meant.
+    Rate,
+}
+
+/// Constants of the detector; the defaults are those of the implementation, with the paper's in
+/// brackets where they differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct DetectorConfig {
+    /// Rate of the first flow at the beginning; default 1 Mbit/s. The second sends at twice the
+    /// rate.
+    pub first_rate: Rate,
+    /// Length of a monitor interval in average RTTs, above 0 up to 100; default 1.5 (1).
+    pub interval_rtts: f64,
+    /// Jitter of the gaps; default by rate (by gap).
+    pub jitter: Jitter,
+    /// Whether a flow's first loss makes both measure again at the same rate; default true (false).
+    pub restart_on_first_loss: bool,
+    /// A ratio above this means fair queuing, at least 1; default 1.5.
+    pub threshold: f64,
+    /// Rates of both flows together are not doubled beyond this; default 10 Gbit/s (implementation:
+    /// as fast as the processor is).
+    pub max_rate: Rate,
+    /// After this time without a verdict the answer is "unknown"; default 10 s, when the paper's
+    /// runs end (the implementation goes on for ever).
+    pub give_up: Span,
+    /// One flow alone, which only looks for its rate, as for the paper's Figure 3; default false.
+    pub single: bool,
+}
+
+impl Default for DetectorConfig {
+    fn default() -> Self {
+        Self {
+            first_rate: Rate::from_mbps(1),
+            interval_rtts: 1.5,
+            jitter: Jitter::Rate,
+            restart_on_first_loss: true,
+            threshold: 1.5,
+            max_rate: Rate::from_mbps(10_000),
+            give_up: Span::from_secs(10),
+            single: false,
+        }
+    }
+}
+
+impl DetectorConfig {
+    /// The detector as the paper's text describes it.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self { interval_rtts: 1.0, jitter: Jitter::Gap, restart_on_first_loss: false, ..Self::default() }
+    }
+
+    /// Checks that every constant is in its range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check(self.first_rate > Rate::ZERO, "first_rate", "above 0")?;
+        check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
+        check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
+        check(self.threshold >= 1.0 && self.threshold.is_finite(), "threshold", "at least 1")
+    }
+}

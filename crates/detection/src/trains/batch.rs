@@ -1,0 +1,254 @@
+//! Batches of trains with lone packets behind them, and what the delays of the latter say.
+
+use flowstart_units::{Span, Time};
+
+use crate::Acked;
+use crate::answer::Isolation;
+
+use super::context::Context;
+use super::next::{Arrangement, Next};
+use super::side::{Flying, round_trip};
+
+/// Packets of a burst around a lone one.
+pub(super) const FLANKS: u32 = 2;
+
+/// Packets of both connections leave in this order.
+const NEXT: Span = Span::from_nanos(1);
+
+/// A batch of trains: where it is, and what was seen of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch {
+    arrangement: Arrangement,
+    /// Packets of a train.
+    length: u32,
+    /// Numbers of the first packet of its trains and of the last packet that follows them.
+    from: u64,
+    ends: u64,
+    /// Largest delay beyond the smallest.
+    highest: Span,
+    /// Packets of connection 0 were lost.
+    losses: bool,
+    /// A lone packet told something.
+    weighed: bool,
+    /// Packets around a lone one were lost.
+    overflowed: bool,
+}
+
+impl Batch {
+    /// Another batch, instead of all that was planned.
+    pub(super) fn begin(context: &mut Context, now: Time, arrangement: Arrangement, length: u32) -> Self {
+        context.attempts += 1;
+        context.clear_plans();
+        let sent = context.sides[0].sent;
+        Self::plan(context, arrangement, length, now, sent)
+    }
+
+    /// Plans trains of `length` packets from the time `begin` on, with lone packets; `before`
+    /// packets of connection 0 leave before.
+    pub(super) fn plan(context: &mut Context, arrangement: Arrangement, length: u32, begin: Time, before: u64) -> Self {
+        let bursts = arrangement == Arrangement::Bursts;
+        let service = context.service.unwrap_or(Span::from_micros(1));
+        let patience = context.patience(bursts);
+        let Context { config, random, sides: [trains, lone], dispersion, .. } = context;
+        let apart = (service * u64::from(length + 1)).mul_f64(config.apart);
+        let gap = service.mul_f64(1.0 / config.train_load);
+        let mut at = begin;
+        for _ in 0..config.batch {
+            let leaves = |place: u32| at + gap * u64::from(place);
+            match arrangement {
+                Arrangement::Bursts => {
+                    trains.plan.push_back((at, length - 1));
+                    lone.plan.push_back((at + NEXT, 1));
+                    trains.plan.push_back((at + NEXT * 2, 1));
+                }
+                Arrangement::Spaced => {
+                    trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
+                    lone.plan.push_back((leaves(length - 1), config.lone));
+                }
+                Arrangement::AtOnce => {
+                    trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
+                    let behind = |nth: u32| length.saturating_sub(1 + nth * config.lone_apart);
+                    lone.plan.extend((0..config.lone).rev().map(|nth| (leaves(behind(nth)), 1)));
+                }
+            }
+            // Nothing locks in phase with bursts.
+            let uneven = |random: f64| apart.mul_f64(1.0 + config.burst_jitter * (2.0 * random - 1.0));
+            at += if bursts { uneven(random.unit()) } else { apart };
+        }
+        // What follows finds the last losses; where bursts are called for the buffer may be full
+        // for a while.
+        let between = service * 2 + patience;
+        for index in 0..config.followers {
+            trains.plan.push_back((at + between * u64::from(index + u32::from(bursts)), 1));
+        }
+        lone.plan.push_back((at + patience, config.lone));
+        dispersion.begin_batch();
+        Self {
+            arrangement,
+            length,
+            from: before,
+            ends: before + u64::from(config.batch * length + config.followers) - 1,
+            highest: Span::ZERO,
+            losses: false,
+            weighed: false,
+            overflowed: false,
+        }
+    }
+
+    /// The same batch, with what is known of losses.
+    pub(super) fn with_losses(self, losses: bool) -> Self {
+        Self { losses, ..self }
+    }
+
+    /// True if it follows the first train at once.
+    pub(super) fn is_at_once(&self) -> bool {
+        self.arrangement == Arrangement::AtOnce
+    }
+
+    /// True if its trains are bursts.
+    pub(super) fn is_of_bursts(&self) -> bool {
+        self.arrangement == Arrangement::Bursts
+    }
+
+    /// A packet of a connection was delivered.
+    pub(super) fn on_acked(&mut self, context: &mut Context, connection: usize, acked: &Acked) -> Next {
+        if connection == 0 {
+            self.losses |= context.sides[0].has_losses();
+            self.measure(context, acked);
+        }
+        self.weigh(context);
+        let over = connection == 0 && acked.number >= self.ends;
+        if (over || context.knows_rate())
+            && let Some(isolation) = context.answer()
+        {
+            return Next::Answer(isolation);
+        }
+        if over { self.next(context, acked.now) } else { Next::Stay }
+    }
+
+    /// What a packet of connection 0 tells about the queue and the rate.
+    fn measure(&mut self, context: &mut Context, acked: &Acked) {
+        let excess = round_trip(acked).checked_sub(context.smallest()).unwrap_or(Span::ZERO);
+        self.highest = self.highest.max(excess);
+        let length = u64::from(self.length);
+        if let Some(place) = acked.number.checked_sub(self.from)
+            && place < u64::from(context.config.batch) * length
+        {
+            // The first train of a batch that follows at once may have had credit.
+            let credit = self.is_at_once() && place < length;
+            let sums = if credit { &mut context.with_credit } else { &mut context.dispersion };
+            sums.add(acked.now, place, length);
+        }
+    }
+
+    /// Takes the lone packets whose neighbour's delay is known as evidence.
+    fn weigh(&mut self, context: &mut Context) {
+        while let Some(first) = context.sides[1].flying.front().copied() {
+            let twin = context.sides[1].flying.get(1).copied().filter(|twin| twin.sent == first.sent);
+            // Behind it no other is known as long as its own fate is open.
+            if !first.is_settled() || twin.is_some_and(|twin| !twin.is_settled()) {
+                break;
+            }
+            let all_known = match context.sides[0].find(first.neighbour).copied() {
+                // It is too long ago.
+                None => true,
+                Some(neighbour) if !neighbour.is_settled() => false,
+                Some(neighbour) if self.arrangement == Arrangement::Bursts => {
+                    self.weigh_burst(context, neighbour, first)
+                }
+                Some(neighbour) => {
+                    self.weigh_delay(context, neighbour, first, twin);
+                    true
+                }
+            };
+            if !all_known {
+                break;
+            }
+            context.sides[1].flying.drain(..1 + usize::from(twin.is_some()));
+        }
+    }
+
+    /// Takes what became of the packets around a lone one as evidence; false as long as the fate of
+    /// the one behind it is open.
+    fn weigh_burst(&mut self, context: &mut Context, neighbour: Flying, lone: Flying) -> bool {
+        let behind = context.sides[0].find(neighbour.number + 1).filter(|behind| behind.is_settled());
+        let Some(behind) = behind else { return false };
+        if behind.sent.since(neighbour.sent) <= context.scale().service {
+            self.overflowed |= neighbour.lost || behind.lost;
+            context.evidence.burst(neighbour.lost, lone.lost, behind.lost);
+        }
+        true
+    }
+
+    /// Takes the delay of lone packets beside that of their neighbour as evidence.
+    fn weigh_delay(&mut self, context: &mut Context, neighbour: Flying, first: Flying, twin: Option<Flying>) {
+        let scale = context.scale();
+        // The neighbour may be lost: then the last packet of the train that arrived counts.
+        let delay = context.sides[0].delay_before(neighbour.number, self.length, scale.service);
+        let delay = delay.map_or(Span::ZERO, |rtt| scale.excess(rtt));
+        // A lone packet that was held up, for instance because its connection was not open yet, met
+        // another queue.
+        let together = first.sent.since(neighbour.sent) <= scale.service;
+        if !(together && scale.is_queue(delay, &context.config)) {
+            return;
+        }
+        self.weighed = true;
+        match scale.waited([first.rtt, twin.and_then(|twin| twin.rtt)]) {
+            None => context.evidence.lone_lost(),
+            Some(waited) => {
+                if let Some((ratio, noise)) = scale.ratio(waited, delay, &context.config) {
+                    context.evidence.ratio(ratio, noise);
+                }
+            }
+        }
+    }
+
+    /// The batch is over without an answer: longer trains if jitter hides them, bursts if the
+    /// buffer is too small, or none.
+    fn next(&self, context: &mut Context, now: Time) -> Next {
+        let Context { config, sides, .. } = &context;
+        let service = context.service.unwrap_or(Span::ZERO);
+        if context.attempts >= config.most_batches {
+            return Next::Answer(Isolation::Unknown);
+        }
+        let in_bursts = self.arrangement == Arrangement::Bursts;
+        if !sides[1].open {
+            // Nothing could be compared yet. Its SYN may have been lost.
+            if now.since(context.began.unwrap_or(now)) > config.open_wait {
+                return Next::Answer(Isolation::Unknown);
+            }
+            context.attempts -= 1;
+            let arrangement = if in_bursts { Arrangement::Bursts } else { Arrangement::Spaced };
+            return Next::Batch { arrangement, length: self.length };
+        }
+        if in_bursts && self.overflowed {
+            // The next ones do so by more.
+            return Next::Batch { arrangement: Arrangement::Bursts, length: self.length + FLANKS };
+        }
+        if in_bursts {
+            return Next::Again { length: self.length.max(config.shortest_train) };
+        }
+        let queued = self.highest >= service.mul_f64(config.least_queue);
+        if self.losses && !(queued && self.weighed) {
+            return Next::Batch { arrangement: Arrangement::Bursts, length: self.length };
+        }
+        let wanted = context.jitter().mul_f64(config.least_jitters);
+        let length = if !queued {
+            self.length.saturating_mul(2)
+        } else if self.highest < wanted {
+            let needed = if service.is_zero() { 0 } else { wanted.whole(service) };
+            let needed = u32::try_from(needed).unwrap_or(u32::MAX);
+            // Of a train at twice the rate half is queued, and so on.
+            let share = 1.0 - 1.0 / config.train_load;
+            let reckoned = ((f64::from(needed) / share) as u32).saturating_add(1);
+            // If that was not enough the rate was misjudged.
+            if reckoned > self.length { reckoned } else { self.length.saturating_mul(2) }
+        } else {
+            self.length
+        };
+        // Even, so that a receiver that acknowledges every second packet does not delay the ACK of
+        // the last.
+        let length = length.min(config.longest_train).next_multiple_of(2);
+        Next::Batch { arrangement: Arrangement::Spaced, length }
+    }
+}

@@ -1,0 +1,289 @@
+//! Constants of the detector by trains.
+
+use flowstart_units::Span;
+
+use crate::names::InvalidConfig;
+
+/// Constants of the detector. All are this project's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct TrainProbeConfig {
+    /// Packets of the first train, which leave at once, 4 ..= 64; default 8, which with one in
+    /// transmission fits a buffer of eight.
+    pub train: u32,
+    /// If hardly anything of the first train arrives, twice as many packets follow; each gap
+    /// between them is this share of the one before, above 0 and below 1; default 0.6, from an
+    /// eighth of a round trip down to a 17 000th.
+    pub chirp_shrink: f64,
+    /// Packets of the other trains at first, 4 ..= 1000; default 8, of which a flow that has sent
+    /// eight may still send three on sch_fq's credit.
+    pub shortest_train: u32,
+    /// These leave at so many times the rate that the first train told, above 1; default 2.2: eight
+    /// packets then queue four, and none in a queue before the bottleneck that is more than 2.2
+    /// times as fast. Not all at once, so that they do not queue where the path is wider before its
+    /// bottleneck.
+    pub train_load: f64,
+    /// Packets of the longest train, if jitter hides the delay of shorter ones; default 96, of
+    /// which 52 queue.
+    pub longest_train: u32,
+    /// Packets spread in time between the first train and the others, so that a new flow's credit
+    /// is used up (sch_fq: ten frames), 1 ..= 1000; default 4.
+    pub spread: u32,
+    /// After so many gaps of the first train the others follow at once, without spread packets, if
+    /// it arrives evenly and nothing of it is missing, 2 ..= 63; default 2.
+    pub enough_gaps: u32,
+    /// Evenly: no gap differs by more than this share from their mean, 0 ..= 1; default 0.25.
+    pub even_gaps: f64,
+    /// In the batch that follows at once lone packets leave one by one, behind the last packet of a
+    /// train and so many packets before it, at least 1; default 1: each gives a ratio.
+    pub lone_apart: u32,
+    /// Trains sent before answers are awaited, at least 1; default 3.
+    pub batch: u32,
+    /// Trains are this many times the time apart that the bottleneck takes for one, at least 1;
+    /// default 2.
+    pub apart: f64,
+    /// Least delay of the train's last packet in packet times for its ratio to count, at least 1;
+    /// default 3.
+    pub least_queue: f64,
+    /// ... and in times of the jitter; a train that does not reach it is followed by longer ones;
+    /// default 4.
+    pub least_jitters: f64,
+    /// Probability of error at which "isolated" is said, above 0 and below 0.5; default 0.0001: who
+    /// takes a shared queue for his own starves in it.
+    pub isolated_error: f64,
+    /// Probability of error at which "shared" is said; default 0.01: who takes his own queue for a
+    /// shared one only waits longer.
+    pub shared_error: f64,
+    /// Batches of trains without an answer until it is unknown, at least 1; default 6.
+    pub most_batches: u32,
+    /// Time to wait for the connection of the lone packets until the answer is unknown; default 3
+    /// s, of which a lost SYN takes 1 (RFC 6298).
+    pub open_wait: Span,
+    /// The distance of bursts differs from that of trains by up to this share, so that nothing
+    /// locks in phase, 0 ..= 1; default 0.5.
+    pub burst_jitter: f64,
+    /// Packets spread in time are so many packet times apart, at least 1; default 2: each finds the
+    /// queue of the one before gone.
+    pub spread_apart: u32,
+    /// Lone packets leave so many at once, 1 or 2; default 2, so that a receiver that acknowledges
+    /// every second packet does so at once (RFC 9293 section 3.8.6.3).
+    pub lone: u32,
+    /// Packets that follow a batch, or a first train that did not arrive whole, so that the last
+    /// losses are found, 1 ..= 100; default 2, of which one may be lost.
+    pub followers: u32,
+    /// After this share of a round trip without a second ACK of the first train a packet finds out
+    /// whether the others were lost, above 0 up to 10; default 0.5. Those that follow if some of it
+    /// is missing, and packets behind a chirp, are as far apart.
+    pub follow_rtts: f64,
+    /// A packet is lost if one that left later by more than so many times the jitter has arrived,
+    /// at least 0; default 2.
+    pub patience_jitters: f64,
+    /// An ACK that is later than that of the packet before by more than so many packet times and
+    /// jitter, and ..., at least 0; default 4.
+    pub delayed_ack_packets: f64,
+    /// ... by more than this factor, was held back by the receiver and tells nothing, at least 1;
+    /// default 1.5.
+    pub delayed_ack_growth: f64,
+    /// Fewest gaps within trains that arrived whole that tell the rate, at least 1; default 7, one
+    /// train. With fewer it is that of the first train.
+    pub least_gaps: u32,
+    /// ... and the rate is known with fewer if they are no longer than so many times those of the
+    /// first train, at least 1; default 1.05: then nobody else is served.
+    pub alone_gaps: f64,
+    /// What delays and losses mean.
+    pub evidence: EvidenceConfig,
+    /// Looks at the queue after the answer.
+    pub watch: WatchConfig,
+}
+
+/// What delays and losses mean, as probabilities with a queue of one's own and without. All are
+/// this project's own: what its detector meets on the paper's grid (`flowstart reproduce
+/// fair-queuing/trains-accuracy`; the means are those of `isolation_ratio`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct EvidenceConfig {
+    /// Delay of a lone packet over that of its neighbour in a shared queue, above 0; default 1.12:
+    /// it waits a little longer.
+    pub shared_ratio: f64,
+    /// Standard deviation of that, above 0; default 0.15.
+    pub shared_width: f64,
+    /// The same ratio in a queue of its own, at least 0 and below `shared_ratio`; default 0.35: it
+    /// waits for the packet in transmission and at most a turn of the other connection.
+    pub isolated_ratio: f64,
+    /// Standard deviation of that, above 0; default 0.2.
+    pub isolated_width: f64,
+    /// Nothing is less likely than this by either model, so that what neither foresees does not
+    /// decide alone; above 0 and below 1; default 0.001.
+    pub outlier: f64,
+    /// Probability that a lone packet behind a full train is lost in a shared queue, above 0 and
+    /// below 1; default 0.5.
+    pub lone_lost_shared: f64,
+    /// The same in a queue of its own; default 0.05.
+    pub lone_lost_isolated: f64,
+}
+
+/// Looks after the answer: while the connection has a queue, a lone packet on the other one now and
+/// then. All constants are this project's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct WatchConfig {
+    /// Least time between looks in a queue that is shared, or may be; default 500 ms, 0 for no
+    /// looks at all. A look is the `lone` packets of the detector.
+    pub interval: Span,
+    /// The same in a queue of one's own; default 0, so that there is always one on the way while
+    /// there is a queue to look at: that queue is kept short, so something has changed.
+    pub interval_isolated: Span,
+    /// After so many looks evidence counts half, at least 1; default 20.
+    pub memory: f64,
+    /// The smallest RTT is forgotten after this time, so that a longer path is noticed, at least 1
+    /// ms; default 10 s (as `delay_target`).
+    pub min_rtt_window: Span,
+    /// A look of which an ACK is still missing after so many round trips is given up, at least 1;
+    /// default 2.
+    pub patience_rtts: f64,
+    /// Packets whose ACKs tell the time that the bottleneck takes for one, at least 2; default 32.
+    pub service_packets: u32,
+}
+
+impl Default for TrainProbeConfig {
+    fn default() -> Self {
+        Self {
+            train: 8,
+            chirp_shrink: 0.6,
+            shortest_train: 8,
+            train_load: 2.2,
+            longest_train: 96,
+            spread: 4,
+            enough_gaps: 2,
+            even_gaps: 0.25,
+            lone_apart: 1,
+            batch: 3,
+            apart: 2.0,
+            least_queue: 3.0,
+            least_jitters: 4.0,
+            isolated_error: 1e-4,
+            shared_error: 0.01,
+            most_batches: 6,
+            open_wait: Span::from_secs(3),
+            burst_jitter: 0.5,
+            spread_apart: 2,
+            lone: 2,
+            followers: 2,
+            follow_rtts: 0.5,
+            patience_jitters: 2.0,
+            delayed_ack_packets: 4.0,
+            delayed_ack_growth: 1.5,
+            least_gaps: 7,
+            alone_gaps: 1.05,
+            evidence: EvidenceConfig::default(),
+            watch: WatchConfig::default(),
+        }
+    }
+}
+
+impl Default for EvidenceConfig {
+    fn default() -> Self {
+        Self {
+            shared_ratio: 1.12,
+            shared_width: 0.15,
+            isolated_ratio: 0.35,
+            isolated_width: 0.2,
+            outlier: 1e-3,
+            lone_lost_shared: 0.5,
+            lone_lost_isolated: 0.05,
+        }
+    }
+}
+
+impl Default for WatchConfig {
+    fn default() -> Self {
+        Self {
+            interval: Span::from_millis(500),
+            interval_isolated: Span::ZERO,
+            memory: 20.0,
+            min_rtt_window: Span::from_secs(10),
+            patience_rtts: 2.0,
+            service_packets: 32,
+        }
+    }
+}
+
+impl TrainProbeConfig {
+    /// Checks that every constant is in its range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let error = |p: f64| p > 0.0 && p < 0.5;
+        check((4..=64).contains(&self.train), "train", "between 4 and 64 packets")?;
+        check((4..=1000).contains(&self.shortest_train), "shortest_train", "between 4 and 1000 packets")?;
+        check(self.train_load > 1.0 && self.train_load <= 100.0, "train_load", "above 1 and at most 100")?;
+        let longest = self.shortest_train..=1000;
+        check(longest.contains(&self.longest_train), "longest_train", "at least shortest_train, at most 1000")?;
+        check((1..=1000).contains(&self.spread), "spread", "between 1 and 1000")?;
+        check((2..=63).contains(&self.enough_gaps), "enough_gaps", "between 2 and 63")?;
+        check((0.0..=1.0).contains(&self.even_gaps), "even_gaps", "between 0 and 1")?;
+        check((1..=1000).contains(&self.lone_apart), "lone_apart", "between 1 and 1000")?;
+        check((1..=100).contains(&self.batch), "batch", "between 1 and 100")?;
+        check(self.apart >= 1.0 && self.apart <= 100.0, "apart", "between 1 and 100")?;
+        check(self.least_queue >= 1.0 && self.least_queue.is_finite(), "least_queue", "at least 1")?;
+        check(self.least_jitters >= 0.0 && self.least_jitters.is_finite(), "least_jitters", "at least 0")?;
+        check(error(self.isolated_error), "isolated_error", "above 0 and below 0.5")?;
+        check(error(self.shared_error), "shared_error", "above 0 and below 0.5")?;
+        check((1..=1000).contains(&self.most_batches), "most_batches", "between 1 and 1000")?;
+        let share = |p: f64| p > 0.0 && p < 1.0;
+        check(share(self.chirp_shrink), "chirp_shrink", "above 0 and below 1")?;
+        check((0.0..=1.0).contains(&self.burst_jitter), "burst_jitter", "between 0 and 1")?;
+        check((1..=100).contains(&self.spread_apart), "spread_apart", "between 1 and 100")?;
+        check((1..=2).contains(&self.lone), "lone", "1 or 2")?;
+        check((1..=100).contains(&self.followers), "followers", "between 1 and 100")?;
+        check(self.follow_rtts > 0.0 && self.follow_rtts <= 10.0, "follow_rtts", "above 0 and at most 10")?;
+        let least = |value: f64, least: f64| value >= least && value <= 1000.0;
+        check(least(self.patience_jitters, 0.0), "patience_jitters", "between 0 and 1000")?;
+        check(least(self.delayed_ack_packets, 0.0), "delayed_ack_packets", "between 0 and 1000")?;
+        check(least(self.delayed_ack_growth, 1.0), "delayed_ack_growth", "between 1 and 1000")?;
+        check(self.least_gaps >= 1, "least_gaps", "at least 1")?;
+        check(least(self.alone_gaps, 1.0), "alone_gaps", "between 1 and 1000")?;
+        self.evidence.validate()?;
+        self.watch.validate()
+    }
+}
+
+impl EvidenceConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let share = |p: f64| p > 0.0 && p < 1.0;
+        let width = |width: f64| width > 0.0 && width.is_finite();
+        check(self.shared_ratio > 0.0 && self.shared_ratio.is_finite(), "shared_ratio", "above 0")?;
+        let below = (0.0..self.shared_ratio).contains(&self.isolated_ratio);
+        check(below, "isolated_ratio", "at least 0 and below shared_ratio")?;
+        check(width(self.shared_width), "shared_width", "above 0")?;
+        check(width(self.isolated_width), "isolated_width", "above 0")?;
+        check(share(self.outlier), "outlier", "above 0 and below 1")?;
+        check(share(self.lone_lost_shared), "lone_lost_shared", "above 0 and below 1")?;
+        check(share(self.lone_lost_isolated), "lone_lost_isolated", "above 0 and below 1")
+    }
+}
+
+impl WatchConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check(self.memory >= 1.0 && self.memory.is_finite(), "memory", "at least 1")?;
+        check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
+        check(self.patience_rtts >= 1.0 && self.patience_rtts <= 1000.0, "patience_rtts", "between 1 and 1000")?;
+        check((2..=100_000).contains(&self.service_packets), "service_packets", "between 2 and 100 000")
+    }
+}

@@ -1,0 +1,288 @@
+//! Looks at the queue after the answer. Whoever has a queue needs no trains: a lone packet behind
+//! any of its packets tells whether others wait for that queue. It carries data, which the
+//! connection sends again if the look comes to nothing.
+//!
+//! A connection in charge of CUBIC has a queue most of the time, its own or a shared one; one that
+//! keeps its own queue short gets one that is worth a look when the bottleneck becomes a shared
+//! one. Looks cost two packets each.
+
+use std::collections::VecDeque;
+
+use flowstart_units::{Span, Time};
+
+use crate::answer::Isolation;
+use crate::smallest::Smallest;
+use crate::{Acked, Departure, Sent};
+
+use super::config::TrainProbeConfig;
+use super::evidence::Evidence;
+use super::scale::Scale;
+use super::side::round_trip;
+
+/// ACKs of the neighbour and those before it that are remembered: two with different RTTs are
+/// needed.
+const REMEMBERED: usize = 8;
+
+/// Lone packets and their neighbour.
+#[derive(Clone, Debug)]
+struct Look {
+    at: Time,
+    /// The packet of connection 0 that left last before them.
+    neighbour: u64,
+    /// Its fate is known.
+    settled: bool,
+    /// Numbers and RTTs of the lone packets that have left.
+    lone: [Option<(u64, Option<Span>)>; 2],
+}
+
+/// The looks of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    config: TrainProbeConfig,
+    smallest: Smallest,
+    jitter: Span,
+    /// Time the bottleneck takes for a packet of this connection.
+    service: Span,
+    /// Packets counted for it, and since when.
+    counted: (u32, Time),
+    /// The queueing delay of the last packet acknowledged.
+    excess: Span,
+    /// No look before.
+    next: Time,
+    /// Least time between looks.
+    interval: Span,
+    look: Option<Look>,
+    /// ACKs of connection 0: number and RTT.
+    recent: VecDeque<(u64, Span)>,
+}
+
+impl Watch {
+    /// From `now` on, with what the detector measured.
+    pub(super) fn new(config: &TrainProbeConfig, now: Time, scale: Scale) -> Self {
+        let mut smallest = Smallest::new();
+        smallest.add(now, scale.smallest, config.watch.min_rtt_window / 2);
+        Self {
+            config: *config,
+            smallest,
+            jitter: scale.jitter,
+            service: scale.service,
+            counted: (0, now),
+            excess: Span::ZERO,
+            next: now,
+            interval: config.watch.interval,
+            look: None,
+            recent: VecDeque::with_capacity(REMEMBERED),
+        }
+    }
+
+    fn scale(&self) -> Scale {
+        Scale { smallest: self.smallest.get(), service: self.service, jitter: self.jitter }
+    }
+
+    /// The smallest RTT of late.
+    pub(super) fn smallest(&self) -> Span {
+        self.smallest.get()
+    }
+
+    /// Lone packets leave at once; connection 0 is not directed.
+    pub(super) fn departure(&self, connection: usize) -> Departure {
+        match &self.look {
+            Some(look) if connection == 1 && self.left(look) < self.config.lone => Departure::At(look.at),
+            _ => Departure::Hold,
+        }
+    }
+
+    /// True until all is known of a look, or it is given up.
+    pub(super) fn is_looking(&self) -> bool {
+        self.look.is_some()
+    }
+
+    fn left(&self, look: &Look) -> u32 {
+        look.lone.iter().flatten().count() as u32
+    }
+
+    pub(super) fn on_sent(&mut self, connection: usize, sent: &Sent) {
+        let is_due = sent.now >= self.next && !sent.retransmission;
+        if connection == 0 && self.look.is_none() && is_due && self.scale().is_queue(self.excess, &self.config) {
+            self.look = Some(Look { at: sent.now, neighbour: sent.number, settled: false, lone: [None; 2] });
+        } else if connection == 1
+            && let Some(look) = &mut self.look
+        {
+            // One that could not leave at once met another queue, and a repair is of another look.
+            let late = sent.now.since(look.at) > self.service;
+            match look.lone.iter_mut().find(|lone| lone.is_none()) {
+                Some(slot) if !late && !sent.retransmission => *slot = Some((sent.number, None)),
+                _ => self.end(sent.now),
+            }
+        }
+    }
+
+    /// Ends a look; the next one is not at once.
+    fn end(&mut self, now: Time) {
+        self.look = None;
+        self.next = now + self.interval;
+    }
+
+    /// This is what the queue is taken for.
+    pub(super) fn take_for(&mut self, isolation: Isolation) {
+        let config = &self.config.watch;
+        self.interval = if isolation == Isolation::Isolated { config.interval_isolated } else { config.interval };
+    }
+
+    /// A packet of a connection was delivered. Adds what a look told to the evidence; true if there
+    /// is more.
+    pub(super) fn on_acked(&mut self, connection: usize, acked: &Acked, evidence: &mut Evidence) -> bool {
+        let rtt = round_trip(acked);
+        if !acked.retransmitted {
+            self.smallest.add(acked.now, rtt, self.config.watch.min_rtt_window / 2);
+        }
+        if connection == 0 {
+            self.count(acked.now);
+            self.excess = self.scale().excess(rtt);
+        }
+        let Some(look) = &mut self.look else {
+            if connection == 0 {
+                self.remember(acked.number, rtt);
+            }
+            return false;
+        };
+        if acked.retransmitted || acked.now.since(look.at) > rtt.mul_f64(self.config.watch.patience_rtts) {
+            self.end(acked.now);
+            return false;
+        }
+        if connection == 0 {
+            look.settled |= acked.number >= look.neighbour;
+            if acked.number <= look.neighbour {
+                self.remember(acked.number, rtt);
+            }
+        } else if let Some((_, slot)) = look.lone.iter_mut().flatten().find(|(number, _)| *number == acked.number) {
+            *slot = Some(rtt);
+        }
+        self.judge(acked.now, evidence)
+    }
+
+    fn judge(&mut self, now: Time, evidence: &mut Evidence) -> bool {
+        let Some(look) = &self.look else { return false };
+        let all = look.lone.iter().flatten().filter(|(_, rtt)| rtt.is_some()).count() as u32 == self.config.lone;
+        if !(look.settled && all) {
+            return false;
+        }
+        let rtts = look.lone.map(|lone| lone.and_then(|(_, rtt)| rtt));
+        let delay = self.delay_before(look.neighbour).map(|rtt| self.scale().excess(rtt));
+        self.end(now);
+        let scale = self.scale();
+        let ratio = delay
+            .filter(|delay| scale.is_queue(*delay, &self.config))
+            .zip(scale.waited(rtts))
+            .and_then(|(delay, waited)| scale.ratio(waited, delay, &self.config));
+        if let Some((ratio, noise)) = ratio {
+            evidence.fade(0.5_f64.powf(1.0 / self.config.watch.memory), self.config.isolated_error);
+            evidence.ratio(ratio, noise);
+        }
+        ratio.is_some()
+    }
+
+    /// The RTT of the last packet up to the neighbour that arrived, or if its ACK was held back
+    /// what it follows from that of an earlier one.
+    fn delay_before(&self, neighbour: u64) -> Option<Span> {
+        let mut known = self.recent.iter().rev().filter(|(number, _)| *number <= neighbour);
+        let (last, rtt) = *known.next()?;
+        let (earlier, before) = *known.find(|(number, other)| *number < last && *other != rtt)?;
+        Some(rtt.min(before + self.service * (last - earlier)))
+    }
+
+    fn remember(&mut self, number: u64, rtt: Span) {
+        match self.recent.back_mut() {
+            // Packets of one ACK share its RTT.
+            Some(last) if last.1 == rtt => last.0 = last.0.max(number),
+            _ => {
+                if self.recent.len() >= REMEMBERED {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back((number, rtt));
+            }
+        }
+    }
+
+    fn count(&mut self, now: Time) {
+        let (count, since) = &mut self.counted;
+        *count += 1;
+        if *count >= self.config.watch.service_packets {
+            self.service = (now.since(*since) / u64::from(*count)).max(Span::from_micros(1));
+            (*count, *since) = (0, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::sent;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    fn acked(now: u64, number: u64, rtt: u64) -> Acked {
+        let now = Time::ZERO + ms(now);
+        Acked { now, number, bytes: 1448, sent_at: now, rtt: Some(ms(rtt)), retransmitted: false }
+    }
+
+    /// A path of 10 ms and a packet per millisecond, on which packets of connection 0 have begun to
+    /// wait for 10 ms.
+    fn queued() -> (Watch, Evidence) {
+        let config = TrainProbeConfig::default();
+        let scale = Scale { smallest: ms(10), service: ms(1), jitter: Span::ZERO };
+        let mut watch = Watch::new(&config, Time::ZERO, scale);
+        let mut evidence = Evidence::new(config.evidence);
+        assert!(!watch.on_acked(0, &acked(40, 0, 19), &mut evidence));
+        assert!(!watch.on_acked(0, &acked(41, 1, 20), &mut evidence));
+        (watch, evidence)
+    }
+
+    /// A look behind packet 21, and the error of "isolated" before and after it if the lone packets
+    /// take this long.
+    fn look(lone: u64) -> (f64, f64) {
+        let (mut watch, mut evidence) = queued();
+        let (now, before) = (Time::ZERO + ms(50), evidence.error_if_isolated());
+        assert_eq!(watch.departure(1), Departure::Hold);
+        watch.on_sent(0, &sent(now, 21));
+        assert_eq!(watch.departure(1), Departure::At(now));
+        watch.on_sent(1, &sent(now, 7));
+        watch.on_sent(1, &sent(now, 8));
+        assert_eq!(watch.departure(1), Departure::Hold, "two packets, no more");
+        assert!(!watch.on_acked(1, &acked(50 + lone, 7, lone), &mut evidence));
+        assert!(!watch.on_acked(1, &acked(51 + lone, 8, lone + 1), &mut evidence));
+        assert!(watch.on_acked(0, &acked(70, 21, 20), &mut evidence) && !watch.is_looking());
+        (before, evidence.error_if_isolated())
+    }
+
+    #[test]
+    fn a_lone_packet_that_waits_as_long_as_its_neighbour_speaks_for_a_shared_queue_and_one_that_does_not_wait_for_its_own()
+     {
+        let (before, after) = look(20);
+        assert!(after > before, "{before} {after}");
+        let (before, after) = look(10);
+        assert!(after < before, "{before} {after}");
+    }
+
+    #[test]
+    fn without_a_queue_there_is_no_look_and_after_one_none_before_the_interval_is_over() {
+        let (mut watch, mut evidence) = queued();
+        watch.on_acked(0, &acked(42, 2, 10), &mut evidence);
+        watch.on_sent(0, &sent(Time::ZERO + ms(43), 20));
+        assert!(!watch.is_looking(), "nothing waits");
+        watch.on_acked(0, &acked(44, 3, 20), &mut evidence);
+        let begun = Time::ZERO + ms(50);
+        watch.on_sent(0, &sent(begun, 21));
+        assert!(watch.is_looking());
+        // It left later than a packet's time after its neighbour, and may have met another queue.
+        watch.on_sent(1, &sent(begun + ms(2), 7));
+        assert!(!watch.is_looking());
+        let next = begun + ms(2) + TrainProbeConfig::default().watch.interval;
+        watch.on_sent(0, &sent(next - ms(1), 22));
+        assert!(!watch.is_looking());
+        watch.on_sent(0, &sent(next, 23));
+        assert!(watch.is_looking());
+    }
+}

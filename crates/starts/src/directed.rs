@@ -1,0 +1,111 @@
+//! A start that is told when packets leave: the two connections of a detector of fair queuing ([`crate::detection::pair`]) are each driven by one.
+//! A connection that nobody directs does standard slow start.
+
+use flowstart_control::{
+    Ack, Acked, Departure, FlowStart, INFINITE_SSTHRESH, Next, Response, Sent, Signal, Verdict, Window,
+};
+use flowstart_units::Time;
+
+/// A start whose departures come from outside; what becomes of its packets is kept until it is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Directed {
+    /// When the next packet leaves; `None` as long as nobody directs.
+    departure: Option<Departure>,
+    sent: Option<Sent>,
+    acked: Vec<Acked>,
+}
+
+impl Directed {
+    /// The next packet leaves at this time, and the window does not hold it back.
+    pub fn direct(&mut self, departure: Departure) {
+        self.departure = Some(departure);
+    }
+
+    /// True once somebody directs.
+    #[must_use]
+    pub fn is_directed(&self) -> bool {
+        self.departure.is_some()
+    }
+
+    /// The packet that left since this was asked for the last time; to be asked after every packet.
+    pub fn take_sent(&mut self) -> Option<Sent> {
+        self.sent.take()
+    }
+
+    /// The packets delivered since this was asked for the last time, oldest first.
+    pub fn take_acked(&mut self) -> impl Iterator<Item = Acked> + '_ {
+        self.acked.drain(..)
+    }
+}
+
+impl FlowStart for Directed {
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        if self.is_directed() { 0 } else { window.slow_start(ack.acked) }
+    }
+
+    fn on_ack(&mut self, _ack: &Ack, window: &mut Window) -> Verdict {
+        if self.is_directed() {
+            window.cwnd = INFINITE_SSTHRESH;
+        }
+        Verdict::Continue
+    }
+
+    fn on_signal(&mut self, _now: Time, _signal: Signal, _window: &mut Window) -> Response {
+        if self.is_directed() { Response::Ignore } else { Response::Leave }
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        if self.is_directed() {
+            self.sent = Some(*sent);
+        }
+    }
+
+    fn wants_packets(&self) -> bool {
+        self.is_directed()
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        self.acked.push(*acked);
+    }
+
+    fn departure(&mut self, now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
+        match self.departure? {
+            Departure::At(at) if at <= now => Some(Departure::Now),
+            other => Some(other),
+        }
+    }
+
+    fn owns_window(&self) -> bool {
+        self.is_directed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_control::testing::{ack, sent};
+    use flowstart_units::Span;
+
+    #[test]
+    fn undirected_it_is_slow_start_and_directed_its_window_is_a_permission() {
+        let (mut start, mut window) = (Directed::default(), Window::new(10));
+        start.grow(&ack(5), &mut window);
+        assert_eq!(window.cwnd, 15);
+        assert_eq!(start.on_signal(Time::ZERO, Signal::Loss, &mut window), Response::Leave);
+        start.direct(Departure::Now);
+        start.on_ack(&ack(1), &mut window);
+        assert_eq!(window.cwnd, INFINITE_SSTHRESH);
+        assert_eq!(start.on_signal(Time::ZERO, Signal::Timeout, &mut window), Response::Ignore);
+    }
+
+    #[test]
+    fn what_happens_is_told_once_and_only_while_it_is_directed() {
+        let mut start = Directed::default();
+        start.on_sent(&sent(Time::ZERO, 0));
+        assert!(start.take_sent().is_none());
+        start.direct(Departure::At(Time::ZERO + Span::from_millis(1)));
+        start.on_sent(&sent(Time::ZERO, 1));
+        assert_eq!(start.take_sent().map(|sent| sent.number), Some(1));
+        assert!(start.take_sent().is_none());
+    }
+}

@@ -1,0 +1,358 @@
+//! HyStart as Linux CUBIC has it (`hystart_update` in 6.1.192; Ha and Rhee, "Taming the elephants", 2011).
+//!
+//! Two detectors end slow start before a loss does: the *ACK train* (ACKs in close succession for longer than half the smallest
+//! RTT mean that the packets in flight fill the pipe) and the *delay increase* (the RTT of a round rose by an eighth). What ns-3 calls
+//! HyStart is another algorithm.
+
+use flowstart_control::InvalidConfig;
+use flowstart_control::{Ack, Exit, ExitReason, FlowStart, LastRtt, Restart, Verdict, Window, stack_pacing_rate};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+/// Constants of HyStart; the defaults are those of Linux 6.1.192 (`tcp_cubic.c`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct HystartConfig {
+    /// The ACK train ends slow start. Default true (`hystart_detect`, bit 1).
+    pub train_detector: bool,
+    /// An increase of delay ends slow start. Default true (`hystart_detect`, bit 2).
+    pub delay_detector: bool,
+    /// No detection below this window, in packets; default 16 (`hystart_low_window`).
+    pub low_window: u32,
+    /// ACKs at most this far apart belong to a train; default 2 ms (`hystart_ack_delta_us`).
+    pub ack_delta: Span,
+    /// Upper bound of what a train may last longer than the smallest RTT, for aggregation; default 1 ms (`hystart_ack_delay`).
+    pub max_cushion: Span,
+    /// Bytes the sender may release at once: the cushion is the time of `cushion_bursts` of them at the pacing rate; default 65 536 bytes
+    /// (`GSO_MAX_SIZE`).
+    pub gso_max: Bytes,
+    /// How many such bursts; default 4 (`hystart_ack_delay`).
+    pub cushion_bursts: u64,
+    /// RTT samples of a round before its delay is judged; the next sample is the first to be judged. Default 8 (`HYSTART_MIN_SAMPLES`).
+    pub min_samples: u32,
+    /// The delay threshold is the smallest RTT divided by this; default 8, at least 1 (`HYSTART_DELAY_THRESH`).
+    pub delay_divisor: u64,
+    /// Lower bound of the delay threshold; default 4 ms (`HYSTART_DELAY_MIN`).
+    pub min_delay_threshold: Span,
+    /// Upper bound of the delay threshold; default 16 ms (`HYSTART_DELAY_MAX`).
+    pub max_delay_threshold: Span,
+    /// Whether the socket counts as paced, which doubles the allowed length of a train. Default: as the controller's pacing says.
+    pub paced: Option<bool>,
+}
+
+impl Default for HystartConfig {
+    fn default() -> Self {
+        Self {
+            train_detector: true,
+            delay_detector: true,
+            low_window: 16,
+            ack_delta: Span::from_millis(2),
+            max_cushion: Span::from_millis(1),
+            gso_max: Bytes::new(65_536),
+            cushion_bursts: 4,
+            min_samples: 8,
+            delay_divisor: 8,
+            min_delay_threshold: Span::from_millis(4),
+            max_delay_threshold: Span::from_millis(16),
+            paced: None,
+        }
+    }
+}
+
+impl HystartConfig {
+    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+        InvalidConfig::unless(self.delay_divisor >= 1, "delay_divisor", "at least 1")?;
+        InvalidConfig::unless(
+            self.min_delay_threshold <= self.max_delay_threshold,
+            "min_delay_threshold",
+            "at most max_delay_threshold",
+        )
+    }
+
+    /// How much the RTT of a round may exceed the smallest one.
+    fn delay_threshold(&self, delay_min: Span) -> Span {
+        (delay_min / self.delay_divisor).min(self.max_delay_threshold).max(self.min_delay_threshold)
+    }
+
+    /// What aggregation at the sender may add to a train; zero while no pacing rate is known (`hystart_ack_delay`).
+    fn cushion(&self, rate: Option<Rate>) -> Span {
+        let burst = Bytes::new(self.gso_max.get().saturating_mul(self.cushion_bursts));
+        rate.map_or(Span::ZERO, |rate| rate.transmission_time(burst).min(self.max_cushion))
+    }
+}
+
+/// HyStart in operation. [`HystartConfig`] says where its rules come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Hystart {
+    config: HystartConfig,
+    paced: bool,
+    mss: u32,
+    /// A detector fired. Only a timeout forgets that, as in Linux.
+    found: bool,
+    /// Smallest RTT seen; [`Span::MAX`] before the first sample.
+    delay_min: Span,
+    round_start: Time,
+    last_ack: Time,
+    /// The round ends when a byte beyond this one is acknowledged.
+    round_end: u64,
+    /// Smallest RTT of this round.
+    round_rtt: Span,
+    samples: u32,
+    /// Inputs of the pacing rate as the stack computed it at the end of the previous ACK.
+    prior_srtt: Span,
+    prior_packets_out: u32,
+    prior_next: u64,
+}
+
+impl Hystart {
+    /// HyStart for a flow with segments of `mss` payload bytes, `paced` or not (unless the config says otherwise).
+    #[must_use]
+    pub fn new(config: &HystartConfig, paced: bool, mss: u32) -> Self {
+        Self {
+            config: *config,
+            paced: config.paced.unwrap_or(paced),
+            mss,
+            found: false,
+            delay_min: Span::MAX,
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            round_end: 0,
+            round_rtt: Span::MAX,
+            samples: 0,
+            prior_srtt: Span::ZERO,
+            prior_packets_out: 0,
+            prior_next: 0,
+        }
+    }
+
+    fn begin_round(&mut self, now: Time, next: u64) {
+        self.round_start = now;
+        self.last_ack = now;
+        self.round_end = next;
+        self.round_rtt = Span::MAX;
+        self.samples = 0;
+    }
+
+    /// The pacing rate the stack computed after the previous ACK, enforced or not.
+    fn stack_rate(&self, window: &Window) -> Option<Rate> {
+        stack_pacing_rate(self.mss, window, self.prior_packets_out, self.prior_srtt)
+    }
+
+    /// Half of `limit` unless the flow is paced.
+    fn allowed(&self, limit: Span) -> Span {
+        if self.paced { limit } else { limit / 2 }
+    }
+
+    /// Longest train that does not end slow start.
+    pub(super) fn train_limit(&self, window: &Window) -> Span {
+        self.allowed(self.delay_min + self.config.cushion(self.stack_rate(window)))
+    }
+
+    /// True if a train of this length ends slow start. The cushion takes a division, so it is left out while it cannot matter.
+    fn is_too_long(&self, train: Span, window: &Window) -> bool {
+        train > self.allowed(self.delay_min) && train > self.train_limit(window)
+    }
+
+    /// Takes in one RTT sample (`hystart_update`).
+    fn update(&mut self, ack: &Ack, rtt: Span, window: &Window) -> Option<ExitReason> {
+        if ack.una > self.round_end {
+            self.begin_round(ack.now, ack.next);
+        }
+        if window.cwnd < self.config.low_window {
+            return None;
+        }
+        if self.config.train_detector && ack.now.since(self.last_ack) <= self.config.ack_delta {
+            // A longer gap leaves last_ack where it is, so that it ends train detection for the rest of the round.
+            self.last_ack = ack.now;
+            if self.is_too_long(ack.now.since(self.round_start), window) {
+                return Some(ExitReason::AckTrain);
+            }
+        }
+        if self.config.delay_detector {
+            self.round_rtt = self.round_rtt.min(rtt);
+            if self.samples < self.config.min_samples {
+                self.samples += 1;
+            } else if self.round_rtt > self.delay_min + self.config.delay_threshold(self.delay_min) {
+                return Some(ExitReason::DelayIncrease);
+            }
+        }
+        None
+    }
+}
+
+impl FlowStart for Hystart {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+        let mut verdict = Verdict::Continue;
+        if let Some(rtt) = ack.rtt {
+            // Linux takes an RTT of zero as one microsecond.
+            let rtt = if rtt.is_zero() { Span::from_micros(1) } else { rtt };
+            self.delay_min = self.delay_min.min(rtt);
+            if !self.found
+                && window.in_slow_start()
+                && let Some(reason) = self.update(ack, rtt, window)
+            {
+                self.found = true;
+                verdict = Verdict::Done(Exit { reason, cwnd: window.cwnd, ssthresh: window.cwnd, rate: None });
+            }
+        }
+        self.prior_srtt = ack.srtt;
+        self.prior_packets_out = ack.packets_out;
+        self.prior_next = ack.next;
+        verdict
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        window.slow_start(ack.acked)
+    }
+
+    /// Linux keeps HyStart armed until a detector fires, so that it watches every slow start before that, and a timeout arms it anew
+    /// (`bictcp_state`). Unlike in Linux, RTTs of the congestion avoidance in between are not seen.
+    fn on_restart(&mut self, now: Time, restart: Restart, _window: &Window, _last: LastRtt) -> bool {
+        if restart == Restart::Timeout {
+            self.found = false;
+            self.delay_min = Span::MAX;
+            self.begin_round(now, self.prior_next);
+        }
+        !self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_control::testing::ack;
+
+    const MSS: u32 = 1448;
+
+    fn ms(n: u64) -> Span {
+        Span::from_millis(n)
+    }
+
+    /// A start whose first round began at time zero with the given smallest RTT.
+    fn started(config: HystartConfig, paced: bool, delay_min: Span) -> Hystart {
+        let mut start = Hystart::new(&config, paced, MSS);
+        start.delay_min = delay_min;
+        start.prior_srtt = delay_min;
+        start.begin_round(Time::ZERO, u64::MAX);
+        start
+    }
+
+    fn sample(start: &mut Hystart, now: Time, rtt: Span, cwnd: u32) -> Option<ExitReason> {
+        let mut window = Window::new(cwnd);
+        let ack = Ack { now, rtt: Some(rtt), srtt: rtt, una: 1, next: u64::MAX, ..ack(1) };
+        match start.on_ack(&ack, &mut window) {
+            Verdict::Continue => None,
+            Verdict::Done(exit) => {
+                assert_eq!((exit.cwnd, exit.ssthresh), (cwnd, cwnd));
+                Some(exit.reason)
+            }
+        }
+    }
+
+    #[test]
+    fn v2_1_the_delay_limit_is_an_eighth_above_the_smallest_rtt_within_4_and_16_ms() {
+        let config = HystartConfig::default();
+        let limits =
+            [(5, 9_000), (20, 24_000), (32, 36_000), (50, 56_250), (100, 112_500), (128, 144_000), (200, 216_000)];
+        for (min, limit) in limits {
+            assert_eq!(ms(min) + config.delay_threshold(ms(min)), Span::from_micros(limit), "min {min} ms");
+        }
+    }
+
+    #[test]
+    fn v2_2_the_train_limit_is_halved_unless_the_flow_is_paced() {
+        let window = Window::new(20);
+        let unpaced = started(HystartConfig::default(), false, ms(50));
+        assert_eq!(unpaced.train_limit(&window), Span::from_micros(25_500));
+        let paced = started(HystartConfig::default(), true, ms(50));
+        assert_eq!(paced.train_limit(&window), Span::from_micros(51_000));
+        // 5.8 GB/s
+        assert_eq!(HystartConfig::default().cushion(Some(Rate::from_bps(46_400_000_000))).as_micros(), 45);
+        assert_eq!(HystartConfig::default().cushion(None), Span::ZERO);
+    }
+
+    #[test]
+    fn the_config_can_say_that_the_flow_counts_as_paced() {
+        let config = HystartConfig { paced: Some(true), ..HystartConfig::default() };
+        let start = started(config, false, ms(50));
+        assert_eq!(start.train_limit(&Window::new(20)), Span::from_micros(51_000));
+    }
+
+    #[test]
+    fn v2_3_one_gap_ends_train_detection_for_the_round() {
+        for (gap, exits) in [(Span::from_micros(1_000), true), (Span::from_micros(2_100), false)] {
+            let mut start = started(HystartConfig::default(), false, ms(50));
+            let mut now = Time::ZERO;
+            let mut reason = None;
+            while now < Time::ZERO + ms(48) && reason.is_none() {
+                now += if now == Time::ZERO + ms(20) { gap } else { ms(1) };
+                reason = sample(&mut start, now, ms(50), 20);
+            }
+            assert_eq!(reason, exits.then_some(ExitReason::AckTrain), "gap {} us", gap.as_micros());
+            if exits {
+                assert_eq!(now, Time::ZERO + ms(26), "first ACK beyond 25.5 ms");
+            }
+        }
+    }
+
+    #[test]
+    fn v2_4_the_ninth_sample_of_a_round_is_the_first_to_be_judged() {
+        let mut start = started(HystartConfig::default(), false, ms(20));
+        let far = Time::ZERO + ms(100);
+        for _ in 0..8 {
+            assert_eq!(sample(&mut start, far, ms(30), 20), None);
+        }
+        assert_eq!(sample(&mut start, far, ms(30), 20), Some(ExitReason::DelayIncrease));
+    }
+
+    #[test]
+    fn v2_4_one_sample_at_the_limit_keeps_the_round_quiet() {
+        for quiet in 0..9 {
+            let mut start = started(HystartConfig::default(), false, ms(20));
+            for i in 0..40 {
+                let rtt = if i == quiet { ms(24) } else { ms(30) };
+                assert_eq!(sample(&mut start, Time::ZERO + ms(100), rtt, 20), None, "sample {i}, quiet {quiet}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_detected_below_the_low_window_but_rounds_still_begin() {
+        let mut start = Hystart::new(&HystartConfig::default(), false, MSS);
+        let mut window = Window::new(15);
+        for i in 1..100 {
+            let now = Time::ZERO + ms(10 * i);
+            let ack = Ack { now, rtt: Some(ms(10 * i)), srtt: ms(10), una: i * 100, next: i * 100 + 50, ..ack(1) };
+            assert_eq!(start.on_ack(&ack, &mut window), Verdict::Continue);
+            assert_eq!(start.round_start, now);
+        }
+    }
+
+    #[test]
+    fn each_detector_can_be_switched_off() {
+        let without_delay = HystartConfig { delay_detector: false, ..HystartConfig::default() };
+        let mut start = started(without_delay, false, ms(20));
+        assert!((0..50).all(|_| sample(&mut start, Time::ZERO + ms(100), ms(90), 20).is_none()));
+        let without_train = HystartConfig { train_detector: false, ..HystartConfig::default() };
+        let mut start = started(without_train, false, ms(20));
+        assert!((1..200).all(|i| sample(&mut start, Time::ZERO + ms(i), ms(20), 20).is_none()));
+    }
+
+    #[test]
+    fn after_a_detection_only_a_timeout_arms_it_again() {
+        let mut start = started(HystartConfig::default(), false, ms(20));
+        let last = LastRtt { srtt: ms(20), min_rtt: ms(20) };
+        let restart = |start: &mut Hystart, why| start.on_restart(Time::ZERO, why, &Window::new(10), last);
+        assert!(restart(&mut start, Restart::Idle), "nothing found yet");
+        start.found = true;
+        assert!(!restart(&mut start, Restart::Idle));
+        assert!(!restart(&mut start, Restart::Undo));
+        assert!(restart(&mut start, Restart::Timeout));
+        assert_eq!(start.delay_min, Span::MAX);
+    }
+}

@@ -1,0 +1,137 @@
+//! How losses are found and repaired.
+
+use flowstart_units::{Span, Time};
+
+use super::pipe::{Pipe, no_handshake, steady};
+use super::{Link, MSS, at, every_segment, ms};
+use crate::{LossDetection, SenderConfig, SenderState};
+
+#[test]
+fn the_third_sack_proves_the_loss_and_not_the_second() {
+    let mut pipe = Pipe::new(&no_handshake(), steady(10), &every_segment(), ms(50)).losing(&[0]);
+    pipe.sender.write(Time::ZERO, 10 * MSS);
+    pipe.pump();
+    // The ACKs of packets 1 and 2 arrive one after the other, at the same time; stop between them.
+    for _ in 0..9 {
+        pipe.step();
+    }
+    for sacks in 1..=3 {
+        pipe.step();
+        assert_eq!(pipe.sender.board.sacked(), sacks);
+        assert_eq!(pipe.sender.stats().packets_lost, u64::from(sacks == 3));
+        assert_eq!(pipe.sender.state(), if sacks == 3 { SenderState::Recovery } else { SenderState::Disorder });
+    }
+    assert_eq!(pipe.retransmissions().len(), 1);
+    assert_eq!(pipe.retransmissions()[0].segment.seq, 0);
+    pipe.sender.finish();
+    pipe.complete(1000);
+    assert_eq!(pipe.sender.stats().recoveries, 1);
+    assert_eq!(pipe.sender.stats().timeouts, 0);
+    assert_eq!(pipe.sender.controller().ssthresh(), 5);
+}
+
+#[test]
+fn two_swapped_neighbours_cause_no_retransmission() {
+    let mut pipe = Pipe::new(&no_handshake(), steady(20), &every_segment(), ms(20)).on_data(|packet, delay| {
+        let late = packet.segment.number % 10 == 3;
+        vec![(
+            delay + if late { Span::from_micros(30) } else { Span::from_micros(packet.segment.number % 10) },
+            packet.ecn,
+        )]
+    });
+    pipe.transfer(500 * MSS);
+    assert!(pipe.retransmissions().is_empty());
+    assert_eq!(pipe.sender.stats().recoveries, 0);
+}
+
+#[test]
+fn reordering_by_three_packets_costs_at_most_one_needless_retransmission() {
+    let mut pipe = Pipe::new(&no_handshake(), steady(40), &every_segment(), ms(20)).on_data({
+        // A link of 10 packets per ms; every 100th packet arrives after the three behind it.
+        let mut link = Link::new(Span::from_micros(100));
+        move |packet, delay| {
+            let late = packet.segment.number % 100 == 57;
+            let wait = link.wait(packet.segment.sent_at);
+            vec![(delay + wait + if late { Span::from_micros(350) } else { Span::ZERO }, packet.ecn)]
+        }
+    });
+    pipe.transfer(2_000 * MSS);
+    assert!(pipe.retransmissions().len() <= 1, "{}", pipe.retransmissions().len());
+    assert_eq!(pipe.sender.stats().undone, pipe.sender.stats().recoveries);
+}
+
+#[test]
+fn the_loss_of_a_lone_packet_is_probed_after_250_ms_and_costs_one_reduction() {
+    let mut pipe = Pipe::new(&no_handshake(), steady(20), &every_segment(), ms(25));
+    pipe.sender.write(Time::ZERO, 400 * MSS);
+    pipe.run_until(at(5_000));
+    assert_eq!(pipe.sender.stats().srtt, ms(50));
+    let sent = pipe.sender.stats().packets_sent;
+    let mut pipe = pipe.losing(&[sent]);
+    let start = pipe.now;
+    pipe.sender.write(start, MSS);
+    let cwnd = pipe.sender.controller().cwnd();
+    pipe.run_until(start + ms(240));
+    assert_eq!(pipe.sender.stats().tail_loss_probes, 0);
+    pipe.run_until(start + ms(251));
+    let probe = *pipe.sent.last().unwrap();
+    assert!(probe.segment.retransmission);
+    assert_eq!(probe.segment.sent_at, start + ms(250));
+    // Something beyond the probe must be acknowledged for the loss to be sure.
+    pipe.sender.write(pipe.now, MSS);
+    pipe.run_until(start + ms(1_000));
+    assert_eq!(pipe.sender.stats().timeouts, 0);
+    assert_eq!(pipe.sender.controller().ssthresh(), (cwnd / 2).max(2));
+    assert_eq!(pipe.sender.controller().cwnd(), (cwnd / 2).max(2));
+    assert_eq!(pipe.sender.state(), SenderState::Open);
+}
+
+#[test]
+fn the_loss_of_a_tail_of_several_is_probed_after_two_round_trips() {
+    let mut pipe = Pipe::new(&no_handshake(), steady(10), &every_segment(), ms(25)).losing(&[18, 19]);
+    pipe.sender.write(Time::ZERO, 20 * MSS);
+    pipe.sender.finish();
+    pipe.complete(1000);
+    // Packets 18 and 19 leave at 50 ms, the last ACK comes at 100 ms.
+    let probe = pipe.retransmissions()[0];
+    assert_eq!(probe.segment.seq, 19 * MSS);
+    assert_eq!(probe.segment.sent_at, at(100) + ms(102));
+    assert_eq!(pipe.sender.stats().timeouts, 0);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_a_round_trip_later_without_a_timeout() {
+    // Packet 5 and its retransmission (the 8 packets after it are sent by then) are lost.
+    let mut first = true;
+    let mut pipe = Pipe::new(&no_handshake(), steady(20), &every_segment(), ms(25)).on_data(move |packet, delay| {
+        if packet.segment.number == 5 {
+            return Vec::new();
+        }
+        if packet.segment.retransmission && std::mem::take(&mut first) {
+            return Vec::new();
+        }
+        vec![(delay, packet.ecn)]
+    });
+    pipe.transfer(200 * MSS);
+    let repairs = pipe.retransmissions();
+    assert_eq!(repairs.len(), 2);
+    assert_eq!(repairs[0].segment.seq, repairs[1].segment.seq);
+    assert_eq!(repairs[1].segment.sent_at.since(repairs[0].segment.sent_at), ms(50));
+    assert_eq!(pipe.sender.stats().timeouts, 0);
+    assert_eq!(pipe.sender.stats().packets_lost, 2);
+}
+
+#[test]
+fn newreno_without_sack_repairs_one_hole_per_round_trip() {
+    let config = SenderConfig { loss_detection: LossDetection::NewReno, ..no_handshake() };
+    let mut pipe = Pipe::new(&config, steady(20), &every_segment(), ms(50)).losing(&[2, 5, 9]);
+    pipe.transfer(100 * MSS);
+    let repairs: Vec<_> = pipe
+        .retransmissions()
+        .iter()
+        .map(|p| (p.segment.seq / MSS, p.segment.sent_at.as_nanos() / 1_000_000))
+        .collect();
+    assert_eq!(repairs, [(2, 100), (5, 200), (9, 300)]);
+    assert_eq!(pipe.sender.stats().timeouts, 0);
+    assert_eq!(pipe.sender.stats().recoveries, 1);
+}

@@ -1,0 +1,132 @@
+//! How far the window is reduced, and when that is taken back.
+
+use flowstart_units::{Span, Time};
+
+use super::pipe::{Pipe, no_handshake, steady};
+use super::{MSS, at, every_segment, ms};
+use crate::{Reduction, SenderConfig, SenderState};
+
+#[test]
+fn recovery_halves_the_flight_in_proportion_and_ends_at_the_threshold() {
+    let mut pipe = Pipe::new(&no_handshake(), steady(100), &every_segment(), ms(50)).losing(&[0]);
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.run_until(at(149));
+    // One round later: 97 deliveries were answered by 49 or 50 packets.
+    assert_eq!(pipe.sender.state(), SenderState::Recovery);
+    assert_eq!(pipe.sender.controller().ssthresh(), 50);
+    let sent = pipe.sender.stats().packets_sent - 100;
+    assert!((49..=51).contains(&sent), "{sent}");
+    pipe.run_until(at(210));
+    assert_eq!(pipe.sender.state(), SenderState::Open);
+    assert!((50..=51).contains(&pipe.sender.controller().cwnd()));
+    assert!((50..=51).contains(&pipe.sender.stats().in_flight));
+}
+
+#[test]
+fn with_half_the_window_lost_each_delivery_releases_one_packet() {
+    let lost: Vec<u64> = (0..50).collect();
+    let mut pipe = Pipe::new(&no_handshake(), steady(100), &every_segment(), ms(50)).losing(&lost);
+    // Nothing new to send, or the first two SACKs would release a packet each before the loss is found (limited transmit).
+    pipe.sender.write(Time::ZERO, 100 * MSS);
+    pipe.run_until(at(149));
+    assert_eq!(pipe.sender.stats().packets_lost, 50);
+    // 48 deliveries from the third SACK on, one packet each: 47 + 1 stay in flight (two SACKs came before).
+    assert_eq!(pipe.sender.stats().packets_sent, 148);
+    assert_eq!(pipe.sender.stats().in_flight, 48);
+    pipe.run_until(at(310));
+    assert_eq!(pipe.sender.state(), SenderState::Open);
+    assert!((50..=51).contains(&pipe.sender.controller().cwnd()));
+}
+
+#[test]
+fn other_reductions_end_at_the_threshold_too() {
+    for reduction in [Reduction::ProportionalRfc9937, Reduction::Immediate] {
+        let config = SenderConfig { reduction, ..no_handshake() };
+        let mut pipe = Pipe::new(&config, steady(100), &every_segment(), ms(50)).losing(&[0, 3, 17]);
+        pipe.sender.write(Time::ZERO, u64::MAX);
+        pipe.run_until(at(260));
+        assert_eq!(pipe.sender.state(), SenderState::Open);
+        assert!((50..=52).contains(&pipe.sender.controller().cwnd()), "{}", pipe.sender.controller().cwnd());
+        assert_eq!(pipe.sender.stats().packets_retransmitted, 3);
+    }
+}
+
+#[test]
+fn a_timeout_leaves_one_packet_and_doubles() {
+    // Everything is lost from packet 10 on, for 2 s.
+    let mut pipe = Pipe::new(&no_handshake(), steady(10), &every_segment(), ms(50)).on_data(|packet, delay| {
+        let outage = packet.segment.number >= 10 && packet.segment.sent_at < at(2_000);
+        if outage { Vec::new() } else { vec![(delay, packet.ecn)] }
+    });
+    pipe.sender.write(Time::ZERO, 60 * MSS);
+    pipe.sender.finish();
+    pipe.run_until(at(1_900));
+    let times: Vec<u64> = pipe.retransmissions().iter().map(|p| p.segment.sent_at.as_nanos() / 1_000_000).collect();
+    // The last ACK comes at 100 ms; 2 * 100 + 2 ms later a new packet is the probe, the timeout comes 300 ms after that, then doubles.
+    assert_eq!(pipe.sender.stats().tail_loss_probes, 1);
+    assert_eq!(times, [602, 1202]);
+    assert_eq!(pipe.sender.stats().timeouts, 2);
+    assert_eq!(pipe.sender.rto(), ms(1200));
+    assert_eq!(pipe.sender.state(), SenderState::Loss);
+    assert_eq!(pipe.sender.controller().ssthresh(), 5);
+    assert_eq!(pipe.sender.controller().cwnd(), 1);
+    pipe.complete(10_000);
+    assert_eq!(pipe.receiver.delivered(), 60 * MSS);
+}
+
+/// A delay spike without a loss.
+fn spike(config: SenderConfig) -> (Pipe, u32) {
+    let mut pipe = Pipe::new(&config, steady(20), &every_segment(), ms(25)).on_data(|packet, delay| {
+        let left = packet.segment.sent_at;
+        // What leaves between 300 and 900 ms is held until 1 s.
+        let held = if left > at(300) && left < at(900) { at(1_000).since(left) } else { Span::ZERO };
+        vec![(delay + held, packet.ecn)]
+    });
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.run_until(at(290));
+    let cwnd = pipe.sender.controller().cwnd();
+    pipe.run_until(at(1_400));
+    (pipe, cwnd)
+}
+
+#[test]
+fn a_delay_spike_costs_a_probe_and_one_retransmission_and_the_window_is_restored() {
+    let (pipe, cwnd) = spike(no_handshake());
+    assert_eq!(pipe.sender.stats().timeouts, 1);
+    assert!(pipe.sender.stats().packets_retransmitted <= 2, "{:?}", pipe.sender.stats());
+    assert_eq!(pipe.sender.stats().undone, 1);
+    assert!(pipe.sender.controller().cwnd() >= cwnd);
+    assert_eq!(pipe.sender.state(), SenderState::Open);
+    assert!(pipe.sender.controller().ssthresh() >= cwnd * 3 / 4);
+}
+
+#[test]
+fn f_rto_finds_the_spike_out_even_without_timestamps() {
+    let (pipe, cwnd) = spike(SenderConfig { undo: false, ..no_handshake() });
+    assert_eq!(pipe.sender.stats().undone, 1);
+    assert!(pipe.sender.controller().cwnd() >= cwnd);
+}
+
+#[test]
+fn without_f_rto_and_undo_a_spike_costs_the_window() {
+    let (pipe, cwnd) = spike(SenderConfig { undo: false, f_rto: false, ..no_handshake() });
+    assert_eq!(pipe.sender.stats().undone, 0);
+    assert!(pipe.sender.controller().cwnd() < cwnd);
+    assert!(pipe.sender.stats().packets_retransmitted > 2);
+}
+
+#[test]
+fn d_sacks_for_all_retransmissions_undo_the_reduction() {
+    // Two packets are so late that they are sent again; timestamps would tell, so the ACK that fills the hole is lost.
+    let mut pipe = Pipe::new(&no_handshake(), steady(40), &every_segment(), ms(25)).on_data(|packet, delay| {
+        let late = matches!(packet.segment.number, 60 | 61);
+        vec![(delay + if late { ms(40) } else { Span::ZERO }, packet.ecn)]
+    });
+    pipe.sender.write(Time::ZERO, 400 * MSS);
+    pipe.sender.finish();
+    pipe.complete(100_000);
+    assert_eq!(pipe.sender.stats().recoveries, 1);
+    assert_eq!(pipe.sender.stats().undone, 1);
+    assert_eq!(pipe.sender.stats().spurious_retransmissions, 2);
+    assert!(pipe.sender.controller().cwnd() >= 40);
+}

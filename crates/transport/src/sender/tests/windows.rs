@@ -1,0 +1,141 @@
+//! What limits the sender besides congestion, and what it knows of its rate.
+
+use flowstart_units::{Bytes, Time};
+
+use super::pipe::{Pipe, no_handshake, reno, steady};
+use super::{Link, MSS, at, every_segment, ms};
+use crate::{ReceiverConfig, SenderConfig};
+
+#[test]
+fn an_application_that_uses_half_the_path_gets_a_window_of_twice_its_use() {
+    let mut pipe = Pipe::new(&no_handshake(), reno(10), &every_segment(), ms(50));
+    // 20 packets per round trip of 100 ms: one every 5 ms, for 60 s.
+    for tick in 0..12_000 {
+        pipe.run_until(at(tick * 5));
+        pipe.sender.write(pipe.now, MSS);
+        pipe.pump();
+    }
+    assert!(pipe.sender.stats().in_flight <= 21);
+    assert!(pipe.sender.controller().cwnd() <= 42, "{}", pipe.sender.controller().cwnd());
+}
+
+#[test]
+fn a_window_grows_unused_only_if_told_to() {
+    let cwnd = |grow_unused| {
+        let config = SenderConfig { grow_unused, cwnd_validation: false, idle_restart: false, ..no_handshake() };
+        let mut pipe = Pipe::new(&config, reno(10), &every_segment(), ms(50));
+        for round in 0..40 {
+            pipe.run_until(at(round * 100));
+            pipe.sender.write(pipe.now, 2 * MSS);
+            pipe.pump();
+        }
+        pipe.sender.controller().cwnd()
+    };
+    assert_eq!(cwnd(false), 10);
+    assert!(cwnd(true) > 80, "{}", cwnd(true));
+}
+
+#[test]
+fn after_ten_idle_seconds_bulk_data_starts_with_ten_packets() {
+    let mut pipe = Pipe::new(&no_handshake(), reno(10), &every_segment(), ms(50));
+    pipe.sender.write(Time::ZERO, 1_000 * MSS);
+    pipe.run_until(at(3_000));
+    assert!(pipe.sender.controller().cwnd() > 100);
+    pipe.run_until(at(13_000));
+    let before = pipe.sender.stats().packets_sent;
+    pipe.sender.write(pipe.now, 1_000 * MSS);
+    pipe.pump();
+    assert_eq!(pipe.sender.stats().packets_sent - before, 10);
+    // And without the rule with the old window.
+    let config = SenderConfig { idle_restart: false, cwnd_validation: false, ..no_handshake() };
+    let mut pipe = Pipe::new(&config, reno(10), &every_segment(), ms(50));
+    pipe.sender.write(Time::ZERO, 200 * MSS);
+    pipe.run_until(at(13_000));
+    let cwnd = u64::from(pipe.sender.controller().cwnd());
+    let before = pipe.sender.stats().packets_sent;
+    pipe.sender.write(pipe.now, 1_000 * MSS);
+    pipe.pump();
+    assert_eq!(pipe.sender.stats().packets_sent - before, cwnd);
+}
+
+#[test]
+fn the_receive_window_limits_what_is_outstanding_and_a_shut_one_is_probed() {
+    let receiver = ReceiverConfig {
+        receive_buffer: Some(Bytes::new(20_000)),
+        auto_read: false,
+        ..ReceiverConfig::every_segment()
+    };
+    let config = SenderConfig { peer_window: Some(Bytes::new(20_000)), ..no_handshake() };
+    // The window update is lost, so only a probe can find out that the window opened.
+    let mut pipe = Pipe::new(&config, reno(10), &receiver, ms(10)).on_ack(|packet, delay| {
+        if packet.ack.window > 19_000 && packet.ack.ack > 10_000 { Vec::new() } else { vec![delay] }
+    });
+    pipe.sender.write(Time::ZERO, 100_000);
+    pipe.run_until(at(2_000));
+    // 13 full segments, and the rest of the window in a probe.
+    assert_eq!(pipe.receiver.delivered(), 20_000);
+    assert_eq!(pipe.receiver.stats().outside_window, 0);
+    assert!(pipe.sender.deadline() < Time::NEVER);
+    pipe.receiver.read(20_000);
+    pipe.run_until(at(3_000));
+    assert_eq!(pipe.receiver.delivered(), 20_000);
+    let mut pipe = pipe.on_ack(|_, delay| vec![delay]);
+    pipe.run_until(at(20_000));
+    assert!(pipe.receiver.delivered() > 33_000);
+    assert_eq!(pipe.receiver.stats().outside_window, 0);
+}
+
+#[test]
+fn the_send_buffer_limits_what_is_accepted_and_what_is_outstanding() {
+    let config = SenderConfig { send_buffer: Some(Bytes::new(10 * MSS)), ..no_handshake() };
+    let mut pipe = Pipe::new(&config, reno(50), &every_segment(), ms(10));
+    assert_eq!(pipe.sender.write(Time::ZERO, 100_000), 10 * MSS);
+    assert_eq!(pipe.sender.write(Time::ZERO, 100_000), 0);
+    pipe.run_until(at(100));
+    assert_eq!(pipe.sender.write(pipe.now, 5), 5);
+
+    let mut pipe = Pipe::new(&config, reno(50), &every_segment(), ms(10));
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.pump();
+    assert_eq!(pipe.sender.stats().packets_out, 10);
+    pipe.run_until(at(21));
+    assert_eq!(pipe.sender.stats().packets_sent, 20);
+}
+
+#[test]
+fn small_writes_leave_at_once_and_keep_their_boundaries_when_sent_again() {
+    let mut pipe = Pipe::new(&no_handshake(), reno(10), &every_segment(), ms(10)).losing(&[1]);
+    for size in [100, 200, 300, 400, 500] {
+        pipe.sender.write(Time::ZERO, size);
+        pipe.pump();
+    }
+    pipe.sender.finish();
+    pipe.complete(100);
+    let sizes: Vec<u32> = pipe.sent.iter().map(|p| p.segment.payload).collect();
+    assert_eq!(sizes, [100, 200, 300, 400, 500, 200]);
+    assert!(pipe.sent.iter().all(|p| p.segment.push));
+    let nagle = SenderConfig { nagle: true, ..no_handshake() };
+    let mut pipe = Pipe::new(&nagle, reno(10), &every_segment(), ms(10));
+    for size in [100, 200, 300, 400, 500] {
+        pipe.sender.write(Time::ZERO, size);
+        pipe.pump();
+    }
+    pipe.run_until(at(25));
+    let sizes: Vec<u32> = pipe.sent.iter().map(|p| p.segment.payload).collect();
+    assert_eq!(sizes, [100, 1400]);
+}
+
+#[test]
+fn a_rate_sample_of_a_paced_flow_is_its_rate() {
+    // 10 packets in flight, 50 ms round trip, ACK-clocked: 10 packets per 50 ms.
+    let mut pipe = Pipe::new(&no_handshake(), steady(10), &every_segment(), ms(25)).on_data({
+        let mut link = Link::new(ms(5));
+        move |packet, delay| vec![(link.wait(packet.segment.sent_at) + delay, packet.ecn)]
+    });
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.run_until(at(1_001));
+    let sample = pipe.sender.last_rate_sample.expect("a sample");
+    let per_second = f64::from(sample.delivered) / sample.interval.as_secs_f64();
+    assert!((per_second - 200.0).abs() < 25.0, "{per_second}");
+    assert!(!sample.app_limited);
+}
