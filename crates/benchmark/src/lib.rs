@@ -1,17 +1,20 @@
-//! The benchmark: what rate a congestion control can be relied on for, over which time, on a described path.
+//! The benchmark: what rate a congestion control can be relied on for, over which time, on a
+//! described path.
 //!
-//! Constant-rate applications write into connections of the full transport; the delays of their messages from write to read go through the
-//! probing procedure of the crate `service-curve` (Luebben and Fidler, arXiv 1609.00653), rate by rate. New connections of the same kind
-//! give the start-up service curve, and a synthetic video its delay bound.
+//! Constant-rate applications write into connections of the full transport; the delays of their
+//! messages from write to read go through the probing procedure of the crate `service-curve`
+//! (Luebben and Fidler, arXiv 1609.00653), rate by rate. New connections of the same kind give the
+//! start-up service curve, and a synthetic video its delay bound.
 //!
-//! As in the paper nine greedy flows of the contestant's own kind, with round trips of their own, share the bottleneck unless told otherwise.
+//! As in the paper nine greedy flows of the contestant's own kind, with round trips of their own,
+//! share the bottleneck unless told otherwise.
 
 mod bursts;
 mod document;
+mod jobs;
 mod joint;
 mod measured;
 mod path;
-mod run;
 
 use flowstart_service_curve::{
     BandConfig, BandPoint, BurstCurve, Estimate, Joint, Probability, ProbeConfig, StartupCurve, Video,
@@ -30,36 +33,45 @@ pub struct Benchmark {
     pub race: Race,
     /// Greedy flows of the contestant's own kind that are there before; default 9 (paper).
     pub peers: u32,
-    /// Step between probing rates, payload; `None` for a tenth of the fair share of the capacity (paper: 1 Mbit/s of 10).
+    /// Step between probing rates, payload; `None` for a tenth of the fair share of the capacity
+    /// (paper: 1 Mbit/s of 10).
     pub step: Option<Rate>,
-    /// The procedure. Its packet is the payload of a full segment. The runs test is one-sided: too few runs count against independence, too
-    /// many do not. Queues of greedy flows are nearly periodic, and samples at regular distances of something periodic alternate, which makes
+    /// The procedure. Its packet is the payload of a full segment. The runs test is one-sided: too
+    /// few runs count against independence, too many do not. Queues of greedy flows are nearly
+    /// periodic, and samples at regular distances of something periodic alternate, which makes
     /// quantiles more certain, not less.
     pub probe: ProbeConfig,
-    /// How long each rate is measured at most, after the warm-up; default 3000 s. The paper's testbed takes what it needs; a
-    /// measurement that ends too soon is undecided.
+    /// How long each rate is measured at most, after the warm-up; default 3000 s. The paper's
+    /// testbed takes what it needs; a measurement that ends too soon is undecided.
     pub lasting: Span,
     /// Confidence bands.
     pub band: BandConfig,
-    /// Mean rate of the synthetic video whose delay is bounded; `None` for 0.4 fair shares (paper: 4 Mbit/s of 10).
+    /// Mean rate of the synthetic video whose delay is bounded; `None` for 0.4 fair shares (paper:
+    /// 4 Mbit/s of 10).
     pub video: Option<Rate>,
     /// A film whose delay is bounded in place of the synthetic video; default none.
     pub film: Option<Video>,
-    /// New connections for the start-up service curve; default 20, none for no curve. One is enough where nothing is random.
+    /// New connections for the start-up service curve; default 20, none for no curve. One is enough
+    /// where nothing is random.
     pub connections: u32,
     /// How long they are watched; default 10 s.
     pub startup: Span,
-    /// The fraction of new connections, and of bursts, that may fall below their curve; default 5 %.
+    /// The fraction of new connections, and of bursts, that may fall below their curve; default 5
+    /// %.
     pub startup_epsilon: Probability,
-    /// Bursts that are handed over to an idle connection one after another, for a service curve that need not be convex; default 40, none for no
-    /// curve. With fewer than 20 the 5 % are the latest of all.
+    /// Bursts that are handed over to an idle connection one after another, for a service curve
+    /// that need not be convex; default 40, none for no curve. With fewer than 20 the 5 % are the
+    /// latest of all.
     pub bursts: u32,
-    /// Packets of a burst; default 100, 145 kB: three windows of one of ten flows at 100 Mbit/s and 40 ms.
+    /// Packets of a burst; default 100, 145 kB: three windows of one of ten flows at 100 Mbit/s and
+    /// 40 ms.
     pub burst_packets: u32,
-    /// Time from burst to burst; default 5 s. A burst that finds the one before it not served yet does not count.
+    /// Time from burst to burst; default 5 s. A burst that finds the one before it not served yet
+    /// does not count.
     pub burst_gap: Span,
-    /// Replicas for the joint calibration of all accepted rates, in each of which every rate is probed from the beginning with the same random
-    /// numbers, for the warm-up and one message; default none. It needs many times 1 / epsilon.
+    /// Replicas for the joint calibration of all accepted rates, in each of which every rate is
+    /// probed from the beginning with the same random numbers, for the warm-up and one message;
+    /// default none. It needs many times 1 / epsilon.
     pub replicas: u32,
 }
 
@@ -67,7 +79,8 @@ pub struct Benchmark {
 const MESSAGE: u64 = flowstart_race::MSS as u64;
 /// Steps in a fair share unless a step is given.
 const STEPS: u64 = 10;
-/// Rates beyond the fair share that are probed when there are others, who may be pushed aside, in steps.
+/// Rates beyond the fair share that are probed when there are others, who may be pushed aside, in
+/// steps.
 const STEPS_BEYOND: u64 = 2;
 /// Most probing rates.
 const MAX_RATES: u64 = 1_000;
@@ -77,7 +90,8 @@ const MAX_REPLICAS: u32 = 100_000;
 const MAX_BURSTS: u32 = 10_000;
 /// Most new connections.
 const MAX_CONNECTIONS: u32 = 10_000;
-/// Frames of the video and its seed: ten minutes at 24 frames per second, whose statistics are known (see [`flowstart_service_curve::Video`]).
+/// Frames of the video and its seed: ten minutes at 24 frames per second, whose statistics are
+/// known (see [`flowstart_service_curve::Video`]).
 const VIDEO_FRAMES: usize = 14_400;
 const VIDEO_SEED: u64 = 7;
 
@@ -108,7 +122,8 @@ impl Benchmark {
         }
     }
 
-    /// An equal share, with peers and others, of the capacity that datagram flows leave. Gross: headers are not taken off.
+    /// An equal share, with peers and others, of the capacity that datagram flows leave. Gross:
+    /// headers are not taken off.
     #[must_use]
     pub fn fair_share(&self) -> Rate {
         let datagrams: u64 = self.race.others.udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
@@ -239,8 +254,8 @@ fn grid(last: Span) -> Vec<Span> {
 /// What the video meets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoBound {
-    /// Delay bound of every frame, exceeded with the curve's probability at most; empty if the video's mean rate is not attained in the
-    /// long run, where no bound exists.
+    /// Delay bound of every frame, exceeded with the curve's probability at most; empty if the
+    /// video's mean rate is not attained in the long run, where no bound exists.
     pub frames: Vec<Span>,
 }
 
@@ -276,7 +291,8 @@ pub struct Attained {
     pub startup: Option<StartupCurve>,
     /// What bursts met; `None` if there were none, or none was served.
     pub bursts: Option<BurstCurve>,
-    /// The joint calibration of the accepted rates to the curve's probability; `None` without replicas.
+    /// The joint calibration of the accepted rates to the curve's probability; `None` without
+    /// replicas.
     pub joint: Option<Joint>,
 }
 

@@ -45,9 +45,9 @@ impl std::error::Error for MeasuredError {}
 /// The records of a measurement, one by one.
 pub type Records = Box<dyn Iterator<Item = Result<Record, RecordError>>>;
 
-/// Analyses a file of send and receive times (see `flowstart_service_curve::Record`) with the benchmark's procedure. `rate`: that of the
-/// only train of a file without rates. `parquet`: reads files whose names end in `.parquet`, if the
-/// program can.
+/// Analyses a file of send and receive times (see `flowstart_service_curve::Record`) with the
+/// benchmark's procedure. `rate`: that of the only train of a file without rates. `parquet`: reads
+/// files whose names end in `.parquet`, if the program can.
 ///
 /// # Errors
 /// [`MeasuredError`].

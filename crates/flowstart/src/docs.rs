@@ -10,12 +10,14 @@ use flowstart_results::results_page;
 use flowstart_scenario::{GENERATED, scenario_page};
 use flowstart_units::Bytes;
 
-use crate::cli::{Cli, Command, DocsArgs};
+use crate::args::DocsArgs;
+use crate::cli::{Cli, Command};
 use crate::explain::pictures_of;
 use crate::list::catalogue;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, write_file};
 
-/// The pictures of `chirps.md`: name, arguments of `flowstart explain-chirp`, and which of its pictures.
+/// The pictures of `chirps.md`: name, arguments of `flowstart explain-chirp`, and which of its
+/// pictures.
 const CHIRPS: &[(&str, &[&str], &[&str])] = &[
     (
         "chirp",

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use flowstart_race::{Race, RunOptions};
 
-use crate::cli::DoctorArgs;
+use crate::args::DoctorArgs;
 use crate::output::{Failure, Outcome, print, print_json};
 
 /// One thing that was looked at.

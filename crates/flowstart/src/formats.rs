@@ -1,5 +1,5 @@
-//! The formats of result tables and measurements: CSV and JSON always, Apache Parquet if the program was
-//! built with it.
+//! The formats of result tables and measurements: CSV and JSON always, Apache Parquet if the
+//! program was built with it.
 
 use std::fs::File;
 
@@ -16,7 +16,6 @@ pub(crate) fn formats(parquet: bool) -> Result<Vec<Format>, Failure> {
 }
 
 #[cfg(feature = "parquet")]
-#[expect(clippy::unnecessary_wraps, reason = "refused without the feature")]
 fn parquet_tables() -> Result<Format, Failure> {
     Ok(Format::Tables(flowstart_parquet::TABLES))
 }

@@ -6,7 +6,7 @@ use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_network::QueueConfig;
 use flowstart_race::{ALIASES, Contestant, DEFAULT, MODIFIERS};
 
-use crate::cli::ListArgs;
+use crate::args::ListArgs;
 use crate::output::{Outcome, print, print_json};
 
 /// One line about a flow start.

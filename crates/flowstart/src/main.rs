@@ -1,5 +1,6 @@
 //! Command line of flowstart.
 
+mod args;
 mod benchmark;
 mod cli;
 mod compare;
@@ -16,7 +17,7 @@ mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
 mod reproduce;
-mod run;
+mod run_scenarios;
 mod scenario;
 
 use std::error::Error;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(args),
         Command::Frontier(args) => frontier::frontier(args),
         Command::Benchmark(args) => benchmark::benchmark(args),
-        Command::Run(args) => run::run(args),
+        Command::Run(args) => run_scenarios::run(args),
         #[cfg(target_os = "linux")]
         Command::Emulate(args) => real::emulate(args),
         #[cfg(not(target_os = "linux"))]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use flowstart_scenario::{Scenario, ScenarioError};
 
-use crate::cli::ScenarioCommand;
+use crate::args::ScenarioCommand;
 use crate::output::{Failure, Outcome, note, print};
 
 /// Checks, shows, or describes.

@@ -1,4 +1,5 @@
-//! What a contestant does, in a few digits: so that records of other code are not taken for those of this one.
+//! What a contestant does, in a few digits: so that records of other code are not taken for those
+//! of this one.
 
 use flowstart_units::{Rate, Span};
 
@@ -11,7 +12,8 @@ use super::{Cell, LoadKind, PathKind, digest};
 /// The seed of the cells that are looked at: neither for development nor held out.
 const SEED: u64 = 0;
 
-/// Cells that are quick to simulate and that together have every path, every load, and rates of two magnitudes.
+/// Cells that are quick to simulate and that together have every path, every load, and rates of two
+/// magnitudes.
 fn cells() -> [Cell; 5] {
     let cell = |mbps, rtt, buffer, path, load| Cell {
         capacity: Rate::from_mbps(mbps),
@@ -29,8 +31,8 @@ fn cells() -> [Cell; 5] {
     ]
 }
 
-/// 16 hexadecimal digits of the BLAKE3 hash of everything that is measured of a contestant in five cells of this program. A change of the code that
-/// changes nothing in any of them goes unnoticed.
+/// 16 hexadecimal digits of the BLAKE3 hash of everything that is measured of a contestant in five
+/// cells of this program. A change of the code that changes nothing in any of them goes unnoticed.
 ///
 /// # Errors
 /// If it cannot be simulated.

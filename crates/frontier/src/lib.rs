@@ -1,10 +1,13 @@
 //! The frontier: every flow start over a grid of paths, against the same reference.
 //!
-//! A [`Grid`] has cells (capacity, RTT, buffer, path, load). Every contestant runs in every cell with every seed, alone with the cell's load, as in a
-//! [race](flowstart_race); what is measured there (M1 … M12) makes one [`Record`]. [`Scores`] sets each contestant's cells against those of the
-//! [reference](REFERENCE), and [`goals`](goals()) says where a start wins and where it loses, by name.
+//! A [`Grid`] has cells (capacity, RTT, buffer, path, load). Every contestant runs in every cell
+//! with every seed, alone with the cell's load, as in a [race](flowstart_race); what is measured
+//! there (M1 … M12) makes one [`Record`]. [`Scores`] sets each contestant's cells against those of
+//! the [reference](REFERENCE), and [`goals`](goals()) says where a start wins and where it loses,
+//! by name.
 //!
-//! Seeds come in two halves: even ones for tuning an algorithm, odd ones held out for judging it afterwards ([`Seeds`]).
+//! Seeds come in two halves: even ones for tuning an algorithm, odd ones held out for judging it
+//! afterwards ([`Seeds`]).
 
 mod behaviour;
 mod cost;
@@ -14,8 +17,8 @@ mod grid;
 mod journal;
 mod pareto;
 mod record;
-mod run;
 mod score;
+mod works;
 
 use flowstart_congestion::StartConfig;
 
@@ -28,13 +31,15 @@ pub use grid::{Cell, Grid, LoadKind, PathKind, SIZES};
 pub use journal::{Journal, JournalError};
 pub use pareto::{front, undominated};
 pub use record::{Record, measures};
-pub use run::{Finished, FrontierResult, RunOptions};
 pub use score::{CellScore, ContestantScores, Factor, Scores, median};
+pub use works::{Finished, FrontierResult, RunOptions};
 
-/// What everything is compared with: CUBIC with HyStart as Linux runs it, unpaced, over a drop-tail queue.
+/// What everything is compared with: CUBIC with HyStart as Linux runs it, unpaced, over a drop-tail
+/// queue.
 pub const REFERENCE: &str = "hystart+cubic";
 
-/// Contestants over marking queues; all flow starts race in front of CUBIC over drop-tail queues besides.
+/// Contestants over marking queues; all flow starts race in front of CUBIC over drop-tail queues
+/// besides.
 const MARKED: [&str; 3] = ["slow_start+dctcp", "paced_chirping+dctcp", "adaptive_chirping+dctcp"];
 
 /// Which half of the seeds.
@@ -127,8 +132,9 @@ impl Work {
         self.race().queue_name(&self.contestant)
     }
 
-    /// 16 hexadecimal digits of the BLAKE3 hash of flowstart's version, of every parameter of the race (the seed and the constants of all algorithms
-    /// included), and of the contestant's [behaviour].
+    /// 16 hexadecimal digits of the BLAKE3 hash of flowstart's version, of every parameter of the
+    /// race (the seed and the constants of all algorithms included), and of the contestant's
+    /// [behaviour].
     #[must_use]
     pub fn key(&self, behaviour: &str) -> String {
         digest(&format!("{} {behaviour} {}", env!("CARGO_PKG_VERSION"), self.race().parameters()))
@@ -141,7 +147,8 @@ fn digest(text: &str) -> String {
 }
 
 impl Frontier {
-    /// Of these cells, contestants and seeds; the reference is added if it is missing, and who is named twice races once.
+    /// Of these cells, contestants and seeds; the reference is added if it is missing, and who is
+    /// named twice races once.
     #[must_use]
     pub fn new(grid: Grid, contestants: Vec<Contestant>, seeds: Vec<u64>) -> Self {
         let mut all: Vec<Contestant> = Vec::new();
@@ -155,7 +162,8 @@ impl Frontier {
         Self { grid, contestants: all, seeds }
     }
 
-    /// Every known flow start in front of CUBIC over drop-tail queues, and those that are used with DCTCP over marking ones.
+    /// Every known flow start in front of CUBIC over drop-tail queues, and those that are used with
+    /// DCTCP over marking ones.
     #[must_use]
     pub fn default_contestants() -> Vec<Contestant> {
         let cubic = StartConfig::NAMES.iter().map(|start| format!("{start}+cubic"));

@@ -19,8 +19,10 @@ impl Cancel {
     }
 }
 
-/// Does job 0 ..= `jobs`-1 on `threads` threads (`None`: as many as there are cores) and returns the results in order of their numbers, whatever
-/// the order in which they finished; they are begun in order. `done` is told how many are finished. After a cancellation the jobs not begun are `None`.
+/// Does job 0 ..= `jobs`-1 on `threads` threads (`None`: as many as there are cores) and returns
+/// the results in order of their numbers, whatever the order in which they finished; they are begun
+/// in order. `done` is told how many are finished. After a cancellation the jobs not begun are
+/// `None`.
 ///
 /// # Errors
 /// If the threads cannot be started.

@@ -1,4 +1,5 @@
-//! Where the messages of a connection spend their time, and what the congestion window does meanwhile.
+//! Where the messages of a connection spend their time, and what the congestion window does
+//! meanwhile.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use flowstart_service_curve::stats::DelayHistogram;
 use flowstart_units::{Span, Time};
 
-/// A part of a message's way from the application's write to the other application's read. The four moments between which they lie are those of
-/// Luebben and Fidler (arXiv 1609.00653), who took them with libpcap.
+/// A part of a message's way from the application's write to the other application's read. The four
+/// moments between which they lie are those of Luebben and Fidler (arXiv 1609.00653), who took them
+/// with libpcap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {

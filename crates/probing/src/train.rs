@@ -117,7 +117,8 @@ impl Observer for Messages {
     }
 }
 
-/// A constant-rate train through the full transport: an iterator over the delays of its messages, simulated as they are asked for.
+/// A constant-rate train through the full transport: an iterator over the delays of its messages,
+/// simulated as they are asked for.
 pub struct Train<'a> {
     simulation: Simulation<Messages>,
     seen: Rc<RefCell<Seen>>,
@@ -127,7 +128,8 @@ pub struct Train<'a> {
 }
 
 impl<'a> Train<'a> {
-    /// The messages of a paced application; ends early once it is `unwanted`. With a `passage` more is recorded than delays.
+    /// The messages of a paced application; ends early once it is `unwanted`. With a `passage` more
+    /// is recorded than delays.
     ///
     /// # Errors
     /// What is wrong with the simulation.

@@ -6,11 +6,11 @@ use flowstart_congestion::ExitReason;
 use flowstart_parallel::Cancel;
 use flowstart_units::Time;
 
-use super::run::Baseline;
+use super::part::Baseline;
 use super::{Measure, Race, RaceError};
 
-/// Runs without newcomers of races that differ in their contestant only, by the queue and the moment
-/// on from which they are watched. Not shared between threads.
+/// Runs without newcomers of races that differ in their contestant only, by the queue and the
+/// moment on from which they are watched. Not shared between threads.
 #[derive(Debug, Default)]
 pub struct Baselines(Vec<((String, Time), Rc<Baseline>)>);
 
@@ -18,9 +18,9 @@ pub struct Baselines(Vec<((String, Time), Rc<Baseline>)>);
 pub type Measured = (Option<ExitReason>, Vec<(Measure, f64)>);
 
 impl Race {
-    /// Runs the first contestant once, with transfers of all sizes. What it needs of the path without
-    /// newcomers is taken from `baselines`, and left there. `None` after a cancellation, or if nobody
-    /// races.
+    /// Runs the first contestant once, with transfers of all sizes. What it needs of the path
+    /// without newcomers is taken from `baselines`, and left there. `None` after a cancellation, or
+    /// if nobody races.
     ///
     /// # Errors
     /// If the race cannot be simulated.

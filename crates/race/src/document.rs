@@ -97,10 +97,9 @@ impl RaceResult {
     /// What the pictures show as CSV, one line per point: contestant, series, time in RTT0 after t = 0, value.
     #[must_use]
     pub fn series_csv(&self) -> String {
-        let mut text = String::from("contestant,series,time_rtts,value\n");
+        let mut lines = vec![["contestant", "series", "time_rtts", "value"].map(str::to_owned)];
         for contestant in &self.contestants {
             let Some(series) = &contestant.series else { continue };
-            let label = quoted(&contestant.label);
             for (name, points) in [
                 ("sending_rate_mbit_s", &series.sending),
                 ("throughput_mbit_s", &series.throughput),
@@ -109,41 +108,41 @@ impl RaceResult {
                 ("delivered_mb", &series.delivered),
             ] {
                 for [time, value] in points {
-                    text.push_str(&format!("{label},{name},{time},{value}\n"));
+                    lines.push([contestant.label.clone(), name.to_owned(), time.to_string(), value.to_string()]);
                 }
             }
         }
-        text
+        csv_text(lines)
     }
 
     /// One line per contestant and run, one column per measure, as CSV.
     #[must_use]
     pub fn runs_csv(&self) -> String {
         let measures = self.race.measures();
-        let mut text = String::from("contestant,queue,run,exit_reasons");
-        for measure in &measures {
-            text.push(',');
-            text.push_str(&measure.info().name);
-        }
-        text.push('\n');
+        let mut head = ["contestant", "queue", "run", "exit_reasons"].map(str::to_owned).to_vec();
+        head.extend(measures.iter().map(|measure| measure.info().name));
+        let mut lines = vec![head];
         for contestant in &self.contestants {
             let queue = self.race.queue_name(&contestant.contestant);
             for run in &contestant.runs {
                 let exits: Vec<&str> = run.exits.iter().map(|exit| exit_name(*exit)).collect();
-                let mut fields = vec![quoted(&contestant.label), quoted(&queue), run.run.to_string()];
-                fields.push(quoted(&exits.join(" ")));
+                let mut fields = vec![contestant.label.clone(), queue.clone(), run.run.to_string(), exits.join(" ")];
                 fields.extend(measures.iter().map(|m| run.get(*m).map_or(String::new(), |value| value.to_string())));
-                text.push_str(&fields.join(","));
-                text.push('\n');
+                lines.push(fields);
             }
         }
-        text
+        csv_text(lines)
     }
 }
 
-/// A field of a CSV file.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+/// Lines of fields as CSV.
+fn csv_text(lines: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
+    // Writing into memory does not fail.
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in lines {
+        let _ = writer.write_record(line.as_ref());
+    }
+    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
 fn contestant_json(contestant: &ContestantResult, measures: &[Measure]) -> Json {

@@ -1,20 +1,43 @@
 //! The main job: flow starts race over one path.
 //!
-//! Every contestant runs alone on its own copy of the path (or against the same background flows), with the same random numbers. A
-//! greedy newcomer shows how the start goes; sized transfers in runs of their own give the completion times.
+//! Every contestant runs alone on its own copy of the path (or against the same background flows),
+//! with the same random numbers. A greedy newcomer shows how the start goes; sized transfers in
+//! runs of their own give the completion times.
 //!
-//! The path is a dumbbell with one bottleneck: senders reach its queue at once, it propagates half of the RTT, ACKs return
-//! undisturbed over the other half.
+//! The path is a dumbbell with one bottleneck: senders reach its queue at once, it propagates half
+//! of the RTT, ACKs return undisturbed over the other half.
+//!
+//! ```
+//! use flowstart_race::{Measure, Race, RunOptions};
+//! use flowstart_units::Rate;
+//!
+//! let mut race = Race::default();
+//! race.set_capacity(Rate::from_mbps(20));
+//! race.contestants = vec!["hystart+cubic".parse()?, "slow_start+cubic".parse()?];
+//! // Only the start itself, no transfers of given sizes.
+//! race.sizes.clear();
+//! let result = race.run(&RunOptions::default())?;
+//! let lost = |contestant: usize| {
+//!     let estimate = result.contestants[contestant].estimate(Measure::LostBefore);
+//!     estimate.map(|estimate| estimate.mean)
+//! };
+//! // HyStart ends before the queue overflows, slow start when it has.
+//! assert_eq!(lost(0), Some(0.0));
+//! assert!(lost(1) > Some(0.0));
+//! # Ok::<(), flowstart_race::RaceError>(())
+//! ```
 
 mod alone;
 mod build;
 mod contestant;
 mod document;
+mod jobs;
 mod measures;
+mod part;
 mod path;
 mod record;
-mod run;
 mod series;
+mod stage;
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,14 +51,15 @@ pub use alone::{Baselines, Measured};
 pub use build::Purpose;
 pub use contestant::{ALIASES, Acks, Contestant, DEFAULT, MODIFIERS};
 pub use document::RACE_SCHEMA_VERSION;
+pub use jobs::RunOptions;
 pub use measures::{
     ADDED_PERCENTILES, Better, DELIVERED_RTTS, Measure, MeasureInfo, START_PERCENTILES, TIME_TO_LEVELS,
 };
 pub use path::{MarkThreshold, QueueChoice};
 pub use record::labels;
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
-pub use run::{RunOptions, Stage};
 pub use series::Series;
+pub use stage::Stage;
 
 /// Why a race cannot be run. Its `Display` is one sentence that also says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +140,8 @@ const HEADER_BYTES: u32 = 52;
 /// A race: the path, who runs on it, and what is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
-    /// The path. Its queue is for contestants that name none, if it is more than plain drop-tail; its buffer for drop-tail queues without one.
+    /// The path. Its queue is for contestants that name none, if it is more than plain drop-tail;
+    /// its buffer for drop-tail queues without one.
     pub path: PathSpec,
     /// Threshold of marking queues that do not name their own; default 1 ms.
     pub mark: MarkThreshold,
@@ -132,13 +157,16 @@ pub struct Race {
     pub runs: Option<u32>,
     /// Who races.
     pub contestants: Vec<Contestant>,
-    /// True if it is run on a real kernel instead of in the simulator, so that no run is like another.
+    /// True if it is run on a real kernel instead of in the simulator, so that no run is like
+    /// another.
     pub real: bool,
     /// H, how long after t = 0 measures look; `None` for 40 RTT0.
     pub horizon: Option<Span>,
-    /// How long the others run before the newcomers come; `None` for 500 RTT, at least 10 s, at most 60 s. Zero if there are no others.
+    /// How long the others run before the newcomers come; `None` for 500 RTT, at least 10 s, at
+    /// most 60 s. Zero if there are no others.
     pub warm_up: Option<Span>,
-    /// With others there, newcomers come at a random moment within this time after the warm-up; `None` for 250 RTT0, at least 5 s.
+    /// With others there, newcomers come at a random moment within this time after the warm-up;
+    /// `None` for 250 RTT0, at least 5 s.
     pub phase: Option<Span>,
 }
 
@@ -193,10 +221,12 @@ impl Race {
         }
     }
 
-    /// A race over the path of a scenario, against the flows it has; its seed and number of runs count too.
+    /// A race over the path of a scenario, against the flows it has; its seed and number of runs
+    /// count too.
     ///
     /// # Errors
-    /// If the scenario has several links instead of one path: it is not clear then which way newcomers go.
+    /// If the scenario has several links instead of one path: it is not clear then which way
+    /// newcomers go.
     pub fn from_scenario(scenario: &Scenario) -> Result<Self, RaceError> {
         let Some(path) = scenario.path.clone() else {
             return Err(RaceError::new(
@@ -258,8 +288,8 @@ impl Race {
         self.horizon.unwrap_or(self.base_rtt() * Reference::HORIZON_RTTS)
     }
 
-    /// What a newcomer's measures are relative to: an equal share, with the others' TCP flows, of what datagram flows leave. (Transfers that
-    /// come and go do not count.)
+    /// What a newcomer's measures are relative to: an equal share, with the others' TCP flows, of
+    /// what datagram flows leave. (Transfers that come and go do not count.)
     #[must_use]
     pub fn reference(&self) -> Reference {
         let datagrams: u64 = self.others.udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);

@@ -4,26 +4,32 @@ use crate::table::{Cell, Table};
 use crate::text::exact;
 
 impl Table {
-    /// The table as CSV: the machine names of the columns as header, numbers as short as they read back exactly, missing
-    /// values empty. A column with 95 % intervals becomes three: `name`, `name_low`, `name_high`.
+    /// The table as CSV: the machine names of the columns as header, numbers as short as they read
+    /// back exactly, missing values empty. A column with 95 % intervals becomes three: `name`,
+    /// `name_low`, `name_high`.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        let mut out = String::new();
+        if self.columns.is_empty() {
+            // A record without fields; `csv` would make it one empty field.
+            return "\n".repeat(1 + self.rows.len());
+        }
         let intervals: Vec<bool> = (0..self.columns.len()).map(|column| self.has_intervals(column)).collect();
         let mut header = Vec::new();
         for (column, &interval) in self.columns.iter().zip(&intervals) {
-            header.push(field(&column.name));
+            header.push(column.name.clone());
             if interval {
-                header.extend([field(&format!("{}_low", column.name)), field(&format!("{}_high", column.name))]);
+                header.extend([format!("{}_low", column.name), format!("{}_high", column.name)]);
             }
         }
-        line(&mut out, &header);
+        // Writing into memory does not fail.
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let _ = writer.write_record(&header);
         for row in 0..self.rows.len() {
             let mut fields = Vec::with_capacity(header.len());
             for (column, &interval) in intervals.iter().enumerate() {
                 let (main, low, high) = match self.cell(row, column) {
                     Cell::Missing => (String::new(), String::new(), String::new()),
-                    Cell::Text(text) => (field(text), String::new(), String::new()),
+                    Cell::Text(text) => (text.clone(), String::new(), String::new()),
                     Cell::Number { value, .. } => (exact(*value), String::new(), String::new()),
                     Cell::Quantity { value, low, high, .. } => (exact(*value), exact(*low), exact(*high)),
                 };
@@ -32,19 +38,8 @@ impl Table {
                     fields.extend([low, high]);
                 }
             }
-            line(&mut out, &fields);
+            let _ = writer.write_record(&fields);
         }
-        out
+        String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
     }
-}
-
-/// One record.
-fn line(out: &mut String, fields: &[String]) {
-    out.push_str(&fields.join(","));
-    out.push('\n');
-}
-
-/// A field, quoted when it has to be.
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -1,15 +1,21 @@
 //! Reproducing papers: figures with their claims, run and judged.
 //!
-//! A file of a figure (TOML) has a `[scenario]` as in a scenario file; `[vary.FACTOR.LEVEL]` tables with the pieces of scenario in which its
-//! variants differ (all combinations are run); perhaps a `[probe]` that asks for attainable rates; `[[claim]]` tables with what the paper says, what is measured and what is expected; and
-//! `[[picture]]` tables. [`Figure::parse`] reads one and checks that every measure finds what it names; [`figures`] has those that come with
-//! the program, [`reproduce`] runs them.
+//! A file of a figure (TOML) has a `[scenario]` as in a scenario file; `[vary.FACTOR.LEVEL]` tables
+//! with the pieces of scenario in which its variants differ (all combinations are run); perhaps a
+//! `[probe]` that asks for attainable rates; `[[claim]]` tables with what the paper says, what is
+//! measured and what is expected; and `[[picture]]` tables. [`Figure::parse`] reads one and checks
+//! that every measure finds what it names; [`figures`] has those that come with the program,
+//! [`reproduce`] runs them.
 
 mod attained;
 mod attained_picture;
+mod claim;
 mod docs;
+mod drawing;
 mod evaluate;
+mod figure;
 mod file;
+mod jobs;
 mod library;
 mod measure;
 mod picture;
@@ -17,20 +23,20 @@ mod probing;
 mod quantity;
 mod record;
 mod replay;
-mod run;
 mod variants;
 mod verdict;
 
 pub use docs::figures_page;
-pub use file::{Claim, ClaimSpec, Figure, Levels, Subject, Variant};
+pub use figure::{Claim, ClaimSpec, Figure, Subject, Variant};
 pub use flowstart_probing::Part;
+pub use jobs::{ReproduceOptions, reproduce};
 pub use library::{Paper, PaperSpec, figures, papers};
 pub use measure::{Measure, Statistic};
 pub use picture::{Curve, Drawn, Picture, PictureAxis, PictureKind, PictureSpec};
 pub use probing::{LoopSpec, ProbeSpec, Probing};
 pub use quantity::{Bound, Dimension, Expectation, Measured};
-pub use run::{ReproduceOptions, reproduce};
-pub use variants::{Factor, Level};
+
+pub use variants::{Factor, Level, Levels};
 pub use verdict::{Case, ClaimResult, FigureResult, Verdict};
 
 #[cfg(test)]

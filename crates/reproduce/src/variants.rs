@@ -1,5 +1,11 @@
 //! Variants: a scenario in common and the pieces in which they differ.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -93,7 +99,8 @@ pub(super) fn combinations(factors: &[Factor]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Lays a piece over a scenario: a table over a table key by key, a table over a list of tables over each of them, anything else replaces.
+/// Lays a piece over a scenario: a table over a table key by key, a table over a list of tables
+/// over each of them, anything else replaces.
 pub(super) fn lay_over<'i>(base: &mut DeTable<'i>, piece: &DeTable<'i>) {
     for (key, value) in piece {
         match base.get_mut(key) {
@@ -119,6 +126,51 @@ fn lay_over_value<'i>(below: &mut Piece<'i>, value: &Piece<'i>) {
         }
     }
     *below = value.clone();
+}
+
+/// Names of levels: one, or a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Levels(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for Levels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Levels;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a level or a list of them")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Levels, E> {
+                Ok(Levels(vec![name.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Levels, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = seq.next_element()? {
+                    names.push(name);
+                }
+                Ok(Levels(names))
+            }
+        }
+        deserializer.deserialize_any(Names)
+    }
+}
+
+impl JsonSchema for Levels {
+    fn schema_name() -> Cow<'static, str> {
+        "Levels".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "Names of levels: one, or a list.",
+            "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

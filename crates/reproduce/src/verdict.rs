@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::file::{Claim, Figure};
+use super::figure::{Claim, Figure};
 use super::measure::Statistic;
 use super::quantity::{Bound, Measured};
 use flowstart_measure::Estimate;

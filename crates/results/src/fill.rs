@@ -45,7 +45,7 @@ impl Results {
         let mut hasher = blake3::Hasher::new();
         for table in &self.tables {
             hasher.update(table.spec().name.as_bytes());
-            hasher.update(&super::write::csv_bytes(table));
+            hasher.update(&table.to_csv());
         }
         hasher.finalize().to_hex()[..16].to_owned()
     }

@@ -14,7 +14,8 @@ use flowstart_scenario::Scenario;
 /// A file format.
 #[derive(Clone, Copy, Debug)]
 pub enum Format {
-    /// Comma-separated values, a header line, `.` as decimal point; the provenance stands in `provenance.json` beside it.
+    /// Comma-separated values, a header line, `.` as decimal point; the provenance stands in
+    /// `provenance.json` beside it.
     Csv,
     /// One document with the provenance and all tables.
     Json,
@@ -110,7 +111,8 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-/// Writes a file so that it is there whole or not at all: into a temporary file beside it, which then takes its name.
+/// Writes a file so that it is there whole or not at all: into a temporary file beside it, which
+/// then takes its name.
 ///
 /// # Errors
 /// If the folder or the file cannot be written.
@@ -132,8 +134,8 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Writes the results into a folder (made if it is not there): the tables in each format, `provenance.json` and `effective.toml`. Returns the
-/// files written. Empty tables are left out.
+/// Writes the results into a folder (made if it is not there): the tables in each format,
+/// `provenance.json` and `effective.toml`. Returns the files written. Empty tables are left out.
 ///
 /// # Errors
 /// If the folder or a file cannot be written.
@@ -161,7 +163,7 @@ pub fn write_results(
         for table in results.tables.iter().filter(|table| table.rows() > 0) {
             let name = table.spec().name;
             match format {
-                Format::Csv => put(format!("{name}.csv"), &csv_bytes(table))?,
+                Format::Csv => put(format!("{name}.csv"), &table.to_csv())?,
                 Format::Json => {}
                 Format::Tables(Encoding { ending, encode }) => {
                     let file = format!("{name}.{ending}");
@@ -204,21 +206,4 @@ fn cell(value: Value) -> Json {
 
 fn pretty(json: &Json) -> String {
     format!("{json:#}\n")
-}
-
-/// A table as CSV.
-pub(super) fn csv_bytes(table: &Table) -> Vec<u8> {
-    // Writing into memory does not fail.
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let _ = writer.write_record(table.spec().columns.iter().map(|column| column.name));
-    for row in 0..table.rows() {
-        let _ = writer.write_record(table.columns.iter().map(|column| match column.get(row) {
-            Value::Missing => String::new(),
-            Value::Text(text) => text,
-            Value::Integer(n) => n.to_string(),
-            Value::Float(n) => n.to_string(),
-            Value::Flag(flag) => flag.to_string(),
-        }));
-    }
-    writer.into_inner().unwrap_or_default()
 }

@@ -106,7 +106,7 @@ impl Buffer {
 
 impl<'de> Deserialize<'de> for Buffer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        super::spec::text(deserializer, "a buffer such as \"1 BDP\" or \"166 packets\"")
+        super::short::text(deserializer, "a buffer such as \"1 BDP\" or \"166 packets\"")
     }
 }
 

@@ -7,7 +7,7 @@ use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
 use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
 use flowstart_units::{Bytes, Rate, Span};
 
-use super::Load;
+use super::{Load, SizeSpec};
 
 /// TCP flows: one, or `count` of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -172,48 +172,6 @@ pub struct ArrivalSpec {
     pub most: Option<u64>,
     /// The flow each arrival starts.
     pub flow: FlowSpec,
-}
-
-/// A distribution of transfer sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum SizeSpec {
-    /// Always the same.
-    Fixed {
-        /// Size.
-        size: Bytes,
-    },
-    /// Pareto with this shape and scale, then clamped to min and max.
-    Pareto {
-        /// Shape (alpha).
-        shape: f64,
-        /// Smallest value before clamping.
-        scale: Bytes,
-        /// Smaller draws become this.
-        min: Bytes,
-        /// Larger draws become this.
-        max: Bytes,
-    },
-    /// Pareto truncated to min and max.
-    TruncatedPareto {
-        /// Shape (alpha).
-        shape: f64,
-        /// Smallest value.
-        min: Bytes,
-        /// Largest value.
-        max: Bytes,
-    },
-    /// Log-normal, clamped to min and max.
-    LogNormal {
-        /// Median.
-        median: Bytes,
-        /// Standard deviation of the logarithm.
-        sigma: f64,
-        /// Smaller draws become this.
-        min: Bytes,
-        /// Larger draws become this.
-        max: Bytes,
-    },
 }
 
 fn one() -> u32 {

@@ -1,7 +1,27 @@
 //! Scenario files: TOML that a person can write from memory, with units in strings.
 //!
-//! [`Scenario::parse`] reads one, [`Scenario::load`] also the files it names; `Scenario::compile` makes the simulation of one run;
-//! [`Scenario::effective`] prints every parameter, defaults included, as a scenario that reads back to the same.
+//! [`Scenario::parse`] reads one, [`Scenario::load`] also the files it names; `Scenario::compile`
+//! makes the simulation of one run; [`Scenario::effective`] prints every parameter, defaults
+//! included, as a scenario that reads back to the same.
+//!
+//! ```
+//! use flowstart_scenario::Scenario;
+//! use flowstart_simulator::Simulation;
+//!
+//! let text = r#"
+//!     duration = "1 s"
+//!     [path]
+//!     capacity = "10 Mbit/s"
+//!     rtt = "20 ms"
+//!     [[flow]]
+//! "#;
+//! let compiled = Scenario::parse("example", text)?.simulation(0)?;
+//! let (outcome, ()) = Simulation::new(&compiled.simulation, ()).expect("it compiled").run();
+//! // One greedy flow: nearly all of 10 Mbit/s for nearly all of a second.
+//! let delivered = outcome.flows[0].delivered.get();
+//! assert!((1_000_000..1_250_000).contains(&delivered), "{delivered}");
+//! # Ok::<(), flowstart_scenario::ScenarioError>(())
+//! ```
 
 mod buffer;
 mod compile;
@@ -12,6 +32,8 @@ mod flow;
 mod load;
 mod path;
 mod quick_start;
+mod short;
+mod sizes;
 mod spec;
 mod suggest;
 mod web;
@@ -29,10 +51,11 @@ pub use compile::{Compiled, FlowLabel};
 pub use docs::{GENERATED, describe_keys, scenario_page};
 pub use error::{Problem, ScenarioError};
 pub use files::read;
-pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SizeSpec, SpacingSpec, UdpSpec, WriteSpec};
+pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
 pub use path::{LinkSpec, PathSpec};
 pub use quick_start::{AdmissionSpec, MiddleboxSpec, QuickStartSpec, TunnelSpec};
+pub use sizes::SizeSpec;
 pub use spec::{JitterSpec, LossSpec, QueueSpec, RateSpec, StepSpec};
 pub use suggest::nearest;
 pub use web::WebSpec;
@@ -111,7 +134,8 @@ fn default_runs() -> u64 {
 const MOST_RUNS: u64 = 1_000_000;
 
 impl Scenario {
-    /// Reads a scenario. `name` is used in errors. Files that it names are not read; use [`Scenario::load`] for that.
+    /// Reads a scenario. `name` is used in errors. Files that it names are not read; use
+    /// [`Scenario::load`] for that.
     ///
     /// # Errors
     /// The first thing that is wrong, with its place in the text and what would be right.
@@ -121,7 +145,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Reads a scenario and the traces and flow lists it names, relative to its folder, so that it stands for itself.
+    /// Reads a scenario and the traces and flow lists it names, relative to its folder, so that it
+    /// stands for itself.
     ///
     /// # Errors
     /// A file that cannot be read, or the first thing that is wrong in one.
@@ -135,8 +160,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Reads a scenario that is a part of a larger document (or put together from several); `text` is the whole document, for errors. The
-    /// files it names are read relative to `folder`.
+    /// Reads a scenario that is a part of a larger document (or put together from several); `text`
+    /// is the whole document, for errors. The files it names are read relative to `folder`.
     ///
     /// # Errors
     /// If a key or value is wrong, or a file cannot be read.
@@ -158,11 +183,13 @@ impl Scenario {
     /// Every parameter, defaults included, as a scenario file.
     #[must_use]
     pub fn effective(&self) -> String {
-        // Serialization fails only for maps with keys that are not strings, of which there are none.
+        // Serialization fails only for maps with keys that are not strings, of which there are
+        // none.
         toml::to_string(self).unwrap_or_else(|error| format!("# not printable: {error}\n"))
     }
 
-    /// Hash of the effective parameters without the title: the first 16 hexadecimal digits of BLAKE3.
+    /// Hash of the effective parameters without the title: the first 16 hexadecimal digits of
+    /// BLAKE3.
     #[must_use]
     pub fn hash(&self) -> String {
         let untitled = Self { title: String::new(), ..self.clone() };

@@ -2,6 +2,7 @@
 //! ask servers for one reply after the other.
 
 mod play;
+mod scene;
 mod session;
 mod tcp;
 mod tcp_info;

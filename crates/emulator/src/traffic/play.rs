@@ -1,150 +1,27 @@
-//! Lets flows and sessions happen: a thread for each end of each, started shortly before its time, and one that asks the kernel about connections.
+//! Lets flows and sessions happen: a thread for each end of each, started shortly before its time,
+//! and one that asks the kernel about connections.
 
-use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use flowstart_units::{Span, Time};
 
+use super::scene::{Scene, Shared};
 use super::session::{self, SessionShared};
-use super::{
-    FlowConfig, FlowOutcome, Outcomes, RunConfig, Sample, SessionConfig, TcpInfo, Traffic, Workload, tcp, udp,
-};
-use crate::clock::Clock;
+use super::{FlowConfig, Outcomes, RunConfig, SessionConfig, Traffic, Workload, tcp, udp};
 use crate::world::World;
 use crate::{Error, Host};
 
-/// Most flows and sessions of a run together: each has a port of its own, below those that kernels give to connecting sockets (32768).
+/// Most flows and sessions of a run together: each has a port of its own, below those that kernels
+/// give to connecting sockets (32768).
 pub const MOST_CONNECTIONS: usize = 20_000;
-/// How often sleeping threads look whether everything is over.
-pub(super) const LOOK: Span = Span::from_millis(20);
-/// The same as a timeout of sockets.
-pub(super) const TIMEOUT: Duration = Duration::from_millis(20);
 /// The first port of receivers: iperf3's; flows and sessions count up.
 const FIRST_PORT: u16 = 5201;
 /// Stack of the threads, which do little.
 const STACK: usize = 256 << 10;
 /// How long before its time a flow's threads are started.
 const AHEAD: Span = Span::from_millis(50);
-
-/// True if nothing failed: a call came back before there was anything to do, so that the caller can look whether all is over.
-pub(super) fn is_pause(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What the threads of a connection share.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub(super) outcome: Mutex<FlowOutcome>,
-    pub(super) delivered: AtomicU64,
-}
-
-impl Shared {
-    pub(super) fn change(&self, change: impl FnOnce(&mut FlowOutcome)) {
-        change(&mut lock(&self.outcome));
-    }
-
-    pub(super) fn fail(&self, error: impl std::fmt::Display) {
-        self.change(|outcome| {
-            outcome.error.get_or_insert_with(|| error.to_string());
-        });
-    }
-
-    pub(super) fn outcome(&self) -> FlowOutcome {
-        FlowOutcome { delivered: self.delivered.load(Ordering::Relaxed), ..lock(&self.outcome).clone() }
-    }
-}
-
-/// A connection that the kernel is asked about.
-struct Live {
-    shared: Arc<Shared>,
-    socket: OwnedFd,
-}
-
-/// What all threads look at.
-pub(super) struct Scene<'a> {
-    pub(super) clock: Clock,
-    over: AtomicBool,
-    /// Sized transfers and sessions that are not complete.
-    incomplete: AtomicUsize,
-    pub(super) config: RunConfig,
-    cancelled: &'a (dyn Fn() -> bool + Sync),
-    live: Mutex<Vec<Live>>,
-    /// The first reason why something could not be started.
-    failure: Mutex<Option<Error>>,
-}
-
-impl Scene<'_> {
-    pub(super) fn over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
-    /// A sized transfer or a session is complete.
-    pub(super) fn completed(&self) {
-        self.incomplete.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Sleeps until `time`; false if everything ends before. The clock stands at zero before it begins to run, which is not "at zero" yet: packets
-    /// of then would be held up in the emulator until it is, and hosts would measure that as their round-trip time.
-    pub(super) fn wait_until(&self, time: Time) -> bool {
-        self.clock.sleep_until(Time::ZERO);
-        loop {
-            let now = self.clock.now();
-            if self.over() || now >= self.config.until {
-                return false;
-            }
-            if now >= time {
-                return true;
-            }
-            self.clock.sleep_until(time.min(now + LOOK));
-        }
-    }
-
-    /// From now on the kernel is asked about this connection.
-    pub(super) fn watch(&self, shared: &Arc<Shared>, socket: OwnedFd) {
-        lock(&self.live).push(Live { shared: shared.clone(), socket });
-    }
-
-    /// The last word about a connection; from now on the kernel is not asked any more.
-    pub(super) fn settle(&self, shared: &Arc<Shared>) {
-        let mut live = lock(&self.live);
-        if let Some(place) = live.iter().position(|one| Arc::ptr_eq(&one.shared, shared)) {
-            let info = TcpInfo::of(live.swap_remove(place).socket.as_fd()).ok();
-            shared.change(|outcome| outcome.info = info.or(outcome.info));
-        }
-    }
-
-    /// Asks the kernel about connections until everything is over.
-    fn observe(&self) {
-        let config = &self.config;
-        let step = if config.sample.is_zero() { LOOK } else { config.sample };
-        let mut next = Time::ZERO + step;
-        while self.clock.now() < config.until && !self.over() && !(self.cancelled)() {
-            if config.stop_when_complete && self.incomplete.load(Ordering::Relaxed) == 0 {
-                return;
-            }
-            if !config.sample.is_zero() {
-                for live in &*lock(&self.live) {
-                    let Ok(info) = TcpInfo::of(live.socket.as_fd()) else { continue };
-                    let delivered = live.shared.delivered.load(Ordering::Relaxed);
-                    live.shared.change(|outcome| {
-                        outcome.samples.push(Sample { at: self.clock.now(), info, delivered });
-                    });
-                }
-            }
-            next = (next + step).max(self.clock.now());
-            self.clock.sleep_until(next.min(config.until));
-        }
-    }
-}
 
 /// Something that happens: when it begins, and its number among its kind.
 enum Item<'a> {
@@ -161,8 +38,8 @@ impl Item<'_> {
     }
 }
 
-/// Runs flows and sessions until they are over, and says what became of them, in their order. `cancelled` may end it early. At most
-/// [`MOST_CONNECTIONS`] of both together.
+/// Runs flows and sessions until they are over, and says what became of them, in their order.
+/// `cancelled` may end it early. At most [`MOST_CONNECTIONS`] of both together.
 ///
 /// # Errors
 /// If there are too many, a host cannot be used, or threads cannot be started.
@@ -180,15 +57,7 @@ pub fn run(
     let shared: Vec<Arc<Shared>> = flows.iter().map(|_| Arc::default()).collect();
     let users: Vec<SessionShared> = sessions.iter().map(|_| SessionShared::default()).collect();
     let sized = flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Tcp { workload: Workload::Sized(_), .. }));
-    let scene = Scene {
-        clock: world.clock(),
-        over: AtomicBool::new(false),
-        incomplete: AtomicUsize::new(sized.count() + sessions.len()),
-        config,
-        cancelled,
-        live: Mutex::default(),
-        failure: Mutex::default(),
-    };
+    let scene = Scene::new(world.clock(), config, sized.count() + sessions.len(), cancelled);
     let mut items: Vec<Item<'_>> = flows.iter().enumerate().map(|(number, flow)| Item::Flow(number, flow)).collect();
     items.extend(sessions.iter().enumerate().map(|(number, session)| Item::Session(number, session)));
     items.sort_by_key(Item::start);
@@ -200,18 +69,17 @@ pub fn run(
                     return;
                 }
                 if let Err(error) = stage.begin(scope, &item) {
-                    lock(&scene.failure).get_or_insert(error);
-                    scene.over.store(true, Ordering::Relaxed);
+                    scene.fail(error);
                 }
             }
         });
         if began.is_ok() {
             scene.observe();
         }
-        scene.over.store(true, Ordering::Relaxed);
+        scene.end();
         began
     })?;
-    if let Some(error) = lock(&scene.failure).take() {
+    if let Some(error) = scene.failure() {
         return Err(error);
     }
     Ok(Outcomes {
@@ -220,7 +88,8 @@ pub fn run(
     })
 }
 
-/// Waits until shortly before `start`, but does not wait for the clock to begin; false if everything ends before.
+/// Waits until shortly before `start`, but does not wait for the clock to begin; false if
+/// everything ends before.
 fn wait_for_turn(scene: &Scene<'_>, start: Time) -> bool {
     start <= Time::ZERO + AHEAD || scene.wait_until(start - AHEAD)
 }
@@ -243,7 +112,8 @@ fn thread<'scope>(
         .name(format!("fs-{name}"))
         .stack_size(STACK)
         .spawn_scoped(scope, || {
-            // A thread that holds a socket's lock while others have the processor delays the connection's acknowledgements.
+            // A thread that holds a socket's lock while others have the processor delays the
+            // connection's acknowledgements.
             crate::clock::be_prompt();
             work();
         })

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use flowstart_units::{Bytes, Time};
 
-use super::play::{Scene, Shared, TIMEOUT, is_pause, lock};
+use super::scene::{Scene, Shared, TIMEOUT, is_pause, lock};
 use super::{SessionConfig, SessionOutcome, tcp};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};

@@ -14,7 +14,7 @@ use nix::sys::socket::{
 
 use flowstart_units::{Bytes, Span};
 
-use super::play::{LOOK, Scene, Shared, TIMEOUT, is_pause, lock};
+use super::scene::{LOOK, Scene, Shared, TIMEOUT, is_pause, lock};
 use super::{FlowConfig, Gaps, TcpInfo, Traffic, Workload};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};

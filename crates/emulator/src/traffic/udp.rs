@@ -7,7 +7,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use flowstart_units::{Bytes, Span};
 
-use super::play::{Scene, Shared, TIMEOUT, is_pause};
+use super::scene::{Scene, Shared, TIMEOUT, is_pause};
 use super::{FlowConfig, Gaps, Traffic};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};

@@ -8,7 +8,7 @@ use flowstart_race::{Background, Contestant, QueueChoice};
 use flowstart_service_curve::Probability;
 use flowstart_units::{Rate, Span, parse_fraction};
 
-use crate::cli::{PathArgs, seed, threads};
+use crate::args::{RacePathArgs, seed, threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +56,7 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "FILE", help_heading = "Path")]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) path: PathArgs,
+    pub(crate) path: RacePathArgs,
     /// Greedy flows of the contestant's own kind that are there before, with round trips of their own [default: 9]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(0..=1000))]

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use flowstart_race::{Background, Others, Purpose, Race, RaceResult, RunOptions};
 use flowstart_report::{Palette, Table, Terminal};
 
-use crate::cli::{CompareArgs, PathArgs};
+use crate::args::{CompareArgs, RacePathArgs};
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_file, prepare_folder, print, print_json, progress, write_file};
-use crate::run::capture;
+use crate::run_scenarios::capture;
 use crate::scenario::load;
 
 /// Where results go unless something else is said.
@@ -110,7 +110,7 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
 }
 
 /// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those who are there before, over what the race has.
-pub(crate) fn lay_over(race: &mut Race, path: &PathArgs, background: &[Background]) {
+pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathArgs, background: &[Background]) {
     if let Some(capacity) = path.capacity {
         race.set_capacity(capacity);
     }
@@ -122,7 +122,7 @@ pub(crate) fn lay_over(race: &mut Race, path: &PathArgs, background: &[Backgroun
     if let Some(buffer) = path.buffer {
         race.set_buffer(buffer);
     }
-    race.mark = path.mark.unwrap_or(race.mark);
+    race.mark = mark.unwrap_or(race.mark);
     if !background.is_empty() {
         race.others = Others::default();
         for flow in background {

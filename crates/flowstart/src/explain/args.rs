@@ -9,7 +9,7 @@ use flowstart_race::Background;
 use flowstart_scenario::Buffer;
 use flowstart_units::{Bytes, Rate, Span, parse_fraction};
 
-use crate::cli::seed;
+use crate::args::seed;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,7 +9,7 @@ use flowstart_race::Contestant;
 use flowstart_scenario::Buffer;
 use flowstart_units::{Rate, Span};
 
-use crate::cli::threads;
+use crate::args::threads;
 
 const EXAMPLES: &str = "\
 Examples:

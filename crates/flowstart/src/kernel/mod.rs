@@ -1,6 +1,6 @@
 //! `flowstart kernel`: algorithms in this machine's kernel.
 
-use crate::cli::KernelCommand;
+use crate::args::KernelCommand;
 use crate::output::Outcome;
 
 /// Does what is asked.

@@ -1,23 +1,16 @@
 //! `flowstart emulate`: programs on two hosts with a described path between them.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
 use serde_json::json;
 
-use flowstart_emulator::{Capture, Recording, World, clean};
+use flowstart_emulator::clean;
 use flowstart_network::parse_mahimahi;
+use flowstart_real::{Emulated, How, Programs};
 use flowstart_results::{Provenance, to_json, write_results};
 use flowstart_scenario::{PathSpec, RateSpec, Scenario};
 
-use super::layout::Layout;
-use super::programs::programs;
-use super::results::{FlowFacts, FlowRow, SenderSample, flow_name, results};
 use super::self_test::self_test;
-use super::watch::watch;
-use super::{become_able, failure, fidelity_limit, judge, show};
-use crate::cli::EmulateArgs;
+use super::{become_able, fidelity_limit, judge, show};
+use crate::args::EmulateArgs;
 use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
@@ -25,6 +18,7 @@ use crate::scenario::load;
 
 /// The path unless something else is said; the flow only stands for the programs.
 const DEFAULT: &str = "[path]\ncapacity = \"100 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
+
 /// Does what the options ask for.
 pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     if args.clean {
@@ -40,51 +34,19 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     if args.self_test {
         return self_test(args.json);
     }
-    let layout = Layout::for_programs(&scenario.simulation(0).map_err(Failure::usage)?, shared)?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
     }
-    let recording = Arc::new(Mutex::new(Recording::new(layout.config.links.len(), scenario.output.sample)));
-    let captures = captures(args.pcap.as_deref(), &layout.links)?;
-    let (records, packets) = (recording.clone(), captures.clone());
-    let world = World::start_with(layout.config.clone(), move |record| {
-        records.lock().unwrap_or_else(PoisonError::into_inner).add(record);
-        if let Some(capture) = packets.lock().unwrap_or_else(PoisonError::into_inner).get_mut(record.link) {
-            capture.add(record);
-        }
-    })
-    .map_err(|error| failure(&error))?;
+    let programs = Programs {
+        command: args.command.clone(),
+        server: args.server.clone(),
+        ready_within: args.ready_within,
+        time_limit: args.time_limit,
+        quiet: args.json,
+    };
     let cancel = interrupt::listen();
-    let over = AtomicBool::new(false);
-    let (ended, mut states) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(&world, scenario.output.sample, &over));
-        // Programs end with the thread that starts them, so that is this one.
-        let ended = programs(args, &world, &cancel);
-        over.store(true, Ordering::Relaxed);
-        (ended, watching.join().unwrap_or_default())
-    });
-    let outcome = world.finish().map_err(|error| failure(&error))?;
-    let captures = std::mem::take(&mut *captures.lock().unwrap_or_else(PoisonError::into_inner));
-    for capture in captures {
-        capture.finish().map_err(|error| failure(&error))?;
-    }
-    let ended = ended?;
-    let recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
-    let flows: Vec<FlowRow> = recording
-        .flows()
-        .iter()
-        .map(|flow| {
-            let states = states.remove(&flow.key).unwrap_or_default();
-            let mut facts = FlowFacts::of_packets(flow);
-            if let Some((_, last)) = states.last() {
-                facts.add_state(last);
-            }
-            let samples = states.iter().map(|(at, info)| SenderSample::of(*at, info, info.bytes_acked));
-            let (name, samples) = (flow_name(&flow.key), samples.collect());
-            FlowRow { name, algorithm: String::new(), facts, key: Some(flow.key), samples }
-        })
-        .collect();
-    let results = results((0, scenario.seed), &layout.links, &recording, &outcome, &flows, true);
+    let Emulated { ended, links, recording, outcome, results } =
+        flowstart_real::emulate((&scenario, shared), &programs, args.pcap.as_deref(), &cancel, &note)?;
     let provenance = Provenance::new(&scenario, &results);
     if let Some(folder) = &args.out {
         write_results(folder, &results, &provenance, &formats).map_err(Failure::usage)?;
@@ -96,18 +58,24 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
         document["ended"] = json!(ended.reason);
         print_json(&document)?;
     } else {
-        let tables = [show::flow_table(&recording), show::link_table(&layout.links, &recording, &outcome)];
+        let tables = [show::flow_table(&recording), show::link_table(&links, &recording, &outcome)];
         note(&format!("\n{}{}\n{}", show::text(&tables), ended.reason, outcome.fidelity));
         if outcome.astray > 0 {
             note(&format!("{} packets were for addresses that no host has", outcome.astray));
         }
     }
     judge(&limit, &outcome.fidelity)?;
-    ended.outcome
+    match ended.how {
+        How::Well => Ok(()),
+        How::Status(status) => Err(Failure::Status(status)),
+        How::Cancelled => Err(Failure::Interrupted),
+        How::TimeLimit => Err(Failure::Usage(ended.reason)),
+        How::Failed => Err(Failure::Check),
+    }
 }
 
-/// The scenario that the options describe, and whether flows with the same way share a pair of hosts. Programs take the place of its flows, which say
-/// where they go.
+/// The scenario that the options describe, and whether flows with the same way share a pair of
+/// hosts. Programs take the place of its flows, which say where they go.
 fn scenario(args: &EmulateArgs) -> Result<(Scenario, bool), Failure> {
     let mut scenario = match &args.scenario {
         Some(file) => load(file)?,
@@ -154,10 +122,10 @@ fn pairs(args: &EmulateArgs) -> Result<usize, Failure> {
 }
 
 fn has_path_options(args: &EmulateArgs) -> bool {
-    args.capacity.is_some()
+    args.path.capacity.is_some()
         || args.trace.is_some()
-        || args.rtt.is_some()
-        || args.buffer.is_some()
+        || args.path.rtt.is_some()
+        || args.path.buffer.is_some()
         || args.queue.is_some()
         || args.loss.is_some()
         || args.jitter.is_some()
@@ -168,7 +136,7 @@ fn has_path_options(args: &EmulateArgs) -> bool {
 
 /// What the options say of the path.
 fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure> {
-    if let Some(capacity) = args.capacity {
+    if let Some(capacity) = args.path.capacity {
         path.capacity = RateSpec::Constant(capacity);
     }
     if let Some(file) = &args.trace {
@@ -176,7 +144,7 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
         let schedule = parse_mahimahi(&text).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
         path.capacity = RateSpec::from_schedule(&schedule);
     }
-    if let Some(rtt) = args.rtt {
+    if let Some(rtt) = args.path.rtt {
         path.rtt = rtt;
         path.delay = None;
     }
@@ -185,7 +153,7 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     if shortest / 2 < path.delay.unwrap_or(path.rtt / 2) {
         path.delay = Some(shortest / 2);
     }
-    path.buffer = args.buffer.unwrap_or(path.buffer);
+    path.buffer = args.path.buffer.unwrap_or(path.buffer);
     path.queue = args.queue.unwrap_or(path.queue);
     path.loss = args.loss.unwrap_or(path.loss);
     path.jitter = args.jitter.or(path.jitter);
@@ -195,15 +163,4 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     path.reverse_buffer = args.reverse_buffer.unwrap_or(path.reverse_buffer);
     path.reverse_loss = args.reverse_loss.unwrap_or(path.reverse_loss);
     Ok(())
-}
-
-/// A capture for every link, if asked for.
-pub(super) fn captures(folder: Option<&Path>, links: &[String]) -> Result<Arc<Mutex<Vec<Capture>>>, Failure> {
-    let Some(folder) = folder else { return Ok(Arc::default()) };
-    let captures = links
-        .iter()
-        .map(|link| Capture::new(link, &folder.join(format!("{link}.pcapng"))))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| failure(&error))?;
-    Ok(Arc::new(Mutex::new(captures)))
 }

@@ -1,50 +1,56 @@
-//! Real packets of real programs, over the simulator's links, on this machine.
+//! Real packets of real programs, over the simulator's links, on this machine: arguments, and what
+//! is shown.
 
 mod compare;
-mod controls;
 mod emulate;
-mod layout;
-mod perform;
-mod plan;
-mod programs;
-mod results;
-mod run;
+mod scenarios;
 mod self_test;
 mod show;
-mod stage;
-mod watch;
 
-use flowstart_emulator::{Error, Fidelity, FidelityLimit, Privilege, enter_user_namespace, privilege};
-
+use flowstart_emulator::{Fidelity, FidelityLimit, Privilege, enter_user_namespace, privilege};
 use flowstart_units::Span;
 
 use crate::output::{Failure, note};
 
 pub(crate) use compare::race;
 pub(crate) use emulate::emulate;
-pub(crate) use layout::MOST_PAIRS;
-pub(crate) use run::run;
+pub(crate) use scenarios::run;
 
 /// Makes sure that worlds can be made; must be called before threads are started.
 fn become_able() -> Result<(), Failure> {
-    match privilege().map_err(|error| failure(&error))? {
+    match privilege().map_err(|error| Failure::from(&error))? {
         Privilege::Full => Ok(()),
         Privilege::UserNamespace => {
-            enter_user_namespace().map_err(|error| failure(&error))?;
+            enter_user_namespace().map_err(|error| Failure::from(&error))?;
             note("not root: in a user namespace, without real-time priority");
             Ok(())
         }
     }
 }
 
-fn failure(error: &Error) -> Failure {
-    match error {
-        Error::NotPossible(message) => Failure::NotPossible(message.clone()),
-        other => Failure::usage(other),
+impl From<&flowstart_emulator::Error> for Failure {
+    fn from(error: &flowstart_emulator::Error) -> Self {
+        match error {
+            flowstart_emulator::Error::NotPossible(message) => Self::NotPossible(message.clone()),
+            other => Self::usage(other),
+        }
     }
 }
 
-/// What runs must keep to: 99 % of the packets at most this late, nothing lost that no link dropped.
+impl From<flowstart_real::Error> for Failure {
+    fn from(error: flowstart_real::Error) -> Self {
+        use flowstart_real::Error;
+        match &error {
+            Error::Cancelled => Self::Interrupted,
+            Error::ServerNotReady(_) => Self::Usage(format!("{error}; --ready-within gives it more time")),
+            _ if error.is_of_machine() => Self::NotPossible(error.to_string()),
+            _ => Self::usage(error),
+        }
+    }
+}
+
+/// What runs must keep to: 99 % of the packets at most this late, nothing lost that no link
+/// dropped.
 fn fidelity_limit(p99: Option<Span>) -> FidelityLimit {
     let default = FidelityLimit::default();
     FidelityLimit { p99: p99.unwrap_or(default.p99), ..default }

@@ -5,16 +5,17 @@ use flowstart_report::{Cell, Column, Table, Terminal};
 use flowstart_units::{Rate, Span};
 use serde_json::json;
 
-use super::failure;
 use crate::output::{Failure, Outcome, print, print_json};
 
-/// What an otherwise idle machine of two cores must reach at 100 Mbit/s: half of the packets this precise, 99 % this precise.
+/// What an otherwise idle machine of two cores must reach at 100 Mbit/s: half of the packets this
+/// precise, 99 % this precise.
 const MEDIAN_BAR: Span = Span::from_micros(20);
 const P99_BAR: Span = Span::from_micros(200);
 /// And this rate with packets of 1500 bytes, to this share.
 const SUSTAINED: Rate = Rate::from_mbps(500);
 const SUSTAINED_SHARE: f64 = 0.995;
-/// How often the trials that decide are repeated; the best counts, because other programs can only disturb.
+/// How often the trials that decide are repeated; the best counts, because other programs can only
+/// disturb.
 const REPEATED: usize = 3;
 /// Buffer of the trials in packets.
 const BUFFER: u64 = 100;
@@ -31,7 +32,7 @@ fn trial(capacity: Rate, packet: u32, offered: Rate, lasting: Span) -> Trial {
 
 /// Runs the trials and judges them. Exit status 1 if a bar is missed.
 pub(super) fn self_test(as_json: bool) -> Outcome {
-    let run = |trial: Trial| try_out(trial).map_err(|error| failure(&error));
+    let run = |trial: Trial| try_out(trial).map_err(|error| Failure::from(&error));
     let repeat = |trial: Trial| (0..REPEATED).map(|_| run(trial)).collect::<Result<Vec<_>, Failure>>();
     let lasting = Span::from_secs(2);
     let precise = repeat(trial(Rate::from_mbps(100), 1500, Rate::from_mbps(90), lasting))?;
@@ -84,7 +85,8 @@ pub(super) fn self_test(as_json: bool) -> Outcome {
     if precision && sustained { Ok(()) } else { Err(Failure::Check) }
 }
 
-/// The link was full at its capacity, its queue was full and dropped the rest, and nothing else was lost.
+/// The link was full at its capacity, its queue was full and dropped the rest, and nothing else was
+/// lost.
 fn as_configured(measured: &Measured) -> bool {
     let trial = &measured.trial;
     let full = trial.capacity.transmission_time(flowstart_units::Bytes::new(BUFFER * u64::from(trial.packet)));
@@ -93,7 +95,8 @@ fn as_configured(measured: &Measured) -> bool {
     measured.kept_up() && rate >= SUSTAINED_SHARE && measured.dropped > 0 && (0.98..=1.02).contains(&wait)
 }
 
-/// Raises the rate until the emulator falls behind or the sender cannot offer more; the best that was kept up with.
+/// Raises the rate until the emulator falls behind or the sender cannot offer more; the best that
+/// was kept up with.
 fn search(
     packet: u32,
     first: u64,

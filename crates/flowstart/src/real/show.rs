@@ -1,11 +1,10 @@
 //! Tables for the terminal and the JSON document of a real run.
 
 use flowstart_emulator::{Fidelity, FidelityLimit, Outcome, Recording};
+use flowstart_real::flow_name;
 use flowstart_report::{Cell, Column, Table, Terminal};
 use flowstart_units::{Rate, Span};
 use serde_json::{Value, json};
-
-use super::results::flow_name;
 
 /// Flows that are shown on the terminal, the largest; all are in the result files.
 const SHOWN_FLOWS: usize = 12;

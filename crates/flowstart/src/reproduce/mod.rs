@@ -10,7 +10,7 @@ use serde_json::json;
 use flowstart_report::side_by_side;
 use flowstart_reproduce::{Figure, FigureResult, Paper, ReproduceOptions, Verdict, figures, papers, reproduce as run};
 
-use crate::cli::ReproduceArgs;
+use crate::args::ReproduceArgs;
 use crate::compare::{command_line, file_name};
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};

@@ -10,15 +10,13 @@ use flowstart_emulator::{Fate, FlowKey, Host, HostId, Outcome, PacketRecord, Rec
 use flowstart_network::Ecn;
 use flowstart_parallel::Cancel;
 use flowstart_scenario::{Compiled, Scenario};
-use flowstart_simulator::{SessionOutcome, Stop, Traffic};
-use flowstart_transport::EcnMode;
+use flowstart_simulator::{SessionOutcome, Stop};
 use flowstart_units::{Bytes, Span, Time};
 
-use super::emulate::captures;
-use super::failure;
-use super::layout::{Layout, flows};
+use super::Error;
+use super::captures::Captures;
+use super::layout::{Layout, flows, wants_ecn};
 use super::plan::Plan;
-use crate::output::Failure;
 
 /// Time to prepare a world before its clock runs.
 const LEAD: Span = Span::from_millis(200);
@@ -58,7 +56,8 @@ pub(super) struct Ran {
     pub(super) size: Option<Bytes>,
     /// The kernel's congestion control; `None` for datagrams.
     pub(super) control: Option<String>,
-    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one with CUBIC.
+    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one
+    /// with CUBIC.
     pub(super) hystart: Option<ExitReason>,
     pub(super) outcome: FlowOutcome,
 }
@@ -77,7 +76,7 @@ pub(super) fn perform(
     compiled: &Compiled,
     wanted: &Wanted,
     cancel: &Cancel,
-) -> Result<Performed, Failure> {
+) -> Result<Performed, Error> {
     let simulation = &compiled.simulation;
     let mut layout = Layout::new(compiled)?;
     layout.config.lead = LEAD;
@@ -86,7 +85,7 @@ pub(super) fn perform(
         Stop::WhenComplete(until) => (until, true),
     };
     let plan = Plan::new(compiled, &layout, until)?;
-    let captures = captures(wanted.captures.as_deref(), &layout.links)?;
+    let captures = Captures::new(wanted.captures.as_deref(), &layout.links)?;
     let recording = Arc::new(Mutex::new(Recording::new(layout.config.links.len(), bin(scenario))));
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = {
@@ -94,15 +93,13 @@ pub(super) fn perform(
         let log = wanted.log.then(|| log.clone());
         move |record: &PacketRecord<'_>| {
             recording.lock().unwrap_or_else(PoisonError::into_inner).add(record);
-            if let Some(capture) = captures.lock().unwrap_or_else(PoisonError::into_inner).get_mut(record.link) {
-                capture.add(record);
-            }
+            captures.add(record);
             if let Some(log) = &log {
                 log.lock().unwrap_or_else(PoisonError::into_inner).push(logged(record));
             }
         }
     };
-    let world = World::start_with(layout.config.clone(), sink).map_err(|error| failure(&error))?;
+    let world = World::start_with(layout.config.clone(), sink)?;
     prepare_hosts(compiled, &layout, &world)?;
     let sample = scenario.output.sample;
     let config = RunConfig {
@@ -112,17 +109,13 @@ pub(super) fn perform(
         seed: simulation.seed.wrapping_add(simulation.run),
     };
     let outcomes =
-        traffic::run(&world, &plan.flows, &plan.sessions, config, &|| cancel.is_cancelled() || world.has_failed())
-            .map_err(|error| failure(&error))?;
+        traffic::run(&world, &plan.flows, &plan.sessions, config, &|| cancel.is_cancelled() || world.has_failed())?;
     let flows = ran(compiled, &plan, &outcomes, &world);
-    let outcome = world.finish().map_err(|error| failure(&error))?;
-    let captures = std::mem::take(&mut *captures.lock().unwrap_or_else(PoisonError::into_inner));
-    for capture in captures {
-        capture.finish().map_err(|error| failure(&error))?;
-    }
+    let outcome = world.finish()?;
+    captures.finish()?;
     let errors = flows.iter().map(|ran| &ran.outcome.error);
     if let Some(error) = errors.chain(outcomes.sessions.iter().map(|session| &session.error)).flatten().next() {
-        return Err(Failure::usage(error));
+        return Err(Error::Connection(error.clone()));
     }
     let sessions = simulation.sessions.iter().zip(&outcomes.sessions).map(|(config, session)| SessionOutcome {
         group: config.flow.group,
@@ -183,13 +176,8 @@ fn logged(record: &PacketRecord<'_>) -> Logged {
     }
 }
 
-/// Whether a flow wants marks instead of drops.
-pub(super) fn wants_ecn(traffic: &Traffic) -> bool {
-    matches!(traffic, Traffic::Tcp(tcp) if tcp.sender.ecn != EcnMode::Off)
-}
-
 /// ECN where flows want it, at both ends; the kernel's default is to accept but not to ask.
-fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World) -> Result<(), Failure> {
+fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World) -> Result<(), Error> {
     let mut asking: Vec<HostId> = flows(&compiled.simulation)
         .zip(&layout.ways)
         .filter(|(flow, _)| wants_ecn(&flow.traffic))
@@ -198,15 +186,13 @@ fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World) -> Result<
     asking.sort_unstable();
     asking.dedup();
     for host in asking {
-        world.hosts()[host]
-            .run(|| std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"))
-            .map_err(|error| failure(&error))?
-            .map_err(|error| Failure::Usage(format!("cannot switch ECN on: {error}")))?;
+        world.hosts()[host].run(|| std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"))?.map_err(Error::Ecn)?;
     }
     Ok(())
 }
 
-/// What the counters of a host's kernel say of HyStart (TcpExt: TCPHystartTrainDetect, TCPHystartDelayDetect).
+/// What the counters of a host's kernel say of HyStart (TcpExt: TCPHystartTrainDetect,
+/// TCPHystartDelayDetect).
 fn hystart(host: &Host) -> Option<ExitReason> {
     let text = host.run(|| std::fs::read_to_string("/proc/thread-self/net/netstat")).ok()?.ok()?;
     let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));

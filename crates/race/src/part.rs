@@ -1,48 +1,28 @@
-//! Running a race on all cores, and measuring.
+//! One part of a race: a simulation (or a pair of them), and what is measured of it.
 
 use std::rc::Rc;
 
-use flowstart_simulator::{Observer, Outcome, Simulation, SimulationConfig};
+use flowstart_simulator::Outcome;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::build::Purpose;
 use super::measures::{ADDED_PERCENTILES, DELIVERED_RTTS, START_PERCENTILES, TIME_TO_LEVELS};
-use super::record::{labels, without_loss};
-use super::{Contestant, ContestantResult, Measure, Race, RaceError, RaceResult, RunRecord, Series};
+use super::record::without_loss;
+use super::stage::Runner;
+use super::{Contestant, Measure, Race, Series};
 use flowstart_measure::{
     DelaySummary, Exit, FlowRecord, Origin, OwnWaits, Probe, ProbeConfig, busy_time, convergence, deficit, duplicates,
-    geometric_mean, harm, jain, least_utilisation, overhead, overshoot, quantile, slowdown, time_to, waits,
+    harm, jain, least_utilisation, overhead, overshoot, quantile, slowdown, time_to, waits,
 };
-use flowstart_parallel::{Cancel, in_parallel};
-use flowstart_scenario::Scenario;
-
-/// How a race is run; nothing in here changes its result.
-#[derive(Clone, Copy, Default)]
-pub struct RunOptions<'a> {
-    /// Threads; `None` for one per core.
-    pub threads: Option<usize>,
-    /// Asks to stop: simulations in progress are given up, finished ones kept.
-    pub cancel: Option<&'a Cancel>,
-    /// Told now and then how many simulations are done, of how many.
-    pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
-}
-
-/// One simulation (or pair of them) to do.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    contestant: usize,
-    run: u64,
-    transfer: Option<Bytes>,
-}
 
 /// What a job brings.
 #[derive(Default)]
 pub(crate) struct JobResult {
     pub(crate) values: Vec<(Measure, f64)>,
     pub(crate) exits: Vec<Option<flowstart_congestion::ExitReason>>,
-    series: Option<Series>,
+    pub(crate) series: Option<Series>,
     pub(crate) data_packets: u64,
-    simulated: f64,
+    pub(crate) simulated: f64,
 }
 
 /// What the others did without the newcomers, from the moment on that they would have come.
@@ -56,152 +36,15 @@ pub(crate) struct Baseline {
 /// Slices of virtual time between which cancellation is looked for.
 const SLICES: u64 = 256;
 
-/// What one simulation of a race is: whose, for what, and in which run.
-type Part<'a> = (&'a Contestant, Purpose, u64);
-
-/// Who runs the simulations of a race.
-pub(crate) trait Runner {
-    /// Runs one. `None` if it was given up.
-    fn run<O: Observer>(
-        &self,
-        race: &Race,
-        part: Part<'_>,
-        config: &SimulationConfig,
-        observer: O,
-        slice: Span,
-    ) -> Result<Option<(Outcome, O)>, RaceError>;
-}
-
-/// The simulator, looking up now and then whether it should give up.
-impl Runner for Cancel {
-    fn run<O: Observer>(
-        &self,
-        _race: &Race,
-        _part: Part<'_>,
-        config: &SimulationConfig,
-        observer: O,
-        slice: Span,
-    ) -> Result<Option<(Outcome, O)>, RaceError> {
-        let mut simulation = Simulation::new(config, observer)
-            .map_err(|error| RaceError::new(format!("cannot be simulated: {error}")))?;
-        let mut until = Time::ZERO + slice;
-        while !simulation.run_until(until) {
-            if self.is_cancelled() {
-                return Ok(None);
-            }
-            until += slice;
-        }
-        Ok(Some(simulation.finish()))
-    }
-}
-
-/// A place to run scenarios that is not the simulator: the emulator, with a kernel's TCP.
-pub trait Stage {
-    /// Runs the scenario of one part of a race (its run number `run`) and shows the observer what happened, in order of time. `None` if it was given up.
-    ///
-    /// # Errors
-    /// One sentence on why it cannot be run there.
-    fn run(&self, scenario: &Scenario, run: u64, observer: &mut dyn Observer) -> Result<Option<Outcome>, String>;
-}
-
-/// A stage as a runner.
-struct OnStage<'a>(&'a dyn Stage);
-
-impl Runner for OnStage<'_> {
-    fn run<O: Observer>(
-        &self,
-        race: &Race,
-        (contestant, purpose, run): Part<'_>,
-        _config: &SimulationConfig,
-        mut observer: O,
-        _slice: Span,
-    ) -> Result<Option<(Outcome, O)>, RaceError> {
-        let scenario = race.scenario(contestant, purpose, run);
-        let outcome = self.0.run(&scenario, run, &mut observer);
-        Ok(outcome
-            .map_err(|error| RaceError::new(format!("{contestant}: {error}")))?
-            .map(|outcome| (outcome, observer)))
-    }
-}
-
 impl Race {
-    /// Runs the race. The result does not depend on the number of threads.
-    ///
-    /// # Errors
-    /// If the race is not [valid](Race::validate) or no threads can be started.
-    pub fn run(&self, options: &RunOptions<'_>) -> Result<RaceResult, RaceError> {
-        self.validate()?;
-        let jobs = self.jobs();
-        let never = Cancel::default();
-        let cancel = options.cancel.unwrap_or(&never);
-        let progress = |done| {
-            if let Some(progress) = options.progress {
-                progress(done, jobs.len());
-            }
-        };
-        let results =
-            in_parallel(jobs.len(), options.threads, cancel, progress, |number| self.job(&jobs[number], cancel))
-                .map_err(RaceError::new)?
-                .into_iter()
-                .map(|result| result.unwrap_or(Ok(None)))
-                .collect::<Result<_, _>>()?;
-        Ok(self.assemble(&jobs, results))
-    }
-
-    /// Runs the race somewhere else than in the simulator, one part after the other.
-    ///
-    /// # Errors
-    /// If the race is not [valid](Race::validate), or the stage cannot run it.
-    pub fn run_on(
-        &self,
-        stage: &dyn Stage,
-        cancel: &Cancel,
-        progress: impl Fn(usize, usize),
-    ) -> Result<RaceResult, RaceError> {
-        self.validate()?;
-        let jobs = self.jobs();
-        let mut results = Vec::new();
-        for (number, job) in jobs.iter().enumerate() {
-            results.push(if cancel.is_cancelled() { None } else { self.job(job, &OnStage(stage))? });
-            progress(number + 1, jobs.len());
-        }
-        Ok(self.assemble(&jobs, results))
-    }
-
-    /// Run by run, so that an interrupted race has whole runs; within a run the longest first, so that no core is left alone with one.
-    fn jobs(&self) -> Vec<Job> {
-        let mut sizes: Vec<Bytes> = self.sizes.clone();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let transfers: Vec<Option<Bytes>> = sizes.into_iter().rev().map(Some).chain([None]).collect();
-        let mut jobs = Vec::new();
-        for run in 0..u64::from(self.effective_runs()) {
-            for transfer in &transfers {
-                let of = |contestant| Job { contestant, run, transfer: *transfer };
-                jobs.extend((0..self.contestants.len()).map(of));
-            }
-        }
-        jobs
-    }
-
-    fn job(&self, job: &Job, runner: &impl Runner) -> Result<Option<JobResult>, RaceError> {
-        let contestant = &self.contestants[job.contestant];
-        match job.transfer {
-            Some(size) => self.transfer(contestant, job.run, size, runner),
-            None => self.start(contestant, job.run, runner, |origin| {
-                Ok(self.baseline(contestant, job.run, origin, runner)?.map(Rc::new))
-            }),
-        }
-    }
-
     /// M7 of one transfer.
-    pub(crate) fn transfer(
+    pub(crate) fn transfer<R: Runner>(
         &self,
         contestant: &Contestant,
         run: u64,
         size: Bytes,
-        runner: &impl Runner,
-    ) -> Result<Option<JobResult>, RaceError> {
+        runner: &R,
+    ) -> Result<Option<JobResult>, R::Error> {
         let config = self.simulation(contestant, Purpose::Transfer(size), run)?;
         let slice = (self.effective_warm_up() + self.ideal(size) * 4) / SLICES + Span::from_millis(1);
         let first = self.others.tcp_flows();
@@ -229,14 +72,15 @@ impl Race {
         Ok(Some(result))
     }
 
-    /// All other measures, with the queue and the others as they are `without` the newcomers from the given moment on.
-    pub(crate) fn start(
+    /// All other measures, with the queue and the others as they are `without` the newcomers from
+    /// the given moment on.
+    pub(crate) fn start<R: Runner>(
         &self,
         contestant: &Contestant,
         run: u64,
-        runner: &impl Runner,
-        without: impl FnOnce(Time) -> Result<Option<Rc<Baseline>>, RaceError>,
-    ) -> Result<Option<JobResult>, RaceError> {
+        runner: &R,
+        without: impl FnOnce(Time) -> Result<Option<Rc<Baseline>>, R::Error>,
+    ) -> Result<Option<JobResult>, R::Error> {
         let config = self.simulation(contestant, Purpose::Start, run)?;
         let companions = self.companions(contestant, &config, self.flows);
         let probe = Probe::new(ProbeConfig { companions, ..self.probe(run, Origin::FirstData) });
@@ -271,13 +115,13 @@ impl Race {
     }
 
     /// The others alone, over the queue that `contestant` meets. `None` after a cancellation.
-    pub(crate) fn baseline(
+    pub(crate) fn baseline<R: Runner>(
         &self,
         contestant: &Contestant,
         run: u64,
         origin: Time,
-        runner: &impl Runner,
-    ) -> Result<Option<Baseline>, RaceError> {
+        runner: &R,
+    ) -> Result<Option<Baseline>, R::Error> {
         let config = self.simulation(contestant, Purpose::Without, run)?;
         let companions = self.companions(contestant, &config, self.flows);
         let probe = Probe::new(ProbeConfig { companions, ..self.probe(run, Origin::At(origin)) });
@@ -404,8 +248,9 @@ impl Race {
         }
     }
 
-    /// How long after t = 0 the start of the newcomers lasts, the last of them counting: until one RTT0 after its end, in which the window
-    /// that it handed over is sent once; the horizon at most.
+    /// How long after t = 0 the start of the newcomers lasts, the last of them counting: until one
+    /// RTT0 after its end, in which the window that it handed over is sent once; the horizon at
+    /// most.
     fn start_phase(&self, outcome: &Outcome, origin: Time) -> Span {
         let newcomers = outcome.flows.iter().skip(self.others.tcp_flows() as usize).take(self.flows as usize);
         let ends = newcomers.map(|flow| flow.start_exit.map(|exit| exit.now.since(origin) + self.base_rtt()));
@@ -433,82 +278,6 @@ impl Race {
         }
         let lost = |probe: &Probe| probe.queue_drops().by(until) as f64;
         result.values.push((Measure::StartLost, lost(with) - without.map_or(0.0, lost)));
-    }
-
-    fn assemble(&self, jobs: &[Job], results: Vec<Option<JobResult>>) -> RaceResult {
-        let mut contestants: Vec<ContestantResult> = self
-            .contestants
-            .iter()
-            .zip(labels(&self.contestants))
-            .map(|(contestant, label)| ContestantResult {
-                contestant: contestant.clone(),
-                label,
-                runs: Vec::new(),
-                series: None,
-            })
-            .collect();
-        let finished = results.iter().flatten().count();
-        let per_run = jobs.len() / (self.contestants.len() * self.effective_runs() as usize).max(1);
-        let (mut data_packets, mut simulated_seconds) = (0, 0.0);
-        let mut parts: Vec<Vec<usize>> =
-            self.contestants.iter().map(|_| vec![0; self.effective_runs() as usize]).collect();
-        for (job, result) in jobs.iter().zip(results) {
-            let Some(mut result) = result else { continue };
-            data_packets += result.data_packets;
-            simulated_seconds += result.simulated;
-            parts[job.contestant][job.run as usize] += 1;
-            let contestant = &mut contestants[job.contestant];
-            let index = match contestant.runs.binary_search_by_key(&job.run, |record| record.run) {
-                Ok(index) => index,
-                Err(index) => {
-                    contestant.runs.insert(index, RunRecord { run: job.run, ..RunRecord::default() });
-                    index
-                }
-            };
-            let record = &mut contestant.runs[index];
-            record.values.append(&mut result.values);
-            record.exits.append(&mut result.exits);
-            record.complete = parts[job.contestant][job.run as usize] == per_run;
-            contestant.series = contestant.series.take().or(result.series);
-        }
-        for contestant in &mut contestants {
-            for record in &mut contestant.runs {
-                let ratios: Vec<f64> =
-                    self.sizes.iter().filter_map(|size| record.get(Measure::Slowdown(*size))).collect();
-                if ratios.len() == self.sizes.len()
-                    && let Some(mean) = geometric_mean(&ratios)
-                {
-                    record.values.push((Measure::SlowdownMean, mean));
-                }
-            }
-        }
-        self.relate_harm(&mut contestants);
-        RaceResult {
-            race: self.clone(),
-            contestants,
-            complete: finished == jobs.len(),
-            simulations: (finished, jobs.len()),
-            data_packets,
-            simulated_seconds,
-        }
-    }
-
-    /// M9's ratio: harm of each contestant over that of the reference in the same run.
-    fn relate_harm(&self, contestants: &mut [ContestantResult]) {
-        let Ok(reference) = REFERENCE_CONTESTANT.parse::<super::Contestant>() else { return };
-        let harms: Vec<(u64, f64)> = contestants
-            .iter()
-            .find(|c| c.contestant.name() == reference.name())
-            .map(|c| c.runs.iter().filter_map(|run| Some((run.run, run.get(Measure::Harm)?))).collect())
-            .unwrap_or_default();
-        for record in contestants.iter_mut().flat_map(|contestant| &mut contestant.runs) {
-            let reference = harms.iter().find(|(run, _)| *run == record.run).map(|(_, harm)| *harm);
-            if let (Some(harm), Some(reference)) = (record.get(Measure::Harm), reference)
-                && let Some(ratio) = flowstart_measure::harm_ratio(harm, reference)
-            {
-                record.values.push((Measure::HarmRatio, ratio));
-            }
-        }
     }
 }
 
@@ -551,9 +320,6 @@ const JAIN_RTTS: u64 = 10;
 const BUSY_MARGIN: Span = Span::from_millis(1);
 /// Which quantile of a transfer's queueing delays is told.
 const TRANSFER_QUANTILE: f64 = 0.99;
-/// M9: whose harm others' are related to.
-const REFERENCE_CONTESTANT: &str = "hystart+cubic";
-
 /// Sums over newcomers.
 #[derive(Default)]
 struct Means(Vec<(Measure, f64, u32)>);

@@ -3,9 +3,10 @@
 use flowstart_emulator::traffic;
 use flowstart_scenario::{Compiled, Scenario};
 
-use crate::output::Failure;
+use super::Error;
 
-/// The kernel's own congestion controls and those that `flowstart kernel load` brings, and how each begins.
+/// The kernel's own congestion controls and those that `flowstart kernel load` brings, and how each
+/// begins.
 const OWN_STARTS: [(&str, &str); 5] = [
     ("cubic", "hystart"),
     ("reno", "slow_start"),
@@ -16,7 +17,8 @@ const OWN_STARTS: [(&str, &str); 5] = [
 /// What `flowstart kernel load` has, beside paced chirping.
 const LOADABLE: [&str; 2] = ["dctcp", "scalable"];
 
-/// Flow starts that `flowstart kernel load paced_chirping` brings, and the congestion control's name.
+/// Flow starts that `flowstart kernel load paced_chirping` brings, and the congestion control's
+/// name.
 const CHIRPS: ([&str; 2], &str) = (["paced_chirping", "adaptive_chirping"], "fs_chirp");
 
 /// True if the loaded program does this start.
@@ -29,7 +31,8 @@ const UNSCALED_WINDOW: u32 = 65_535;
 /// Payload of a full segment with timestamps at an MTU of 1500 bytes.
 const FULL_SEGMENT: u32 = 1448;
 
-/// How the kernel begins instead of what an algorithm (START+AVOIDANCE) says, in words; `None` if it does what it says.
+/// How the kernel begins instead of what an algorithm (START+AVOIDANCE) says, in words; `None` if
+/// it does what it says.
 pub(super) fn other_start(algorithm: &str) -> Option<String> {
     let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
     if chirps_for_real(start, &traffic::congestion_controls()) {
@@ -42,7 +45,8 @@ pub(super) fn other_start(algorithm: &str) -> Option<String> {
 }
 
 /// What a scenario asks for that the kernel does not do, in words; the rest is done.
-pub(super) fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
+#[must_use]
+pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
     let mut list = Vec::new();
     let default = Scenario::parse("default", DEFAULT).ok();
     let plain = default.as_ref().and_then(|scenario| scenario.flow.first());
@@ -102,7 +106,7 @@ pub(super) fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> 
 const DEFAULT: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
 
 /// The kernel's congestion control for an algorithm.
-pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, Failure> {
+pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, Error> {
     let known = traffic::congestion_controls();
     if let Some(name) = kernel {
         return Ok(name.to_owned());
@@ -113,15 +117,9 @@ pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, F
     }
     let loaded = format!("fs_{avoidance}");
     let found = [avoidance, loaded.as_str()].into_iter().find(|name| known.iter().any(|known| known == name));
-    found.map(str::to_owned).ok_or_else(|| {
-        let remedy = if LOADABLE.contains(&avoidance) {
-            format!("; `flowstart kernel load {avoidance}` brings one")
-        } else {
-            String::new()
-        };
-        Failure::NotPossible(format!(
-            "this kernel has no congestion control \"{avoidance}\"; it has {}{remedy} (in scenario files the key `kernel` of a flow names another)",
-            known.join(", ")
-        ))
+    found.map(str::to_owned).ok_or_else(|| Error::NoControl {
+        avoidance: avoidance.to_owned(),
+        loadable: LOADABLE.contains(&avoidance),
+        known,
     })
 }

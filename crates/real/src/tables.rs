@@ -5,7 +5,8 @@ use flowstart_emulator::{FlowKey, FlowRecording, Outcome, Recording};
 use flowstart_results::{Results, Table, Value, tables};
 use flowstart_units::{Rate, Span, Time};
 
-/// What is known of a flow beside its packets; a scenario's built-in sender knows more than a program's packets tell.
+/// What is known of a flow beside its packets; a scenario's built-in sender knows more than a
+/// program's packets tell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowFacts {
     /// The row of the table `flows` that this is; values stand for columns by name.
@@ -80,7 +81,8 @@ pub(super) struct FlowRow {
 }
 
 /// "tcp 10.77.0.1:40000 > 10.77.0.2:5201".
-pub(super) fn flow_name(key: &FlowKey) -> String {
+#[must_use]
+pub fn flow_name(key: &FlowKey) -> String {
     let protocol = match key.protocol {
         1 => "icmp".to_owned(),
         6 => "tcp".to_owned(),

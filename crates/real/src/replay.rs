@@ -1,69 +1,17 @@
-//! `flowstart compare --real`: the emulator as the stage of a race. What happened is played back to the observers that measure simulations, so
-//! that the measures are the same.
+//! What happened in a run, played back to the observers that measure simulations, so that the
+//! measures are the same.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
 
 use flowstart_congestion::StartExit;
-use flowstart_emulator::{Fate, Fidelity};
+use flowstart_emulator::Fate;
 use flowstart_network::packet::{Body, Datagram, Segment};
 use flowstart_network::{Ecn, Packet};
-use flowstart_parallel::Cancel;
-use flowstart_race::Stage;
-use flowstart_scenario::Scenario;
 use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome};
 use flowstart_units::{Bytes, Time};
 
-use super::perform::{Logged, Performed, Ran, Wanted, perform};
-use super::run::seen_exit;
-use crate::output::{Failure, prepare_folder};
-
-/// Runs parts of a race for real.
-pub(super) struct Real<'a> {
-    pub(super) cancel: &'a Cancel,
-    /// Scenarios (as text) whose first run is captured, and the folders for it.
-    pub(super) pcap: Vec<(String, PathBuf)>,
-    /// How faithful the runs were.
-    pub(super) fidelities: std::cell::RefCell<Vec<Fidelity>>,
-    /// A failure that is more than a sentence: kept, because a race only takes sentences.
-    pub(super) failure: std::cell::RefCell<Option<Failure>>,
-}
-
-impl Real<'_> {
-    /// Where this scenario's first run is captured, if it is.
-    fn folder_of(&self, scenario: &Scenario) -> Option<&Path> {
-        if self.pcap.is_empty() {
-            return None;
-        }
-        let text = scenario.effective();
-        self.pcap.iter().find(|(wanted, _)| *wanted == text).map(|(_, folder)| folder.as_path())
-    }
-}
-
-impl Stage for Real<'_> {
-    fn run(&self, scenario: &Scenario, run: u64, observer: &mut dyn Observer) -> Result<Option<Outcome>, String> {
-        let compiled = scenario.simulation(run).map_err(|error| error.to_string())?;
-        let keep = |failure: Failure| {
-            let sentence = match &failure {
-                Failure::Usage(sentence) | Failure::NotPossible(sentence) => sentence.clone(),
-                _ => "the run failed".to_owned(),
-            };
-            *self.failure.borrow_mut() = Some(failure);
-            sentence
-        };
-        let folder = if run == 0 { self.folder_of(scenario) } else { None };
-        if let Some(folder) = folder {
-            prepare_folder(folder).map_err(keep)?;
-        }
-        let wanted = Wanted { log: true, captures: folder.map(Path::to_path_buf) };
-        let performed = perform(scenario, &compiled, &wanted, self.cancel).map_err(keep)?;
-        self.fidelities.borrow_mut().push(performed.outcome.fidelity);
-        if self.cancel.is_cancelled() {
-            return Ok(None);
-        }
-        Ok(Some(play_back(&performed, observer)))
-    }
-}
+use super::exit::seen_exit;
+use super::perform::{Logged, Performed, Ran};
 
 /// Something that happened, for the observer.
 enum Event {
@@ -115,8 +63,9 @@ struct Player<'a> {
     windows: std::iter::Peekable<std::slice::Iter<'a, flowstart_emulator::traffic::Sample>>,
 }
 
-/// Shows an observer what happened, in order of time, and gives the outcome in the simulator's terms.
-fn play_back(performed: &Performed, observer: &mut dyn Observer) -> Outcome {
+/// Shows an observer what happened, in order of time, and gives the outcome in the simulator's
+/// terms.
+pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> Outcome {
     let mut players: Vec<Player<'_>> =
         performed.flows.iter().enumerate().map(|(number, ran)| player(performed, number, ran)).collect();
     let numbers: HashMap<_, usize> =

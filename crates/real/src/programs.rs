@@ -1,29 +1,62 @@
 //! The programs of `flowstart emulate`: started in their hosts, watched, and ended.
 
+use std::ffi::OsString;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use flowstart_emulator::{Host, World, die_with_this_thread};
 use flowstart_parallel::Cancel;
+use flowstart_units::Span;
 
-use super::failure;
-use crate::cli::EmulateArgs;
-use crate::output::{Failure, Outcome, note};
+use super::Error;
 
 /// How often running programs are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long a program may take to end when asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// The programs of an emulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Programs {
+    /// Program to run on every client, and its arguments; none for a shell on the first.
+    pub command: Vec<OsString>,
+    /// Shell command to start on every server first.
+    pub server: Option<String>,
+    /// How long the server may take until it listens on a port.
+    pub ready_within: Span,
+    /// Longest run; then the command is ended.
+    pub time_limit: Span,
+    /// True if what programs write on standard output is to go to standard error.
+    pub quiet: bool,
+}
+
 /// How the programs ended.
-pub(super) struct Ended {
-    pub(super) reason: String,
-    pub(super) outcome: Outcome,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// In words.
+    pub reason: String,
+    /// In kind.
+    pub how: How,
+}
+
+/// The kinds of ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// All commands ended well.
+    Well,
+    /// A command ended with this status; 128 and the number if by a signal.
+    Status(u8),
+    /// Somebody asked to stop.
+    Cancelled,
+    /// At the time limit.
+    TimeLimit,
+    /// The emulator failed.
+    Failed,
 }
 
 impl Ended {
-    fn with(reason: impl Into<String>, outcome: Outcome) -> Self {
-        Self { reason: reason.into(), outcome }
+    fn with(reason: impl Into<String>, how: How) -> Self {
+        Self { reason: reason.into(), how }
     }
 }
 
@@ -42,8 +75,14 @@ impl Drop for Running {
     }
 }
 
-/// Starts the servers, waits until they are ready, runs the commands, and waits for their end, Ctrl-C or the time limit.
-pub(super) fn programs(args: &EmulateArgs, world: &World, cancel: &Cancel) -> Result<Ended, Failure> {
+/// Starts the servers, waits until they are ready, runs the commands, and waits for their end,
+/// Ctrl-C or the time limit. `say` hears where the user's shell is, if there is one.
+pub(super) fn run_programs(
+    args: &Programs,
+    world: &World,
+    cancel: &Cancel,
+    say: &dyn Fn(&str),
+) -> Result<Ended, Error> {
     let limit = Instant::now() + Duration::from_nanos(args.time_limit.as_nanos());
     let pairs: Vec<(&Host, &Host)> = world.hosts().chunks_exact(2).map(|pair| (&pair[0], &pair[1])).collect();
     let mut servers = Running(Vec::new());
@@ -51,7 +90,7 @@ pub(super) fn programs(args: &EmulateArgs, world: &World, cancel: &Cancel) -> Re
         for (number, (_, server)) in pairs.iter().enumerate() {
             let mut command = server.command("sh");
             command.args(["-c", line]).stdin(Stdio::null());
-            let child = start(command, &pairs, number, args.json, server)?;
+            let child = start(command, &pairs, number, args.quiet, server)?;
             servers.0.push((server.name().to_owned(), child));
         }
         for ((_, server), (_, child)) in pairs.iter().zip(&mut servers.0) {
@@ -63,7 +102,7 @@ pub(super) fn programs(args: &EmulateArgs, world: &World, cancel: &Cancel) -> Re
         let mut command = match args.command.as_slice() {
             [] if number > 0 => break,
             [] => {
-                note(&shell_note(&pairs, server));
+                say(&shell_note(&pairs, server));
                 client.command(std::env::var_os("SHELL").unwrap_or_else(|| "sh".into()))
             }
             [program, rest @ ..] => {
@@ -72,10 +111,10 @@ pub(super) fn programs(args: &EmulateArgs, world: &World, cancel: &Cancel) -> Re
                 command
             }
         };
-        if !args.command.is_empty() && (args.json || pairs.len() > 1) {
+        if !args.command.is_empty() && (args.quiet || pairs.len() > 1) {
             command.stdin(Stdio::null());
         }
-        let child = start(command, &pairs, number, args.json, client)?;
+        let child = start(command, &pairs, number, args.quiet, client)?;
         commands.0.push((client.name().to_owned(), child));
     }
     watch(args, world, cancel, limit, &mut commands)
@@ -83,23 +122,23 @@ pub(super) fn programs(args: &EmulateArgs, world: &World, cancel: &Cancel) -> Re
 
 /// Waits for the end of the commands.
 fn watch(
-    args: &EmulateArgs,
+    args: &Programs,
     world: &World,
     cancel: &Cancel,
     limit: Instant,
     commands: &mut Running,
-) -> Result<Ended, Failure> {
+) -> Result<Ended, Error> {
     let several = commands.0.len() > 1;
     let mut first_failure = None;
     while !commands.0.is_empty() {
         let mut left = Vec::new();
         for (host, mut child) in commands.0.drain(..) {
-            match child.try_wait().map_err(Failure::usage)? {
+            match child.try_wait().map_err(Error::Wait)? {
                 None => left.push((host, child)),
                 Some(status) => {
                     let whose = if several { format!("the command on {host}") } else { "the command".to_owned() };
                     let ended = ended(&whose, status);
-                    if ended.outcome.is_err() {
+                    if ended.how != How::Well {
                         first_failure.get_or_insert(ended);
                     } else if !several {
                         return Ok(ended);
@@ -109,20 +148,20 @@ fn watch(
         }
         commands.0 = left;
         if cancel.is_cancelled() {
-            return Ok(Ended::with("ended by Ctrl-C", Err(Failure::Interrupted)));
+            return Ok(Ended::with("ended by Ctrl-C", How::Cancelled));
         }
         if Instant::now() > limit {
             let why = format!("the time limit of {} was reached", args.time_limit);
-            return Ok(Ended::with(why.clone(), Err(Failure::Usage(why))));
+            return Ok(Ended::with(why, How::TimeLimit));
         }
         if world.has_failed() {
-            return Ok(Ended::with("the emulator failed", Err(Failure::Check)));
+            return Ok(Ended::with("the emulator failed", How::Failed));
         }
         if !commands.0.is_empty() {
             std::thread::sleep(LOOK);
         }
     }
-    Ok(first_failure.unwrap_or_else(|| Ended::with("the commands ended", Ok(()))))
+    Ok(first_failure.unwrap_or_else(|| Ended::with("the commands ended", How::Well)))
 }
 
 /// Where the user's shell is, and how to get to the others.
@@ -141,28 +180,29 @@ fn shell_note(pairs: &[(&Host, &Host)], server: &Host) -> String {
 fn ended(what: &str, status: ExitStatus) -> Ended {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
-        (Some(0), _) => Ended::with(format!("{what} ended"), Ok(())),
+        (Some(0), _) => Ended::with(format!("{what} ended"), How::Well),
         (Some(code), _) => {
             // As shells and env do: the program's own status.
             let status = u8::try_from(code).unwrap_or(1);
-            Ended::with(format!("{what} ended with status {code}"), Err(Failure::Status(status)))
+            Ended::with(format!("{what} ended with status {code}"), How::Status(status))
         }
         (None, signal) => {
             let signal = signal.unwrap_or(0);
             let status = u8::try_from(128 + signal).unwrap_or(1);
-            Ended::with(format!("{what} was ended by signal {signal}"), Err(Failure::Status(status)))
+            Ended::with(format!("{what} was ended by signal {signal}"), How::Status(status))
         }
     }
 }
 
-/// Starts a program of a pair, with the addresses of both hosts and the number of the pair in its environment.
+/// Starts a program of a pair, with the addresses of both hosts and the number of the pair in its
+/// environment.
 fn start(
     mut command: Command,
     pairs: &[(&Host, &Host)],
     number: usize,
     quiet: bool,
     on: &Host,
-) -> Result<Child, Failure> {
+) -> Result<Child, Error> {
     let (client, server) = pairs[number];
     for (host, name) in [(client, "CLIENT"), (server, "SERVER")] {
         command.env(format!("FLOWSTART_{name}"), host.address().to_string());
@@ -177,7 +217,7 @@ fn start(
     }
     die_with_this_thread(&mut command);
     let what = if std::ptr::eq(on, client) { "the command" } else { "the server" };
-    command.spawn().map_err(|error| Failure::Usage(format!("cannot start {what}: {error}")))
+    command.spawn().map_err(|error| Error::Start(what, error))
 }
 
 /// Asks a program that still runs to end. True if it does still run.
@@ -202,23 +242,20 @@ fn stop(child: &mut Child) {
 }
 
 /// Waits until a program on the server listens (TCP) or has a socket open (UDP).
-fn wait_until_ready(args: &EmulateArgs, host: &Host, child: &mut Child, cancel: &Cancel) -> Outcome {
+fn wait_until_ready(args: &Programs, host: &Host, child: &mut Child, cancel: &Cancel) -> Result<(), Error> {
     let within = Instant::now() + Duration::from_nanos(args.ready_within.as_nanos());
     loop {
-        if host.listens().map_err(|error| failure(&error))? {
+        if host.listens()? {
             return Ok(());
         }
-        if let Some(status) = child.try_wait().map_err(Failure::usage)? {
-            return Err(Failure::Usage(format!("the server ended before it was ready ({status})")));
+        if let Some(status) = child.try_wait().map_err(Error::Wait)? {
+            return Err(Error::ServerEnded(status));
         }
         if cancel.is_cancelled() {
-            return Err(Failure::Interrupted);
+            return Err(Error::Cancelled);
         }
         if Instant::now() > within {
-            return Err(Failure::Usage(format!(
-                "the server listens on no port after {}; --ready-within gives it more time",
-                args.ready_within
-            )));
+            return Err(Error::ServerNotReady(args.ready_within));
         }
         std::thread::sleep(LOOK);
     }

@@ -7,7 +7,7 @@ use flowstart_units::Rate;
 
 use super::attained::{Attained, is_accepted};
 use super::evaluate::Run;
-use super::file::{Figure, Subject};
+use super::figure::{Figure, Subject};
 use super::measure::Measure;
 use super::picture::{Curve, PictureSpec};
 use super::probing::{Probed, Probing};

@@ -1,4 +1,5 @@
-//! From a compiled scenario to what the built-in senders do: flows, the transfers of arrival processes, users and their requests.
+//! From a compiled scenario to what the built-in senders do: flows, the transfers of arrival
+//! processes, users and their requests.
 
 use flowstart_emulator::traffic::{
     FlowConfig as RealFlow, MOST_CONNECTIONS, SessionConfig as RealSession, Traffic as RealTraffic,
@@ -8,9 +9,9 @@ use flowstart_scenario::Compiled;
 use flowstart_simulator::{FlowConfig, Spacing, TcpConfig, Traffic, Workload};
 use flowstart_units::{Bytes, Time};
 
+use super::Error;
 use super::controls::control;
 use super::layout::Layout;
-use crate::output::Failure;
 
 /// What is known of a planned flow beside what its sender needs.
 pub(super) struct About {
@@ -31,8 +32,9 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What happens before `until`. The transfers of arrival processes are those of the simulator's run with this seed, at the same times.
-    pub(super) fn new(compiled: &Compiled, layout: &Layout, until: Time) -> Result<Self, Failure> {
+    /// What happens before `until`. The transfers of arrival processes are those of the simulator's
+    /// run with this seed, at the same times.
+    pub(super) fn new(compiled: &Compiled, layout: &Layout, until: Time) -> Result<Self, Error> {
         let simulation = &compiled.simulation;
         let mut plan = Self { flows: Vec::new(), about: Vec::new(), sessions: Vec::new() };
         let mut ways = layout.ways.iter().copied();
@@ -79,11 +81,9 @@ impl Plan {
         (from, to): (usize, usize),
         start: Time,
         traffic: RealTraffic,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         if self.flows.len() == MOST_CONNECTIONS {
-            return Err(Failure::Usage(format!(
-                "the scenario starts more than {MOST_CONNECTIONS} transfers, which is the most of a real run; a shorter duration has fewer"
-            )));
+            return Err(Error::TooManyTransfers);
         }
         let size = match &traffic {
             RealTraffic::Tcp { workload: RealWorkload::Sized(size), .. } => Some(*size),
@@ -96,12 +96,12 @@ impl Plan {
 }
 
 /// The kernel's congestion control of a flow.
-fn control_of(compiled: &Compiled, flow: &FlowConfig) -> Result<String, Failure> {
+fn control_of(compiled: &Compiled, flow: &FlowConfig) -> Result<String, Error> {
     let label = &compiled.groups[flow.group as usize];
     control(&label.algorithm, label.kernel.as_deref())
 }
 
-fn workload(tcp: &TcpConfig) -> Result<RealWorkload, Failure> {
+fn workload(tcp: &TcpConfig) -> Result<RealWorkload, Error> {
     Ok(match &tcp.workload {
         Workload::Greedy => RealWorkload::Greedy,
         Workload::Sized(size) => RealWorkload::Sized(*size),
@@ -112,6 +112,6 @@ fn workload(tcp: &TcpConfig) -> Result<RealWorkload, Failure> {
             lasting: *lasting,
         },
         Workload::Script(writes) => RealWorkload::Script(writes.clone()),
-        Workload::Replies(_) => return Err(Failure::usage("replies need a user who asks for them")),
+        Workload::Replies(_) => return Err(Error::RepliesWithoutUser),
     })
 }

@@ -11,7 +11,7 @@ use flowstart_results::{Provenance, Results, Table as Rows, Value, run_scenario,
 use flowstart_scenario::Scenario;
 use flowstart_simulator::Simulation;
 
-use crate::cli::RunArgs;
+use crate::args::RunArgs;
 use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress};

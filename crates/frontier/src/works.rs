@@ -50,8 +50,9 @@ impl FrontierResult {
 }
 
 impl Frontier {
-    /// Runs everything that is not known yet: seed by seed, the most expensive cells of a seed first so that no core is left alone with one. The result
-    /// does not depend on threads, nor on what was known.
+    /// Runs everything that is not known yet: seed by seed, the most expensive cells of a seed
+    /// first so that no core is left alone with one. The result does not depend on threads, nor on
+    /// what was known.
     ///
     /// # Errors
     /// If it is not [valid](Frontier::validate) or no threads can be started.
@@ -105,7 +106,8 @@ impl Frontier {
             .collect())
     }
 
-    /// What is still to be done: numbers of work of the same cell and seed, in the order in which they are to be begun.
+    /// What is still to be done: numbers of work of the same cell and seed, in the order in which
+    /// they are to be begun.
     fn groups(&self, works: &[Work], records: &[Option<Record>], costs: &[f64]) -> Vec<Vec<usize>> {
         let turn = |seed: u64| self.seeds.iter().position(|known| *known == seed);
         let mut groups: BTreeMap<(Option<usize>, usize), Vec<usize>> = BTreeMap::new();

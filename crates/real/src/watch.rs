@@ -8,8 +8,6 @@ use flowstart_emulator::traffic::TcpInfo;
 use flowstart_emulator::{FlowKey, TcpWatch, World};
 use flowstart_units::{Span, Time};
 
-use crate::output::note;
-
 /// What was said of a connection, and when.
 pub(super) type States = HashMap<FlowKey, Vec<(Time, TcpInfo)>>;
 
@@ -18,8 +16,9 @@ const SHORTEST: Span = Span::from_millis(10);
 /// Most states that are kept of all connections together, some hundred megabytes.
 const MOST: usize = 2_000_000;
 
-/// Asks until `over`, once per `every` (not at all if that is zero).
-pub(super) fn watch(world: &World, every: Span, over: &AtomicBool) -> States {
+/// Asks until `over`, once per `every` (not at all if that is zero). `say` hears if nothing can be
+/// asked.
+pub(super) fn watch(world: &World, every: Span, over: &AtomicBool, say: &dyn Fn(&str)) -> States {
     let mut states = States::new();
     if every.is_zero() {
         return states;
@@ -27,7 +26,7 @@ pub(super) fn watch(world: &World, every: Span, over: &AtomicBool) -> States {
     let watches: Vec<TcpWatch> = match world.hosts().iter().map(flowstart_emulator::Host::tcp_watch).collect() {
         Ok(watches) => watches,
         Err(error) => {
-            note(&format!("without the kernel's view of connections: {error}"));
+            say(&format!("without the kernel's view of connections: {error}"));
             return states;
         }
     };

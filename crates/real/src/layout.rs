@@ -4,10 +4,10 @@ use flowstart_emulator::{HostConfig, HostId, LinkId, RouteConfig, Timing, WorldC
 use flowstart_network::{LinkConfig, QueueConfig, RateSchedule};
 use flowstart_scenario::Compiled;
 use flowstart_simulator::{FlowConfig, SimulationConfig, Traffic};
+use flowstart_transport::EcnMode;
 use flowstart_units::Span;
 
-use super::perform::wants_ecn;
-use crate::output::Failure;
+use super::{Error, MOST_PAIRS};
 
 /// The world of a scenario, and where its flows are in it.
 pub(super) struct Layout {
@@ -15,31 +15,33 @@ pub(super) struct Layout {
     pub(super) config: WorldConfig,
     /// Names of its links.
     pub(super) links: Vec<String>,
-    /// Sending and receiving host of each flow, in the order of the simulation's: flows, then arrival processes, then sessions.
+    /// Sending and receiving host of each flow, in the order of the simulation's: flows, then
+    /// arrival processes, then sessions.
     pub(super) ways: Vec<(HostId, HostId)>,
 }
 
-/// Most pairs of hosts: as many as have run on a small machine.
-pub(crate) const MOST_PAIRS: u32 = 100;
 /// What the names of senders' own links begin with; a number follows.
 const ACCESS: &str = "access";
-/// With how many packets the kernel begins unless a route says otherwise (`TCP_INIT_CWND`, RFC 6928).
+/// With how many packets the kernel begins unless a route says otherwise (`TCP_INIT_CWND`, RFC
+/// 6928).
 const KERNELS_WINDOW: u32 = 10;
 /// Largest IP packet.
 const MTU: u32 = 1500;
 
 impl Layout {
-    /// Flows with the same way, delays and settings of hosts share a pair of hosts; flows with an access link of their own have a pair each.
-    pub(super) fn new(compiled: &Compiled) -> Result<Self, Failure> {
+    /// Flows with the same way, delays and settings of hosts share a pair of hosts; flows with an
+    /// access link of their own have a pair each.
+    pub(super) fn new(compiled: &Compiled) -> Result<Self, Error> {
         Self::build(compiled, |a, b| {
             let settings = |flow: &FlowConfig| (wants_ecn(&flow.traffic), initial_window(&flow.traffic));
             same_way(a, b) && settings(a) == settings(b)
         })
     }
 
-    /// Hosts for programs: a pair for every flow, or for every way if `shared`. Every client knows its own server as `server`, every server its
-    /// client as `client`; where ways lead through the same links, every client reaches every server, too.
-    pub(super) fn for_programs(compiled: &Compiled, shared: bool) -> Result<Self, Failure> {
+    /// Hosts for programs: a pair for every flow, or for every way if `shared`. Every client knows
+    /// its own server as `server`, every server its client as `client`; where ways lead through the
+    /// same links, every client reaches every server, too.
+    pub(super) fn for_programs(compiled: &Compiled, shared: bool) -> Result<Self, Error> {
         let mut layout = Self::build(compiled, |a, b| shared && same_way(a, b))?;
         let pairs = layout.config.hosts.len() / 2;
         for pair in 0..pairs {
@@ -55,8 +57,9 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Routes between the client of a pair and the server of another, if their ways lead through the same links: with the client's delays before the
-    /// links and on the way back, and the server's behind them.
+    /// Routes between the client of a pair and the server of another, if their ways lead through
+    /// the same links: with the client's delays before the links and on the way back, and the
+    /// server's behind them.
     fn cross(&mut self, pair: usize, other: usize) {
         let own = |link: &&LinkId| !self.links[**link].starts_with(ACCESS);
         let [there, back, there_of_other, back_of_other] =
@@ -72,7 +75,7 @@ impl Layout {
         }
     }
 
-    fn build(compiled: &Compiled, same: impl Fn(&FlowConfig, &FlowConfig) -> bool) -> Result<Self, Failure> {
+    fn build(compiled: &Compiled, same: impl Fn(&FlowConfig, &FlowConfig) -> bool) -> Result<Self, Error> {
         let simulation = &compiled.simulation;
         let mut layout = Self {
             config: WorldConfig {
@@ -98,10 +101,7 @@ impl Layout {
             layout.ways.push((2 * pair, 2 * pair + 1));
         }
         if pairs.len() > MOST_PAIRS as usize {
-            return Err(Failure::Usage(format!(
-                "the flows have {} different ways or access links; at most {MOST_PAIRS} pairs of hosts are made",
-                pairs.len()
-            )));
+            return Err(Error::TooManyPairs(pairs.len()));
         }
         let several = pairs.len() > 1;
         for (number, flow) in pairs.iter().enumerate() {
@@ -145,6 +145,11 @@ impl Layout {
 pub(super) fn flows(simulation: &SimulationConfig) -> impl Iterator<Item = &FlowConfig> {
     let arrivals = simulation.arrivals.iter().map(|arrivals| &arrivals.flow);
     simulation.flows.iter().chain(arrivals).chain(simulation.sessions.iter().map(|session| &session.flow))
+}
+
+/// Whether a flow wants marks instead of drops.
+pub(super) fn wants_ecn(traffic: &Traffic) -> bool {
+    matches!(traffic, Traffic::Tcp(tcp) if tcp.sender.ecn != EcnMode::Off)
 }
 
 /// The initial window in packets, if it is another than the kernel's.

@@ -1,0 +1,424 @@
+//! Options that several commands share, and those of commands with few.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use flowstart_kernel::Algorithm;
+use flowstart_race::{Background, Contestant, MarkThreshold};
+use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
+use flowstart_units::{Bytes, Rate, Span};
+
+#[cfg(target_os = "linux")]
+use flowstart_real::MOST_PAIRS;
+
+/// Options are read everywhere, so that help is the same; hosts are only made on Linux.
+#[cfg(not(target_os = "linux"))]
+const MOST_PAIRS: u32 = 100;
+
+/// A seed.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("\"{text}\" is not a whole number between 0 and {}", u64::MAX))
+}
+
+/// A number of threads.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 1024;
+    match text.parse() {
+        Ok(threads) if (1..=MOST).contains(&threads) => Ok(threads),
+        _ => Err(format!("\"{text}\" is not a number of threads between 1 and {MOST}")),
+    }
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  flowstart compare
+  flowstart compare -C cubic,hystart++,reno --capacity 1Gbit/s --rtt 50ms --buffer '0.5 BDP'
+  flowstart compare -C 'paced_chirping+dctcp@step_mark 1ms' -C 'dctcp@step_mark 1ms' --background '2 dctcp'
+  flowstart compare --json --no-report | jq '.contestants[].label'
+
+A contestant is START+AVOIDANCE@QUEUE, for instance \"paced_chirping+cubic@drop_tail 1 BDP\", or a short
+name; what it leaves open is run as its authors run it. `flowstart list` has all names.
+
+Results go to the folder flowstart-report in the current directory unless --out, -o, --json or --no-report
+says otherwise; files of an earlier race there are replaced.";
+
+/// Options about a path: they override a scenario file's.
+#[derive(Args, Debug)]
+pub(crate) struct PathArgs {
+    /// Rate of the bottleneck [default: 100 Mbit/s]
+    #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) capacity: Option<Rate>,
+    /// Base round-trip time, propagation only [default: 20 ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) rtt: Option<Span>,
+    /// Buffer of queues that do not name their own, in BDP, packets, bytes or time [default: 1 BDP]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) buffer: Option<Buffer>,
+}
+
+/// Options about the path of a race.
+#[derive(Args, Debug)]
+pub(crate) struct RacePathArgs {
+    #[command(flatten)]
+    pub(crate) path: PathArgs,
+    /// Threshold of marking queues, in time, packets or bytes [default: 1 ms]
+    #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) mark: Option<MarkThreshold>,
+}
+
+/// Options of `flowstart compare`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(crate) struct CompareArgs {
+    /// A scenario file with the path, and with the flows that are there before; options below override it
+    pub(crate) scenario: Option<PathBuf>,
+    /// Who races; repeat it, or separate several by commas
+    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
+    pub(crate) contestants: Vec<Contestant>,
+    #[command(flatten)]
+    pub(crate) path: RacePathArgs,
+    /// Newcomers that start together [default: 1]
+    #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) flows: Option<u32>,
+    /// Greedy flows that are there before, such as "cubic" or "3 dctcp"; may be repeated
+    #[arg(long, value_name = "FLOWS", allow_hyphen_values = true, help_heading = "Traffic")]
+    pub(crate) background: Vec<Background>,
+    /// Sizes of the timed transfers, separated by commas [default: 100 kB,1 MB,10 MB]
+    #[arg(
+        short = 'n',
+        long = "size",
+        value_name = "SIZE",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Traffic"
+    )]
+    pub(crate) sizes: Vec<Bytes>,
+    /// How long after its first bit a newcomer is watched [default: 40 round trips]
+    #[arg(short = 't', long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Traffic")]
+    pub(crate) horizon: Option<Span>,
+    /// Seed of all random numbers [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs", value_parser = seed)]
+    pub(crate) seed: Option<u64>,
+    /// Independent repetitions [default: 10 if anything is random, else 1]
+    #[arg(long, alias = "seeds", value_name = "N", allow_hyphen_values = true, help_heading = "Runs",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) runs: Option<u32>,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Runs", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Title of the report
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub(crate) title: Option<String>,
+    /// Print the table with every measure
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+    /// Race the congestion controls of this machine's kernel, in real time (Linux) [default contestants: cubic, reno]
+    #[arg(long, conflicts_with = "threads", help_heading = "Real")]
+    pub(crate) real: bool,
+    /// Most lateness of 99 % of the packets with --real; a race that is later fails with status 4 [default: 1 ms]
+    #[arg(long, value_name = "TIME", requires = "real", help_heading = "Real")]
+    pub(crate) fidelity: Option<Span>,
+    /// Write the bottleneck's packets of each contestant's first run into this folder, as pcapng
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) pcap: Option<PathBuf>,
+}
+
+/// Where results go.
+#[derive(Args, Debug)]
+pub(crate) struct OutputArgs {
+    /// Folder for the results
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// One more result file; html, json, csv, md, svg or txt by its ending; may be repeated
+    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Write no files beside those asked for
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_report: bool,
+}
+
+/// Options of `flowstart run`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart run dumbbell.toml --runs 30 --out results")]
+pub(crate) struct RunArgs {
+    /// Scenario files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Seed of all random numbers, instead of the files'
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
+    pub(crate) seed: Option<u64>,
+    /// Independent repetitions, instead of the files'
+    #[arg(long, alias = "seeds", value_name = "N", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) runs: Option<u64>,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Folder for the result tables; without it only the summary is printed
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the tables as Apache Parquet too (if the program was built with it)
+    #[arg(long, requires = "out")]
+    pub(crate) parquet: bool,
+    /// Write the packets of every link of each scenario's first run into this folder, as pcapng
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Run the flows as connections of this machine's kernel, in real time (Linux)
+    #[arg(long, conflicts_with = "threads")]
+    pub(crate) real: bool,
+    /// Most lateness of 99 % of the packets with --real; a run that is later fails with status 4 [default: 1 ms]
+    #[arg(long, value_name = "TIME", requires = "real")]
+    pub(crate) fidelity: Option<Span>,
+}
+
+const EMULATE_EXAMPLES: &str = "\
+Examples:
+  flowstart emulate --capacity 50Mbit/s --rtt 30ms -- ping -c 5 server
+  flowstart emulate --queue 'step_mark 1ms' --server 'iperf3 -s' -- iperf3 -c server
+  flowstart emulate --loss 0.5% --pcap captures
+  flowstart emulate --self-test
+  flowstart emulate --clean
+
+COMMAND runs on the host client; the host server is at the other end of the path, also by that name. Both
+have their addresses in FLOWSTART_CLIENT and FLOWSTART_SERVER (and _V6). What passes the bottleneck is
+reported on standard error. The exit status is COMMAND's, 3 if this machine does not allow it, 4 if packets
+were later than --fidelity allows.";
+
+/// Options of `flowstart emulate`.
+#[derive(Args, Debug)]
+#[command(after_help = EMULATE_EXAMPLES)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read on Linux"))]
+pub(crate) struct EmulateArgs {
+    /// Program to run on the client (on every one of several), and its arguments [default: a shell on the first]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+    /// Shell command to start on the server (on every one of several) first; COMMAND waits until it listens on a port
+    #[arg(long, value_name = "CMD")]
+    pub(crate) server: Option<String>,
+    /// How long the server may take to listen
+    #[arg(long, value_name = "TIME", default_value = "10 s")]
+    pub(crate) ready_within: Span,
+    /// Longest run; then COMMAND is ended
+    #[arg(long, value_name = "TIME", default_value = "3600 s")]
+    pub(crate) time_limit: Span,
+    /// A scenario file with the path or links, and a pair of hosts for every way of its flows; options below override its path
+    #[arg(long, value_name = "FILE", help_heading = "Path")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Pairs of hosts on the two sides of the bottleneck: client1 and server1, client2 and server2 ... [default: 1, client and server]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Path",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PAIRS)))]
+    pub(crate) hosts: Option<u32>,
+    /// Base round-trip time of each pair, separated by commas: a pair for each [default: that of the path]
+    #[arg(long, value_name = "TIME", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) host_rtt: Vec<Span>,
+    #[command(flatten)]
+    pub(crate) path: PathArgs,
+    /// A Mahimahi trace of the bottleneck's rate, instead of a constant one
+    #[arg(long, value_name = "FILE", conflicts_with = "capacity", help_heading = "Path")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Queue of the bottleneck, such as "step_mark 1ms" or "fq_codel" [default: drop_tail]
+    #[arg(long, value_name = "QUEUE", help_heading = "Path")]
+    pub(crate) queue: Option<QueueSpec>,
+    /// Packets lost on arrival at the bottleneck, such as "0.1 %" or "every 100"
+    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    pub(crate) loss: Option<LossSpec>,
+    /// Largest random extra delay behind the bottleneck
+    #[arg(long, value_name = "TIME", help_heading = "Path")]
+    pub(crate) jitter: Option<JitterSpec>,
+    /// Rate of the way back [default: unlimited]
+    #[arg(long, value_name = "RATE", help_heading = "Path")]
+    pub(crate) reverse_capacity: Option<Rate>,
+    /// Buffer of the way back, if it has a rate [default: 1 BDP]
+    #[arg(long, value_name = "SIZE", help_heading = "Path")]
+    pub(crate) reverse_buffer: Option<Buffer>,
+    /// Packets lost on the way back, if it has a rate
+    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    pub(crate) reverse_loss: Option<LossSpec>,
+    /// Seed of all random numbers [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed, help_heading = "Path")]
+    pub(crate) seed: Option<u64>,
+    /// Most lateness of 99 % of the packets; a run that is later fails with status 4 [default: 1 ms]
+    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    pub(crate) fidelity: Option<Span>,
+    /// Width of the bins of the table of samples [default: 100 ms]
+    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    pub(crate) sample: Option<Span>,
+    /// Folder for the result tables
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the tables as Apache Parquet too (if the program was built with it)
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) parquet: bool,
+    /// Write the packets of every link into this folder, as pcapng
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Print one JSON document on standard output; COMMAND's output goes to standard error
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Measure how precise and how fast emulation is on this machine
+    #[arg(long, conflicts_with_all = ["command", "server", "clean"], help_heading = "Instead")]
+    pub(crate) self_test: bool,
+    /// Remove what a killed flowstart left behind
+    #[arg(long, exclusive = true, help_heading = "Instead")]
+    pub(crate) clean: bool,
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  flowstart reproduce --list
+  flowstart reproduce paced-chirping
+  flowstart reproduce paced-chirping/fig6 rethinking-startup --plot pictures
+  flowstart reproduce my-figure.toml --strict
+  flowstart reproduce --markdown > docs/reproduce.md
+
+A claim is reproduced, differs (by how much, and why), or the paper is under-specified (what had to be
+assumed). A claim that differs is a result: the exit status is 0 unless --strict is given; it is 2 if a
+name or a file is wrong.";
+
+/// Options of `flowstart reproduce`.
+#[derive(Args, Debug)]
+#[command(after_help = REPRODUCE_EXAMPLES)]
+pub(crate) struct ReproduceArgs {
+    /// Papers, figures (PAPER/FIGURE) or files of your own (.toml) [default: all papers]
+    #[arg(value_name = "PAPER[/FIGURE]")]
+    pub(crate) what: Vec<String>,
+    /// Say what there is instead of running it
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Probe attainable rates with as many samples as the papers did, and run figures that say so more often (minutes
+    /// instead of seconds; verdicts near saturation may change, and delay quantiles become more certain)
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Write the figures as SVG and a page with everything (index.html) into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print Markdown instead of tables
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Exit with status 1 if a claim differs
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+}
+
+/// `flowstart scenario`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioCommand {
+    /// Check scenario files and say what is wrong
+    #[command(after_help = "Example: flowstart scenario lint *.toml")]
+    Lint {
+        /// Scenario files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Print a scenario with every default filled in
+    #[command(after_help = "Example: flowstart scenario show dumbbell.toml")]
+    Show {
+        /// Scenario file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of scenario files, for editors
+    #[command(after_help = "Example: flowstart scenario schema > scenario.schema.json")]
+    Schema,
+}
+
+const KERNEL_LOAD_EXAMPLES: &str = "\
+Examples:
+  sudo flowstart kernel load paced_chirping
+  sudo flowstart kernel load paced_chirping --param ecn=off --param max_first_gap=500us
+
+It stays loaded until it is unloaded or the machine restarts. The system's default congestion control stays
+what it is: choose the new one for a socket (TCP_CONGESTION), a route (`ip route … congctl NAME`) or all
+(`sysctl net.ipv4.tcp_congestion_control=NAME`). `flowstart kernel list` has all names and parameters.";
+
+/// `flowstart kernel`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Register an algorithm as a congestion control
+    #[command(after_help = KERNEL_LOAD_EXAMPLES)]
+    Load {
+        /// Name of the algorithm
+        #[arg(value_name = "NAME")]
+        algorithm: Algorithm,
+        /// Set a parameter; may be repeated
+        #[arg(long = "param", value_name = "NAME=VALUE")]
+        parameters: Vec<String>,
+        /// Print what the kernel says if it refuses
+        #[arg(short, long)]
+        verbose: bool,
+    },
+    /// Take an algorithm away; connections that use it keep it until they end
+    #[command(after_help = "Example: sudo flowstart kernel unload paced_chirping")]
+    Unload {
+        /// Names of algorithms [default: all that are loaded]
+        #[arg(value_name = "NAME")]
+        algorithms: Vec<Algorithm>,
+    },
+    /// List algorithms for the kernel, their parameters, and what is loaded
+    #[command(after_help = "Example: flowstart kernel list --json")]
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Watch Paced Chirping: every chirp, what is read from it, and how starts end, until Ctrl-C
+    #[command(after_help = "Example: sudo flowstart kernel watch --json | jq 'select(.event == \"end\")'")]
+    Watch {
+        /// Print one JSON object per line instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what this kernel lacks; exit status 1 if something is missing
+    #[command(after_help = "Example: flowstart kernel check")]
+    Check {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Options of `flowstart list`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart list --json")]
+pub(crate) struct ListArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `flowstart doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart doctor")]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `flowstart docs`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart docs --check")]
+pub(crate) struct DocsArgs {
+    /// Folder of the generated pages
+    #[arg(default_value = "docs", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Write nothing; fail if a page is not up to date
+    #[arg(long)]
+    pub(crate) check: bool,
+}

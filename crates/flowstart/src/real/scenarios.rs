@@ -1,0 +1,98 @@
+//! `flowstart run --real`: scenario files on this machine.
+
+use serde_json::json;
+
+use flowstart_emulator::Fidelity;
+use flowstart_real::{Runs, not_real};
+use flowstart_report::Terminal;
+use flowstart_results::{Provenance, Results, to_json, write_results};
+use flowstart_scenario::Scenario;
+use flowstart_units::Span;
+
+use super::{become_able, fidelity_limit, judge, show};
+use crate::args::RunArgs;
+use crate::formats::formats;
+use crate::interrupt;
+use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
+use crate::run_scenarios::{flow_table, link_table, names};
+use crate::scenario::load;
+
+/// Runs the files one after the other, their runs too.
+pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let formats = formats(args.parquet)?;
+    let mut scenarios = Vec::new();
+    for file in &args.files {
+        let mut scenario = load(file)?;
+        scenario.seed = args.seed.unwrap_or(scenario.seed);
+        scenario.runs = args.runs.unwrap_or(scenario.runs);
+        scenarios.push(scenario);
+    }
+    become_able()?;
+    for folder in args.out.iter().chain(&args.pcap) {
+        prepare_folder(folder)?;
+    }
+    let cancel = interrupt::listen();
+    let limit = fidelity_limit(args.fidelity);
+    let (mut documents, mut verdict) = (Vec::new(), Ok(()));
+    for (scenario, name) in scenarios.iter().zip(names(&args.files)) {
+        let left_out = not_real(scenario, &scenario.simulation(0).map_err(Failure::usage)?);
+        for line in &left_out {
+            note(&format!("{name}: not as in the simulator: {line}"));
+        }
+        let folder = args.pcap.as_ref().map(|folder| folder.join(&name));
+        if let Some(folder) = &folder {
+            prepare_folder(folder)?;
+        }
+        let done = |run: u64, fidelity: &Fidelity| {
+            if !args.json {
+                note(&format!("{name}, run {run}: {fidelity}"));
+            }
+        };
+        let Some(Runs { results, fidelities }) = flowstart_real::run(scenario, folder.as_deref(), &cancel, done)?
+        else {
+            break;
+        };
+        for fidelity in &fidelities {
+            verdict = verdict.and(judge(&limit, fidelity));
+        }
+        let provenance = Provenance::new(scenario, &results);
+        if let Some(folder) = &args.out {
+            let folder = if args.files.len() > 1 { folder.join(&name) } else { folder.clone() };
+            write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
+        }
+        if args.json {
+            let mut document = to_json(&results, &provenance);
+            let list: Vec<_> = fidelities.iter().map(|fidelity| show::fidelity(fidelity, &limit)).collect();
+            document["fidelity"] = json!(list);
+            document["not_real"] = json!(left_out);
+            documents.push(document);
+        } else {
+            print(&summary(scenario, &name, &results, &fidelities))?;
+        }
+    }
+    if args.json {
+        match documents.as_slice() {
+            [one] if args.files.len() == 1 => print_json(one)?,
+            several => print_json(&json!(several))?,
+        }
+    }
+    if cancel.is_cancelled() { Err(Failure::Interrupted) } else { verdict }
+}
+
+fn summary(scenario: &Scenario, name: &str, results: &Results, fidelities: &[Fidelity]) -> String {
+    let terminal = Terminal::of_stdout();
+    let title = if scenario.title.is_empty() { name } else { &scenario.title };
+    let mut text = format!("{title}, on this machine's kernel\n\n");
+    if let (Some(flows), Some(links)) = (results.table("flows"), results.table("links")) {
+        text.push_str(&format!("{}\n", flow_table(flows).to_terminal(terminal)));
+        text.push_str(&format!("{}\n", link_table(links).to_terminal(terminal)));
+    }
+    if results.finished < results.asked {
+        text.push_str(&format!("Interrupted: {} of {} runs were finished.\n", results.finished, results.asked));
+    }
+    if fidelities.len() > 1 {
+        let worst = fidelities.iter().map(|fidelity| fidelity.p99).max().unwrap_or(Span::ZERO);
+        text.push_str(&format!("{} runs, 99 % of the packets of the worst within {worst}.\n", fidelities.len()));
+    }
+    text
+}

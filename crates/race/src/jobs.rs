@@ -1,0 +1,183 @@
+//! All simulations of a race, and the result put together from them.
+
+use std::rc::Rc;
+
+use flowstart_measure::{geometric_mean, harm_ratio};
+use flowstart_parallel::{Cancel, in_parallel};
+use flowstart_units::Bytes;
+
+use super::part::JobResult;
+use super::record::labels;
+use super::stage::{OnStage, Runner, Stage};
+use super::{Contestant, ContestantResult, Measure, Race, RaceError, RaceResult, RunRecord};
+
+/// How a race is run; nothing in here changes its result.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    /// Threads; `None` for one per core.
+    pub threads: Option<usize>,
+    /// Asks to stop: simulations in progress are given up, finished ones kept.
+    pub cancel: Option<&'a Cancel>,
+    /// Told now and then how many simulations are done, of how many.
+    pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+}
+
+/// One simulation (or pair of them) to do.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    contestant: usize,
+    run: u64,
+    transfer: Option<Bytes>,
+}
+
+/// M9: whose harm others' are related to.
+const REFERENCE_CONTESTANT: &str = "hystart+cubic";
+
+impl Race {
+    /// Runs the race. The result does not depend on the number of threads.
+    ///
+    /// # Errors
+    /// If the race is not [valid](Race::validate) or no threads can be started.
+    pub fn run(&self, options: &RunOptions<'_>) -> Result<RaceResult, RaceError> {
+        self.validate()?;
+        let jobs = self.jobs();
+        let never = Cancel::default();
+        let cancel = options.cancel.unwrap_or(&never);
+        let progress = |done| {
+            if let Some(progress) = options.progress {
+                progress(done, jobs.len());
+            }
+        };
+        let results =
+            in_parallel(jobs.len(), options.threads, cancel, progress, |number| self.job(&jobs[number], cancel))
+                .map_err(RaceError::new)?
+                .into_iter()
+                .map(|result| result.unwrap_or(Ok(None)))
+                .collect::<Result<_, _>>()?;
+        Ok(self.assemble(&jobs, results))
+    }
+
+    /// Runs the race somewhere else than in the simulator, one part after the other.
+    ///
+    /// # Errors
+    /// If the race is not [valid](Race::validate), or the stage cannot run it.
+    pub fn run_on<S: Stage>(
+        &self,
+        stage: &mut S,
+        cancel: &Cancel,
+        progress: impl Fn(usize, usize),
+    ) -> Result<RaceResult, S::Error> {
+        self.validate()?;
+        let jobs = self.jobs();
+        let runner = OnStage::new(stage);
+        let mut results = Vec::new();
+        for (number, job) in jobs.iter().enumerate() {
+            results.push(if cancel.is_cancelled() { None } else { self.job(job, &runner)? });
+            progress(number + 1, jobs.len());
+        }
+        Ok(self.assemble(&jobs, results))
+    }
+
+    /// Run by run, so that an interrupted race has whole runs; within a run the longest first, so
+    /// that no core is left alone with one.
+    fn jobs(&self) -> Vec<Job> {
+        let mut sizes: Vec<Bytes> = self.sizes.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let transfers: Vec<Option<Bytes>> = sizes.into_iter().rev().map(Some).chain([None]).collect();
+        let mut jobs = Vec::new();
+        for run in 0..u64::from(self.effective_runs()) {
+            for transfer in &transfers {
+                let of = |contestant| Job { contestant, run, transfer: *transfer };
+                jobs.extend((0..self.contestants.len()).map(of));
+            }
+        }
+        jobs
+    }
+
+    fn job<R: Runner>(&self, job: &Job, runner: &R) -> Result<Option<JobResult>, R::Error> {
+        let contestant = &self.contestants[job.contestant];
+        match job.transfer {
+            Some(size) => self.transfer(contestant, job.run, size, runner),
+            None => self.start(contestant, job.run, runner, |origin| {
+                Ok(self.baseline(contestant, job.run, origin, runner)?.map(Rc::new))
+            }),
+        }
+    }
+
+    fn assemble(&self, jobs: &[Job], results: Vec<Option<JobResult>>) -> RaceResult {
+        let mut contestants: Vec<ContestantResult> = self
+            .contestants
+            .iter()
+            .zip(labels(&self.contestants))
+            .map(|(contestant, label)| ContestantResult {
+                contestant: contestant.clone(),
+                label,
+                runs: Vec::new(),
+                series: None,
+            })
+            .collect();
+        let finished = results.iter().flatten().count();
+        let per_run = jobs.len() / (self.contestants.len() * self.effective_runs() as usize).max(1);
+        let (mut data_packets, mut simulated_seconds) = (0, 0.0);
+        let mut parts: Vec<Vec<usize>> =
+            self.contestants.iter().map(|_| vec![0; self.effective_runs() as usize]).collect();
+        for (job, result) in jobs.iter().zip(results) {
+            let Some(mut result) = result else { continue };
+            data_packets += result.data_packets;
+            simulated_seconds += result.simulated;
+            parts[job.contestant][job.run as usize] += 1;
+            let contestant = &mut contestants[job.contestant];
+            let index = match contestant.runs.binary_search_by_key(&job.run, |record| record.run) {
+                Ok(index) => index,
+                Err(index) => {
+                    contestant.runs.insert(index, RunRecord { run: job.run, ..RunRecord::default() });
+                    index
+                }
+            };
+            let record = &mut contestant.runs[index];
+            record.values.append(&mut result.values);
+            record.exits.append(&mut result.exits);
+            record.complete = parts[job.contestant][job.run as usize] == per_run;
+            contestant.series = contestant.series.take().or(result.series);
+        }
+        for contestant in &mut contestants {
+            for record in &mut contestant.runs {
+                let ratios: Vec<f64> =
+                    self.sizes.iter().filter_map(|size| record.get(Measure::Slowdown(*size))).collect();
+                if ratios.len() == self.sizes.len()
+                    && let Some(mean) = geometric_mean(&ratios)
+                {
+                    record.values.push((Measure::SlowdownMean, mean));
+                }
+            }
+        }
+        self.relate_harm(&mut contestants);
+        RaceResult {
+            race: self.clone(),
+            contestants,
+            complete: finished == jobs.len(),
+            simulations: (finished, jobs.len()),
+            data_packets,
+            simulated_seconds,
+        }
+    }
+
+    /// M9's ratio: harm of each contestant over that of the reference in the same run.
+    fn relate_harm(&self, contestants: &mut [ContestantResult]) {
+        let Ok(reference) = REFERENCE_CONTESTANT.parse::<Contestant>() else { return };
+        let harms: Vec<(u64, f64)> = contestants
+            .iter()
+            .find(|c| c.contestant.name() == reference.name())
+            .map(|c| c.runs.iter().filter_map(|run| Some((run.run, run.get(Measure::Harm)?))).collect())
+            .unwrap_or_default();
+        for record in contestants.iter_mut().flat_map(|contestant| &mut contestant.runs) {
+            let reference = harms.iter().find(|(run, _)| *run == record.run).map(|(_, harm)| *harm);
+            if let (Some(harm), Some(reference)) = (record.get(Measure::Harm), reference)
+                && let Some(ratio) = harm_ratio(harm, reference)
+            {
+                record.values.push((Measure::HarmRatio, ratio));
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Why something cannot be done for real.
+
+use std::fmt;
+use std::process::ExitStatus;
+
+use flowstart_emulator::traffic::MOST_CONNECTIONS;
+use flowstart_race::RaceError;
+use flowstart_scenario::ScenarioError;
+use flowstart_units::Span;
+
+use super::MOST_PAIRS;
+
+/// Why something cannot be done on this machine's kernel. Its `Display` is a sentence for the user.
+#[derive(Debug)]
+pub enum Error {
+    /// The emulator refuses.
+    Emulator(flowstart_emulator::Error),
+    /// The scenario cannot be simulated either.
+    Scenario(ScenarioError),
+    /// The race cannot be run anywhere.
+    Race(RaceError),
+    /// The kernel has no congestion control for an algorithm.
+    NoControl {
+        /// What is missing.
+        avoidance: String,
+        /// What there is.
+        known: Vec<String>,
+        /// True if `flowstart kernel load` has it.
+        loadable: bool,
+    },
+    /// The kernel would begin in another way than this contestant; the sentence says how.
+    OtherStart(String),
+    /// The flows have so many different ways, more than [`MOST_PAIRS`].
+    TooManyPairs(usize),
+    /// More transfers than can be started.
+    TooManyTransfers,
+    /// Replies without a user who asks for them.
+    RepliesWithoutUser,
+    /// ECN cannot be switched on in a host.
+    Ecn(std::io::Error),
+    /// A connection failed; the sentence says how.
+    Connection(String),
+    /// A program (the command or the server) cannot be started.
+    Start(&'static str, std::io::Error),
+    /// A program cannot be waited for.
+    Wait(std::io::Error),
+    /// The server ended before it was ready.
+    ServerEnded(ExitStatus),
+    /// The server was not ready within this time.
+    ServerNotReady(Span),
+    /// It was cancelled before anything had happened.
+    Cancelled,
+}
+
+impl Error {
+    /// True if it is this machine that does not allow it; otherwise what was asked for is wrong.
+    #[must_use]
+    pub fn is_of_machine(&self) -> bool {
+        matches!(
+            self,
+            Self::Emulator(flowstart_emulator::Error::NotPossible(_)) | Self::NoControl { .. } | Self::OtherStart(_)
+        )
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Emulator(error) => error.fmt(f),
+            Self::Scenario(error) => error.fmt(f),
+            Self::Race(error) => error.fmt(f),
+            Self::NoControl { avoidance, known, loadable } => {
+                let remedy =
+                    if *loadable { format!("; `flowstart kernel load {avoidance}` brings one") } else { String::new() };
+                write!(
+                    f,
+                    "this kernel has no congestion control \"{avoidance}\"; it has {}{remedy} \
+                     (in scenario files the key `kernel` of a flow names another)",
+                    known.join(", ")
+                )
+            }
+            Self::OtherStart(sentence) | Self::Connection(sentence) => f.write_str(sentence),
+            Self::TooManyPairs(pairs) => write!(
+                f,
+                "the flows have {pairs} different ways or access links; at most {MOST_PAIRS} pairs of hosts are made"
+            ),
+            Self::TooManyTransfers => write!(
+                f,
+                "the scenario starts more than {MOST_CONNECTIONS} transfers, which is the most of a real run; \
+                 a shorter duration has fewer"
+            ),
+            Self::RepliesWithoutUser => f.write_str("replies need a user who asks for them"),
+            Self::Ecn(error) => write!(f, "cannot switch ECN on: {error}"),
+            Self::Start(what, error) => write!(f, "cannot start {what}: {error}"),
+            Self::Wait(error) => write!(f, "cannot wait for a program: {error}"),
+            Self::ServerEnded(status) => write!(f, "the server ended before it was ready ({status})"),
+            Self::ServerNotReady(within) => write!(f, "the server listens on no port after {within}"),
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<flowstart_emulator::Error> for Error {
+    fn from(error: flowstart_emulator::Error) -> Self {
+        Self::Emulator(error)
+    }
+}
+
+impl From<ScenarioError> for Error {
+    fn from(error: ScenarioError) -> Self {
+        Self::Scenario(error)
+    }
+}
+
+impl From<RaceError> for Error {
+    fn from(error: RaceError) -> Self {
+        Self::Race(error)
+    }
+}

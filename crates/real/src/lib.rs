@@ -1,0 +1,35 @@
+//! Scenarios, races and programs on this machine's kernel, over emulated links (Linux).
+//!
+//! [`run`] turns each run of a scenario into a world of the crate `emulator` and connections of the
+//! kernel's TCP, and says what happened in the simulator's tables. [`race`] shows what happened to
+//! the observers of a race, so that kernels are measured by the same code as simulations.
+//! [`emulate`] has programs in the place of flows.
+
+#![cfg(target_os = "linux")]
+
+mod captures;
+mod controls;
+mod emulate;
+mod error;
+mod exit;
+mod layout;
+mod perform;
+mod plan;
+mod programs;
+mod race;
+mod replay;
+mod rows;
+mod runs;
+mod tables;
+mod watch;
+
+pub use controls::not_real;
+pub use emulate::{Emulated, emulate};
+pub use error::Error;
+pub use programs::{Ended, How, Programs};
+pub use race::{RealRace, left_out, race};
+pub use runs::{Runs, run};
+pub use tables::flow_name;
+
+/// Most pairs of hosts: as many as have run on a small machine.
+pub const MOST_PAIRS: u32 = 100;

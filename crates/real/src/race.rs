@@ -1,0 +1,90 @@
+//! A race of the kernel's congestion controls: the emulator as its stage.
+
+use std::path::PathBuf;
+
+use flowstart_emulator::Fidelity;
+use flowstart_parallel::Cancel;
+use flowstart_race::{Purpose, Race, RaceResult, Stage};
+use flowstart_scenario::Scenario;
+use flowstart_simulator::{Observer, Outcome};
+
+use super::Error;
+use super::controls::{not_real, other_start};
+use super::perform::{Wanted, perform};
+use super::replay::play_back;
+
+/// What a race brought.
+#[derive(Debug)]
+pub struct RealRace {
+    /// The measures.
+    pub result: RaceResult,
+    /// How faithful each run was.
+    pub fidelities: Vec<Fidelity>,
+}
+
+/// Runs parts of a race for real.
+struct OnKernel<'a> {
+    cancel: &'a Cancel,
+    /// Scenarios (as text) whose first run is captured, and the folders for it.
+    captures: Vec<(String, PathBuf)>,
+    /// How faithful the runs were.
+    fidelities: Vec<Fidelity>,
+}
+
+impl Stage for OnKernel<'_> {
+    type Error = Error;
+
+    fn run(&mut self, scenario: &Scenario, run: u64, observer: &mut dyn Observer) -> Result<Option<Outcome>, Error> {
+        let compiled = scenario.simulation(run)?;
+        let captures = if run == 0 && !self.captures.is_empty() {
+            let text = scenario.effective();
+            self.captures.iter().find(|(wanted, _)| *wanted == text).map(|(_, folder)| folder.clone())
+        } else {
+            None
+        };
+        let performed = perform(scenario, &compiled, &Wanted { log: true, captures }, self.cancel)?;
+        self.fidelities.push(performed.outcome.fidelity);
+        if self.cancel.is_cancelled() {
+            return Ok(None);
+        }
+        Ok(Some(play_back(&performed, observer)))
+    }
+}
+
+/// What the kernel does otherwise than a contestant or the path asks for, in words.
+///
+/// # Errors
+/// If the kernel begins in another way than a contestant: its result would stand under the wrong
+/// name.
+pub fn left_out(race: &Race) -> Result<Vec<String>, Error> {
+    let mut list = Vec::new();
+    for contestant in &race.contestants {
+        let scenario = race.scenario(contestant, Purpose::Start, 0);
+        let compiled = scenario.simulation(0)?;
+        if let Some(other) = compiled.groups.iter().find_map(|label| other_start(&label.algorithm)) {
+            return Err(Error::OtherStart(other));
+        }
+        // A contestant's constants are always written out; they are not worth a word.
+        list.extend(not_real(&scenario, &compiled).into_iter().filter(|line| !line.starts_with("flow[")));
+    }
+    Ok(list)
+}
+
+/// Runs the race; [privileges](flowstart_emulator::privilege) must be there. The first run of each
+/// contestant's start is captured into its folder of `captures`, which must exist; none are
+/// captured if there are no folders.
+///
+/// # Errors
+/// If the race cannot be run here.
+pub fn race(
+    race: &Race,
+    captures: &[PathBuf],
+    cancel: &Cancel,
+    progress: impl Fn(usize, usize),
+) -> Result<RealRace, Error> {
+    let text = |contestant| race.scenario(contestant, Purpose::Start, 0).effective();
+    let captures = race.contestants.iter().map(text).zip(captures.iter().cloned()).collect();
+    let mut stage = OnKernel { cancel, captures, fidelities: Vec::new() };
+    let result = race.run_on(&mut stage, cancel, progress)?;
+    Ok(RealRace { result, fidelities: stage.fidelities })
+}
