@@ -1,5 +1,5 @@
-//! Evidence for and against a queue of one's own, as the logarithm of a likelihood ratio. Exponentials
-//! and logarithms are those of `libm`, so that answers are the same on every machine.
+//! Evidence for and against a queue of one's own, as the logarithm of a likelihood ratio.
+//! Exponentials and logarithms are those of `libm`, so that answers are the same on every machine.
 
 use crate::detection::answer::Isolation;
 
