@@ -40,7 +40,7 @@
 //!     flows: vec![flow],
 //!     arrivals: vec![],
 //!     sessions: vec![],
-//!     stop: Stop { at: Time::ZERO + Span::from_secs(60), when_complete: true },
+//!     stop: Stop::WhenComplete(Time::ZERO + Span::from_secs(60)),
 //!     seed: 1,
 //!     run: 0,
 //! };
