@@ -1,4 +1,5 @@
-//! CoDel (Nichols and Jacobson 2012, RFC 8289; Linux `sch_codel`): drops or marks at the head when packets have waited too long for too long.
+//! CoDel (Nichols and Jacobson 2012, RFC 8289; Linux `sch_codel`): drops or marks at the head when
+//! packets have waited too long for too long.
 
 use flowstart_units::{Span, Time};
 
@@ -14,17 +15,20 @@ use crate::Frame;
 pub struct CodelConfig {
     /// Sojourn time that is acceptable for ever; default 5 ms (RFC 8289 section 4.3).
     pub target: Span,
-    /// How long packets may wait longer than the target before the first is dropped; default 100 ms (RFC 8289 section 4.3).
+    /// How long packets may wait longer than the target before the first is dropped; default 100 ms
+    /// (RFC 8289 section 4.3).
     pub interval: Span,
     /// Most packets stored; default 1000 (`limit`).
     pub limit: u64,
     /// Mark ECN-capable packets instead of dropping them; default false (`ecn`).
     pub ecn: bool,
-    /// Packets that waited longer are marked whatever the law says; none by default (`ce_threshold`).
+    /// Packets that waited longer are marked whatever the law says; none by default
+    /// (`ce_threshold`).
     pub mark_threshold: Option<Span>,
     /// No drops while the backlog is at most this many bytes; default 1514, an Ethernet frame.
     pub floor: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
     /// Whose arithmetic; default Linux's.
     pub arithmetic: CodelArithmetic,

@@ -33,27 +33,35 @@ pub struct DualPi2Config {
     pub target: Span,
     /// Time between two updates; default 16 ms (`tupdate`).
     pub update_interval: Span,
-    /// Gain on the distance from the target, in 256ths per second of delay and update; default 41, that is 0.16 (`alpha`).
+    /// Gain on the distance from the target, in 256ths per second of delay and update; default 41,
+    /// that is 0.16 (`alpha`).
     pub alpha: u32,
     /// Gain on the change of the delay, in 256ths; default 819, that is 3.2 (`beta`).
     pub beta: u32,
-    /// How many times the base probability L4S packets are marked with; default 2 (`coupling_factor`).
+    /// How many times the base probability L4S packets are marked with; default 2
+    /// (`coupling_factor`).
     pub coupling: u32,
     /// L4S packets that waited strictly longer are marked; default 1 ms (`step_thresh`).
     pub step_threshold: Span,
-    /// Unless fewer packets than this stood in the low-latency queue when they came; default 0 (`min_qlen_step`).
+    /// Unless fewer packets than this stood in the low-latency queue when they came; default 0
+    /// (`min_qlen_step`).
     pub step_from_packets: u64,
-    /// Share of the link kept for classic traffic while both wait, in percent, 0 ..= 100; default 10 (`classic_protection`).
+    /// Share of the link kept for classic traffic while both wait, in percent, 0 ..= 100; default
+    /// 10 (`classic_protection`).
     pub classic_protection: u32,
     /// Which packets go to the low-latency queue; default ECT(1) and CE.
     pub classifier: L4sClassifier,
-    /// When marking is not enough, drop packets (default, `drop_on_overload`) rather than let the queues overflow.
+    /// When marking is not enough, drop packets (default, `drop_on_overload`) rather than let the
+    /// queues overflow.
     pub drop_on_overload: bool,
-    /// No random marks or drops while less than this is stored; default 3028 bytes, two Ethernet frames.
+    /// No random marks or drops while less than this is stored; default 3028 bytes, two Ethernet
+    /// frames.
     pub floor: u32,
-    /// Packet size for which the scheduler's first credit is meant; default 1514, an Ethernet frame.
+    /// Packet size for which the scheduler's first credit is meant; default 1514, an Ethernet
+    /// frame.
     pub packet: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
@@ -217,7 +225,8 @@ impl<P: Frame> DualPi2<P> {
         low_latency.max(classic)
     }
 
-    /// Makes up for the updates that were due: nothing they depend on but time has changed since the last call.
+    /// Makes up for the updates that were due: nothing they depend on but time has changed since
+    /// the last call.
     fn update(&mut self, now: Time) {
         while let Some(tick) = self.updates.next(now) {
             let before = self.controller;

@@ -1,4 +1,5 @@
-//! Fair queuing as Linux `sch_fq` does it: deficit round robin over flows, new flows first (Dumazet 2013; Shreedhar and Varghese 1995).
+//! Fair queuing as Linux `sch_fq` does it: deficit round robin over flows, new flows first (Dumazet
+//! 2013; Shreedhar and Varghese 1995).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -20,26 +21,33 @@ pub struct FairQueuingConfig {
     pub flow_limit: u64,
     /// Bytes of credit a flow gets per turn; default 3028, two Ethernet frames (`quantum`).
     pub quantum: u32,
-    /// Bytes of credit a new flow begins with; default 15 140, ten Ethernet frames (`initial_quantum`).
+    /// Bytes of credit a new flow begins with; default 15 140, ten Ethernet frames
+    /// (`initial_quantum`).
     pub initial_quantum: u32,
-    /// A flow idle for longer gets its credit filled up to one quantum; default 40 ms (`refill_delay`).
+    /// A flow idle for longer gets its credit filled up to one quantum; default 40 ms
+    /// (`refill_delay`).
     pub refill_delay: Span,
-    /// A flow idle for longer may be forgotten, and begins anew if it comes back; default 3 s (`FQ_GC_AGE`).
+    /// A flow idle for longer may be forgotten, and begins anew if it comes back; default 3 s
+    /// (`FQ_GC_AGE`).
     pub forget_after: Span,
-    /// Idle flows are looked for when this many flows are known and half of them are idle; default 2048, two per Linux hash tree.
+    /// Idle flows are looked for when this many flows are known and half of them are idle; default
+    /// 2048, two per Linux hash tree.
     pub forget_above: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
-    /// Number of hash buckets over which flows are spread, so that two may share one; 0 (the default) for a queue per flow.
+    /// Number of hash buckets over which flows are spread, so that two may share one; 0 (the
+    /// default) for a queue per flow.
     pub buckets: u32,
     /// Each flow is paced to this rate; none by default (`maxrate`).
     pub max_rate: Option<Rate>,
-    /// Up to this pacing rate every packet waits for its own length; above it a flow waits only when its credit is used up. Default
-    /// 550 kbit/s (`low_rate_threshold`).
+    /// Up to this pacing rate every packet waits for its own length; above it a flow waits only
+    /// when its credit is used up. Default 550 kbit/s (`low_rate_threshold`).
     pub low_rate_threshold: Rate,
     /// Longest wait that pacing imposes on a flow at once; default 1 s.
     pub longest_wait: Span,
-    /// Packets that leave later than they were due by more than this are marked; none by default (`ce_threshold`).
+    /// Packets that leave later than they were due by more than this are marked; none by default
+    /// (`ce_threshold`).
     pub mark_threshold: Option<Span>,
 }
 
@@ -181,7 +189,8 @@ impl<P: Frame> FairQueuing<P> {
             }
         }
         self.flows = kept;
-        // Twice as many until the next look: it costs a constant per new flow then, however few it finds.
+        // Twice as many until the next look: it costs a constant per new flow then, however few it
+        // finds.
         self.forget_at = (self.config.forget_above as usize).max(2 * self.flows.len());
         for index in self.known.values_mut().chain(&mut self.new).chain(&mut self.old) {
             *index = moved[*index as usize];
@@ -247,7 +256,8 @@ impl<P: Frame> Discipline<P> for FairQueuing<P> {
             }
             let Some((mut packet, arrived)) = flow.fifo.pop() else {
                 list.pop_front();
-                // A new flow passes once through the old list, so that it cannot stay first by sending one packet at a time.
+                // A new flow passes once through the old list, so that it cannot stay first by
+                // sending one packet at a time.
                 if from_new && !self.old.is_empty() {
                     self.old.push_back(index);
                 } else {
@@ -257,7 +267,8 @@ impl<P: Frame> Discipline<P> for FairQueuing<P> {
             };
             self.packets -= 1;
             self.bytes -= u64::from(packet.bytes());
-            // Lateness counts from the time when the packet was due: its arrival, or its flow's turn if the flow is paced.
+            // Lateness counts from the time when the packet was due: its arrival, or its flow's
+            // turn if the flow is paced.
             if let Some(threshold) = self.config.mark_threshold
                 && now.since(arrived.max(flow.next)) > threshold
             {

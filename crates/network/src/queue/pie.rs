@@ -1,4 +1,5 @@
-//! PIE (Pan et al. 2013, RFC 8033; Linux `sch_pie`): a controller of the queueing delay that drops or marks at the tail.
+//! PIE (Pan et al. 2013, RFC 8033; Linux `sch_pie`): a controller of the queueing delay that drops
+//! or marks at the tail.
 
 use flowstart_random::{Probability, Stream, stream};
 use flowstart_units::{Span, Time};
@@ -8,15 +9,16 @@ use super::ticks::Ticks;
 use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
-/// Constants of PIE; names in parentheses are those of tc-pie(8). The delay is that of the last packet that left, as Linux measures it
-/// by default.
+/// Constants of PIE; names in parentheses are those of tc-pie(8). The delay is that of the last
+/// packet that left, as Linux measures it by default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
 pub struct PieConfig {
     /// Queueing delay aimed at; default 15 ms (RFC 8033 section 4.2).
     pub target: Span,
-    /// Time between two updates of the probability; default 15 ms (`tupdate`). Linux rounds it up to its timer's ticks.
+    /// Time between two updates of the probability; default 15 ms (`tupdate`). Linux rounds it up
+    /// to its timer's ticks.
     pub update_interval: Span,
     /// When the first update is; default 0.5 s, as in Linux.
     pub first_update: Span,
@@ -30,13 +32,16 @@ pub struct PieConfig {
     pub burst_allowance: Span,
     /// Mark ECN-capable packets instead of dropping them; default false (`ecn`).
     pub ecn: bool,
-    /// Above this probability ECN-capable packets are dropped too; default 0.1 (RFC 8033 section 5.1).
+    /// Above this probability ECN-capable packets are dropped too; default 0.1 (RFC 8033 section
+    /// 5.1).
     pub mark_up_to: f64,
-    /// The probability is multiplied by this at every update while the queue is empty; default 63/64 as in Linux (RFC 8033: 0.98).
+    /// The probability is multiplied by this at every update while the queue is empty; default
+    /// 63/64 as in Linux (RFC 8033: 0.98).
     pub idle_decay: f64,
     /// No drops while less than this is stored; default 3028 bytes, two Ethernet frames.
     pub floor: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
@@ -67,10 +72,11 @@ const CAP_FROM: f64 = 0.1;
 const CAP: f64 = 0.02;
 /// A longer delay than this raises the probability by `CAP` more (RFC 8033 section 5.5).
 const VERY_LONG: Span = Span::from_millis(250);
-/// Nothing is hit while the delay is below half the target and the probability below this (RFC 8033 section 5.1).
+/// Nothing is hit while the delay is below half the target and the probability below this (RFC 8033
+/// section 5.1).
 const SPARE_BELOW: f64 = 0.2;
-/// Random hits are kept from coming too close or too far apart: none until the probabilities since the last add up to the first, one for certain
-/// when they do to the second (RFC 8033 section 5.4).
+/// Random hits are kept from coming too close or too far apart: none until the probabilities since
+/// the last add up to the first, one for certain when they do to the second (RFC 8033 section 5.4).
 const NONE_BEFORE: f64 = 0.85;
 const ONE_AFTER: f64 = 8.5;
 /// A probability below the resolution of Linux's 56 bits is none.
@@ -178,7 +184,8 @@ impl<P: Frame> Pie<P> {
         }
     }
 
-    /// Makes up for the updates that were due: nothing they depend on has changed since the last call.
+    /// Makes up for the updates that were due: nothing they depend on has changed since the last
+    /// call.
     fn update(&mut self, now: Time) {
         while self.updates.next(now).is_some() {
             let before = self.state;

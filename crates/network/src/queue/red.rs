@@ -1,4 +1,5 @@
-//! Random early detection (Floyd and Jacobson 1993), its gentle variant (Floyd 2000) and Adaptive RED (Floyd, Gummadi and Shenker 2001).
+//! Random early detection (Floyd and Jacobson 1993), its gentle variant (Floyd 2000) and Adaptive
+//! RED (Floyd, Gummadi and Shenker 2001).
 
 use flowstart_random::{Probability, Stream, stream};
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -14,23 +15,30 @@ use crate::Frame;
 pub struct RedConfig {
     /// Most packets stored; default 100.
     pub limit: u64,
-    /// Weight of one arrival in the average queue length, 0 ..= 1; default 0.002 (Floyd and Jacobson 1993, section 6).
+    /// Weight of one arrival in the average queue length, 0 ..= 1; default 0.002 (Floyd and
+    /// Jacobson 1993, section 6).
     pub weight: f64,
     /// Average length from which packets are hit at random; default 5 packets (1993, section 8).
     pub min: f64,
-    /// Average length from which every packet is hit (or hit with `max_probability`, if gentle); default 15 packets (1993, section 8).
+    /// Average length from which every packet is hit (or hit with `max_probability`, if gentle);
+    /// default 15 packets (1993, section 8).
     pub max: f64,
-    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02 (1993, section 8).
+    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02 (1993,
+    /// section 8).
     pub max_probability: f64,
-    /// From `max` to twice `max` the probability rises to 1 instead of jumping (Floyd 2000); default false.
+    /// From `max` to twice `max` the probability rises to 1 instead of jumping (Floyd 2000);
+    /// default false.
     pub gentle: bool,
     /// Mark ECN-capable packets instead of dropping them; default false.
     pub ecn: bool,
-    /// Small packets are hit less: the probability is multiplied by a packet's size over this many bytes. None by default.
+    /// Small packets are hit less: the probability is multiplied by a packet's size over this many
+    /// bytes. None by default.
     pub byte_mode: Option<u32>,
-    /// Transmission time of a small packet: how fast the average falls while the queue is empty. Default 0.8 ms, 1000 bytes at 10 Mbit/s.
+    /// Transmission time of a small packet: how fast the average falls while the queue is empty.
+    /// Default 0.8 ms, 1000 bytes at 10 Mbit/s.
     pub packet_time: Span,
-    /// Adapt `max_probability` so that the average stays half-way between `min` and `max` (Adaptive RED). None by default.
+    /// Adapt `max_probability` so that the average stays half-way between `min` and `max` (Adaptive
+    /// RED). None by default.
     pub adaptive: Option<RedAdaption>,
 }
 
@@ -58,7 +66,8 @@ impl Default for RedConfig {
 pub struct RedAdaption {
     /// Time between two steps; default 0.5 s.
     pub interval: Span,
-    /// The largest increase of the probability at once; default 0.01. An increase is also at most a quarter of it.
+    /// The largest increase of the probability at once; default 0.01. An increase is also at most a
+    /// quarter of it.
     pub increase: f64,
     /// Factor of a decrease; default 0.9.
     pub decrease: f64,
@@ -66,7 +75,8 @@ pub struct RedAdaption {
     pub lowest: f64,
     /// No increase above this probability; default 0.5.
     pub highest: f64,
-    /// The band that the average should stay in begins at this fraction of the way from `min` to `max`; default 0.4.
+    /// The band that the average should stay in begins at this fraction of the way from `min` to
+    /// `max`; default 0.4.
     pub band_from: f64,
     /// And ends at this one; default 0.6.
     pub band_to: f64,
@@ -88,13 +98,15 @@ impl Default for RedAdaption {
 
 /// An increase is at most this fraction of the probability (2001, section 3).
 const LARGEST_RELATIVE_INCREASE: f64 = 0.25;
-/// The least `min` that Adaptive RED chooses, in packets, and the ratio of its `max` to it (2001, section 4).
+/// The least `min` that Adaptive RED chooses, in packets, and the ratio of its `max` to it (2001,
+/// section 4).
 const ADAPTIVE_LEAST_MIN: f64 = 5.0;
 const ADAPTIVE_MAX_OVER_MIN: f64 = 3.0;
 
 impl RedConfig {
-    /// Adaptive RED with weight and thresholds chosen for a link of `capacity` and packets of `packet` bytes: w = 1 - e^(-1/C) for C packets per
-    /// second, min half of what makes up `delay` (5 ms in the paper) but at least 5 packets, max three times min, gentle.
+    /// Adaptive RED with weight and thresholds chosen for a link of `capacity` and packets of
+    /// `packet` bytes: w = 1 - e^(-1/C) for C packets per second, min half of what makes up `delay`
+    /// (5 ms in the paper) but at least 5 packets, max three times min, gentle.
     #[must_use]
     pub fn adaptive(capacity: Rate, packet: Bytes, delay: Span) -> Self {
         let packet_time = capacity.transmission_time(packet);
@@ -170,7 +182,8 @@ pub struct Red<P> {
     config: RedConfig,
     average: f64,
     max_probability: f64,
-    /// Packets accepted since the last hit; `None` while the average is below `min` (the paper's -1).
+    /// Packets accepted since the last hit; `None` while the average is below `min` (the paper's
+    /// -1).
     count: Option<u64>,
     empty_since: Option<Time>,
     adapt_next: Time,
@@ -217,7 +230,8 @@ impl<P: Frame> Red<P> {
                 self.max_probability *= adaption.decrease;
             }
             if self.max_probability.to_bits() == before.to_bits() {
-                // The average does not change without arrivals, so neither does the rest of the steps do anything.
+                // The average does not change without arrivals, so neither does the rest of the
+                // steps do anything.
                 let steps = now.since(self.adapt_next).whole(adaption.interval);
                 self.adapt_next += adaption.interval * steps;
             }

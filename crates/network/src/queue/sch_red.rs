@@ -1,4 +1,5 @@
-//! RED as Linux has it (`sch_red`, `red.h`): in bytes and integers, never gentle, with its own way to the same uniform gaps.
+//! RED as Linux has it (`sch_red`, `red.h`): in bytes and integers, never gentle, with its own way
+//! to the same uniform gaps.
 
 use flowstart_random::{Rng, Stream, stream};
 use flowstart_units::{Span, Time};
@@ -15,16 +16,19 @@ use crate::Frame;
 pub struct SchRedConfig {
     /// Most bytes stored; default 400 000, the manual's example (`limit`).
     pub limit: u64,
-    /// Average length from which packets are hit at random; default 30 000, the manual's example (`min`).
+    /// Average length from which packets are hit at random; default 30 000, the manual's example
+    /// (`min`).
     pub min: u64,
     /// Average length from which every packet is hit; default 90 000, the manual's example (`max`).
     pub max: u64,
-    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02 (`probability`).
+    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02
+    /// (`probability`).
     pub probability: f64,
-    /// The weight of one arrival in the average is 2 to the minus this, 1 ..= 31; default 9, about 0.002 (`Wlog`, which tc computes from `burst`).
+    /// The weight of one arrival in the average is 2 to the minus this, 1 ..= 31; default 9, about
+    /// 0.002 (`Wlog`, which tc computes from `burst`).
     pub weight_log: u32,
-    /// Transmission time of an average packet: how fast the average falls while the queue is empty. Default 0.8 ms, 1000 bytes at 10 Mbit/s
-    /// (`avpkt`, `bandwidth`).
+    /// Transmission time of an average packet: how fast the average falls while the queue is empty.
+    /// Default 0.8 ms, 1000 bytes at 10 Mbit/s (`avpkt`, `bandwidth`).
     pub packet_time: Span,
     /// Mark ECN-capable packets instead of dropping them; default false (`ecn`).
     pub ecn: bool,
@@ -34,7 +38,8 @@ pub struct SchRedConfig {
     pub no_drop: bool,
     /// Adapt the probability every half second; default false (`adaptive`).
     pub adaptive: bool,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
@@ -60,7 +65,8 @@ impl Default for SchRedConfig {
 const ONE: u64 = 1 << 32;
 /// Time between two steps of `adaptive`.
 const ADAPT_INTERVAL: Span = Span::from_millis(500);
-/// The probability is adapted between 1 % and 50 %, up by at most 1 % and at most a quarter, down by a tenth.
+/// The probability is adapted between 1 % and 50 %, up by at most 1 % and at most a quarter, down
+/// by a tenth.
 const ADAPT_LOWEST: u64 = ONE / 100;
 const ADAPT_HIGHEST: u64 = ONE / 2;
 const ADAPT_INCREASE: u64 = ONE / 100;

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use flowstart_units::{Span, Time};
 
 use super::{
-    CodelArithmetic, CodelConfig, Dequeue, DropReason, DropTailConfig, DrrConfig, DualPi2Config, FairQueuingConfig,
-    FqCodelConfig, L4sClassifier, Limit, PieConfig, Queue, QueueConfig, RedAdaption, RedConfig, SchRedConfig,
-    StepMarkConfig, Threshold,
+    CodelArithmetic, CodelConfig, Dequeue, Discipline, DropReason, DropTailConfig, DrrConfig, DualPi2Config,
+    FairQueuingConfig, FqCodelConfig, L4sClassifier, Limit, PieConfig, Queue, QueueConfig, RedAdaption, RedConfig,
+    SchRedConfig, StepMarkConfig, Threshold,
 };
 use crate::{Ecn, Frame};
 
@@ -68,7 +68,8 @@ pub(crate) fn accepted(sizes: &[u32], config: QueueConfig) -> Vec<bool> {
         .collect()
 }
 
-/// A queue of each kind that holds 5 packets of 1486 bytes (1500 with the header that Linux counts).
+/// A queue of each kind that holds 5 packets of 1486 bytes (1500 with the header that Linux
+/// counts).
 fn with_room_for_five() -> impl Iterator<Item = QueueConfig> {
     QueueConfig::NAMES.into_iter().filter_map(QueueConfig::from_name).map(|mut config| {
         match config.limit() {
@@ -340,7 +341,8 @@ impl Tally {
 /// Time until the next step, and an arrival (flow, bytes) or a departure.
 type Step = (u64, Option<(u64, u32)>);
 
-/// The codepoint of a flow's packets: all alike, for a flow of two kinds would be in two queues of DualPI2, out of order.
+/// The codepoint of a flow's packets: all alike, for a flow of two kinds would be in two queues of
+/// DualPI2, out of order.
 const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::NotEct];
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
@@ -350,8 +352,8 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Conservation of packets and bytes, order within a flow, work conservation, no mark on a packet that cannot carry one, no negative
-    /// sojourn time, counters that agree.
+    /// Conservation of packets and bytes, order within a flow, work conservation, no mark on a
+    /// packet that cannot carry one, no negative sojourn time, counters that agree.
     #[test]
     fn every_queue_keeps_its_packets_and_their_order(config in any_queue(), steps in any_steps(), seed: u64) {
         prop_assert_eq!(config.validate(), Ok(()));
@@ -379,6 +381,7 @@ proptest! {
                 }
             }
             let stats = queue.stats();
+            prop_assert_eq!(queue.packets(), queue.discipline.packets());
             prop_assert_eq!(arrived.packets, left.packets + dropped.packets + queue.packets());
             prop_assert_eq!(arrived.bytes, left.bytes + dropped.bytes + queue.bytes());
             prop_assert_eq!(

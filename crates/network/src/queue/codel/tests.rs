@@ -2,7 +2,8 @@ use super::*;
 use crate::Ecn;
 use crate::queue::testing::Box1;
 
-/// Runs a link of one packet per 1.2 ms under arrivals every millisecond (120 % load) and tells when packets are dropped.
+/// Runs a link of one packet per 1.2 ms under arrivals every millisecond (120 % load) and tells
+/// when packets are dropped.
 fn overload(config: CodelConfig, packet: Box1, lasting_ms: u64) -> (Vec<u64>, u64) {
     let mut queue = Codel::new(config);
     let mut drops = Vec::new();
@@ -74,7 +75,8 @@ fn the_mark_threshold_marks_what_waited_strictly_longer_in_ticks() {
     }
 }
 
-/// CoDel as RFC 8289 section 5 has it in pseudo-code, with reals for roots, over a copy of the queue.
+/// CoDel as RFC 8289 section 5 has it in pseudo-code, with reals for roots, over a copy of the
+/// queue.
 struct Reference {
     fifo: std::collections::VecDeque<(u64, u64)>,
     first_above: u64,
@@ -146,8 +148,8 @@ impl Reference {
     }
 }
 
-/// Bursts of overload with pauses of all lengths, so that the dropping state is left and entered again
-/// sooner and later than 16 intervals after the last drop that was planned.
+/// Bursts of overload with pauses of all lengths, so that the dropping state is left and entered
+/// again sooner and later than 16 intervals after the last drop that was planned.
 #[test]
 fn packet_by_packet_the_drops_are_those_of_the_pseudo_code() {
     let (target, interval) = (Span::from_nanos(Reference::TARGET), Span::from_nanos(Reference::INTERVAL));

@@ -50,7 +50,8 @@ fn nine_low_latency_packets_leave_for_one_classic_while_both_wait() {
     }
 }
 
-/// Shares of classic packets hit and low-latency packets marked at a base probability; a backlog stands behind.
+/// Shares of classic packets hit and low-latency packets marked at a base probability; a backlog
+/// stands behind.
 fn shares(probability: u64, classic: Box1) -> (f64, f64, f64) {
     let count = 200_000;
     let mut queue = dual(DualPi2Config::default());
@@ -126,6 +127,46 @@ fn updates_that_nobody_watched_are_caught_up_with() {
     assert!(once.controller.probability > 0);
 }
 
+/// The order in which `count` packets leave: true for low-latency ones.
+fn order(queue: &mut DualPi2<Box1>, count: usize) -> Vec<bool> {
+    let next = || match queue.dequeue(Time::ZERO, &mut |_, _| panic!()) {
+        Dequeue::Packet(packet, _) => packet.flow() == 1,
+        _ => panic!(),
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+#[test]
+fn who_was_alone_at_the_link_owes_nothing_for_it() {
+    for alone in [l4s(1, 1500), Box1::new(0, 1500)] {
+        let mut queue = dual(DualPi2Config::default());
+        for _ in 0..90 {
+            queue.enqueue(Time::ZERO, alone, &mut |_, _| panic!());
+        }
+        order(&mut queue, 30);
+        let other = if alone.flow() == 1 { Box1::new(0, 1500) } else { l4s(1, 1500) };
+        for _ in 0..60 {
+            queue.enqueue(Time::ZERO, other, &mut |_, _| panic!());
+        }
+        for round in order(&mut queue, 40).chunks(10) {
+            assert_eq!(round.iter().filter(|low_latency| !**low_latency).count(), 1, "{alone:?} {round:?}");
+        }
+    }
+}
+
+#[test]
+fn the_share_of_classic_traffic_is_kept_in_bytes_whatever_the_packets() {
+    let config = DualPi2Config { classic_protection: 25, overhead: 0, ..DualPi2Config::default() };
+    let mut queue = dual(config);
+    for _ in 0..400 {
+        queue.enqueue(Time::ZERO, l4s(1, 500), &mut |_, _| panic!());
+        queue.enqueue(Time::ZERO, Box1::new(0, 1500), &mut |_, _| panic!());
+    }
+    let low_latency = order(&mut queue, 300).iter().filter(|low_latency| **low_latency).count();
+    // 9 packets of 500 bytes for one of 1500: three quarters of the bytes.
+    assert!(low_latency.abs_diff(270) <= 9, "{low_latency}");
+}
+
 /// RFC 9332 appendix A.1, in floating point, over a copy of both queues: what the controller should
 /// see and do.
 #[derive(Default)]
@@ -146,7 +187,8 @@ impl Model {
             let tick = self.updates as f64 * 0.016;
             let waited = |queue: &std::collections::VecDeque<Time>| queue.front().map(|at| tick - at.as_secs_f64());
             let delay = self.queues.iter().filter_map(waited).fold(0.0, f64::max);
-            // alpha 0.16 Hz and beta 3.2 Hz as Linux rounds them: 44 and 879 in 64ths of 2^-32 per ns.
+            // alpha 0.16 Hz and beta 3.2 Hz as Linux rounds them: 44 and 879 in 64ths of 2^-32 per
+            // ns.
             let unit = 1e9 / (64.0 * ONE as f64);
             let change = 44.0 * unit * (delay - 0.015) + 879.0 * unit * (delay - self.last_delay);
             self.probability = (self.probability + change).clamp(0.0, 1.0);

@@ -90,6 +90,34 @@ fn a_flow_that_pauses_briefly_keeps_its_credit_and_after_40_ms_gets_a_quantum() 
     }
 }
 
+/// How many flows are known when one more comes after a pause, of which `active` still have packets.
+fn known_after(flows: u64, active: u64, pause: Span) -> usize {
+    let mut queue = FairQueuing::new(FairQueuingConfig { forget_above: 4, ..FairQueuingConfig::default() }, 0);
+    for flow in 0..flows {
+        fill(&mut queue, flow, 1);
+    }
+    drain(&mut queue);
+    for flow in 0..active {
+        fill(&mut queue, flow, 2);
+    }
+    queue.enqueue(Time::ZERO + pause, Box1::new(99, 1500), &mut |_, _| panic!());
+    let left = drain(&mut queue);
+    assert_eq!(left.len() as u64, 2 * active + 1);
+    assert_eq!(left.iter().filter(|flow| **flow == 99).count(), 1);
+    queue.flows.len()
+}
+
+#[test]
+fn flows_are_forgotten_when_four_are_known_and_more_than_half_idle_for_more_than_3_s() {
+    let (long, short) = (Span::from_nanos(3_000_000_001), Span::from_secs(3));
+    assert_eq!(known_after(3, 0, long), 4, "too few to look");
+    assert_eq!(known_after(4, 0, long), 1);
+    assert_eq!(known_after(4, 0, short), 5, "not idle for long enough");
+    assert_eq!(known_after(4, 1, long), 2, "who has packets stays");
+    assert_eq!(known_after(4, 2, long), 5, "too many active to look");
+    assert_eq!(known_after(7, 2, long), 3);
+}
+
 /// When the packets of one flow leave that are all there at time 0.
 fn departures(config: FairQueuingConfig, count: usize) -> Vec<u64> {
     let mut queue = FairQueuing::new(config, 0);
@@ -138,7 +166,8 @@ fn a_packet_that_leaves_late_is_marked_if_it_can_be() {
 }
 
 proptest::proptest! {
-    /// A paced flow sends at most rate times time and a quantum more after its first credit, whoever else is there.
+    /// A paced flow sends at most rate times time and a quantum more after its first credit,
+    /// whoever else is there.
     #[test]
     fn a_paced_flow_never_exceeds_its_rate_by_more_than_a_quantum(
         mbps in 1_u64..100, count in 1_usize..100,

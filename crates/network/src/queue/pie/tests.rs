@@ -118,8 +118,8 @@ fn updates_that_nobody_watched_are_caught_up_with() {
     assert_eq!(once.state.burst_allowance, Span::from_millis(150), "restored after a long rest");
 }
 
-/// RFC 8033's aim: against a load that yields to losses the delay settles at the target. The load here sends 1 packet per millisecond
-/// divided by 1 + 100 times its recent share of losses.
+/// RFC 8033's aim: against a load that yields to losses the delay settles at the target. The load
+/// here sends 1 packet per millisecond divided by 1 + 100 times its recent share of losses.
 #[test]
 fn against_a_yielding_load_the_delay_settles_at_the_target() {
     let mut queue = pie(PieConfig::default());

@@ -59,8 +59,8 @@ fn gaps(count: usize) -> Vec<u64> {
     gaps
 }
 
-/// The published pseudocode counts from 1 after a hit, so that gaps are 1 ..= 1/p - 1, with a mean of 50 (the uniform distribution on 1 ..= 1/p
-/// that the text derives has 50.5).
+/// The published pseudocode counts from 1 after a hit, so that gaps are 1 ..= 1/p - 1, with a mean
+/// of 50 (the uniform distribution on 1 ..= 1/p that the text derives has 50.5).
 #[test]
 fn gaps_between_hits_are_uniform_and_half_as_long_as_independent_ones() {
     let gaps = gaps(20_001);
@@ -143,8 +143,8 @@ fn adaptive_red_chooses_its_constants_for_10_mbit() {
 }
 
 /// The average as the paper defines it, over a copy of the queue's length: an arrival averages the
-/// length it finds, after as many lengths of 0 as small packets could have been sent since the queue
-/// became empty.
+/// length it finds, after as many lengths of 0 as small packets could have been sent since the
+/// queue became empty.
 #[test]
 fn the_average_is_that_of_the_lengths_that_arrivals_and_absent_small_packets_find() {
     let config = RedConfig { weight: 0.05, limit: 7, packet_time: Span::from_micros(300), ..RedConfig::default() };

@@ -89,9 +89,10 @@ fn adaption_moves_the_probability_towards_the_band() {
     assert!(queue.probability < ADAPT_LOWEST);
 }
 
-/// Linux's average in words: an arrival takes a 2^-Wlog share of the backlog in bytes that it finds. A
-/// dequeue that finds nothing begins an idle time, and later ones do not begin it anew; the arrival
-/// that ends it lets the average decay once per packet time instead of taking the backlog in.
+/// Linux's average in words: an arrival takes a 2^-Wlog share of the backlog in bytes that it
+/// finds. A dequeue that finds nothing begins an idle time, and later ones do not begin it anew;
+/// the arrival that ends it lets the average decay once per packet time instead of taking the
+/// backlog in.
 #[test]
 fn idle_time_counts_from_the_first_dequeue_that_finds_nothing_and_replaces_the_average() {
     let config = SchRedConfig { weight_log: 4, packet_time: Span::from_micros(300), ..SchRedConfig::default() };
