@@ -1,18 +1,20 @@
 //! What lies between two hosts: packets, queues, links and loss processes, free of any clock.
 //!
-//! A [`Queue`] takes a packet at a time and gives the next one at a time; it never asks what the time
-//! is. The simulator calls it with virtual time, the emulator with the real clock; nothing in here
-//! differs between the two. Whatever can be queued implements [`Frame`]: the simulator's [`Packet`],
-//! the emulator's real frames.
+//! A [`Queue`] takes a packet at a time and gives the next one at a time; it never asks what the
+//! time is. The simulator calls it with virtual time, the emulator with the real clock; nothing in
+//! here differs between the two. Whatever can be queued implements [`Frame`]: the simulator's
+//! [`Packet`], the emulator's real frames.
 //!
 //! # A queue from outside
 //!
-//! Any [`Discipline`] can stand in a [`Queue`]. This one drops the oldest packet when it is full, not
-//! the one that arrives:
+//! Any [`Discipline`] can stand in a [`Queue`]. This one drops the oldest packet when it is full,
+//! not the one that arrives:
 //!
 //! ```
 //! use flowstart_network::packet::{Body, Datagram};
-//! use flowstart_network::{Dequeue, Discipline, DropReason, Ecn, Fifo, Frame, Packet, Queue, Tally};
+//! use flowstart_network::{
+//!     Dequeue, Discipline, DropReason, Ecn, Fifo, Frame, Packet, Queue, Tally,
+//! };
 //! use flowstart_units::Time;
 //!
 //! struct DropOldest<P> {

@@ -22,7 +22,8 @@ pub enum LossConfig {
         /// Period in packets.
         every: u64,
     },
-    /// Two states, good and bad (Gilbert 1960, Elliott 1963), parameters in the order of netem's `loss gemodel`: p, r, 1-h, 1-k.
+    /// Two states, good and bad (Gilbert 1960, Elliott 1963), parameters in the order of netem's
+    /// `loss gemodel`: p, r, 1-h, 1-k.
     GilbertElliott {
         /// p: probability to go from good to bad, per packet.
         to_bad: f64,
@@ -148,8 +149,8 @@ impl Loss {
                 hit
             }
             Kind::GilbertElliott { bad, to_bad, to_good, hit_in_bad, hit_in_good } => {
-                // The packet is judged by the state it finds; the change of state drawn before it holds from the next packet on (netem's
-                // order of draws).
+                // The packet is judged by the state it finds; the change of state drawn before it
+                // holds from the next packet on (netem's order of draws).
                 let (change, hit) = if *bad { (to_good, hit_in_bad) } else { (to_bad, hit_in_good) };
                 *bad ^= change.draw(random);
                 hit.draw(random)

@@ -85,7 +85,8 @@ pub enum QueueChoice {
     Other(QueueSpec, Option<Buffer>),
 }
 
-/// What a marking queue holds at least, in packets: the usual length of a Linux device queue. Packets beyond are dropped.
+/// What a marking queue holds at least, in packets: the usual length of a Linux device queue.
+/// Packets beyond are dropped.
 const MARKING_QUEUE_PACKETS: u64 = 1000;
 
 impl QueueChoice {
@@ -149,8 +150,8 @@ fn other(text: &str) -> Result<QueueChoice, RaceError> {
 impl FromStr for QueueChoice {
     type Err = RaceError;
 
-    /// Reads "drop_tail", "drop_tail 1 BDP", "step_mark", "step_mark 1 ms", and the name of any other
-    /// discipline with or without its limit, such as "fair_queuing" or "codel 500 packets".
+    /// Reads "drop_tail", "drop_tail 1 BDP", "step_mark", "step_mark 1 ms", and the name of any
+    /// other discipline with or without its limit, such as "fair_queuing" or "codel 500 packets".
     fn from_str(text: &str) -> Result<Self, RaceError> {
         let trimmed = text.trim();
         let (name, rest) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));

@@ -1,8 +1,8 @@
 //! Every random stream of flowstart: what it is for and how it is seeded.
 //!
-//! A stream belongs to one [`Purpose`] of one part in one run. It is seeded from these and the user's
-//! seed, so that adding a part leaves the draws of all others alone, and the same seed gives the same
-//! numbers on every machine and in every version.
+//! A stream belongs to one [`Purpose`] of one part in one run. It is seeded from these and the
+//! user's seed, so that adding a part leaves the draws of all others alone, and the same seed gives
+//! the same numbers on every machine and in every version.
 //!
 //! ```
 //! use flowstart_random::{Purpose, Rng};

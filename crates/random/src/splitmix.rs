@@ -6,8 +6,8 @@ pub(crate) const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const FIRST: u64 = 0xbf58_476d_1ce4_e5b9;
 const SECOND: u64 = 0x94d0_49bb_1331_11eb;
 
-/// Mixes 64 bits: the finalizer of SplitMix64 (Stafford's variant 13). Different bits give different
-/// ones.
+/// Mixes 64 bits: the finalizer of SplitMix64 (Stafford's variant 13). Different bits give
+/// different ones.
 #[must_use]
 #[inline]
 pub const fn mix(mut bits: u64) -> u64 {
@@ -16,8 +16,8 @@ pub const fn mix(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014):
-/// the state is the seed and grows by the golden gamma per draw.
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+/// 2014): the state is the seed and grows by the golden gamma per draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitMix64(u64);
 

@@ -1,14 +1,16 @@
 //! Deterministic packet-level simulator: transport and network joined in virtual time.
 //!
 //! The same [`SimulationConfig`] gives the same events in the same order on every machine. One
-//! simulation is one value: run as many side by side as there are cores. What is measured is up to an
-//! [`Observer`]; the unit observer `()` measures nothing and costs nothing.
+//! simulation is one value: run as many side by side as there are cores. What is measured is up to
+//! an [`Observer`]; the unit observer `()` measures nothing and costs nothing.
 //!
 //! # One transfer, and one over a queue from outside
 //!
 //! ```
 //! use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
-//! use flowstart_network::{Dequeue, Discipline, DropReason, Fifo, Frame, LinkConfig, QueueConfig, RateSchedule, Tally};
+//! use flowstart_network::{
+//!     Dequeue, Discipline, DropReason, Fifo, Frame, LinkConfig, QueueConfig, RateSchedule, Tally,
+//! };
 //! use flowstart_simulator::{
 //!     Access, FlowConfig, Simulation, SimulationConfig, Stop, TcpConfig, Traffic, Workload,
 //! };
@@ -40,7 +42,7 @@
 //!     flows: vec![flow],
 //!     arrivals: vec![],
 //!     sessions: vec![],
-//!     stop: Stop { at: Time::ZERO + Span::from_secs(60), when_complete: true },
+//!     stop: Stop::WhenComplete(Time::ZERO + Span::from_secs(60)),
 //!     seed: 1,
 //!     run: 0,
 //! };

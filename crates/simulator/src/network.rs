@@ -1,4 +1,5 @@
-//! The network in operation: links with their queues, lanes between them, and the tournament of who acts next.
+//! The network in operation: links with their queues, lanes between them, and the tournament of who
+//! acts next.
 
 use flowstart_network::packet::Body;
 use flowstart_network::{Dequeue, Frame, Jitter, LinkConfig, Loss, Packet, Queue, QuickStartHop, Transmitter};
@@ -334,7 +335,8 @@ impl Network {
     }
 
     /// Transmits a packet that waited at a link since `arrived`.
-    // Not inlined, and by reference: otherwise the compiler takes the packet apart, and putting it together again stalls (see `TagWord`).
+    // Not inlined, and by reference: otherwise the compiler takes the packet apart, and putting it
+    // together again stalls (see `TagWord`).
     #[inline(never)]
     fn forward(&mut self, now: Time, id: LinkId, packet: &Packet, arrived: Time, observer: &mut impl Observer) {
         let link = &mut self.links[id];
@@ -359,7 +361,8 @@ impl Network {
         self.push(hop.lane, arrival, *packet);
     }
 
-    /// The end of [`forward`](Self::forward) on a link that has jitter, or that looks at Quick-Start requests.
+    /// The end of [`forward`](Self::forward) on a link that has jitter, or that looks at
+    /// Quick-Start requests.
     #[expect(clippy::too_many_arguments, reason = "one function in two parts, so that the usual one stays small")]
     #[inline(never)]
     fn forward_specially(

@@ -40,7 +40,8 @@ pub struct LinkConfig {
 /// What a hop does with Quick-Start requests (RFC 4782).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuickStartHop {
-    /// A router that knows nothing of them lowers the TTL of IP only, so that the TTL difference denies.
+    /// A router that knows nothing of them lowers the TTL of IP only, so that the TTL difference
+    /// denies.
     #[default]
     Unaware,
     /// A router that knows them decides by this admission.

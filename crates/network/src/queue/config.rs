@@ -53,9 +53,9 @@ impl QueueConfig {
         Self::DropTail(DropTailConfig { packets: Some(packets), bytes: None })
     }
 
-    /// The discipline with room for so much, in its own unit: `packet` is the size in bytes by which
-    /// packets and bytes are converted. Room for at least one packet remains. A discipline that must
-    /// have a limit keeps its own if none is given.
+    /// The discipline with room for so much, in its own unit: `packet` is the size in bytes by
+    /// which packets and bytes are converted. Room for at least one packet remains. A discipline
+    /// that must have a limit keeps its own if none is given.
     #[must_use]
     pub fn with_limit(mut self, packets: Option<u64>, bytes: Option<u64>, packet: u64) -> Self {
         let packet = packet.max(1);

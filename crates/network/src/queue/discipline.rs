@@ -19,9 +19,9 @@ pub struct Tally {
 /// A queue discipline: takes packets and says which one leaves next. Time is an argument and never
 /// goes back.
 ///
-/// The disciplines of this crate are called without indirection; one from outside is boxed and joins
-/// by [`Queue::external`](super::Queue::external). Every packet that is taken must come out again,
-/// either from [`dequeue`](Self::dequeue) or through `dropped`.
+/// The disciplines of this crate are called without indirection; one from outside is boxed and
+/// joins by [`Queue::external`](super::Queue::external). Every packet that is taken must come out
+/// again, either from [`dequeue`](Self::dequeue) or through `dropped`.
 pub trait Discipline<P: Frame> {
     /// A packet arrives: it is stored, or dropped. Other packets may be dropped in its place.
     fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason));

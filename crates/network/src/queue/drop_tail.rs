@@ -6,7 +6,8 @@ use super::fifo::Fifo;
 use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
-/// How much a FIFO holds. The packet in transmission is not in the queue, so a link with a buffer of one packet still sends back to back.
+/// How much a FIFO holds. The packet in transmission is not in the queue, so a link with a buffer
+/// of one packet still sends back to back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]

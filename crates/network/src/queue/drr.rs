@@ -16,9 +16,11 @@ use crate::Frame;
 pub struct DrrConfig {
     /// Bytes a flow may send per turn; default 1514, an Ethernet frame (Linux `drr_change_class`).
     pub quantum: u32,
-    /// Most packets stored of one flow; default 1000, the transmit queue length of a Linux device (the class's pfifo).
+    /// Most packets stored of one flow; default 1000, the transmit queue length of a Linux device
+    /// (the class's pfifo).
     pub flow_limit: u64,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
@@ -61,7 +63,8 @@ impl Constants for DrrConfig {
 pub struct Drr<P> {
     config: DrrConfig,
     classes: Vec<Class<P>>,
-    /// Only flows that have packets: an empty class leaves nothing behind that would have to be remembered.
+    /// Only flows that have packets: an empty class leaves nothing behind that would have to be
+    /// remembered.
     known: FlowTable,
     /// Classes without a flow.
     unused: Vec<u32>,
@@ -195,8 +198,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Shreedhar and Varghese 1995, theorem 4: after k visits a backlogged flow has sent between kQ - (Max - 1) and kQ bytes, so that
-        /// any two differ by at most Q + 2 Max at any time.
+        /// Shreedhar and Varghese 1995, theorem 4: after k visits a backlogged flow has sent
+        /// between kQ - (Max - 1) and kQ bytes, so that any two differ by at most Q + 2 Max at any
+        /// time.
         #[test]
         fn backlogged_flows_differ_by_at_most_a_quantum_and_two_packets(
             sizes in proptest::collection::vec(40_u32..1_500, 2..5),

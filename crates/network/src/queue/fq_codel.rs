@@ -23,19 +23,25 @@ pub struct FqCodelConfig {
     pub quantum: u32,
     /// Sojourn time that is acceptable for ever; default 5 ms (`target`).
     pub target: Span,
-    /// How long packets may wait longer than the target before the first is dropped; default 100 ms (`interval`).
+    /// How long packets may wait longer than the target before the first is dropped; default 100 ms
+    /// (`interval`).
     pub interval: Span,
-    /// Most bytes stored; default 32 MiB (`memory_limit`). Linux counts whole buffers here, about 2300 bytes for a packet of 1500.
+    /// Most bytes stored; default 32 MiB (`memory_limit`). Linux counts whole buffers here, about
+    /// 2300 bytes for a packet of 1500.
     pub memory: u64,
-    /// Most packets dropped at once from the longest queue when there is no room; default 64 (`drop_batch`).
+    /// Most packets dropped at once from the longest queue when there is no room; default 64
+    /// (`drop_batch`).
     pub drop_batch: u32,
     /// Mark ECN-capable packets instead of dropping them; default true (`ecn`).
     pub ecn: bool,
-    /// Packets that waited longer are marked whatever the law says; none by default (`ce_threshold`).
+    /// Packets that waited longer are marked whatever the law says; none by default
+    /// (`ce_threshold`).
     pub mark_threshold: Option<Span>,
-    /// No drops while the backlog of all queues together is at most this many bytes; default 1514, an Ethernet frame.
+    /// No drops while the backlog of all queues together is at most this many bytes; default 1514,
+    /// an Ethernet frame.
     pub floor: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
     /// Whose arithmetic; default Linux's.
     pub arithmetic: CodelArithmetic,
@@ -185,7 +191,8 @@ impl<P: Frame> FqCodel<P> {
 }
 
 impl<P: Frame> Discipline<P> for FqCodel<P> {
-    // Stores the packet; without room the longest queue loses packets from its head, which may or may not be this one.
+    // Stores the packet; without room the longest queue loses packets from its head, which may or
+    // may not be this one.
     fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         let index = key(packet.flow(), self.seed, self.queues.len() as u32) as u32;
         self.total.packets += 1;
@@ -224,7 +231,8 @@ impl<P: Frame> Discipline<P> for FqCodel<P> {
                 }
                 None => {
                     list.pop_front();
-                    // A new queue passes once through the old list, so that it cannot stay first by sending one packet at a time.
+                    // A new queue passes once through the old list, so that it cannot stay first by
+                    // sending one packet at a time.
                     if from_new && !self.old.is_empty() {
                         self.old.push_back(index);
                     } else {
@@ -306,7 +314,8 @@ mod tests {
 
     #[test]
     fn the_floor_is_the_backlog_of_all_queues() {
-        // A flow with one packet left behind is spared in an otherwise empty queue, and dropped if another has packets.
+        // A flow with one packet left behind is spared in an otherwise empty queue, and dropped if
+        // another has packets.
         for (others, spared) in [(0, true), (500, false)] {
             let mut queue = FqCodel::new(FqCodelConfig::default(), 0);
             fill(&mut queue, 1, 1514, others);

@@ -1,5 +1,6 @@
-//! Queue disciplines. The names, constants and rules are those of Linux where Linux has the discipline; lengths are IP lengths plus a
-//! configured link-layer overhead (14 bytes in Linux) wherever a discipline compares or credits bytes.
+//! Queue disciplines. The names, constants and rules are those of Linux where Linux has the
+//! discipline; lengths are IP lengths plus a configured link-layer overhead (14 bytes in Linux)
+//! wherever a discipline compares or credits bytes.
 
 mod codel;
 mod codel_law;
@@ -13,6 +14,8 @@ mod fifo;
 mod flow_table;
 mod fq_codel;
 mod pie;
+#[cfg(test)]
+mod ranges;
 mod red;
 mod registry;
 mod sch_red;
@@ -88,7 +91,8 @@ pub struct QueueStats {
     pub dequeued: u64,
     /// Packets dropped, on arrival or later.
     pub dropped: u64,
-    /// Packets that this queue marked (or would have marked, had they not carried the mark already).
+    /// Packets that this queue marked (or would have marked, had they not carried the mark
+    /// already).
     pub marked: u64,
 }
 
@@ -111,7 +115,7 @@ impl<P: Frame> Queue<P> {
     /// A queue whose discipline comes from outside this crate.
     #[must_use]
     pub fn external(discipline: Box<dyn Discipline<P> + Send>) -> Self {
-        Self::of(Installed::External(External(discipline)))
+        Self::of(Installed::External(External::new(discipline)))
     }
 
     fn of(discipline: Installed<P>) -> Self {
@@ -153,7 +157,8 @@ impl<P: Frame> Queue<P> {
     #[must_use]
     #[inline]
     pub fn packets(&self) -> u64 {
-        self.discipline.packets()
+        // What came and is not gone: the same for every discipline, which need not be asked.
+        self.enqueued.wrapping_sub(self.dequeued).wrapping_sub(self.dropped)
     }
 
     /// Bytes stored (IP lengths, without link-layer overhead).

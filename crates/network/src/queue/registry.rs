@@ -83,8 +83,8 @@ macro_rules! queues {
                 }
             }
 
-            /// The longest packet in bytes (IP length) that the queue takes when it is empty. Longer
-            /// ones are always dropped.
+            /// The longest packet in bytes (IP length) that the queue takes when it is empty.
+            /// Longer ones are always dropped.
             #[must_use]
             pub fn largest_packet(&self) -> u64 {
                 match self {
@@ -125,7 +125,7 @@ macro_rules! queues {
             fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
                 match self {
                     $(Self::$queue(queue) => queue.enqueue(now, packet, dropped),)*
-                    Self::External(queue) => queue.0.enqueue(now, packet, dropped),
+                    Self::External(queue) => queue.enqueue(now, packet, dropped),
                 }
             }
 
@@ -133,7 +133,7 @@ macro_rules! queues {
             fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
                 match self {
                     $(Self::$queue(queue) => queue.dequeue(now, dropped),)*
-                    Self::External(queue) => queue.0.dequeue(now, dropped),
+                    Self::External(queue) => queue.dequeue(now, dropped),
                 }
             }
 
@@ -141,15 +141,43 @@ macro_rules! queues {
             fn tally(&self) -> Tally {
                 match self {
                     $(Self::$queue(queue) => queue.tally(),)*
-                    Self::External(queue) => queue.0.tally(),
+                    Self::External(queue) => queue.tally(),
                 }
             }
         }
     };
 }
 
-/// A discipline from outside this crate.
-pub(super) struct External<P>(pub(super) Box<dyn Discipline<P> + Send>);
+/// A discipline from outside this crate. What it holds is noted whenever it may have changed: looking
+/// at a queue must not be a call into the unknown, which could not be left out where nobody looks.
+pub(super) struct External<P> {
+    discipline: Box<dyn Discipline<P> + Send>,
+    tally: Tally,
+}
+
+impl<P: Frame> External<P> {
+    pub(super) fn new(discipline: Box<dyn Discipline<P> + Send>) -> Self {
+        Self { tally: discipline.tally(), discipline }
+    }
+}
+
+impl<P: Frame> Discipline<P> for External<P> {
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        self.discipline.enqueue(now, packet, dropped);
+        self.tally = self.discipline.tally();
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
+        let next = self.discipline.dequeue(now, dropped);
+        self.tally = self.discipline.tally();
+        next
+    }
+
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.tally
+    }
+}
 
 impl<P> std::fmt::Debug for External<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

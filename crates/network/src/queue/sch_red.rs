@@ -1,4 +1,5 @@
-//! RED as Linux has it (`sch_red`, `red.h`): in bytes and integers, never gentle, with its own way to the same uniform gaps.
+//! RED as Linux has it (`sch_red`, `red.h`): in bytes and integers, never gentle, with its own way
+//! to the same uniform gaps.
 
 use flowstart_random::{Rng, Stream, stream};
 use flowstart_units::{Span, Time};
@@ -15,16 +16,19 @@ use crate::Frame;
 pub struct SchRedConfig {
     /// Most bytes stored; default 400 000, the manual's example (`limit`).
     pub limit: u64,
-    /// Average length from which packets are hit at random; default 30 000, the manual's example (`min`).
+    /// Average length from which packets are hit at random; default 30 000, the manual's example
+    /// (`min`).
     pub min: u64,
     /// Average length from which every packet is hit; default 90 000, the manual's example (`max`).
     pub max: u64,
-    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02 (`probability`).
+    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02
+    /// (`probability`).
     pub probability: f64,
-    /// The weight of one arrival in the average is 2 to the minus this, 1 ..= 31; default 9, about 0.002 (`Wlog`, which tc computes from `burst`).
+    /// The weight of one arrival in the average is 2 to the minus this, 1 ..= 31; default 9, about
+    /// 0.002 (`Wlog`, which tc computes from `burst`).
     pub weight_log: u32,
-    /// Transmission time of an average packet: how fast the average falls while the queue is empty. Default 0.8 ms, 1000 bytes at 10 Mbit/s
-    /// (`avpkt`, `bandwidth`).
+    /// Transmission time of an average packet: how fast the average falls while the queue is empty.
+    /// Default 0.8 ms, 1000 bytes at 10 Mbit/s (`avpkt`, `bandwidth`).
     pub packet_time: Span,
     /// Mark ECN-capable packets instead of dropping them; default false (`ecn`).
     pub ecn: bool,
@@ -34,7 +38,8 @@ pub struct SchRedConfig {
     pub no_drop: bool,
     /// Adapt the probability every half second; default false (`adaptive`).
     pub adaptive: bool,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
@@ -60,7 +65,8 @@ impl Default for SchRedConfig {
 const ONE: u64 = 1 << 32;
 /// Time between two steps of `adaptive`.
 const ADAPT_INTERVAL: Span = Span::from_millis(500);
-/// The probability is adapted between 1 % and 50 %, up by at most 1 % and at most a quarter, down by a tenth.
+/// The probability is adapted between 1 % and 50 %, up by at most 1 % and at most a quarter, down
+/// by a tenth.
 const ADAPT_LOWEST: u64 = ONE / 100;
 const ADAPT_HIGHEST: u64 = ONE / 2;
 const ADAPT_INCREASE: u64 = ONE / 100;
@@ -251,95 +257,4 @@ impl<P: Frame> Discipline<P> for SchRed<P> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::queue::testing::Box1;
-
-    fn red(config: SchRedConfig) -> SchRed<Box1> {
-        SchRed::new(config, 1)
-    }
-
-    #[test]
-    fn the_average_of_a_constant_backlog_of_15000_bytes_follows_the_shift() {
-        let mut queue = red(SchRedConfig { overhead: 0, ..SchRedConfig::default() });
-        for _ in 0..10 {
-            queue.fifo.push(Box1::new(0, 1500), Time::ZERO);
-        }
-        let mut arrivals = 0;
-        for (after, average) in [(1, 29), (100, 2663), (355, 7506), (500, 9356), (1000, 12_877)] {
-            while arrivals < after {
-                queue.average_in(Time::ZERO);
-                arrivals += 1;
-            }
-            assert_eq!(queue.average >> 9, average, "{after}");
-        }
-    }
-
-    #[test]
-    fn gaps_between_hits_are_uniform_and_half_as_long_as_independent_ones() {
-        let mut queue = red(SchRedConfig::default());
-        queue.average = 60_000 << 9;
-        let mut gaps = Vec::new();
-        let mut gap = 0_u32;
-        while gaps.len() < 20_001 {
-            gap += 1;
-            match queue.judge() {
-                Verdict::Hit => gaps.push(std::mem::take(&mut gap)),
-                Verdict::Spare => {}
-                Verdict::HitForCertain => panic!(),
-            }
-        }
-        let gaps = &gaps[1..];
-        let mut bins = [0_u32; 10];
-        for gap in gaps {
-            assert!((1..=100).contains(gap), "{gap}");
-            bins[(*gap as usize - 1) / 10] += 1;
-        }
-        let expected = gaps.len() as f64 / 10.0;
-        let chi_square: f64 = bins.iter().map(|n| (f64::from(*n) - expected).powi(2) / expected).sum();
-        // 9 degrees of freedom, 0.1 %.
-        assert!(chi_square < 27.9, "{chi_square} {bins:?}");
-    }
-
-    #[test]
-    fn above_max_capable_packets_are_marked_others_dropped_unless_configured_otherwise() {
-        let base = SchRedConfig { ecn: true, ..SchRedConfig::default() };
-        let outcome = |config, packet| {
-            let mut queue = red(config);
-            queue.average = 200_000 << 9;
-            let mut drops = 0;
-            queue.enqueue(Time::ZERO, packet, &mut |_, _| drops += 1);
-            (drops, queue.marked())
-        };
-        let (capable, other) = (Box1::ect(0, 1500), Box1::new(0, 1500));
-        assert_eq!((outcome(base, capable), outcome(base, other)), ((0, 1), (1, 0)));
-        let hard = SchRedConfig { hard_drop: true, ..base };
-        assert_eq!((outcome(hard, capable), outcome(hard, other)), ((1, 0), (1, 0)));
-        let kind = SchRedConfig { no_drop: true, ..base };
-        assert_eq!((outcome(kind, capable), outcome(kind, other)), ((0, 1), (0, 0)));
-    }
-
-    #[test]
-    fn the_average_falls_while_the_queue_is_idle() {
-        let mut queue = red(SchRedConfig::default());
-        queue.average = 50_000 << 9;
-        queue.dequeue(Time::ZERO, &mut |_, _| {});
-        // 512 packet times: by a factor of e.
-        queue.average_in(Time::ZERO + Span::from_micros(800) * 512);
-        let factor = 50_000.0 / (queue.average >> 9) as f64;
-        assert!((factor - std::f64::consts::E).abs() < 0.01, "{factor}");
-    }
-
-    #[test]
-    fn adaption_moves_the_probability_towards_the_band() {
-        let mut queue = red(SchRedConfig { adaptive: true, ..SchRedConfig::default() });
-        queue.average = 80_000 << 9;
-        queue.adapt(Time::ZERO + Span::from_secs(1));
-        assert!((queue.probability as f64 / ONE as f64 - 0.031_25).abs() < 1e-6);
-        queue.average = 40_000 << 9;
-        queue.adapt(Time::ZERO + Span::from_millis(1500));
-        assert!((queue.probability as f64 / ONE as f64 - 0.028_125).abs() < 1e-6);
-        queue.adapt(Time::NEVER);
-        assert!(queue.probability < ADAPT_LOWEST);
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
-//! Step marking: every ECN-capable packet above a threshold is marked. DCTCP's switch (Alizadeh et al. 2010, RFC 8257 section 3.1) and
-//! Linux's `ce_threshold`.
+//! Step marking: every ECN-capable packet above a threshold is marked. DCTCP's switch (Alizadeh et
+//! al. 2010, RFC 8257 section 3.1) and Linux's `ce_threshold`.
 
 use flowstart_units::{Span, Time};
 
@@ -11,10 +11,11 @@ use crate::{Ecn, Frame};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, rename_all = "snake_case"))]
 pub enum Threshold {
-    /// At dequeue: the packet waited strictly longer than this (Linux `ce_threshold` of fq_codel and fq).
+    /// At dequeue: the packet waited strictly longer than this (Linux `ce_threshold` of fq_codel
+    /// and fq).
     Sojourn(Span),
-    /// At enqueue: the arriving packet finds more than this many packets stored (DCTCP's K; Linux and ns-3 RED with min = max compare
-    /// the backlog without the arriving packet too).
+    /// At enqueue: the arriving packet finds more than this many packets stored (DCTCP's K; Linux
+    /// and ns-3 RED with min = max compare the backlog without the arriving packet too).
     Packets(u64),
     /// At enqueue: the arriving packet finds more than this many bytes stored.
     Bytes(u64),
@@ -29,7 +30,8 @@ pub struct StepMarkConfig {
     pub threshold: Threshold,
     /// What the queue holds at most; arrivals beyond are dropped.
     pub limit: DropTailConfig,
-    /// Drop packets above a length threshold that are not ECN-capable, as Linux RED emulating a step does; default false, as `ce_threshold`.
+    /// Drop packets above a length threshold that are not ECN-capable, as Linux RED emulating a
+    /// step does; default false, as `ce_threshold`.
     pub drop_not_ect: bool,
 }
 
