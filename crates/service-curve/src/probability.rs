@@ -9,7 +9,8 @@ pub struct Probability(f64);
 impl Probability {
     /// Never.
     pub const ZERO: Self = Self(0.0);
-    /// One in a hundred; the default of every violation probability here (the paper's value is not legible in the copy that was used).
+    /// One in a hundred; the default of every violation probability here (the paper's value is not
+    /// legible in the copy that was used).
     pub const ONE_PERCENT: Self = Self(0.01);
     /// One in a thousand.
     pub const ONE_PERMILLE: Self = Self(0.001);

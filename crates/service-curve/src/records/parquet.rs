@@ -13,8 +13,8 @@ use flowstart_units::{Rate, Time};
 
 use super::{Columns, Record, RecordError};
 
-/// The records of a Parquet file whose columns are 64-bit integers (signed or not) or floats; only the needed columns are read, some thousand
-/// rows at a time.
+/// The records of a Parquet file whose columns are 64-bit integers (signed or not) or floats; only
+/// the needed columns are read, some thousand rows at a time.
 ///
 /// # Errors
 /// If the file cannot be read or lacks a column. Each row has an error of its own.

@@ -1,4 +1,5 @@
-//! An adaptive window in a loop of fixed delays: the simulation of Section III of the paper, without queues.
+//! An adaptive window in a loop of fixed delays: the simulation of Section III of the paper,
+//! without queues.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,8 @@ pub enum Growth {
     /// Always: the window does not depend on what the application sends.
     #[default]
     Always,
-    /// Only if the window kept a packet from being sent just before (congestion window validation, RFC 7661).
+    /// Only if the window kept a packet from being sent just before (congestion window validation,
+    /// RFC 7661).
     WhenLimited,
     /// Never, nor does a mark halve it: a static window.
     Never,
@@ -31,7 +33,8 @@ pub enum Growth {
 /// An adaptive window loop. The default is that of Figure 5a of the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaptiveLoopConfig {
-    /// Time from sender to receiver; default 5 ms (derived from the paper's rate of 4143 packets per second).
+    /// Time from sender to receiver; default 5 ms (derived from the paper's rate of 4143 packets
+    /// per second).
     pub latency: Span,
     /// Time from sending a packet to its ACK; default 10 ms (derived).
     pub round_trip: Span,
@@ -41,7 +44,8 @@ pub struct AdaptiveLoopConfig {
     pub growth: Growth,
     /// Window at the start in packets, at least 1; default 10 (RFC 6928).
     pub initial_window: f64,
-    /// What a mark multiplies the window by, above 0, at most 1; default 1/2. The window stays at least one packet.
+    /// What a mark multiplies the window by, above 0, at most 1; default 1/2. The window stays at
+    /// least one packet.
     pub decrease: f64,
 }
 
@@ -69,11 +73,12 @@ pub struct Sent {
     pub window: f64,
 }
 
-/// Packets that arrive at a sender with a window: one ACK per packet, +1/w per ACK, times `decrease` per mark. An iterator over the packets;
-/// ends with the arrivals.
+/// Packets that arrive at a sender with a window: one ACK per packet, +1/w per ACK, times
+/// `decrease` per mark. An iterator over the packets; ends with the arrivals.
 ///
-/// Exactly: packet i may leave if i - k + 1 <= w, k being the number of ACKs processed; at its time all ACKs before that time have been
-/// processed; while there is no room, time goes on to the next ACK and just that one is processed. One random number per ACK.
+/// Exactly: packet i may leave if i - k + 1 <= w, k being the number of ACKs processed; at its time
+/// all ACKs before that time have been processed; while there is no room, time goes on to the next
+/// ACK and just that one is processed. One random number per ACK.
 #[derive(Clone, Debug)]
 pub struct AdaptiveLoop<A> {
     config: AdaptiveLoopConfig,
@@ -87,7 +92,8 @@ pub struct AdaptiveLoop<A> {
 }
 
 impl<A: Iterator<Item = Time>> AdaptiveLoop<A> {
-    /// A loop that is fed `arrivals` (in order of time; `std::iter::repeat(Time::ZERO)` always has data).
+    /// A loop that is fed `arrivals` (in order of time; `std::iter::repeat(Time::ZERO)` always has
+    /// data).
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] naming the field.

@@ -1,7 +1,7 @@
 //! Named random numbers: the same seed gives the same numbers everywhere and for ever.
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): the state is the seed and grows by
-/// the golden gamma per draw.
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+/// 2014): the state is the seed and grows by the golden gamma per draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitMix64(u64);
 
@@ -15,7 +15,8 @@ impl SplitMix64 {
         Self(seed)
     }
 
-    /// The generator of one part of a calculation: streams of different `part` do not overlap in practice.
+    /// The generator of one part of a calculation: streams of different `part` do not overlap in
+    /// practice.
     #[must_use]
     pub fn for_part(seed: u64, part: u64) -> Self {
         let mut mixer = Self(seed);
@@ -38,7 +39,8 @@ impl SplitMix64 {
         (self.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// A number in 0 .. `below`; 0 if `below` is 0. Multiply-and-shift, with a bias below 2^-32 for any count that fits into memory.
+    /// A number in 0 .. `below`; 0 if `below` is 0. Multiply-and-shift, with a bias below 2^-32 for
+    /// any count that fits into memory.
     pub fn below(&mut self, below: usize) -> usize {
         ((u128::from(self.next_u64()) * below as u128) >> 64) as usize
     }
@@ -52,8 +54,8 @@ impl SplitMix64 {
 
 /// How many packets further the next delay is sampled: geometric with the given mean, at least 1.
 ///
-/// Samples at random packets see time averages (Poisson arrivals see time averages; the paper samples "random packets" without saying
-/// how). Endless.
+/// Samples at random packets see time averages (Poisson arrivals see time averages; the paper
+/// samples "random packets" without saying how). Endless.
 #[derive(Clone, Debug)]
 pub struct Gaps {
     random: SplitMix64,
