@@ -1,4 +1,5 @@
-//! The transfers of an arrival process: known beforehand, for they do not depend on what becomes of earlier ones.
+//! The transfers of an arrival process: known beforehand, for they do not depend on what becomes of
+//! earlier ones.
 
 use rand_pcg::Pcg64Mcg;
 

@@ -1,5 +1,6 @@
-//! Flows of two connections that carry one stream, for starts that look for fair queuing: a detector directs both until it decides, then
-//! the first goes on, and the second is closed or stays for the detector's looks at the queue.
+//! Flows of two connections that carry one stream, for starts that look for fair queuing: a
+//! detector directs both until it decides, then the first goes on, and the second is closed or
+//! stays for the detector's looks at the queue.
 
 use flowstart_congestion::Departure;
 use flowstart_congestion::detection::PairDetector;
@@ -13,9 +14,11 @@ use crate::random::{Purpose, seed_of};
 use crate::simulation::{Simulation, leave};
 use crate::{FlowConfig, FlowId, Observer, Traffic, Workload};
 
-/// Segments that a connection has ready to be sent: with fewer it would look as if the application were the limit.
+/// Segments that a connection has ready to be sent: with fewer it would look as if the application
+/// were the limit.
 const READY_SEGMENTS: u64 = 2;
-/// What the second connection has ready for a look: what it does not send would be missing from the stream.
+/// What the second connection has ready for a look: what it does not send would be missing from the
+/// stream.
 const READY_TO_LOOK: u64 = 1;
 
 /// Two connections of one stream.
@@ -88,7 +91,8 @@ impl<O: Observer> Simulation<O> {
         });
     }
 
-    /// Something happened at the connection in `slot`: tells the detector, and lets both connections send what they may.
+    /// Something happened at the connection in `slot`: tells the detector, and lets both
+    /// connections send what they may.
     #[cold]
     pub(crate) fn pump_pair(&mut self, number: u32, slot: usize) {
         let now = self.now;
@@ -147,8 +151,8 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
-    /// Once the detector has decided, or decided anew, the first connection is told. After the first answer the second is closed if the detector does
-    /// not need it any more.
+    /// Once the detector has decided, or decided anew, the first connection is told. After the
+    /// first answer the second is closed if the detector does not need it any more.
     fn look_for_decision(&mut self, number: u32) {
         let pair = &mut self.pairs[number as usize];
         let Some(decision) = pair.detector.decision().copied() else { return };
@@ -260,8 +264,8 @@ impl<O: Observer> Simulation<O> {
         matches!(first.map(|flow| &flow.endpoints), Some(Endpoints::Tcp(tcp)) if tcp.app.ended && tcp.app.backlog == 0)
     }
 
-    /// Ends connections that have no more to do: the second as soon as all is given out, the first when the second is gone, as it may have to
-    /// send what the second could not.
+    /// Ends connections that have no more to do: the second as soon as all is given out, the first
+    /// when the second is gone, as it may have to send what the second could not.
     fn end_of_pair(&mut self, number: u32) {
         if !(self.has_ended(number) && self.pairs[number as usize].striping.is_exhausted()) {
             return;

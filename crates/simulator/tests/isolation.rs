@@ -1,4 +1,5 @@
-//! The detector of fair queuing by trains of packets, over the full transport and many kinds of queue.
+//! The detector of fair queuing by trains of packets, over the full transport and many kinds of
+//! queue.
 
 mod common;
 
@@ -159,7 +160,8 @@ fn alone_every_answer_is_right_without_a_loss_and_within_two_round_trips_and_fif
         assert_eq!(decision.isolation, expected, "{case:?}");
         assert!(decision.confidence.unwrap() > 0.99);
         assert_eq!(lost, 0, "{case:?}");
-        // After three ACKs of the first train another eight packets and two lone ones; on slow links they take longer than the path.
+        // After three ACKs of the first train another eight packets and two lone ones; on slow
+        // links they take longer than the path.
         let packet = Rate::from_mbps(case.mbps).transmission_time(Bytes::new(1500));
         let most = 2.0 + (packet * 15).ratio(case.rtt());
         assert!(rtts < most, "{case:?}: {rtts} RTTs");
@@ -225,8 +227,10 @@ fn a_buffer_of_eight_packets_holds_what_the_detector_queues() {
     }
 }
 
-/// Eight seconds on, the bottleneck moves: from a queue of one's own at 20 Mbit/s to one shared with CUBIC at 20 Mbit/s, or back if not `isolated_first`.
-/// Megabits per second of the probing flow over the 20 s after the first four, and what became of it. `foreign_rounds` is that of the delay target.
+/// Eight seconds on, the bottleneck moves: from a queue of one's own at 20 Mbit/s to one shared
+/// with CUBIC at 20 Mbit/s, or back if not `isolated_first`. Megabits per second of the probing
+/// flow over the 20 s after the first four, and what became of it. `foreign_rounds` is that of the
+/// delay target.
 fn after_the_bottleneck_moved(isolated_first: bool, foreign_rounds: u32, looks: bool) -> (f64, FlowOutcome) {
     let moves = Time::ZERO + Span::from_secs(8);
     let steps = |before, after| {
@@ -321,7 +325,8 @@ fn looks_at_a_shared_queue_never_find_one_of_its_own() {
     }
 }
 
-/// Others come and go, so that the share halves and doubles, with jitter or without: the queue is long at times, but it obeys.
+/// Others come and go, so that the share halves and doubles, with jitter or without: the queue is
+/// long at times, but it obeys.
 #[test]
 fn a_queue_of_ones_own_is_never_taken_for_a_shared_one() {
     for (name, ms) in [("fair_queuing", 10), ("fair_queuing", 56), ("fair_queuing", 200), ("fq_codel", 56)] {
