@@ -44,7 +44,11 @@ impl fmt::Display for Error {
                         None => write!(f, "epsilon {few} needs more samples than can be taken")?,
                     },
                 }
-                write!(f, ", and {samples} samples can show an epsilon of {} or more", 1.0 / *samples as f64)
+                write!(
+                    f,
+                    ", and the {samples} that may be taken can show an epsilon of {} or more",
+                    1.0 / *samples as f64
+                )
             }
             Self::InvalidConfig(field, must) => write!(f, "{field} must be {must}"),
             Self::UnequalReplicas(which, has, must) => {

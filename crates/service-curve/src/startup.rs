@@ -121,6 +121,8 @@ mod tests {
         let times = [Span::ZERO, Span::from_secs(1)];
         let new = |times: &[Span], delivered: &[Vec<u64>]| StartupCurve::new(times, delivered, Probability::ZERO);
         assert_eq!(new(&times, &[]), Err(Error::TooFew(0, 1)));
+        assert_eq!(new(&[times[1], times[0]], &[vec![0, 1]]), Err(Error::OutOfOrder(1)));
+        assert!(new(&[times[1]; 2], &[vec![0, 1]]).is_ok(), "the same time twice");
         assert_eq!(new(&times, &[vec![0, 1], vec![0]]), Err(Error::UnequalReplicas(1, 1, 2)));
         assert_eq!(new(&[times[1], times[0]], &[vec![0, 1]]), Err(Error::OutOfOrder(1)));
     }

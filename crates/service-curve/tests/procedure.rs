@@ -211,20 +211,22 @@ fn impossible_configurations_and_rates_are_refused() {
     assert!(refused(ProbeConfig { max_thinning: 0, ..ProbeConfig::default() }));
     let message = |samples, epsilon: f64| {
         let epsilon = Probability::new(epsilon).unwrap();
-        let config = ProbeConfig { samples, epsilon, ..ProbeConfig::default() };
+        let config = ProbeConfig { samples, epsilon, max_thinning: 1, ..ProbeConfig::default() };
         probe_rate(packets(1), std::iter::empty(), &config).unwrap_err().to_string()
     };
     assert_eq!(
         message(20, 0.0),
-        "epsilon must be above 0, since no number of samples shows what never happens, and 20 samples can show an \
-         epsilon of 0.05 or more"
+        "epsilon must be above 0, since no number of samples shows what never happens, and the 20 that may be taken can \
+         show an epsilon of 0.05 or more"
     );
     assert!(message(20, 1.0).starts_with("epsilon must be below 1, since every delay is exceeded with"));
     assert_eq!(
         message(50, 0.01),
-        "epsilon 0.01 needs at least 100 samples, and 50 samples can show an epsilon of 0.02 or more"
+        "epsilon 0.01 needs at least 100 samples, and the 50 that may be taken can show an epsilon of 0.02 or more"
     );
-    assert!(message(20, 1e-300).contains("needs more samples than can be taken, and 20 samples can show"));
+    assert!(message(20, 1e-300).contains("needs more samples than can be taken, and the 20 that"));
+    // With the default thinning 20 samples are kept of up to 81 920, of which one may be the quantile.
+    assert!(!refused(ProbeConfig { samples: 20, ..ProbeConfig::default() }));
     let deterministic = ProbeConfig { deterministic: true, epsilon: Probability::ZERO, ..ProbeConfig::default() };
     assert!(!refused(deterministic.clone()));
     assert!(refused(ProbeConfig { epsilon: Probability::new(1e-9).unwrap(), ..deterministic }));
