@@ -19,8 +19,8 @@ fn probe_loop(per_second: u64, config: &ProbeConfig, count: usize) -> RateProbe 
     probe_rate(rate, train.delays().take(count), config).unwrap()
 }
 
-/// Long-run 0.99 quantiles of the loop with window validation (table 4.3 of the vectors'
-/// description; 4e8 and 6e6 to 3e7 packets).
+/// Long-run 0.99 quantiles in seconds of the loop with window validation, by packets per second, in
+/// runs of 6e6 to 4e8 packets.
 const LONG_RUN: [(u64, f64); 4] = [(1_000, 0.011), (2_000, 0.0615), (3_000, 0.252), (3_500, 0.594)];
 
 #[test]
