@@ -28,7 +28,7 @@ fn flow_row(compiled: &Compiled, performed: &Performed, ran: &Ran) -> FlowRow {
     facts.set("start_s", flow.started.map(Time::as_secs_f64));
     facts.set("bytes_delivered", flow.delivered);
     let until = flow.completed.unwrap_or(performed.outcome.ended);
-    if first_data < Time::NEVER {
+    if first_data < until {
         facts.set("goodput_bps", Rate::of(Bytes::new(flow.delivered), until.since(first_data)).as_bps() as f64);
     }
     if let Some(size) = ran.size {

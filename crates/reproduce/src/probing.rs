@@ -249,6 +249,8 @@ impl Probing {
         Ok(ProbeConfig {
             samples: if full { spec.samples } else { spec.quick_samples },
             epsilon,
+            // A figure that says 0 is about a flow control without chance: the largest delay counts.
+            deterministic: epsilon == Probability::ZERO,
             packet,
             warm_up: spec.warm_up,
             sides: Sides::TooFew,

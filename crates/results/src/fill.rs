@@ -148,7 +148,10 @@ fn flow_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
         let label = &compiled.groups[flow.group as usize];
         let began = (flow.first_data < Time::NEVER).then_some(flow.first_data);
         let until = flow.completed.unwrap_or(outcome.ended);
-        let goodput = began.map(|began| Rate::of(flow.delivered, until.since(began)).as_bps() as f64);
+        // No rate over no time: a flow whose first packet left at the very end.
+        let goodput = began
+            .filter(|began| *began < until)
+            .map(|began| Rate::of(flow.delivered, until.since(began)).as_bps() as f64);
         let exit = flow.start_exit;
         table.push([
             run.into(),

@@ -1,6 +1,7 @@
-//! How long a million independent samples of one rate take: the adaptive window loop with window validation, the tests, the quantile.
-//! The aim is a minute. A single long run, so no statistics over repetitions. Of the train only the samples and a histogram are kept, so that the
-//! memory is that of a million numbers and of the test's regressions on them, however many packets there are.
+//! How long a million independent samples of one rate take: the adaptive window loop with window
+//! validation, the tests, the quantile. The aim is a minute. A single long run, so no statistics
+//! over repetitions. Of the train only the samples and a histogram are kept, so that the memory is
+//! that of a million numbers and of the test's regressions on them, however many packets there are.
 
 use std::time::Instant;
 
@@ -9,7 +10,8 @@ use flowstart_service_curve::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Gr
 use flowstart_units::Rate;
 
 fn main() {
-    // With this many samples the runs test sees correlations of two in a thousand; 1000 packets per second.
+    // With this many samples the runs test sees correlations of two in a thousand; 1000 packets per
+    // second.
     let stationarity = DfGlsConfig { lags: LagChoice::Bic, max_lags: Some(8), ..DfGlsConfig::default() };
     let config = ProbeConfig { samples: 1_000_000, stationarity, ..ProbeConfig::default() };
     let of = AdaptiveLoopConfig { growth: Growth::WhenLimited, ..AdaptiveLoopConfig::default() };

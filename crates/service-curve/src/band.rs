@@ -8,11 +8,13 @@ use crate::{Error, Estimate, Line, Probability, ServiceCurve};
 /// How a band is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BandConfig {
-    /// Replicates; default 200 (95 % intervals need a hundred at least: Efron and Tibshirani, "An introduction to the bootstrap", 1993).
+    /// Replicates; default 200 (95 % intervals need a hundred at least: Efron and Tibshirani, "An
+    /// introduction to the bootstrap", 1993).
     pub replicates: usize,
     /// What the band leaves out, half on either side; default 5 %.
     pub miss: Probability,
-    /// Length of a block in integrated correlation times of the samples, at least one sample; default 5.
+    /// Length of a block in integrated correlation times of the samples, at least one sample;
+    /// default 5.
     pub block_correlation_times: f64,
     /// Default 1.
     pub seed: u64,
@@ -41,12 +43,14 @@ pub struct BandPoint {
 const WINDOW_FACTOR: f64 = 5.0;
 
 impl Estimate {
-    /// Confidence intervals of the attainable rate at each of `times`, for every time by itself: each accepted rate's samples are drawn
-    /// again in blocks (circular block bootstrap: Politis and Romano, in "Exploring the limits of bootstrap", 1992), their quantile is taken and
-    /// the curve made anew.
+    /// Confidence intervals of the attainable rate at each of `times`, for every time by itself:
+    /// each accepted rate's samples are drawn again in blocks (circular block bootstrap: Politis
+    /// and Romano, in "Exploring the limits of bootstrap", 1992), their quantile is taken and the
+    /// curve made anew.
     ///
-    /// What is not in the band: whether the right rates were accepted, and quantiles that so few samples cannot see (of 750 samples the
-    /// thousandth is the largest, and no replicate has a larger one).
+    /// What is not in the band: whether the right rates were accepted, and quantiles that so few
+    /// samples cannot see (of 750 samples the thousandth is the largest, and no replicate has a
+    /// larger one).
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] without replicates or with a block length that is not a number.
@@ -89,7 +93,8 @@ fn block(samples: &[Span], factor: f64) -> usize {
     (libm::ceil(factor * time) as usize).clamp(1, samples.len().max(1))
 }
 
-/// As many samples again, in blocks of neighbours from random places; the end is followed by the beginning.
+/// As many samples again, in blocks of neighbours from random places; the end is followed by the
+/// beginning.
 fn resample(samples: &[Span], block: usize, random: &mut SplitMix64) -> Vec<Span> {
     let mut again = Vec::with_capacity(samples.len());
     while again.len() < samples.len() {

@@ -19,7 +19,8 @@ impl Arrivals {
     /// The arrivals of this many bytes at these times.
     ///
     /// # Errors
-    /// [`Error::OutOfOrder`] with the position of an arrival that is earlier than the one before it.
+    /// [`Error::OutOfOrder`] with the position of an arrival that is earlier than the one before
+    /// it.
     pub fn new(arrivals: impl IntoIterator<Item = (Time, Bytes)>) -> Result<Self, Error> {
         let (mut times, mut bits, mut sum) = (Vec::new(), Vec::new(), 0_u64);
         for (index, (time, size)) in arrivals.into_iter().enumerate() {
@@ -50,8 +51,9 @@ impl Arrivals {
         index.checked_sub(1).map_or(0, |last| self.bits[last])
     }
 
-    /// The empirical envelope E(t) (Wrege, Knightly, Zhang and Liebeherr, "Deterministic delay bounds for VBR video in packet-switching
-    /// networks", ToN 4(3), 1996): the most bits that arrive in any closed interval of length `window`.
+    /// The empirical envelope E(t) (Wrege, Knightly, Zhang and Liebeherr, "Deterministic delay
+    /// bounds for VBR video in packet-switching networks", ToN 4(3), 1996): the most bits that
+    /// arrive in any closed interval of length `window`.
     #[must_use]
     pub fn envelope(&self, window: Span) -> u64 {
         let (mut first, mut largest) = (0, 0);
@@ -64,8 +66,8 @@ impl Arrivals {
         largest
     }
 
-    /// The shortest time in which `count` consecutive arrivals come: the envelope of equal packets, seen from the other side. `None` if
-    /// there are not so many.
+    /// The shortest time in which `count` consecutive arrivals come: the envelope of equal packets,
+    /// seen from the other side. `None` if there are not so many.
     #[must_use]
     pub fn shortest_span(&self, count: usize) -> Option<Span> {
         let steps = count.saturating_sub(1);
@@ -79,23 +81,28 @@ fn seconds(arrivals: &Arrivals, index: usize) -> f64 {
 }
 
 impl ServiceCurve {
-    /// For every arrival the delay that its last bit exceeds with probability [`ServiceCurve::epsilon`] at most (equation 6):
-    /// W_n = max over m <= n of S^-1(A(n) - A(m-1)) - (t_n - t_m). [`Span::MAX`] if no rate could be probed.
+    /// For every arrival the delay that its last bit exceeds with probability
+    /// [`ServiceCurve::epsilon`] at most (equation 6):
+    /// W_n = max over m <= n of S^-1(A(n) - A(m-1)) - (t_n - t_m).
+    /// [`Span::MAX`] if no rate could be probed.
     ///
-    /// Valid only if the arrivals begin with an empty system: include what came before. Takes n log n steps for n arrivals.
+    /// Valid only if the arrivals begin with an empty system: include what came before. Takes n log
+    /// n steps for n arrivals.
     #[must_use]
     pub fn delay_bounds(&self, arrivals: &Arrivals) -> Vec<Span> {
         largest_deviations(arrivals, |bits, span| self.inverse_secs(bits) - span).into_iter().map(ceil).collect()
     }
 
-    /// The largest of [`Self::delay_bounds`]: the horizontal deviation between the envelope of the arrivals and the curve. Zero of no arrivals.
+    /// The largest of [`Self::delay_bounds`]: the horizontal deviation between the envelope of the
+    /// arrivals and the curve. Zero of no arrivals.
     #[must_use]
     pub fn delay_bound(&self, arrivals: &Arrivals) -> Span {
         self.delay_bounds(arrivals).into_iter().max().unwrap_or(Span::ZERO)
     }
 
-    /// For every arrival the backlog in bits just after it, exceeded with probability [`ServiceCurve::epsilon`] at most (equation 6):
-    /// B_n = max over m <= n of A(n) - A(m-1) - S(t_n - t_m). As for delays the arrivals must begin with an empty system.
+    /// For every arrival the backlog in bits just after it, exceeded with probability
+    /// [`ServiceCurve::epsilon`] at most (equation 6): B_n = max over m <= n of A(n) - A(m-1) -
+    /// S(t_n - t_m). As for delays the arrivals must begin with an empty system.
     #[must_use]
     pub fn backlog_bounds(&self, arrivals: &Arrivals) -> Vec<f64> {
         largest_deviations(arrivals, |bits, span| bits - self.service_secs(span))
@@ -108,10 +115,12 @@ impl ServiceCurve {
     }
 }
 
-/// For every arrival n the largest `deviation` (bits, seconds) over all intervals from an arrival m <= n to n, and 0.
+/// For every arrival n the largest `deviation` (bits, seconds) over all intervals from an arrival m
+/// <= n to n, and 0.
 ///
-/// The curve is convex and its inverse concave. Hence, as n grows, an interval that begins earlier loses against one that begins later:
-/// once overtaken it never leads again. Those that may still lead wait in order; each knows from which arrival on the next one leads.
+/// The curve is convex and its inverse concave. Hence, as n grows, an interval that begins earlier
+/// loses against one that begins later: once overtaken it never leads again. Those that may still
+/// lead wait in order; each knows from which arrival on the next one leads.
 fn largest_deviations(arrivals: &Arrivals, deviation: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let of = |m: usize, n: usize| {
         let bits = arrivals.bits[n] - arrivals.before(m);

@@ -5,13 +5,16 @@ use flowstart_units::{Bytes, Rate, Span};
 use crate::stats::upper_rank;
 use crate::{Error, Probability};
 
-/// What a flow control serves of a burst: of independent bursts that were handed over at once to an idle connection, all but a fraction epsilon had
-/// their first n packets served by the n-th of these times, for every n by itself.
+/// What a flow control serves of a burst: of independent bursts that were handed over at once to an
+/// idle connection, all but a fraction epsilon had their first n packets served by the n-th of
+/// these times, for every n by itself.
 ///
-/// Constant-rate probes see only the largest convex curve below the service ([`crate::ServiceCurve`]): of a window that serves in steps the
-/// steps are lost, and so is what a connection may send at once. A burst with departures D(t) in an idle min-plus linear system *is* the
-/// service curve, S(t) = D(t) up to the size of the burst. It holds for what begins with an idle system; a flow control whose window decays in idle
-/// time, or grows with what it sends, is not linear, and the curve is that of bursts only.
+/// Constant-rate probes see only the largest convex curve below the service
+/// ([`crate::ServiceCurve`]): of a window that serves in steps the steps are lost, and so is what a
+/// connection may send at once. A burst with departures D(t) in an idle min-plus linear system *is*
+/// the service curve, S(t) = D(t) up to the size of the burst. It holds for what begins with an
+/// idle system; a flow control whose window decays in idle time, or grows with what it sends, is
+/// not linear, and the curve is that of bursts only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BurstCurve {
     packet: Bytes,
@@ -21,11 +24,12 @@ pub struct BurstCurve {
 }
 
 impl BurstCurve {
-    /// The curve from bursts of packets of this size: for every burst the delay of each of its packets since the burst was handed over, in order.
+    /// The curve from bursts of packets of this size: for every burst the delay of each of its
+    /// packets since the burst was handed over, in order.
     ///
     /// # Errors
-    /// [`Error::TooFew`] without bursts, [`Error::UnequalReplicas`] if one has not as many packets as the first, [`Error::InvalidConfig`] for
-    /// empty packets.
+    /// [`Error::TooFew`] without bursts, [`Error::UnequalReplicas`] if one has not as many packets
+    /// as the first, [`Error::InvalidConfig`] for empty packets.
     pub fn new(packet: Bytes, bursts: &[Vec<Span>], epsilon: Probability) -> Result<Self, Error> {
         if packet == Bytes::ZERO {
             return Err(Error::InvalidConfig("packet", "at least one byte"));
@@ -98,7 +102,8 @@ mod tests {
 
     const PACKET: Bytes = Bytes::new(125);
 
-    /// Delays of a burst of `count` packets through a static window of `window` bytes at 10 Mbit/s, 50 ms and 50 ms back.
+    /// Delays of a burst of `count` packets through a static window of `window` bytes at 10 Mbit/s,
+    /// 50 ms and 50 ms back.
     fn through_window(window: u64, count: usize) -> Vec<Span> {
         let ms = Span::from_millis;
         let (capacity, window) = (Rate::from_mbps(10), Bytes::new(window));
@@ -117,7 +122,8 @@ mod tests {
             round_trip: ms(100),
             window: Bytes::new(62_500),
         };
-        // 500 packets of 0.1 ms, then nothing until the first ACK is back, which a packet's transmission delays by 0.1 ms each round.
+        // 500 packets of 0.1 ms, then nothing until the first ACK is back, which a packet's
+        // transmission delays by 0.1 ms each round.
         for t in [49, 51, 75, 99, 120, 149, 160, 199, 240, 300, 340] {
             let (ours, exact) = (curve.service(ms(t)) as f64, fluid.service(ms(t)));
             assert!((ours - exact).abs() <= 4_000.0, "{t} ms: {ours} against {exact}");

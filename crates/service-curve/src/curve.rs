@@ -4,7 +4,8 @@ use flowstart_units::{Rate, Span};
 
 use crate::Probability;
 
-/// What one probing rate tells: a constant-rate flow of `rate` is delayed by more than `delay` with probability epsilon' at most.
+/// What one probing rate tells: a constant-rate flow of `rate` is delayed by more than `delay` with
+/// probability epsilon' at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// The probing rate r.
@@ -30,12 +31,14 @@ impl Line {
     }
 }
 
-/// An epsilon-effective service curve (Luebben and Fidler, "A benchmark for the performance of time-varying closed-loop flow control with
-/// application to TCP", equation 7): S(t) = max over the probing rates r of r (t - W'(r)), and 0.
+/// An epsilon-effective service curve (Luebben and Fidler, "A benchmark for the performance of
+/// time-varying closed-loop flow control with application to TCP", equation 7): S(t) = max over the
+/// probing rates r of r (t - W'(r)), and 0.
 ///
-/// This is the inverse Legendre transform of the backlog quantiles, so it is convex: of a service with bursts or steps it is the largest
-/// convex curve below. In any interval that ends at a given time, and in all of them together, the flow control serves at least S of the
-/// interval's length, except with probability [`ServiceCurve::epsilon`].
+/// This is the inverse Legendre transform of the backlog quantiles, so it is convex: of a service
+/// with bursts or steps it is the largest convex curve below. In any interval that ends at a given
+/// time, and in all of them together, the flow control serves at least S of the interval's length,
+/// except with probability [`ServiceCurve::epsilon`].
 ///
 /// Data are bits as `f64`; a rate is exact up to 2^53 bit/s.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,8 +49,9 @@ pub struct ServiceCurve {
 }
 
 impl ServiceCurve {
-    /// The curve of the `lines` of all probing rates, in any order, each of which fails with probability `epsilon_per_rate`. Lines of rate
-    /// zero say nothing and are left out; of no lines the curve is zero.
+    /// The curve of the `lines` of all probing rates, in any order, each of which fails with
+    /// probability `epsilon_per_rate`. Lines of rate zero say nothing and are left out; of no lines
+    /// the curve is zero.
     #[must_use]
     pub fn new(lines: &[Line], epsilon_per_rate: Probability) -> Self {
         let mut sorted: Vec<Line> = lines.iter().copied().filter(|line| line.rate.as_bps() > 0).collect();
@@ -63,13 +67,15 @@ impl ServiceCurve {
         Self { epsilon, ..self }
     }
 
-    /// The lines that are the largest somewhere, by increasing rate (and delay). Other probing rates do not matter to the curve.
+    /// The lines that are the largest somewhere, by increasing rate (and delay). Other probing
+    /// rates do not matter to the curve.
     #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// How probably the whole curve is violated at most: the union bound, number of probing rates times epsilon', unless it was set.
+    /// How probably the whole curve is violated at most: the union bound, number of probing rates
+    /// times epsilon', unless it was set.
     #[must_use]
     pub fn epsilon(&self) -> Probability {
         self.epsilon
@@ -85,15 +91,17 @@ impl ServiceCurve {
         self.lines.iter().map(|line| line.at(seconds)).fold(0.0, f64::max)
     }
 
-    /// The attainable rate a(t) = S(t) / t in bit/s (equation 8): the mean rate that an interval of length `t` has at least; 0 for `t` = 0.
-    /// It grows with `t`, from 0 up to [`Self::origin`], towards [`Self::long_term_rate`].
+    /// The attainable rate a(t) = S(t) / t in bit/s (equation 8): the mean rate that an interval of
+    /// length `t` has at least; 0 for `t` = 0. It grows with `t`, from 0 up to [`Self::origin`],
+    /// towards [`Self::long_term_rate`].
     #[must_use]
     pub fn attainable_rate(&self, t: Span) -> f64 {
         let seconds = t.as_secs_f64();
         if seconds > 0.0 { self.service_secs(seconds) / seconds } else { 0.0 }
     }
 
-    /// The time after which `bits` are served, min over r of W'(r) + bits / r, rounded up; [`Span::MAX`] if no rate could be probed.
+    /// The time after which `bits` are served, min over r of W'(r) + bits / r, rounded up;
+    /// [`Span::MAX`] if no rate could be probed.
     #[must_use]
     pub fn inverse(&self, bits: f64) -> Span {
         ceil(self.inverse_secs(bits))
@@ -104,27 +112,30 @@ impl ServiceCurve {
         self.lines.iter().map(time).fold(f64::INFINITY, f64::min)
     }
 
-    /// Up to this length of an interval nothing is guaranteed: the smallest delay quantile. `None` if no rate could be probed.
+    /// Up to this length of an interval nothing is guaranteed: the smallest delay quantile. `None`
+    /// if no rate could be probed.
     #[must_use]
     pub fn origin(&self) -> Option<Span> {
         self.lines.first().map(|line| line.delay)
     }
 
-    /// The attainable rate of infinitely long intervals: the largest probed rate; zero if there is none.
+    /// The attainable rate of infinitely long intervals: the largest probed rate; zero if there is
+    /// none.
     #[must_use]
     pub fn long_term_rate(&self) -> Rate {
         self.lines.last().map_or(Rate::from_bps(0), |line| line.rate)
     }
 
-    /// Lengths of intervals at which one line takes over from the next slower one, after the origin; increasing.
+    /// Lengths of intervals at which one line takes over from the next slower one, after the
+    /// origin; increasing.
     #[must_use]
     pub fn breakpoints(&self) -> Vec<Span> {
         let meet = |pair: &[Line]| (pair[1].backlog() - pair[0].backlog()) / (pair[1].bps() - pair[0].bps());
         self.lines.windows(2).map(|pair| Span::from_secs_f64(meet(pair))).collect()
     }
 
-    /// The shortest length of interval from which on the attainable rate is at least `fraction` (0 ..= 1) of the long-term rate, to the
-    /// nanosecond; `None` if it never is.
+    /// The shortest length of interval from which on the attainable rate is at least `fraction` (0
+    /// ..= 1) of the long-term rate, to the nanosecond; `None` if it never is.
     #[must_use]
     pub fn time_to_fraction(&self, fraction: f64) -> Option<Span> {
         let goal = fraction * self.long_term_rate().as_bps() as f64;
@@ -143,7 +154,8 @@ pub(crate) fn ceil(seconds: f64) -> Span {
     if seconds > 0.0 { Span::from_nanos(libm::ceil(seconds * NANOS - ROUNDING) as u64) } else { Span::ZERO }
 }
 
-/// The lines whose points (rate, backlog) are on the lower convex hull together with (0, 0): the others are nowhere the largest.
+/// The lines whose points (rate, backlog) are on the lower convex hull together with (0, 0): the
+/// others are nowhere the largest.
 fn lower_hull(sorted: &[Line]) -> Vec<Line> {
     let mut hull: Vec<Line> = Vec::with_capacity(sorted.len());
     for &line in sorted {

@@ -12,14 +12,15 @@ pub enum Error {
     NotAProbability(f64),
     /// A value of a series is not finite or too large to be squared; its position from 0.
     NotFinite(usize),
-    /// An epsilon whose quantile so many samples cannot show, because none of them may lie beyond it
-    /// (or all may): epsilon, samples.
+    /// An epsilon whose quantile so many samples cannot show, because none of them may lie beyond
+    /// it (or all may): epsilon, samples.
     NotShown(Probability, usize),
     /// A field of a configuration has a value that makes no sense: field, what it must be.
     InvalidConfig(&'static str, &'static str),
     /// Something has an earlier time than what comes before it; its position from 0.
     OutOfOrder(usize),
-    /// A replica or connection has another number of values than it must: which one (from 0), how many it has, how many it must have.
+    /// A replica or connection has another number of values than it must: which one (from 0), how
+    /// many it has, how many it must have.
     UnequalReplicas(usize, usize, usize),
     /// Fewer values than the calculation needs: have, need.
     TooFew(usize, usize),
@@ -43,7 +44,11 @@ impl fmt::Display for Error {
                         None => write!(f, "epsilon {few} needs more samples than can be taken")?,
                     },
                 }
-                write!(f, ", and {samples} samples can show an epsilon of {} or more", 1.0 / *samples as f64)
+                write!(
+                    f,
+                    ", and the {samples} that may be taken can show an epsilon of {} or more",
+                    1.0 / *samples as f64
+                )
             }
             Self::InvalidConfig(field, must) => write!(f, "{field} must be {must}"),
             Self::UnequalReplicas(which, has, must) => {

@@ -29,8 +29,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Joins probes of different rates. As in the paper the first rate that is not accepted ends the estimate: what lies above it does
-    /// not count, even if it was probed.
+    /// Joins probes of different rates. As in the paper the first rate that is not accepted ends
+    /// the estimate: what lies above it does not count, even if it was probed.
     #[must_use]
     pub fn new(mut probes: Vec<RateProbe>, config: &ProbeConfig) -> Self {
         probes.sort_by_key(|probe| probe.rate);
@@ -54,7 +54,8 @@ impl Estimate {
         &self.probes[..count]
     }
 
-    /// Probes the rates `step`, 2 `step`, … up to `last` one after the other until one of them is not accepted.
+    /// Probes the rates `step`, 2 `step`, … up to `last` one after the other until one of them is
+    /// not accepted.
     ///
     /// # Errors
     /// The first error of `probe`.

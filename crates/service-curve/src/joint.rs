@@ -8,23 +8,27 @@ use crate::{Error, Line, Probability, ServiceCurve};
 /// A service curve calibrated on replicas in which all rates met the same random service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joint {
-    /// The curve; its [`epsilon`](ServiceCurve::epsilon) is the fraction of replicas in which any rate exceeded its quantile.
+    /// The curve; its [`epsilon`](ServiceCurve::epsilon) is the fraction of replicas in which any
+    /// rate exceeded its quantile.
     pub curve: ServiceCurve,
     /// The probability epsilon' that each rate by itself may use.
     pub per_rate: Probability,
-    /// How much more that is than the union bound allows, epsilon / number of rates: between 1 (nothing gained) and the number of rates
-    /// (all rates violated together or not at all).
+    /// How much more that is than the union bound allows, epsilon / number of rates: between 1
+    /// (nothing gained) and the number of rates (all rates violated together or not at all).
     pub tightness: f64,
 }
 
-/// Finds the largest epsilon', the same for all rates, with which at most a fraction `epsilon` of the replicas violates the quantile of *any*
-/// rate. `delays`: for every replica the delay of a steady-state probe at each of the `rates`, under the same loss or marking (the same
-/// seed). Delays of one path at different rates depend strongly on one another, so that the union bound wastes most of epsilon.
+/// Finds the largest epsilon', the same for all rates, with which at most a fraction `epsilon` of
+/// the replicas violates the quantile of *any* rate. `delays`: for every replica the delay of a
+/// steady-state probe at each of the `rates`, under the same loss or marking (the same seed).
+/// Delays of one path at different rates depend strongly on one another, so that the union bound
+/// wastes most of epsilon.
 ///
 /// Calibrated in the sample: it needs many more than rates / `epsilon` replicas to mean something.
 ///
 /// # Errors
-/// [`Error::TooFew`] without replicas, [`Error::UnequalReplicas`] if one does not have a delay for every rate.
+/// [`Error::TooFew`] without replicas, [`Error::UnequalReplicas`] if one does not have a delay for
+/// every rate.
 pub fn calibrate_jointly(rates: &[Rate], delays: &[Vec<Span>], epsilon: Probability) -> Result<Joint, Error> {
     let count = delays.len();
     let Some(largest) = upper_rank(count, Probability::ZERO) else { return Err(Error::TooFew(0, 1)) };

@@ -9,7 +9,8 @@ pub struct Probability(f64);
 impl Probability {
     /// Never.
     pub const ZERO: Self = Self(0.0);
-    /// One in a hundred; the default of every violation probability here (the paper's value is not legible in the copy that was used).
+    /// One in a hundred; the default of every violation probability here (the paper's value is not
+    /// legible in the copy that was used).
     pub const ONE_PERCENT: Self = Self(0.01);
     /// One in a thousand.
     pub const ONE_PERMILLE: Self = Self(0.001);
@@ -80,6 +81,20 @@ impl std::fmt::Display for Probability {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_shares_and_unions_are_what_arithmetic_says() {
+        let p = |x| Probability::new(x).unwrap();
+        assert_eq!(Probability::try_from(0.25), Ok(p(0.25)));
+        assert_eq!(f64::from(p(0.25)), 0.25);
+        assert_eq!(p(0.25).to_string(), "0.25");
+        assert_eq!([(0, 0), (1, 4), (4, 4), (5, 4)].map(|(part, whole)| Probability::of(part, whole)), {
+            [p(0.0), p(0.25), p(1.0), p(1.0)]
+        });
+        assert_eq!((p(0.25).times(3), p(0.25).times(5), p(0.25).times(0)), (p(0.75), p(1.0), p(0.0)));
+        assert_eq!((p(0.5).divided_by(4), p(0.5).divided_by(0)), (p(0.125), p(0.0)));
+        assert_eq!([-0.5, f64::NAN, 0.0, 0.5, 1.5].map(Probability::clamped), [0.0, 0.0, 0.0, 0.5, 1.0].map(p));
+    }
 
     #[test]
     fn only_numbers_from_zero_to_one_are_probabilities() {

@@ -11,8 +11,9 @@ use crate::{Error, Line, Probability};
 /// What follows if the test does not reject a unit root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnitRoot {
-    /// The series is made longer and thinned further, as for dependent samples; only if it still looks so in the end the rate is too
-    /// high. The default: a few seconds of delays whose memory is seconds look like a random walk whatever the rate.
+    /// The series is made longer and thinned further, as for dependent samples; only if it still
+    /// looks so in the end the rate is too high. The default: a few seconds of delays whose memory
+    /// is seconds look like a random walk whatever the rate.
     #[default]
     Extend,
     /// The rate is too high at once, which is how the paper's procedure reads to the letter.
@@ -22,25 +23,30 @@ pub enum OnUnitRoot {
 /// The paper's number of samples per rate.
 pub const PAPER_SAMPLES: usize = 750;
 
-/// How one rate is probed. Values that the paper does not give are marked as chosen here; all of them belong into a report of results.
+/// How one rate is probed. Values that the paper does not give are marked as chosen here; all of
+/// them belong into a report of results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeConfig {
     /// Samples N that are kept; default 750 (paper).
     pub samples: usize,
-    /// The probability epsilon' with which one rate's quantile may be exceeded; default 1 % (chosen: the paper's value is illegible in
-    /// the copies used). It takes at least 1 / epsilon samples to show it.
+    /// The probability epsilon' with which one rate's quantile may be exceeded; default 1 % (chosen:
+    /// the paper's value is illegible in the copies used). It takes 1 / epsilon samples to show it: of
+    /// fewer the largest stands for it, and [`RateProbe::quantile_interval`] has no upper end.
     pub epsilon: Probability,
-    /// True if the flow control is known not to be random, so that the largest delay is never exceeded
-    /// and epsilon may be 0; default false.
+    /// True if the flow control is known not to be random, so that the largest delay is never
+    /// exceeded and epsilon may be 0; default false.
     pub deterministic: bool,
     /// Size of the probe's packets; default 1500 bytes (paper).
     pub packet: Bytes,
-    /// How long a new train runs before the first sample; default 10 s (chosen: the paper waits "for steady state").
+    /// How long a new train runs before the first sample; default 10 s (chosen: the paper waits
+    /// "for steady state").
     pub warm_up: Span,
-    /// Mean time between sampled packets, in packets geometrically distributed; default 10 ms (chosen: the paper samples at random).
+    /// Mean time between sampled packets, in packets geometrically distributed; default 10 ms
+    /// (chosen: the paper samples at random).
     pub sampling_gap: Span,
-    /// After an extension `thinning * growth` times N samples have been taken and each `thinning * growth`-th is kept. Default 2, which
-    /// looks at the tests less often than larger steps and measures twice as long as needed at most (chosen: the multiple is illegible).
+    /// After an extension `thinning * growth` times N samples have been taken and each `thinning *
+    /// growth`-th is kept. Default 2, which looks at the tests less often than larger steps and
+    /// measures twice as long as needed at most (chosen: the multiple is illegible).
     pub growth: u64,
     /// With this thinning the procedure gives up; default 4096 (chosen).
     pub max_thinning: u64,
@@ -50,13 +56,15 @@ pub struct ProbeConfig {
     pub stationarity_level: Level,
     /// What follows if it fails; default [`OnUnitRoot::Extend`].
     pub on_unit_root: OnUnitRoot,
-    /// If the test for stationarity fails, the train has been measured for `overload_after`, and the medians of so many successive blocks of the
-    /// samples all increase, the rate is too high without further extensions, which would take as long as the measurement may. Default 10: a
-    /// random walk without drift does so once in five hundred times (chosen; the statistic itself does not tell, since a straight line is
-    /// explained by lagged differences). Fewer than two: never.
+    /// If the test for stationarity fails, the train has been measured for `overload_after`, and
+    /// the medians of so many successive blocks of the samples all increase, the rate is too high
+    /// without further extensions, which would take as long as the measurement may. Default 10: a
+    /// random walk without drift does so once in five hundred times (chosen; the statistic itself
+    /// does not tell, since a straight line is explained by lagged differences). Fewer than two:
+    /// never.
     pub overload_blocks: usize,
-    /// See [`Self::overload_blocks`]; default 600 s (chosen: a connection near its share recovers from losses for minutes, and meanwhile
-    /// its delays grow, too).
+    /// See [`Self::overload_blocks`]; default 600 s (chosen: a connection near its share recovers
+    /// from losses for minutes, and meanwhile its delays grow, too).
     pub overload_after: Span,
     /// The level of the runs test; default 5 % (chosen).
     pub independence_level: Probability,
@@ -64,9 +72,10 @@ pub struct ProbeConfig {
     pub sides: Sides,
     /// Delays that vary less than this are all equal; default 1 us.
     pub resolution: Span,
-    /// Fewer of [`PAPER_SAMPLES`] samples than this above the median (or below) leave nothing to be tested, and of fewer samples the same
-    /// share of them: default 10 of 750, 1.3 %, about as many as may lie beyond the quantile. (A fixed number would accept 150 samples
-    /// untested of which 6 % queue.) Of more samples it is this number, since more of them can be tested.
+    /// Fewer of [`PAPER_SAMPLES`] samples than this above the median (or below) leave nothing to be
+    /// tested, and of fewer samples the same share of them: default 10 of 750, 1.3 %, about as many
+    /// as may lie beyond the quantile. (A fixed number would accept 150 samples untested of which 6
+    /// % queue.) Of more samples it is this number, since more of them can be tested.
     pub min_class: usize,
     /// Seed of the random choice of sampled packets; default 1.
     pub seed: u64,
@@ -101,8 +110,9 @@ impl ProbeConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] naming the field; [`Error::NotShown`] if epsilon is 0 or 1 or needs more
-    /// samples than there are.
+    /// [`Error::InvalidConfig`] naming the field; [`Error::NotShown`] if epsilon is 0 or 1, or so small
+    /// that not even all samples that may be taken, [`Self::samples`] times [`Self::max_thinning`],
+    /// can show it.
     pub fn validate(&self) -> Result<(), Error> {
         let rules = [
             (self.samples >= crate::stats::MIN_SAMPLES, "samples", "at least 10"),
@@ -114,15 +124,12 @@ impl ProbeConfig {
             return Err(Error::InvalidConfig(field, must));
         }
         let largest = self.deterministic && self.epsilon == Probability::ZERO;
-        if largest || can_show(self.samples, self.epsilon) {
-            Ok(())
-        } else {
-            Err(Error::NotShown(self.epsilon, self.samples))
-        }
+        let most = self.samples.saturating_mul(usize::try_from(self.max_thinning).unwrap_or(usize::MAX));
+        if largest || can_show(most, self.epsilon) { Ok(()) } else { Err(Error::NotShown(self.epsilon, most)) }
     }
 
-    /// The smallest class that is tested: [`Self::min_class`] for the number of samples at hand. One sample off all others has nothing to
-    /// be dependent on, so it is two at least.
+    /// The smallest class that is tested: [`Self::min_class`] for the number of samples at hand.
+    /// One sample off all others has nothing to be dependent on, so it is two at least.
     fn smallest_class(&self) -> usize {
         /// Two can be neighbours.
         const PAIR: usize = 2;
@@ -185,14 +192,16 @@ pub struct RateProbe {
     pub stationarity: Option<DfGls>,
     /// The last test for independence; `None` if there was nothing to test.
     pub independence: Option<Runs>,
-    /// The samples kept, in time order. Fewer than wanted only if the verdict is [`Undecided::TooFew`].
+    /// The samples kept, in time order. Fewer than wanted only if the verdict is
+    /// [`Undecided::TooFew`].
     pub samples: Vec<Span>,
     /// All delays after the warm-up (every packet, not only samples), 0.1 % fine.
     pub delays: DelayHistogram,
 }
 
 impl RateProbe {
-    /// The line of the service curve that this probe gives, if it was accepted: the (1 - `epsilon`)-quantile of its samples.
+    /// The line of the service curve that this probe gives, if it was accepted: the (1 -
+    /// `epsilon`)-quantile of its samples.
     #[must_use]
     pub fn line(&self, epsilon: Probability) -> Option<Line> {
         let Verdict::Accepted(_) = self.verdict else { return None };
@@ -200,8 +209,9 @@ impl RateProbe {
         Some(Line { rate: self.rate, delay })
     }
 
-    /// Between which samples the true quantile lies, except with probability `miss`; `None` at an end that the samples do not bound.
-    /// Assumes independence, so it means something only for an accepted probe.
+    /// Between which samples the true quantile lies, except with probability `miss`; `None` at an
+    /// end that the samples do not bound. Assumes independence, so it means something only for an
+    /// accepted probe.
     #[must_use]
     pub fn quantile_interval(&self, epsilon: Probability, miss: Probability) -> (Option<Span>, Option<Span>) {
         let ranks = quantile_interval(self.samples.len(), epsilon, miss);
@@ -212,15 +222,17 @@ impl RateProbe {
     }
 }
 
-/// Probes one rate: `delays` are those of all packets of one constant-rate train, in the order of sending.
+/// Probes one rate: `delays` are those of all packets of one constant-rate train, in the order of
+/// sending.
 ///
-/// N samples at random packets are tested; while they are dependent, the same train is continued until `growth` times as many have been
-/// taken, of which every `growth`-th is kept, and so on. Only N delays and a histogram are kept in memory, however long this takes.
+/// N samples at random packets are tested; while they are dependent, the same train is continued
+/// until `growth` times as many have been taken, of which every `growth`-th is kept, and so on.
+/// Only N delays and a histogram are kept in memory, however long this takes.
 ///
 /// # Errors
-/// [`Error::InvalidConfig`] and [`Error::NotShown`] for a configuration or a rate (zero, unlimited) that
-/// makes no sense. Bad delays are not an error: constant,
-/// overloaded or too short trains have their own [`Verdict`].
+/// [`Error::InvalidConfig`] and [`Error::NotShown`] for a configuration or a rate (zero, unlimited)
+/// that makes no sense. Bad delays are not an error: constant, overloaded or too short trains have
+/// their own [`Verdict`].
 pub fn probe_rate(
     rate: Rate,
     delays: impl IntoIterator<Item = Span>,

@@ -5,10 +5,11 @@ use flowstart_units::{Rate, Span};
 use crate::stats::lower_rank;
 use crate::{Error, Probability};
 
-/// The start-up service curve S0(t): of independent connections that always have data, all but a fraction epsilon have delivered at least
-/// S0(t) bits after t, for every t by itself.
+/// The start-up service curve S0(t): of independent connections that always have data, all but a
+/// fraction epsilon have delivered at least S0(t) bits after t, for every t by itself.
 ///
-/// No stationarity is needed, nor is it assumed that the flow control is linear; in return nothing is said about several times together.
+/// No stationarity is needed, nor is it assumed that the flow control is linear; in return nothing
+/// is said about several times together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartupCurve {
     times: Vec<Span>,
@@ -18,11 +19,12 @@ pub struct StartupCurve {
 }
 
 impl StartupCurve {
-    /// The curve at `times` (increasing) from what each connection had delivered by each of them, in bits.
+    /// The curve at `times` (increasing) from what each connection had delivered by each of them,
+    /// in bits.
     ///
     /// # Errors
-    /// [`Error::TooFew`] without connections, [`Error::UnequalReplicas`] if one does not have a value for every time, [`Error::OutOfOrder`] if
-    /// the times do not increase.
+    /// [`Error::TooFew`] without connections, [`Error::UnequalReplicas`] if one does not have a
+    /// value for every time, [`Error::OutOfOrder`] if the times do not increase.
     pub fn new(times: &[Span], delivered: &[Vec<u64>], epsilon: Probability) -> Result<Self, Error> {
         if let Some(index) = times.windows(2).position(|pair| pair[1] < pair[0]) {
             return Err(Error::OutOfOrder(index + 1));
@@ -49,7 +51,8 @@ impl StartupCurve {
         self.times.iter().copied().zip(self.bits.iter().copied())
     }
 
-    /// The same for half of the connections instead of all but epsilon: what is usual, beside what is guaranteed.
+    /// The same for half of the connections instead of all but epsilon: what is usual, beside what
+    /// is guaranteed.
     pub fn median_points(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         self.times.iter().copied().zip(self.median.iter().copied())
     }
@@ -75,8 +78,8 @@ impl StartupCurve {
         Rate::from_bps((self.service(t) as f64 / t.as_secs_f64()) as u64)
     }
 
-    /// The delay bound of a job of so many bits handed over at once at the start: the first of the times at which S0 is as much. `None` if
-    /// the curve ends before.
+    /// The delay bound of a job of so many bits handed over at once at the start: the first of the
+    /// times at which S0 is as much. `None` if the curve ends before.
     #[must_use]
     pub fn inverse(&self, bits: u64) -> Option<Span> {
         self.points().find(|(_, served)| *served >= bits).map(|(time, _)| time)
@@ -118,6 +121,8 @@ mod tests {
         let times = [Span::ZERO, Span::from_secs(1)];
         let new = |times: &[Span], delivered: &[Vec<u64>]| StartupCurve::new(times, delivered, Probability::ZERO);
         assert_eq!(new(&times, &[]), Err(Error::TooFew(0, 1)));
+        assert_eq!(new(&[times[1], times[0]], &[vec![0, 1]]), Err(Error::OutOfOrder(1)));
+        assert!(new(&[times[1]; 2], &[vec![0, 1]]).is_ok(), "the same time twice");
         assert_eq!(new(&times, &[vec![0, 1], vec![0]]), Err(Error::UnequalReplicas(1, 1, 2)));
         assert_eq!(new(&[times[1], times[0]], &[vec![0, 1]]), Err(Error::OutOfOrder(1)));
     }

@@ -2,8 +2,9 @@
 
 use flowstart_units::{Bytes, Rate, Span};
 
-/// A fixed window in front of a link: never more than the window is on its way or unacknowledged (Chang, "Performance guarantees in
-/// communication networks", 2000; Agrawal, Cruz, Okino and Rajan, "Performance bounds for flow control protocols", ToN 7(3), 1999).
+/// A fixed window in front of a link: never more than the window is on its way or unacknowledged
+/// (Chang, "Performance guarantees in communication networks", 2000; Agrawal, Cruz, Okino and
+/// Rajan, "Performance bounds for flow control protocols", ToN 7(3), 1999).
 ///
 /// Fluid: packets are infinitely small. S(t) = min over n of C [t - T - n R]^+ + n w.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,8 @@ pub struct StaticWindow {
 }
 
 impl StaticWindow {
-    /// S(t), bits: a staircase if the window is smaller than the bandwidth-delay product, the link's own curve otherwise.
+    /// S(t), bits: a staircase if the window is smaller than the bandwidth-delay product, the
+    /// link's own curve otherwise.
     #[must_use]
     pub fn service(&self, t: Span) -> f64 {
         let Some(after) = t.checked_sub(self.latency) else { return 0.0 };
@@ -35,7 +37,8 @@ impl StaticWindow {
         rounds as f64 * window + in_round
     }
 
-    /// The window is at least the bandwidth-delay product C R, or there is no round trip to wait for.
+    /// The window is at least the bandwidth-delay product C R, or there is no round trip to wait
+    /// for.
     fn fills_the_link(&self) -> bool {
         self.round_trip.is_zero()
             || (!self.capacity.is_unlimited()
@@ -49,8 +52,8 @@ impl StaticWindow {
         if self.fills_the_link() { link } else { link.min(self.window.bits() as f64 / self.round_trip.as_secs_f64()) }
     }
 
-    /// The largest convex curve below [`Self::service`], which is all that constant-rate probes can find: the long-term rate after the
-    /// latency. Bits.
+    /// The largest convex curve below [`Self::service`], which is all that constant-rate probes can
+    /// find: the long-term rate after the latency. Bits.
     #[must_use]
     pub fn convex_service(&self, t: Span) -> f64 {
         t.checked_sub(self.latency).filter(|after| !after.is_zero()).map_or(0.0, |after| {
@@ -59,8 +62,9 @@ impl StaticWindow {
         })
     }
 
-    /// The largest delay of a constant-rate flow: the latency, up to the long-term rate (each round's window is there when the round's
-    /// fluid comes); `None` beyond, where it grows without bound.
+    /// The largest delay of a constant-rate flow: the latency, up to the long-term rate (each
+    /// round's window is there when the round's fluid comes); `None` beyond, where it grows without
+    /// bound.
     #[must_use]
     pub fn constant_rate_delay(&self, rate: Rate) -> Option<Span> {
         (rate.as_bps() as f64 <= self.long_term_rate()).then_some(self.latency)

@@ -5,12 +5,13 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use crate::stats::SplitMix64;
 use crate::{Arrivals, Error};
 
-/// A generator of frame sizes: scenes of heavy-tailed length (hence long-range dependence), groups of pictures that resemble the one before,
-/// and frames of three types.
+/// A generator of frame sizes: scenes of heavy-tailed length (hence long-range dependence), groups
+/// of pictures that resemble the one before, and frames of three types.
 ///
-/// size = scale · ratio(type) · exp(scene + group + sigma(type) · e), scaled to the mean rate. The defaults give statistics inside those of
-/// the Arizona State University video trace library for H.264 films (frame sizes: coefficient of variation 1.1, peak 18 times the mean; groups:
-/// 0.52 and 5.2). The group of pictures is IBBPBBPBBPBB.
+/// size = scale · ratio(type) · exp(scene + group + sigma(type) · e), scaled to the mean rate. The
+/// defaults give statistics inside those of the Arizona State University video trace library for
+/// H.264 films (frame sizes: coefficient of variation 1.1, peak 18 times the mean; groups: 0.52 and
+/// 5.2). The group of pictures is IBBPBBPBBPBB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VideoConfig {
     /// Frames per second; default 24.
@@ -27,7 +28,8 @@ pub struct VideoConfig {
     pub scene_min: Span,
     /// Longest scene; default 60 s.
     pub scene_max: Span,
-    /// Shape of the Pareto distribution of scene lengths; default 1.5 (infinite variance without the longest scene).
+    /// Shape of the Pareto distribution of scene lengths; default 1.5 (infinite variance without
+    /// the longest scene).
     pub scene_shape: f64,
     /// Correlation of successive groups' levels, 0 .. 1; default 0.7.
     pub group_correlation: f64,
@@ -69,7 +71,8 @@ impl Video {
     /// A video of so many frames. The same seed gives the same video everywhere.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] if there are no frames per second, a correlation is not in 0 .. 1 or another number is negative or not finite.
+    /// [`Error::InvalidConfig`] if there are no frames per second, a correlation is not in 0 .. 1
+    /// or another number is negative or not finite.
     pub fn generate(config: &VideoConfig, frames: usize, seed: u64) -> Result<Self, Error> {
         config.validate()?;
         let per_second = config.frames_per_second as f64;
@@ -102,7 +105,8 @@ impl Video {
     /// A film with frames of these sizes.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] without frames, with frames without data only, or without frames per second.
+    /// [`Error::InvalidConfig`] without frames, with frames without data only, or without frames
+    /// per second.
     pub fn new(frames: Vec<Bytes>, frames_per_second: u64) -> Result<Self, Error> {
         if frames_per_second == 0 {
             return Err(Error::InvalidConfig("frames_per_second", "at least 1"));

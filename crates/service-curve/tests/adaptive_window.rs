@@ -112,8 +112,8 @@ fn the_adaptive_window_needs_three_decades_more_time_than_the_static_one() {
 
 #[test]
 fn the_greedy_rate_is_that_of_the_square_root_formula() {
-    // c = 1.31 for independent marks (Ott, Kemperman and Mathis 1996); 4152.7 +- 3.6 packets per second over 5e8 packets, runs of 2e7
-    // scatter from 4122 to 4182.
+    // c = 1.31 for independent marks (Ott, Kemperman and Mathis 1996); 4152.7 +- 3.6 packets per
+    // second over 5e8 packets, runs of 2e7 scatter from 4122 to 4182.
     let config = AdaptiveLoopConfig { initial_window: 40.0, ..AdaptiveLoopConfig::default() };
     let rate = |marking| {
         let config = AdaptiveLoopConfig { marking, ..config };

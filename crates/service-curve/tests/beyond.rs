@@ -33,13 +33,15 @@ fn bands_cover_the_true_rate_about_as_often_as_they_say() {
     let (mut covered, mut all) = (0, 0);
     for seed in 0..60 {
         let estimate = exponential(seed, &config);
-        // Independence is rejected of one series in twenty, which the procedure answers with thinning.
+        // Independence is rejected of one series in twenty, which the procedure answers with
+        // thinning.
         let point = estimate.band(&[Span::from_millis(100)], &band).unwrap()[0];
         assert!(point.low <= point.high);
         all += 1;
         covered += u32::from(point.low <= truth && truth <= point.high);
     }
-    // Binomial (60, 0.95): fewer than 51 has probability 1.1 %; quantile bootstraps cover a little less than they say.
+    // Binomial (60, 0.95): fewer than 51 has probability 1.1 %; quantile bootstraps cover a little
+    // less than they say.
     assert!(covered >= 50, "{covered} of {all}");
 }
 

@@ -45,7 +45,8 @@ fn the_video_is_the_published_one_to_the_byte() {
     assert_eq!(sum, expected["sum_bytes"].as_u64().unwrap());
     let arrivals = video.arrivals();
     for (frames, bits) in expected["envelope_bits_by_frames"].as_object().unwrap() {
-        // Between the first and the last of k frames lie k - 1 intervals; rounding of times is a nanosecond.
+        // Between the first and the last of k frames lie k - 1 intervals; rounding of times is a
+        // nanosecond.
         let window = Span::from_secs(1).mul_ratio(frames.parse::<u64>().unwrap() - 1, 24) + Span::from_nanos(1);
         assert_eq!(arrivals.envelope(window) as f64, bits.as_f64().unwrap(), "{frames}");
     }

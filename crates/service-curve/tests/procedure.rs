@@ -19,7 +19,8 @@ fn probe_loop(per_second: u64, config: &ProbeConfig, count: usize) -> RateProbe 
     probe_rate(rate, train.delays().take(count), config).unwrap()
 }
 
-/// Long-run 0.99 quantiles of the loop with window validation (table 4.3 of the vectors' description; 4e8 and 6e6 to 3e7 packets).
+/// Long-run 0.99 quantiles in seconds of the loop with window validation, by packets per second, in
+/// runs of 6e6 to 4e8 packets.
 const LONG_RUN: [(u64, f64); 4] = [(1_000, 0.011), (2_000, 0.0615), (3_000, 0.252), (3_500, 0.594)];
 
 #[test]
@@ -88,7 +89,8 @@ fn constant_delays_are_accepted_without_a_test() {
 
 #[test]
 fn of_few_samples_the_same_share_is_tested_as_of_750() {
-    // Delays off the lowest come together, three packets of fifty: 6 % of all, of which 9 are among 150 samples.
+    // Delays off the lowest come together, three packets of fifty: 6 % of all, of which 9 are among
+    // 150 samples.
     let clusters = || (0_u64..).map(|n| Span::from_millis(if n % 50 < 3 { 9 } else { 5 }));
     let with = |samples| ProbeConfig { samples, max_thinning: 1, ..ProbeConfig::default() };
     for samples in [100, 150, 750] {
@@ -162,7 +164,8 @@ fn overload_is_seen_at_once_if_asked() {
     let patient = ProbeConfig { max_thinning: 8, ..ProbeConfig::default() };
     let probe = probe_rate(packets(100), growing(), &patient).unwrap();
     assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 8));
-    // Unless they have grown for ten minutes: 750 samples of 100 packets per second are 7.5 s, 128 times as many sixteen minutes.
+    // Unless they have grown for ten minutes: 750 samples of 100 packets per second are 7.5 s, 128
+    // times as many sixteen minutes.
     let mut taken = 0_u64;
     let mut random = SplitMix64::new(3);
     let noisy = (0_u64..).map(|n| Span::from_micros(10 * n + random.below(1_000) as u64));
@@ -208,20 +211,22 @@ fn impossible_configurations_and_rates_are_refused() {
     assert!(refused(ProbeConfig { max_thinning: 0, ..ProbeConfig::default() }));
     let message = |samples, epsilon: f64| {
         let epsilon = Probability::new(epsilon).unwrap();
-        let config = ProbeConfig { samples, epsilon, ..ProbeConfig::default() };
+        let config = ProbeConfig { samples, epsilon, max_thinning: 1, ..ProbeConfig::default() };
         probe_rate(packets(1), std::iter::empty(), &config).unwrap_err().to_string()
     };
     assert_eq!(
         message(20, 0.0),
-        "epsilon must be above 0, since no number of samples shows what never happens, and 20 samples can show an \
-         epsilon of 0.05 or more"
+        "epsilon must be above 0, since no number of samples shows what never happens, and the 20 that may be taken can \
+         show an epsilon of 0.05 or more"
     );
     assert!(message(20, 1.0).starts_with("epsilon must be below 1, since every delay is exceeded with"));
     assert_eq!(
         message(50, 0.01),
-        "epsilon 0.01 needs at least 100 samples, and 50 samples can show an epsilon of 0.02 or more"
+        "epsilon 0.01 needs at least 100 samples, and the 50 that may be taken can show an epsilon of 0.02 or more"
     );
-    assert!(message(20, 1e-300).contains("needs more samples than can be taken, and 20 samples can show"));
+    assert!(message(20, 1e-300).contains("needs more samples than can be taken, and the 20 that"));
+    // With the default thinning 20 samples are kept of up to 81 920, of which one may be the quantile.
+    assert!(!refused(ProbeConfig { samples: 20, ..ProbeConfig::default() }));
     let deterministic = ProbeConfig { deterministic: true, epsilon: Probability::ZERO, ..ProbeConfig::default() };
     assert!(!refused(deterministic.clone()));
     assert!(refused(ProbeConfig { epsilon: Probability::new(1e-9).unwrap(), ..deterministic }));

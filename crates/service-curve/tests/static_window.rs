@@ -55,8 +55,8 @@ fn a_window_without_capacity_limit_is_a_staircase() {
     for (t, expected) in numbers(&all["t"]).into_iter().zip(numbers(&all["S"])) {
         let t = Span::from_secs_f64(t);
         let found = control.service(t) / 8.0;
-        // S is continuous from the left (section 1.1: a step holds on (T + n R, T + (n+1) R]). The vector was made with floating-point
-        // times, of which 35 ms lies just behind its step.
+        // S is continuous from the left: a step holds on (T + n R, T + (n+1) R]. The
+        // vector was made with floating-point times, of which 35 ms lies just behind its step.
         if t == ms(35) {
             assert_eq!((found, expected), (123.0, 164.0));
         } else {

@@ -1,6 +1,7 @@
-//! Nanoseconds per simulated data packet (with its ACK, SACK and queue) on the dumbbell scenarios of docs/validation.md, flat in window and
-//! number of flows. `cargo bench -p flowstart-simulator`; with a scenario's name behind `--` only that one. For instruction counts:
-//! `valgrind --tool=callgrind` on the binary with `--count NAME`, which runs it once.
+//! Nanoseconds per simulated data packet (with its ACK, SACK and queue) on the dumbbell scenarios
+//! of docs/validation.md, flat in window and number of flows. `cargo bench -p flowstart-simulator`;
+//! with a scenario's name behind `--` only that one. For instruction counts: `valgrind
+//! --tool=callgrind` on the binary with `--count NAME`, which runs it once.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -101,7 +102,8 @@ fn main() {
         "scenario", "packets", "ns/packet", "events/packet", "Mpackets/second"
     );
     for case in CASES.iter().filter(|case| named.is_empty() || named.iter().any(|name| *name == case.name)) {
-        // The fastest of several repetitions: everything that disturbs a measurement makes it slower.
+        // The fastest of several repetitions: everything that disturbs a measurement makes it
+        // slower.
         let repetitions = if once { 1 } else { 5 };
         let (mut best, mut outcome) = (f64::INFINITY, None);
         for _ in 0..repetitions {

@@ -1,4 +1,5 @@
-//! The transfers of an arrival process: known beforehand, for they do not depend on what becomes of earlier ones.
+//! The transfers of an arrival process: known beforehand, for they do not depend on what becomes of
+//! earlier ones.
 
 use flowstart_random::{Purpose, Stream};
 use flowstart_units::{Bytes, Span, Time};

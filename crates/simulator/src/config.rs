@@ -14,8 +14,9 @@ pub type LinkId = usize;
 
 /// A whole simulation: links, flows and how long it runs.
 ///
-/// A path is a list of links. A packet of a flow crosses its access link, then the links of `forward` in order (each: queue, transmitter,
-/// propagation), then `tail_delay`; its acknowledgement crosses the links of `reverse` and then `return_delay`. So a dumbbell is one
+/// A path is a list of links. A packet of a flow crosses its access link, then the links of
+/// `forward` in order (each: queue, transmitter, propagation), then `tail_delay`; its
+/// acknowledgement crosses the links of `reverse` and then `return_delay`. So a dumbbell is one
 /// link that all flows name, several bottlenecks in a row are several.
 #[derive(Clone, Debug)]
 pub struct SimulationConfig {
@@ -29,8 +30,8 @@ pub struct SimulationConfig {
     pub sessions: Vec<SessionConfig>,
     /// When to stop.
     pub stop: Stop,
-    /// Seed of all random streams. Every link, loss process, arrival process and flow has a stream of its own derived from it, so that
-    /// adding one does not reshuffle the others.
+    /// Seed of all random streams. Every link, loss process, arrival process and flow has a stream
+    /// of its own derived from it, so that adding one does not reshuffle the others.
     pub seed: u64,
     /// Number of the run: independent repetitions of one seed.
     pub run: u64,
@@ -53,7 +54,8 @@ impl SimulationConfig {
 pub enum Stop {
     /// At this time.
     At(Time),
-    /// When every sized transfer is complete (and no arrivals or sessions are outstanding), or at this time at the latest.
+    /// When every sized transfer is complete (and no arrivals or sessions are outstanding), or at
+    /// this time at the latest.
     WhenComplete(Time),
 }
 
@@ -127,7 +129,8 @@ pub enum Workload {
         /// When the application stops writing, as time after its start; [`Span::MAX`] for never.
         lasting: Span,
     },
-    /// The first reply of a [session](SimulationConfig::sessions) that keeps its connection; the session writes the others.
+    /// The first reply of a [session](SimulationConfig::sessions) that keeps its connection; the
+    /// session writes the others.
     Replies(Bytes),
     /// Writes of given sizes at given times after the start, ascending.
     Script(Vec<(Span, Bytes)>),
@@ -160,7 +163,8 @@ pub struct UdpConfig {
 /// A process that starts TCP transfers.
 #[derive(Clone, Debug)]
 pub struct ArrivalConfig {
-    /// The flow each arrival starts; its `start` is when arrivals begin, its workload is replaced by a size drawn from `sizes`.
+    /// The flow each arrival starts; its `start` is when arrivals begin, its workload is replaced
+    /// by a size drawn from `sizes`.
     pub flow: FlowConfig,
     /// Mean time between arrivals.
     pub mean_gap: Span,
@@ -190,7 +194,8 @@ pub enum Sizes {
         /// Larger draws become this.
         max: Bytes,
     },
-    /// Pareto truncated to `min ..= max` (drawn by the inverse of the truncated distribution; nothing is clamped).
+    /// Pareto truncated to `min ..= max` (drawn by the inverse of the truncated distribution;
+    /// nothing is clamped).
     TruncatedPareto {
         /// Shape (alpha) > 0.
         shape: f64,

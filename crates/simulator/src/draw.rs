@@ -1,4 +1,5 @@
-//! Draws from the distributions of traffic, the same bits on every machine (logarithms and powers come from `libm`, not the platform).
+//! Draws from the distributions of traffic, the same bits on every machine (logarithms and powers
+//! come from `libm`, not the platform).
 
 use flowstart_random::{Stream, unit};
 use flowstart_units::{Bytes, Span};
@@ -64,8 +65,8 @@ mod tests {
 
     #[test]
     fn the_papers_two_readings_of_pareto_have_the_means_computed_from_their_distributions() {
-        // Clamped at 1 kB .. 5 MB with scale 900 B: E = 1000*P(X<1000) + integral + 5e6*P(X>5e6) = 133 kB; truncated on the same
-        // interval: min * (max/min)^0.5 = 70.7 kB.
+        // Clamped at 1 kB .. 5 MB with scale 900 B: E = 1000*P(X<1000) + integral + 5e6*P(X>5e6) =
+        // 133 kB; truncated on the same interval: min * (max/min)^0.5 = 70.7 kB.
         let (min, max) = (Bytes::new(1_000), Bytes::new(5_000_000));
         let mut random = Purpose::Sizes.stream(1, 0, 0);
         let clamped = Sizes::Pareto { shape: 0.5, scale: Bytes::new(900), min, max };

@@ -45,7 +45,8 @@ pub(crate) struct Tcp {
     pub(crate) mss: u64,
     /// Bytes of its IP packet.
     pub(crate) packet: u32,
-    /// When the receiver has this many bytes, what was asked for is complete; [`u64::MAX`] if nothing in particular is waited for.
+    /// When the receiver has this many bytes, what was asked for is complete; [`u64::MAX`] if
+    /// nothing in particular is waited for.
     pub(crate) awaited: u64,
 }
 

@@ -17,7 +17,8 @@ pub(crate) enum Target {
     Endpoint,
 }
 
-/// A packet and when it arrives. Aligned so that it is copied in whole words of the largest size (measured).
+/// A packet and when it arrives. Aligned so that it is copied in whole words of the largest size
+/// (measured).
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 struct Entry {
@@ -39,15 +40,18 @@ const NOTHING: Entry = Entry {
 /// Entries a ring begins with.
 const FIRST_CAPACITY: usize = 16;
 
-/// Packets in flight over a constant (or nearly constant) delay, sorted by arrival. A constant delay keeps the order of departure, so a packet is
-/// almost always appended; only jitter and several access links sharing a lane make one overtake others.
+/// Packets in flight over a constant (or nearly constant) delay, sorted by arrival. A constant
+/// delay keeps the order of departure, so a packet is almost always appended; only jitter and
+/// several access links sharing a lane make one overtake others.
 ///
-/// A ring whose size is a power of two: a position is a mask away from its place, where a `VecDeque` compares and subtracts.
+/// A ring whose size is a power of two: a position is a mask away from its place, where a
+/// `VecDeque` compares and subtracts.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) target: Target,
     ring: Vec<Entry>,
-    /// Position of the next packet to arrive, and of the next one added; they count on and are masked.
+    /// Position of the next packet to arrive, and of the next one added; they count on and are
+    /// masked.
     head: usize,
     tail: usize,
     /// The latest arrival ever added: what comes no earlier is appended.
@@ -64,7 +68,8 @@ impl Lane {
         position & (self.ring.len() - 1)
     }
 
-    /// Adds a packet that arrives at `time`, behind those that arrive at the same time. Returns true if it is the new head.
+    /// Adds a packet that arrives at `time`, behind those that arrive at the same time. Returns
+    /// true if it is the new head.
     #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, packet: Packet) -> bool {
         if self.len() == self.ring.len() {

@@ -86,6 +86,7 @@ mod pair;
 mod route;
 mod session;
 mod simulation;
+mod slots;
 mod tournament;
 mod validate;
 

@@ -12,6 +12,7 @@ use flowstart_units::{Bytes, Span, Time};
 use crate::lane::{Lane, Target};
 use crate::ledger::Ledger;
 use crate::route::{Direction, First, Hop, LaneId, Route, Routes};
+use crate::slots::{Slot, Slots};
 use crate::tournament::Tournament;
 use crate::{ConfigError, LinkId, LinkOutcome, Observer, SimulationConfig};
 
@@ -141,9 +142,9 @@ pub(crate) struct Network {
     routes: Vec<Route>,
     /// Route of each flow ever started, by flow number.
     route_of: Vec<u32>,
-    /// Everybody's next time: links, then `others` slots of the simulation, then lanes.
+    /// Everybody's next time, at the places that `slots` says.
     pub(crate) schedule: Tournament,
-    first_lane: usize,
+    slots: Slots,
     /// Whether anybody may ask routers for a rate.
     asks: bool,
 }
@@ -160,8 +161,9 @@ fn carries_option(packet: &Packet) -> bool {
 }
 
 impl Network {
-    /// Builds the links; `others` slots of the schedule are left to the simulation.
-    pub(crate) fn new(config: &SimulationConfig, routes: Routes, others: usize) -> Self {
+    /// Builds the links. The schedule has room for everybody in `slots` and for the lanes of
+    /// `routes`.
+    pub(crate) fn new(config: &SimulationConfig, routes: Routes, slots: Slots) -> Self {
         let Routes { routes, lanes, hops, .. } = routes;
         let asks = config.asks_routers();
         let links: Vec<Link> = config
@@ -199,9 +201,8 @@ impl Network {
                 }
             })
             .collect();
-        let first_lane = links.len() + others;
-        let schedule = Tournament::new(first_lane + lanes.len());
-        Self { links, lanes, routes, route_of: Vec::new(), schedule, first_lane, asks }
+        let schedule = Tournament::new(slots.count(lanes.len()));
+        Self { links, lanes, routes, route_of: Vec::new(), schedule, slots, asks }
     }
 
     /// Replaces the queue of a link at which nothing has arrived yet.
@@ -220,14 +221,16 @@ impl Network {
         }
     }
 
-    /// How many links there are; their slots of the schedule come first.
-    pub(crate) fn links(&self) -> usize {
-        self.links.len()
+    /// Who owns which slot of the schedule.
+    #[inline(always)]
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
     }
 
-    /// The slot of the first lane.
-    pub(crate) fn first_lane(&self) -> usize {
-        self.first_lane
+    /// Notes when the owner of a slot wants to act.
+    #[inline(always)]
+    pub(crate) fn schedule_slot(&mut self, slot: Slot, time: Time) {
+        self.schedule.set(self.slots.place(slot), time);
     }
 
     /// Flow number `route_of.len()` uses this route.
@@ -265,19 +268,19 @@ impl Network {
     #[inline(always)]
     fn push(&mut self, lane: LaneId, time: Time, packet: Packet) {
         if self.lanes[lane as usize].push(time, packet) {
-            self.schedule.set(self.first_lane + lane as usize, time);
+            self.schedule_slot(Slot::Lane(lane as usize), time);
         }
     }
 
-    /// Takes the head of the lane in this slot of the schedule.
+    /// Takes the head of a lane.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, slot: usize) -> Option<(Target, Packet)> {
-        let lane = &mut self.lanes[slot - self.first_lane];
+    pub(crate) fn pop(&mut self, index: usize) -> Option<(Target, Packet)> {
+        let lane = &mut self.lanes[index];
         // Copied by reference: an `Option` of the packet itself would move it once more.
         let packet = *lane.head()?;
         let target = lane.target;
         let next = lane.advance();
-        self.schedule.set(slot, next);
+        self.schedule_slot(Slot::Lane(index), next);
         Some((target, packet))
     }
 
@@ -310,10 +313,10 @@ impl Network {
         });
         if link.free <= now {
             self.transmit(now, id, ledger, observer);
-        } else if self.schedule.time(id) == Time::NEVER {
+        } else if self.schedule.time(self.slots.place(Slot::Link(id))) == Time::NEVER {
             // The transmitter was left alone because nothing waited.
             let free = link.free;
-            self.schedule.set(id, free);
+            self.schedule_slot(Slot::Link(id), free);
         }
     }
 
@@ -329,8 +332,8 @@ impl Network {
         });
         match next {
             Dequeue::Packet(packet, arrived) => self.forward(now, id, &packet, arrived, observer),
-            Dequeue::Empty => self.schedule.set(id, Time::NEVER),
-            Dequeue::NotBefore(time) => self.schedule.set(id, time.max(now + Span::from_nanos(1))),
+            Dequeue::Empty => self.schedule_slot(Slot::Link(id), Time::NEVER),
+            Dequeue::NotBefore(time) => self.schedule_slot(Slot::Link(id), time.max(now + Span::from_nanos(1))),
         }
     }
 
@@ -357,7 +360,7 @@ impl Network {
             return self.forward_specially(now, id, packet, (arrived, done, arrival), wake, hop.lane, observer);
         }
         observer.transmitted(now, id, packet, arrived, done);
-        self.schedule.set(id, wake);
+        self.schedule_slot(Slot::Link(id), wake);
         self.push(hop.lane, arrival, *packet);
     }
 
@@ -385,7 +388,7 @@ impl Network {
             }
         }
         observer.transmitted(now, id, &packet, arrived, done);
-        self.schedule.set(id, wake);
+        self.schedule_slot(Slot::Link(id), wake);
         self.push(lane, arrival, packet);
     }
 

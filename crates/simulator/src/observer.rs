@@ -6,38 +6,98 @@ use flowstart_units::Time;
 
 use crate::LinkId;
 
-/// Number of a flow: its index in [`crate::SimulationConfig::flows`]; flows that arrive while the simulation runs follow in order of arrival.
+/// Number of a flow: its index in [`crate::SimulationConfig::flows`]; flows that arrive while the
+/// simulation runs follow in order of arrival.
 pub type FlowId = u32;
 
-/// Sees what happens in a simulation. Every method has an empty default, so an observer pays only for what it watches.
+/// Sees what happens in a simulation. Every method has an empty default, so an observer pays only
+/// for what it watches.
+///
+/// An observer of one's own, here the longest queue of every link:
+///
+/// ```
+/// use flowstart_network::{LinkConfig, Packet, QueueConfig, RateSchedule};
+/// use flowstart_simulator::{
+///     Access, FlowConfig, LinkId, Observer, Simulation, SimulationConfig, Spacing, Stop, Traffic,
+///     UdpConfig,
+/// };
+/// use flowstart_units::{Rate, Span, Time};
+///
+/// #[derive(Default)]
+/// struct LongestQueue(Vec<u64>);
+///
+/// impl Observer for LongestQueue {
+///     fn arrived(&mut self, _: Time, link: LinkId, _: &Packet, packets: u64, _bytes: u64) {
+///         self.0.resize(self.0.len().max(link + 1), 0);
+///         self.0[link] = self.0[link].max(packets);
+///     }
+/// }
+///
+/// // Datagrams at 20 Mbit/s into a link of 10 Mbit/s that stores 30 packets.
+/// let rate = RateSchedule::Constant(Rate::from_mbps(10));
+/// let link = LinkConfig::new(rate, Span::from_millis(5), QueueConfig::drop_tail(30));
+/// let udp = UdpConfig {
+///     rate: Rate::from_mbps(20),
+///     packet: 1500,
+///     spacing: Spacing::Constant,
+///     lasting: Span::from_secs(1),
+///     ecn: false,
+/// };
+/// let flow = FlowConfig {
+///     forward: vec![0],
+///     reverse: vec![],
+///     return_delay: Span::from_millis(5),
+///     access: Access { rate: Rate::UNLIMITED, delay: Span::ZERO },
+///     tail_delay: Span::ZERO,
+///     start: Time::ZERO,
+///     traffic: Traffic::Udp(udp),
+///     group: 0,
+/// };
+/// let config = SimulationConfig {
+///     links: vec![link],
+///     flows: vec![flow],
+///     arrivals: vec![],
+///     sessions: vec![],
+///     stop: Stop::At(Time::ZERO + Span::from_secs(2)),
+///     seed: 1,
+///     run: 0,
+/// };
+/// let (outcome, longest) = Simulation::new(&config, LongestQueue::default())?.run();
+/// assert_eq!(longest.0, [30]);
+/// assert!(outcome.links[0].dropped > 700);
+/// # Ok::<(), flowstart_simulator::ConfigError>(())
+/// ```
 pub trait Observer {
-    /// The application at the sender has written `total` bytes into the socket so far; not called for endless writes.
+    /// The application at the sender has written `total` bytes into the socket so far; not called
+    /// for endless writes.
     fn written(&mut self, _now: Time, _flow: FlowId, _total: u64) {}
 
     /// A packet (data, ACK or datagram) left an endpoint's stack.
     fn sent(&mut self, _now: Time, _packet: &Packet) {}
 
-    /// A packet arrived at a link's queue, before the queue decides. `stored_packets`, `stored_bytes`: what it finds there.
+    /// A packet arrived at a link's queue, before the queue decides. `stored_packets`,
+    /// `stored_bytes`: what it finds there.
     fn arrived(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _stored_packets: u64, _stored_bytes: u64) {}
 
     /// A link dropped a packet: its queue, or with `reason` `None` its loss process.
     fn dropped(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _reason: Option<DropReason>) {}
 
-    /// The transmission of a packet began: it left the queue. It arrived there at `arrived`; its last bit leaves at `done`.
-    /// `packet.ecn` tells whether it is marked.
+    /// The transmission of a packet began: it left the queue. It arrived there at `arrived`; its
+    /// last bit leaves at `done`. `packet.ecn` tells whether it is marked.
     fn transmitted(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _arrived: Time, _done: Time) {}
 
     /// A packet reached its endpoint.
     fn received(&mut self, _now: Time, _packet: &Packet) {}
 
-    /// The application at the receiver has read `total` bytes of the stream so far. Called when that grows.
+    /// The application at the receiver has read `total` bytes of the stream so far. Called when
+    /// that grows.
     fn delivered(&mut self, _now: Time, _flow: FlowId, _total: u64) {}
 
     /// A sender has processed an ACK, a timer or a write, and sent what it could.
     fn sender(&mut self, _now: Time, _flow: FlowId, _sender: &Sender) {}
 
-    /// What is known of a sender that is not this crate's (a kernel's, in the emulator): its window in packets, and when its start ended. Called
-    /// instead of [`sender`](Self::sender).
+    /// What is known of a sender that is not this crate's (a kernel's, in the emulator): its window
+    /// in packets, and when its start ended. Called instead of [`sender`](Self::sender).
     fn foreign_sender(&mut self, _now: Time, _flow: FlowId, _cwnd: u32, _exited: Option<Time>) {}
 
     /// A flow began (its first packet is about to leave).

@@ -101,16 +101,17 @@ impl FlowOutcome {
         }
     }
 
-    /// A link dropped this packet. Only data counts; a segment belongs to the start if it was sent before that ended.
+    /// A link dropped this packet. Only data counts, so neither ACKs nor SYNs nor window probes do;
+    /// a segment belongs to the start if it was sent before that ended.
     pub fn count_drop(&mut self, packet: &Packet) {
         match &packet.body {
-            Body::Ack(_) => {}
             Body::Datagram(_) => self.dropped += 1,
-            Body::Segment(segment) => {
+            Body::Segment(segment) if segment.payload > 0 => {
                 self.dropped += 1;
                 let in_start = self.start_exit.is_none_or(|exit| segment.sent_at <= exit.now);
                 self.dropped_in_start += u64::from(in_start);
             }
+            Body::Segment(_) | Body::Ack(_) => {}
         }
     }
 }
@@ -134,7 +135,8 @@ pub struct LinkOutcome {
     pub total_sojourn: Span,
     /// Time the transmitter was busy.
     pub busy: Span,
-    /// What its router did with Quick-Start requests; nothing if it does not know them or nobody could make any.
+    /// What its router did with Quick-Start requests; nothing if it does not know them or nobody
+    /// could make any.
     pub quick_start: RouterCounts,
     /// Packets still stored at the end.
     pub stored: u64,
@@ -148,24 +150,37 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_dropped_segment_belongs_to_the_start_in_which_it_was_sent_however_late_it_was_dropped() {
-        let millis = |n| Time::ZERO + Span::from_millis(n);
-        let segment = |sent_at| Segment {
+    fn segment(sent_at: Time, payload: u32) -> Packet {
+        let segment = Segment {
             seq: 0,
             number: 0,
             sent_at,
-            payload: 1448,
+            payload,
             retransmission: false,
             push: false,
             fin: false,
             cwr: false,
-            syn: false,
+            syn: payload == 0,
             quick_start: Default::default(),
         };
-        let packet = |body| Packet { flow: 0, bytes: 1500, ecn: Ecn::NotEct, body };
+        Packet { flow: 0, bytes: 1500, ecn: Ecn::NotEct, body: Body::Segment(segment) }
+    }
+
+    #[test]
+    fn a_dropped_syn_is_no_dropped_data_packet() {
         let mut outcome = FlowOutcome::new(0, Time::ZERO, None);
-        outcome.count_drop(&packet(Body::Segment(segment(millis(5)))));
+        outcome.count_drop(&segment(Time::ZERO, 0));
+        assert_eq!((outcome.dropped, outcome.dropped_in_start), (0, 0));
+        outcome.count_drop(&segment(Time::ZERO, 1));
+        assert_eq!((outcome.dropped, outcome.dropped_in_start), (1, 1));
+    }
+
+    #[test]
+    fn a_dropped_segment_belongs_to_the_start_in_which_it_was_sent_however_late_it_was_dropped() {
+        let millis = |n| Time::ZERO + Span::from_millis(n);
+        let datagram = Body::Datagram(Datagram { number: 0, sent_at: millis(1) });
+        let mut outcome = FlowOutcome::new(0, Time::ZERO, None);
+        outcome.count_drop(&segment(millis(5), 1448));
         outcome.start_exit = Some(StartExit {
             now: millis(10),
             reason: ExitReason::Loss,
@@ -175,9 +190,9 @@ mod tests {
             srtt: Span::ZERO,
             min_rtt: Span::ZERO,
         });
-        outcome.count_drop(&packet(Body::Segment(segment(millis(10)))));
-        outcome.count_drop(&packet(Body::Segment(segment(millis(11)))));
-        outcome.count_drop(&packet(Body::Datagram(Datagram { number: 0, sent_at: millis(1) })));
+        outcome.count_drop(&segment(millis(10), 1448));
+        outcome.count_drop(&segment(millis(11), 1448));
+        outcome.count_drop(&Packet { body: datagram, ..segment(Time::ZERO, 0) });
         assert_eq!((outcome.dropped, outcome.dropped_in_start), (4, 2));
     }
 }

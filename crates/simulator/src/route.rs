@@ -28,7 +28,8 @@ pub(crate) enum First {
     Lane(LaneId, Span),
 }
 
-/// Where a packet enters the network in each direction. Flows with the same links and delays share a route.
+/// Where a packet enters the network in each direction. Flows with the same links and delays share
+/// a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     pub(crate) forward: First,
@@ -42,7 +43,8 @@ pub(crate) struct Hop {
     pub(crate) delay: Span,
 }
 
-/// Lanes are shared by all packets that leave the same place for the same place with the same delay.
+/// Lanes are shared by all packets that leave the same place for the same place with the same
+/// delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct LaneKey {
     from: Option<LinkId>,
@@ -109,7 +111,8 @@ impl Routes {
         route
     }
 
-    /// Lays one direction; `head` is the delay before the first link and whether packets enter it without waiting.
+    /// Lays one direction; `head` is the delay before the first link and whether packets enter it
+    /// without waiting.
     fn direction(
         &mut self,
         route: u32,

@@ -7,7 +7,8 @@ use crate::FlowConfig;
 /// One reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// From the end of the last reply (for the first: from the start of the session) until the user asks for this one.
+    /// From the end of the last reply (for the first: from the start of the session) until the user
+    /// asks for this one.
     pub think: Span,
     /// Its size, at least 1 byte.
     pub bytes: Bytes,
@@ -18,9 +19,11 @@ pub struct Reply {
 /// A user who asks for one reply after the other.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
-    /// The connections its replies come on; `start` is when the session begins, the workload is replaced. TCP only.
+    /// The connections its replies come on; `start` is when the session begins, the workload is
+    /// replaced. TCP only.
     pub flow: FlowConfig,
-    /// From the user's wish until the other end acts on it: opens the connection in the simulator's direction, or writes into the open one.
+    /// From the user's wish until the other end acts on it: opens the connection in the simulator's
+    /// direction, or writes into the open one.
     pub request_delay: Span,
     /// True for all replies on one connection, false for a connection per reply.
     pub persistent: bool,
@@ -29,7 +32,8 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
-    /// The pages of a session whose replies were complete at these times, in order; for sessions that were not simulated.
+    /// The pages of a session whose replies were complete at these times, in order; for sessions
+    /// that were not simulated.
     #[must_use]
     pub fn pages(&self, done: impl IntoIterator<Item = Time>) -> Vec<Page> {
         let mut session = Session::new(self, 0);
@@ -94,7 +98,8 @@ impl Session {
         Some((*reply, self.next + 1 == self.config.replies.len()))
     }
 
-    /// The reply that was waited for is complete. When the next request is acted on; `None` if that was the last.
+    /// The reply that was waited for is complete. When the next request is acted on; `None` if that
+    /// was the last.
     pub(crate) fn got(&mut self, now: Time) -> Option<Time> {
         let (reply, _) = self.reply()?;
         self.next += 1;

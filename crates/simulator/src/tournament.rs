@@ -9,23 +9,26 @@ struct Winner {
     slot: u32,
 }
 
-/// Up to this many slots are searched one by one (measured: a tree of three levels costs more instructions).
+/// Up to this many slots are searched one by one (measured: a tree of three levels costs more
+/// instructions).
 const FEW: usize = 8;
 
-/// With few slots, time and slot share a word, so that the search is seven comparisons of integers. The time is cut to 61 bits (73 years of
-/// nanoseconds); what is later is never.
+/// With few slots, time and slot share a word, so that the search is seven comparisons of integers.
+/// The time is cut to 61 bits (73 years of nanoseconds); what is later is never.
 const SLOT_BITS: u32 = FEW.ilog2();
 const LATEST: u64 = u64::MAX >> SLOT_BITS;
 
-/// Which of a set of slots has the earliest time: every slot has a time ([`Time::NEVER`] if it has nothing to do). With many slots
-/// this is a winner tree: changing a slot's time costs
-/// the logarithm of the number of slots; unlike in a heap a time can change in place, so there are no stale entries. At equal times
-/// the lower slot wins, which makes the order of events a function of the configuration alone.
+/// Which of a set of slots has the earliest time: every slot has a time ([`Time::NEVER`] if it has
+/// nothing to do). With many slots this is a winner tree: changing a slot's time costs the
+/// logarithm of the number of slots; unlike in a heap a time can change in place, so there are no
+/// stale entries. At equal times the lower slot wins, which makes the order of events a function of
+/// the configuration alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament {
     /// Times and slots if there are at most [`FEW`], the time in the upper bits.
     few: [u64; FEW],
-    /// Empty if there are few. Otherwise a complete binary tree: node 1 is the root, the leaves start at `leaves`.
+    /// Empty if there are few. Otherwise a complete binary tree: node 1 is the root, the leaves
+    /// start at `leaves`.
     nodes: Vec<Winner>,
     leaves: usize,
     slots: usize,

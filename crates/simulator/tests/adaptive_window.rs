@@ -1,7 +1,8 @@
-//! The adaptive-window loop of Lübben and Fidler's benchmark (section III-C2), to the nanosecond: no
-//! capacity limit, 5 ms each way, an ACK per packet; the window grows by 1/w per clean ACK and halves
-//! per mark, marks are Bernoulli with p = 0.001. The traces come from an independent implementation of
-//! the same loop; it also shows how an algorithm from outside the project joins the simulator.
+//! The adaptive-window loop of Lübben and Fidler's benchmark (section III-C2), to the nanosecond:
+//! no capacity limit, 5 ms each way, an ACK per packet; the window grows by 1/w per clean ACK and
+//! halves per mark, marks are Bernoulli with p = 0.001. The traces come from an independent
+//! implementation of the same loop; it also shows how an algorithm from outside the project joins
+//! the simulator.
 
 mod common;
 
@@ -203,8 +204,9 @@ fn with_window_validation_the_window_grows_only_when_it_was_full() {
     assert_eq!(*delays.iter().max().unwrap(), 166_333_334);
 }
 
-/// The paper's 4143 packets per second are 1.31 / (RTT * sqrt(p)); the model itself gives 4122 to 4182 (three long runs of the independent
-/// implementation), and the two agree exactly above, so a long run only has to be within the spread of the model.
+/// The paper's 4143 packets per second are 1.31 / (RTT * sqrt(p)); the model itself gives 4122 to
+/// 4182 (three long runs of the independent implementation), and the two agree exactly above, so a
+/// long run only has to be within the spread of the model.
 #[test]
 fn the_long_run_rate_is_the_formulas() {
     let trace = long_run();

@@ -1,4 +1,5 @@
-//! BBR alone on a path: what Cardwell et al. ("BBR: congestion-based congestion control", ACM Queue 14(5), 2016) and the kernel module promise.
+//! BBR alone on a path: what Cardwell et al. ("BBR: congestion-based congestion control", ACM Queue
+//! 14(5), 2016) and the kernel module promise.
 
 mod common;
 

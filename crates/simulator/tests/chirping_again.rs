@@ -1,4 +1,5 @@
-//! Several flows that chirp again when marks stay away, at one queue: they find the capacity that came free together, and share it.
+//! Several flows that chirp again when marks stay away, at one queue: they find the capacity that
+//! came free together, and share it.
 
 mod common;
 
@@ -12,7 +13,8 @@ use flowstart_units::{Rate, Span, Time};
 const CHANGE: Span = Span::from_secs(30);
 const END: Span = Span::from_secs(60);
 
-/// `flows` greedy flows over 20 ms that start half a second apart; the capacity rises from `from` to `to` Mbit/s.
+/// `flows` greedy flows over 20 ms that start half a second apart; the capacity rises from `from`
+/// to `to` Mbit/s.
 fn run(start: &str, flows: u64, from: u64, to: u64, until: Span) -> Outcome {
     let rtt = Span::from_millis(20);
     let mut link = common::link(from, rtt / 2, None);

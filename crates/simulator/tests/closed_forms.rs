@@ -7,7 +7,8 @@ use flowstart_network::LossConfig;
 use flowstart_simulator::{Simulation, Spacing, Stop, UdpConfig, Workload};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-/// Completion time of a transfer over an idle link with an unlimited buffer, from the first bit to the last byte delivered.
+/// Completion time of a transfer over an idle link with an unlimited buffer, from the first bit to
+/// the last byte delivered.
 fn completion(mbps: u64, rtt: Span, bytes: u64) -> Span {
     let flow = tcp_flow(Workload::Sized(Bytes::new(bytes)), rtt);
     let config =
@@ -16,7 +17,7 @@ fn completion(mbps: u64, rtt: Span, bytes: u64) -> Span {
     outcome.flows[0].completed.unwrap().since(outcome.flows[0].first_data)
 }
 
-/// Metric vectors VM2 of the project's measures: slow start from ten packets, an ACK per packet, no exit, unlimited buffer.
+/// Slow start from ten packets, an ACK per packet, no exit, unlimited buffer.
 #[test]
 fn slow_start_transfers_complete_when_the_model_says() {
     for (mbps, rtt, bytes, millis) in
@@ -49,9 +50,11 @@ fn datagrams_at_120_percent_fill_the_buffer_and_then_lose_a_sixth() {
     let (outcome, ()) = Simulation::new(&config, ()).unwrap().run();
     let link = &outcome.links[0];
     assert_eq!(outcome.flows[0].packets_sent, 20_000);
-    // The buffer of 50 packets is 60 ms at 10 Mbit/s; the newest packet waits for those and for the rest of the one in transmission.
+    // The buffer of 50 packets is 60 ms at 10 Mbit/s; the newest packet waits for those and for the
+    // rest of the one in transmission.
     assert!(link.max_sojourn > Span::from_millis(59) && link.max_sojourn <= Span::from_nanos(61_200_000));
-    // All the time but the first few nanoseconds; the transmission that the end cuts off counts in full.
+    // All the time but the first few nanoseconds; the transmission that the end cuts off counts in
+    // full.
     assert_eq!(link.busy.as_nanos() / 10_000_000, 2_000, "work conservation");
     let share = link.dropped as f64 / 20_000.0;
     assert!((share - 1.0 / 6.0).abs() < 0.005, "{share}");

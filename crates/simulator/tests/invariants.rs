@@ -14,7 +14,8 @@ use flowstart_transport::Sender;
 use flowstart_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
-/// Counts packets, remembers the last time each link began a transmission and the last serial seen of each flow, and checks as it goes.
+/// Counts packets, remembers the last time each link began a transmission and the last serial seen
+/// of each flow, and checks as it goes.
 #[derive(Default)]
 struct Checker {
     sent: u64,
@@ -82,7 +83,8 @@ impl Observer for Checker {
     fn sender(&mut self, _now: Time, _flow: FlowId, sender: &Sender) {
         assert!(sender.controller().cwnd() >= 1);
         let stats = sender.stats();
-        // A tail loss probe may repeat a packet that is still in flight; then both copies count (as in Linux).
+        // A tail loss probe may repeat a packet that is still in flight; then both copies count (as
+        // in Linux).
         assert!(stats.in_flight <= stats.packets_out + 1, "{} in flight, {} out", stats.in_flight, stats.packets_out);
     }
 }

@@ -1,4 +1,5 @@
-//! Quick-Start through simulated routers: against the closed form, and what routers that know nothing do.
+//! Quick-Start through simulated routers: against the closed form, and what routers that know
+//! nothing do.
 
 mod common;
 
@@ -71,7 +72,8 @@ fn known() -> QuickStartHop {
     QuickStartHop::Aware(AdmissionConfig::paper(CAPACITY))
 }
 
-/// Seconds from the request to the last byte, as the model counts: without the handshake, with half a round trip for the request.
+/// Seconds from the request to the last byte, as the model counts: without the handshake, with half
+/// a round trip for the request.
 fn time(start: StartConfig, initial_window: u32, rtt: Span, size: u64) -> f64 {
     let outcome = run(vec![link(known())], vec![flow(start, initial_window, rtt, Workload::Sized(Bytes::new(size)))]);
     let flow = &outcome.flows[0];
@@ -111,8 +113,9 @@ fn on_a_path_with_a_router_that_knows_nothing_everything_is_as_without_quick_sta
     use QuickStartHop::{AwareTunnel, Unaware};
     for routers in [[Unaware; 2], [known(), Unaware], [Unaware, known()], [known(), AwareTunnel]] {
         let (plain, packets) = of(StartConfig::SlowStart, routers);
-        // The request makes the SYN longer on each link; the report takes its bytes from the first packet, and the last one carries them, which waits for the
-        // one before it on the second link anyway.
+        // The request makes the SYN longer on each link; the report takes its bytes from the first
+        // packet, and the last one carries them, which waits for the one before it on the second
+        // link anyway.
         assert_eq!(of(paper(), routers), (plain + option * 3, packets));
     }
     assert!(of(paper(), [known(), known()]).0 < of(StartConfig::SlowStart, [Unaware; 2]).0);
@@ -164,7 +167,8 @@ fn a_connection_in_the_middle_asks_for_its_next_object_with_the_first_data_of_it
     let rtt = Span::from_millis(100);
     let second = |in_middle, bytes| {
         let quick = QuickStartConfig { request: GRANT, in_middle, ..QuickStartConfig::default() };
-        // When the second object comes, the first was acknowledged 50 ms ago: far less than a retransmission timeout.
+        // When the second object comes, the first was acknowledged 50 ms ago: far less than a
+        // retransmission timeout.
         let later = Span::from_millis(250);
         let script = Workload::Script(vec![(Span::ZERO, Bytes::new(3_000)), (later, Bytes::new(bytes))]);
         let outcome = run(vec![link(known())], vec![flow(StartConfig::QuickStart(quick), 3, rtt, script)]);
@@ -173,12 +177,14 @@ fn a_connection_in_the_middle_asks_for_its_next_object_with_the_first_data_of_it
     };
     let (silent, asked) = (second(false, 100_000), second(true, 100_000));
     assert_eq!((silent.1, asked.1), ([1, 1], [2, 2]), "the SYN asks, then the second object, and both are reported");
-    // Slow start takes five round trips from 5 packets, half of one more for the way there: 5, 10, 20, 34. The request takes one with 5 packets, the grant another.
+    // Slow start takes five round trips from 5 packets, half of one more for the way there: 5, 10,
+    // 20, 34. The request takes one with 5 packets, the grant another.
     assert!(asked.0 + Span::from_millis(80) < silent.0, "{:?} against {:?}", asked.0, silent.0);
     assert_eq!(second(true, 5_000), second(false, 5_000), "what fits into the window asks for nothing");
 }
 
-/// The window before a flow's first recovery; window, threshold and packets delivered as it begins; the most packets in flight once it is over.
+/// The window before a flow's first recovery; window, threshold and packets delivered as it begins;
+/// the most packets in flight once it is over.
 #[derive(Default)]
 struct FirstLoss {
     before: u32,
@@ -215,7 +221,8 @@ fn a_grant_of_what_the_path_has_not_ends_with_the_initial_window_and_a_threshold
         assert!(before > 600, "81.92 Mbit/s for 100 ms: {before}");
         assert_eq!(cwnd, 3, "the initial window");
         assert_eq!(u64::from(ssthresh), delivered / 2);
-        // The damage is that of one window: 83 packets fill the path, 20 the queue, and slow start doubles that at most.
+        // The damage is that of one window: 83 packets fill the path, 20 the queue, and slow start
+        // doubles that at most.
         assert!(outcome.links[0].dropped < u64::from(before), "{} of {before}", outcome.links[0].dropped);
         assert!(later <= 2 * (84 + 20), "{later}");
         assert_eq!(outcome.links[0].quick_start.approved, approved, "never again");
@@ -223,7 +230,8 @@ fn a_grant_of_what_the_path_has_not_ends_with_the_initial_window_and_a_threshold
     }
 }
 
-/// What became of a flow that asks for 5.12 Mbit/s: when it was complete, and its largest window in the first 190 ms.
+/// What became of a flow that asks for 5.12 Mbit/s: when it was complete, and its largest window in
+/// the first 190 ms.
 fn through(hops: [QuickStartHop; 2]) -> (Time, u32) {
     let rtt = Span::from_millis(100);
     let flow = flow(paper(), 3, rtt, Workload::Sized(Bytes::new(300_000)));
@@ -247,7 +255,8 @@ fn a_tunnel_that_hides_the_ttl_is_taken_for_approval_and_one_that_knows_that_den
 
 #[test]
 fn a_router_that_lowers_the_rate_leaves_the_nonce_bits_that_the_sender_checks() {
-    // Were a bit of the lower rate changed, or the nonce checked against the higher one, nothing would be granted.
+    // Were a bit of the lower rate changed, or the nonce checked against the higher one, nothing
+    // would be granted.
     for seed in 0..50 {
         let half = AdmissionConfig::paper(Rate::from_mbps(5));
         let flow = flow(paper(), 3, Span::from_millis(100), Workload::Sized(Bytes::new(300_000)));
@@ -272,19 +281,22 @@ fn a_middlebox_that_strips_options_denies_and_one_that_drops_them_costs_3_s_once
     };
     let plain = of(StartConfig::SlowStart, Unaware);
     assert_eq!(plain.2, 0);
-    // The request costs the bytes of an option, and the report of the denial, at the beginning and after the idle time.
+    // The request costs the bytes of an option, and the report of the denial, at the beginning and
+    // after the idle time.
     let option = CAPACITY.transmission_time(Bytes::new(8));
     let stripped = of(paper(), StripsOptions);
     assert_eq!((stripped.0, stripped.2), (plain.0 + option * 2, 0), "the SYN crosses both links with it");
     assert!(stripped.1.since(plain.1) < option * 4, "{:?} against {:?}", stripped.1, plain.1);
-    // The SYN is lost and goes out plain after 3 s; the connection asks for nothing and reports nothing after that.
+    // The SYN is lost and goes out plain after 3 s; the connection asks for nothing and reports
+    // nothing after that.
     let dropped = of(paper(), DropsOptions);
     assert_eq!((dropped.0, dropped.1, dropped.2), (plain.0 + Span::from_secs(3), plain.1, 1));
 }
 
 #[test]
 fn an_answer_that_is_lost_is_none() {
-    // Every third ACK is lost. The third is that of the third flow's SYN, which is sent again, plain; the sixth is another flow's last.
+    // Every third ACK is lost. The third is that of the third flow's SYN, which is sent again,
+    // plain; the sixth is another flow's last.
     let rtt = Span::from_millis(100);
     let back = LinkConfig { loss: LossConfig::Periodic { every: 3 }, ..link(QuickStartHop::Unaware) };
     let of = |start, ms, bytes| FlowConfig {
@@ -305,7 +317,8 @@ fn an_answer_that_is_lost_is_none() {
 
 #[test]
 fn few_acks_neither_hide_the_answer_nor_prolong_the_phase() {
-    // An ACK for every 16th packet: the packet that asks is acknowledged at once, and the phase ends with the first ACK of its packets.
+    // An ACK for every 16th packet: the packet that asks is acknowledged at once, and the phase
+    // ends with the first ACK of its packets.
     let rtt = Span::from_millis(100);
     let thin = |start| {
         let mut flow = flow(start, 10, rtt, Workload::Sized(Bytes::new(300_000)));
@@ -320,7 +333,8 @@ fn few_acks_neither_hide_the_answer_nor_prolong_the_phase() {
     assert!(completed < thin(StartConfig::SlowStart).1);
 }
 
-/// What the router of a 10 Mbit/s link heard, which remembers grants flow by flow: approved, denied, reports, faults.
+/// What the router of a 10 Mbit/s link heard, which remembers grants flow by flow: approved,
+/// denied, reports, faults.
 fn heard(hops: Vec<QuickStartHop>, flows: Vec<FlowConfig>, make: fn(&ControllerConfig) -> Controller) -> [u64; 4] {
     let links = hops.into_iter().map(link).collect();
     let simulation =
@@ -342,7 +356,8 @@ fn by_flow() -> QuickStartHop {
 fn grants_and_denials_are_reported_to_the_routers_with_the_first_data() {
     let at = |ms| transfer(ms);
     assert_eq!(heard(vec![by_flow()], vec![at(0), at(3000)], Controller::new), [2, 0, 2, 0]);
-    // The second router knows nothing: the first hears that its grant came to nothing and gives it to the next flow.
+    // The second router knows nothing: the first hears that its grant came to nothing and gives it
+    // to the next flow.
     let both = |flow: FlowConfig| FlowConfig { forward: vec![0, 1], ..flow };
     let flows = (0..8).map(|n| both(at(200 * n))).collect();
     assert_eq!(heard(vec![by_flow(), QuickStartHop::Unaware], flows, Controller::new), [8, 0, 8, 0]);

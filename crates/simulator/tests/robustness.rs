@@ -1,5 +1,6 @@
-//! What Paced Chirping's papers left open: adaptive chirping over paths that spoil what chirps measure. Each transfer is set against slow start
-//! on the same path with the same random numbers, both in front of CUBIC.
+//! What Paced Chirping's papers left open: adaptive chirping over paths that spoil what chirps
+//! measure. Each transfer is set against slow start on the same path with the same random numbers,
+//! both in front of CUBIC.
 
 mod common;
 
@@ -33,7 +34,8 @@ struct Case {
     loss: f64,
     jitter: Option<JitterConfig>,
     receiver: ReceiverConfig,
-    /// The way back, if ACKs may wait or get lost there: its rate in Mbit/s, their loss, and what others take of it.
+    /// The way back, if ACKs may wait or get lost there: its rate in Mbit/s, their loss, and what
+    /// others take of it.
     back: Option<(u64, f64, f64)>,
 }
 
@@ -127,7 +129,8 @@ fn completed(flow: &FlowOutcome, what: &str, start: &str) -> Span {
     completed.since(flow.started)
 }
 
-/// Rates that change at random: `steps` of this many milliseconds each, from `low` to `high` Mbit/s, by at most `change` Mbit/s at once.
+/// Rates that change at random: `steps` of this many milliseconds each, from `low` to `high`
+/// Mbit/s, by at most `change` Mbit/s at once.
 fn varying(what: &'static str, seed: u64, step_ms: u64, low: u64, high: u64, change: u64) -> Case {
     let mut numbers = Numbers(seed);
     let mut mbps = low.midpoint(high);
@@ -183,7 +186,8 @@ fn over_slow_start(case: &Case, bytes: u64) -> f64 {
     (sum / SEEDS.count() as f64).exp()
 }
 
-/// At most this times slow start's completion time, for each size and path: what holds usually, and where chirps are blind for want of ACKs or steady delays.
+/// At most this times slow start's completion time, for each size and path: what holds usually, and
+/// where chirps are blind for want of ACKs or steady delays.
 const USUALLY: f64 = 1.2;
 const BLIND: f64 = 1.7;
 const BLIND_PATHS: [&str; 3] =
@@ -214,7 +218,8 @@ fn a_transfer_of_fewer_than_ten_packets_is_never_slower_than_with_slow_start() {
     }
 }
 
-/// The longest start lasts 40 round trips by its own limit; a queue of a BDP makes them twice as long.
+/// The longest start lasts 40 round trips by its own limit; a queue of a BDP makes them twice as
+/// long.
 #[test]
 fn from_1_mbit_to_10_gbit_and_from_a_tenth_of_a_millisecond_to_600_every_start_ends_or_the_transfer_is_over() {
     for mbps in [1, 10, 100, 1_000, 10_000] {

@@ -31,7 +31,8 @@ fn pages(outcome: &Outcome) -> Vec<(u64, u64)> {
 fn the_next_request_leaves_after_the_last_reply_is_there_and_the_user_has_thought() {
     let replies = vec![reply(50, 1000, false), reply(0, 1000, true), reply(1000, 1000, true)];
     for persistent in [false, true] {
-        // Each reply: half a round trip for the request, half for the packet. (These connections open without a handshake.)
+        // Each reply: half a round trip for the request, half for the packet. (These connections
+        // open without a handshake.)
         let outcome = run(persistent, replies.clone());
         assert_eq!(pages(&outcome), [(50, 250), (1250, 1350)], "persistent {persistent}");
         assert_eq!(outcome.flows.len(), if persistent { 1 } else { 3 });

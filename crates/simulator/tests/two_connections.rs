@@ -38,7 +38,8 @@ fn decision(config: DetectorConfig, fair: bool, mbps: u64, ms: u64, buffer: u64)
     run(fair, mbps, ms, buffer, flow, 10).flows[0].decision
 }
 
-/// A third of the paper's grid in each direction; see `flowstart reproduce fair-queuing` for all of it.
+/// A third of the paper's grid in each direction; see `flowstart reproduce fair-queuing` for all of
+/// it.
 #[test]
 fn the_published_detector_tells_fair_queues_from_shared_ones_over_the_full_transport() {
     for mbps in [5, 28, 50] {
@@ -93,7 +94,8 @@ fn without_an_answer_in_time_it_is_unknown() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // Also when the second connection is closed in the middle of the transfer, and when the transfer is over before.
+    // Also when the second connection is closed in the middle of the transfer, and when the
+    // transfer is over before.
     #[test]
     fn what_both_connections_carry_arrives_whole(
         fair: bool,
@@ -103,7 +105,8 @@ proptest! {
         bytes in prop_oneof![1u64..20_000, 100_000u64..4_000_000],
     ) {
         let flow = probing(DetectorConfig::default(), Workload::Sized(Bytes::new(bytes)), Span::from_millis(ms));
-        // At a buffer of one packet the published rule may fall to its smallest rate: 500 kB at 1 Mbit/s were seen to take 602 s.
+        // At a buffer of one packet the published rule may fall to its smallest rate: 500 kB at 1
+        // Mbit/s were seen to take 602 s.
         let outcome = run(fair, mbps, ms, buffer, flow, 50_000);
         prop_assert_eq!(outcome.flows[0].delivered, Bytes::new(bytes));
         prop_assert!(outcome.flows[0].completed.is_some());

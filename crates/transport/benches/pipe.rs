@@ -1,4 +1,5 @@
-//! Cost of a data packet in the two endpoints (sender, receiver and their share of ACKs; no network), by window and by loss.
+//! Cost of a data packet in the two endpoints (sender, receiver and their share of ACKs; no
+//! network), by window and by loss.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -23,7 +24,8 @@ impl CongestionAvoidance for Fixed {
     }
 }
 
-/// A closed loop: packets wait in a FIFO with one departure per 1.2 us (10 Gbit/s), ACKs come back at once.
+/// A closed loop: packets wait in a FIFO with one departure per 1.2 us (10 Gbit/s), ACKs come back
+/// at once.
 struct Loop {
     now: Time,
     sender: Sender,

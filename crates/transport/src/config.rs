@@ -1,4 +1,5 @@
-//! How the two endpoints behave. Every constant of an algorithm is a field here; the defaults are those of Linux 6.1.
+//! How the two endpoints behave. Every constant of an algorithm is a field here; the defaults are
+//! those of Linux 6.1.
 
 use flowstart_congestion::InvalidConfig;
 use flowstart_units::{Bytes, Span};
@@ -15,11 +16,14 @@ pub enum EcnMode {
     /// No ECN: every packet is Not-ECT.
     #[default]
     Off,
-    /// RFC 3168: new data is ECT(0), retransmissions and ACKs are Not-ECT; the receiver repeats ECE until it sees CWR.
+    /// RFC 3168: new data is ECT(0), retransmissions and ACKs are Not-ECT; the receiver repeats ECE
+    /// until it sees CWR.
     Classic,
-    /// RFC 8257: every packet is ECT(0); ECE tells the mark of the last segment and an ACK leaves at every change.
+    /// RFC 8257: every packet is ECT(0); ECE tells the mark of the last segment and an ACK leaves
+    /// at every change.
     Dctcp,
-    /// Accurate ECN (RFC 9768): new data and retransmissions are ECT; ACKs carry the count of marked packets.
+    /// Accurate ECN (RFC 9768): new data and retransmissions are ECT; ACKs carry the count of
+    /// marked packets.
     Accurate,
 }
 
@@ -38,10 +42,12 @@ pub enum LossDetection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum Reduction {
-    /// Proportional rate reduction dividing by the window before the reduction (Linux `tcp_cwnd_reduction`).
+    /// Proportional rate reduction dividing by the window before the reduction (Linux
+    /// `tcp_cwnd_reduction`).
     #[default]
     Proportional,
-    /// Proportional rate reduction dividing by the data in flight when recovery began (RFC 9937, RecoverFS).
+    /// Proportional rate reduction dividing by the data in flight when recovery began (RFC 9937,
+    /// RecoverFS).
     ProportionalRfc9937,
     /// The window is the threshold at once.
     Immediate,
@@ -51,7 +57,8 @@ pub enum Reduction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(rename_all = "snake_case"))]
 pub enum RtoRule {
-    /// SRTT + the windowed maximum of 4 mean deviations, the latter at least `min_rto` (Linux `tcp_rtt_estimator`).
+    /// SRTT + the windowed maximum of 4 mean deviations, the latter at least `min_rto` (Linux
+    /// `tcp_rtt_estimator`).
     #[default]
     Linux,
     /// max(`min_rto`, SRTT + max(tick, 4 RTTVAR)) (RFC 6298 section 2).
@@ -62,19 +69,22 @@ pub enum RtoRule {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(default, deny_unknown_fields))]
 pub struct SenderConfig {
-    /// Most payload bytes per segment, 1 ..= 65 000; default 1448 (1500 minus IPv4, TCP and timestamps).
+    /// Most payload bytes per segment, 1 ..= 65 000; default 1448 (1500 minus IPv4, TCP and
+    /// timestamps).
     pub mss: u32,
     /// Bytes of IP and TCP header on a data segment; default 52 (IPv4 20, TCP 20, timestamps 12).
     pub header_bytes: u16,
     /// Bytes of a SYN's IP packet; default 60 (IPv4 20, TCP 20, options 20).
     pub syn_bytes: u16,
-    /// True (default): the connection opens with a SYN, which gives the first RTT sample. False: it is established from the beginning.
+    /// True (default): the connection opens with a SYN, which gives the first RTT sample. False: it
+    /// is established from the beginning.
     pub handshake: bool,
     /// Without a handshake: the RTT sample the handshake would have given, if any.
     pub handshake_rtt: Option<Span>,
     /// Timeout of the first SYN, doubled for each retry; default 1 s (RFC 6298 section 2.1).
     pub syn_timeout: Span,
-    /// Timeout of a SYN that asks the routers for a rate, if that is longer; default 3 s (RFC 4782 section 4.7.2). Sent again, it asks for nothing.
+    /// Timeout of a SYN that asks the routers for a rate, if that is longer; default 3 s (RFC 4782
+    /// section 4.7.2). Sent again, it asks for nothing.
     pub request_timeout: Span,
     /// Congestion marks.
     pub ecn: EcnMode,
@@ -86,17 +96,22 @@ pub struct SenderConfig {
     pub peer_window: Option<Bytes>,
     /// How lost packets are found.
     pub loss_detection: LossDetection,
-    /// Packets delivered out of order that make loss certain as long as no reordering was seen; default 3 (`tcp_reordering`).
+    /// Packets delivered out of order that make loss certain as long as no reordering was seen;
+    /// default 3 (`tcp_reordering`).
     pub reordering: u32,
-    /// Largest degree of reordering in packets that is remembered; default 300 (`tcp_max_reordering`).
+    /// Largest degree of reordering in packets that is remembered; default 300
+    /// (`tcp_max_reordering`).
     pub max_reordering: u32,
     /// RACK waits min RTT / this for reordered packets; default 4 (RFC 8985 section 6.2).
     pub reorder_window_divisor: u32,
-    /// The wait grows by steps when D-SACKs tell of needless retransmissions, up to this many; default 255 (`tcp_rack_update_reo_wnd`).
+    /// The wait grows by steps when D-SACKs tell of needless retransmissions, up to this many;
+    /// default 255 (`tcp_rack_update_reo_wnd`).
     pub reorder_steps_max: u32,
-    /// Recoveries without D-SACK after which the wait returns to one step; default 16 (`TCP_RACK_RECOVERY_THRESH`).
+    /// Recoveries without D-SACK after which the wait returns to one step; default 16
+    /// (`TCP_RACK_RECOVERY_THRESH`).
     pub reorder_persist: u32,
-    /// Added to the RACK reordering timer and to the tail loss probe's timeout; default 2 ms (`TCP_TIMEOUT_MIN`).
+    /// Added to the RACK reordering timer and to the tail loss probe's timeout; default 2 ms
+    /// (`TCP_TIMEOUT_MIN`).
     pub timer_slack: Span,
     /// How long a smallest RTT is remembered; default 300 s (`tcp_min_rtt_wlen`).
     pub min_rtt_window: Span,
@@ -108,24 +123,30 @@ pub struct SenderConfig {
     pub rto_rule: RtoRule,
     /// Timeout before the first RTT sample; default 1 s (RFC 6298 section 2.1).
     pub initial_rto: Span,
-    /// Smallest variance term (rule `linux`) or smallest timeout (rule `rfc6298`); default 200 ms (`TCP_RTO_MIN`).
+    /// Smallest variance term (rule `linux`) or smallest timeout (rule `rfc6298`); default 200 ms
+    /// (`TCP_RTO_MIN`).
     pub min_rto: Span,
     /// Largest timeout; default 120 s (`TCP_RTO_MAX`).
     pub max_rto: Span,
-    /// Clock tick to which timeouts are rounded up; zero (default) for an exact clock. Linux: 4 ms at HZ 250.
+    /// Clock tick to which timeouts are rounded up; zero (default) for an exact clock. Linux: 4 ms
+    /// at HZ 250.
     pub tick: Span,
     /// Detect spurious timeouts by forward acknowledgements (F-RTO, RFC 5682); default true.
     pub f_rto: bool,
-    /// Take reductions back that D-SACKs or timestamps prove to be needless (Eifel, RFC 3522, RFC 4015); default true.
+    /// Take reductions back that D-SACKs or timestamps prove to be needless (Eifel, RFC 3522, RFC
+    /// 4015); default true.
     pub undo: bool,
-    /// A window that was not used for an RTO shrinks towards what was used (RFC 7661 in spirit, Linux `tcp_cwnd_application_limited`); default true.
+    /// A window that was not used for an RTO shrinks towards what was used (RFC 7661 in spirit,
+    /// Linux `tcp_cwnd_application_limited`); default true.
     pub cwnd_validation: bool,
-    /// The window grows on every ACK, whether it is used up or not (RFC 5681 to the letter); default false (RFC 7661 section 4.2, Linux
-    /// `tcp_is_cwnd_limited`).
+    /// The window grows on every ACK, whether it is used up or not (RFC 5681 to the letter);
+    /// default false (RFC 7661 section 4.2, Linux `tcp_is_cwnd_limited`).
     pub grow_unused: bool,
-    /// After an idle RTO the window decays to the initial one (RFC 5681 section 4.1, Linux `tcp_cwnd_restart`); default true.
+    /// After an idle RTO the window decays to the initial one (RFC 5681 section 4.1, Linux
+    /// `tcp_cwnd_restart`); default true.
     pub idle_restart: bool,
-    /// Hold back short segments while data is unacknowledged (RFC 896); default false (TCP_NODELAY).
+    /// Hold back short segments while data is unacknowledged (RFC 896); default false
+    /// (TCP_NODELAY).
     pub nagle: bool,
 }
 
@@ -177,7 +198,8 @@ fn unless(holds: bool, field: &'static str, must: &'static str) -> Result<(), In
 }
 
 impl SenderConfig {
-    /// Checks that every value is in its range. A sender made from values out of range works, with the nearest value in range.
+    /// Checks that every value is in its range. A sender made from values out of range works, with
+    /// the nearest value in range.
     ///
     /// # Errors
     /// Names the first field that is not, and what it must be.
@@ -219,33 +241,40 @@ pub struct ReceiverConfig {
     pub syn_bytes: u16,
     /// Congestion marks; as at the sender.
     pub ecn: EcnMode,
-    /// In-order segments per ACK, at least 1; default 2 (RFC 5681 section 4.2). 1 turns delayed ACKs off.
+    /// In-order segments per ACK, at least 1; default 2 (RFC 5681 section 4.2). 1 turns delayed
+    /// ACKs off.
     pub ack_every: u32,
     /// What `ack_every` counts.
     pub ack_counting: AckCounting,
     /// Delay of an ACK for fewer segments; default 40 ms (`TCP_ATO_MIN`).
     pub ack_delay: Span,
-    /// True (default): the delay follows the gaps between segments (Linux `tcp_event_data_recv`). False: it is always `ack_delay`.
+    /// True (default): the delay follows the gaps between segments (Linux `tcp_event_data_recv`).
+    /// False: it is always `ack_delay`.
     pub adaptive_delay: bool,
     /// Largest delay of an ACK; default 200 ms (`TCP_DELACK_MAX`).
     pub ack_delay_max: Span,
-    /// Most ACKs sent at once at the beginning and after trouble, whatever `ack_every` says; 0 for none, default 16 (`TCP_MAX_QUICKACKS`).
+    /// Most ACKs sent at once at the beginning and after trouble, whatever `ack_every` says; 0 for
+    /// none, default 16 (`TCP_MAX_QUICKACKS`).
     pub quick_acks: u32,
     /// Segment size assumed before one was seen; default 536 (`TCP_MSS_DEFAULT`).
     pub initial_mss: u32,
-    /// After three immediate ones, ACKs of out-of-order data wait up to this long for more; zero turns it off; default 1 ms (`tcp_comp_sack_delay_ns`).
+    /// After three immediate ones, ACKs of out-of-order data wait up to this long for more; zero
+    /// turns it off; default 1 ms (`tcp_comp_sack_delay_ns`).
     pub compressed_sack_delay: Span,
     /// ... but no longer than this share of the RTT in percent; default 5 (`tcp_ack_snd_check`).
     pub compressed_sack_rtt_percent: u32,
     /// ... and at most this many ACKs are saved; default 44 (`tcp_comp_sack_nr`).
     pub compressed_sack_count: u32,
-    /// ACKs are held back for this long and merged into one, as links that aggregate frames do; default none.
+    /// ACKs are held back for this long and merged into one, as links that aggregate frames do;
+    /// default none.
     pub ack_aggregation: Option<Span>,
-    /// Receive buffer: bytes in order that the application has not read are taken off the window; default none (the window never limits).
+    /// Receive buffer: bytes in order that the application has not read are taken off the window;
+    /// default none (the window never limits).
     pub receive_buffer: Option<Bytes>,
     /// True (default): the application reads at once.
     pub auto_read: bool,
-    /// Smallest variance term of the receiver's own timeout estimate, which bounds ACK delays and ends quick ACKs; default 200 ms.
+    /// Smallest variance term of the receiver's own timeout estimate, which bounds ACK delays and
+    /// ends quick ACKs; default 200 ms.
     pub min_rto: Span,
     /// That timeout before an RTT is known; default 1 s.
     pub initial_rto: Span,
@@ -277,7 +306,8 @@ impl Default for ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    /// Checks that every value is in its range. A receiver made from values out of range works, with the nearest value in range.
+    /// Checks that every value is in its range. A receiver made from values out of range works,
+    /// with the nearest value in range.
     ///
     /// # Errors
     /// Names the first field that is not, and what it must be.
@@ -296,8 +326,8 @@ impl ReceiverConfig {
         Self { ack_every: 1, quick_acks: 0, compressed_sack_delay: Span::ZERO, ..Self::default() }
     }
 
-    /// An ACK for every second segment or after 40 ms, from the first segment on: no quick ACKs, no compressed SACKs (RFC 5681 section 4.2;
-    /// what ns-3 does).
+    /// An ACK for every second segment or after 40 ms, from the first segment on: no quick ACKs, no
+    /// compressed SACKs (RFC 5681 section 4.2; what ns-3 does).
     #[must_use]
     pub fn every_second_segment() -> Self {
         Self {

@@ -1,9 +1,11 @@
-//! One stream over several connections to the same place: which bytes each of them carries, and how they are put together again.
+//! One stream over several connections to the same place: which bytes each of them carries, and how
+//! they are put together again.
 //!
-//! Every connection has a stream of its own, with its own sequence numbers, acknowledgements and repairs. Pieces of the common stream are given to a
-//! connection when it can send, and each piece is known by its offset in the common stream, as in the data sequence mapping of Multipath TCP (RFC 8684 section
-//! 3.3) or the offset of a STREAM frame. When a connection is closed, what it has not had acknowledged is given to the others, so nothing is lost; what
-//! arrives twice counts once.
+//! Every connection has a stream of its own, with its own sequence numbers, acknowledgements and
+//! repairs. Pieces of the common stream are given to a connection when it can send, and each piece
+//! is known by its offset in the common stream, as in the data sequence mapping of Multipath TCP
+//! (RFC 8684 section 3.3) or the offset of a STREAM frame. When a connection is closed, what it has
+//! not had acknowledged is given to the others, so nothing is lost; what arrives twice counts once.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -70,7 +72,8 @@ impl Striping {
         self.given.get(connection).copied().unwrap_or(0)
     }
 
-    /// Gives up to `most` bytes to a connection, those of a closed one first. Returns how many it got; 0 if there are none.
+    /// Gives up to `most` bytes to a connection, those of a closed one first. Returns how many it
+    /// got; 0 if there are none.
     pub fn give(&mut self, connection: usize, most: u64) -> u64 {
         let Some(pieces) = self.pieces.get_mut(connection) else { return 0 };
         let range = match self.returned.last_mut() {
@@ -123,7 +126,8 @@ impl Striping {
         }
     }
 
-    /// Where the bytes `seq..seq + len` of a connection's stream lie in the common one; those acknowledged before are left out.
+    /// Where the bytes `seq..seq + len` of a connection's stream lie in the common one; those
+    /// acknowledged before are left out.
     pub fn offsets(&self, connection: usize, seq: u64, len: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         let end = seq.saturating_add(len);
         let pieces = self.pieces.get(connection).into_iter().flatten();
@@ -198,7 +202,8 @@ mod tests {
     }
 
     proptest! {
-        // Whatever is given, delivered, lost and closed: once the remaining connection delivers all it was given, the stream is whole.
+        // Whatever is given, delivered, lost and closed: once the remaining connection delivers all
+        // it was given, the stream is whole.
         #[test]
         fn nothing_is_lost_and_nothing_comes_twice(
             total in 1u64..5000,

@@ -46,8 +46,8 @@ fn record(
     })
 }
 
-/// A decimal number of `unit`, a power of ten, exactly (a float has too few digits for nanoseconds since 1970). What is smaller than one is cut
-/// off; beyond the range of 64 bits the largest.
+/// A decimal number of `unit`, a power of ten, exactly (a float has too few digits for nanoseconds
+/// since 1970). What is smaller than one is cut off; beyond the range of 64 bits the largest.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

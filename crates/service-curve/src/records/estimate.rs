@@ -5,10 +5,12 @@ use flowstart_units::Rate;
 use super::{InOrder, Record, RecordError};
 use crate::{Estimate, ProbeConfig, probe_rate};
 
-/// Probes every train of a measurement and joins them. `rate` is that of the only train of a file without rates.
+/// Probes every train of a measurement and joins them. `rate` is that of the only train of a file
+/// without rates.
 ///
-/// One pass, in a memory that does not grow with the number of records. A packet counts as received when all packets before it are. Rows that
-/// a probe did not need are read and checked all the same.
+/// One pass, in a memory that does not grow with the number of records. A packet counts as received
+/// when all packets before it are. Rows that a probe did not need are read and checked all the
+/// same.
 ///
 /// # Errors
 /// The first error of the records, or [`RecordError`] if rates or configuration are refused.

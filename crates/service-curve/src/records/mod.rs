@@ -1,10 +1,13 @@
 //! Measurements of real systems: files of the times at which packets were sent and received.
 //!
-//! A file has one row per packet of a constant-rate train, in the order of sending, and these columns, in any order and among others:
+//! A file has one row per packet of a constant-rate train, in the order of sending, and these
+//! columns, in any order and among others:
 //!
-//! - when the packet was handed to the flow control (the application's write) and when it came out of it (the other application's read):
-//!   `sent_ns` and `received_ns`, or with `_us`, `_ms` or `_s`; both by clocks that agree. Decimals are allowed.
-//! - `rate_bps`, the rate of the train in bit/s, if the file has trains of several rates: consecutive rows of one rate are one train.
+//! - when the packet was handed to the flow control (the application's write) and when it came out
+//!   of it (the other application's read): `sent_ns` and `received_ns`, or with `_us`, `_ms` or
+//!   `_s`; both by clocks that agree. Decimals are allowed.
+//! - `rate_bps`, the rate of the train in bit/s, if the file has trains of several rates:
+//!   consecutive rows of one rate are one train.
 
 mod csv;
 mod estimate;

@@ -2,7 +2,8 @@
 
 use flowstart_units::{Bytes, Rate, Time};
 
-/// The packets of a constant-rate flow: packet i at floor(i L / r), without rounding errors adding up. Endless.
+/// The packets of a constant-rate flow: packet i at floor(i L / r), without rounding errors adding
+/// up. Endless.
 #[derive(Clone, Debug)]
 pub struct ConstantRate {
     rate: u64,
@@ -14,8 +15,8 @@ pub struct ConstantRate {
 }
 
 impl ConstantRate {
-    /// Packets of this size at this rate. At rate zero the first packet is the only one that ever comes (the others come at the end of
-    /// time).
+    /// Packets of this size at this rate. At rate zero the first packet is the only one that ever
+    /// comes (the others come at the end of time).
     #[must_use]
     pub fn new(rate: Rate, packet: Bytes) -> Self {
         const NANOS: u128 = 1_000_000_000;

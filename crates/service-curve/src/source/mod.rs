@@ -1,4 +1,5 @@
-//! Small flow controls that give delays at millions of packets per second, as references and for experiments without a network.
+//! Small flow controls that give delays at millions of packets per second, as references and for
+//! experiments without a network.
 
 mod adaptive;
 mod arrivals;

@@ -6,8 +6,9 @@ use flowstart_units::{Bytes, Span, Time};
 
 use crate::{Error, StaticWindow};
 
-/// Packets through a static window and a link: the packet form of [`StaticWindow`], which a fluid describes. The transmission time adds to
-/// the round trip and the window is a whole number of packets, so the long-term rate is lower than the fluid's. An iterator over delays.
+/// Packets through a static window and a link: the packet form of [`StaticWindow`], which a fluid
+/// describes. The transmission time adds to the round trip and the window is a whole number of
+/// packets, so the long-term rate is lower than the fluid's. An iterator over delays.
 #[derive(Clone, Debug)]
 pub struct WindowedLink<A> {
     arrivals: A,
@@ -24,7 +25,8 @@ impl<A: Iterator<Item = Time>> WindowedLink<A> {
     /// Packets of size `packet` that arrive at `arrivals`, in order of time.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] if the window is smaller than one packet or the round trip shorter than the latency.
+    /// [`Error::InvalidConfig`] if the window is smaller than one packet or the round trip shorter
+    /// than the latency.
     pub fn new(config: StaticWindow, packet: Bytes, arrivals: A) -> Result<Self, Error> {
         let window = config.window.get().checked_div(packet.get()).unwrap_or(0);
         let window = usize::try_from(window).unwrap_or(usize::MAX);

@@ -2,8 +2,9 @@
 
 use super::Series;
 
-/// Autocorrelation at lags 0 ..= `max_lag` (equation 9 of the paper, there of the congestion window): products of deviations from the mean
-/// of the whole series, divided by their sum at lag 0. 1 at lag 0; all zero for a constant or empty series. Lags past the end are zero.
+/// Autocorrelation at lags 0 ..= `max_lag` (equation 9 of the paper, there of the congestion window):
+/// products of deviations from the mean of the whole series, divided by their sum at lag 0. It is 1 at
+/// lag 0; all are zero for a constant or empty series. Lags past the end are zero.
 #[must_use]
 pub fn autocorrelation(series: &Series, max_lag: usize) -> Vec<f64> {
     let deviations = deviations(series);
@@ -25,8 +26,8 @@ fn product(deviations: &[f64], lag: usize) -> f64 {
 /// The integrated correlation time of a series, in samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CorrelationTime {
-    /// 1 + 2 · sum of autocorrelations up to the window: how many samples are worth one independent one; 1 for independent values, 0 for a
-    /// constant series.
+    /// 1 + 2 · sum of autocorrelations up to the window: how many samples are worth one independent
+    /// one; 1 for independent values, 0 for a constant series.
     pub samples: f64,
     /// The lag at which the sum ended.
     pub window: usize,
@@ -34,8 +35,9 @@ pub struct CorrelationTime {
     pub closed: bool,
 }
 
-/// The integrated correlation time with Sokal's automatic window ("Monte Carlo methods in statistical mechanics", 1989): the sum ends at
-/// the first lag that is not below `window_factor` times the sum so far; 5 is usual.
+/// The integrated correlation time with Sokal's automatic window ("Monte Carlo methods in
+/// statistical mechanics", 1989): the sum ends at the first lag that is not below `window_factor`
+/// times the sum so far; 5 is usual.
 #[must_use]
 pub fn correlation_time(series: &Series, window_factor: f64) -> CorrelationTime {
     let deviations = deviations(series);

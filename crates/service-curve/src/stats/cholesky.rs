@@ -1,10 +1,11 @@
 //! Least squares on a matrix whose leading columns are regressions of their own.
 //!
-//! One Cholesky factorisation of the Gram matrix of all columns gives the residuals of the regressions on the first 1, 2, 3 … of them,
-//! which is what choosing a lag needs; a general linear algebra library would factorise each of them anew.
+//! One Cholesky factorisation of the Gram matrix of all columns gives the residuals of the
+//! regressions on the first 1, 2, 3 … of them, which is what choosing a lag needs; a general linear
+//! algebra library would factorise each of them anew.
 
-/// A column whose part orthogonal to the columns before it is smaller than this fraction of its square counts as dependent on them.
-/// Rounding leaves about 1e-16 times the number of rows.
+/// A column whose part orthogonal to the columns before it is smaller than this fraction of its
+/// square counts as dependent on them. Rounding leaves about 1e-16 times the number of rows.
 const DEPENDENT: f64 = 1e-12;
 
 /// The factor of XᵀX, and Xᵀy in its coordinates.
@@ -87,7 +88,8 @@ impl Factor {
 
 /// The scalar product over the shorter length.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    // Four sums let the compiler use vector registers; the order is fixed, so the result is the same everywhere.
+    // Four sums let the compiler use vector registers; the order is fixed, so the result is the
+    // same everywhere.
     let mut sums = [0.0; 4];
     let (a4, a_rest) = a.as_chunks::<4>();
     let (b4, b_rest) = b.as_chunks::<4>();

@@ -1,7 +1,9 @@
-//! Is a series stationary? The test of Elliott, Rothenberg and Stock ("Efficient tests for an autoregressive unit root", Econometrica
-//! 64(4), 1996) in its DF-GLS form: Dickey and Fuller's test after the mean has been removed as if the root were nearly 1.
+//! Is a series stationary? The test of Elliott, Rothenberg and Stock ("Efficient tests for an
+//! autoregressive unit root", Econometrica 64(4), 1996) in its DF-GLS form: Dickey and Fuller's
+//! test after the mean has been removed as if the root were nearly 1.
 //!
-//! The null hypothesis is a unit root. A statistic *below* the critical value rejects it: the series counts as stationary.
+//! The null hypothesis is a unit root. A statistic *below* the critical value rejects it: the
+//! series counts as stationary.
 
 use super::cholesky::{Factor, dot};
 use super::{Degenerate, Series, normal};
@@ -12,7 +14,8 @@ pub enum Trend {
     /// A constant. The right choice for delays.
     #[default]
     Constant,
-    /// A constant and a straight line. Calls the delay of an overloaded path, which grows like a line, stationary.
+    /// A constant and a straight line. Calls the delay of an overloaded path, which grows like a
+    /// line, stationary.
     ConstantAndTime,
 }
 
@@ -23,7 +26,8 @@ pub enum LagChoice {
     Fixed(usize),
     /// The number with the smallest Akaike criterion.
     Aic,
-    /// The number with the smallest Bayes criterion. The default: long lags cost power, and thinned delays need none.
+    /// The number with the smallest Bayes criterion. The default: long lags cost power, and thinned
+    /// delays need none.
     #[default]
     Bic,
     /// The longest lag whose coefficient differs from zero at 10 % (two-sided, normal).
@@ -42,18 +46,21 @@ pub enum Level {
     Ten,
 }
 
-/// How [`dfgls`] tests. The paper names neither the variant nor the lag rule; these are the choices of this crate.
+/// How [`dfgls`] tests. The paper names neither the variant nor the lag rule; these are the choices
+/// of this crate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DfGlsConfig {
     /// What is removed before the test; default a constant.
     pub trend: Trend,
     /// How the number of lags is chosen; default Bayes criterion.
     pub lags: LagChoice,
-    /// The largest number of lags that is considered; default ceil(12 (n/100)^(1/4)), 20 for n = 750 (Schwert 1989).
+    /// The largest number of lags that is considered; default ceil(12 (n/100)^(1/4)), 20 for n =
+    /// 750 (Schwert 1989).
     pub max_lags: Option<usize>,
 }
 
-/// Critical values for the number of observations at hand (response surfaces as in the `arch` package, version 8.0).
+/// Critical values for the number of observations at hand (response surfaces as in the `arch`
+/// package, version 8.0).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CriticalValues {
     /// At 1 %.
@@ -79,7 +86,8 @@ impl CriticalValues {
 /// What [`dfgls`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DfGls {
-    /// The t-ratio of the coefficient of the lagged level; if the regression leaves no residual, infinite or (a straight line) zero; never NaN.
+    /// The t-ratio of the coefficient of the lagged level; if the regression leaves no residual,
+    /// infinite or (a straight line) zero; never NaN.
     pub statistic: f64,
     /// The approximate probability of a smaller statistic if there is a unit root.
     pub p_value: f64,
@@ -99,14 +107,15 @@ impl DfGls {
     }
 }
 
-/// Fewer samples than this are not tested: the response surfaces of the critical values mean nothing there.
+/// Fewer samples than this are not tested: the response surfaces of the critical values mean
+/// nothing there.
 pub const MIN_SAMPLES: usize = 10;
 
 /// A coefficient that explains less than this fraction of a perfectly explained series is zero.
 const ROUNDING: f64 = 1e-9;
 
-/// What belongs to a trend: c of the local alternative 1 + c/n, coefficients of the critical values in powers of 1/observations, and the
-/// approximate distribution.
+/// What belongs to a trend: c of the local alternative 1 + c/n, coefficients of the critical values
+/// in powers of 1/observations, and the approximate distribution.
 struct Tables {
     c: f64,
     one: [f64; 4],
@@ -120,7 +129,8 @@ struct Tables {
     largest: f64,
 }
 
-/// Elliott, Rothenberg and Stock give c; the response surfaces are those of the `arch` package (NCSA licence), by simulation.
+/// Elliott, Rothenberg and Stock give c; the response surfaces are those of the `arch` package
+/// (NCSA licence), by simulation.
 const CONSTANT: Tables = Tables {
     c: -7.0,
     one: [-2.567_817_93, -20.557_539_2, 182.727_674, -1_778.666_64],
@@ -171,7 +181,8 @@ impl Tables {
 /// Tests `series` for a unit root.
 ///
 /// # Errors
-/// [`Degenerate`]: fewer than [`MIN_SAMPLES`] values or too few for the lags, all values equal, or lags that depend on one another.
+/// [`Degenerate`]: fewer than [`MIN_SAMPLES`] values or too few for the lags, all values equal, or
+///                 lags that depend on one another.
 pub fn dfgls(series: &Series, config: &DfGlsConfig) -> Result<DfGls, Degenerate> {
     let y = series.values();
     let n = y.len();
@@ -210,7 +221,8 @@ pub fn dfgls(series: &Series, config: &DfGlsConfig) -> Result<DfGls, Degenerate>
     let perfect = residual <= f64::EPSILON * f64::EPSILON * dot(regression.y, regression.y) * observations as f64;
     let pull = coefficients[0].abs() * dot(regression.columns[0], regression.columns[0]).sqrt();
     let statistic = match coefficients[0] / error {
-        // A line without noise: the lags explain all of it, and what is left for the level is rounding.
+        // A line without noise: the lags explain all of it, and what is left for the level is
+        // rounding.
         _ if perfect && pull <= dot(regression.y, regression.y).sqrt() * ROUNDING => 0.0,
         _ if perfect => f64::INFINITY.copysign(coefficients[0]),
         t if t.is_nan() => return Err(Degenerate::Singular(lags)),
@@ -225,7 +237,8 @@ pub fn dfgls(series: &Series, config: &DfGlsConfig) -> Result<DfGls, Degenerate>
     })
 }
 
-/// The series without its trend, which is estimated by least squares after x_t - `root` x_{t-1}; `root` 0 is ordinary least squares.
+/// The series without its trend, which is estimated by least squares after x_t - `root` x_{t-1};
+/// `root` 0 is ordinary least squares.
 fn detrend(y: &[f64], trend: Trend, root: f64) -> Vec<f64> {
     let quasi = |x: &dyn Fn(usize) -> f64| -> Vec<f64> {
         (0..y.len()).map(|t| if t == 0 { x(0) } else { x(t) - root * x(t - 1) }).collect()
@@ -269,8 +282,9 @@ impl<'a> Regression<'a> {
     }
 }
 
-/// Chooses the number of lags on the series detrended by ordinary least squares (Perron and Qu, "A simple modification to improve the
-/// finite sample properties of Ng and Perron's unit root tests", 2007), all candidates on the same observations.
+/// Chooses the number of lags on the series detrended by ordinary least squares (Perron and Qu, "A
+/// simple modification to improve the finite sample properties of Ng and Perron's unit root tests",
+/// 2007), all candidates on the same observations.
 fn select_lags(level: &[f64], config: &DfGlsConfig, choice: LagChoice) -> usize {
     let n = level.len();
     let rule = libm::ceil(12.0 * libm::pow(n as f64 / 100.0, 0.25)) as usize;

@@ -6,9 +6,11 @@ use hdrhistogram::Histogram;
 use super::upper_rank;
 use crate::{Error, Probability};
 
-/// A streaming histogram of delays with a constant relative resolution (log-linear classes, crate `hdrhistogram`).
+/// A streaming histogram of delays with a constant relative resolution (log-linear classes, crate
+/// `hdrhistogram`).
 ///
-/// Quantiles are upper ends of classes, never below the exact value: a service curve made from them is on the safe side.
+/// Quantiles are upper ends of classes, never below the exact value: a service curve made from them
+/// is on the safe side.
 #[derive(Clone, Debug)]
 pub struct DelayHistogram(Histogram<u64>);
 
@@ -16,8 +18,8 @@ pub struct DelayHistogram(Histogram<u64>);
 const LONGEST: Span = Span::from_secs(3_600);
 
 impl DelayHistogram {
-    /// An empty histogram whose classes are `digits` decimal digits fine (1 ..= 5): 3 digits keep 0.1 % and take about 0.5 MB. Delays of
-    /// more than an hour count as one hour.
+    /// An empty histogram whose classes are `digits` decimal digits fine (1 ..= 5): 3 digits keep
+    /// 0.1 % and take about 0.5 MB. Delays of more than an hour count as one hour.
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] for other numbers of digits.
@@ -67,8 +69,9 @@ impl DelayHistogram {
         None
     }
 
-    /// The fraction of delays longer than `threshold`, within the resolution: with the propagation delay as threshold, the probability of
-    /// queueing (Figure 10 of the paper, there of the sender's stack).
+    /// The fraction of delays longer than `threshold`, within the resolution: with the propagation
+    /// delay as threshold, the probability of queueing (Figure 10 of the paper, there of the
+    /// sender's stack).
     #[must_use]
     pub fn fraction_above(&self, threshold: Span) -> Probability {
         let above: u64 = self
@@ -80,7 +83,8 @@ impl DelayHistogram {
         if self.count() == 0 { Probability::ZERO } else { Probability::clamped(above as f64 / self.count() as f64) }
     }
 
-    /// The complementary distribution: upper end of every class that holds delays, and the fraction of delays above it.
+    /// The complementary distribution: upper end of every class that holds delays, and the fraction
+    /// of delays above it.
     #[must_use]
     pub fn ccdf(&self) -> Vec<(Span, Probability)> {
         let mut left = self.count();

@@ -1,4 +1,5 @@
-//! The statistics behind the estimate: is a series of delays stationary, are its values independent, which quantile do they give.
+//! The statistics behind the estimate: is a series of delays stationary, are its values
+//! independent, which quantile do they give.
 
 mod autocorrelation;
 mod cholesky;
@@ -26,7 +27,8 @@ pub enum Degenerate {
     TooFew(usize, usize),
     /// All values are equal, or on the same side of the cut.
     Constant,
-    /// Lagged differences are linear functions of one another, so that no regression on this many lags exists.
+    /// Lagged differences are linear functions of one another, so that no regression on this many
+    /// lags exists.
     Singular(usize),
 }
 
@@ -42,7 +44,8 @@ impl std::fmt::Display for Degenerate {
 
 /// Thins a series: every `every`-th value, beginning with the first. `every` = 0 counts as 1.
 ///
-/// The paper's extension rule keeps each k-th of k·N values, so that N nearly independent ones remain.
+/// The paper's extension rule keeps each k-th of k·N values, so that N nearly independent ones
+/// remain.
 pub fn every_nth<T: Copy>(values: &[T], every: usize) -> Vec<T> {
     values.iter().step_by(every.max(1)).copied().collect()
 }

@@ -1,4 +1,5 @@
-//! The normal distribution, from the C library's functions in portable code, so that results are the same on every machine.
+//! The normal distribution, from the C library's functions in portable code, so that results are
+//! the same on every machine.
 
 /// P[Z <= z] of a standard normal Z.
 pub(crate) fn cumulative(z: f64) -> f64 {

@@ -12,28 +12,28 @@ fn allowed(n: usize, epsilon: Probability) -> usize {
     ((epsilon.get() * n as f64 + ROUNDING) as usize).min(n)
 }
 
-/// True if `n` samples can show the (1 - `epsilon`)-quantile: at least one of them lies beyond it, and
-/// not all do.
+/// True if `n` samples can show the (1 - `epsilon`)-quantile: at least one of them lies beyond it,
+/// and not all do.
 pub(crate) fn can_show(n: usize, epsilon: Probability) -> bool {
     (1..n).contains(&allowed(n, epsilon))
 }
 
-/// The fewest samples of which one may lie beyond the (1 - `epsilon`)-quantile, 1 / epsilon; `None` if
-/// that is no number.
+/// The fewest samples of which one may lie beyond the (1 - `epsilon`)-quantile, 1 / epsilon; `None`
+/// if that is no number.
 pub(crate) fn fewest_samples(epsilon: Probability) -> Option<usize> {
     let fewest = libm::ceil((1.0 - ROUNDING) / epsilon.get());
     (fewest < usize::MAX as f64).then_some(fewest as usize)
 }
 
-/// The rank, 1 ..= n from the smallest, of the (1 - `epsilon`)-quantile of `n` samples: ceil((1 - epsilon) n). `epsilon` 0 is the largest
-/// sample. `None` of no samples.
+/// The rank, 1 ..= n from the smallest, of the (1 - `epsilon`)-quantile of `n` samples: ceil((1 -
+/// epsilon) n). `epsilon` 0 is the largest sample. `None` of no samples.
 #[must_use]
 pub fn upper_rank(n: usize, epsilon: Probability) -> Option<usize> {
     (n > 0).then(|| (n - allowed(n, epsilon)).max(1))
 }
 
-/// The rank of the `epsilon`-quantile from below, the mirror image of [`upper_rank`]: floor(epsilon n) + 1, so that at most a fraction
-/// `epsilon` of the samples is smaller.
+/// The rank of the `epsilon`-quantile from below, the mirror image of [`upper_rank`]: floor(epsilon
+/// n) + 1, so that at most a fraction `epsilon` of the samples is smaller.
 #[must_use]
 pub fn lower_rank(n: usize, epsilon: Probability) -> Option<usize> {
     upper_rank(n, epsilon).map(|rank| n + 1 - rank)
@@ -54,14 +54,17 @@ pub struct QuantileInterval {
     pub upper: Option<usize>,
 }
 
-/// The interval that misses the true (1 - `epsilon`)-quantile of independent samples with probability `miss` at most, half on either side.
+/// The interval that misses the true (1 - `epsilon`)-quantile of independent samples with
+/// probability `miss` at most, half on either side.
 ///
-/// The number of samples at or below the quantile is binomial (n, 1 - epsilon), whatever the distribution: the lower rank l is the
-/// largest with `P[X < l] <= miss/2`, the upper rank u the smallest with `P[X >= u] <= miss/2`.
+/// The number of samples at or below the quantile is binomial (n, 1 - epsilon), whatever the
+/// distribution: the lower rank l is the largest with `P[X < l] <= miss/2`, the upper rank u the
+/// smallest with `P[X >= u] <= miss/2`.
 #[must_use]
 pub fn quantile_interval(n: usize, epsilon: Probability, miss: Probability) -> QuantileInterval {
     let half = miss.get() / 2.0;
-    // Counted in samples above the quantile, of which there are few: Y = n - X is binomial (n, epsilon).
+    // Counted in samples above the quantile, of which there are few: Y = n - X is binomial (n,
+    // epsilon).
     let probabilities = Binomial::new(n, epsilon.get());
     // P[X >= u] = P[Y <= n - u]; P[X < l] = P[Y > n - l].
     let (mut below, mut upper) = (0.0, None);

@@ -4,8 +4,8 @@ pub use flowstart_random::SplitMix64;
 
 /// How many packets further the next delay is sampled: geometric with the given mean, at least 1.
 ///
-/// Samples at random packets see time averages (Poisson arrivals see time averages; the paper samples "random packets" without saying
-/// how). Endless.
+/// Samples at random packets see time averages (Poisson arrivals see time averages; the paper
+/// samples "random packets" without saying how). Endless.
 #[derive(Clone, Debug)]
 pub struct Gaps {
     random: SplitMix64,

@@ -1,5 +1,6 @@
-//! Are values in time order independent? The runs test of Wald and Wolfowitz ("On a test whether two samples are from the same
-//! population", 1940): values above and below a cut must change places as often as coin tosses do.
+//! Are values in time order independent? The runs test of Wald and Wolfowitz ("On a test whether
+//! two samples are from the same population", 1940): values above and below a cut must change
+//! places as often as coin tosses do.
 
 use super::{Degenerate, Series, normal};
 use crate::Probability;
@@ -7,8 +8,9 @@ use crate::Probability;
 /// Where the series is cut in two classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
-    /// At the median, as the paper does. If half of the values or more are equal to the smallest, as delays of a path without queue are,
-    /// "at the median or above" would be all of them; then the upper class is "above the median".
+    /// At the median, as the paper does. If half of the values or more are equal to the smallest,
+    /// as delays of a path without queue are, "at the median or above" would be all of them; then
+    /// the upper class is "above the median".
     #[default]
     Median,
     /// At the mean.
@@ -40,15 +42,18 @@ pub struct Runs {
     pub variance: f64,
     /// (runs - mean) / standard deviation. No continuity correction.
     pub z: f64,
-    /// Probability of a larger |z| of independent values; if a class is small, of as few runs or of as many, whichever is less, twice.
+    /// Probability of a larger |z| of independent values; if a class is small, of as few runs or of
+    /// as many, whichever is less, twice.
     pub p_value: f64,
-    /// Probability of so few runs, or fewer, of independent values: that of the normal distribution, or the exact one if a class is small.
+    /// Probability of so few runs, or fewer, of independent values: that of the normal
+    /// distribution, or the exact one if a class is small.
     pub p_too_few: f64,
 }
 
-/// With fewer values than this in a class the number of runs is far from normal, and its exact distribution is taken (Swed and Eisenhart,
-/// "Tables for testing randomness of grouping in a sequence of alternatives", 1943, tabulate it up to twenty; at 10 the error is a few per
-/// cent of probability, and the tests of ten and more remain those of statistical packages).
+/// With fewer values than this in a class the number of runs is far from normal, and its exact
+/// distribution is taken (Swed and Eisenhart, "Tables for testing randomness of grouping in a
+/// sequence of alternatives", 1943, tabulate it up to twenty; at 10 the error is a few per cent of
+/// probability, and the tests of ten and more remain those of statistical packages).
 const SMALL_CLASS: usize = 10;
 
 impl Runs {
@@ -101,10 +106,12 @@ pub fn runs_test(series: &Series, cut: Cut) -> Result<Runs, Degenerate> {
     Ok(Runs { runs, upper, lower, mean, variance, z, p_value, p_too_few })
 }
 
-/// The probability that `few` values of one class and `many` of the other, in random order, make no more than `runs` runs.
+/// The probability that `few` values of one class and `many` of the other, in random order, make no
+/// more than `runs` runs.
 ///
-/// k blocks of the few can be cut in C(few - 1, k - 1) ways and put into k of the many + 1 gaps that the many leave, of the
-/// C(few + many, few) orders in all; gaps at neither end make 2k + 1 runs, at one end 2k, at both 2k - 1.
+/// k blocks of the few can be cut in C(few - 1, k - 1) ways and put into k of the many + 1 gaps
+/// that the many leave, of the C(few + many, few) orders in all; gaps at neither end make 2k + 1
+/// runs, at one end 2k, at both 2k - 1.
 fn exact_cumulative(runs: usize, few: usize, many: usize) -> f64 {
     let orders = choose(few + many, few);
     let blocks = (1..=few).map(|k| {
@@ -183,7 +190,8 @@ mod tests {
             assert!(!together.is_independent(Probability::FIVE_PERCENT, sides));
             assert!(apart.is_independent(Probability::FIVE_PERCENT, sides));
         }
-        // One pair among five happens to one series of eight, which the normal distribution would call dependent.
+        // One pair among five happens to one series of eight, which the normal distribution would
+        // call dependent.
         let pair = with([10, 11, 70, 100, 130]);
         assert!(normal::cumulative(pair.z) < 0.05 && pair.p_too_few > 0.1, "{pair:?}");
     }

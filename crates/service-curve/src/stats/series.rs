@@ -15,7 +15,8 @@ impl Series {
     /// A series of `values`.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] with the position of the first value that is NaN, infinite or beyond ±10^60.
+    /// [`Error::NotFinite`] with the position of the first value that is NaN, infinite or beyond
+    /// ±10^60.
     pub fn new(values: Vec<f64>) -> Result<Self, Error> {
         match values.iter().position(|x| !x.is_finite() || x.abs() > LARGEST) {
             Some(index) => Err(Error::NotFinite(index)),

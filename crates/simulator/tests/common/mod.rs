@@ -8,7 +8,8 @@ use flowstart_simulator::{Access, FlowConfig, SimulationConfig, Stop, TcpConfig,
 use flowstart_transport::{ReceiverConfig, SenderConfig};
 use flowstart_units::{Rate, Span, Time};
 
-/// A greedy slow start + Reno connection over `links` forward links, without handshake and with an ACK per packet.
+/// A greedy slow start + Reno connection over `links` forward links, without handshake and with an
+/// ACK per packet.
 pub fn tcp(workload: Workload, rtt: Span) -> TcpConfig {
     let start = StartConfig::from_name("slow_start").unwrap();
     let avoidance = AvoidanceConfig::from_name("reno").unwrap();

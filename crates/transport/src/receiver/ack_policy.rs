@@ -1,5 +1,5 @@
-//! When an ACK leaves: quick, delayed and compressed ACKs as Linux has them (`__tcp_ack_snd_check`, `tcp_event_data_recv`,
-//! `tcp_send_delayed_ack`), with RFC 5681 section 4.2 as the plain case.
+//! When an ACK leaves: quick, delayed and compressed ACKs as Linux has them (`__tcp_ack_snd_check`,
+//! `tcp_event_data_recv`, `tcp_send_delayed_ack`), with RFC 5681 section 4.2 as the plain case.
 
 use flowstart_units::{Span, Time};
 
@@ -7,17 +7,22 @@ use crate::{AckCounting, ReceiverConfig};
 
 /// ACKs at once after the first mark, or when marks cannot be trusted (Linux `__tcp_ecn_check_ce`).
 const QUICK_ACKS_ON_MARK: u32 = 2;
-/// Out-of-order segments acknowledged at once before compression begins: the sender's duplicate ACK threshold (`TCP_FASTRETRANS_THRESH`).
+/// Out-of-order segments acknowledged at once before compression begins: the sender's duplicate ACK
+/// threshold (`TCP_FASTRETRANS_THRESH`).
 const IMMEDIATE_DUPLICATE_ACKS: u32 = 3;
-/// Ranges that every ACK is sure to have room for, whatever its other options (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Ranges that every ACK is sure to have room for, whatever its other options
+/// (`TCP_SACK_BLOCKS_EXPECTED`).
 const SACK_BLOCKS_EXPECTED: usize = 2;
-/// ACKs sent at once at the start of a connection whose window holds less than two segments (`tcp_incr_quickack`).
+/// ACKs sent at once at the start of a connection whose window holds less than two segments
+/// (`tcp_incr_quickack`).
 const LEAST_QUICK_ACKS: u32 = 2;
 
-/// Longest delay of an ACK for a slow sender that does not push, before `ack_delay_max` applies (HZ / 2 in `tcp_send_delayed_ack`).
+/// Longest delay of an ACK for a slow sender that does not push, before `ack_delay_max` applies (HZ
+/// / 2 in `tcp_send_delayed_ack`).
 const LONGEST_WAIT: Span = Span::from_millis(500);
 
-/// How many ACKs are sent at once at the start of a connection: half the window in segments, at most `most` (Linux `tcp_incr_quickack`).
+/// How many ACKs are sent at once at the start of a connection: half the window in segments, at
+/// most `most` (Linux `tcp_incr_quickack`).
 #[must_use]
 pub(super) fn quick_ack_credit(window: u64, mss: u32, most: u32) -> u32 {
     let segments = window / (2 * u64::from(mss.max(1)));
@@ -105,15 +110,17 @@ impl AckPolicy {
         self.quick = self.quick.max(quick_ack_credit(window, self.mss, most));
     }
 
-    /// Something odd arrived (a duplicate, data outside the window): the sender should hear of everything for a while.
+    /// Something odd arrived (a duplicate, data outside the window): the sender should hear of
+    /// everything for a while.
     pub(super) fn on_trouble(&mut self, config: &ReceiverConfig, window: u64) {
         self.grant_quick_acks(window, config.quick_acks);
         self.timeout = config.ack_delay;
         self.scheduled = true;
     }
 
-    /// New data arrived behind a gap and joined the range that changed `depth` ranges ago. Returns true if an ACK must leave at once: a
-    /// range must have been told before others push it out of the ACK (Linux `tcp_sack_new_ofo_skb`).
+    /// New data arrived behind a gap and joined the range that changed `depth` ranges ago. Returns
+    /// true if an ACK must leave at once: a range must have been told before others push it out of
+    /// the ACK (Linux `tcp_sack_new_ofo_skb`).
     pub(super) fn on_out_of_order(&mut self, depth: usize) -> bool {
         self.scheduled = true;
         self.compressed != Time::NEVER && depth >= SACK_BLOCKS_EXPECTED
@@ -171,7 +178,8 @@ impl AckPolicy {
         self.delay(now, config)
     }
 
-    /// Starts or keeps the delay timer. Returns true if it is so close that the ACK may as well leave now.
+    /// Starts or keeps the delay timer. Returns true if it is so close that the ACK may as well
+    /// leave now.
     fn delay(&mut self, now: Time, config: &ReceiverConfig) -> bool {
         if !config.adaptive_delay {
             self.delayed = self.delayed.min(now + config.ack_delay.min(config.ack_delay_max));
@@ -254,6 +262,114 @@ impl AckPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn ms(n: u64) -> Span {
+        Span::from_millis(n)
+    }
+
+    fn at(n: u64) -> Time {
+        Time::ZERO + ms(n)
+    }
+
+    fn slow() -> ReceiverConfig {
+        ReceiverConfig { quick_acks: 0, ack_delay_max: Span::from_secs(1), ..ReceiverConfig::default() }
+    }
+
+    /// A policy that has seen a segment and waits 160 ms for more.
+    fn patient(config: &ReceiverConfig, rtt: Option<Span>, push: bool) -> AckPolicy {
+        let mut policy = AckPolicy::new(config);
+        if let Some(rtt) = rtt {
+            policy.set_rtt(rtt);
+        }
+        policy.on_data(at(0), config, 100, push, u64::MAX);
+        policy.timeout = ms(160);
+        policy
+    }
+
+    #[test]
+    fn a_long_delay_is_no_longer_than_a_round_trip_and_half_a_second_unless_the_sender_pushes() {
+        let wait = |rtt, push, timeout| {
+            let config = slow();
+            let mut policy = patient(&config, rtt, push);
+            policy.timeout = ms(timeout);
+            assert!(!policy.delay(at(0), &config));
+            policy.deadline().since(at(0))
+        };
+        assert_eq!(wait(None, false, 160), ms(160));
+        assert_eq!(wait(None, false, 700), ms(500));
+        assert_eq!(wait(None, true, 700), ms(700));
+        assert_eq!(wait(None, true, 1_700), ms(1_000));
+        assert_eq!(wait(Some(ms(90)), false, 160), ms(90));
+        assert_eq!(wait(Some(ms(10)), false, 160), ms(40), "but the configured delay");
+        assert_eq!(wait(Some(ms(10)), false, 40), ms(40));
+    }
+
+    #[test]
+    fn an_ack_that_is_due_within_a_quarter_of_its_delay_leaves_at_once() {
+        let config = slow();
+        for (now, at_once) in [(119, false), (120, true)] {
+            let mut policy = patient(&config, None, false);
+            assert!(!policy.delay(at(0), &config));
+            assert_eq!(policy.delay(at(now), &config), at_once, "{now} ms of 160");
+            assert_eq!(policy.deadline(), at(160), "it is never put off");
+        }
+    }
+
+    #[test]
+    fn the_delay_is_the_mean_of_itself_and_the_gap_between_segments() {
+        let after = |gap| {
+            let config = slow();
+            let mut policy = patient(&config, Some(ms(30)), false);
+            policy.on_data(at(gap), &config, 100, false, u64::MAX);
+            policy.timeout
+        };
+        assert_eq!(after(20), ms(100), "with the configured delay of 40 ms for gaps of up to half of it");
+        assert_eq!(after(21), ms(101));
+        assert_eq!(after(159), ms(230), "at most the timeout of 30 + 200 ms");
+        assert_eq!(after(160), ms(160));
+        assert_eq!(after(300), ms(160));
+    }
+
+    #[test]
+    fn a_sender_that_was_silent_for_a_timeout_gets_quick_acks_again() {
+        let quick = |gap| {
+            let config = ReceiverConfig { quick_acks: 16, ..slow() };
+            let mut policy = patient(&config, Some(ms(30)), false);
+            policy.quick = 0;
+            policy.on_data(at(gap), &config, 100, false, u64::MAX);
+            policy.quick
+        };
+        assert_eq!([230, 231].map(quick), [0, 16]);
+    }
+
+    #[test]
+    fn an_ack_is_due_when_more_than_one_full_segment_waits() {
+        let config = slow();
+        for (waiting, due) in [(1_448, false), (1_449, true)] {
+            let mut policy = AckPolicy::new(&config);
+            policy.on_data(at(0), &config, 1_448, false, u64::MAX);
+            let situation = Situation { next: 10_000 + waiting, told: 10_000, gaps: false, window_moves: true };
+            assert_eq!(policy.decide(at(0), &config, situation), due, "{waiting}");
+            let stuck = Situation { window_moves: false, ..situation };
+            assert!(!AckPolicy::new(&config).decide(at(0), &config, stuck), "no window, no hurry");
+        }
+    }
+
+    #[test]
+    fn at_most_the_configured_number_of_acks_is_compressed_into_one() {
+        let config = ReceiverConfig { compressed_sack_count: 2, ..slow() };
+        let mut policy = patient(&config, Some(ms(10)), false);
+        let gaps = Situation { next: 5_000, told: 5_000, gaps: true, window_moves: true };
+        let mut decide = |next| policy.decide(at(1), &config, Situation { next, ..gaps });
+        assert_eq!([(); 6].map(|()| decide(5_000)), [true, true, true, false, false, true]);
+        assert_eq!(policy.deadline(), at(1) + Span::from_micros(500));
+        policy.on_ack_sent(&config);
+        assert_eq!(policy.deadline(), Time::NEVER);
+        // Something was acknowledged: the next three count anew.
+        let further = Situation { next: 6_000, told: 6_000, ..gaps };
+        let told = [(); 6].map(|()| policy.decide(at(2), &config, further));
+        assert_eq!(told, [true, true, true, false, false, true]);
+    }
 
     #[test]
     fn quick_acks_are_half_the_window_in_segments_between_2_and_16() {

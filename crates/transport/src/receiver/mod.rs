@@ -141,7 +141,8 @@ impl Receiver {
                 self.syn_ack_sent = Some(now);
                 return;
             }
-            // A rate that routers approved is told at once, on the ACK of that segment (RFC 4782 section 4.2).
+            // A rate that routers approved is told at once, on the ACK of that segment (RFC 4782
+            // section 4.2).
             self.ack_now = true;
         }
         if segment.payload == 0 {
@@ -154,8 +155,8 @@ impl Receiver {
         if let Some(sent) = self.syn_ack_sent.take() {
             self.policy.set_rtt(now.since(sent));
         }
-        // Only segments that continue what was last told may be echoed, so that a delayed ACK's RTT includes its delay and an
-        // out-of-order segment does not hide it (RFC 7323 section 4.3).
+        // Only segments that continue what was last told may be echoed, so that a delayed ACK's RTT
+        // includes its delay and an out-of-order segment does not hide it (RFC 7323 section 4.3).
         if segment.seq <= self.told && segment.sent_at >= self.echo {
             self.echo = segment.sent_at;
         }
@@ -280,7 +281,8 @@ impl Receiver {
     }
 
     /// The next ACK to send; call until `None` after every event.
-    // One place builds every kind of ACK, so that it is built where the caller wants it: a copy of what was just written in small parts stalls.
+    // One place builds every kind of ACK, so that it is built where the caller wants it: a copy of
+    // what was just written in small parts stalls.
     #[inline(always)]
     pub fn poll_ack(&mut self) -> Option<OutgoingAck> {
         let saying = if self.first_words { self.first_words() } else { self.ordinary_words() }?;
@@ -304,7 +306,8 @@ impl Receiver {
         Some(Saying { next: self.stream.next(), ece: self.ece, echo: self.echo, syn: false, ordinary: true })
     }
 
-    /// What goes before an ordinary ACK: the answer to a SYN, and the ACK of the state before the last segment.
+    /// What goes before an ordinary ACK: the answer to a SYN, and the ACK of the state before the
+    /// last segment.
     #[cold]
     fn first_words(&mut self) -> Option<Saying> {
         if let Some(echo) = self.syn_ack.take() {
@@ -367,12 +370,14 @@ impl Receiver {
         self.stream.next()
     }
 
-    /// The application takes `bytes` bytes (no more than arrived in order); only of interest without `auto_read`.
+    /// The application takes `bytes` bytes (no more than arrived in order); only of interest
+    /// without `auto_read`.
     pub fn read(&mut self, bytes: u64) {
         let before = self.window();
         self.read = self.read.saturating_add(bytes).min(self.stream.next());
         let Some(buffer) = self.config.receive_buffer else { return };
-        // A window update is worth an ACK if the window at least doubles (Linux `tcp_cleanup_rbuf`), and always if it was shut.
+        // A window update is worth an ACK if the window at least doubles (Linux
+        // `tcp_cleanup_rbuf`), and always if it was shut.
         if before.saturating_mul(2) <= buffer.get() {
             let after = self.selected_right_edge().saturating_sub(self.stream.next());
             if after > 0 && after >= before.saturating_mul(2) {
@@ -393,7 +398,8 @@ impl Receiver {
         self.right_edge.saturating_sub(self.stream.next())
     }
 
-    /// Where the window's right edge may move now. It never moves back, and not by crumbs (RFC 9293 section 3.8.6.2.2).
+    /// Where the window's right edge may move now. It never moves back, and not by crumbs (RFC 9293
+    /// section 3.8.6.2.2).
     #[inline]
     fn selected_right_edge(&self) -> u64 {
         let Some(buffer) = self.config.receive_buffer else { return u64::MAX };

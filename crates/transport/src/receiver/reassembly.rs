@@ -11,7 +11,8 @@ pub(super) struct Range {
     end: u64,
 }
 
-/// Ranges remembered for SACK blocks: one more than an ACK carries, so that the next one moves up when the newest is filled.
+/// Ranges remembered for SACK blocks: one more than an ACK carries, so that the next one moves up
+/// when the newest is filled.
 const RECENT: usize = MAX_SACK_BLOCKS + 1;
 
 /// What a segment meant for the stream.
@@ -26,7 +27,8 @@ pub(crate) enum Arrival {
     },
     /// It lies behind a gap.
     OutOfOrder {
-        /// How many ranges changed later than the one it joins; all that are remembered if it is a range of its own.
+        /// How many ranges changed later than the one it joins; all that are remembered if it is a
+        /// range of its own.
         depth: usize,
     },
 }
@@ -138,14 +140,16 @@ impl Reassembly {
         self.recent_len = kept;
     }
 
-    /// The SACK blocks to report with a cumulative acknowledgement of `ack` (at most `next`), newest first, and how many they are.
+    /// The SACK blocks to report with a cumulative acknowledgement of `ack` (at most `next`),
+    /// newest first, and how many they are.
     #[inline]
     pub(super) fn blocks(&self, ack: u64) -> ([SackBlock; MAX_SACK_BLOCKS], u8) {
         let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         let mut len = 0;
         for range in self.recent[..self.recent_len].iter().take(MAX_SACK_BLOCKS) {
             let offset = |at: u64| u32::try_from(at.saturating_sub(ack));
-            // A range 4 GiB above the acknowledgement cannot be told; it is told once the gap is closed.
+            // A range 4 GiB above the acknowledgement cannot be told; it is told once the gap is
+            // closed.
             if let (Ok(start), Ok(end)) = (offset(range.start), offset(range.end)) {
                 blocks[usize::from(len)] = SackBlock { start, end };
                 len += 1;

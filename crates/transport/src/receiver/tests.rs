@@ -3,7 +3,7 @@
 use flowstart_network::Ecn;
 use flowstart_network::packet::Segment;
 use flowstart_quick_start::Carried;
-use flowstart_units::{Span, Time};
+use flowstart_units::{Bytes, Span, Time};
 
 use crate::{AckCounting, EcnMode, OutgoingAck, Receiver, ReceiverConfig};
 
@@ -179,7 +179,8 @@ fn a_delayed_ack_echoes_the_earliest_segment_and_an_out_of_order_one_hides_nothi
     let t = |n| Time::ZERO + ms(n);
     receive(&mut receiver, t(10), 0);
     assert_eq!(receive(&mut receiver, t(20), 1)[0].ack.echo, t(10));
-    // Segment 2 is missing: what arrives behind the hole echoes the last one in order (RFC 7323 section 4.3, case B).
+    // Segment 2 is missing: what arrives behind the hole echoes the last one in order (RFC 7323
+    // section 4.3, case B).
     assert_eq!(receive(&mut receiver, t(30), 3)[0].ack.echo, t(10));
     assert_eq!(receive(&mut receiver, t(40), 2)[0].ack.echo, t(40));
 }
@@ -199,6 +200,28 @@ fn classic_ecn_echoes_until_cwr() {
     assert!(!send(3, Ecn::Ect0, true));
     // CWR on a marked segment: the mark is newer.
     assert!(send(4, Ecn::Ce, true));
+}
+
+#[test]
+fn what_lies_beyond_the_window_is_not_taken_but_acknowledged_at_once() {
+    let config =
+        ReceiverConfig { receive_buffer: Some(Bytes::new(3 * MSS)), auto_read: false, ..ReceiverConfig::default() };
+    let mut receiver = Receiver::new(&config);
+    receive(&mut receiver, Time::ZERO, 0);
+    // Segment 2 ends where the window ends, segment 3 begins there.
+    assert_eq!(receive(&mut receiver, Time::ZERO, 3).len(), 1);
+    assert_eq!((receiver.stats().outside_window, receiver.stats().packets), (1, 2));
+    receive(&mut receiver, Time::ZERO, 2);
+    receive(&mut receiver, Time::ZERO, 1);
+    assert_eq!((receiver.delivered(), receiver.stats().outside_window), (3 * MSS, 1));
+    // The application reads, and the window opens by as much.
+    receiver.read(2 * MSS);
+    assert_eq!(receiver.poll_ack().map(|packet| u64::from(packet.ack.window)), Some(2 * MSS));
+    receive(&mut receiver, Time::ZERO, 3);
+    assert_eq!(receiver.delivered(), 4 * MSS);
+    // More than there is cannot be read.
+    receiver.read(100 * MSS);
+    assert_eq!(receiver.poll_ack().map(|packet| u64::from(packet.ack.window)), Some(3 * MSS));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Taking an ACK in, in the order Linux does (`tcp_ack`): scoreboard, round-trip times, recovery, congestion control, timers.
+//! Taking an ACK in, in the order Linux does (`tcp_ack`): scoreboard, round-trip times, recovery,
+//! congestion control, timers.
 
 use flowstart_congestion::{Ack, Answer, DeliveryRate};
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS};
@@ -51,7 +52,8 @@ impl Sender {
         self.sync_flight();
     }
 
-    /// True for the usual ACK: it moves the cumulative acknowledgement, tells of nothing else, and all is well.
+    /// True for the usual ACK: it moves the cumulative acknowledgement, tells of nothing else, and
+    /// all is well.
     #[inline]
     fn is_ordinary(&self, ack: &Acknowledgement) -> bool {
         #[cfg(test)]
@@ -169,8 +171,9 @@ impl Sender {
         }
     }
 
-    /// Tells the controller what came back of what it asked the routers for; it may have to report that to them. After congestion that was noticed since, the
-    /// answer is as good as none. `lost` if the packet that asked may have been.
+    /// Tells the controller what came back of what it asked the routers for; it may have to report
+    /// that to them. After congestion that was noticed since, the answer is as good as none. `lost`
+    /// if the packet that asked may have been.
     #[cold]
     fn take_answer(&mut self, now: Time, ack: &Acknowledgement, lost: bool) {
         self.answer_at = u64::MAX;
@@ -214,14 +217,16 @@ impl Sender {
         }
     }
 
-    /// The window may grow on ACKs that advance; once the path was seen to reorder, on any that deliver (Linux `tcp_may_raise_cwnd`).
+    /// The window may grow on ACKs that advance; once the path was seen to reorder, on any that
+    /// deliver (Linux `tcp_may_raise_cwnd`).
     #[inline]
     fn may_grow(&self, advanced: bool, delivery: &Delivery) -> bool {
         if self.reordering.is_beyond(&self.config) { delivery.packets > 0 } else { advanced && delivery.cumulative > 0 }
     }
 
-    /// True if the timers start anew: data was cumulatively acknowledged, or one that left before the oldest one's last
-    /// transmission was selectively (Linux `tcp_clean_rtx_queue`). Later packets do not count, or the timeout would recede for ever.
+    /// True if the timers start anew: data was cumulatively acknowledged, or one that left before
+    /// the oldest one's last transmission was selectively (Linux `tcp_clean_rtx_queue`). Later
+    /// packets do not count, or the timeout would recede for ever.
     #[inline]
     fn is_progress(&self, now: Time, delivery: &Delivery) -> bool {
         delivery.cumulative > 0
@@ -231,7 +236,8 @@ impl Sender {
             }
     }
 
-    /// Marks the scoreboard and collects what was delivered; its packets go to `self.acked` if the controller wants them.
+    /// Marks the scoreboard and collects what was delivered; its packets go to `self.acked` if the
+    /// controller wants them.
     #[inline]
     fn take_delivery(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, delivery: &mut Delivery) {
         let context = AckContext {

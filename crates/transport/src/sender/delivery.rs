@@ -13,7 +13,8 @@ pub(super) struct Delivery {
     pub(super) sacked: u32,
     /// Packets cumulatively acknowledged, those delivered before included.
     pub(super) cumulative: u32,
-    /// Times of sending of the earliest and latest packet cumulatively acknowledged that was never retransmitted.
+    /// Times of sending of the earliest and latest packet cumulatively acknowledged that was never
+    /// retransmitted.
     acked_sent: Option<(Time, Time)>,
     /// The same for packets selectively acknowledged.
     sacked_sent: Option<(Time, Time)>,
@@ -21,7 +22,8 @@ pub(super) struct Delivery {
     pub(super) retransmitted_acked: bool,
     /// A packet that was never retransmitted was delivered below the end of the recovery.
     pub(super) original_below_high: bool,
-    /// Lowest byte of a packet never retransmitted that was delivered after a later one; `u64::MAX` if none was.
+    /// Lowest byte of a packet never retransmitted that was delivered after a later one; `u64::MAX`
+    /// if none was.
     pub(super) reordered_from: u64,
     /// Transmission number plus one of the newest packet delivered; 0 if none was.
     pub(super) newest_after: u64,
@@ -91,8 +93,9 @@ impl Delivery {
         *slot = Some((slot.map_or(sent_at, |(earliest, _)| earliest), sent_at));
     }
 
-    /// Round-trip times (Linux `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): cumulatively acknowledged packets first, then selectively
-    /// acknowledged ones, then the echoed timestamp if the ACK delivered data.
+    /// Round-trip times (Linux `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): cumulatively
+    /// acknowledged packets first, then selectively acknowledged ones, then the echoed timestamp if
+    /// the ACK delivered data.
     #[inline]
     pub(super) fn samples(&self, now: Time, echo: Time) -> Samples {
         let mut samples = Samples::default();

@@ -76,7 +76,8 @@ enum Urgent {
     None,
     /// A tail loss probe.
     TailProbe,
-    /// The first retransmission after a timeout: a start that holds packets back cannot hold this one.
+    /// The first retransmission after a timeout: a start that holds packets back cannot hold this
+    /// one.
     Timeout,
     /// The receive window is shut: is it still?
     WindowProbe,
@@ -111,7 +112,8 @@ struct Probe {
 /// use flowstart_transport::{Receiver, ReceiverConfig, Sender, SenderConfig};
 /// use flowstart_units::{Span, Time};
 ///
-/// let controller = Controller::new(&ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno));
+/// let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
+/// let controller = Controller::new(&config);
 /// let config = SenderConfig { handshake: false, ..SenderConfig::default() };
 /// let mut sender = Sender::new(&config, controller);
 /// let mut receiver = Receiver::new(&ReceiverConfig::default());
@@ -190,7 +192,8 @@ pub struct Sender {
     idle_before_write: Option<Span>,
     /// What the next new data asks the routers for or tells them.
     option: Carried,
-    /// The ACK of this byte answers what data asked the routers for; `u64::MAX` if nothing is asked.
+    /// The ACK of this byte answers what data asked the routers for; `u64::MAX` if nothing is
+    /// asked.
     answer_at: u64,
     /// Retransmissions before the packet that asked left.
     retransmitted_before: u64,
@@ -279,7 +282,8 @@ impl Sender {
         }
     }
 
-    /// Takes round-trip times in: of the earliest packet for the timeout, of the latest for the smallest RTT.
+    /// Takes round-trip times in: of the earliest packet for the timeout, of the latest for the
+    /// smallest RTT.
     #[inline]
     fn take_samples(&mut self, now: Time, smoothed: Span, latest: Span) {
         self.rtt.sample_minimum(now, &self.config, latest.max(Span::from_nanos(1)));
@@ -290,8 +294,9 @@ impl Sender {
         self.stats.latest_rtt = self.rtt.latest();
     }
 
-    /// The application writes `bytes` bytes (`u64::MAX`: an endless stream). Returns how many the send buffer took; of an endless stream
-    /// it takes all, and what is unacknowledged stays within the buffer.
+    /// The application writes `bytes` bytes (`u64::MAX`: an endless stream). Returns how many the
+    /// send buffer took; of an endless stream it takes all, and what is unacknowledged stays within
+    /// the buffer.
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
         if self.finished || self.written == u64::MAX || bytes == 0 {
             return 0;
@@ -320,7 +325,8 @@ impl Sender {
         accepted
     }
 
-    /// True if the window opens at once for a request, but not for all that waits now. Nothing else that routers should hear of may be under way.
+    /// True if the window opens at once for a request, but not for all that waits now. Nothing else
+    /// that routers should hear of may be under way.
     #[inline]
     fn is_middle(&self) -> bool {
         let room = self.controller.cwnd().saturating_sub(self.board.in_flight());
@@ -339,7 +345,8 @@ impl Sender {
         self.send_buffer.saturating_sub(self.written.saturating_sub(self.stats.una))
     }
 
-    /// After an idle timeout the window is no longer trusted (Linux `tcp_slow_start_after_idle_check`).
+    /// After an idle timeout the window is no longer trusted (Linux
+    /// `tcp_slow_start_after_idle_check`).
     fn restart_if_idle(&mut self, now: Time) {
         let Some(last) = self.last_sent else { return };
         let idle = now.since(last);
@@ -385,7 +392,8 @@ impl Sender {
         self.stats.packets_out = self.board.packets_out();
     }
 
-    /// The application leaves the window unused: rate samples are its own (Linux `tcp_rate_check_app_limited`).
+    /// The application leaves the window unused: rate samples are its own (Linux
+    /// `tcp_rate_check_app_limited`).
     #[inline]
     fn note_app_limited(&mut self) {
         if self.available() < u64::from(self.config.mss)

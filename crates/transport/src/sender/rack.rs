@@ -1,4 +1,5 @@
-//! How long RACK waits for reordered packets (RFC 8985 section 6.2 step 4; Linux `tcp_rack_reo_wnd`, `tcp_rack_update_reo_wnd`).
+//! How long RACK waits for reordered packets (RFC 8985 section 6.2 step 4; Linux
+//! `tcp_rack_reo_wnd`, `tcp_rack_update_reo_wnd`).
 
 use flowstart_units::Span;
 
@@ -54,7 +55,8 @@ impl Reordering {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// Adapts the steps, at most once per round trip. `prior_delivered` is what was delivered when the newest packet of this ACK left.
+    /// Adapts the steps, at most once per round trip. `prior_delivered` is what was delivered when
+    /// the newest packet of this ACK left.
     #[inline]
     pub(super) fn update(&mut self, config: &SenderConfig, prior_delivered: u64, delivered: u64) {
         if prior_delivered < self.last_delivered {
@@ -114,6 +116,16 @@ mod tests {
         assert!(!r.is_beyond(&config));
         r.on_reordered(&config, 0, 1000 * 1448);
         assert_eq!(r.degree, 300);
+        assert!(r.is_beyond(&config));
+        // Nothing is reordered that arrives in order.
+        let mut r = Reordering::new(&config);
+        r.on_reordered(&config, 1448, 1448);
+        assert_eq!(r.window(&config, SenderState::Recovery, 9, MIN_RTT, SRTT), Span::ZERO);
+        // Three packets are what is tolerated anyway.
+        r.on_reordered(&config, 0, 4 * 1448 - 1);
+        assert!(!r.is_beyond(&config));
+        r.on_reordered(&config, 0, 4 * 1448);
+        assert!(r.is_beyond(&config));
     }
 
     #[test]

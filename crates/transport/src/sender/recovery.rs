@@ -1,5 +1,5 @@
-//! The states of loss recovery: when the window is reduced, when the reduction ends, and when it was needless
-//! (Linux `tcp_fastretrans_alert` and what it calls).
+//! The states of loss recovery: when the window is reduced, when the reduction ends, and when it
+//! was needless (Linux `tcp_fastretrans_alert` and what it calls).
 
 use flowstart_congestion::Signal;
 use flowstart_network::packet::Acknowledgement;
@@ -26,11 +26,13 @@ pub(super) struct Recovery {
     pub(super) expiries: u32,
     /// Window before the reduction.
     prior_cwnd: u32,
-    /// Threshold before the reduction; `None` if it must not be taken back (congestion marks confirmed it).
+    /// Threshold before the reduction; `None` if it must not be taken back (congestion marks
+    /// confirmed it).
     prior_ssthresh: Option<u32>,
     /// First byte outstanding when the reduction began, as long as it may be undone.
     undo_from: Option<u64>,
-    /// Retransmissions since then that the receiver has not called needless; `None` before the first one.
+    /// Retransmissions since then that the receiver has not called needless; `None` before the
+    /// first one.
     unconfirmed: Option<u32>,
     /// When the first retransmission of the episode left.
     first_retransmission: Option<Time>,
@@ -62,7 +64,8 @@ pub(super) struct Event<'a> {
 impl Sender {
     // --- before the controller hears of the ACK: ends, undoing, losses ---
 
-    /// Ends states that are over, takes needless reductions back and finds losses. Returns false if nothing more may follow from this ACK.
+    /// Ends states that are over, takes needless reductions back and finds losses. Returns false if
+    /// nothing more may follow from this ACK.
     pub(super) fn settle(&mut self, event: &Event<'_>) -> bool {
         if event.marks {
             self.recovery.prior_ssthresh = None;
@@ -106,7 +109,8 @@ impl Sender {
         true
     }
 
-    /// Recovery is over: everything outstanding at its beginning is acknowledged. Returns false if the state stays.
+    /// Recovery is over: everything outstanding at its beginning is acknowledged. Returns false if
+    /// the state stays.
     fn end_recovery(&mut self, event: &Event<'_>) -> bool {
         if self.may_undo(event.ack) {
             self.undo(false);
@@ -116,7 +120,8 @@ impl Sender {
         if self.config.loss_detection == LossDetection::NewReno {
             self.board.reset_duplicate_acks();
             if self.stats.una == self.recovery.high_seq && event.advanced {
-                // Duplicates of the retransmissions would start another recovery: wait for something new (RFC 6582 section 6).
+                // Duplicates of the retransmissions would start another recovery: wait for
+                // something new (RFC 6582 section 6).
                 return false;
             }
         }
@@ -135,7 +140,8 @@ impl Sender {
                 return self.undo_loss();
             }
             if self.stats.next > self.recovery.high_seq {
-                // New data was sent after the timeout: out-of-order arrivals now mean that the loss was real.
+                // New data was sent after the timeout: out-of-order arrivals now mean that the loss
+                // was real.
                 if event.delivery.sacked > 0 || !event.advanced {
                     self.recovery.f_rto = false;
                 }
@@ -164,7 +170,8 @@ impl Sender {
         self.recovery.state = SenderState::Open;
     }
 
-    /// Three duplicate ACKs, or a partial one in recovery, and the oldest segment is lost (RFC 6582 section 3.2).
+    /// Three duplicate ACKs, or a partial one in recovery, and the oldest segment is lost (RFC 6582
+    /// section 3.2).
     fn find_losses_without_sack(&mut self, advanced: bool) {
         let state = self.recovery.state;
         let certain = (state < SenderState::Recovery && self.board.sacked() >= self.config.reordering)
@@ -246,8 +253,10 @@ impl Sender {
         self.recovery.unconfirmed = (retransmitted > 0).then_some(retransmitted);
     }
 
-    /// The walk to the threshold begins, unless the window was reduced at once. `unsacked` is RFC 9937's RecoverFS in packets. The window before is read
-    /// after the signal: otherwise it does not change there, except that a chirping start, whose window is only a permission, sets it to what is in flight.
+    /// The walk to the threshold begins, unless the window was reduced at once. `unsacked` is RFC
+    /// 9937's RecoverFS in packets. The window before is read after the signal: otherwise it does
+    /// not change there, except that a chirping start, whose window is only a permission, sets it
+    /// to what is in flight.
     fn begin_reduction(&mut self, unsacked: u32) {
         let fell_from = self.controller.fell_from();
         let prior_cwnd = fell_from.unwrap_or(self.controller.cwnd());
@@ -281,7 +290,8 @@ impl Sender {
         self.arm_undo();
         self.stats.recoveries += 1;
         if walking {
-            // The window is shrinking already. DCTCP nevertheless answers the loss (Linux dctcp_react_to_loss).
+            // The window is shrinking already. DCTCP nevertheless answers the loss (Linux
+            // dctcp_react_to_loss).
             if self.config.ecn == EcnMode::Dctcp {
                 self.controller.on_signal(now, Signal::Loss);
             }
@@ -297,7 +307,8 @@ impl Sender {
         self.recovery.state = SenderState::Recovery;
     }
 
-    /// A recovery begun by a timer, not by an ACK, lets the first retransmission go (Linux `tcp_rack_reo_timeout`).
+    /// A recovery begun by a timer, not by an ACK, lets the first retransmission go (Linux
+    /// `tcp_rack_reo_timeout`).
     pub(super) fn reduce_for_timer(&mut self) {
         self.walk(1, false);
     }
@@ -371,7 +382,8 @@ impl Sender {
         if !probe.retransmission || event.ack.duplicate {
             self.probe = None;
         } else if ack > probe.high_seq {
-            // More than the probe was acknowledged and nothing arrived twice: the probe repaired a loss.
+            // More than the probe was acknowledged and nothing arrived twice: the probe repaired a
+            // loss.
             self.probe = None;
             if self.controller.on_signal(event.now, Signal::Loss).is_some() {
                 self.begin_reduction(event.prior_unsacked);
@@ -397,7 +409,8 @@ impl Sender {
         }
     }
 
-    /// Timestamps: what the ACK answers left before the first retransmission (Eifel, RFC 3522), or nothing was sent again.
+    /// Timestamps: what the ACK answers left before the first retransmission (Eifel, RFC 3522), or
+    /// nothing was sent again.
     fn answers_original(&self, ack: &Acknowledgement) -> bool {
         self.recovery.first_retransmission.is_none_or(|first| ack.echo < first)
     }
@@ -417,8 +430,9 @@ impl Sender {
         needless
     }
 
-    /// A partial ACK that answers an original: the hole was filled by a late packet (Linux `tcp_try_undo_partial`). Returns true if
-    /// nothing more may be deemed lost or repaired for now.
+    /// A partial ACK that answers an original: the hole was filled by a late packet (Linux
+    /// `tcp_try_undo_partial`). Returns true if nothing more may be deemed lost or repaired for
+    /// now.
     fn undo_on_partial_ack(&mut self, event: &Event<'_>) -> bool {
         if !self.config.undo || self.recovery.undo_from.is_none() || !self.answers_original(event.ack) {
             return false;

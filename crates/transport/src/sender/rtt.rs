@@ -4,8 +4,9 @@ use flowstart_units::{Span, Time};
 
 use crate::{RtoRule, SenderConfig};
 
-/// Linux keeps eight times the smoothed RTT and four times the mean deviation, so that the gains 1/8 and 1/4 are exact in integers
-/// (`tcp_rtt_estimator`, after Jacobson's "Congestion avoidance and control").
+/// Linux keeps eight times the smoothed RTT and four times the mean deviation, so that the gains
+/// 1/8 and 1/4 are exact in integers (`tcp_rtt_estimator`, after Jacobson's "Congestion avoidance
+/// and control").
 const SRTT_SCALE: u64 = 8;
 const MDEV_SCALE: u64 = 4;
 
@@ -87,7 +88,8 @@ impl RttEstimator {
         self.minimum.update(now, rtt, config.min_rtt_window);
     }
 
-    /// A sample for the smoothed RTT and the timeout. `una` and `next` delimit the window: the variance term falls once per window.
+    /// A sample for the smoothed RTT and the timeout. `una` and `next` delimit the window: the
+    /// variance term falls once per window.
     #[inline]
     pub(super) fn sample(&mut self, config: &SenderConfig, rtt: Span, una: u64, next: u64) {
         let rtt = rtt.as_nanos().clamp(1, u64::MAX / (2 * SRTT_SCALE));
@@ -113,7 +115,8 @@ impl RttEstimator {
         let mdev = self.mdev4 / MDEV_SCALE;
         if rtt < srtt {
             self.srtt8 -= error;
-            // A sudden fall of the RTT must not raise the timeout: it weighs an eighth (RFC 3522's companion observation).
+            // A sudden fall of the RTT must not raise the timeout: it weighs an eighth (RFC 3522's
+            // companion observation).
             if error > mdev {
                 self.mdev4 += (error - mdev) / SRTT_SCALE;
             } else {
@@ -167,8 +170,9 @@ impl RttEstimator {
     }
 }
 
-/// The minimum of the last while, kept as the best three samples of successive sub-windows (Nichols' windowed filter, as in Linux
-/// `lib/win_minmax`): constant memory, and exact as long as the window is not over.
+/// The minimum of the last while, kept as the best three samples of successive sub-windows
+/// (Nichols' windowed filter, as in Linux `lib/win_minmax`): constant memory, and exact as long as
+/// the window is not over.
 #[derive(Clone, Copy, Debug)]
 struct WindowedMin {
     best: [(Time, Span); 3],
@@ -225,7 +229,8 @@ mod tests {
             .iter()
             .zip(1_u64..)
             .map(|(ms, window)| {
-                // Window k ends at byte k: one sample each, strictly beyond the end of the window before.
+                // Window k ends at byte k: one sample each, strictly beyond the end of the window
+                // before.
                 estimator.sample(config, Span::from_millis(*ms), window, window);
                 (estimator.rto().as_nanos() + 50_000) / 100_000
             })
@@ -281,6 +286,45 @@ mod tests {
         assert_eq!(timeouts(&config, &[101]), [3040]);
     }
 
+    #[test]
+    fn an_old_minimum_is_followed_by_the_best_of_the_later_sub_windows() {
+        let window = Span::from_millis(100);
+        let mut filter = WindowedMin::default();
+        let mut after = |ms, rtt| {
+            filter.update(Time::ZERO + Span::from_millis(ms), Span::from_millis(rtt), window);
+            filter.get().as_nanos() / 1_000_000
+        };
+        // The best of the second quarter is 20 (at 26 ms), of the second half 30 (at 51 ms).
+        let found =
+            [(0, 10), (10, 40), (26, 20), (40, 50), (51, 30), (80, 60), (100, 60)].map(|(ms, rtt)| after(ms, rtt));
+        assert_eq!(found, [10; 7]);
+        // Older than the window by a millisecond: the next best moves up, and then the one after
+        // that.
+        assert_eq!([(101, 60), (126, 60), (127, 60)].map(|(ms, rtt)| after(ms, rtt)), [20, 20, 30]);
+        // An equal sample is a newer minimum.
+        assert_eq!([(140, 30), (239, 90), (240, 90), (241, 90)].map(|(ms, rtt)| after(ms, rtt)), [30, 30, 30, 90]);
+        // Nothing for a window: all that is known is too old.
+        assert_eq!([(500, 70), (600, 95), (801, 99)].map(|(ms, rtt)| after(ms, rtt)), [70, 70, 99]);
+    }
+
+    #[test]
+    fn sub_windows_of_the_minimum_end_after_a_quarter_and_after_half_of_the_window() {
+        let run = |samples: &[(u64, u64)]| {
+            let mut filter = WindowedMin::default();
+            for (ms, rtt) in samples {
+                let rtt = Span::from_millis(*rtt);
+                filter.update(Time::ZERO + Span::from_millis(*ms), rtt, Span::from_millis(100));
+            }
+            filter.get().as_nanos() / 1_000_000
+        };
+        // At exactly a quarter, and at exactly half, a sample still belongs to what is over.
+        assert_eq!(run(&[(0, 10), (25, 20), (26, 30), (101, 95)]), 30);
+        assert_eq!(run(&[(0, 10), (30, 20), (50, 40), (51, 60), (101, 99), (131, 99)]), 60);
+        // Two of the three best are too old.
+        assert_eq!(run(&[(0, 10), (30, 20), (60, 30), (150, 99)]), 30);
+        assert_eq!(run(&[(0, 10), (30, 20), (60, 30), (130, 99)]), 20);
+    }
+
     proptest::proptest! {
         #[test]
         fn the_windowed_minimum_is_between_the_minima_of_one_window_and_of_all(
@@ -299,6 +343,81 @@ mod tests {
                 proptest::prop_assert!(filter.get() <= Span::from_nanos(100));
                 // What is given was seen, and not longer ago than the window.
                 proptest::prop_assert!(seen.iter().any(|s| s.1 == filter.get() && now.since(s.0) <= window));
+            }
+        }
+
+        #[test]
+        fn the_timeout_is_that_of_rfc_6298(samples in proptest::collection::vec(1_u64..5_000_000_000, 1..60)) {
+            let config = SenderConfig { rto_rule: RtoRule::Rfc6298, ..SenderConfig::default() };
+            let mut estimator = RttEstimator::new(&config);
+            // Sections 2.2 and 2.3, in seconds.
+            let (mut srtt, mut rttvar) = (0.0, 0.0);
+            for (n, nanos) in samples.into_iter().enumerate() {
+                let r = nanos as f64 / 1e9;
+                if n == 0 {
+                    (srtt, rttvar) = (r, r / 2.0);
+                } else {
+                    rttvar = 0.75 * rttvar + 0.25 * f64::abs(srtt - r);
+                    srtt = 0.875 * srtt + 0.125 * r;
+                }
+                estimator.sample(&config, Span::from_nanos(nanos), 0, 0);
+                let rto = (srtt + 4.0 * rttvar).clamp(0.2, 120.0);
+                let found = [estimator.srtt(), estimator.rttvar(), estimator.rto()].map(Span::as_secs_f64);
+                for (found, expected) in found.into_iter().zip([srtt, rttvar, rto]) {
+                    // Integers lose less than a nanosecond's few per sample.
+                    proptest::prop_assert!((found - expected).abs() < 1e-6, "{} is not {}", found, expected);
+                }
+            }
+        }
+
+        #[test]
+        fn the_variance_term_is_the_largest_deviation_of_a_window_and_falls_slowly(
+            samples in proptest::collection::vec((1_000_u64..5_000_000_000, proptest::bool::weighted(0.3)), 1..60)
+        ) {
+            let config = SenderConfig::default();
+            let mut estimator = RttEstimator::new(&config);
+            let floor = 0.2;
+            let (mut srtt, mut deviation, mut largest, mut variance) = (0.0, 0.0, 0.0, 0.0_f64);
+            let mut una = 0;
+            for (n, (nanos, new_window)) in samples.into_iter().enumerate() {
+                let r = nanos as f64 / 1e9;
+                una += u64::from(new_window);
+                estimator.sample(&config, Span::from_nanos(nanos), una, una);
+                if n == 0 {
+                    (srtt, deviation, variance) = (r, r / 2.0, (2.0 * r).max(floor));
+                    largest = variance;
+                } else {
+                    let error: f64 = r - srtt;
+                    let mut excess = error.abs() - deviation;
+                    if error < 0.0 && excess > 0.0 {
+                        excess /= 8.0;
+                    }
+                    (srtt, deviation) = (srtt + error / 8.0, deviation + excess / 4.0);
+                    largest = f64::max(largest, 4.0 * deviation);
+                    variance = variance.max(largest);
+                    if new_window {
+                        variance -= (variance - largest) / 4.0;
+                        largest = floor;
+                    }
+                }
+                let found = [estimator.srtt(), estimator.rttvar(), estimator.rto()].map(Span::as_secs_f64);
+                for (found, expected) in found.into_iter().zip([srtt, variance / 4.0, srtt + variance]) {
+                    proptest::prop_assert!((found - expected).abs() < 1e-6, "{} is not {}", found, expected);
+                }
+            }
+        }
+
+        #[test]
+        fn within_one_window_the_minimum_is_exact(
+            samples in proptest::collection::vec((0_u64..2, 1_u64..100), 1..60)
+        ) {
+            let mut filter = WindowedMin::default();
+            let (mut now, mut least) = (Time::ZERO, Span::MAX);
+            for (gap, value) in samples {
+                now += Span::from_nanos(gap);
+                least = least.min(Span::from_nanos(value));
+                filter.update(now, Span::from_nanos(value), Span::from_nanos(120));
+                proptest::prop_assert_eq!(filter.get(), least);
             }
         }
 

@@ -1,4 +1,5 @@
-//! The sender's timer: one at a time, as in Linux. Which one is waited for is part of the rules, so they must not run side by side.
+//! The sender's timer: one at a time, as in Linux. Which one is waited for is part of the rules, so
+//! they must not run side by side.
 
 use flowstart_quick_start::Carried;
 use flowstart_units::{Span, Time};
@@ -70,8 +71,8 @@ impl Sender {
         (self.rtt.rto() * (1_u64 << doublings)).min(self.config.max_rto)
     }
 
-    /// Arms the retransmission timer (Linux `tcp_rearm_rto`): a full timeout, but counted from the oldest segment's leaving if another
-    /// timer ran in the meantime.
+    /// Arms the retransmission timer (Linux `tcp_rearm_rto`): a full timeout, but counted from the
+    /// oldest segment's leaving if another timer ran in the meantime.
     pub(super) fn rearm_retransmission(&mut self, now: Time) {
         let Some(head_sent_at) = self.board.head_sent_at() else {
             self.set_timer(Timer::None, Time::NEVER);
@@ -85,7 +86,8 @@ impl Sender {
         self.set_timer(Timer::Retransmission, at);
     }
 
-    /// After progress: a tail loss probe if the state allows one, else the retransmission timer (Linux `tcp_set_xmit_timer`).
+    /// After progress: a tail loss probe if the state allows one, else the retransmission timer
+    /// (Linux `tcp_set_xmit_timer`).
     #[inline]
     pub(super) fn rearm_after_progress(&mut self, now: Time) {
         let rto_at = now + self.rtt.rto();
@@ -101,8 +103,8 @@ impl Sender {
         self.schedule_probe(now, rto_at);
     }
 
-    /// Arms a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`): two round trips, plus the time a receiver may
-    /// hold back the ACK of a lone packet.
+    /// Arms a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`): two round
+    /// trips, plus the time a receiver may hold back the ACK of a lone packet.
     #[inline]
     fn schedule_probe(&mut self, now: Time, rto_at: Time) -> bool {
         if !self.config.tail_loss_probe
@@ -131,7 +133,8 @@ impl Sender {
         true
     }
 
-    /// Nothing came back for two round trips: the next packet is a probe (Linux `tcp_send_loss_probe`).
+    /// Nothing came back for two round trips: the next packet is a probe (Linux
+    /// `tcp_send_loss_probe`).
     fn on_probe_timeout(&mut self, now: Time) {
         if self.probe.is_none() && self.board.packets_out() > 0 {
             self.urgent = Urgent::TailProbe;

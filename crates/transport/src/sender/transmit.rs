@@ -36,11 +36,12 @@ impl Sender {
         }
     }
 
-    /// The next packet if it is new data and nothing else is to be thought of. After `None` ask [`transmit_other`](Self::transmit_other).
+    /// The next packet if it is new data and nothing else is to be thought of. After `None` ask
+    /// [`transmit_other`](Self::transmit_other).
     ///
-    /// The two together are [`transmit`](Self::transmit), for callers that build their packet from what they get: this one is inlined and
-    /// leaves its answer in registers. (Where the answers of both meet they meet in memory, and a copy of what was just written in small
-    /// parts stalls.)
+    /// The two together are [`transmit`](Self::transmit), for callers that build their packet from
+    /// what they get: this one is inlined and leaves its answer in registers. (Where the answers of
+    /// both meet they meet in memory, and a copy of what was just written in small parts stalls.)
     #[inline(always)]
     pub fn transmit_ordinary(&mut self, now: Time) -> Option<Outgoing> {
         let ordinary = self.phase == Phase::Established
@@ -105,7 +106,8 @@ impl Sender {
         }
         self.phase = Phase::SynSent;
         let retries = self.stats.syn_retries;
-        // A SYN sent again carries no request: routers that drop packets with options must not keep the connection from opening (RFC 4782 section 4.7.2).
+        // A SYN sent again carries no request: routers that drop packets with options must not keep
+        // the connection from opening (RFC 4782 section 4.7.2).
         let quick_start = if retries == 0 { self.ask_for_rate(now, Moment::Opening) } else { Carried::NONE };
         let (option, wait) = if quick_start.is_none() {
             (0, self.syn_wait())
@@ -230,7 +232,8 @@ impl Sender {
         }
     }
 
-    /// Asks the controller. A packet that a timer called for leaves even if the controller would hold it until something happens.
+    /// Asks the controller. A packet that a timer called for leaves even if the controller would
+    /// hold it until something happens.
     #[inline(always)]
     fn may_leave(&mut self, now: Time, payload: u32, retransmission: bool, urgent: bool) -> bool {
         let available = self.available();

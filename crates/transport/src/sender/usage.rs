@@ -30,8 +30,9 @@ pub(super) struct Usage {
 }
 
 impl WindowUsage {
-    /// Takes in the end of a burst. The strongest sign of a window wins: once used up, it stays so until a window has passed. Returns
-    /// `Some(used)` if the window was not used for `rto` and should shrink towards that many packets.
+    /// Takes in the end of a burst. The strongest sign of a window wins: once used up, it stays so
+    /// until a window has passed. Returns `Some(used)` if the window was not used for `rto` and
+    /// should shrink towards that many packets.
     #[inline]
     pub(super) fn update(&mut self, now: Time, usage: &Usage, rto: Span) -> Option<u32> {
         if usage.una >= self.window_end || usage.limited || (!self.limited && usage.packets_out > self.max_packets_out)
@@ -59,5 +60,64 @@ impl WindowUsage {
     pub(super) fn restart(&mut self, now: Time) {
         self.used = 0;
         self.stamp = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTO: Span = Span::from_millis(300);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// A flow in congestion avoidance with a window of 20 packets.
+    fn usage(una: u64, next: u64, packets_out: u32) -> Usage {
+        Usage { una, next, packets_out, cwnd: 20, in_slow_start: false, limited: packets_out >= 20 }
+    }
+
+    #[test]
+    fn a_window_that_was_used_up_counts_as_used_until_its_last_byte_is_acknowledged() {
+        let mut window = WindowUsage::default();
+        assert_eq!(window.update(at(0), &usage(0, 20, 20), RTO), None);
+        assert!(window.limited);
+        window.update(at(10), &usage(19, 25, 6), RTO);
+        assert!(window.limited, "byte 19 is not acknowledged");
+        window.update(at(20), &usage(20, 25, 5), RTO);
+        assert!(!window.limited);
+        assert_eq!(window.max_packets_out, 5);
+        // More is the stronger sign, less is not.
+        window.update(at(30), &usage(21, 30, 9), RTO);
+        assert_eq!(window.max_packets_out, 9);
+        window.update(at(40), &usage(22, 30, 8), RTO);
+        assert_eq!(window.max_packets_out, 9);
+    }
+
+    #[test]
+    fn after_a_timeout_without_use_the_window_shrinks_towards_the_most_that_was_outstanding() {
+        let mut window = WindowUsage::default();
+        window.restart(at(0));
+        assert_eq!(window.update(at(100), &usage(0, 7, 7), RTO), None);
+        assert_eq!(window.update(at(299), &usage(7, 10, 3), RTO), None);
+        assert_eq!(window.update(at(300), &usage(10, 14, 4), RTO), Some(7));
+        // Then anew.
+        assert_eq!(window.update(at(599), &usage(14, 16, 2), RTO), None);
+        assert_eq!(window.update(at(600), &usage(16, 17, 1), RTO), Some(2));
+        // Using it up begins anew as well.
+        assert_eq!(window.update(at(800), &usage(17, 40, 20), RTO), None);
+        assert_eq!(window.update(at(1_099), &usage(40, 41, 1), RTO), None);
+        assert_eq!(window.update(at(1_100), &usage(41, 42, 1), RTO), Some(1));
+    }
+
+    #[test]
+    fn in_slow_start_half_of_the_window_in_use_is_enough() {
+        let half = |packets_out, in_slow_start| {
+            let mut window = WindowUsage::default();
+            window.update(at(500), &Usage { in_slow_start, ..usage(0, 30, packets_out) }, RTO)
+        };
+        assert_eq!([10, 11].map(|out| half(out, true)), [Some(10), None]);
+        assert_eq!(half(11, false), Some(11));
     }
 }

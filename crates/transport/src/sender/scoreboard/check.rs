@@ -4,7 +4,8 @@ use super::Scoreboard;
 use super::record::{EVER_RETRANSMITTED, LINKED, LOST, RETRANSMITTED, Record, SACKED};
 
 impl Scoreboard {
-    /// Recounts everything from the records. `una` and `next` delimit the stream outstanding, `sent` counts transmissions.
+    /// Recounts everything from the records. `una` and `next` delimit the stream outstanding,
+    /// `sent` counts transmissions.
     pub(in crate::sender) fn check(&self, una: u64, next: u64, sent: u64, with_sacks: bool) {
         let ids: Vec<u32> = (0..self.len).map(|position| self.first.wrapping_add(position)).collect();
         let count = |test: &dyn Fn(&Record) -> bool| ids.iter().filter(|id| test(self.record(**id))).count() as u32;
@@ -12,7 +13,8 @@ impl Scoreboard {
         assert_eq!(self.retransmitted, count(&|r| r.has(RETRANSMITTED)), "retransmitted");
         assert_eq!(self.repeated, count(&|r| r.has(EVER_RETRANSMITTED)), "repeated");
         assert_eq!(self.in_flight + self.sacked + self.lost, self.len + self.retransmitted, "in flight");
-        // Segments join up without gap or overlap, from una (which may lie inside the first one) to next.
+        // Segments join up without gap or overlap, from una (which may lie inside the first one) to
+        // next.
         let mut at = ids.first().map_or(una, |id| self.record(*id).seq);
         assert!(at <= una, "una");
         for id in &ids {
@@ -37,7 +39,8 @@ impl Scoreboard {
             }
             assert_eq!(Vec::from(self.ranges.clone()), ranges, "ranges");
         }
-        // In flight once or twice: neither delivered nor lost, or sent again. Those are linked, in the order they left.
+        // In flight once or twice: neither delivered nor lost, or sent again. Those are linked, in
+        // the order they left.
         let linked = |r: &Record| !r.has(SACKED) && (!r.has(LOST) || r.has(RETRANSMITTED));
         assert_eq!(self.linked, count(&linked), "linked");
         let mut id = self.head;

@@ -73,7 +73,8 @@ impl Scoreboard {
         }
     }
 
-    /// [`acknowledge`](Self::acknowledge) for the usual case: the scoreboard [is plain](Self::is_plain). `None` if no segment is covered.
+    /// [`acknowledge`](Self::acknowledge) for the usual case: the scoreboard [is
+    /// plain](Self::is_plain). `None` if no segment is covered.
     #[inline]
     pub(in crate::sender) fn acknowledge_plain(
         &mut self,
@@ -126,8 +127,9 @@ impl Scoreboard {
         let record = *self.record(id);
         let number = Self::number(&record, context.sent);
         let age = context.now.since(record.sent_at);
-        // What was delivered may be the original of a retransmission: then it tells nothing about time (RFC 8985 section 6.2 step 2). An ACK
-        // that does not advance echoes an older segment's timestamp, so it is judged by the round-trip time alone.
+        // What was delivered may be the original of a retransmission: then it tells nothing about
+        // time (RFC 8985 section 6.2 step 2). An ACK that does not advance echoes an older
+        // segment's timestamp, so it is judged by the round-trip time alone.
         let original =
             record.has(EVER_RETRANSMITTED) && (age < context.min_rtt || (!by_sack && context.echo < record.sent_at));
         if !original {
@@ -202,7 +204,8 @@ impl Scoreboard {
         low
     }
 
-    /// Selective acknowledgement of `start..end`, which lies between the cumulative acknowledgement and the next new byte.
+    /// Selective acknowledgement of `start..end`, which lies between the cumulative acknowledgement
+    /// and the next new byte.
     pub(in crate::sender) fn sack(
         &mut self,
         start: u64,

@@ -33,7 +33,8 @@ impl Scoreboard {
         true
     }
 
-    /// Puts a lost record into the queue of repairs, which is in stream order. Losses are found nearly in that order.
+    /// Puts a lost record into the queue of repairs, which is in stream order. Losses are found
+    /// nearly in that order.
     fn queue_repair(&mut self, id: u32) {
         let first = self.first;
         let live = |queued: u32| queued.wrapping_sub(first);
@@ -52,8 +53,8 @@ impl Scoreboard {
         }
     }
 
-    /// RACK: every packet that left before the newest delivered one and is older than its round trip plus `window` is lost
-    /// (RFC 8985 section 6.2 step 5).
+    /// RACK: every packet that left before the newest delivered one and is older than its round
+    /// trip plus `window` is lost (RFC 8985 section 6.2 step 5).
     #[inline]
     pub(in crate::sender) fn detect(&mut self, now: Time, window: Span) -> Losses {
         self.newest.advanced = false;
@@ -71,7 +72,8 @@ impl Scoreboard {
         losses
     }
 
-    /// Deems the oldest outstanding segment lost if it is not yet (NewReno). Returns the packets newly lost.
+    /// Deems the oldest outstanding segment lost if it is not yet (NewReno). Returns the packets
+    /// newly lost.
     pub(in crate::sender) fn lose_first(&mut self) -> u32 {
         if self.len == 0 || self.record(self.first).has(LOST) {
             return 0;
@@ -81,9 +83,10 @@ impl Scoreboard {
         lost
     }
 
-    /// The retransmission timer expired: the oldest segment is lost, others if they are older than a round trip (Linux
-    /// `tcp_timeout_mark_lost`). If the oldest had been selectively acknowledged the receiver threw it away, and all such
-    /// acknowledgements are void (RFC 2018 section 8).
+    /// The retransmission timer expired: the oldest segment is lost, others if they are older than
+    /// a round trip (Linux `tcp_timeout_mark_lost`). If the oldest had been selectively
+    /// acknowledged the receiver threw it away, and all such acknowledgements are void (RFC 2018
+    /// section 8).
     pub(in crate::sender) fn lose_on_timeout(&mut self, now: Time) -> u32 {
         if self.len == 0 {
             return 0;
@@ -128,7 +131,8 @@ impl Scoreboard {
                 linked.push(id);
             }
         }
-        // Numbers count transmissions, so their order is the order of sending; relative to the newest, wrapping does no harm.
+        // Numbers count transmissions, so their order is the order of sending; relative to the
+        // newest, wrapping does no harm.
         let newest = self.newest.after as u32;
         linked.sort_unstable_by_key(|id| self.record(*id).number.wrapping_sub(newest) as i32);
         self.linked = 0;
@@ -154,7 +158,8 @@ impl Scoreboard {
         counted
     }
 
-    /// A cumulative acknowledgement of `acked` packets takes back the duplicates counted for them. Returns the packets it newly delivered.
+    /// A cumulative acknowledgement of `acked` packets takes back the duplicates counted for them.
+    /// Returns the packets it newly delivered.
     pub(in crate::sender) fn uncount_duplicate_acks(&mut self, acked: u32) -> u32 {
         let delivered = acked.saturating_sub(self.sacked).max(1);
         self.sacked = self.sacked.saturating_sub(acked.saturating_sub(1)).min(self.len.saturating_sub(self.lost));

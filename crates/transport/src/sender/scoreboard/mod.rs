@@ -1,8 +1,10 @@
-//! The scoreboard: one record per segment between the cumulative acknowledgement and the next new byte.
+//! The scoreboard: one record per segment between the cumulative acknowledgement and the next new
+//! byte.
 //!
-//! Records live in a ring in stream order. Those in flight are also linked in the order they were sent, which is the order RACK judges them
-//! in; what is lost and waits for its retransmission stands in a queue; what was selectively acknowledged stands in a list of ranges. So
-//! an ACK costs what it changes, whatever the window holds.
+//! Records live in a ring in stream order. Those in flight are also linked in the order they were
+//! sent, which is the order RACK judges them in; what is lost and waits for its retransmission
+//! stands in a queue; what was selectively acknowledged stands in a list of ranges. So an ACK costs
+//! what it changes, whatever the window holds.
 
 #[cfg(test)]
 mod check;
@@ -118,7 +120,8 @@ impl Scoreboard {
         self.in_flight = (self.len + self.retransmitted).saturating_sub(self.sacked + self.lost);
     }
 
-    /// True if every record was sent once and none is delivered or lost: then they are linked in stream order.
+    /// True if every record was sent once and none is delivered or lost: then they are linked in
+    /// stream order.
     #[inline]
     pub(in crate::sender) fn is_plain(&self) -> bool {
         self.sacked | self.lost | self.repeated == 0
@@ -163,7 +166,8 @@ impl Scoreboard {
         (self.len > 0).then(|| self.record(self.first).sent_at)
     }
 
-    /// True if a retransmission is in flight or the oldest segment was sent more than once (Linux `tcp_any_retrans_done`).
+    /// True if a retransmission is in flight or the oldest segment was sent more than once (Linux
+    /// `tcp_any_retrans_done`).
     pub(in crate::sender) fn any_retransmission(&self) -> bool {
         self.retransmitted > 0 || (self.len > 0 && self.record(self.first).has(EVER_RETRANSMITTED))
     }

@@ -51,6 +51,8 @@ struct Model {
     newest_after: u64,
     rtt: Span,
     total_lost: u64,
+    /// A retransmission was lost.
+    lost_again: bool,
     delivered: u64,
     sent: u64,
     next: u64,
@@ -68,7 +70,8 @@ struct Delivered {
 impl Model {
     fn deliver(&mut self, segment: &Segment, by_sack: bool, context: &AckContext) {
         let age = context.now.since(segment.sent_at);
-        // RFC 8985 section 6.2, step 2: an ACK that may be of the original tells nothing about time.
+        // RFC 8985 section 6.2, step 2: an ACK that may be of the original tells nothing about
+        // time.
         let too_soon = age < context.min_rtt || (!by_sack && context.echo < segment.sent_at);
         if !(segment.ever_resent && too_soon) {
             self.rtt = age;
@@ -104,10 +107,12 @@ impl Model {
         let limit = self.rtt + window;
         let mut lost = 0;
         let mut wait = None;
+        let again = &mut self.lost_again;
         for segment in self.segments.iter_mut().filter(|segment| segment.in_flight()) {
             if segment.number + 1 < self.newest_after {
                 let age = now.since(segment.sent_at);
                 if age >= limit {
+                    *again |= segment.resent;
                     lost += segment.lose();
                 } else {
                     wait = wait.max(Some(limit - age));
@@ -120,12 +125,25 @@ impl Model {
 
     fn time_out(&mut self, now: Time) -> u32 {
         let reneged = self.segments.first().is_some_and(|first| first.sacked);
-        let rtt = self.rtt;
+        let (rtt, again) = (self.rtt, &mut self.lost_again);
         let lose = |(at, segment): (usize, &mut Segment)| {
             segment.sacked &= !reneged;
-            if at == 0 || reneged || now.since(segment.sent_at) >= rtt { segment.lose() } else { 0 }
+            if at > 0 && !reneged && now.since(segment.sent_at) < rtt {
+                return 0;
+            }
+            *again |= segment.resent && !segment.sacked;
+            segment.lose()
         };
         let lost: u32 = self.segments.iter_mut().enumerate().map(lose).sum();
+        self.total_lost += u64::from(lost);
+        lost
+    }
+
+    /// NewReno: the first segment, unless it was lost before.
+    fn lose_first(&mut self) -> u32 {
+        let Some(first) = self.segments.first_mut().filter(|first| !first.lost) else { return 0 };
+        self.lost_again |= first.resent && !first.sacked;
+        let lost = first.lose();
         self.total_lost += u64::from(lost);
         lost
     }
@@ -158,6 +176,7 @@ enum Step {
     Repair,
     Probe,
     Timeout,
+    LoseFirst,
     Unmark,
 }
 
@@ -177,6 +196,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Repair),
         1 => Just(Step::Probe),
         1 => Just(Step::Timeout),
+        1 => Just(Step::LoseFirst),
         1 => Just(Step::Unmark),
     ]
 }
@@ -235,7 +255,8 @@ fn take_ack(board: &mut Scoreboard, model: &mut Model, context: &AckContext, ack
     }
 }
 
-fn compare(board: &mut Scoreboard, model: &Model) {
+fn compare(board: &mut Scoreboard, model: &mut Model) {
+    assert_eq!(board.take_lost_retransmission(), std::mem::take(&mut model.lost_again));
     board.check(model.una, model.next, model.sent, true);
     let count = |test: fn(&Segment) -> bool| model.segments.iter().filter(|segment| test(segment)).count() as u32;
     assert_eq!(board.packets_out(), count(|_| true));
@@ -316,12 +337,13 @@ proptest! {
                     model.resend(last.seq, &departing);
                 },
                 Step::Timeout => prop_assert_eq!(board.lose_on_timeout(now), model.time_out(now)),
+                Step::LoseFirst => prop_assert_eq!(board.lose_first(), model.lose_first()),
                 Step::Unmark => {
                     board.unmark_lost();
                     model.segments.iter_mut().for_each(|segment| segment.lost = false);
                 }
             }
-            compare(&mut board, &model);
+            compare(&mut board, &mut model);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! How losses are found and repaired.
 
+use flowstart_network::packet::SackBlock;
 use flowstart_units::{Span, Time};
 
 use super::pipe::{Pipe, no_handshake, steady};
 use super::{Link, MSS, at, every_segment, ms};
-use crate::{LossDetection, SenderConfig, SenderState};
+use crate::{LossDetection, Receiver, Sender, SenderConfig, SenderState};
 
 #[test]
 fn the_third_sack_proves_the_loss_and_not_the_second() {
@@ -28,6 +29,39 @@ fn the_third_sack_proves_the_loss_and_not_the_second() {
     assert_eq!(pipe.sender.stats().recoveries, 1);
     assert_eq!(pipe.sender.stats().timeouts, 0);
     assert_eq!(pipe.sender.controller().ssthresh(), 5);
+}
+
+/// After an ACK of nothing but these blocks (in bytes above what is acknowledged), of 10 packets
+/// outstanding of which 2 are acknowledged.
+fn sacked_by(blocks: &[(u64, u64)]) -> u32 {
+    let mut sender = Sender::new(&no_handshake(), steady(10));
+    sender.open(Time::ZERO);
+    sender.write(Time::ZERO, 12 * MSS);
+    let mut receiver = Receiver::new(&every_segment());
+    for packet in std::iter::from_fn(|| sender.transmit(Time::ZERO)).take(2) {
+        receiver.on_segment(at(5), &packet.segment, packet.ecn);
+    }
+    let mut ack = std::iter::from_fn(|| receiver.poll_ack()).last().expect("an ACK").ack;
+    while sender.transmit(Time::ZERO).is_some() {}
+    sender.on_ack(at(10), &ack);
+    while sender.transmit(at(10)).is_some() {}
+    assert_eq!(sender.stats().packets_out, 10);
+    for (slot, &(start, end)) in ack.sack.iter_mut().zip(blocks) {
+        *slot = SackBlock { start: start as u32, end: end as u32 };
+    }
+    ack.sack_len = blocks.len() as u8;
+    sender.on_ack(at(11), &ack);
+    sender.board.sacked()
+}
+
+#[test]
+fn a_sack_block_counts_up_to_the_last_byte_sent_and_not_beyond() {
+    assert_eq!(sacked_by(&[(8 * MSS, 10 * MSS)]), 2, "up to the last byte");
+    assert_eq!(sacked_by(&[(8 * MSS, 10 * MSS + 1)]), 0, "one byte was never sent");
+    assert_eq!(sacked_by(&[(8 * MSS, 8 * MSS)]), 0, "empty");
+    assert_eq!(sacked_by(&[(9 * MSS, 8 * MSS)]), 0, "backwards");
+    assert_eq!(sacked_by(&[(10 * MSS, 11 * MSS), (5 * MSS, 6 * MSS), (2 * MSS, 3 * MSS)]), 2, "the others count");
+    assert_eq!(sacked_by(&[(5 * MSS, 6 * MSS + 1), (2 * MSS + 1, 3 * MSS)]), 1, "whole segments only");
 }
 
 #[test]

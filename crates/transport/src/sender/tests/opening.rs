@@ -53,6 +53,16 @@ fn a_lost_syn_is_sent_again_after_1_s_and_3_s_and_two_losses_cost_the_initial_wi
 }
 
 #[test]
+fn the_wait_for_the_answer_to_a_syn_doubles_up_to_the_largest_timeout() {
+    let config = SenderConfig { max_rto: ms(10_000), ..SenderConfig::default() };
+    let mut pipe = Pipe::new(&config, reno(10), &ReceiverConfig::default(), ms(30)).on_data(|_, _| Vec::new());
+    pipe.run_until(at(36_000));
+    let times: Vec<_> = pipe.sent.iter().map(|p| p.segment.sent_at).collect();
+    assert_eq!(times, [0, 1_000, 3_000, 7_000, 15_000, 25_000, 35_000].map(at));
+    assert_eq!(pipe.sender.stats().syn_retries, 6);
+}
+
+#[test]
 fn the_last_segment_carries_fin_and_an_empty_transfer_is_complete_at_once() {
     let mut pipe = Pipe::new(&no_handshake(), reno(10), &every_segment(), ms(10));
     pipe.transfer(3 * MSS + 1);

@@ -29,7 +29,8 @@ pub(super) fn reno(initial_window: u32) -> Controller {
     Controller::new(&ControllerConfig { initial_window, ..ControllerConfig::new(start, AvoidanceConfig::Reno) })
 }
 
-/// A controller that is in congestion avoidance from the beginning, so that its window hardly grows.
+/// A controller that is in congestion avoidance from the beginning, so that its window hardly
+/// grows.
 pub(super) fn steady(window: u32) -> Controller {
     let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
     Controller::new(&ControllerConfig { initial_window: window, initial_ssthresh: Some(window), ..config })
@@ -53,6 +54,12 @@ pub(super) struct Pipe {
     flying: BinaryHeap<Reverse<(Time, u64)>>,
     packets: Vec<Option<Arriving>>,
     with_sacks: bool,
+    /// Data segments that reached the receiver, and those with CE among them.
+    arrived: (u64, u64),
+    /// ACKs that left, those of SYNs aside.
+    told: u64,
+    /// Data packets that left and their bytes: all, and those sent again.
+    left: [(u64, u64); 2],
 }
 
 impl Pipe {
@@ -69,6 +76,9 @@ impl Pipe {
             flying: BinaryHeap::new(),
             packets: Vec::new(),
             with_sacks: sender.loss_detection == LossDetection::Rack,
+            arrived: (0, 0),
+            told: 0,
+            left: [(0, 0); 2],
         };
         pipe.sender.open(Time::ZERO);
         pipe
@@ -112,12 +122,18 @@ impl Pipe {
                 assert_eq!(packet.bytes, 52 + option + packet.segment.payload as u16);
             }
             self.sent.push(packet);
+            let data = u64::from(packet.segment.payload > 0);
+            for (packets, bytes) in &mut self.left[..1 + usize::from(packet.segment.retransmission && data > 0)] {
+                *packets += data;
+                *bytes += u64::from(packet.segment.payload);
+            }
             for (delay, ecn) in (self.on_data)(&packet, self.delay) {
                 self.fly(self.now + delay, Arriving::Data(packet.segment, ecn));
             }
         }
         while let Some(packet) = self.receiver.poll_ack() {
             self.acks.push((self.now, packet));
+            self.told += u64::from(!packet.ack.syn);
             for delay in (self.on_ack)(&packet, self.delay) {
                 self.fly(self.now + delay, Arriving::Ack(packet.ack));
             }
@@ -132,6 +148,10 @@ impl Pipe {
         assert_eq!(stats.in_flight, self.sender.board.in_flight());
         assert_eq!(stats.packets_out, self.sender.board.packets_out());
         assert!(self.sender.controller().cwnd() >= 1);
+        let received = self.receiver.stats();
+        assert_eq!((received.packets, received.marked, received.acks), (self.arrived.0, self.arrived.1, self.told));
+        assert_eq!((stats.packets_sent, stats.bytes_sent), self.left[0]);
+        assert_eq!((stats.packets_retransmitted, stats.bytes_retransmitted), self.left[1]);
         if self.sender.is_established() && stats.packets_out > 0 {
             assert_ne!(self.sender.deadline(), Time::NEVER, "outstanding data without a timer");
         }
@@ -160,7 +180,12 @@ impl Pipe {
         {
             self.flying.pop();
             match self.packets[index as usize].take().expect("each packet flies once") {
-                Arriving::Data(segment, ecn) => self.receiver.on_segment(at, &segment, ecn),
+                Arriving::Data(segment, ecn) => {
+                    let data = u64::from(segment.payload > 0);
+                    self.arrived.0 += data;
+                    self.arrived.1 += data * u64::from(ecn == Ecn::Ce);
+                    self.receiver.on_segment(at, &segment, ecn);
+                }
                 Arriving::Ack(ack) => self.sender.on_ack(at, &ack),
             }
         } else if self.sender.deadline() == at {

@@ -26,11 +26,13 @@ fn recovery_halves_the_flight_in_proportion_and_ends_at_the_threshold() {
 fn with_half_the_window_lost_each_delivery_releases_one_packet() {
     let lost: Vec<u64> = (0..50).collect();
     let mut pipe = Pipe::new(&no_handshake(), steady(100), &every_segment(), ms(50)).losing(&lost);
-    // Nothing new to send, or the first two SACKs would release a packet each before the loss is found (limited transmit).
+    // Nothing new to send, or the first two SACKs would release a packet each before the loss is
+    // found (limited transmit).
     pipe.sender.write(Time::ZERO, 100 * MSS);
     pipe.run_until(at(149));
     assert_eq!(pipe.sender.stats().packets_lost, 50);
-    // 48 deliveries from the third SACK on, one packet each: 47 + 1 stay in flight (two SACKs came before).
+    // 48 deliveries from the third SACK on, one packet each: 47 + 1 stay in flight (two SACKs came
+    // before).
     assert_eq!(pipe.sender.stats().packets_sent, 148);
     assert_eq!(pipe.sender.stats().in_flight, 48);
     pipe.run_until(at(310));
@@ -62,7 +64,8 @@ fn a_timeout_leaves_one_packet_and_doubles() {
     pipe.sender.finish();
     pipe.run_until(at(1_900));
     let times: Vec<u64> = pipe.retransmissions().iter().map(|p| p.segment.sent_at.as_nanos() / 1_000_000).collect();
-    // The last ACK comes at 100 ms; 2 * 100 + 2 ms later a new packet is the probe, the timeout comes 300 ms after that, then doubles.
+    // The last ACK comes at 100 ms; 2 * 100 + 2 ms later a new packet is the probe, the timeout
+    // comes 300 ms after that, then doubles.
     assert_eq!(pipe.sender.stats().tail_loss_probes, 1);
     assert_eq!(times, [602, 1202]);
     assert_eq!(pipe.sender.stats().timeouts, 2);
@@ -101,6 +104,24 @@ fn a_delay_spike_costs_a_probe_and_one_retransmission_and_the_window_is_restored
 }
 
 #[test]
+fn a_reduction_that_is_taken_back_leaves_three_quarters_of_the_window_as_threshold() {
+    // Congestion avoidance for 6 s, so that three quarters of the window are more than the
+    // threshold.
+    let mut pipe = Pipe::new(&no_handshake(), steady(8), &every_segment(), ms(25)).on_data(|packet, delay| {
+        let left = packet.segment.sent_at;
+        let held = if left > at(6_000) && left < at(6_600) { at(6_700).since(left) } else { Span::ZERO };
+        vec![(delay + held, packet.ecn)]
+    });
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.run_until(at(6_150));
+    let cwnd = pipe.sender.controller().cwnd();
+    assert!(cwnd > 60);
+    pipe.run_until(at(6_800));
+    assert_eq!((pipe.sender.stats().timeouts, pipe.sender.stats().undone), (1, 1));
+    assert_eq!(pipe.sender.controller().ssthresh(), (cwnd >> 1) + (cwnd >> 2));
+}
+
+#[test]
 fn f_rto_finds_the_spike_out_even_without_timestamps() {
     let (pipe, cwnd) = spike(SenderConfig { undo: false, ..no_handshake() });
     assert_eq!(pipe.sender.stats().undone, 1);
@@ -117,7 +138,8 @@ fn without_f_rto_and_undo_a_spike_costs_the_window() {
 
 #[test]
 fn d_sacks_for_all_retransmissions_undo_the_reduction() {
-    // Two packets are so late that they are sent again; timestamps would tell, so the ACK that fills the hole is lost.
+    // Two packets are so late that they are sent again; timestamps would tell, so the ACK that
+    // fills the hole is lost.
     let mut pipe = Pipe::new(&no_handshake(), steady(40), &every_segment(), ms(25)).on_data(|packet, delay| {
         let late = matches!(packet.segment.number, 60 | 61);
         vec![(delay + if late { ms(40) } else { Span::ZERO }, packet.ecn)]

@@ -54,7 +54,8 @@ fn a_denial_is_reported_with_the_first_data_whose_payload_makes_room_for_the_opt
     assert_eq!((pipe.sent[1].segment.payload, pipe.sent[1].bytes, pipe.sent[2].bytes), (1440, 1500, 1500));
 }
 
-/// A connection that has sent 20 packets and, while it asks in mid-connection for what 1 MB needs, does `fate` to the packet that asks.
+/// A connection that has sent 20 packets and, while it asks in mid-connection for what 1 MB needs,
+/// does `fate` to the packet that asks.
 fn asking_in_middle(fate: fn(Span, Ecn) -> Vec<(Span, Ecn)>) -> Pipe {
     let quick = QuickStartConfig { in_middle: true, ..QuickStartConfig::default() };
     let controller = ControllerConfig::new(StartConfig::QuickStart(quick), AvoidanceConfig::Reno);
@@ -93,6 +94,32 @@ fn a_request_in_mid_connection_leaves_with_the_first_new_data_and_its_report_wit
         sent_at(51) > sent_at(50) && sent_at(600) < at(500),
         "paced, but much faster than 30 packets per round trip"
     );
+}
+
+/// How many requests leave in mid-connection if the application writes this, with a window of 30
+/// packets open.
+fn requests_for(writes: &[u64]) -> usize {
+    let quick = QuickStartConfig { in_middle: true, ..QuickStartConfig::default() };
+    let controller = ControllerConfig::new(StartConfig::QuickStart(quick), AvoidanceConfig::Reno);
+    let mut pipe = Pipe::new(&no_handshake(), Controller::new(&controller), &every_segment(), ms(50));
+    pipe.sender.write(Time::ZERO, 20 * MSS);
+    pipe.run_until(at(350));
+    for bytes in writes {
+        pipe.sender.write(pipe.now, *bytes);
+        pipe.pump();
+    }
+    pipe.run_until(at(500));
+    options(&pipe).iter().filter(|(_, option)| matches!(option, IpOption::Request { .. })).count()
+}
+
+#[test]
+fn a_rate_is_asked_for_only_if_the_window_is_too_small_and_one_at_a_time() {
+    assert_eq!(requests_for(&[30 * MSS]), 0);
+    assert_eq!(requests_for(&[30 * MSS + 1]), 1);
+    assert_eq!(requests_for(&[700 * MSS]), 1);
+    assert_eq!(requests_for(&[5 * MSS, 700 * MSS]), 1);
+    assert_eq!(requests_for(&[700 * MSS, 700 * MSS]), 1, "the answer to the first is not there");
+    assert_eq!(requests_for(&[30 * MSS, 700 * MSS]), 0, "no room is left to ask in");
 }
 
 #[test]

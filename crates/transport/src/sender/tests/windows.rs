@@ -86,6 +86,59 @@ fn the_receive_window_limits_what_is_outstanding_and_a_shut_one_is_probed() {
 }
 
 #[test]
+fn a_shut_window_is_probed_after_a_timeout_that_doubles() {
+    let receiver = ReceiverConfig { receive_buffer: Some(Bytes::new(10 * MSS)), auto_read: false, ..every_segment() };
+    let config = SenderConfig { peer_window: receiver.receive_buffer, ..no_handshake() };
+    let mut pipe = Pipe::new(&config, reno(10), &receiver, ms(10));
+    pipe.sender.write(Time::ZERO, 20 * MSS);
+    pipe.run_until(at(3_000));
+    // The receiver has no more room to tell of, so its ACK is a delayed one and comes after 60 ms;
+    // the timeout is 60 + 200 ms.
+    let probes: Vec<_> = pipe.sent[10..].iter().map(|p| (p.segment.payload, p.segment.sent_at)).collect();
+    assert_eq!(probes, [(0, at(320)), (0, at(840)), (0, at(1_880))]);
+    // Once the window opens the rest leaves at once, and the wait begins anew.
+    pipe.receiver.read(10 * MSS);
+    pipe.run_until(at(3_030));
+    assert_eq!(pipe.receiver.delivered(), 20 * MSS);
+}
+
+#[test]
+fn the_window_told_is_the_free_buffer_and_moves_by_segments() {
+    let receiver = ReceiverConfig { receive_buffer: Some(Bytes::new(10 * MSS)), auto_read: false, ..every_segment() };
+    let config = SenderConfig { peer_window: receiver.receive_buffer, ..no_handshake() };
+    let mut pipe = Pipe::new(&config, reno(4), &receiver, ms(10));
+    let told = |pipe: &Pipe| pipe.acks.last().map_or(0, |(_, packet)| u64::from(packet.ack.window));
+    pipe.sender.write(Time::ZERO, 4 * MSS);
+    pipe.run_until(at(50));
+    assert_eq!(told(&pipe), 6 * MSS);
+    // Less than a segment of room is not told (RFC 9293 section 3.8.6.2.2).
+    pipe.receiver.read(MSS - 1);
+    pipe.sender.write(pipe.now, MSS);
+    pipe.run_until(at(200));
+    assert_eq!(told(&pipe), 5 * MSS);
+    pipe.receiver.read(1);
+    pipe.sender.write(pipe.now, MSS);
+    pipe.run_until(at(400));
+    assert_eq!(told(&pipe), 5 * MSS, "one was taken, one came");
+}
+
+#[test]
+fn samples_are_the_applications_while_it_leaves_the_window_open() {
+    let limited = |bytes: u64| {
+        let mut pipe = Pipe::new(&no_handshake(), steady(10), &every_segment(), ms(25));
+        for round in 0..20 {
+            pipe.run_until(at(round * 50));
+            pipe.sender.write(pipe.now, bytes);
+            pipe.pump();
+        }
+        pipe.run_until(at(1_100));
+        pipe.sender.last_rate_sample.expect("a sample").app_limited
+    };
+    assert!(limited(3 * MSS));
+    assert!(!limited(100 * MSS));
+}
+
+#[test]
 fn the_send_buffer_limits_what_is_accepted_and_what_is_outstanding() {
     let config = SenderConfig { send_buffer: Some(Bytes::new(10 * MSS)), ..no_handshake() };
     let mut pipe = Pipe::new(&config, reno(50), &every_segment(), ms(10));

@@ -1,0 +1,224 @@
+//! The event loop: whose turn is next, and who takes it.
+
+mod demand;
+mod packets;
+mod timers;
+
+use flowstart_congestion::{Controller, ControllerConfig};
+use flowstart_network::{Discipline, Packet, Queue};
+use flowstart_units::{Span, Time};
+
+use crate::flow::Flow;
+use crate::lane::Target;
+use crate::ledger::Ledger;
+use crate::network::Network;
+use crate::pair::Pair;
+use crate::route::Routes;
+use crate::session::Session;
+use crate::slots::{Slot, Slots};
+use crate::tournament::Tournament;
+use crate::{ConfigError, FlowId, LinkId, Observer, Outcome, SimulationConfig, Stop};
+use demand::Arrivals;
+pub(crate) use packets::leave;
+
+/// Makes the controller of a flow from its number and configuration; see
+/// [`Simulation::with_controllers`].
+pub type MakeController = Box<dyn Fn(FlowId, &ControllerConfig) -> Controller + Send>;
+
+/// A simulation in progress, watched by an [`Observer`].
+pub struct Simulation<O> {
+    pub(crate) now: Time,
+    pub(crate) network: Network,
+    pub(crate) ledger: Ledger,
+    /// Running and waiting flows; free slots are reused.
+    pub(crate) flows: Vec<Option<Flow>>,
+    /// Flows of two connections.
+    pub(crate) pairs: Vec<Pair>,
+    free_slots: Vec<u32>,
+    /// When each flow wants to act of itself, at the latest known time or earlier.
+    timers: Tournament,
+    arrivals: Vec<Arrivals>,
+    sessions: Vec<Session>,
+    /// Sized transfers that are not complete, and arrival processes and sessions that are not over.
+    outstanding: u64,
+    stop: Stop,
+    pub(crate) seed: u64,
+    pub(crate) run: u64,
+    events: u64,
+    pub(crate) data_packets: u64,
+    make_controller: MakeController,
+    pub(crate) observer: O,
+}
+
+impl<O: std::fmt::Debug> std::fmt::Debug for Simulation<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulation")
+            .field("now", &self.now)
+            .field("events", &self.events)
+            .field("observer", &self.observer)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<O: Observer> Simulation<O> {
+    /// Builds a simulation.
+    ///
+    /// # Errors
+    /// If the configuration names links that do not exist or holds values that cannot be simulated.
+    pub fn new(config: &SimulationConfig, observer: O) -> Result<Self, ConfigError> {
+        Self::with_controllers(config, observer, Box::new(|_, config| Controller::new(config)))
+    }
+
+    /// Builds a simulation in which `make` builds the controllers, so that flows can run algorithms
+    /// from outside this project ([`Controller::join`] with `External` parts). The seed in the
+    /// configuration it gets is the flow's own.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    pub fn with_controllers(config: &SimulationConfig, observer: O, make: MakeController) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let delays: Vec<Span> = config.links.iter().map(|link| link.delay).collect();
+        let mut routes = Routes::new(config.links.len());
+        let flow_routes: Vec<u32> = config.flows.iter().map(|flow| routes.add(flow, &delays)).collect();
+        let arrival_routes: Vec<u32> = config.arrivals.iter().map(|a| routes.add(&a.flow, &delays)).collect();
+        let session_routes: Vec<u32> = config.sessions.iter().map(|s| routes.add(&s.flow, &delays)).collect();
+        let slots = Slots::new(config.links.len(), config.arrivals.len(), config.sessions.len());
+        let network = Network::new(config, routes, slots);
+        let mut simulation = Self {
+            now: Time::ZERO,
+            network,
+            ledger: Ledger::default(),
+            flows: Vec::new(),
+            pairs: Vec::new(),
+            free_slots: Vec::new(),
+            timers: Tournament::new(config.flows.len()),
+            arrivals: Vec::new(),
+            sessions: Vec::new(),
+            outstanding: 0,
+            stop: config.stop,
+            seed: config.seed,
+            run: config.run,
+            events: 0,
+            data_packets: 0,
+            make_controller: make,
+            observer,
+        };
+        let places: Vec<usize> = (config.flows.iter().zip(&flow_routes))
+            .map(|(flow, route)| simulation.add_connection(flow, flow.start, *route))
+            .collect();
+        // After all of them, so that the number of a flow is its place in the configuration.
+        for ((flow, route), place) in config.flows.iter().zip(flow_routes).zip(places) {
+            simulation.add_companion(flow, route, place);
+        }
+        for (index, (arrival, route)) in config.arrivals.iter().zip(arrival_routes).enumerate() {
+            simulation.add_arrivals(index, arrival, route);
+        }
+        for (session, route) in config.sessions.iter().zip(session_routes) {
+            simulation.add_session(session, route);
+        }
+        Ok(simulation)
+    }
+
+    /// Puts a discipline from outside this project in front of a link, in place of the configured
+    /// one.
+    ///
+    /// # Errors
+    /// If there is no such link, or if packets have already arrived at it.
+    pub fn with_queue(
+        mut self,
+        link: LinkId,
+        discipline: Box<dyn Discipline<Packet> + Send>,
+    ) -> Result<Self, ConfigError> {
+        self.network.set_queue(link, Queue::external(discipline))?;
+        Ok(self)
+    }
+
+    /// The current time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Packets that are stored in queues or on their way, for checks of conservation.
+    #[must_use]
+    pub fn packets_in_network(&self) -> u64 {
+        self.network.stored()
+    }
+
+    /// What has happened so far watched by the observer.
+    #[must_use]
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Runs to the end.
+    #[must_use]
+    pub fn run(mut self) -> (Outcome, O) {
+        self.run_until(Time::NEVER);
+        self.finish()
+    }
+
+    /// Runs until `time`, or to the end if that comes first. Returns true if the simulation is
+    /// over.
+    pub fn run_until(&mut self, time: Time) -> bool {
+        let (latest, when_complete) = match self.stop {
+            Stop::At(time) => (time, false),
+            Stop::WhenComplete(time) => (time, true),
+        };
+        // One comparison per event; nothing ever happens at the end of time.
+        let limit = latest.min(time).min(Time::from_nanos(Time::NEVER.as_nanos() - 1));
+        loop {
+            let (next, place) = self.network.schedule.first();
+            if next > limit || (when_complete && self.outstanding == 0) {
+                let complete = when_complete && self.outstanding == 0;
+                if complete || next > latest || next == Time::NEVER {
+                    if !complete && latest < Time::NEVER {
+                        self.now = latest.min(time).max(self.now);
+                    }
+                    return complete || latest <= time;
+                }
+                self.now = time.max(self.now);
+                return false;
+            }
+            self.now = next;
+            self.events += 1;
+            self.step(place);
+        }
+    }
+
+    /// Ends the simulation here.
+    #[must_use]
+    pub fn finish(mut self) -> (Outcome, O) {
+        for flow in self.flows.iter().flatten() {
+            self.ledger.settle(flow, false);
+        }
+        let outcome = Outcome {
+            ended: self.now,
+            events: self.events,
+            data_packets: self.data_packets,
+            links: self.network.outcome(),
+            flows: self.ledger.into_outcomes(),
+            sessions: self.sessions.into_iter().map(Session::outcome).collect(),
+        };
+        (outcome, self.observer)
+    }
+
+    #[inline]
+    fn step(&mut self, place: usize) {
+        match self.network.slots().at(place) {
+            Slot::Lane(lane) => {
+                let Some((target, packet)) = self.network.pop(lane) else { return };
+                match target {
+                    Target::Link(link) => {
+                        self.network.arrive(self.now, link, packet, &mut self.ledger, &mut self.observer);
+                    }
+                    Target::Endpoint => self.receive(packet),
+                }
+            }
+            Slot::Link(link) => self.network.transmit(self.now, link, &mut self.ledger, &mut self.observer),
+            Slot::Timers => self.fire(),
+            Slot::Arrivals(process) => self.arrive(process),
+            Slot::Session(session) => self.serve(session),
+        }
+    }
+}
