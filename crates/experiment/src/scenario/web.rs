@@ -68,7 +68,6 @@ impl WebSpec {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_random::Purpose;
     use flowstart_simulator::{Outcome, Page, Simulation, SimulationConfig};
     use flowstart_units::{Bytes, Span, Time};
     use proptest::prelude::*;
