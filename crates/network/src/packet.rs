@@ -169,21 +169,48 @@ impl Frame for Packet {
 mod tests {
     use super::*;
 
+    const ACK: Acknowledgement = Acknowledgement {
+        ack: 10,
+        echo: Time::ZERO,
+        ce_count: 0,
+        window: 0,
+        sack: [SackBlock { start: 1, end: 2 }; MAX_SACK_BLOCKS],
+        sack_len: 3,
+        ece: false,
+        duplicate: false,
+        syn: false,
+        granted_rate: RateCode::ZERO,
+    };
+
+    #[test]
+    fn blocks_are_offsets_from_the_acknowledgement_and_only_valid_ones_count() {
+        let sack = [(100, 250), (400, u32::MAX), (0, 1)].map(|(start, end)| SackBlock { start, end });
+        let sacked = |sack_len| -> Vec<_> { Acknowledgement { ack: 7_000, sack, sack_len, ..ACK }.sacked().collect() };
+        let all = [7_100..7_250, 7_400..4_294_974_295, 7_000..7_001];
+        for len in 0..=3 {
+            assert_eq!(sacked(len), all[..usize::from(len)]);
+        }
+        assert_eq!(sacked(200), all);
+    }
+
+    #[test]
+    fn a_packet_is_a_frame_of_its_length_flow_and_codepoint() {
+        let body = Body::Datagram(Datagram { number: 0, sent_at: Time::ZERO });
+        for (ecn, marked, capable) in [
+            (Ecn::NotEct, Ecn::NotEct, false),
+            (Ecn::Ect0, Ecn::Ce, true),
+            (Ecn::Ect1, Ecn::Ce, true),
+            (Ecn::Ce, Ecn::Ce, true),
+        ] {
+            let mut packet = Packet { flow: 3, bytes: 1234, ecn, body };
+            assert_eq!((packet.bytes(), packet.flow(), packet.ecn()), (1234, 3, ecn));
+            assert_eq!((packet.set_ce(), packet.ecn(), ecn.is_capable()), (capable, marked, capable));
+        }
+    }
+
     #[test]
     fn a_response_takes_the_place_of_the_third_block() {
-        let block = SackBlock { start: 1, end: 2 };
-        let mut ack = Acknowledgement {
-            ack: 10,
-            echo: Time::ZERO,
-            ce_count: 0,
-            window: 0,
-            sack: [block; MAX_SACK_BLOCKS],
-            sack_len: 3,
-            ece: false,
-            duplicate: false,
-            syn: false,
-            granted_rate: RateCode::ZERO,
-        };
+        let mut ack = ACK;
         assert_eq!((ack.response(), ack.sacked().count()), (None, 3));
         let response = TcpResponse { rate: RateCode::MAX, ttl_difference: 229, nonce: Nonce::new(0x2aaa_aaaa) };
         ack.set_response(&response);

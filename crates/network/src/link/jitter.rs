@@ -48,6 +48,17 @@ impl Jitter {
 mod tests {
     use super::*;
 
+    #[test]
+    fn jitter_is_uniform_from_nothing_to_its_whole_spread() {
+        let mut jitter = Jitter::new(&JitterConfig { spread: Span::from_nanos(9), reorder: true }, 1);
+        let mut bins = [0_u32; 10];
+        for _ in 0..100_000 {
+            bins[jitter.delay(Time::from_nanos(1_000)).as_nanos() as usize - 1_000] += 1;
+        }
+        // Five standard deviations.
+        assert!(bins.iter().all(|count| count.abs_diff(10_000) < 475), "{bins:?}");
+    }
+
     proptest::proptest! {
         #[test]
         fn jitter_only_delays_by_at_most_its_spread_and_keeps_order_unless_asked(seed: u64, reorder: bool) {

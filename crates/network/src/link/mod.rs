@@ -134,6 +134,7 @@ mod tests {
         for overhead in [65_536, u32::MAX] {
             let message = with(overhead).unwrap_err().to_string();
             assert!(message.contains(&overhead.to_string()) && message.contains("at most 65535"), "{message}");
+            assert_eq!(with(overhead).unwrap_err().field(), "overhead");
         }
     }
 
@@ -142,7 +143,8 @@ mod tests {
         let link = |rate| LinkConfig::new(RateSchedule::Constant(rate), Span::ZERO, QueueConfig::drop_tail(10));
         let good = link(Rate::from_mbps(10));
         assert_eq!(good.validate(), Ok(()));
-        assert!(link(Rate::ZERO).validate().is_err());
+        let dead = link(Rate::ZERO).validate().unwrap_err();
+        assert_eq!((dead.field(), dead.to_string().starts_with("a link of rate 0")), ("rate", true));
         let never = LossConfig::Periodic { every: 0 };
         let says = |link: LinkConfig| link.validate().unwrap_err().to_string();
         assert!(says(LinkConfig { loss: never, ..good.clone() }).starts_with("loss: "));

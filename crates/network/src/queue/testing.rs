@@ -6,8 +6,8 @@ use flowstart_units::{Span, Time};
 
 use super::{
     CodelArithmetic, CodelConfig, Dequeue, Discipline, DropReason, DropTailConfig, DrrConfig, DualPi2Config,
-    FairQueuingConfig, FqCodelConfig, L4sClassifier, Limit, PieConfig, Queue, QueueConfig, RedAdaption, RedConfig,
-    SchRedConfig, StepMarkConfig, Threshold,
+    FairQueuingConfig, FqCodelConfig, L4sClassifier, Limit, PieConfig, Queue, QueueConfig, QueueStats, RedAdaption,
+    RedConfig, SchRedConfig, StepMarkConfig, Tally, Threshold,
 };
 use crate::{Ecn, Frame};
 
@@ -79,6 +79,57 @@ fn with_room_for_five() -> impl Iterator<Item = QueueConfig> {
         }
         config
     })
+}
+
+/// A queue from outside: the newest packet first, every tenth marked, at most three.
+#[derive(Default)]
+struct Stack {
+    stored: Vec<(Box1, Time)>,
+    arrived: u64,
+    marked: u64,
+}
+
+impl Discipline<Box1> for Stack {
+    fn enqueue(&mut self, now: Time, mut packet: Box1, dropped: &mut dyn FnMut(Box1, DropReason)) {
+        self.arrived += 1;
+        if self.stored.len() == 3 {
+            return dropped(packet, DropReason::Full);
+        }
+        if self.arrived.is_multiple_of(10) {
+            self.marked += u64::from(packet.set_ce());
+        }
+        self.stored.push((packet, now));
+    }
+
+    fn dequeue(&mut self, _now: Time, _dropped: &mut dyn FnMut(Box1, DropReason)) -> Dequeue<Box1> {
+        self.stored.pop().into()
+    }
+
+    fn tally(&self) -> Tally {
+        let bytes = self.stored.iter().map(|(packet, _)| u64::from(packet.bytes)).sum();
+        Tally { packets: self.stored.len() as u64, bytes, marked: self.marked }
+    }
+}
+
+#[test]
+fn a_queue_from_outside_is_asked_like_any_other_and_its_counts_are_seen() {
+    let mut queue = Queue::external(Box::new(Stack::default()));
+    for n in 0..4_u64 {
+        queue.enqueue(Time::from_nanos(n), Box1::ect(n, 100), &mut |packet, _| assert_eq!(packet.flow, 3));
+    }
+    assert_eq!((queue.packets(), queue.bytes()), (3, 300));
+    let next = queue.dequeue(Time::from_nanos(9), &mut |_, _| panic!());
+    assert!(matches!(next, Dequeue::Packet(packet, arrived) if packet.flow == 2 && arrived == Time::from_nanos(2)));
+    assert_eq!((queue.packets(), queue.bytes()), (2, 200));
+    for n in 4..10 {
+        queue.enqueue(Time::from_nanos(n), Box1::ect(n, 100), &mut |_, _| {});
+        if n < 9 {
+            queue.dequeue(Time::from_nanos(n), &mut |_, _| panic!());
+        }
+    }
+    let expected = QueueStats { enqueued: 10, dequeued: 6, dropped: 1, marked: 1 };
+    assert_eq!((queue.stats(), queue.packets()), (expected, 3));
+    assert!(format!("{queue:?}").contains("External"));
 }
 
 #[test]
@@ -326,12 +377,12 @@ prop_compose! {
 
 /// Counts packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct Count {
     packets: u64,
     bytes: u64,
 }
 
-impl Tally {
+impl Count {
     fn add(&mut self, packet: &Box1) {
         self.packets += 1;
         self.bytes += u64::from(packet.bytes);
@@ -359,7 +410,7 @@ proptest! {
         prop_assert_eq!(config.validate(), Ok(()));
         let mut queue = Queue::new(&config, seed);
         let mut now = Time::ZERO;
-        let (mut arrived, mut left, mut dropped) = (Tally::default(), Tally::default(), Tally::default());
+        let (mut arrived, mut left, mut dropped) = (Count::default(), Count::default(), Count::default());
         let mut last_serial = [None; 4];
         for (serial, (gap, arrival)) in (0_u64..).zip(steps) {
             now += Span::from_nanos(gap);
