@@ -178,7 +178,7 @@ fn told_of_marks(before: u32, acks: &[(u64, u32)]) -> Vec<(u64, u64)> {
 #[test]
 fn an_overtaken_ack_neither_adds_marks_nor_takes_them_back() {
     // The ACK of 1 packet comes after that of 3, with an older count.
-    assert_eq!(told_of_marks(0, &[(3, 2), (1, 1), (4, 3)]), [(2, 1), (2, 1), (3, 1)]);
+    assert_eq!(told_of_marks(0, &[(3, 2), (1, 1), (4, 3), (5, 3)]), [(2, 1), (2, 1), (3, 1), (3, 1)]);
     // Without a new mark it is no reason to reduce.
     assert_eq!(told_of_marks(7, &[(3, 7), (1, 6), (4, 7)]), [(0, 0), (0, 0), (0, 0)]);
 }
