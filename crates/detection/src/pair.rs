@@ -106,9 +106,9 @@ mod tests {
     use flowstart_units::Span;
 
     fn detectors() -> [PairDetector; 2] {
-        let two_flows = StartConfig::TwoFlowProbe(DetectorConfig::default());
-        let trains = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
-        [two_flows, trains].map(|start| PairDetector::new(&start, 1448, 52, 1).unwrap())
+        let two_flows = TwoFlows::new(&DetectorConfig::default(), 52, 1);
+        let trains = Trains::new(&TrainProbeConfig::default(), 1500, 1);
+        [PairDetector::TwoFlows(Box::new(two_flows)), PairDetector::Trains(Box::new(trains))]
     }
 
     #[test]
