@@ -1,16 +1,19 @@
-//! PCC Allegro (Dong et al., "PCC: Re-architecting congestion control for consistent high performance", NSDI 2015), for comparison with Vivace.
+//! PCC Allegro (Dong et al., "PCC: Re-architecting congestion control for consistent high
+//! performance", NSDI 2015), for comparison with Vivace.
 //!
-//! Two pairs of monitor intervals decide whether a little more or a little less is better, by a utility of what arrives that drops
-//! steeply above 5 % of loss. Then the rate goes in that direction in growing steps until the utility falls. How much better a rate is
-//! does not matter for the step. The start phase is left to flow starts.
+//! Two pairs of monitor intervals decide whether a little more or a little less is better, by a
+//! utility of what arrives that drops steeply above 5 % of loss. Then the rate goes in that
+//! direction in growing steps until the utility falls. How much better a rate is does not matter
+//! for the step. The start phase is left to flow starts.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::random::Random;
 use flowstart_units::Rate;
 
-use super::intervals::{Length, Outcome};
+use super::intervals::{IntervalOutcome, Length};
 use super::trials::{Outcomes, Trials, TriesRates, try_rates};
 use super::vivace::mibit;
+use crate::AvoidanceConstants;
 
 /// Constants of PCC Allegro; the defaults are those of NSDI 2015.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +23,8 @@ use super::vivace::mibit;
     serde(deny_unknown_fields, default)
 )]
 pub struct AllegroConfig {
-    /// Length of a monitor interval in smoothed RTTs, above 0 up to 100; default 1.95, the mean of the published 1.7 to 2.2.
+    /// Length of a monitor interval in smoothed RTTs, above 0 up to 100; default 1.95, the mean of
+    /// the published 1.7 to 2.2.
     pub interval_rtts: f64,
     /// Fewest packets in a monitor interval, at least 2; default 10.
     pub interval_packets: u32,
@@ -32,9 +36,11 @@ pub struct AllegroConfig {
     pub loss_threshold: f64,
     /// How steeply it drops; default 100.
     pub steepness: f64,
-    /// What a timeout leaves of the rate, above 0 up to 1; default 0.5 (this crate's: the paper's has no timeouts).
+    /// What a timeout leaves of the rate, above 0 up to 1; default 0.5 (this crate's: the paper's
+    /// has no timeouts).
     pub timeout_factor: f64,
-    /// Fewest packets per smoothed RTT, at least 1; default 2 (the rate the paper's start begins with).
+    /// Fewest packets per smoothed RTT, at least 1; default 2 (the rate the paper's start begins
+    /// with).
     pub min_packets: u32,
 }
 
@@ -54,7 +60,15 @@ impl Default for AllegroConfig {
 }
 
 impl AllegroConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+    /// Utility of a sending rate in Mibit/s at this loss.
+    fn utility(&self, rate: f64, loss: f64) -> f64 {
+        let sigmoid = 1.0 / (1.0 + (self.steepness * (loss - self.loss_threshold)).exp());
+        rate * (1.0 - loss) * sigmoid - rate * loss
+    }
+}
+
+impl AvoidanceConstants for AllegroConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
         check(self.interval_packets >= 2, "interval_packets", "at least 2")?;
@@ -69,16 +83,10 @@ impl AllegroConfig {
         check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")?;
         check(self.min_packets >= 1, "min_packets", "at least 1")
     }
-
-    /// Utility of a sending rate in Mibit/s at this loss.
-    fn utility(&self, rate: f64, loss: f64) -> f64 {
-        let sigmoid = 1.0 / (1.0 + (self.steepness * (loss - self.loss_threshold)).exp());
-        rate * (1.0 - loss) * sigmoid - rate * loss
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
+enum Search {
     Waiting,
     /// Tries rates this share above and below.
     Deciding(f64),
@@ -97,7 +105,7 @@ pub struct Allegro {
     config: AllegroConfig,
     trials: Trials,
     random: Random,
-    phase: Phase,
+    phase: Search,
     rate: Rate,
 }
 
@@ -109,7 +117,7 @@ impl Allegro {
             config: if config.validate().is_ok() { *config } else { AllegroConfig::default() },
             trials: Trials::new(mss),
             random: Random::new(seed),
-            phase: Phase::Waiting,
+            phase: Search::Waiting,
             rate: Rate::ZERO,
         }
     }
@@ -125,17 +133,17 @@ impl Allegro {
     }
 
     fn probe(&mut self, epsilon: f64) {
-        self.phase = Phase::Deciding(epsilon);
+        self.phase = Search::Deciding(epsilon);
         self.trials.probe_around(self.rate, epsilon, &mut self.random);
     }
 
-    fn utility(&self, outcome: &Outcome) -> f64 {
+    fn utility(&self, outcome: &IntervalOutcome) -> f64 {
         self.config.utility(mibit(outcome.sent), outcome.loss)
     }
 
     fn step(&mut self, direction: f64, steps: f64, utility: f64) {
         let before = self.rate;
-        self.phase = Phase::Moving { steps, direction, utility, before };
+        self.phase = Search::Moving { steps, direction, utility, before };
         self.set_rate(before.mul_f64((1.0 + steps * self.config.epsilon * direction).max(0.5)));
         self.trials.move_to(self.rate);
     }
@@ -160,7 +168,7 @@ impl TriesRates for Allegro {
     }
 
     fn base_rate(&self) -> Option<Rate> {
-        (self.phase != Phase::Waiting).then_some(self.rate)
+        (self.phase != Search::Waiting).then_some(self.rate)
     }
 
     fn begin(&mut self, rate: Rate) {
@@ -170,8 +178,9 @@ impl TriesRates for Allegro {
 
     fn decide(&mut self, outcomes: &Outcomes) {
         match (self.phase, outcomes) {
-            (Phase::Deciding(epsilon), &[Some(a), Some(b), Some(c), Some(d)]) => {
-                let better = |x: Outcome, y: Outcome| if self.utility(&x) >= self.utility(&y) { x } else { y };
+            (Search::Deciding(epsilon), &[Some(a), Some(b), Some(c), Some(d)]) => {
+                let better =
+                    |x: IntervalOutcome, y: IntervalOutcome| if self.utility(&x) >= self.utility(&y) { x } else { y };
                 let (first, second) = (better(a, b), better(c, d));
                 let (up, again) = (first.rate > self.rate, second.rate > self.rate);
                 if up == again {
@@ -182,7 +191,7 @@ impl TriesRates for Allegro {
                     self.probe((epsilon + self.config.epsilon).min(self.config.max_epsilon));
                 }
             }
-            (Phase::Moving { steps, direction, utility, before }, &[Some(outcome), ..]) => {
+            (Search::Moving { steps, direction, utility, before }, &[Some(outcome), ..]) => {
                 let now = self.utility(&outcome);
                 if now > utility {
                     self.step(direction, steps + 1.0, now);
@@ -204,9 +213,9 @@ impl TriesRates for Allegro {
 mod tests {
     use super::*;
 
-    fn outcome(rate: Rate, capacity: f64) -> Option<Outcome> {
+    fn outcome(rate: Rate, capacity: f64) -> Option<IntervalOutcome> {
         let loss = (1.0 - capacity * 1e6 / rate.as_bps() as f64).max(0.0);
-        Some(Outcome { rate, sent: rate, loss, rtt: None, gradient: 0.0 })
+        Some(IntervalOutcome { rate, sent: rate, loss, rtt: None, gradient: 0.0 })
     }
 
     fn taken_over(mbps: u64) -> Allegro {
@@ -218,7 +227,7 @@ mod tests {
     /// One decision or step on a link of `capacity` Mbit/s.
     fn turn(allegro: &mut Allegro, capacity: f64) {
         let outcomes = match allegro.phase {
-            Phase::Deciding(epsilon) => {
+            Search::Deciding(epsilon) => {
                 let (up, down) = (allegro.rate.mul_f64(1.0 + epsilon), allegro.rate.mul_f64(1.0 - epsilon));
                 [up, down, up, down].map(|rate| outcome(rate, capacity))
             }
@@ -244,7 +253,8 @@ mod tests {
             turn(&mut allegro, 1000.0);
             factors.push((allegro.rate.as_bps() as f64 / before * 1e4).round() / 1e4);
         }
-        // The decision itself goes to the better of the rates tried and takes the first step from there.
+        // The decision itself goes to the better of the rates tried and takes the first step from
+        // there.
         assert_eq!(factors, [1.0201, 1.02, 1.03, 1.04, 1.05]);
     }
 
@@ -254,10 +264,10 @@ mod tests {
         for _ in 0..5 {
             turn(&mut allegro, 1000.0);
         }
-        let Phase::Moving { before, .. } = allegro.phase else { panic!() };
+        let Search::Moving { before, .. } = allegro.phase else { panic!() };
         let worse = outcome(allegro.rate, allegro.rate.as_mbps_f64() * 0.8);
         allegro.decide(&[worse, None, None, None]);
-        assert_eq!((allegro.phase, allegro.rate), (Phase::Deciding(0.01), before));
+        assert_eq!((allegro.phase, allegro.rate), (Search::Deciding(0.01), before));
     }
 
     #[test]
@@ -265,7 +275,7 @@ mod tests {
         let mut allegro = taken_over(10);
         let mut widths = Vec::new();
         for _ in 0..6 {
-            let Phase::Deciding(epsilon) = allegro.phase else { panic!() };
+            let Search::Deciding(epsilon) = allegro.phase else { panic!() };
             widths.push((epsilon * 100.0).round());
             let (up, down) = (allegro.rate.mul_f64(1.0 + epsilon), allegro.rate.mul_f64(1.0 - epsilon));
             let lossy = |rate: Rate| outcome(rate, rate.as_mbps_f64() * 0.8);

@@ -1,19 +1,22 @@
-//! BIC (Xu, Harfoush and Rhee, "Binary increase congestion control for fast long-distance networks", 2004) with the integer arithmetic of
-//! Linux `tcp_bic.c` (6.1.192).
+//! BIC (Xu, Harfoush and Rhee, "Binary increase congestion control for fast long-distance
+//! networks", 2004) with the integer arithmetic of Linux `tcp_bic.c` (6.1.192).
 //!
-//! After a reduction the window searches for its old maximum: in large equal steps while it is far away, in ever smaller ones close to it
-//! (binary search), and beyond it the same in reverse (max probing). Linux's steps per packet acknowledged are those of a quarter of the
-//! distance, not half of it.
+//! After a reduction the window searches for its old maximum: in large equal steps while it is far
+//! away, in ever smaller ones close to it (binary search), and beyond it the same in reverse (max
+//! probing). Linux's steps per packet acknowledged are those of a quarter of the distance, not half
+//! of it.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
 use flowstart_units::{Span, Time};
 
 use super::reno::Counter;
+use crate::AvoidanceConstants;
 
 /// Beta is a share of the window in units of 1/1024 (`BICTCP_BETA_SCALE`).
 const BETA_ONE: u64 = 1024;
-/// The average of packets per ACK is kept in sixteenths and moves by a sixteenth of itself per ACK (`ACK_RATIO_SHIFT`).
+/// The average of packets per ACK is kept in sixteenths and moves by a sixteenth of itself per ACK
+/// (`ACK_RATIO_SHIFT`).
 const RATIO_SHIFT: u32 = 4;
 
 /// Constants of BIC; the defaults are those of Linux 6.1.192.
@@ -26,25 +29,33 @@ const RATIO_SHIFT: u32 = 4;
 pub struct BicConfig {
     /// Up to this window, in packets, the flow is Reno; default 14 (`low_window`).
     pub low_window: u32,
-    /// Largest step of the search in packets per round trip; default 16 (`max_increment`). At least 1.
+    /// Largest step of the search in packets per round trip; default 16 (`max_increment`). At least
+    /// 1.
     pub max_increment: u32,
-    /// What a reduction leaves of the window, above 0 and below 1, rounded to 1/1024; default 0.8, which is 819/1024 (`beta`).
+    /// What a reduction leaves of the window, above 0 and below 1, rounded to 1/1024; default 0.8,
+    /// which is 819/1024 (`beta`).
     pub beta: f64,
-    /// A step of the search is the distance to the old maximum divided by this; default 4 (`BICTCP_B`). At least 1.
+    /// A step of the search is the distance to the old maximum divided by this; default 4
+    /// (`BICTCP_B`). At least 1.
     pub search_divisor: u32,
-    /// Next to the old maximum the window grows by one packet in this many packets over `search_divisor` windows; default 20
-    /// (`smooth_part`). At least 1.
+    /// Next to the old maximum the window grows by one packet in this many packets over
+    /// `search_divisor` windows; default 20 (`smooth_part`). At least 1.
     pub smooth_part: u32,
-    /// A flow that is reduced before it reached its old maximum gives up some of it; default true (`fast_convergence`).
+    /// A flow that is reduced before it reached its old maximum gives up some of it; default true
+    /// (`fast_convergence`).
     pub fast_convergence: bool,
-    /// While no maximum is known the window grows by at least one packet per this many; default 20, 5 % per round trip (Linux). At least 1.
+    /// While no maximum is known the window grows by at least one packet per this many; default 20,
+    /// 5 % per round trip (Linux). At least 1.
     pub initial_packets_per_increase: u32,
-    /// Growth is multiplied by the average number of packets per ACK, to make up for delayed ACKs; default true (`delayed_ack`). As Linux
-    /// counts acknowledged packets anyway, this doubles the published growth.
+    /// Growth is multiplied by the average number of packets per ACK, to make up for delayed ACKs;
+    /// default true (`delayed_ack`). As Linux counts acknowledged packets anyway, this doubles the
+    /// published growth.
     pub ack_ratio: bool,
-    /// Packets per ACK that are assumed at first, in sixteenths; default 32, two packets (`bictcp_reset`). At least 1.
+    /// Packets per ACK that are assumed at first, in sixteenths; default 32, two packets
+    /// (`bictcp_reset`). At least 1.
     pub initial_ack_ratio: u32,
-    /// With an unchanged window the step is worked out at most this often; default 31.25 ms (Linux, HZ/32).
+    /// With an unchanged window the step is worked out at most this often; default 31.25 ms (Linux,
+    /// HZ/32).
     pub update_interval: Span,
 }
 
@@ -66,17 +77,6 @@ impl Default for BicConfig {
 }
 
 impl BicConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let beta = (self.beta * BETA_ONE as f64).round() as u64;
-        check((1..BETA_ONE).contains(&beta), "beta", "above 0 and below 1")?;
-        check(self.max_increment >= 1, "max_increment", "at least 1")?;
-        check(self.search_divisor >= 1, "search_divisor", "at least 1")?;
-        check(self.smooth_part >= 1, "smooth_part", "at least 1")?;
-        check(self.initial_packets_per_increase >= 1, "initial_packets_per_increase", "at least 1")?;
-        check((1..=1 << 16).contains(&self.initial_ack_ratio), "initial_ack_ratio", "between 1 and 65536")
-    }
-
     /// The constants, those out of range moved to the nearest value in range.
     fn in_range(&self) -> Self {
         Self {
@@ -87,6 +87,19 @@ impl BicConfig {
             initial_ack_ratio: self.initial_ack_ratio.clamp(1, 1 << 16),
             ..*self
         }
+    }
+}
+
+impl AvoidanceConstants for BicConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let beta = (self.beta * BETA_ONE as f64).round() as u64;
+        check((1..BETA_ONE).contains(&beta), "beta", "above 0 and below 1")?;
+        check(self.max_increment >= 1, "max_increment", "at least 1")?;
+        check(self.search_divisor >= 1, "search_divisor", "at least 1")?;
+        check(self.smooth_part >= 1, "smooth_part", "at least 1")?;
+        check(self.initial_packets_per_increase >= 1, "initial_packets_per_increase", "at least 1")?;
+        check((1..=1 << 16).contains(&self.initial_ack_ratio), "initial_ack_ratio", "between 1 and 65536")
     }
 }
 
@@ -132,7 +145,8 @@ impl Bic {
         self.w_max
     }
 
-    /// Packets to be acknowledged for one packet of growth, ACKs of one packet each (`bictcp_update` without `delayed_ack`).
+    /// Packets to be acknowledged for one packet of growth, ACKs of one packet each
+    /// (`bictcp_update` without `delayed_ack`).
     fn step(&self, cwnd: u32) -> u32 {
         let BicConfig { low_window, max_increment, search_divisor, smooth_part, .. } = self.config;
         if cwnd <= low_window {
@@ -186,8 +200,9 @@ fn times(a: u32, b: u32) -> u32 {
 }
 
 impl CongestionAvoidance for Bic {
-    /// The average of packets per ACK, which rests during reductions (`bictcp_acked`). The truncated division keeps it at 31 sixteenths, from
-    /// where it starts, when every packet has its own ACK.
+    /// The average of packets per ACK, which rests during reductions (`bictcp_acked`). The
+    /// truncated division keeps it at 31 sixteenths, from where it starts, when every packet has
+    /// its own ACK.
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _window: &Window) {
         if ack.advanced && !self.reducing {
@@ -251,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn b3_the_search_slows_down_towards_the_maximum_and_speeds_up_beyond_it() {
+    fn the_search_slows_down_towards_the_maximum_and_speeds_up_beyond_it() {
         let bic = Bic { w_max: 200, ack_ratio: 16, ..bic() };
         for (cwnd, step) in [(12, 12), (120, 7), (160, 16), (190, 95), (197, 985), (201, 1005), (220, 33), (260, 16)] {
             assert_eq!(bic.corrected_step(cwnd), step, "window {cwnd}");
@@ -259,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn b3_a_reduction_leaves_four_fifths_and_half_of_a_small_window() {
+    fn a_reduction_leaves_four_fifths_and_half_of_a_small_window() {
         for (cwnd, ssthresh) in [(200, 159), (1000, 799), (15, 11), (14, 7), (3, 2), (1, 2)] {
             assert_eq!(bic().reduce(Time::ZERO, Signal::Loss, &Window::new(cwnd)), ssthresh, "window {cwnd}");
         }

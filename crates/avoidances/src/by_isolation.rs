@@ -1,14 +1,16 @@
-//! Two avoidances, and which of them is in charge depends on whether the flow has a queue of its own.
+//! Two avoidances, and which of them is in charge depends on whether the flow has a queue of its
+//! own.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::Isolation;
-use flowstart_control::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
+use flowstart_control::{Ack, Acked, CongestionAvoidance, IsolationAware, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use super::cubic::CubicConfig;
 use super::delay_target::DelayTargetConfig;
 use super::vegas_like::VegasLikeConfig;
 use super::vivace::VivaceConfig;
+use crate::AvoidanceConstants;
 
 /// Constants of the published pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,8 +26,8 @@ pub struct VegasOrVivaceConfig {
     pub shared: VivaceConfig,
 }
 
-impl VegasOrVivaceConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl AvoidanceConstants for VegasOrVivaceConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         self.isolated.validate()?;
         self.shared.validate()
     }
@@ -45,14 +47,15 @@ pub struct DelayOrCubicConfig {
     pub shared: CubicConfig,
 }
 
-impl DelayOrCubicConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl AvoidanceConstants for DelayOrCubicConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         self.isolated.validate()?;
         self.shared.validate()
     }
 }
 
-/// An avoidance for a queue of one's own and one for all others. Both see every ACK until they are needed.
+/// An avoidance for a queue of one's own and one for all others. Both see every ACK until they are
+/// needed.
 #[derive(Clone, Debug)]
 pub struct ByIsolation<A, B> {
     isolated: A,
@@ -62,7 +65,7 @@ pub struct ByIsolation<A, B> {
     begun: bool,
 }
 
-impl<A: CongestionAvoidance, B: CongestionAvoidance> ByIsolation<A, B> {
+impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> ByIsolation<A, B> {
     /// The second is in charge until the queue is known to be the flow's own.
     #[must_use]
     pub fn new(isolated: A, shared: B) -> Self {
@@ -92,7 +95,7 @@ macro_rules! active {
     };
 }
 
-impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByIsolation<A, B> {
+impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> CongestionAvoidance for ByIsolation<A, B> {
     fn on_ack(&mut self, ack: &Ack, window: &Window) {
         self.isolated.on_ack(ack, window);
         self.shared.on_ack(ack, window);
@@ -119,9 +122,9 @@ impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByI
         active!(self, a => a.reduce(now, signal, window))
     }
 
-    fn on_takeover(&mut self, now: Time, window: &Window) {
+    fn on_takeover(&mut self, now: Time, window: &Window, rate: Option<Rate>) {
         self.begun = true;
-        active!(self, a => a.on_takeover(now, window));
+        active!(self, a => a.on_takeover(now, window, rate));
     }
 
     fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
@@ -132,6 +135,21 @@ impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByI
         active!(self, a => a.on_idle(idle));
     }
 
+    fn isolation_aware(&mut self) -> Option<&mut dyn IsolationAware> {
+        Some(self)
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        if self.is_isolated() { self.isolated.pacing_rate() } else { self.shared.pacing_rate() }
+    }
+
+    fn controls_recovery(&self) -> bool {
+        if self.is_isolated() { self.isolated.controls_recovery() } else { self.shared.controls_recovery() }
+    }
+}
+
+/// Only the one for a queue of one's own hears more than which of them is in charge.
+impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> IsolationAware for ByIsolation<A, B> {
     fn on_isolation(&mut self, now: Time, isolation: Isolation, window: &mut Window) {
         let before = self.is_isolated();
         if self.begun && before != (isolation == Isolation::Isolated) {
@@ -140,9 +158,11 @@ impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByI
                 window.cwnd = active!(self, a => a.reduce(now, Signal::Loss, window)).max(2);
                 window.ssthresh = window.cwnd;
             }
-            active!(self, a => a.on_dismissal());
+            if before {
+                self.isolated.on_dismissal();
+            }
             self.isolation = isolation;
-            active!(self, a => a.on_takeover(now, window));
+            active!(self, a => a.on_takeover(now, window, None));
         }
         self.isolation = isolation;
     }
@@ -152,24 +172,13 @@ impl<A: CongestionAvoidance, B: CongestionAvoidance> CongestionAvoidance for ByI
     }
 
     fn on_isolation_confirmed(&mut self) {
-        active!(self, a => a.on_isolation_confirmed());
-    }
-
-    fn on_measured_rate(&mut self, rate: Rate) {
-        active!(self, a => a.on_measured_rate(rate));
+        if self.is_isolated() {
+            self.isolated.on_isolation_confirmed();
+        }
     }
 
     fn on_smallest_rtt(&mut self, rtt: Span) {
         self.isolated.on_smallest_rtt(rtt);
-        self.shared.on_smallest_rtt(rtt);
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        if self.is_isolated() { self.isolated.pacing_rate() } else { self.shared.pacing_rate() }
-    }
-
-    fn controls_recovery(&self) -> bool {
-        if self.is_isolated() { self.isolated.controls_recovery() } else { self.shared.controls_recovery() }
     }
 }
 
@@ -196,7 +205,7 @@ mod tests {
         pair.on_ack(&at_20ms(), &window);
         pair.on_isolation(Time::ZERO, Isolation::Isolated, &mut window);
         assert!(pair.controls_recovery());
-        pair.on_takeover(Time::ZERO, &window);
+        pair.on_takeover(Time::ZERO, &window, None);
         // 100 packets in 20 ms.
         assert_eq!(pair.pacing_rate(), Some(Rate::from_bps(100 * 1448 * 8 * 50)));
         assert_eq!(window.cwnd, 100);
@@ -208,7 +217,7 @@ mod tests {
         let mut window = Window::new(100);
         pair.on_ack(&at_20ms(), &window);
         pair.on_isolation(Time::ZERO, Isolation::Isolated, &mut window);
-        pair.on_takeover(Time::ZERO, &window);
+        pair.on_takeover(Time::ZERO, &window, None);
         pair.grow(&at_20ms(), 1, &mut window);
         assert_eq!(window.cwnd, 200, "a permission");
         pair.on_isolation(Time::ZERO, Isolation::Shared, &mut window);

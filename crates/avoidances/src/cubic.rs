@@ -1,15 +1,17 @@
 //! CUBIC (RFC 9438) with the integer arithmetic of Linux `tcp_cubic.c` (6.1.192).
 //!
-//! The window follows W(t) = C (t - K)^3 + Wmax, with time in 1/1024 s and C in 1/1024. Where Linux and the RFC differ, this is Linux: t is
-//! the time since the epoch began plus the *smallest* RTT, the Reno-friendly window never changes its slope, and undoing a reduction
-//! restores the window but neither Wmax nor the epoch. K is the exact integer cube root; Linux's table lookup with one Newton step is up to
-//! 0.2 % off.
+//! The window follows W(t) = C (t - K)^3 + Wmax, with time in 1/1024 s and C in 1/1024. Where Linux
+//! and the RFC differ, this is Linux: t is the time since the epoch began plus the *smallest* RTT,
+//! the Reno-friendly window never changes its slope, and undoing a reduction restores the window
+//! but neither Wmax nor the epoch. K is the exact integer cube root; Linux's table lookup with one
+//! Newton step is up to 0.2 % off.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
 use flowstart_units::{Span, Time};
 
 use super::reno::Counter;
+use crate::AvoidanceConstants;
 
 /// Beta is a share of the window in units of 1/1024 (`BICTCP_BETA_SCALE`).
 const BETA_ONE: u64 = 1024;
@@ -19,7 +21,8 @@ const TIME_BITS: u32 = 10;
 const C_UNIT: u64 = 10;
 /// t^3 C has three times the bits of the time and those of C.
 const CUBE_BITS: u32 = 4 * TIME_BITS;
-/// Window growth per congestion window of a Reno flow with the same average is counted in eighths (`beta_scale`).
+/// Window growth per congestion window of a Reno flow with the same average is counted in eighths
+/// (`beta_scale`).
 const FRIENDLY_BITS: u32 = 3;
 /// Packets per increase, in windows, on the plateau around Wmax.
 const PLATEAU_WINDOWS: u64 = 100;
@@ -33,23 +36,31 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
     serde(deny_unknown_fields, default)
 )]
 pub struct CubicConfig {
-    /// What a reduction leaves of the window, above 0 and below 1, rounded to 1/1024; default 0.7, which is 717/1024 (RFC 9438 section 4.6).
+    /// What a reduction leaves of the window, above 0 and below 1, rounded to 1/1024; default 0.7,
+    /// which is 717/1024 (RFC 9438 section 4.6).
     pub beta: f64,
-    /// C in packets per cubic second, above 0 and at most 100, rounded to 10/1024; default 0.4, which is 410/1024 (RFC 9438 section 5).
+    /// C in packets per cubic second, above 0 and at most 100, rounded to 10/1024; default 0.4,
+    /// which is 410/1024 (RFC 9438 section 5).
     pub c: f64,
-    /// A flow that is reduced before it reached its old maximum gives up some of it; default true (RFC 9438 section 4.7).
+    /// A flow that is reduced before it reached its old maximum gives up some of it; default true
+    /// (RFC 9438 section 4.7).
     pub fast_convergence: bool,
     /// The window grows at least as fast as Reno's would; default true (RFC 9438 section 4.3).
     pub reno_friendly: bool,
-    /// Before the first reduction the window grows by at least one packet per this many; default 20, 5 % per round trip (Linux).
+    /// Before the first reduction the window grows by at least one packet per this many; default
+    /// 20, 5 % per round trip (Linux).
     pub initial_packets_per_increase: u32,
-    /// The window never grows by more than one packet per this many; default 2, half per round trip (RFC 9438 section 4.4).
+    /// The window never grows by more than one packet per this many; default 2, half per round trip
+    /// (RFC 9438 section 4.4).
     pub min_packets_per_increase: u32,
-    /// With an unchanged window the curve is evaluated at most this often; default 31.25 ms (Linux, HZ/32).
+    /// With an unchanged window the curve is evaluated at most this often; default 31.25 ms (Linux,
+    /// HZ/32).
     pub update_interval: Span,
-    /// RTTs within this time after the epoch began do not count as smallest RTT; default 1 s (Linux `cubictcp_acked`).
+    /// RTTs within this time after the epoch began do not count as smallest RTT; default 1 s (Linux
+    /// `cubictcp_acked`).
     pub ignore_rtt: Span,
-    /// Ticks per second that times are rounded to, as Linux does (250 or 1000). Default: an exact clock.
+    /// Ticks per second that times are rounded to, as Linux does (250 or 1000). Default: an exact
+    /// clock.
     pub hz: Option<u32>,
 }
 
@@ -69,8 +80,8 @@ impl Default for CubicConfig {
     }
 }
 
-impl CubicConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl AvoidanceConstants for CubicConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         let in_steps = |x: f64, one: u64| (x * one as f64).round() as u64;
         check((1..BETA_ONE).contains(&in_steps(self.beta, BETA_ONE)), "beta", "above 0 and below 1")?;
@@ -144,7 +155,8 @@ impl Cubic {
         self.w_max
     }
 
-    /// A connection as after `reduce` from `w_max` packets, for experiments that begin on the steady cycle.
+    /// A connection as after `reduce` from `w_max` packets, for experiments that begin on the
+    /// steady cycle.
     #[must_use]
     pub fn with_w_max(mut self, w_max: u32) -> Self {
         self.w_max = w_max;
@@ -169,7 +181,8 @@ impl Cubic {
         (seconds << TIME_BITS) + (nanos << TIME_BITS) / NANOS_PER_SECOND
     }
 
-    /// Time in 1/1024 s in which the curve rises by `packets` to its plateau: the cube root of packets / C.
+    /// Time in 1/1024 s in which the curve rises by `packets` to its plateau: the cube root of
+    /// packets / C.
     fn time_to_plateau(&self, packets: u32) -> u64 {
         cube_root((1_u64 << CUBE_BITS) / self.c, packets)
     }
@@ -223,7 +236,8 @@ impl Cubic {
     }
 }
 
-/// Credits the Reno window and returns what is left of `curve` packets per increase if that window is larger.
+/// Credits the Reno window and returns what is left of `curve` packets per increase if that window
+/// is larger.
 fn befriend(epoch: &mut Epoch, friendly: u64, curve: u64, cwnd: u32) -> u64 {
     let per_increase = ((u64::from(cwnd) * friendly) >> FRIENDLY_BITS).max(1);
     // Linux subtracts in a loop while more than one increase is left, so that exactly one is kept.
@@ -236,7 +250,8 @@ fn befriend(epoch: &mut Epoch, friendly: u64, curve: u64, cwnd: u32) -> u64 {
     }
 }
 
-/// The largest integer whose cube is at most `scale * factor`, exact on every machine: a float gives the start, integers decide.
+/// The largest integer whose cube is at most `scale * factor`, exact on every machine: a float
+/// gives the start, integers decide.
 fn cube_root(scale: u64, factor: u32) -> u64 {
     let wide = u128::from(scale) * u128::from(factor);
     let cube = |x: u64| u128::from(x) * u128::from(x) * u128::from(x);

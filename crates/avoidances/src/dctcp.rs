@@ -1,13 +1,15 @@
 //! DCTCP (RFC 8257) with the integer arithmetic of Linux `tcp_dctcp.c`.
 //!
-//! The integers matter: fewer marks than one packet in 64 vanish, a constant tenth of marked packets reads as 0.108, and an alpha below 16/1024
-//! falls to 0 in every window, so that it cannot rise from 0 unless more than a quarter of a window is marked.
+//! The integers matter: fewer marks than one packet in 64 vanish, a constant tenth of marked
+//! packets reads as 0.108, and an alpha below 16/1024 falls to 0 in every window, so that it cannot
+//! rise from 0 unless more than a quarter of a window is marked.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
 use flowstart_units::Time;
 
 use super::reno::{Counter, half};
+use crate::AvoidanceConstants;
 
 /// Alpha and its parts are counted in units of 1/1024, 10 bits.
 const ALPHA_BITS: u32 = 10;
@@ -24,8 +26,8 @@ const ALPHA_ONE: u32 = 1 << ALPHA_BITS;
 pub struct DctcpConfig {
     /// The weight g of a window in alpha is 1/2^n; default 4, g = 1/16 (`dctcp_shift_g`). 1 ..= 10.
     pub gain_shift: u32,
-    /// Alpha at the beginning in units of 1/1024, 0 ..= 1024; default 1024 (`dctcp_alpha_on_init`). Paced Chirping was published with
-    /// 0, as it ignores marks until congestion avoidance.
+    /// Alpha at the beginning in units of 1/1024, 0 ..= 1024; default 1024 (`dctcp_alpha_on_init`).
+    /// Paced Chirping was published with 0, as it ignores marks until congestion avoidance.
     pub initial_alpha: u32,
 }
 
@@ -35,10 +37,14 @@ impl Default for DctcpConfig {
     }
 }
 
-impl DctcpConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl AvoidanceConstants for DctcpConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         InvalidConfig::unless((1..=ALPHA_BITS).contains(&self.gain_shift), "gain_shift", "between 1 and 10")?;
         InvalidConfig::unless(self.initial_alpha <= ALPHA_ONE, "initial_alpha", "at most 1024")
+    }
+
+    fn wants_ecn(&self) -> bool {
+        true
     }
 }
 
@@ -88,7 +94,8 @@ impl Dctcp {
 }
 
 impl CongestionAvoidance for Dctcp {
-    /// Counts marks, also during a start and in recovery. The transport calls this before the reduction of the same ACK.
+    /// Counts marks, also during a start and in recovery. The transport calls this before the
+    /// reduction of the same ACK.
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _window: &Window) {
         self.delivered += u64::from(ack.acked);
@@ -147,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn b4_without_marks_alpha_is_gone_after_75_windows() {
+    fn without_marks_alpha_is_gone_after_75_windows() {
         let mut avoidance = dctcp(1024);
         let alphas: Vec<u32> = (0..75).map(|_| observe(&mut avoidance, 100, 0)).collect();
         assert_eq!(alphas[..8], [960, 900, 844, 792, 743, 697, 654, 614]);
@@ -155,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn b4_constant_shares_of_marks_settle_where_the_integers_let_them() {
+    fn constant_shares_of_marks_settle_where_the_integers_let_them() {
         let settled = |from: u32, packets: u32, marked: u32| {
             let mut avoidance = dctcp(from);
             (0..500).map(|_| observe(&mut avoidance, packets, marked)).last().unwrap()
@@ -169,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn b4_the_threshold_is_the_window_less_half_of_alpha() {
+    fn the_threshold_is_the_window_less_half_of_alpha() {
         for (cwnd, alpha, ssthresh) in [(100, 102, 96), (10, 102, 10), (100, 1024, 50), (100, 0, 100), (2, 1024, 2)] {
             assert_eq!(dctcp(alpha).reduce(Time::ZERO, Signal::Marks, &Window::new(cwnd)), ssthresh);
         }

@@ -1,20 +1,23 @@
-//! Monitor intervals: what became of the packets that were sent at one rate for about a round trip. Rate-based controls try a rate, wait for
-//! the outcome, and decide.
+//! Monitor intervals: what became of the packets that were sent at one rate for about a round trip.
+//! Rate-based controls try a rate, wait for the outcome, and decide.
 //!
-//! A packet counts as lost when one that left [`REORDERING`] or more transmissions later was delivered and it was not, or when the interval is
-//! given up. Transmissions are numbered, so a retransmission is a packet of its own. Nothing is allocated after the beginning.
+//! A packet counts as lost when one that left [`REORDERING`] or more transmissions later was
+//! delivered and it was not, or when the interval is given up. Transmissions are numbered, so a
+//! retransmission is a packet of its own. Nothing is allocated after the beginning.
 
 use flowstart_control::{Ack, Acked, Sent, Window};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-/// Later transmissions that must be delivered before a packet counts as lost (RFC 5681 section 3.2).
+/// Later transmissions that must be delivered before a packet counts as lost (RFC 5681 section
+/// 3.2).
 const REORDERING: u64 = 3;
 /// Most intervals that are planned at once.
 pub(super) const MAX_PLANNED: usize = 4;
 /// An interval is given up when this many smoothed RTTs have passed since its last packet left.
 const GIVE_UP_RTTS: u64 = 4;
 
-/// Sums over the RTT samples of an interval, for their mean and their slope over the time of sending.
+/// Sums over the RTT samples of an interval, for their mean and their slope over the time of
+/// sending.
 #[derive(Clone, Copy, Debug, Default)]
 struct Samples {
     count: f64,
@@ -64,10 +67,11 @@ impl Length {
 
 /// What became of the packets of an interval.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outcome {
+pub(super) struct IntervalOutcome {
     /// The rate that was meant.
     pub(super) rate: Rate,
-    /// The rate measured from the first packet to the last; the one meant if there was only one packet.
+    /// The rate measured from the first packet to the last; the one meant if there was only one
+    /// packet.
     pub(super) sent: Rate,
     /// Share of the packets that were lost.
     pub(super) loss: f64,
@@ -116,11 +120,11 @@ impl Interval {
         self.last_bytes = sent.bytes;
     }
 
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> IntervalOutcome {
         let span = self.last_sent.since(self.first_sent);
         let sent = if span.is_zero() { self.rate } else { Rate::of(Bytes::new(self.bytes_before_last), span) };
         let lost = self.packets.saturating_sub(self.acked);
-        Outcome {
+        IntervalOutcome {
             rate: self.rate,
             sent,
             loss: f64::from(lost) / f64::from(self.packets.max(1)),
@@ -155,7 +159,8 @@ impl Monitor {
         }
     }
 
-    /// Forgets everything; the next packets are sent at these rates, an interval each. At most [`MAX_PLANNED`].
+    /// Forgets everything; the next packets are sent at these rates, an interval each. At most
+    /// [`MAX_PLANNED`].
     pub(super) fn plan(&mut self, rates: &[Rate]) {
         self.planned = rates.len().min(MAX_PLANNED);
         self.plan[..self.planned].copy_from_slice(&rates[..self.planned]);
@@ -207,13 +212,14 @@ impl Monitor {
         }
     }
 
-    /// The outcomes of all planned intervals, once they are known. `length` as for [`on_sent`](Self::on_sent).
+    /// The outcomes of all planned intervals, once they are known. `length` as for
+    /// [`on_sent`](Self::on_sent).
     pub(super) fn outcomes(
         &mut self,
         now: Time,
         length: Length,
         srtt: Span,
-    ) -> Option<([Option<Outcome>; MAX_PLANNED], usize)> {
+    ) -> Option<([Option<IntervalOutcome>; MAX_PLANNED], usize)> {
         if self.planned == 0 {
             return None;
         }
@@ -279,7 +285,8 @@ impl PathView {
         self.delivery.map_or(by_window, |delivery| delivery.min(by_window))
     }
 
-    /// A window that does not hold packets at this rate back: `times` what it sends in a smoothed RTT, at least `least`.
+    /// A window that does not hold packets at this rate back: `times` what it sends in a smoothed
+    /// RTT, at least `least`.
     pub(super) fn window(&self, rate: Rate, times: u32, least: u32) -> u32 {
         let bytes = rate.bytes_in(self.srtt).get().saturating_mul(u64::from(times));
         u32::try_from(bytes / self.mss).unwrap_or(u32::MAX).max(least)
@@ -324,7 +331,8 @@ mod tests {
                 rate.as_bps() / 1_000_000
             })
             .collect();
-        // 0 to 10 ms belong to the first interval; the rate changes with the packet that opens the next.
+        // 0 to 10 ms belong to the first interval; the rate changes with the packet that opens the
+        // next.
         assert_eq!(&rates[..12], [1; 12]);
         assert_eq!(&rates[12..23], [2; 11]);
         assert_eq!(&rates[23..], [9; 7]);

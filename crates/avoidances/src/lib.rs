@@ -1,35 +1,134 @@
-//! Congestion avoidance: what a flow does once it is up to speed. All that can be named, and the registry that names them.
+//! Congestion avoidance: what a flow does once it is up to speed. This page is the registry of all.
 //!
-//! An avoidance is a [`CongestionAvoidance`]; [`Avoidance`] is any of them in operation, [`AvoidanceConfig`] which one, with its constants.
+//! An avoidance is a [`CongestionAvoidance`]; [`Avoidance`] is any of them in operation,
+//! [`AvoidanceConfig`] which one, with its constants.
+//!
+//! To add one: a file with its constants ([`AvoidanceConstants`]) and its state
+//! ([`CongestionAvoidance`]), and an entry below.
 
-pub mod allegro;
-mod avoidance;
-pub mod bbr;
-pub mod bic;
-mod by_isolation;
-mod config;
-pub mod cubic;
-pub mod dctcp;
-pub mod delay_target;
+mod constants;
 mod intervals;
-pub mod reno;
-pub mod scalable;
 mod trials;
-pub mod vegas_like;
-pub mod vivace;
 
-pub use allegro::{Allegro, AllegroConfig};
-pub use bbr::{Bbr, BbrConfig, BbrMode};
-pub use bic::{Bic, BicConfig};
-pub use by_isolation::{ByIsolation, DelayOrCubicConfig, VegasOrVivaceConfig};
-pub use config::AvoidanceConfig;
-pub use cubic::{Cubic, CubicConfig};
-pub use dctcp::{Dctcp, DctcpConfig};
-pub use delay_target::{DelayTarget, DelayTargetConfig};
-pub use reno::Reno;
-pub use scalable::{Scalable, ScalableConfig};
-pub use vegas_like::{VegasLike, VegasLikeConfig};
-pub use vivace::{Vivace, VivaceConfig};
-
-pub use avoidance::Avoidance;
+pub use constants::AvoidanceConstants;
 pub use flowstart_control::CongestionAvoidance;
+
+flowstart_control::registry! {
+    kind "congestion avoidance", schema "CongestionAvoidance";
+    /// Which congestion avoidance, with its constants.
+    config AvoidanceConfig with AvoidanceConstants;
+    /// An avoidance in operation.
+    algorithm Avoidance is CongestionAvoidance;
+    dispatch $with_avoidance;
+
+    /// NewReno (RFC 5681, RFC 6582).
+    [pub mod reno::{Reno}]
+    Reno => Reno {
+        names: "reno" | "newreno" | "new_reno",
+        about: "one packet more per round trip, half after a loss (RFC 5681, RFC 6582)",
+        new: |_| Reno::default(),
+    }
+
+    /// CUBIC (RFC 9438).
+    [pub mod cubic::{Cubic, CubicConfig}]
+    Cubic(config: CubicConfig) => Cubic {
+        names: "cubic",
+        about: "a cubic function of the time since the last loss; Linux's default (RFC 9438)",
+        new: |_| Cubic::new(config),
+    }
+
+    /// DCTCP (RFC 8257).
+    [pub mod dctcp::{Dctcp, DctcpConfig}]
+    Dctcp(config: DctcpConfig) => Dctcp {
+        names: "dctcp",
+        about: "reduces in proportion to the share of marked packets (RFC 8257)",
+        new: |_| Dctcp::new(config),
+    }
+
+    /// Scalable TCP (Kelly 2003).
+    [pub mod scalable::{Scalable, ScalableConfig}]
+    Scalable(config: ScalableConfig) => Scalable {
+        names: "scalable" | "scalable_tcp" | "stcp",
+        about: "grows and shrinks in proportion to the window (Kelly 2003)",
+        new: |_| Scalable::new(config),
+    }
+
+    /// BIC (Xu, Harfoush and Rhee 2004).
+    [pub mod bic::{Bic, BicConfig}]
+    Bic(config: BicConfig) => Bic {
+        names: "bic" | "bic_tcp",
+        about: "searches for its old maximum in halving steps, Linux's default before CUBIC (Xu et al. 2004)",
+        new: |_| Bic::new(config),
+    }
+
+    /// PCC Vivace (Dong et al. 2018).
+    [pub mod vivace::{Vivace, VivaceConfig}]
+    Vivace(config: VivaceConfig) => Box<Vivace> {
+        names: "vivace" | "pcc_vivace",
+        about: "climbs a measured utility of rate, latency and loss (PCC Vivace, Dong et al. 2018)",
+        new: |flow| Box::new(Vivace::new(config, flow.mss, flow.seed)),
+    }
+
+    /// PCC Vivace with a utility of rate and loss alone (Bachl, Fabini and Zseby 2020).
+    VivaceLoss(config: VivaceConfig) => Box<Vivace> {
+        names: "vivace_loss" | "vivace_loss_only",
+        about: "climbs a measured utility of rate and loss (Vivace as in Bachl, Fabini and Zseby 2020)",
+        new: |flow| Box::new(Vivace::loss_only(config, flow.mss, flow.seed)),
+    }
+
+    /// PCC Allegro (Dong et al. 2015).
+    [pub mod allegro::{Allegro, AllegroConfig}]
+    Allegro(config: AllegroConfig) => Box<Allegro> {
+        names: "allegro" | "pcc_allegro" | "pcc",
+        about: "steps towards the better of two rates it tries (PCC Allegro, Dong et al. 2015)",
+        new: |flow| Box::new(Allegro::new(config, flow.mss, flow.seed)),
+    }
+
+    /// The delay-based rule for queues of one's own (Bachl, Fabini and Zseby 2020).
+    [pub mod vegas_like::{VegasLike, VegasLikeConfig}]
+    VegasLike(config: VegasLikeConfig) => Box<VegasLike> {
+        names: "vegas_like",
+        about: "1 % faster or 5 % slower by 5 ms of queue, for flows with a queue of their own (Bachl, Fabini and Zseby 2020)",
+        new: |flow| Box::new(VegasLike::new(config, flow.mss)),
+    }
+
+    /// A queueing delay kept at a target, for queues of one's own.
+    [pub mod delay_target::{DelayTarget, DelayTargetConfig}]
+    DelayTarget(config: DelayTargetConfig) => Box<DelayTarget> {
+        names: "delay_target",
+        about: "keeps its queueing delay at half a millisecond, for flows with a queue of their own",
+        new: |flow| Box::new(DelayTarget::new(config, flow.mss)),
+    }
+
+    /// The published pair for both answers of a detector of fair queuing (Bachl, Fabini and Zseby
+    /// 2020).
+    [mod by_isolation::{ByIsolation, DelayOrCubicConfig, VegasOrVivaceConfig}]
+    VegasOrVivace(config: VegasOrVivaceConfig) => Box<ByIsolation<VegasLike, Vivace>> {
+        names: "vegas_or_vivace",
+        about: "vegas_like where fair queuing was detected, else vivace_loss (Bachl, Fabini and Zseby 2020)",
+        new: |flow| Box::new(ByIsolation::new(
+            VegasLike::new(&config.isolated, flow.mss),
+            Vivace::loss_only(&config.shared, flow.mss, flow.seed),
+        )),
+    }
+
+    /// A delay target in a queue of one's own, CUBIC in any other.
+    DelayOrCubic(config: DelayOrCubicConfig) => Box<ByIsolation<DelayTarget, Cubic>> {
+        names: "delay_or_cubic",
+        about: "delay_target where fair queuing was detected, else cubic",
+        new: |flow| Box::new(ByIsolation::new(
+            DelayTarget::new(&config.isolated, flow.mss),
+            Cubic::new(&config.shared),
+        )),
+    }
+
+    /// BBR version 1 (Cardwell et al. 2016).
+    [pub mod bbr::{Bbr, BbrConfig, BbrMode}]
+    Bbr(config: BbrConfig) => Box<Bbr> {
+        names: "bbr" | "bbr_v1" | "bbr1",
+        about: "paces at the bandwidth it measures, not answering losses (BBR v1, Cardwell et al. 2016)",
+        new: |flow| Box::new(Bbr::new(config, flow.mss, flow.seed)),
+    }
+}
+
+mod dispatch;

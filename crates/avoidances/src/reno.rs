@@ -14,7 +14,8 @@ impl Counter {
     #[inline]
     pub(super) fn grow(&mut self, window: &mut Window, w: u32, acked: u32) {
         let w = w.max(1);
-        // What was counted towards a larger w gives one packet only, so that a falling w does not release a burst.
+        // What was counted towards a larger w gives one packet only, so that a falling w does not
+        // release a burst.
         if self.counted >= w {
             self.counted = 0;
             window.cwnd = window.cwnd.saturating_add(1);
@@ -32,7 +33,8 @@ impl Counter {
     }
 }
 
-/// Half the window, at least 2 packets (RFC 5681 equation 4 with cwnd for FlightSize, as Linux has it).
+/// Half the window, at least 2 packets (RFC 5681 equation 4 with cwnd for FlightSize, as Linux has
+/// it).
 pub(super) fn half(window: &Window) -> u32 {
     (window.cwnd / 2).max(2)
 }
@@ -61,7 +63,7 @@ mod tests {
     use flowstart_control::testing::ack;
 
     #[test]
-    fn b1_acks_of_two_packets_grow_a_window_of_ten_by_one_per_window() {
+    fn acks_of_two_packets_grow_a_window_of_ten_by_one_per_window() {
         let mut reno = Reno::default();
         let mut window = Window { cwnd: 10, ssthresh: 5 };
         let mut seen = Vec::new();
@@ -102,7 +104,8 @@ mod tests {
 
     #[test]
     fn the_deterministic_cycle_sends_three_eighths_of_the_squared_peak() {
-        // From 50 to 100 packets, one loss: 3/8 * 100^2 = 3750 packets, 3725 as an exact sum over whole packets.
+        // From 50 to 100 packets, one loss: 3/8 * 100^2 = 3750 packets, 3725 as an exact sum over
+        // whole packets.
         let mut reno = Reno::default();
         let mut window = Window { cwnd: 50, ssthresh: 50 };
         let mut sent = 0;

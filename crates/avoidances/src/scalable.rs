@@ -1,10 +1,12 @@
-//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", 2003) as in Linux `tcp_scalable.c`.
+//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks",
+//! 2003) as in Linux `tcp_scalable.c`.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
 use flowstart_units::Time;
 
 use super::reno::Counter;
+use crate::AvoidanceConstants;
 
 /// Constants of Scalable TCP; the defaults are those of Linux 6.1.192.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,10 +16,11 @@ use super::reno::Counter;
     serde(deny_unknown_fields, default)
 )]
 pub struct ScalableConfig {
-    /// The window grows by one packet per this many packets acknowledged, or per window if that is less; default 100
-    /// (`TCP_SCALABLE_AI_CNT`; older kernels 50). At least 1.
+    /// The window grows by one packet per this many packets acknowledged, or per window if that is
+    /// less; default 100 (`TCP_SCALABLE_AI_CNT`; older kernels 50). At least 1.
     pub packets_per_increase: u32,
-    /// A reduction takes away 1/2^n of the window; default 3, an eighth (`TCP_SCALABLE_MD_SCALE`). 1 ..= 31.
+    /// A reduction takes away 1/2^n of the window; default 3, an eighth (`TCP_SCALABLE_MD_SCALE`).
+    /// 1 ..= 31.
     pub reduction_shift: u32,
 }
 
@@ -27,8 +30,8 @@ impl Default for ScalableConfig {
     }
 }
 
-impl ScalableConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl AvoidanceConstants for ScalableConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         InvalidConfig::unless(self.packets_per_increase >= 1, "packets_per_increase", "at least 1")?;
         InvalidConfig::unless((1..=31).contains(&self.reduction_shift), "reduction_shift", "between 1 and 31")
     }

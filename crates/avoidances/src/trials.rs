@@ -1,16 +1,17 @@
-//! Controls that try rates: a monitor interval at each planned rate, then a decision from what became of their packets. Vivace, Allegro and the
-//! delay-based rule differ in the decision alone.
+//! Controls that try rates: a monitor interval at each planned rate, then a decision from what
+//! became of their packets. Vivace, Allegro and the delay-based rule differ in the decision alone.
 
 use flowstart_control::random::Random;
 use flowstart_units::Rate;
 
-use super::intervals::{Length, MAX_PLANNED, Monitor, Outcome, PathView};
+use super::intervals::{IntervalOutcome, Length, MAX_PLANNED, Monitor, PathView};
 
-/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
+/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back
+/// while ACKs come.
 pub(super) const WINDOW_RTTS: u32 = 2;
 
 /// What became of the intervals of a plan, in their order.
-pub(super) type Outcomes = [Option<Outcome>; MAX_PLANNED];
+pub(super) type Outcomes = [Option<IntervalOutcome>; MAX_PLANNED];
 
 /// The path and the intervals under way.
 #[derive(Clone, Debug)]
@@ -30,7 +31,8 @@ impl Trials {
         self.monitor.plan(&[rate]);
     }
 
-    /// Two pairs of intervals come next, each with one above this rate and one below by the share `epsilon`, in random order.
+    /// Two pairs of intervals come next, each with one above this rate and one below by the share
+    /// `epsilon`, in random order.
     pub(super) fn probe_around(&mut self, rate: Rate, epsilon: f64, random: &mut Random) {
         let (up, down) = (rate.mul_f64(1.0 + epsilon), rate.mul_f64(1.0 - epsilon));
         let mut plan = [up, down, up, down];
@@ -122,7 +124,7 @@ macro_rules! try_rates {
                     )
                 }
 
-                fn on_takeover(&mut self, _now: Time, window: &Window) {
+                fn on_takeover(&mut self, _now: Time, window: &Window, _rate: Option<Rate>) {
                     self.begin(self.trials().path.window_rate(window));
                 }
 

@@ -1,14 +1,18 @@
-//! The delay-based rule of Bachl, Fabini and Zseby, "Detecting Fair Queuing for Better Congestion Control" (2020), as published: if the mean RTT
-//! of a monitor interval is more than 5 ms above the smallest, the rate falls by 5 %, else it rises by 1 %. Meant for flows that have a queue of their own.
+//! The delay-based rule of Bachl, Fabini and Zseby, "Detecting Fair Queuing for Better Congestion
+//! Control" (2020), as published: if the mean RTT of a monitor interval is more than 5 ms above the
+//! smallest, the rate falls by 5 %, else it rises by 1 %. Meant for flows that have a queue of
+//! their own.
 //!
-//! It has faults that are kept here: losses do not count, the smallest RTT never expires, the rate has no lower end, and it decides once per
-//! interval of 1.5 RTTs and another RTT of waiting. [`DelayTarget`](super::DelayTarget) mends them.
+//! It has faults that are kept here: losses do not count, the smallest RTT never expires, the rate
+//! has no lower end, and it decides once per interval of 1.5 RTTs and another RTT of waiting.
+//! [`DelayTarget`](super::DelayTarget) mends them.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::{InvalidConfig, IsolationAware};
 use flowstart_units::{Rate, Span};
 
 use super::intervals::Length;
 use super::trials::{Outcomes, Trials, TriesRates, try_rates};
+use crate::AvoidanceConstants;
 
 /// Constants of the delay-based rule; the defaults are those of the paper's implementation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +30,8 @@ pub struct VegasLikeConfig {
     pub increase: f64,
     /// Length of a monitor interval in smoothed RTTs, above 0 up to 100; default 1.5.
     pub interval_rtts: f64,
-    /// Largest rate; default 1 Gbit/s. The implementation has no limit but its processor: where losses keep the queue short, the rule accelerates for ever.
+    /// Largest rate; default 1 Gbit/s. The implementation has no limit but its processor: where
+    /// losses keep the queue short, the rule accelerates for ever.
     pub max_rate: Rate,
 }
 
@@ -42,8 +47,8 @@ impl Default for VegasLikeConfig {
     }
 }
 
-impl VegasLikeConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl AvoidanceConstants for VegasLikeConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         check(self.decrease >= 1.0 && self.decrease.is_finite(), "decrease", "at least 1")?;
         check(self.max_rate > Rate::ZERO, "max_rate", "above 0")?;
@@ -76,6 +81,8 @@ impl VegasLike {
 }
 
 try_rates!(VegasLike);
+
+impl IsolationAware for VegasLike {}
 
 impl TriesRates for VegasLike {
     const MIN_WINDOW: u32 = 2;
@@ -120,14 +127,14 @@ mod tests {
     use flowstart_units::Time;
 
     use super::*;
-    use crate::intervals::Outcome;
+    use crate::intervals::IntervalOutcome;
     use flowstart_control::{CongestionAvoidance as _, Signal, Window};
 
     const RATE: Rate = Rate::from_mbps(100);
 
     fn over(rtt: Option<Span>) -> Outcomes {
         let loss = if rtt.is_some() { 0.0 } else { 1.0 };
-        [Some(Outcome { rate: RATE, sent: RATE, loss, rtt, gradient: 0.0 }), None, None, None]
+        [Some(IntervalOutcome { rate: RATE, sent: RATE, loss, rtt, gradient: 0.0 }), None, None, None]
     }
 
     /// The rate after an interval with this RTT over a path of 20 ms.

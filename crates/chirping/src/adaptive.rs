@@ -1,8 +1,10 @@
-//! This project's schedule. Like the authors' later design it separates what chirps probe from what they load; unlike it, the load grows as fast as the
-//! chirps together have shown that there is room ([`belief`](super::belief)), at most by a fixed factor per round trip, and a start ends as soon as
-//! they leave little doubt about the capacity and the load may follow. The noisier the path, the longer and faster are the chirps. Where they
-//! cannot tell (others fill the path, too few ACKs) the load grows as slow start would, and the start ends as HyStart's or BBR's would: when the round-trip
-//! time rises or the delivery rate stays behind.
+//! This project's schedule. Like the authors' later design it separates what chirps probe from what
+//! they load; unlike it, the load grows as fast as the chirps together have shown that there is
+//! room ([`belief`](super::belief)), at most by a fixed factor per round trip, and a start ends as
+//! soon as they leave little doubt about the capacity and the load may follow. The noisier the
+//! path, the longer and faster are the chirps. Where they cannot tell (others fill the path, too
+//! few ACKs) the load grows as slow start would, and the start ends as HyStart's or BBR's would:
+//! when the round-trip time rises or the delivery rate stays behind.
 
 mod config;
 
@@ -37,7 +39,8 @@ struct Round {
     marked: u32,
     /// When it began.
     began: Time,
-    /// Load at its beginning and at that of the round before, in ns per packet; zero if there was none.
+    /// Load at its beginning and at that of the round before, in ns per packet; zero if there was
+    /// none.
     load: u64,
     load_before: u64,
     /// Rounds in a row that delivered less than the load.
@@ -125,7 +128,8 @@ impl Adaptive {
         self.room
     }
 
-    /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing follows before its first ACK is due.
+    /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing
+    /// follows before its first ACK is due.
     fn begin(&mut self, srtt: Span, packets: u32) {
         let config = &self.config;
         let gap = if srtt.is_zero() { config.max_first_gap } else { srtt / u64::from(config.probe_divisor.max(1)) };
@@ -140,7 +144,8 @@ impl Adaptive {
         self.room.filter(|room| !room.crowded).map(|room| if room.least == 0 { room.most } else { room.best })
     }
 
-    /// The load after a chirp that did not tell what is to be had: as slow start while few packets are in flight, then more slowly.
+    /// The load after a chirp that did not tell what is to be had: as slow start while few packets
+    /// are in flight, then more slowly.
     fn grow_blindly(&mut self, chirp: &Measured) {
         self.unclear = self.unclear.saturating_add(1);
         (self.agreed, self.load) =
@@ -172,8 +177,9 @@ impl Adaptive {
         let belief = self.belief.get_or_insert_with(|| Belief::new(self.config.belief));
         belief.take(chirp.points(), 1.0 - 1.0 / remembered);
         let mut room = belief.room(self.config.plausible, self.config.crowded_margin)?;
-        // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single chirp is exact, unless
-        // one ACK tells of all packets that queued, and of some that did not.
+        // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single
+        // chirp is exact, unless one ACK tells of all packets that queued, and of some that did
+        // not.
         let judged = read(chirp.points(), self.rule, 0);
         let queued = judged.knee.and_then(|knee| chirp.points().get(knee + 1..)).unwrap_or_default();
         if let (Reading::Knee(gap), Some(noise)) = (judged.reading, judged.noise)
@@ -192,11 +198,13 @@ impl Adaptive {
         room.is_some_and(|room| room.least > 0 && room.most as f64 <= room.least as f64 * self.config.certain)
     }
 
-    /// Centre of the next chirp: with much noise it tries smaller gaps, so that they make a queue that can be seen.
+    /// Centre of the next chirp: with much noise it tries smaller gaps, so that they make a queue
+    /// that can be seen.
     fn centre(&self, likely: u64, packets: usize) -> u64 {
         let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
         let likely = likely as f64;
-        // The gaps fall from twice to a quarter of the centre, evenly; those below the likely gap make a queue, each what it is short of it.
+        // The gaps fall from twice to a quarter of the centre, evenly; those below the likely gap
+        // make a queue, each what it is short of it.
         let queue = |centre: f64| {
             let (first, last) = (SLOWEST_GAP * centre, FASTEST_GAP * centre);
             let reach = f64::min(first, 1.0);
@@ -225,7 +233,8 @@ impl Adaptive {
         self.known.is_some_and(|known| known.window.is_some())
     }
 
-    /// The end: a window that this gap fills. A running flow goes on with the window it had if that is not more.
+    /// The end: a window that this gap fills. A running flow goes on with the window it had if that
+    /// is not more.
     fn exit(&self, reason: ExitReason, min_rtt: Span, gap: u64) -> Exit {
         let packets = packets_in(min_rtt, gap);
         match self.known.and_then(|known| known.window) {
@@ -290,7 +299,8 @@ impl Schedule for Adaptive {
         let queued = u32::try_from(next.queued).unwrap_or(u32::MAX);
         if number == self.first && !self.is_running() {
             let packets = window.cwnd.clamp(2, super::flight::MAX_CHIRP as u32);
-            // A transfer that fits into the initial window is over before anything could be learnt from it.
+            // A transfer that fits into the initial window is over before anything could be learnt
+            // from it.
             if queued < packets {
                 return Pull::Unchirped;
             }
@@ -308,7 +318,8 @@ impl Schedule for Adaptive {
             (before.first + share).max(before.last + Span::from_nanos(self.probe.min(self.load)))
         });
         let at = earliest.max(now);
-        // Until the first chirp is read nobody knows whether the path holds more than the initial window.
+        // Until the first chirp is read nobody knows whether the path holds more than the initial
+        // window.
         if self.is_unread() {
             let rest = self.initial.saturating_sub(self.first_packets()).min(queued);
             if number == self.first.saturating_add(1) && rest > 0 && self.known.is_none() {
@@ -360,7 +371,8 @@ impl Schedule for Adaptive {
         if self.is_running() && first {
             return;
         }
-        // As far as there is room in any case, and no faster than the growth allows since this chirp left.
+        // As far as there is room in any case, and no faster than the growth allows since this
+        // chirp left.
         self.load = self.load.min(room.most.max(Self::divided(chirp.load(), self.config.growth)));
         if let Some(doubled) = self.doubled(chirp) {
             self.load = self.load.min(doubled.max(room.least));

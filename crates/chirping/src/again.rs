@@ -1,14 +1,16 @@
 //! Chirping again: when a flow whose start is over has reason to look for more capacity.
 //!
-//! A scalable control is marked every few round trips whatever its rate, so that a long silence means that capacity has come free (paper 2,
-//! section 3). How long is too long depends on the queue: one that marks by a step gives a single flow a burst of marks per saw-tooth, whose
-//! period grows with the square root of the window. So the silences between marks are measured, with mean and deviation as RFC 6298 measures
-//! round-trip times.
+//! A scalable control is marked every few round trips whatever its rate, so that a long silence
+//! means that capacity has come free ("Rethinking TCP start-up", netdev 0x13, section 3). How long
+//! is too long depends on the queue: one that marks by a step gives a single flow a burst of marks
+//! per saw-tooth, whose period grows with the square root of the window. So the silences between
+//! marks are measured, with mean and deviation as RFC 6298 measures round-trip times.
 
 use flowstart_control::Ack;
 use flowstart_control::InvalidConfig;
 
-/// When chirps are sent again. What Paced Chirping's authors left open is from this project's own measurements.
+/// When chirps are sent again. What Paced Chirping's authors left open is from this project's own
+/// measurements.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -22,16 +24,20 @@ pub struct ChirpingAgainConfig {
     pub min_quiet_rounds: u32,
     /// Silences that must be measured before they alone decide; default 8.
     pub min_silences: u32,
-    /// Until then, at least: saw-tooth periods of a single flow at a step-marking queue, sqrt(cwnd / 2) round
-    /// trips each (RFC 8257's window arithmetic), that count as silence; default 2.
+    /// Until then, at least: saw-tooth periods of a single flow at a step-marking queue, sqrt(cwnd
+    /// / 2) round trips each (RFC 8257's window arithmetic), that count as silence; default 2.
     pub quiet_periods: f64,
-    /// Silence is longer than the mean of the measured ones plus this many mean deviations, plus two rounds; default 4 (RFC 6298).
+    /// Silence is longer than the mean of the measured ones plus this many mean deviations, plus
+    /// two rounds; default 4 (RFC 6298).
     pub quiet_deviations: f64,
-    /// Every vain attempt doubles the silence that brings the next one, at most so many times; default 6.
+    /// Every vain attempt doubles the silence that brings the next one, at most so many times;
+    /// default 6.
     pub max_backoff: u32,
-    /// The capacity found counts as more if the window for it is larger by this factor, at least 1; default 1.1.
+    /// The capacity found counts as more if the window for it is larger by this factor, at least 1;
+    /// default 1.1.
     pub gain: f64,
-    /// After an idle time or a timeout the first chirp is centred on the gap known from before times this, at least 1; default 2.
+    /// After an idle time or a timeout the first chirp is centred on the gap known from before
+    /// times this, at least 1; default 2.
     pub restart_gap: f64,
 }
 
@@ -70,7 +76,8 @@ pub struct Known {
     pub(super) gap: u64,
     /// Time per packet in ns at the rate to begin with.
     pub(super) load: u64,
-    /// The window in packets that the flow fills now, to which it returns if there is no more to find; `None` if it does not send.
+    /// The window in packets that the flow fills now, to which it returns if there is no more to
+    /// find; `None` if it does not send.
     pub(super) window: Option<u32>,
 }
 
@@ -88,12 +95,13 @@ pub(super) struct Quiet {
     limited: bool,
     /// Full rounds without a mark so far.
     rounds: u32,
-    /// Window in packets at the latest marks that came after a silence: until it is well reached again, silence is normal however deep the
-    /// reduction was.
+    /// Window in packets at the latest marks that came after a silence: until it is well reached
+    /// again, silence is normal however deep the reduction was.
     marked_at: u32,
     /// Marks came since the start, so that this path marks.
     heard: bool,
-    /// Mean and mean deviation of the silences between marks, in rounds, and how many were measured.
+    /// Mean and mean deviation of the silences between marks, in rounds, and how many were
+    /// measured.
     silence: Option<(f64, f64)>,
     measured: u32,
     vain: u32,

@@ -1,22 +1,27 @@
-//! From the queueing delays of a chirp's packets to the gap at which the path keeps up. Pure functions over slices, integer nanoseconds.
+//! From the queueing delays of a chirp's packets to the gap at which the path keeps up. Pure
+//! functions over slices, integer nanoseconds.
 //!
-//! The delays show *excursions*: stretches in which they rise and do not fall back. Where an excursion begins, packets came faster than the
-//! path could carry them. The rules are those of pathChirp (Ribeiro et al., PAM 2003) as the authors of Paced Chirping changed them: an
-//! excursion cannot begin at packet 0, a packet is labelled with the gap before it, and gaps (not rates) are averaged with equal weight.
+//! The delays show *excursions*: stretches in which they rise and do not fall back. Where an
+//! excursion begins, packets came faster than the path could carry them. The rules are those of
+//! pathChirp (Ribeiro et al., PAM 2003) as the authors of Paced Chirping changed them: an excursion
+//! cannot begin at packet 0, a packet is labelled with the gap before it, and gaps (not rates) are
+//! averaged with equal weight.
 
 use super::geometry::RATIO_ONE;
 
 /// When a rise of the delay counts as an excursion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExcursionRule {
-    /// An excursion that ended before the chirp did needs this many packets, its start included; shorter ones are noise.
+    /// An excursion that ended before the chirp did needs this many packets, its start included;
+    /// shorter ones are noise.
     pub min_packets: usize,
     /// An excursion lasts while the delay is above this share of its peak, in units of 1/1024.
     pub survival: u64,
 }
 
 impl ExcursionRule {
-    /// The published rule: 5 packets, 0.625 of the peak (all generations of the authors' code; pathChirp calls 1/0.625 = 1.6 F).
+    /// The published rule: 5 packets, 0.625 of the peak (all generations of the authors' code;
+    /// pathChirp calls 1/0.625 = 1.6 F).
     pub const PUBLISHED: Self = Self { min_packets: 5, survival: 640 };
 
     /// True if a delay `above` the excursion's start still belongs to an excursion of this `peak`.
@@ -61,9 +66,10 @@ pub fn excursions(delays: &[u64], rule: ExcursionRule) -> impl Iterator<Item = E
     })
 }
 
-/// The average gap (ns) at which the path keeps up, as this chirp shows it. `gaps[k]` is the time from packet k-1 to packet k when they
-/// left (`gaps[0]` is not used), `delays[k]` the queueing delay of packet k up to a constant. `None` for fewer than two packets or slices of
-/// different length.
+/// The average gap (ns) at which the path keeps up, as this chirp shows it. `gaps[k]` is the time
+/// from packet k-1 to packet k when they left (`gaps[0]` is not used), `delays[k]` the queueing
+/// delay of packet k up to a constant. `None` for fewer than two packets or slices of different
+/// length.
 #[must_use]
 pub fn estimate(gaps: &[u64], delays: &[u64], rule: ExcursionRule) -> Option<u64> {
     let packets = gaps.len();
@@ -80,8 +86,9 @@ pub fn estimate(gaps: &[u64], delays: &[u64], rule: ExcursionRule) -> Option<u64
     u64::try_from(sum / (packets - 1) as u128).ok()
 }
 
-/// Labels the packets of a chirp from packet 1 on: calls `labelled` for each whose label is its own gap, in order, and returns the label of
-/// all others in ns. The estimate is the mean of all labels. Slices as for [`estimate`]; 0 for what that refuses.
+/// Labels the packets of a chirp from packet 1 on: calls `labelled` for each whose label is its own
+/// gap, in order, and returns the label of all others in ns. The estimate is the mean of all
+/// labels. Slices as for [`estimate`]; 0 for what that refuses.
 pub fn label(gaps: &[u64], delays: &[u64], rule: ExcursionRule, mut labelled: impl FnMut(usize)) -> u64 {
     let packets = gaps.len();
     if packets < 2 || delays.len() != packets {
@@ -149,7 +156,7 @@ mod tests {
     const KNEE: [u64; 7] = [10, 45, 105, 190, 300, 435, 595];
 
     #[test]
-    fn v1_a_clean_knee_is_found_one_step_early() {
+    fn a_clean_knee_is_found_one_step_early() {
         let q = delays(9, KNEE);
         assert_eq!(q, fifo(16, 210));
         check(&q, 225_000, &[(8, 8, false)]);
@@ -163,49 +170,49 @@ mod tests {
     }
 
     #[test]
-    fn v2_noise_and_an_excursion_that_returns() {
+    fn noise_and_an_excursion_that_returns() {
         let q = delays(0, [0, 0, 5, 60, 90, 80, 70, 65, 20, 0, 5, 0, 30, 90, 180, 300]);
         check(&q, 195_000, &[(1, 7, true), (9, 2, true), (11, 5, false)]);
     }
 
     #[test]
-    fn v3_without_congestion_the_smallest_gap_is_the_estimate() {
+    fn without_congestion_the_smallest_gap_is_the_estimate() {
         check(&[0; 16], 50_000, &[]);
     }
 
     #[test]
-    fn v4_congestion_throughout_gives_the_largest_gap() {
+    fn congestion_throughout_gives_the_largest_gap() {
         let q = delays(0, [0, 100, 225, 375, 550, 750, 975, 1225, 1500, 1800, 2125, 2475, 2850, 3250, 3675, 4125]);
         assert_eq!(q, fifo(16, 500));
         check(&q, 400_000, &[(1, 15, false)]);
     }
 
     #[test]
-    fn v5_short_spikes_are_noise() {
+    fn short_spikes_are_noise() {
         let q = delays(0, [0, 0, 30, 10, 0, 40, 15, 0, 0, 10, 45, 105, 190, 300, 435, 595]);
         check(&q, 225_000, &[(1, 2, true), (4, 2, true), (8, 8, false)]);
     }
 
     #[test]
-    fn v6_an_excursion_that_returns_counts_from_five_packets_on() {
+    fn an_excursion_that_returns_counts_from_five_packets_on() {
         check(&delays(0, [0, 0, 0, 10, 20, 30, 40, 5, 0, 0, 0, 0, 0, 0, 0, 0]), 126_666, &[(2, 5, true)]);
         check(&delays(0, [0, 0, 0, 10, 20, 30, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0]), 50_000, &[(2, 4, true)]);
     }
 
     #[test]
-    fn v7_one_delayed_packet_at_the_end_moves_the_estimate() {
+    fn one_delayed_packet_at_the_end_moves_the_estimate() {
         check(&delays(15, [7]), 75_000, &[(14, 2, false)]);
     }
 
     #[test]
-    fn v8_a_rise_between_the_first_two_packets_is_not_seen() {
+    fn a_rise_between_the_first_two_packets_is_not_seen() {
         let mut q = nanos(&[3; 16]);
         q[0] = 0;
         check(&q, 50_000, &[]);
     }
 
     #[test]
-    fn v9_short_chirps() {
+    fn short_chirps() {
         check(&delays(3, [60, 200]), 320_000, &[(2, 3, false)]);
         check(&delays(5, [10, 70, 180]), 250_000, &[(4, 4, false)]);
     }

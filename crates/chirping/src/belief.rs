@@ -1,18 +1,22 @@
 //! What all chirps of a start say together.
 //!
-//! One chirp over a path with random traffic or jitter says little, many say much. So every chirp is set against the hypotheses: the path has
-//! room for a packet per this gap, and others take this share of its capacity. What a hypothesis predicts is the queue of the chirp's packets, up to noise;
-//! how well it fits is a log-likelihood, and likelihoods of chirps add up. Older chirps count less. What comes out is not a number but
-//! the set of the gaps that fit nearly as well as the best one: its ends say what is safe to load and what is vain to try.
+//! One chirp over a path with random traffic or jitter says little, many say much. So every chirp
+//! is set against the hypotheses: the path has room for a packet per this gap, and others take this
+//! share of its capacity. What a hypothesis predicts is the queue of the chirp's packets, up to
+//! noise; how well it fits is a log-likelihood, and likelihoods of chirps add up. Older chirps
+//! count less. What comes out is not a number but the set of the gaps that fit nearly as well as
+//! the best one: its ends say what is safe to load and what is vain to try.
 //!
-//! Two kinds of noise are told apart, because they hide different things: *jitter* moves a packet, at most some around it as well, and leaves the rest alone;
-//! *others' packets* come in between and move all that follow. The variance of both is estimated from what the best hypothesis leaves over, and a scalar
-//! Kalman filter with these variances gives the likelihood.
+//! Two kinds of noise are told apart, because they hide different things: *jitter* moves a packet,
+//! at most some around it as well, and leaves the rest alone; *others' packets* come in between and
+//! move all that follow. The variance of both is estimated from what the best hypothesis leaves
+//! over, and a scalar Kalman filter with these variances gives the likelihood.
 
 use super::reading::Point;
 use flowstart_control::InvalidConfig;
 
-/// How chirps are set against hypotheses. Source of the defaults: this project's own measurements (`docs/frontier.md`).
+/// How chirps are set against hypotheses. Source of the defaults: this project's own measurements
+/// (`docs/frontier.md`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -20,23 +24,25 @@ use flowstart_control::InvalidConfig;
     serde(deny_unknown_fields, default)
 )]
 pub struct BeliefConfig {
-    /// The most that one chirp takes from the log-likelihood of a hypothesis, above 0, so that a single one cannot rule out what all others say; default 10.
+    /// The most that one chirp takes from the log-likelihood of a hypothesis, above 0, so that a
+    /// single one cannot rule out what all others say; default 10.
     pub outlier: f64,
-    /// A hypothesis with a queue before the chirp must fit better than one without by this log-likelihood, at least 0; default 4: what
-    /// has one more unknown fits noise better too.
+    /// A hypothesis with a queue before the chirp must fit better than one without by this
+    /// log-likelihood, at least 0; default 4: what has one more unknown fits noise better too.
     pub waiting: f64,
     /// Weight of a new chirp in the estimate of the noise, above 0 and at most 1; default 1/4.
     pub noise_weight: f64,
-    /// Standard deviation of the noise is at least this share of the mean gap per packet (of jitter: half of it), 0 ..= 1; default 0.04: what the grid of gaps
-    /// leaves over.
+    /// Standard deviation of the noise is at least this share of the mean gap per packet (of
+    /// jitter: half of it), 0 ..= 1; default 0.04: what the grid of gaps leaves over.
     pub noise_floor: f64,
-    /// Standard deviation of both kinds of noise as a share of the mean gap, for a look at the first chirp before its own noise is known, above 0;
-    /// default 1/8.
+    /// Standard deviation of both kinds of noise as a share of the mean gap, for a look at the
+    /// first chirp before its own noise is known, above 0; default 1/8.
     pub first_noise: f64,
-    /// Jitter may move so many neighbours together: a share of a chirp's packets, 0 ..= 1/3; default 1/8. On a link that keeps the order, one late packet
-    /// holds all behind it.
+    /// Jitter may move so many neighbours together: a share of a chirp's packets, 0 ..= 1/3;
+    /// default 1/8. On a link that keeps the order, one late packet holds all behind it.
     pub together: f64,
-    /// Gaps that no chirp tried count as possible if the smallest plausible one is below the fastest of all chirps times this, 0 ..= 1; default 0.75.
+    /// Gaps that no chirp tried count as possible if the smallest plausible one is below the
+    /// fastest of all chirps times this, 0 ..= 1; default 0.75.
     pub tried: f64,
 }
 
@@ -92,7 +98,8 @@ struct Noise {
 }
 
 impl Noise {
-    /// Estimates may come out negative where the other one is too large by as much (per step: twice the one plus the other).
+    /// Estimates may come out negative where the other one is too large by as much (per step: twice
+    /// the one plus the other).
     fn at_least(self, floor: Self) -> Self {
         Self {
             jitter: (self.jitter + self.others.min(0.0) / 2.0).max(floor.jitter),
@@ -101,7 +108,8 @@ impl Noise {
     }
 }
 
-/// What is supposed: how long the first packet of the chirp waited (ns), the gap the path has room for (ns per packet), others' share.
+/// What is supposed: how long the first packet of the chirp waited (ns), the gap the path has room
+/// for (ns per packet), others' share.
 #[derive(Clone, Copy, Debug)]
 struct Hypothesis {
     waiting: f64,
@@ -134,7 +142,8 @@ pub struct Belief {
     fastest: f64,
 }
 
-/// The last cell whose gap is at most this. By products, which are the same on every machine; logarithms are not.
+/// The last cell whose gap is at most this. By products, which are the same on every machine;
+/// logarithms are not.
 fn cell(gap: f64) -> usize {
     let (mut low, mut value) = (0, SMALLEST);
     while value * 2.0 <= gap && low + STEPS < CELLS {
@@ -216,7 +225,8 @@ impl Belief {
         let (time, packets) = points[1..]
             .iter()
             .fold((0.0, 0.0), |(time, packets), point| (time + point.gaps as f64, packets + f64::from(point.packets)));
-        // The grid's error is a share of the path's gap, which is at least that of the packets as they come out.
+        // The grid's error is a share of the path's gap, which is at least that of the packets as
+        // they come out.
         let rise = points[points.len() - 1].delay as f64 - points[0].delay as f64;
         let mean = (time + f64::max(rise, 0.0)) / f64::max(packets, 1.0);
         let BeliefConfig { noise_floor, first_noise, noise_weight, .. } = self.config;
@@ -254,7 +264,8 @@ impl Belief {
         let BeliefConfig { outlier, waiting, .. } = self.config;
         let gains = filter(points.len(), noise);
         let least = points.iter().map(|point| point.delay).min().unwrap_or(0);
-        // The first packet may have found an empty queue, or one that emptied in the course of the chirp.
+        // The first packet may have found an empty queue, or one that emptied in the course of the
+        // chirp.
         let emptied = (points[0].delay - least) as f64;
         let lowest = cell(fastest / 2.0);
         let mut best = (f64::NEG_INFINITY, Hypothesis { waiting: 0.0, gap: 0.0, share: 0.0 });
@@ -293,8 +304,9 @@ impl Belief {
         best.1
     }
 
-    /// Noise that a hypothesis leaves over, by its structure function: others' packets move what is left over further the more packets are in between,
-    /// jitter does not. Packets that jitter moves together count as the fewer that they are worth. Either may come out negative.
+    /// Noise that a hypothesis leaves over, by its structure function: others' packets move what is
+    /// left over further the more packets are in between, jitter does not. Packets that jitter
+    /// moves together count as the fewer that they are worth. Either may come out negative.
     fn left_over(&self, points: &[Point], Hypothesis { waiting, gap, share }: Hypothesis) -> Noise {
         let mut queued = waiting;
         let mut left = Vec::with_capacity(points.len());
@@ -311,7 +323,8 @@ impl Belief {
         let (near, far) = (moved(together), moved(2 * together));
         let others = (far - near) / together as f64;
         let one = near - far / 2.0;
-        // Covariances with the neighbours: a sum of n values that move together has the variance of n that do not, times this over their own.
+        // Covariances with the neighbours: a sum of n values that move together has the variance of
+        // n that do not, times this over their own.
         let neighbours = (1..together).map(|lag| {
             let covariance = one + lag as f64 * others.max(0.0) / 2.0 - moved(lag) / 2.0;
             2.0 * covariance.max(0.0)
@@ -319,8 +332,9 @@ impl Belief {
         Noise { jitter: one + neighbours.sum::<f64>(), others }
     }
 
-    /// What is plausible: what fits worse than the best by less than `margin`. The path is crowded if hypotheses that say so fit better than the
-    /// best of the others by more than `crowded_margin`.
+    /// What is plausible: what fits worse than the best by less than `margin`. The path is crowded
+    /// if hypotheses that say so fit better than the best of the others by more than
+    /// `crowded_margin`.
     pub fn room(&self, margin: f64, crowded_margin: f64) -> Option<Room> {
         if self.chirps == 0 {
             return None;
@@ -377,8 +391,9 @@ mod tests {
         }
     }
 
-    /// A chirp of 16 around `average` over a FIFO with this service time, which others fill to the share `others`, in packets as long as the
-    /// chirp's at random moments, and behind which a packet is delayed by up to `jitter`; an ACK for every `every` packets.
+    /// A chirp of 16 around `average` over a FIFO with this service time, which others fill to the
+    /// share `others`, in packets as long as the chirp's at random moments, and behind which a
+    /// packet is delayed by up to `jitter`; an ACK for every `every` packets.
     fn chirp(average: f64, service: f64, others: f64, jitter: f64, every: u32, random: &mut Uniform) -> Vec<Point> {
         let shape = Geometry::new(16, average as u64, 2 * RATIO_ONE);
         let mut queue = 0.0;
@@ -452,7 +467,8 @@ mod tests {
 
     #[test]
     fn a_greedy_flow_makes_a_path_crowded() {
-        // The queue never empties: each packet waits for its predecessor, and for all that came in between.
+        // The queue never empties: each packet waits for its predecessor, and for all that came in
+        // between.
         let shape = Geometry::new(16, 200_000, 2 * RATIO_ONE);
         let mut delay = 5_000_000;
         let points: Vec<Point> = (0..16)
@@ -465,8 +481,9 @@ mod tests {
         assert!(room.crowded, "{room:?}");
     }
 
-    /// Where a fifth of the capacity is others', there is room for four fifths: a gap a quarter longer than the service time. Were the noise
-    /// Gaussian and its variance known, 95 of 100 ranges of this margin would hold that gap. It is neither: measured here are 56.
+    /// Where a fifth of the capacity is others', there is room for four fifths: a gap a quarter
+    /// longer than the service time. Were the noise Gaussian and its variance known, 95 of 100
+    /// ranges of this margin would hold that gap. It is neither: measured here are 56.
     #[test]
     fn among_random_datagrams_the_likely_gap_is_that_of_the_capacity_left() {
         let (mut sum, mut inside) = (0.0, 0);

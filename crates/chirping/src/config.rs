@@ -7,9 +7,10 @@ use super::analysis::ExcursionRule;
 use super::flight::MAX_CHIRP;
 use super::geometry::ratio_from_f64;
 
-/// Constants of Paced Chirping. The defaults are the published round-based schedule: paper 1 is Misund and Briscoe, "Rapid flow start with
-/// very low queuing delay" (IEEE GI 2019), paper 2 is "Rethinking TCP start-up" (netdev 0x13, 2019), the rest comes from the authors' public
-/// kernel modules.
+/// Constants of Paced Chirping. The defaults are the published round-based schedule: paper 1 is
+/// Misund and Briscoe, "Rapid flow start with very low queuing delay" (IEEE GI 2019), paper 2 is
+/// "Rethinking TCP start-up" (netdev 0x13, 2019), the rest comes from the authors' public kernel
+/// modules.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -17,43 +18,54 @@ use super::geometry::ratio_from_f64;
     serde(deny_unknown_fields, default)
 )]
 pub struct PacedChirpingConfig {
-    /// Packets of the first chirps; the last entry holds for all later ones. Each 2 ..= 64; default 5, 5, 8, 8, 16 (authors' code).
+    /// Packets of the first chirps; the last entry holds for all later ones. Each 2 ..= 64; default
+    /// 5, 5, 8, 8, 16 (authors' code).
     pub packets: Vec<u32>,
-    /// Average gap of the first chirp; default 200 µs, about 60 Mbit/s with packets of 1500 bytes (authors' code).
+    /// Average gap of the first chirp; default 200 µs, about 60 Mbit/s with packets of 1500 bytes
+    /// (authors' code).
     pub initial_gap: Span,
     /// First gap of a chirp divided by its average gap, 1 ..= 3; default 2 (paper 1, "geometry").
     pub geometry: f64,
     /// Chirps in the first rounds; default 2 (paper 2, M).
     pub initial_chirps: f64,
-    /// Factor by which the number of chirps grows from round to round, 1 ..= 16; default 2 (papers 1 and 2, "gain").
+    /// Factor by which the number of chirps grows from round to round, 1 ..= 16; default 2 (papers
+    /// 1 and 2, "gain").
     pub gain: f64,
-    /// Chirps that must have been planned before their number per round grows; default 6, the first three rounds (authors' code).
+    /// Chirps that must have been planned before their number per round grows; default 6, the first
+    /// three rounds (authors' code).
     pub grow_after: u32,
     /// Weight of a new estimate in the average gap, 0 ..= 1; default 1/2 (authors' code).
     pub smoothing: f64,
-    /// Packets an excursion of the delay needs to count if it ends within the chirp; default 5 (authors' code, L).
+    /// Packets an excursion of the delay needs to count if it ends within the chirp; default 5
+    /// (authors' code, L).
     pub excursion_packets: u32,
     /// Share of its peak above which an excursion lives on, 0 ..= 1; default 0.625 (authors' code).
     pub excursion_survival: f64,
-    /// Estimates are raised to this gap; default 30 µs, about 400 Mbit/s with packets of 1500 bytes (authors' code).
+    /// Estimates are raised to this gap; default 30 µs, about 400 Mbit/s with packets of 1500 bytes
+    /// (authors' code).
     pub min_gap: Span,
     /// Estimates are lowered to this gap; default 10 ms, about 1.2 Mbit/s (authors' code).
     pub max_gap: Span,
-    /// A chirp in which two packets left further apart than this many planned gaps says nothing, at least 1; default 2 (the authors' code
-    /// compares with the gap before, which is a little longer).
+    /// A chirp in which two packets left further apart than this many planned gaps says nothing, at
+    /// least 1; default 2 (the authors' code compares with the gap before, which is a little
+    /// longer).
     pub stall: f64,
-    /// The start ends when, at the completion of a chirp, the packets in flight reach this share of the smallest RTT divided by the average gap, 0 < share <= 1; default
-    /// 0.85. The authors add up the length of chirps instead, which never ends on some paths; chirps back to back send at 0.895 of the
-    /// estimated rate, so a share above that would not end either.
+    /// The start ends when, at the completion of a chirp, the packets in flight reach this share of
+    /// the smallest RTT divided by the average gap, 0 < share <= 1; default 0.85. The authors add
+    /// up the length of chirps instead, which never ends on some paths; chirps back to back send at
+    /// 0.895 of the estimated rate, so a share above that would not end either.
     pub full: f64,
-    /// The first chirp, counted from 0, after whose analysis the start may end; default 4: only chirps of full length count.
+    /// The first chirp, counted from 0, after whose analysis the start may end; default 4: only
+    /// chirps of full length count.
     pub full_from_chirp: u32,
     /// Slowest pace after the start, as a gap; default 5 ms (authors' code).
     pub max_exit_gap: Span,
-    /// Rounds of chirps back to back after which the start ends even if the packets in flight did not reach their goal; default 3. One such
-    /// round fills the pipe, so this bound only matters if estimates fail.
+    /// Rounds of chirps back to back after which the start ends even if the packets in flight did
+    /// not reach their goal; default 3. One such round fills the pipe, so this bound only matters
+    /// if estimates fail.
     pub saturated_rounds: u32,
-    /// Rounds after which the start ends in any case; default 32: a window that doubled so often has no bound left.
+    /// Rounds after which the start ends in any case; default 32: a window that doubled so often
+    /// has no bound left.
     pub max_rounds: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Chirps that were sent and wait for their ACKs. Packets are found by transmission number, never by counting ACKs.
+//! Chirps that were sent and wait for their ACKs. Packets are found by transmission number, never
+//! by counting ACKs.
 
 use std::collections::VecDeque;
 
@@ -99,7 +100,8 @@ impl Measured {
     }
 
     fn fill<'a>(&mut self, chirp: &Chirp, samples: impl Iterator<Item = &'a Sample> + Clone) {
-        // Only differences of delays within the chirp matter, so the chirp's own minimum serves as well as the connection's.
+        // Only differences of delays within the chirp matter, so the chirp's own minimum serves as
+        // well as the connection's.
         let base = samples.clone().map(|sample| sample.rtt).min().unwrap_or(Span::ZERO);
         (self.number, self.min_rtt, self.load) = (chirp.number, base, chirp.load);
         let mut before = None;
@@ -123,7 +125,8 @@ impl Measured {
                 (gaps, packets) = (0, 0);
             }
         }
-        // The last packets waited for company that did not come if their ACK is for fewer than others were: their delay is the receiver's timer's.
+        // The last packets waited for company that did not come if their ACK is for fewer than
+        // others were: their delay is the receiver's timer's.
         let most = self.own.iter().map(|point| point.packets).max();
         if self.own.last().map(|point| point.packets) < most {
             self.own.pop();
@@ -230,7 +233,8 @@ impl Flight {
             // Without an RTT the chirp says nothing; the packet counts as delivered all the same.
             chirp.valid &= rtt.is_some();
             sample.rtt = rtt.unwrap_or(Span::ZERO);
-            // All packets of an ACK come with the RTT of the newest; only for that one it leads back to when it left.
+            // All packets of an ACK come with the RTT of the newest; only for that one it leads
+            // back to when it left.
             sample.newest = now.since(sample.sent_at) <= sample.rtt;
         }
         if !chirp.is_complete() {

@@ -1,8 +1,11 @@
-//! The shape of a chirp: packets whose gaps shrink in equal steps. Pure functions on integer nanoseconds.
+//! The shape of a chirp: packets whose gaps shrink in equal steps. Pure functions on integer
+//! nanoseconds.
 //!
-//! Source: Misund and Briscoe, "Rapid flow start with very low queuing delay" (IEEE GI 2019), and the authors' kernel modules: first gap
-//! γ·a for an average gap a, step 2·a·(γ-1)/N. As that divides by N where N-2 would be exact, the realised mean is a little
-//! larger than a, and the last gap is never zero. A kernel implementation with the same integers must give the same gaps bit for bit.
+//! Source: Misund and Briscoe, "Rapid flow start with very low queuing delay" (IEEE GI 2019), and
+//! the authors' kernel modules: first gap γ·a for an average gap a, step 2·a·(γ-1)/N. As that
+//! divides by N where N-2 would be exact, the realised mean is a little larger than a, and the last
+//! gap is never zero. A kernel implementation with the same integers must give the same gaps bit
+//! for bit.
 
 /// Ratios such as the geometry are integers in units of 1/1024.
 pub const RATIO_ONE: u64 = 1024;
@@ -27,8 +30,9 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A chirp of `packets` packets around the average gap `average` (ns) whose first gap is `geometry`/1024 times the average.
-    /// The geometry is moved into the published range of 1 (all gaps equal) to 3.
+    /// A chirp of `packets` packets around the average gap `average` (ns) whose first gap is
+    /// `geometry`/1024 times the average. The geometry is moved into the published range of 1 (all
+    /// gaps equal) to 3.
     #[must_use]
     pub fn new(packets: u32, average: u64, geometry: u64) -> Self {
         let packets = packets.max(1);
@@ -39,7 +43,8 @@ impl Geometry {
         Self { packets, first_gap, step }
     }
 
-    /// The same with steps of 2·a·(γ-1)/(N-1): a smaller last gap and a mean nearer to the average (the authors' later code).
+    /// The same with steps of 2·a·(γ-1)/(N-1): a smaller last gap and a mean nearer to the average
+    /// (the authors' later code).
     #[must_use]
     pub fn with_wide_steps(packets: u32, average: u64, geometry: u64) -> Self {
         let shape = Self::new(packets, average, geometry);
@@ -47,7 +52,8 @@ impl Geometry {
         Self { step: steps.step, ..shape }
     }
 
-    /// Gap in ns between packet `k - 1` and packet `k`; packets count from 0, so `k` is 1 ..= packets - 1. Never negative.
+    /// Gap in ns between packet `k - 1` and packet `k`; packets count from 0, so `k` is 1 ..=
+    /// packets - 1. Never negative.
     #[must_use]
     pub fn gap(&self, k: u32) -> u64 {
         self.first_gap.saturating_sub(self.step.saturating_mul(u64::from(k.saturating_sub(1))))
@@ -60,15 +66,17 @@ impl Geometry {
     }
 }
 
-/// Pause in ns between the last packet of a chirp and the first of the next: what is left of an equal share of the round-trip time, at least the
-/// average gap. `rounds_share` is the number of chirps per round trip in units of 1/1024; an `rtt` of 0 means unknown.
+/// Pause in ns between the last packet of a chirp and the first of the next: what is left of an
+/// equal share of the round-trip time, at least the average gap. `rounds_share` is the number of
+/// chirps per round trip in units of 1/1024; an `rtt` of 0 means unknown.
 #[must_use]
 pub fn guard(average: u64, length: u64, rtt: u64, rounds_share: u64) -> u64 {
     let share = u128::from(rtt) * u128::from(RATIO_ONE) / u128::from(rounds_share.max(1));
     average.max(narrow(share).saturating_sub(length))
 }
 
-/// The moving average after an `estimate`: `average + weight * (estimate - average)`, `weight` in units of 1/1024, at most 1.
+/// The moving average after an `estimate`: `average + weight * (estimate - average)`, `weight` in
+/// units of 1/1024, at most 1.
 #[must_use]
 pub fn smooth(average: u64, estimate: u64, weight: u64) -> u64 {
     let weight = u128::from(weight.min(RATIO_ONE));

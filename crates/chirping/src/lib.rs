@@ -1,16 +1,20 @@
-//! Paced Chirping (Misund and Briscoe 2019): packets leave in chirps, trains whose gaps shrink, and the delays of one chirp show the rate
-//! at which the path keeps up. The queue stays within a few packets all the while.
+//! Paced Chirping (Misund and Briscoe 2019): packets leave in chirps, trains whose gaps shrink, and
+//! the delays of one chirp show the rate at which the path keeps up. The queue stays within a few
+//! packets all the while.
 //!
-//! One machine sends chirps and collects their ACKs ([`Chirping`]); three schedules say when the next chirp comes and when the pipe is full:
+//! One machine sends chirps and collects their ACKs ([`Chirping`]); three schedules say when the
+//! next chirp comes and when the pipe is full:
 //!
-//! | name | schedule | from |
-//! |---|---|---|
-//! | `paced_chirping` | [`Rounds`]: rounds of more and more chirps per round-trip time | the papers of 2019 |
-//! | `two_gap_chirping` | [`TwoGap`]: a gap to probe with and a gap for the load, which approaches it | the authors' later code |
-//! | `adaptive_chirping` | [`Adaptive`]: the load may grow eightfold per round trip as far as all chirps together have shown that there is room | this project |
+//! - `paced_chirping`, [`Rounds`], the papers of 2019: rounds of more and more chirps per
+//!   round-trip time.
+//! - `two_gap_chirping`, [`TwoGap`], the authors' later code: a gap to probe with and a gap for the
+//!   load, which approaches it.
+//! - `adaptive_chirping`, [`Adaptive`], this project: the load may grow eightfold per round trip as
+//!   far as all chirps together have shown that there is room.
 //!
-//! The sender is asked for the departure of every packet; when a chirp is used up, the schedule is pulled for the next one. [`geometry`],
-//! [`analysis`], [`reading`] and [`belief`] are pure arithmetic.
+//! The sender is asked for the departure of every packet; when a chirp is used up, the schedule is
+//! pulled for the next one. [`geometry`], [`analysis`], [`reading`] and [`belief`] are pure
+//! arithmetic.
 
 mod adaptive;
 mod again;
@@ -25,8 +29,8 @@ mod schedule;
 mod two_gap;
 
 use flowstart_control::{
-    Ack, Acked, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, Next, Response, Restart, Sent, Signal, Verdict,
-    Window,
+    Ack, Acked, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, Next, Response, Restart, Sent, Signal,
+    Verdict, Window,
 };
 use flowstart_units::{Span, Time};
 
@@ -70,10 +74,11 @@ impl Leaving {
 
 /// What the chirps are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum Purpose {
     /// The start of the flow, or its start after an idle time or a timeout.
     Start,
-    /// After a timeout, while what was lost is sent again in standard slow start up to the threshold.
+    /// After a timeout, while what was lost is sent again in standard slow start up to the
+    /// threshold.
     Repair,
     /// Looking for more than this window in packets, which the flow filled before.
     More(u32),
@@ -83,7 +88,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Chirping<S> {
     schedule: S,
-    phase: Phase,
+    purpose: Purpose,
     quiet: Option<Quiet>,
     leaving: Option<Leaving>,
     /// What left before the chirp that is planned or leaving.
@@ -149,7 +154,7 @@ impl AdaptiveChirping {
 impl<S: Schedule> Chirping<S> {
     fn with_schedule(schedule: S) -> Self {
         Self {
-            phase: Phase::Start,
+            purpose: Purpose::Start,
             quiet: schedule.again().filter(|again| again.enabled).map(Quiet::new),
             schedule,
             leaving: None,
@@ -168,24 +173,26 @@ impl<S: Schedule> Chirping<S> {
         &self.schedule
     }
 
-    /// The last chirp that was fit to be read, also after the start has ended; `None` before the first.
+    /// The last chirp that was fit to be read, also after the start has ended; `None` before the
+    /// first.
     #[must_use]
     pub fn last_chirp(&self) -> Option<&Measured> {
         Some(self.flight.measured()).filter(|chirp| !chirp.gaps().is_empty())
     }
 
     /// Begins again if the schedule can.
-    fn resume(&mut self, phase: Phase, known: Known) -> bool {
+    fn resume(&mut self, purpose: Purpose, known: Known) -> bool {
         if !self.schedule.resume(self.chirps, known) {
             return false;
         }
-        self.phase = phase;
+        self.purpose = purpose;
         (self.leaving, self.before, self.completed, self.unpaced_acked) = (None, None, false, 0);
         self.flight.clear();
         true
     }
 
-    /// Begins again at the rate that was good, with the window of now. Returns false if it cannot, or nothing is known.
+    /// Begins again at the rate that was good, with the window of now. Returns false if it cannot,
+    /// or nothing is known.
     fn resume_from(&mut self, window: &Window, srtt: Span, min_rtt: Span) -> bool {
         let Some(quiet) = self.quiet.as_ref().filter(|_| window.ssthresh < INFINITE_SSTHRESH && min_rtt != Span::MAX)
         else {
@@ -194,7 +201,7 @@ impl<S: Schedule> Chirping<S> {
         let good = min_rtt.as_nanos() / u64::from(window.ssthresh.max(1));
         let gap = (good as f64 * quiet.config().restart_gap) as u64;
         let load = srtt.max(min_rtt).as_nanos() / u64::from(window.cwnd.max(1));
-        self.resume(Phase::Start, Known { gap: gap.max(1), load: load.max(1), window: None })
+        self.resume(Purpose::Start, Known { gap: gap.max(1), load: load.max(1), window: None })
     }
 
     /// True if the next packet needs a plan, or may have a better one.
@@ -209,7 +216,8 @@ impl<S: Schedule> Chirping<S> {
         Some(Before { first, last, packets: plan.geometry.packets, after: at })
     }
 
-    /// The window as a permission: what is in flight, what the schedule may still send, and a little more.
+    /// The window as a permission: what is in flight, what the schedule may still send, and a
+    /// little more.
     fn permission(&self) -> u32 {
         let left = self.leaving.as_ref().map_or(0, |leaving| leaving.plan.geometry.packets - leaving.sent);
         self.in_flight.saturating_add(self.schedule.permission(self.chirps, left)).min(INFINITE_SSTHRESH)
@@ -219,13 +227,13 @@ impl<S: Schedule> Chirping<S> {
 impl<S: Schedule> FlowStart for Chirping<S> {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
         self.in_flight = ack.in_flight;
-        if self.phase == Phase::Repair {
+        if self.purpose == Purpose::Repair {
             return Verdict::Continue;
         }
         let completed = std::mem::take(&mut self.completed);
         if let Some(exit) = self.schedule.verdict(ack, completed) {
             self.flight.clear();
-            if let (Phase::More(before), Some(quiet)) = (self.phase, &mut self.quiet) {
+            if let (Purpose::More(before), Some(quiet)) = (self.purpose, &mut self.quiet) {
                 quiet.answered(exit.cwnd, before);
             }
             return Verdict::Done(exit);
@@ -234,9 +242,10 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         Verdict::Continue
     }
 
-    /// Packets outside of chirps grow the window as slow start would; chirps take what they need in `on_ack`.
+    /// Packets outside of chirps grow the window as slow start would; chirps take what they need in
+    /// `on_ack`.
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
-        if self.phase == Phase::Repair {
+        if self.purpose == Purpose::Repair {
             return window.slow_start(ack.acked);
         }
         window.slow_start(std::mem::take(&mut self.unpaced_acked));
@@ -244,12 +253,13 @@ impl<S: Schedule> FlowStart for Chirping<S> {
     }
 
     fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
-        if self.phase == Phase::Repair {
+        if self.purpose == Purpose::Repair {
             return Response::Leave;
         }
-        // Marks are left to the avoidance's statistics: at the start nobody knows what marks mean at this bottleneck (paper 1).
+        // Marks are left to the avoidance's statistics: at the start nobody knows what marks mean
+        // at this bottleneck (Misund and Briscoe 2019).
         if signal == Signal::Marks {
-            let (Phase::More(before), Some(quiet)) = (self.phase, &mut self.quiet) else { return Response::Ignore };
+            let (Purpose::More(before), Some(quiet)) = (self.purpose, &mut self.quiet) else { return Response::Ignore };
             // Here it is known: there is no more than what the chirps have shown so far.
             let shown = self.schedule.shown().clamp(before, self.in_flight.max(before));
             quiet.answered(shown, before);
@@ -270,7 +280,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
 
     fn on_sent(&mut self, sent: &Sent) {
         self.in_flight = sent.in_flight;
-        if self.phase == Phase::Repair {
+        if self.purpose == Purpose::Repair {
             return;
         }
         let stall = self.schedule.stall();
@@ -323,7 +333,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
     }
 
     fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
-        if self.phase == Phase::Repair {
+        if self.purpose == Purpose::Repair {
             // Chirps begin again once nothing is missing any more.
             let repaired = !next.retransmission && next.packets_out == next.in_flight;
             if !(repaired && self.resume_from(window, next.srtt, next.min_rtt)) {
@@ -335,7 +345,8 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         }
         if self.needs_plan() {
             let number = self.chirps;
-            // A plan that is replaced was not begun, so what left before it still is what left last.
+            // A plan that is replaced was not begun, so what left before it still is what left
+            // last.
             let before = match &self.leaving {
                 Some(leaving) if leaving.sent > 0 => self.last(),
                 _ => self.before,
@@ -355,7 +366,8 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         Some(if at <= now { Departure::Now } else { Departure::At(at) })
     }
 
-    /// Also while a timeout is repaired: the window waits at the threshold until nothing is missing, and chirps follow.
+    /// Also while a timeout is repaired: the window waits at the threshold until nothing is
+    /// missing, and chirps follow.
     fn owns_window(&self) -> bool {
         true
     }
@@ -366,7 +378,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         }
         match restart {
             Restart::Timeout => {
-                self.phase = Phase::Repair;
+                self.purpose = Purpose::Repair;
                 true
             }
             Restart::Idle => self.resume_from(window, last.srtt, last.min_rtt),
@@ -374,17 +386,19 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         }
     }
 
-    fn watches(&self) -> bool {
-        self.quiet.is_some()
+    fn lookout(&mut self) -> Option<&mut dyn Lookout> {
+        self.quiet.is_some().then_some(self as &mut dyn Lookout)
     }
+}
 
-    fn watch(&mut self, ack: &Ack, window: &Window) -> bool {
+impl<S: Schedule> Lookout for Chirping<S> {
+    fn look(&mut self, ack: &Ack, window: &Window) -> bool {
         let Some(quiet) = &mut self.quiet else { return false };
         if !quiet.on_ack(ack, window.cwnd) || ack.srtt.is_zero() {
             return false;
         }
         let gap = (ack.srtt.as_nanos() / u64::from(window.cwnd.max(1))).max(1);
         self.in_flight = ack.in_flight;
-        self.resume(Phase::More(window.cwnd), Known { gap, load: gap, window: Some(window.cwnd) })
+        self.resume(Purpose::More(window.cwnd), Known { gap, load: gap, window: Some(window.cwnd) })
     }
 }

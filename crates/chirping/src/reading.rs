@@ -1,10 +1,13 @@
-//! What one chirp says by itself, judged as a whole: where its delays begin to rise, and whether they are clear enough to say so.
+//! What one chirp says by itself, judged as a whole: where its delays begin to rise, and whether
+//! they are clear enough to say so.
 //!
-//! The published rule ([`analysis`](super::analysis)) decides packet by packet and takes every shape for an answer. This one fits the shape
-//! that a queue gives: delays that fall while packets come slower than the path carries them, and rise from where they come faster. What
-//! does not fit is noise, and a chirp with more noise than shape says nothing. Only packets whose RTT is their own count, so that delayed
-//! and stretched ACKs make a reading coarser, not wrong. Where the delays rise, the path itself spaces the packets: their mean spacing at
-//! the receiver is its gap, exact where the published label is up to one step early.
+//! The published rule ([`analysis`](super::analysis)) decides packet by packet and takes every
+//! shape for an answer. This one fits the shape that a queue gives: delays that fall while packets
+//! come slower than the path carries them, and rise from where they come faster. What does not fit
+//! is noise, and a chirp with more noise than shape says nothing. Only packets whose RTT is their
+//! own count, so that delayed and stretched ACKs make a reading coarser, not wrong. Where the
+//! delays rise, the path itself spaces the packets: their mean spacing at the receiver is its gap,
+//! exact where the published label is up to one step early.
 
 /// A packet whose RTT is known, with what left since the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,18 +34,21 @@ pub struct ReadingRule {
     pub min_points: usize,
     /// A rise must be this many times the noise.
     pub contrast: u64,
-    /// The path is crowded if packets that queue come out this much closer together per unit of time they went in closer, 0 ..= 1.
+    /// The path is crowded if packets that queue come out this much closer together per unit of
+    /// time they went in closer, 0 ..= 1.
     pub crowded: f64,
 }
 
 /// What a chirp says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Nothing queued: the path carries at least a packet per this gap (ns), the smallest of the chirp.
+    /// Nothing queued: the path carries at least a packet per this gap (ns), the smallest of the
+    /// chirp.
     Clear(u64),
     /// Packets queued from some point on: the path carries a packet per this gap (ns).
     Knee(u64),
-    /// Packets queued, but behind others' packets more than behind each other: how much of the path there is to be had, only trying can tell.
+    /// Packets queued, but behind others' packets more than behind each other: how much of the path
+    /// there is to be had, only trying can tell.
     Crowded,
     /// Too few points or too much noise.
     Unclear,
@@ -59,21 +65,25 @@ impl Reading {
     }
 }
 
-/// A reading, and how noisy the delays were in ns: what they rise before the knee and fall behind it.
+/// A reading, and how noisy the delays were in ns: what they rise before the knee and fall behind
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// What the chirp says.
     pub reading: Reading,
-    /// The last point before the delays rise, as an index; `None` if the reading is not a knee or a crowded path.
+    /// The last point before the delays rise, as an index; `None` if the reading is not a knee or a
+    /// crowded path.
     pub knee: Option<usize>,
-    /// By how much the delays miss the shape of a queue, in ns; `None` if there are too few to tell.
+    /// By how much the delays miss the shape of a queue, in ns; `None` if there are too few to
+    /// tell.
     pub noise: Option<u64>,
 }
 
 /// What too few points say.
 const NOTHING: Judged = Judged { reading: Reading::Unclear, knee: None, noise: None };
 
-/// Reads a chirp, if earlier ones had this noise in ns (0 to judge it by itself). The first point's gap is not used.
+/// Reads a chirp, if earlier ones had this noise in ns (0 to judge it by itself). The first point's
+/// gap is not used.
 #[must_use]
 pub fn read(points: &[Point], rule: ReadingRule, noise_before: u64) -> Judged {
     let [.., last] = points else { return NOTHING };
@@ -110,7 +120,8 @@ pub fn read(points: &[Point], rule: ReadingRule, noise_before: u64) -> Judged {
     judged(Reading::Knee(received.clamp(floor, ceiling)))
 }
 
-/// The last point before the delays rise, and the noise around it: what the delays rise up to there and fall behind it.
+/// The last point before the delays rise, and the noise around it: what the delays rise up to there
+/// and fall behind it.
 fn best_knee(points: &[Point]) -> (usize, u64) {
     let mut noise: u64 = falls(points);
     let (mut knee, mut least) = (0, noise);
@@ -125,9 +136,11 @@ fn best_knee(points: &[Point]) -> (usize, u64) {
     (knee, least)
 }
 
-/// How much of a change of the gaps comes out at the other end, by linear regression over the packets that queued: 0 if they queue behind
-/// each other alone, as the path itself spaces them then; `1 - capacity left / capacity` if others' packets come in between at a steady rate
-/// (each packet's delay grows by its service time less what drains in its gap). `None` if there is too little to tell.
+/// How much of a change of the gaps comes out at the other end, by linear regression over the
+/// packets that queued: 0 if they queue behind each other alone, as the path itself spaces them
+/// then; `1 - capacity left / capacity` if others' packets come in between at a steady rate (each
+/// packet's delay grows by its service time less what drains in its gap). `None` if there is too
+/// little to tell.
 fn crowding(first_delay: u64, queued: &[Point]) -> Option<f64> {
     const FEWEST: usize = 3;
     if queued.len() < FEWEST {
@@ -168,7 +181,8 @@ mod tests {
         super::read(points, RULE, 0).reading
     }
 
-    /// A chirp of 16 around 200 µs over a FIFO with this service time (ns) and this much noise per packet, an ACK for every `every` packets.
+    /// A chirp of 16 around 200 µs over a FIFO with this service time (ns) and this much noise per
+    /// packet, an ACK for every `every` packets.
     fn points(service: u64, noise: &[u64], every: u32) -> Vec<Point> {
         let chirp = Geometry::new(16, AVERAGE, 2 * RATIO_ONE);
         let mut queue = 0_u64;
@@ -237,7 +251,8 @@ mod tests {
         assert_eq!(super::read(&points, RULE, rise).reading, Reading::Unclear);
     }
 
-    /// A greedy flow holds a queue that never empties: a packet's delay grows by its service time, whatever its gap.
+    /// A greedy flow holds a queue that never empties: a packet's delay grows by its service time,
+    /// whatever its gap.
     #[test]
     fn a_path_that_a_greedy_flow_fills_is_crowded_and_one_with_a_fifth_of_other_traffic_is_not() {
         let chirp = Geometry::new(16, AVERAGE, 2 * RATIO_ONE);

@@ -1,4 +1,5 @@
-//! The published schedule: rounds of more and more chirps per round-trip time, until they follow each other without a pause.
+//! The published schedule: rounds of more and more chirps per round-trip time, until they follow
+//! each other without a pause.
 //!
 //! | round | begins when | chirps × packets |
 //! |---|---|---|
@@ -16,7 +17,8 @@ use super::geometry::{self, Geometry, guard, ratio_from_f64, smooth};
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 use flowstart_control::{Ack, Exit, ExitReason, Next, Window};
 
-/// Chirps may be planned this far ahead of the packets the window allows, so that the window never limits a chirp.
+/// Chirps may be planned this far ahead of the packets the window allows, so that the window never
+/// limits a chirp.
 const CHIRPS_AHEAD: u32 = 2;
 
 /// The round in progress.
@@ -106,7 +108,8 @@ impl Rounds {
 }
 
 impl Schedule for Rounds {
-    // The authors' pacer asks for the next chirp when the one before is used up, one guard interval before it leaves.
+    // The authors' pacer asks for the next chirp when the one before is used up, one guard interval
+    // before it leaves.
     const PLANS_ANEW: bool = false;
 
     fn pull(&mut self, now: Time, number: u32, next: &Next, _window: &Window, before: Option<&Before>) -> Pull {
@@ -142,7 +145,8 @@ impl Schedule for Rounds {
         }
     }
 
-    /// Round 2 waits for the analysis of chirp 0; later rounds begin with an ACK of the first chirp of the round before.
+    /// Round 2 waits for the analysis of chirp 0; later rounds begin with an ACK of the first chirp
+    /// of the round before.
     fn acked(&mut self, number: u32) {
         if self.round.number > 1 && number >= self.round.first {
             self.begin_round();

@@ -1,4 +1,5 @@
-//! What differs between the generations of Paced Chirping: when the next chirp comes, what a chirp's result changes, and when the start is over.
+//! What differs between the generations of Paced Chirping: when the next chirp comes, what a
+//! chirp's result changes, and when the start is over.
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -45,7 +46,8 @@ pub struct Before {
 
 /// The rules of a generation.
 pub trait Schedule: std::fmt::Debug {
-    /// True if a chirp is planned anew with what is known by then until its first packet leaves; false if the first plan holds.
+    /// True if a chirp is planned anew with what is known by then until its first packet leaves;
+    /// false if the first plan holds.
     const PLANS_ANEW: bool;
 
     /// The next chirp, which would be number `number`, counted from 0.
@@ -60,10 +62,12 @@ pub trait Schedule: std::fmt::Debug {
     /// Whether and how the start is over, after an ACK; `completed` if the ACK completed a chirp.
     fn verdict(&mut self, ack: &Ack, completed: bool) -> Option<Exit>;
 
-    /// Packets that may leave beyond those in flight; `leaving` are left of the chirp that is leaving.
+    /// Packets that may leave beyond those in flight; `leaving` are left of the chirp that is
+    /// leaving.
     fn permission(&self, number: u32, leaving: u32) -> u32;
 
-    /// A loss was found: window and threshold in packets to go on with, or `None` to go on as if nothing had happened.
+    /// A loss was found: window and threshold in packets to go on with, or `None` to go on as if
+    /// nothing had happened.
     fn on_loss(&mut self, now: Time, in_flight: u32) -> Option<(u32, u32)>;
 
     /// A chirp in which two packets left further apart than this many planned gaps says nothing.
@@ -74,7 +78,8 @@ pub trait Schedule: std::fmt::Debug {
         None
     }
 
-    /// Packets that fill the path at the capacity that chirps have shown; zero if they have shown none.
+    /// Packets that fill the path at the capacity that chirps have shown; zero if they have shown
+    /// none.
     fn shown(&self) -> u32 {
         0
     }
@@ -85,7 +90,8 @@ pub trait Schedule: std::fmt::Debug {
     }
 }
 
-/// How a schedule hands over: this window, which is also the threshold, filled at one packet per `gap`.
+/// How a schedule hands over: this window, which is also the threshold, filled at one packet per
+/// `gap`.
 pub(super) fn exit(reason: ExitReason, cwnd: u32, gap: u64, mss: u32) -> Exit {
     let rate = Rate::of(Bytes::new(u64::from(mss)), Span::from_nanos(gap));
     let cwnd = cwnd.clamp(2, INFINITE_SSTHRESH);

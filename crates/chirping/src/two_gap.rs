@@ -1,5 +1,6 @@
-//! The authors' later design, from their public kernel code for TCP Prague: no rounds, but two gaps. The probe gap follows what the chirps
-//! say; the load gap holds the average rate and comes down towards the probe gap. The start is over when they meet.
+//! The authors' later design, from their public kernel code for TCP Prague: no rounds, but two
+//! gaps. The probe gap follows what the chirps say; the load gap holds the average rate and comes
+//! down towards the probe gap. The start is over when they meet.
 
 use flowstart_units::{Span, Time};
 
@@ -11,7 +12,8 @@ use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, Next, Window};
 
-/// Constants of the schedule with two gaps. All defaults are from the authors' public kernel code (2020-21).
+/// Constants of the schedule with two gaps. All defaults are from the authors' public kernel code
+/// (2020-21).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -21,7 +23,8 @@ use flowstart_control::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, Next, Window};
 pub struct TwoGapChirpingConfig {
     /// Packets of the first chirps, each 2 ..= 64; default 5, 5, 8, 8.
     pub first_packets: Vec<u32>,
-    /// Packets of later chirps on a path that does not aggregate ACKs, 2 ..= 64; default 16. With aggregation up to 64.
+    /// Packets of later chirps on a path that does not aggregate ACKs, 2 ..= 64; default 16. With
+    /// aggregation up to 64.
     pub packets: u32,
     /// The first probe gap is the handshake's RTT divided by this, at least 1; default 64.
     pub probe_divisor: u32,
@@ -35,24 +38,28 @@ pub struct TwoGapChirpingConfig {
     pub unknown_load_gap: Span,
     /// Largest first gap of a chirp divided by its average, 1 ..= 2; default 2.
     pub geometry: f64,
-    /// The range of a chirp narrows as the load approaches the estimate, but its gaps keep shrinking by at least about this; default 1.024 µs.
+    /// The range of a chirp narrows as the load approaches the estimate, but its gaps keep
+    /// shrinking by at least about this; default 1.024 µs.
     pub min_step: Span,
     /// Chirps after which the start ends in any case; default 200.
     pub max_chirps: u32,
-    /// If the smallest delay of a chirp is above this share of the smallest RTT, the queue does not go away and the delivery rate replaces
-    /// the estimate, above 0; default 0.2.
+    /// If the smallest delay of a chirp is above this share of the smallest RTT, the queue does not
+    /// go away and the delivery rate replaces the estimate, above 0; default 0.2.
     pub persistent_queue: f64,
     /// The start ends if the smoothed RTT is this much above the smallest; default 30 ms.
     pub overload: Span,
-    /// Below this load gap timers cannot pace, and the start hands over to slow start; default 40 µs.
+    /// Below this load gap timers cannot pace, and the start hands over to slow start; default 40
+    /// µs.
     pub min_load_gap: Span,
-    /// A path on which more ACKs than this come at once sends in bursts; chirps are then faster by a quarter and less steep. Default 2.
+    /// A path on which more ACKs than this come at once sends in bursts; chirps are then faster by
+    /// a quarter and less steep. Default 2.
     pub discontinuous: f64,
     /// Packets an excursion of the delay needs to count if it ends within the chirp; default 5.
     pub excursion_packets: u32,
     /// Share of its peak above which an excursion lives on, 0 ..= 1; default 0.625.
     pub excursion_survival: f64,
-    /// A chirp in which two packets left further apart than this many planned gaps says nothing, at least 1; default 2.
+    /// A chirp in which two packets left further apart than this many planned gaps says nothing, at
+    /// least 1; default 2.
     pub stall: f64,
 }
 
@@ -192,7 +199,8 @@ impl TwoGap {
         ratio_from_f64((self.load as f64 / probe).max(least).min(most))
     }
 
-    /// Counts ACKs that came together and those that came late, against the gaps with which their packets left.
+    /// Counts ACKs that came together and those that came late, against the gaps with which their
+    /// packets left.
     fn observe(&mut self, points: &[Point]) {
         let (mut together, mut jumps) = (0_u32, 0_u32);
         for pair in points.windows(2) {

@@ -1,4 +1,5 @@
-//! Cost of one ACK (with the packet it answers and the packets it lets go) by flow start, and by congestion avoidance after the start.
+//! Cost of one ACK (with the packet it answers and the packets it lets go) by flow start, and by
+//! congestion avoidance after the start.
 
 use std::hint::black_box;
 

@@ -1,18 +1,19 @@
 //! The controller: one start and one avoidance, whichever is in charge.
 
 mod pacer;
+mod steering;
 
 use flowstart_avoidances::{Avoidance, AvoidanceConfig};
 use flowstart_control::{
-    Ack, Acked, Answer, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart, INFINITE_SSTHRESH,
-    InvalidConfig, Isolation, LastRtt, Next, Occasion, Pacing, Response, Restart, Sent, Setup, Signal, Verdict, Window,
+    Ack, Acked, Answer, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart, InvalidConfig,
+    Isolation, LastRtt, Next, Occasion, Pacing, Response, Restart, Sent, Setup, Signal, Verdict, Window,
 };
-use flowstart_detection::Decision;
 use flowstart_quick_start::Carried;
-use flowstart_starts::{Directed, Start, StartConfig};
+use flowstart_starts::{Start, StartConfig};
 use flowstart_units::{Rate, Span, Time};
 
 use pacer::Pacer;
+pub use steering::Steering;
 
 /// Everything a controller is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,8 @@ pub struct ControllerConfig {
     pub start: StartConfig,
     /// The congestion avoidance.
     pub avoidance: AvoidanceConfig,
-    /// Threshold in packets the connection begins with, at least 2, if one is known from before (Linux's `ssthresh` route metric); default none.
+    /// Threshold in packets the connection begins with, at least 2, if one is known from before
+    /// (Linux's `ssthresh` route metric); default none.
     pub initial_ssthresh: Option<u32>,
     /// Initial window in packets, 1 ..= 1000; default 10 (RFC 6928 section 2).
     pub initial_window: u32,
@@ -40,7 +42,8 @@ impl ControllerConfig {
         Self { start, avoidance, initial_ssthresh: None, initial_window: 10, pacing: Pacing::Off, mss: 1448, seed: 0 }
     }
 
-    /// Checks that every value is in its range. A controller made from values out of range works, with the nearest value in range.
+    /// Checks that every value is in its range. A controller made from values out of range works,
+    /// with the nearest value in range.
     ///
     /// # Errors
     /// Names the first field that is not, and what it must be.
@@ -80,7 +83,8 @@ pub struct StartExit {
     pub now: Time,
     /// Why.
     pub reason: ExitReason,
-    /// Congestion window in packets when the start ended, before the reduction a loss or a mark brings.
+    /// Congestion window in packets when the start ended, before the reduction a loss or a mark
+    /// brings.
     pub cwnd: u32,
     /// Threshold in packets that the start or the reduction set.
     pub ssthresh: u32,
@@ -92,7 +96,8 @@ pub struct StartExit {
     pub min_rtt: Span,
 }
 
-/// Round trips a rate that a start left behind holds at most: one to fill the window, one for what the estimate of the rate was too low.
+/// Round trips a rate that a start left behind holds at most: one to fill the window, one for what
+/// the estimate of the rate was too low.
 const LEFT_BEHIND_RTTS: u64 = 2;
 
 /// What the controller remembers of the last ACK for the record of the start's exit.
@@ -140,9 +145,10 @@ impl Controller {
         Self::join(Start::new(config), Avoidance::new(config), config)
     }
 
-    /// A controller from a start and an avoidance that need not come from this crate ([`Start::External`], [`Avoidance::External`]).
+    /// A controller from a start and an avoidance that need not come from this crate
+    /// ([`Start::External`], [`Avoidance::External`]).
     #[must_use]
-    pub fn join(start: Start, avoidance: Avoidance, config: &ControllerConfig) -> Self {
+    pub fn join(mut start: Start, avoidance: Avoidance, config: &ControllerConfig) -> Self {
         let mut window = Window::new(start.initial_window().unwrap_or(config.initial_window).max(1));
         if let Some(ssthresh) = config.initial_ssthresh {
             window.ssthresh = ssthresh.max(2);
@@ -150,7 +156,7 @@ impl Controller {
         Self {
             window,
             in_charge: true,
-            watched: start.watches() && avoidance.is_scalable(),
+            watched: start.lookout().is_some() && avoidance.is_scalable(),
             exit: None,
             pacer: Pacer::new(config.pacing, config.mss),
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX },
@@ -178,8 +184,8 @@ impl Controller {
         self.window.ssthresh
     }
 
-    /// True until the start has ended for the first time. (After a timeout a start may be in charge again, as Linux does with HyStart; that does
-    /// not count here.)
+    /// True until the start has ended for the first time. (After a timeout a start may be in charge
+    /// again, as Linux does with HyStart; that does not count here.)
     #[must_use]
     pub fn is_starting(&self) -> bool {
         self.exit.is_none()
@@ -255,7 +261,10 @@ impl Controller {
     pub fn on_ack(&mut self, ack: &Ack) {
         self.last = LastSeen { now: ack.now, in_flight: ack.in_flight, srtt: ack.srtt, min_rtt: ack.min_rtt };
         self.avoidance.on_ack(ack, &self.window);
-        if self.own_recovery && !self.in_charge && self.avoidance.doubts_isolation() {
+        if self.own_recovery
+            && !self.in_charge
+            && self.avoidance.isolation_aware().is_some_and(|aware| aware.doubts_isolation())
+        {
             self.tell_isolation(ack.now, Isolation::Shared);
             self.revoked = Some(ack.now);
         }
@@ -263,13 +272,15 @@ impl Controller {
             if let Verdict::Done(exit) = self.start.on_ack(ack, &mut self.window) {
                 self.hand_over(ack.now, exit);
             }
-        } else if self.watched {
-            self.in_charge = self.start.watch(ack, &self.window);
+        } else if self.watched
+            && let Some(lookout) = self.start.lookout()
+        {
+            self.in_charge = lookout.look(ack, &self.window);
         }
     }
 
-    /// A loss, marks or a timeout that the transport would answer with a reduction. Returns the threshold in packets to walk to,
-    /// or `None` if the flow start does not obey this signal.
+    /// A loss, marks or a timeout that the transport would answer with a reduction. Returns the
+    /// threshold in packets to walk to, or `None` if the flow start does not obey this signal.
     pub fn on_signal(&mut self, now: Time, signal: Signal) -> Option<u32> {
         let (mut threshold, mut fall) = (None, None);
         if self.in_charge {
@@ -296,14 +307,15 @@ impl Controller {
         Some(ssthresh)
     }
 
-    /// The window in packets before the last reduction, if that set the window at once: then the transport does not walk to the threshold, and the
-    /// window may grow from where it is.
+    /// The window in packets before the last reduction, if that set the window at once: then the
+    /// transport does not walk to the threshold, and the window may grow from where it is.
     #[must_use]
     pub fn fell_from(&self) -> Option<u32> {
         self.fell_from
     }
 
-    /// The largest window in packets since congestion reduced it last; `None` if that never happened.
+    /// The largest window in packets since congestion reduced it last; `None` if that never
+    /// happened.
     #[must_use]
     pub fn largest_window(&self) -> Option<u32> {
         self.largest.map(|largest| largest.max(self.window.cwnd))
@@ -314,10 +326,12 @@ impl Controller {
         self.largest = self.largest_window();
     }
 
-    /// The window may grow for this ACK (the transport is not reducing, and the ACK advanced or this is slow start after a timeout).
+    /// The window may grow for this ACK (the transport is not reducing, and the ACK advanced or
+    /// this is slow start after a timeout).
     #[inline]
     pub fn grow(&mut self, ack: &Ack) {
-        // Linux tcp_is_cwnd_limited: in slow start a window up to twice of what was used may grow, later only a used one.
+        // Linux tcp_is_cwnd_limited: in slow start a window up to twice of what was used may grow,
+        // later only a used one.
         let limited = ack.cwnd_limited
             || (self.window.in_slow_start() && self.window.cwnd < ack.max_packets_out.saturating_mul(2));
         if !limited && !self.controls_recovery() {
@@ -351,59 +365,21 @@ impl Controller {
         self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate())
     }
 
-    /// The start, if it is one that is directed from outside and still in charge, or still [hears](Self::overhear) of packets.
-    pub fn directed(&mut self) -> Option<&mut Directed> {
-        match &mut self.start {
-            Start::Directed(directed) if self.in_charge || self.overhears => Some(directed),
-            _ => None,
-        }
-    }
-
-    /// A start that is directed from outside hears of packets also when it is not in charge, or no longer.
-    pub fn overhear(&mut self, hears: bool) {
-        self.overhears = hears && matches!(self.start, Start::Directed(_));
-    }
-
-    /// The next packet leaves when a detector says so ([`crate::detection::PairDetector`]), and the window does not hold it back. Without effect on other
-    /// starts and after the start.
-    pub fn direct(&mut self, departure: Departure) {
-        if self.in_charge
-            && let Some(directed) = self.directed()
-        {
-            directed.direct(departure);
-            self.window.cwnd = INFINITE_SSTHRESH;
-        }
-    }
-
-    /// A detector has decided, or decided anew: the avoidance learns of it, and if the start was in charge, takes over at the detector's rate. A full packet has
-    /// `mss` bytes of payload in `packet` bytes.
-    pub fn on_decision(&mut self, decision: &Decision, mss: u32, packet: u32) {
-        let now = decision.now;
-        self.avoidance.on_smallest_rtt(decision.smallest);
-        self.tell_isolation(now, decision.isolation);
-        if self.in_charge {
-            let bytes = decision.rate.bytes_in(self.last.srtt).get();
-            let cwnd =
-                u32::try_from(bytes.div_ceil(u64::from(packet.max(1)))).unwrap_or(u32::MAX).clamp(2, INFINITE_SSTHRESH);
-            let rate = decision.rate.mul_ratio(u64::from(mss), u64::from(packet.max(1)));
-            // Without an answer the rate is no more than a beginning.
-            let ssthresh = if decision.isolation == Isolation::Unknown { INFINITE_SSTHRESH } else { cwnd };
-            self.hand_over(now, Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) });
-        }
-    }
-
-    /// A detector saw again that the flow has a queue of its own.
-    pub fn on_isolation_confirmed(&mut self) {
-        self.avoidance.on_isolation_confirmed();
+    /// What a detector of fair queuing does with this connection.
+    pub fn steering(&mut self) -> Steering<'_> {
+        Steering { controller: self }
     }
 
     fn tell_isolation(&mut self, now: Time, isolation: Isolation) {
-        self.avoidance.on_isolation(now, isolation, &mut self.window);
+        if let Some(aware) = self.avoidance.isolation_aware() {
+            aware.on_isolation(now, isolation, &mut self.window);
+        }
         self.tells_packets = self.avoidance.wants_packets();
         self.own_recovery = self.avoidance.controls_recovery();
     }
 
-    /// When the avoidance took back for the last time that the flow has a queue of its own, if it has.
+    /// When the avoidance took back for the last time that the flow has a queue of its own, if it
+    /// has.
     #[must_use]
     pub fn isolation_revoked(&self) -> Option<Time> {
         self.revoked
@@ -421,7 +397,8 @@ impl Controller {
         }
     }
 
-    /// The last reduction was spurious: restores window and threshold (Linux `tcp_undo_cwnd_reduction`).
+    /// The last reduction was spurious: restores window and threshold (Linux
+    /// `tcp_undo_cwnd_reduction`).
     pub fn undo(&mut self, prior_cwnd: u32, prior_ssthresh: u32) {
         self.window.cwnd = self.avoidance.undo(prior_cwnd, &self.window).max(1);
         self.remember_window();
@@ -429,22 +406,26 @@ impl Controller {
         self.restart(self.last.now, Restart::Undo);
     }
 
-    /// What to ask the routers on the path for with the next packet, if anything. To be asked at every [`Moment`](crate::Moment), after
-    /// [`restart_after_idle`](Self::restart_after_idle) if that is one.
+    /// What to ask the routers on the path for with the next packet, if anything. To be asked at
+    /// every [`Moment`](crate::Moment), after [`restart_after_idle`](Self::restart_after_idle) if
+    /// that is one.
     pub fn rate_request(&mut self, occasion: &Occasion) -> Carried {
-        self.start.rate_request(occasion)
+        self.start.router_client().map_or(Carried::NONE, |client| client.rate_request(occasion))
     }
 
-    /// What was asked for is answered. Returns what the next new data reports to the routers, if anything.
+    /// What was asked for is answered. Returns what the next new data reports to the routers, if
+    /// anything.
     pub fn on_answer(&mut self, answer: &Answer) -> Carried {
-        if self.start.on_answer(answer, &mut self.window) {
+        let Some(client) = self.start.router_client() else { return Carried::NONE };
+        if client.on_answer(answer, &mut self.window) {
             self.in_charge = true;
         }
-        self.start.take_report()
+        client.take_report()
     }
 
-    /// The flow sends again after an idle time longer than `rto` (RFC 5681 section 4.1; Linux `tcp_cwnd_restart`): the threshold keeps three
-    /// quarters of the window, which halves once per idle `rto` down to the initial window. The avoidance learns of the idle time.
+    /// The flow sends again after an idle time longer than `rto` (RFC 5681 section 4.1; Linux
+    /// `tcp_cwnd_restart`): the threshold keeps three quarters of the window, which halves once per
+    /// idle `rto` down to the initial window. The avoidance learns of the idle time.
     pub fn restart_after_idle(&mut self, now: Time, idle: Span, rto: Span) {
         self.on_idle(idle);
         if self.in_charge && self.start.owns_window() {
@@ -462,13 +443,15 @@ impl Controller {
         self.restart(now, Restart::Idle);
     }
 
-    /// The flow sends again after `idle` with nothing in flight, however short (Linux `CA_EVENT_TX_START`). Windows stay;
-    /// [`restart_after_idle`](Self::restart_after_idle) includes this.
+    /// The flow sends again after `idle` with nothing in flight, however short (Linux
+    /// `CA_EVENT_TX_START`). Windows stay; [`restart_after_idle`](Self::restart_after_idle)
+    /// includes this.
     pub fn on_idle(&mut self, idle: Span) {
         self.avoidance.on_idle(idle);
     }
 
-    /// The application used only `used` packets of the window for a whole RTO (RFC 7661 in spirit; Linux `tcp_cwnd_application_limited`).
+    /// The application used only `used` packets of the window for a whole RTO (RFC 7661 in spirit;
+    /// Linux `tcp_cwnd_application_limited`).
     pub fn validate_window(&mut self, used: u32) {
         if self.in_charge && self.start.owns_window() {
             return;
@@ -481,7 +464,8 @@ impl Controller {
         }
     }
 
-    /// If the window is below the threshold again after the start was over, the start may want to be in charge once more.
+    /// If the window is below the threshold again after the start was over, the start may want to
+    /// be in charge once more.
     fn restart(&mut self, now: Time, restart: Restart) {
         if !self.in_charge && !self.own_recovery && self.window.in_slow_start() {
             self.in_charge = self.take_charge(now, restart);
@@ -503,11 +487,10 @@ impl Controller {
         self.window.ssthresh = exit.ssthresh.max(2);
         if let Some(rate) = exit.rate {
             self.pacer.set_rate(rate, now + self.last.srtt * LEFT_BEHIND_RTTS);
-            self.avoidance.on_measured_rate(rate);
         }
         self.in_charge = false;
         self.record_exit(now, exit.reason, self.window.cwnd, self.window.ssthresh);
-        self.avoidance.on_takeover(now, &self.window);
+        self.avoidance.on_takeover(now, &self.window, exit.rate);
     }
 
     fn record_exit(&mut self, now: Time, reason: ExitReason, cwnd: u32, ssthresh: u32) {

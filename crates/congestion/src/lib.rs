@@ -1,27 +1,33 @@
-//! Congestion control as plain state machines: a flow start and a congestion avoidance, joined by a [`Controller`].
+//! Congestion control as plain state machines: a flow start and a congestion avoidance, joined by a
+//! [`Controller`].
 //!
-//! No sockets, no clock, no allocation per packet. The transport tells the controller what happened ([`Sent`], [`Acked`],
-//! [`Ack`], [`Signal`]) and asks two things: how many packets may be in flight ([`Controller::cwnd`]) and when the next packet may
-//! leave at the earliest ([`Controller::departure`]).
+//! No sockets, no clock, no allocation per packet. The transport tells the controller what happened
+//! ([`Sent`], [`Acked`], [`Ack`], [`Signal`]) and asks two things: how many packets may be in
+//! flight ([`Controller::cwnd`]) and when the next packet may leave at the earliest
+//! ([`Controller::departure`]).
 //!
-//! Windows are counted in packets (segments of one MSS), as Linux does; fractions live inside the algorithms.
+//! Windows are counted in packets (segments of one MSS), as Linux does; fractions live inside the
+//! algorithms.
 //!
-//! The order of calls for one ACK (Linux `tcp_ack`, `queues-and-controls` section D):
+//! The order of calls for one ACK (as in Linux `tcp_ack`):
 //! 1. [`Controller::on_acked`] for every newly delivered packet, if [`Controller::wants_packets`];
-//! 2. [`Controller::on_ack`]: RTT samples, marks, rounds; a start may leave here, before the window grows;
+//! 2. [`Controller::on_ack`]: RTT samples, marks, rounds; a start may leave here, before the window
+//!    grows;
 //! 3. [`Controller::on_signal`] if the transport found a loss or marks that call for a reduction;
-//! 4. [`Controller::grow`] if growth is allowed, or [`Controller::set_cwnd`] while proportional rate reduction is in charge.
+//! 4. [`Controller::grow`] if growth is allowed, or [`Controller::set_cwnd`] while proportional
+//!    rate reduction is in charge.
 //!
 //! # Own algorithms
 //!
-//! Any [`FlowStart`] goes with any [`CongestionAvoidance`]. One from outside this crate is joined with [`Start::External`] or
-//! [`Avoidance::External`]; what it does not say, it leaves to defaults that fit the ACK clock. A start that triples the window until half
-//! of the packets it sees are marked:
+//! Any [`FlowStart`] goes with any [`CongestionAvoidance`]. One from outside this crate is joined
+//! with [`Start::External`] or [`Avoidance::External`]; what it does not say, it leaves to defaults
+//! that fit the ACK clock. A start that triples the window until half of the packets it sees are
+//! marked:
 //!
 //! ```
-//! use flowstart_congestion::{
-//!     Ack, Avoidance, Controller, ControllerConfig, Exit, ExitReason, FlowStart, Start, StartConfig, AvoidanceConfig, Verdict, Window,
-//! };
+//! use flowstart_congestion::{Ack, Exit, ExitReason, FlowStart, Verdict, Window};
+//! use flowstart_congestion::{Avoidance, AvoidanceConfig, Controller, ControllerConfig};
+//! use flowstart_congestion::{Start, StartConfig};
 //!
 //! struct Triple;
 //!
@@ -35,25 +41,28 @@
 //!     }
 //!
 //!     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
-//!         window.cwnd = window.cwnd.saturating_add(ack.acked.saturating_mul(2)).min(window.ssthresh);
+//!         let more = ack.acked.saturating_mul(2);
+//!         window.cwnd = window.cwnd.saturating_add(more).min(window.ssthresh);
 //!         0
 //!     }
 //! }
 //!
 //! let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::from_name("dctcp")?);
-//! let controller = Controller::join(Start::External(Box::new(Triple)), Avoidance::new(&config), &config);
+//! let start = Start::External(Box::new(Triple));
+//! let controller = Controller::join(start, Avoidance::new(&config), &config);
 //! assert!(controller.is_starting());
 //! # Ok::<(), flowstart_congestion::UnknownName>(())
 //! ```
 
 mod controller;
 
-pub use controller::{Controller, ControllerConfig, StartExit};
+pub use controller::{Controller, ControllerConfig, StartExit, Steering};
 pub use flowstart_avoidances as avoidance;
 pub use flowstart_avoidances::{Avoidance, AvoidanceConfig};
 pub use flowstart_control::{
     Ack, Acked, Answer, CongestionAvoidance, DeliveryRate, Departure, Exit, ExitReason, FlowStart, INFINITE_SSTHRESH,
-    InvalidConfig, Moment, Next, Occasion, Pacing, Response, Restart, Sent, Signal, UnknownName, Verdict, Window,
+    InvalidConfig, IsolationAware, Lookout, Moment, Next, Occasion, Pacing, Response, Restart, RouterClient, Sent,
+    Signal, UnknownName, Verdict, Window,
 };
 pub use flowstart_detection as detection;
 pub use flowstart_starts as start;

@@ -27,7 +27,8 @@ fn times_again(flow: &mut Loop, until: Time) -> Vec<f64> {
     times
 }
 
-/// A path of this many packets per round trip, which marks packets that wait longer than `mark_ms`, and than two packets take.
+/// A path of this many packets per round trip, which marks packets that wait longer than `mark_ms`,
+/// and than two packets take.
 fn step_marking(bdp: u64, rtt_ms: u64, mark_ms: u64) -> Path {
     let mut path = Path::new(1, Span::from_millis(rtt_ms));
     path.rate = Rate::from_bps(bdp * u64::from(common::WIRE) * 8 * 1000 / rtt_ms);
@@ -35,8 +36,9 @@ fn step_marking(bdp: u64, rtt_ms: u64, mark_ms: u64) -> Path {
     path
 }
 
-/// One DCTCP flow at a step-marking queue is marked once per saw-tooth, every sqrt(BDP / 2) round trips or so. Its first reductions, with an alpha
-/// still near one, free more capacity than chirps need to have a point; once alpha has settled, silence is normal.
+/// One DCTCP flow at a step-marking queue is marked once per saw-tooth, every sqrt(BDP / 2) round
+/// trips or so. Its first reductions, with an alpha still near one, free more capacity than chirps
+/// need to have a point; once alpha has settled, silence is normal.
 #[test]
 fn the_normal_silence_of_a_step_marking_queue_brings_no_chirps() {
     for bdp in [10, 50, 200, 1000, 5000] {
@@ -53,8 +55,9 @@ fn the_normal_silence_of_a_step_marking_queue_brings_no_chirps() {
     }
 }
 
-/// Round trips from a change of capacity, `at` so many round trips, to a delivery of nine tenths of the new capacity over one round trip, and the longest queue from one round trip after
-/// the change on: what waited then has come through.
+/// Round trips from a change of capacity, `at` so many round trips, to a delivery of nine tenths of
+/// the new capacity over one round trip, and the longest queue from one round trip after the change
+/// on: what waited then has come through.
 fn refill(start: &str, from: u64, to: u64, rtt_ms: u64, at: u64) -> (Option<f64>, Span) {
     let mut path = Path::new(from, Span::from_millis(rtt_ms));
     path.mark_above = Span::from_millis(1).max(path.service() * 2);
@@ -78,7 +81,7 @@ fn refill(start: &str, from: u64, to: u64, rtt_ms: u64, at: u64) -> (Option<f64>
     (full, flow.max_queue)
 }
 
-/// The capacity steps of paper 2 (Figures 4 and 5), and another.
+/// The capacity steps of "Rethinking TCP start-up" (netdev 0x13, Figures 4 and 5), and another.
 #[test]
 fn when_capacity_comes_free_chirps_fill_it_in_tens_of_round_trips_where_dctcp_alone_needs_hundreds() {
     for (from, to, rtt) in [(50, 100, 100), (50, 800, 100), (5, 50, 20)] {
@@ -92,8 +95,9 @@ fn when_capacity_comes_free_chirps_fill_it_in_tens_of_round_trips_where_dctcp_al
     }
 }
 
-/// A single DCTCP flow of 1667 packets is not marked for 49 round trips after each of its reductions. Silence is too long after the mean, four first deviations of
-/// half of it (RFC 6298) and two round trips; ten more are left for the chirps.
+/// A single DCTCP flow of 1667 packets is not marked for 49 round trips after each of its
+/// reductions. Silence is too long after the mean, four first deviations of half of it (RFC 6298)
+/// and two round trips; ten more are left for the chirps.
 #[test]
 fn with_a_long_saw_tooth_capacity_that_comes_free_is_noticed_within_three_of_its_periods_whenever_it_comes() {
     for at in (200..250).step_by(10) {
@@ -147,7 +151,8 @@ fn after_an_idle_time_chirps_find_the_capacity_again_without_a_burst() {
     assert!((flow.delivered - before) as f64 > 2.0 * bdp, "{}", flow.delivered - before);
 }
 
-/// A timeout halves the window twice over (threshold and repair); Reno needs a round trip per packet to get it back, chirps a few in all.
+/// A timeout halves the window twice over (threshold and repair); Reno needs a round trip per
+/// packet to get it back, chirps a few in all.
 #[test]
 fn after_a_timeout_what_was_lost_is_repaired_and_chirps_find_the_capacity_again() {
     let mut path = Path::new(100, Span::from_millis(50));

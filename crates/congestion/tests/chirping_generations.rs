@@ -31,7 +31,7 @@ fn adaptive() -> Controller {
 
 /// What came of a start.
 #[derive(Debug)]
-struct Outcome {
+struct StartedFlow {
     exit: StartExit,
     round_trips: f64,
     of_bdp: f64,
@@ -39,7 +39,7 @@ struct Outcome {
     queued_packets: f64,
 }
 
-fn until_exit(path: Path, controller: Controller) -> Option<Outcome> {
+fn until_exit(path: Path, controller: Controller) -> Option<StartedFlow> {
     let mut flow = Loop::new(path, controller, u64::MAX);
     let mut queue = None;
     let mut rounds = 1..=60;
@@ -52,7 +52,7 @@ fn until_exit(path: Path, controller: Controller) -> Option<Outcome> {
     }
     let exit = *flow.controller.start_exit()?;
     let share = |packets: u32| f64::from(packets) * path.service().ratio(path.rtt0());
-    Some(Outcome {
+    Some(StartedFlow {
         exit,
         round_trips: exit.now.since(Time::ZERO).ratio(path.rtt0()),
         of_bdp: share(exit.cwnd),
@@ -60,7 +60,7 @@ fn until_exit(path: Path, controller: Controller) -> Option<Outcome> {
     })
 }
 
-fn on(mbps: u64, rtt_ms: u64, controller: Controller) -> Outcome {
+fn on(mbps: u64, rtt_ms: u64, controller: Controller) -> StartedFlow {
     until_exit(Path::new(mbps, Span::from_millis(rtt_ms)), controller).expect("every start ends")
 }
 
@@ -84,7 +84,7 @@ fn the_adaptive_schedule_finds_the_capacity_of_an_idle_path_within_eight_round_t
 fn the_adaptive_schedule_needs_fewer_round_trips_than_the_others_and_comes_closer_to_the_capacity() {
     for (mbps, rtt) in PATHS {
         let [adaptive, published, two_gap] = [adaptive(), published(), two_gap()].map(|start| on(mbps, rtt, start));
-        let error = |outcome: &Outcome| (outcome.of_bdp - 1.0).abs();
+        let error = |outcome: &StartedFlow| (outcome.of_bdp - 1.0).abs();
         for other in [published, two_gap] {
             assert!(adaptive.round_trips < other.round_trips, "{mbps} {rtt}: {adaptive:?} {other:?}");
             assert!(error(&adaptive) <= error(&other), "{mbps} {rtt}: {adaptive:?} {other:?}");
@@ -100,8 +100,9 @@ fn a_first_chirp_takes_no_longer_than_a_round_trip() {
     assert!((0.9..=1.05).contains(&outcome.of_bdp), "{outcome:?}");
 }
 
-/// Where the initial window nearly fills the path, or overfills it, the queue it leaves is drained by the window that follows. Eight packets of it are
-/// the first chirp; where they do not show the knee a second one does, a round trip later.
+/// Where the initial window nearly fills the path, or overfills it, the queue it leaves is drained
+/// by the window that follows. Eight packets of it are the first chirp; where they do not show the
+/// knee a second one does, a round trip later.
 #[test]
 fn on_paths_of_less_than_two_initial_windows_the_adaptive_window_still_fits() {
     for (mbps, rtt) in [(5, 20), (10, 20), (20, 5)] {
@@ -125,9 +126,10 @@ fn a_path_that_holds_the_initial_window_and_little_more_loses_nothing_of_an_adap
     }
 }
 
-/// The load approaches the probe gap by an eighth of the difference per chirp. A model of that schedule alone needs 13.7 round trips on
-/// the first path and 13.9 on the second; here its first chirp is the initial window and the exit waits for what is in flight, so that
-/// it takes up to two more.
+/// The load approaches the probe gap by an eighth of the difference per chirp. A model of that
+/// schedule alone needs 13.7 round trips on the first path and 13.9 on the second; here its first
+/// chirp is the initial window and the exit waits for what is in flight, so that it takes up to two
+/// more.
 #[test]
 fn the_two_gap_schedule_is_slow_and_keeps_the_queue_at_a_few_packets() {
     for (mbps, rtt) in [(100, 20), (150, 15)] {

@@ -46,7 +46,7 @@ fn told_of_a_rate() -> Controller {
     });
     let (isolation, rate, smallest) = (Isolation::Shared, Rate::from_mbps(12), Span::from_millis(100));
     let decision = Decision { now, isolation, ratio: 1.1, rate, confidence: Some(0.99), smallest };
-    controller.on_decision(&decision, 1448, 1500);
+    controller.steering().on_decision(&decision, 1448, 1500);
     controller
 }
 

@@ -1,10 +1,11 @@
-//! Where HyStart, HyStart++ and SEARCH leave slow start: one flow, unlimited FIFO, an ACK per packet, no jitter. The expected outcomes come from an
-//! independent model of the same rules, which counts time in round trips without the bottleneck's transmission time; the tolerance is 2 %.
+//! Where HyStart, HyStart++ and SEARCH leave slow start: one flow, unlimited FIFO, an ACK per
+//! packet, no jitter. The expected outcomes come from an independent model of the same rules, which
+//! counts time in round trips without the bottleneck's transmission time; the tolerance is 2 %.
 
 mod common;
 
 use common::{Loop, Path};
-use flowstart_congestion::start::hystart_plus_plus::Phase;
+use flowstart_congestion::start::hystart_plus_plus::SlowStartPhase;
 use flowstart_congestion::start::{HystartConfig, HystartPlusPlusConfig, SearchConfig, Start};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, ExitReason, Pacing, StartConfig};
 use flowstart_units::{Span, Time};
@@ -66,7 +67,7 @@ fn hystart_plus_plus(path: (u64, u64), pacing: Pacing) -> (Vec<(u32, f64)>, (u32
     let mut conservative = false;
     flow.run(Time::ZERO + flow.path.rtt0() * 45, |flow| {
         let Start::HystartPlusPlus(start) = flow.controller.start() else { panic!("another start") };
-        let now_conservative = start.phase() != Phase::SlowStart;
+        let now_conservative = start.phase() != SlowStartPhase::SlowStart;
         if now_conservative && !conservative {
             entries.push((flow.controller.cwnd(), rounds(flow, flow.now)));
         }
@@ -77,9 +78,10 @@ fn hystart_plus_plus(path: (u64, u64), pacing: Pacing) -> (Vec<(u32, f64)>, (u32
     (entries, (exit.cwnd, rounds(&flow, exit.now)))
 }
 
-/// The reference model gives a late packet nothing back. Linux gives it up to half a gap back, and as a round begins where the one before
-/// left off, such a difference doubles in every round: with Linux's pacing the same flow enters at 1031 and 8106 packets instead of 1053
-/// and 8361, and leaves at 3134 and 24 727 instead of 3203 and 25 508.
+/// The reference model gives a late packet nothing back. Linux gives it up to half a gap back, and
+/// as a round begins where the one before left off, such a difference doubles in every round: with
+/// Linux's pacing the same flow enters at 1031 and 8106 packets instead of 1053 and 8361, and
+/// leaves at 3134 and 24 727 instead of 3203 and 25 508.
 #[test]
 fn paced_hystart_plus_plus_enters_and_leaves_conservative_slow_start_where_the_reference_does() {
     let Pacing::Window { start_percent, avoidance_percent, unpaced_packets, .. } = Pacing::LINUX else { panic!() };
@@ -133,7 +135,8 @@ fn search_leaves_at_more_than_five_times_the_bdp_paced_or_not() {
             assert!((28..=29).contains(&lag), "{lag}");
         }
         let (found, when, _) = search(PATHS[0], SearchConfig::default(), pacing);
-        // On the shortest path the reference gives ranges, as a bin takes a part of the exponential growth or not.
+        // On the shortest path the reference gives ranges, as a bin takes a part of the exponential
+        // growth or not.
         assert!((892.0 * 0.98..=950.0 * 1.02).contains(&f64::from(found)), "{found}");
         assert!((9.5 * 0.98..=9.8 * 1.02).contains(&when), "{when}");
     }

@@ -41,8 +41,8 @@ fn paths() -> [(&'static str, Path); 5] {
     ]
 }
 
-// The loop itself asserts that windows stay at least 1 (2 for thresholds), that departures lie ahead, do not change when asked twice, and that
-// nothing is held back with nothing in flight.
+// The loop itself asserts that windows stay at least 1 (2 for thresholds), that departures lie
+// ahead, do not change when asked twice, and that nothing is held back with nothing in flight.
 #[test]
 fn every_start_with_every_avoidance_ends_its_start_and_keeps_the_link_busy() {
     for config in configs() {
@@ -53,7 +53,8 @@ fn every_start_with_every_avoidance_ends_its_start_and_keeps_the_link_busy() {
             assert!(flow.controller.start_exit().is_some(), "{what}: the start never ended");
             let full = Span::from_secs(4).whole(path.service());
             let share = flow.delivered as f64 / full as f64;
-            // With one packet in n lost, Reno's mean window is sqrt(3n/2) packets, the least of all; a fifth lost leaves mostly timeouts.
+            // With one packet in n lost, Reno's mean window is sqrt(3n/2) packets, the least of
+            // all; a fifth lost leaves mostly timeouts.
             let reno = (1.5 * path.lose_every as f64).sqrt() * path.service().ratio(path.rtt0());
             let at_least = match path.lose_every {
                 // The rule grows by 1 % in two and a half round trips, wherever a start ended.
@@ -90,7 +91,8 @@ fn the_start_decides_the_exit_and_the_avoidance_what_follows() {
         flow.run(Time::ZERO + Span::from_secs(2), |_| {});
         flow.controller.start_exit().map(|exit| (exit.now, exit.reason, exit.cwnd))
     };
-    // In a deep buffer only heuristics end a start, so the avoidance does not matter for when and how it ends.
+    // In a deep buffer only heuristics end a start, so the avoidance does not matter for when and
+    // how it ends.
     for start in StartConfig::NAMES {
         for avoidance in AvoidanceConfig::NAMES {
             assert_eq!(exit(start, avoidance), exit(start, "reno"), "{start} {avoidance}");
@@ -118,8 +120,9 @@ fn dctcp(mark_share: f64) -> (f64, f64) {
     (windows / 2900.0, alphas / 2900.0)
 }
 
-/// Real numbers would balance at W = sqrt(2)/p, one window without growth per reduction included, and integers for alpha alone at 1.34/p. But the
-/// reduction is cut to whole packets too: below 2048/alpha packets there is none at all, so that the window stays near there, at 1.85/p.
+/// Real numbers would balance at W = sqrt(2)/p, one window without growth per reduction included,
+/// and integers for alpha alone at 1.34/p. But the reduction is cut to whole packets too: below
+/// 2048/alpha packets there is none at all, so that the window stays near there, at 1.85/p.
 #[test]
 fn under_random_marks_dctcp_keeps_the_smallest_window_its_integers_can_reduce() {
     for mark_share in [0.05, 0.1] {
@@ -129,7 +132,8 @@ fn under_random_marks_dctcp_keeps_the_smallest_window_its_integers_can_reduce() 
     }
 }
 
-/// Starts whose window grows with what is acknowledged. That of the others is a permission while they are in charge.
+/// Starts whose window grows with what is acknowledged. That of the others is a permission while
+/// they are in charge.
 const ACK_CLOCKED: [&str; 5] = ["slow_start", "hystart", "hystart_plus_plus", "search", "limited_slow_start"];
 
 /// Avoidances that set a rate; their window is a permission.
@@ -142,7 +146,7 @@ fn ack_clocked_avoidances() -> Vec<&'static str> {
 
 /// One arbitrary call.
 #[derive(Clone, Debug)]
-enum Event {
+enum Happening {
     Sent { bytes: u32, in_flight: u32, retransmission: bool },
     Ack { acked: u32, marked: u32, rtt: Option<u64>, in_flight: u32, limited: bool, grow: bool },
     Signal(Signal),
@@ -159,22 +163,22 @@ fn packets() -> impl Strategy<Value = u32> {
     prop_oneof![8 => 0u32..200, 1 => any::<u32>()]
 }
 
-fn events() -> impl Strategy<Value = Event> {
+fn events() -> impl Strategy<Value = Happening> {
     let nanos = prop_oneof![8 => 1u64..100_000_000, 1 => any::<u64>()];
     let signal = prop_oneof![Just(Signal::Loss), Just(Signal::Marks), Just(Signal::Timeout)];
     prop_oneof![
-        8 => (packets(), packets(), any::<bool>()).prop_map(|(bytes, in_flight, retransmission)| Event::Sent { bytes, in_flight, retransmission }),
+        8 => (packets(), packets(), any::<bool>()).prop_map(|(bytes, in_flight, retransmission)| Happening::Sent { bytes, in_flight, retransmission }),
         8 => (packets(), packets(), prop::option::of(nanos.clone()), packets(), any::<bool>(), any::<bool>())
-            .prop_map(|(acked, marked, rtt, in_flight, limited, grow)| Event::Ack { acked, marked, rtt, in_flight, limited, grow }),
-        1 => signal.prop_map(Event::Signal),
+            .prop_map(|(acked, marked, rtt, in_flight, limited, grow)| Happening::Ack { acked, marked, rtt, in_flight, limited, grow }),
+        1 => signal.prop_map(Happening::Signal),
         8 => (prop_oneof![Just(u64::MAX), 0u64..100], packets(), any::<bool>())
-            .prop_map(|(queued, in_flight, retransmission)| Event::Depart { queued, in_flight, retransmission }),
-        1 => packets().prop_map(Event::SetCwnd),
-        1 => Just(Event::EndRecovery),
-        1 => (packets(), packets()).prop_map(|(cwnd, ssthresh)| Event::Undo(cwnd, ssthresh)),
-        1 => nanos.clone().prop_map(Event::Idle),
-        1 => packets().prop_map(Event::Validate),
-        4 => nanos.prop_map(Event::Wait),
+            .prop_map(|(queued, in_flight, retransmission)| Happening::Depart { queued, in_flight, retransmission }),
+        1 => packets().prop_map(Happening::SetCwnd),
+        1 => Just(Happening::EndRecovery),
+        1 => (packets(), packets()).prop_map(|(cwnd, ssthresh)| Happening::Undo(cwnd, ssthresh)),
+        1 => nanos.clone().prop_map(Happening::Idle),
+        1 => packets().prop_map(Happening::Validate),
+        4 => nanos.prop_map(Happening::Wait),
     ]
 }
 
@@ -187,23 +191,23 @@ struct Nonsense {
 }
 
 impl Nonsense {
-    fn apply(&mut self, event: &Event) {
+    fn apply(&mut self, event: &Happening) {
         let now = self.now;
         let before = u64::from(self.controller.cwnd());
         match *event {
-            Event::Sent { bytes, in_flight, retransmission } => {
+            Happening::Sent { bytes, in_flight, retransmission } => {
                 let seq = self.number.saturating_mul(1448);
                 self.controller.on_sent(&Sent { now, number: self.number, seq, bytes, in_flight, retransmission });
                 self.number += 1;
             }
-            Event::Ack { acked, marked, rtt, in_flight, limited, grow } => {
+            Happening::Ack { acked, marked, rtt, in_flight, limited, grow } => {
                 self.ack(acked, marked, rtt, in_flight, limited, grow)
             }
-            Event::Signal(signal) => match self.controller.on_signal(now, signal) {
+            Happening::Signal(signal) => match self.controller.on_signal(now, signal) {
                 Some(ssthresh) => assert!(ssthresh >= 2 && ssthresh == self.controller.ssthresh()),
                 None => assert!(signal != Signal::Timeout && self.controller.start_is_in_charge()),
             },
-            Event::Depart { queued, in_flight, retransmission } => {
+            Happening::Depart { queued, in_flight, retransmission } => {
                 let next = Next {
                     number: self.number,
                     bytes: 1448,
@@ -221,18 +225,18 @@ impl Nonsense {
                     Departure::Now => {}
                 }
             }
-            Event::SetCwnd(cwnd) => self.controller.set_cwnd(cwnd),
-            Event::EndRecovery => self.controller.end_recovery(),
-            Event::Undo(cwnd, ssthresh) => self.controller.undo(cwnd, ssthresh),
-            Event::Idle(idle) => {
+            Happening::SetCwnd(cwnd) => self.controller.set_cwnd(cwnd),
+            Happening::EndRecovery => self.controller.end_recovery(),
+            Happening::Undo(cwnd, ssthresh) => self.controller.undo(cwnd, ssthresh),
+            Happening::Idle(idle) => {
                 self.controller.restart_after_idle(now, Span::from_nanos(idle), Span::from_millis(200));
                 assert!(u64::from(self.controller.cwnd()) <= before, "idleness does not open the window");
             }
-            Event::Validate(used) => {
+            Happening::Validate(used) => {
                 self.controller.validate_window(used);
                 assert!(u64::from(self.controller.cwnd()) <= before, "validation does not open the window");
             }
-            Event::Wait(nanos) => self.now += Span::from_nanos(nanos),
+            Happening::Wait(nanos) => self.now += Span::from_nanos(nanos),
         }
         assert!(self.controller.cwnd() >= 1);
         assert!(self.controller.ssthresh() >= 2);

@@ -162,7 +162,8 @@ fn a_phase_whose_first_packet_is_lost_counts_what_was_delivered_behind_it() {
     assert_eq!(controller.cwnd(), 10);
 }
 
-/// A controller that sends object after object, has 3 packets of an earlier one under way, and asked for what 1 MiB needs in mid-connection.
+/// A controller that sends object after object, has 3 packets of an earlier one under way, and
+/// asked for what 1 MiB needs in mid-connection.
 fn asked_in_middle(largest_window: Option<u32>) -> (Controller, Occasion, Carried) {
     let quick = QuickStartConfig { in_middle: true, ..QuickStartConfig::default() };
     let mut controller = controller(quick);
@@ -282,7 +283,8 @@ fn the_initial_window_may_leave_at_once_and_the_rest_at_the_granted_rate() {
     assert_eq!(left[10].since(at(100)), Span::from_nanos(23_437_500), "as without it");
 }
 
-/// The window after each of the 42 ACKs of a phase whose check sees a path that carries a packet every `micros`, and whether the start is over.
+/// The window after each of the 42 ACKs of a phase whose check sees a path that carries a packet
+/// every `micros`, and whether the start is over.
 fn checked(micros: u64) -> (Vec<u32>, bool) {
     let quick =
         QuickStartConfig { check: Some(GrantCheckConfig::default()), max_ssthresh: 0, ..QuickStartConfig::default() };
@@ -316,7 +318,8 @@ fn a_checked_grant_goes_on_if_the_path_has_it_and_falls_back_to_what_the_path_ha
     assert!((18..=22).contains(&windows[41]) && !starting, "{}", windows[41]);
 }
 
-/// Asks after every pause of a minute until it asks no more, and hears what `answer` makes of it; how often it asked.
+/// Asks after every pause of a minute until it asks no more, and hears what `answer` makes of it;
+/// how often it asked.
 fn asks(mut answer: impl FnMut(Carried) -> Option<TcpResponse>) -> u32 {
     let mut controller = controller(QuickStartConfig::default());
     for number in 0..10 {

@@ -6,7 +6,8 @@ use common::{Loop, Path};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
 use flowstart_units::{Span, Time};
 
-/// The section 5.4 grid of Bachl, Fabini and Zseby (2020), every second value of each, without the buffer of one packet: Mbit/s, RTT in ms, buffer in packets.
+/// The section 5.4 grid of Bachl, Fabini and Zseby (2020), every second value of each, without the
+/// buffer of one packet: Mbit/s, RTT in ms, buffer in packets.
 const RATES: [u64; 3] = [5, 28, 50];
 const DELAYS: [u64; 3] = [10, 56, 100];
 const BUFFERS: [u64; 2] = [50, 100];
@@ -39,7 +40,8 @@ fn measure(flow: &mut Loop, from: u64, to: u64) -> (f64, f64) {
     ((flow.delivered - before) as f64 / capacity, sum / count)
 }
 
-/// Mean throughput in Mbit/s and mean queueing delay in ms over the grid, the first 20 s of every flow.
+/// Mean throughput in Mbit/s and mean queueing delay in ms over the grid, the first 20 s of every
+/// flow.
 fn grid(avoidance: &str) -> (f64, f64) {
     let (mut throughput, mut delay, mut count) = (0.0, 0.0, 0.0);
     for rate in RATES {
@@ -56,9 +58,11 @@ fn grid(avoidance: &str) -> (f64, f64) {
     (throughput / count, delay / count)
 }
 
-/// Without the buffer of one packet, where the published rule takes no notice of its losses and its rate grows for ever. Most of the published
-/// rule's mean delay comes from the two cells of 5 Mbit/s and 10 ms, whose start fills the buffer: it takes seconds to drain it. In the
-/// others it has about 2 ms, the target control 1 ms at 28 and 50 Mbit/s and a packet's time, 2.4 ms, at 5 Mbit/s.
+/// Without the buffer of one packet, where the published rule takes no notice of its losses and its
+/// rate grows for ever. Most of the published rule's mean delay comes from the two cells of 5
+/// Mbit/s and 10 ms, whose start fills the buffer: it takes seconds to drain it. In the others it
+/// has about 2 ms, the target control 1 ms at 28 and 50 Mbit/s and a packet's time, 2.4 ms, at 5
+/// Mbit/s.
 #[test]
 fn over_the_grid_the_delay_target_carries_more_than_the_published_rule_with_less_than_half_its_delay() {
     let (published, target) = (grid("vegas_like"), grid("delay_target"));
@@ -77,7 +81,8 @@ fn in_a_buffer_of_one_packet_the_delay_target_uses_more_than_80_percent() {
     }
 }
 
-/// Time from the end of the start until its queue is below 2 ms, in round trips of the longest queue in between; mean queue after that in ms.
+/// Time from the end of the start until its queue is below 2 ms, in round trips of the longest
+/// queue in between; mean queue after that in ms.
 fn drain(windows: f64) -> (f64, f64) {
     let mut flow = flow(Path::new(50, Span::from_millis(50)), windows, "delay_target");
     let (mut drained, mut longest) = (None, Span::ZERO);
@@ -100,7 +105,8 @@ fn drain(windows: f64) -> (f64, f64) {
     (drained.unwrap().since(exit.now).ratio(longest), sum / count)
 }
 
-/// A third too much is what a flow starts with that takes the sum of two flows' shares beside one other flow.
+/// A third too much is what a flow starts with that takes the sum of two flows' shares beside one
+/// other flow.
 #[test]
 fn a_start_above_the_fair_share_is_drained_within_five_round_trips() {
     for windows in [1.33, 2.0, 3.0] {

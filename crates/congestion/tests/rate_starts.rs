@@ -63,8 +63,9 @@ fn completion(start: StartConfig, packets: u64) -> f64 {
     flow.now.since(Time::ZERO).as_millis_f64()
 }
 
-/// An independent model of unpaced senders has 333 ms for doubling and 260 ms for tripling, until the data is at the receiver, 25 ms before the
-/// last ACK. That Rapid Start paces costs nothing here: the first packets of the flights are the clock, and in the end the link is.
+/// An independent model of unpaced senders has 333 ms for doubling and 260 ms for tripling, until
+/// the data is at the receiver, 25 ms before the last ACK. That Rapid Start paces costs nothing
+/// here: the first packets of the flights are the clock, and in the end the link is.
 #[test]
 fn a_megabyte_takes_rapid_start_a_round_trip_less_than_slow_start() {
     let slow = completion(StartConfig::SlowStart, 691);
@@ -140,7 +141,8 @@ fn a_flow_that_remembers_ten_times_too_much_retreats_below_the_pipe() {
     assert!(exit.cwnd <= 84, "{} packets", exit.cwnd);
 }
 
-/// 5 MB over 50 Mbit/s and 100 ms with a buffer of one bandwidth-delay product: the authors' test bed has 1.11 s with SUSS and 1.29 s with HyStart.
+/// 5 MB over 50 Mbit/s and 100 ms with a buffer of one bandwidth-delay product: the authors' test
+/// bed has 1.11 s with SUSS and 1.29 s with HyStart.
 #[test]
 fn suss_brings_five_megabytes_home_0_18_s_before_hystart() {
     let fct = |start| {

@@ -6,11 +6,13 @@ use crate::{Ack, Acked, Isolation, Sent, Signal, Window};
 
 /// A congestion avoidance.
 pub trait CongestionAvoidance {
-    /// An ACK came (also while a start is in charge, and in recovery): statistics such as DCTCP's alpha.
+    /// An ACK came (also while a start is in charge, and in recovery): statistics such as DCTCP's
+    /// alpha.
     fn on_ack(&mut self, _ack: &Ack, _window: &Window) {}
 
-    /// True if [`on_sent`](Self::on_sent) and [`on_acked`](Self::on_acked) must be called for every packet while this avoidance is in charge.
-    /// Must always answer the same between two calls of [`on_isolation`](Self::on_isolation).
+    /// True if [`on_sent`](Self::on_sent) and [`on_acked`](Self::on_acked) must be called for every
+    /// packet while this avoidance is in charge. Must always answer the same between two calls of
+    /// [`IsolationAware::on_isolation`].
     fn wants_packets(&self) -> bool {
         false
     }
@@ -18,21 +20,25 @@ pub trait CongestionAvoidance {
     /// A packet left; only called if [`wants_packets`](Self::wants_packets).
     fn on_sent(&mut self, _sent: &Sent) {}
 
-    /// A packet was delivered, before [`on_ack`](Self::on_ack) of the same ACK, oldest first; only called if [`wants_packets`](Self::wants_packets).
+    /// A packet was delivered, before [`on_ack`](Self::on_ack) of the same ACK, oldest first; only
+    /// called if [`wants_packets`](Self::wants_packets).
     fn on_acked(&mut self, _acked: &Acked) {}
 
-    /// The window may grow by `acked` packets' worth of acknowledgements; the flow is in congestion avoidance.
+    /// The window may grow by `acked` packets' worth of acknowledgements; the flow is in congestion
+    /// avoidance.
     fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window);
 
-    /// The threshold in packets after this signal, at least 2. The transport walks the window there.
+    /// The threshold in packets after this signal, at least 2. The transport walks the window
+    /// there.
     fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32;
 
-    /// A start handed over without a reduction: the window begins to grow from here. (After a reduction there is [`reduce`](Self::reduce), after
-    /// idle time [`on_idle`](Self::on_idle).)
-    fn on_takeover(&mut self, _now: Time, _window: &Window) {}
+    /// A start handed over without a reduction: the window begins to grow from here. `rate` is what
+    /// the path has for this flow in payload, if the start measured it. (After a reduction there is
+    /// [`reduce`](Self::reduce), after idle time [`on_idle`](Self::on_idle).)
+    fn on_takeover(&mut self, _now: Time, _window: &Window, _rate: Option<Rate>) {}
 
-    /// The last reduction turned out to be spurious. Returns the window to restore, given the one before the reduction.
-    /// The threshold is restored by the controller.
+    /// The last reduction turned out to be spurious. Returns the window to restore, given the one
+    /// before the reduction. The threshold is restored by the controller.
     fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
         prior_cwnd.max(window.cwnd)
     }
@@ -40,43 +46,53 @@ pub trait CongestionAvoidance {
     /// The flow was idle for this long.
     fn on_idle(&mut self, _idle: Span) {}
 
-    /// It is known, or known anew, whether the flow has a queue of its own. If that matters to an avoidance that is in charge, the window it
-    /// leaves is the one to go on with.
-    fn on_isolation(&mut self, _now: Time, _isolation: Isolation, _window: &mut Window) {}
-
-    /// True if what it sees contradicts that it has a queue of its own ([`Isolation::Isolated`]): the controller then tells it that the queue
-    /// is shared. Only asked of avoidances that control recovery.
-    fn doubts_isolation(&self) -> bool {
-        false
+    /// The part that goes by whether the flow has a queue of its own, if this avoidance has one.
+    fn isolation_aware(&mut self) -> Option<&mut dyn IsolationAware> {
+        None
     }
-
-    /// It was seen again that the flow has a queue of its own, whatever [`doubts_isolation`](Self::doubts_isolation) builds on.
-    fn on_isolation_confirmed(&mut self) {}
-
-    /// The start measured the rate that the path has for this flow, in payload; [`on_takeover`](Self::on_takeover) follows.
-    fn on_measured_rate(&mut self, _rate: Rate) {}
-
-    /// A detector measured a round-trip time without queue.
-    fn on_smallest_rtt(&mut self, _rtt: Span) {}
-
-    /// Another avoidance takes over; it goes on to hear of ACKs, and [`on_takeover`](Self::on_takeover) tells if it is in charge again.
-    fn on_dismissal(&mut self) {}
 
     /// A pacing rate of its own, instead of the controller's.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// True if the avoidance sets cwnd itself also in recovery (BBR, PCC), so that the transport must not reduce proportionally. Its
-    /// [`grow`](Self::grow) is then called for every ACK, whether the window was used or not, and no start is in charge again after a timeout.
-    /// Must always answer the same between two calls of [`on_isolation`](Self::on_isolation).
+    /// True if the avoidance sets cwnd itself also in recovery (BBR, PCC), so that the transport
+    /// must not reduce proportionally. Its [`grow`](Self::grow) is then called for every ACK,
+    /// whether the window was used or not, and no start is in charge again after a timeout. Must
+    /// always answer the same between two calls of [`IsolationAware::on_isolation`].
     fn controls_recovery(&self) -> bool {
         false
     }
 
-    /// True if this control, where packets are marked, is marked every few round trips at any rate (a scalable control), so that a long silence
-    /// means free capacity.
+    /// True if this control, where packets are marked, is marked every few round trips at any rate
+    /// (a scalable control), so that a long silence means free capacity.
     fn is_scalable(&self) -> bool {
         false
     }
+}
+
+/// An avoidance that goes by whether the flow has a queue of its own. All methods have defaults
+/// that do nothing.
+pub trait IsolationAware {
+    /// It is known, or known anew, whether the flow has a queue of its own. If that matters to an
+    /// avoidance that is in charge, the window it leaves is the one to go on with.
+    fn on_isolation(&mut self, _now: Time, _isolation: Isolation, _window: &mut Window) {}
+
+    /// True if what it sees contradicts that it has a queue of its own ([`Isolation::Isolated`]):
+    /// the controller then tells it that the queue is shared. Only asked of avoidances that control
+    /// recovery.
+    fn doubts_isolation(&self) -> bool {
+        false
+    }
+
+    /// It was seen again that the flow has a queue of its own, whatever
+    /// [`doubts_isolation`](Self::doubts_isolation) builds on.
+    fn on_isolation_confirmed(&mut self) {}
+
+    /// A detector measured a round-trip time without queue.
+    fn on_smallest_rtt(&mut self, _rtt: Span) {}
+
+    /// Another avoidance takes over; it goes on to hear of ACKs, and
+    /// [`on_takeover`](CongestionAvoidance::on_takeover) tells if it is in charge again.
+    fn on_dismissal(&mut self) {}
 }

@@ -31,14 +31,16 @@ pub struct Acked {
     pub bytes: u32,
     /// When that transmission left.
     pub sent_at: Time,
-    /// Round-trip time of the *newest* packet this ACK covers: all packets of one ACK share it, so that a delayed ACK does not make the
-    /// older packets look slower than they were. `None` if that packet was retransmitted.
+    /// Round-trip time of the *newest* packet this ACK covers: all packets of one ACK share it, so
+    /// that a delayed ACK does not make the older packets look slower than they were. `None` if
+    /// that packet was retransmitted.
     pub rtt: Option<Span>,
     /// True if this packet was retransmitted.
     pub retransmitted: bool,
 }
 
-/// How fast data was delivered over about the last round trip (draft-cheng-iccrg-delivery-rate-estimation).
+/// How fast data was delivered over about the last round trip
+/// (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliveryRate {
     /// Packets delivered over the interval.
@@ -60,7 +62,8 @@ pub struct Ack {
     pub acked: u32,
     /// Payload bytes newly delivered.
     pub acked_bytes: u64,
-    /// How many of `acked` met a congestion mark (all of them if the ACK carried ECE without a count; 0 without ECN).
+    /// How many of `acked` met a congestion mark (all of them if the ACK carried ECE without a
+    /// count; 0 without ECN).
     pub marked: u32,
     /// Packets newly declared lost by this ACK.
     pub lost: u32,
@@ -78,11 +81,13 @@ pub struct Ack {
     pub advanced: bool,
     /// Packets in flight after this ACK: sent, not delivered, not deemed lost.
     pub in_flight: u32,
-    /// Packets sent and not cumulatively acknowledged after this ACK, lost or delivered out of order included.
+    /// Packets sent and not cumulatively acknowledged after this ACK, lost or delivered out of
+    /// order included.
     pub packets_out: u32,
     /// True if the flow used its window up in the last window (Linux `is_cwnd_limited`).
     pub cwnd_limited: bool,
-    /// Largest `packets_out` of the last window, for the slow-start rule cwnd < 2 * `max_packets_out`.
+    /// Largest `packets_out` of the last window, for the slow-start rule cwnd < 2 *
+    /// `max_packets_out`.
     pub max_packets_out: u32,
     /// True if the sender has nothing more to send now.
     pub app_limited: bool,
@@ -110,7 +115,8 @@ pub enum Moment {
     Opening,
     /// It sends again after nothing was in flight for this long.
     AfterIdle(Span),
-    /// It was not idle, all that the application wrote had been sent, and now more waits than the window has room for.
+    /// It was not idle, all that the application wrote had been sent, and now more waits than the
+    /// window has room for.
     Middle,
 }
 
@@ -135,7 +141,8 @@ pub struct Occasion {
     pub next: u64,
     /// Congestion window in packets.
     pub cwnd: u32,
-    /// Largest congestion window in packets since congestion reduced it last; `None` if that never happened.
+    /// Largest congestion window in packets since congestion reduced it last; `None` if that never
+    /// happened.
     pub largest_window: Option<u32>,
 }
 
@@ -144,7 +151,8 @@ pub struct Occasion {
 pub struct Answer {
     /// When the ACK came that covers the request.
     pub now: Time,
-    /// What the receiver says on it, not checked yet; `None` if it says nothing, which is a denial (RFC 4782 section 4.2).
+    /// What the receiver says on it, not checked yet; `None` if it says nothing, which is a denial
+    /// (RFC 4782 section 4.2).
     pub response: Option<TcpResponse>,
     /// The packet that asked may have been lost: something was sent again before the ACK came.
     pub lost: bool,

@@ -1,7 +1,10 @@
-//! The contract between a transport and congestion control: what an algorithm is told, what it answers, and how it is named and described.
+//! The contract between a transport and congestion control: what an algorithm is told, what it
+//! answers, and how it is named and described.
 //!
-//! A [`FlowStart`] brings a flow up to speed and hands over to a [`CongestionAvoidance`]; both share a [`Window`]. The transport's events are
-//! plain values ([`Sent`], [`Acked`], [`Ack`], [`Signal`]). No algorithm is here; what several of them share is ([`Pacing`], [`random`], [`smallest`]).
+//! A [`FlowStart`] brings a flow up to speed and hands over to a [`CongestionAvoidance`]; both
+//! share a [`Window`]. The transport's events are plain values ([`Sent`], [`Acked`], [`Ack`],
+//! [`Signal`]). No algorithm is here; what several of them share is ([`Pacing`], [`random`],
+//! [`smallest`]).
 
 mod avoidance;
 mod event;
@@ -9,6 +12,7 @@ mod isolation;
 pub mod names;
 mod pacing;
 pub mod random;
+mod registry;
 #[cfg(feature = "serde")]
 pub mod serialize;
 mod setup;
@@ -18,11 +22,11 @@ mod start;
 pub mod testing;
 mod window;
 
-pub use avoidance::CongestionAvoidance;
+pub use avoidance::{CongestionAvoidance, IsolationAware};
 pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Sent, Signal};
 pub use isolation::Isolation;
 pub use names::{InvalidConfig, UnknownName};
 pub use pacing::{Pacing, WindowRate, stack_pacing_rate};
 pub use setup::{Connection, Setup};
-pub use start::{Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Verdict};
+pub use start::{Exit, ExitReason, FlowStart, LastRtt, Lookout, Response, Restart, RouterClient, Verdict};
 pub use window::{INFINITE_SSTHRESH, Window};

@@ -4,7 +4,8 @@ use flowstart_units::{Bytes, Rate, Span};
 
 use crate::{InvalidConfig, Window};
 
-/// Pacing rate in percent of a window per smoothed RTT while the window is below half its threshold (`tcp_pacing_ss_ratio`).
+/// Pacing rate in percent of a window per smoothed RTT while the window is below half its threshold
+/// (`tcp_pacing_ss_ratio`).
 const START_PERCENT: u32 = 200;
 /// The same otherwise (`tcp_pacing_ca_ratio`).
 const AVOIDANCE_PERCENT: u32 = 120;
@@ -16,8 +17,8 @@ const UNPACED_PACKETS: u64 = 10;
 /// Whether packets leave as the window opens or spaced in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
-    /// Packets leave as soon as the window allows (the ACK clock). What Linux does with CUBIC and Reno unless the fq queue or
-    /// `SO_MAX_PACING_RATE` asks for pacing.
+    /// Packets leave as soon as the window allows (the ACK clock). What Linux does with CUBIC and
+    /// Reno unless the fq queue or `SO_MAX_PACING_RATE` asks for pacing.
     #[default]
     Off,
     /// rate = percent * MSS * max(cwnd, packets out) / srtt (Linux `tcp_update_pacing_rate`).
@@ -26,10 +27,11 @@ pub enum Pacing {
         start_percent: u32,
         /// Percentage otherwise; default 120 (`tcp_pacing_ca_ratio`).
         avoidance_percent: u32,
-        /// Packets at the start of a connection that are not paced; default 10 (`tcp_update_skb_after_send`).
-        unpaced_packets: u64,
-        /// Share of the next gap in percent that is left out at most if a packet left late, 0 ..= 100; default 50
+        /// Packets at the start of a connection that are not paced; default 10
         /// (`tcp_update_skb_after_send`).
+        unpaced_packets: u64,
+        /// Share of the next gap in percent that is left out at most if a packet left late, 0 ..=
+        /// 100; default 50 (`tcp_update_skb_after_send`).
         catch_up_percent: u32,
     },
 }
@@ -71,7 +73,8 @@ impl Pacing {
     }
 }
 
-/// The pacing rate as Linux computes it after every ACK, also for flows it does not pace; `None` while no RTT is known.
+/// The pacing rate as Linux computes it after every ACK, also for flows it does not pace; `None`
+/// while no RTT is known.
 #[must_use]
 pub fn stack_pacing_rate(mss: u32, window: &Window, packets_out: u32, srtt: Span) -> Option<Rate> {
     let percent = [START_PERCENT, AVOIDANCE_PERCENT];
@@ -87,8 +90,8 @@ pub struct WindowRate {
 }
 
 impl WindowRate {
-    /// The first percentage of a window per `srtt` while the window is below half its threshold, then the second. More packets out than the window
-    /// has count as the window.
+    /// The first percentage of a window per `srtt` while the window is below half its threshold,
+    /// then the second. More packets out than the window has count as the window.
     #[inline]
     #[must_use]
     pub fn new(percent: [u32; 2], window: &Window, packets_out: u32, srtt: Span) -> Self {
@@ -134,13 +137,15 @@ mod serialize {
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
     #[serde(deny_unknown_fields, default)]
     struct Table {
-        /// Pacing rate in percent of a window per smoothed RTT while cwnd is below half of ssthresh; default 200.
+        /// Pacing rate in percent of a window per smoothed RTT while cwnd is below half of
+        /// ssthresh; default 200.
         start_percent: u32,
         /// The same otherwise; default 120.
         avoidance_percent: u32,
         /// Packets at the start of a connection that are not paced; default 10.
         unpaced_packets: u64,
-        /// Share of the next gap in percent that is left out at most if a packet left late; default 50.
+        /// Share of the next gap in percent that is left out at most if a packet left late; default
+        /// 50.
         catch_up_percent: u32,
     }
 
@@ -215,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn v1_6_a_window_of_ten_at_50_ms_is_paced_at_twice_a_window_per_rtt() {
+    fn a_window_of_ten_at_50_ms_is_paced_at_twice_a_window_per_rtt() {
         let rate = stack_pacing_rate(1448, &Window::new(10), 0, Span::from_millis(50));
         assert_eq!(rate, Some(Rate::from_bps(579_200 * 8)));
         let rate = stack_pacing_rate(1448, &Window::new(10), 0, Span::from_millis(100));

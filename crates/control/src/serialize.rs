@@ -47,8 +47,8 @@ impl<'de, T: Named> Visitor<'de> for NamedVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-        // Which fields are right depends on the name, so those before it wait. Those after it are read in place: their errors keep
-        // their position in the file.
+        // Which fields are right depends on the name, so those before it wait. Those after it are
+        // read in place: their errors keep their position in the file.
         let mut early = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             if key == "name" {
@@ -63,7 +63,8 @@ impl<'de, T: Named> Visitor<'de> for NamedVisitor<T> {
     }
 }
 
-/// The fields of a table without its name: first those read before the name was known, then the rest.
+/// The fields of a table without its name: first those read before the name was known, then the
+/// rest.
 struct Fields<A> {
     early: std::vec::IntoIter<(String, Value)>,
     value: Option<Value>,
@@ -119,46 +120,4 @@ fn add_name(schema: &mut Schema, name: &str) {
         properties.insert("name".into(), serde_json::json!({ "const": name }));
     }
     object.insert("required".into(), serde_json::json!(["name"]));
-}
-
-/// Implements reading, writing and describing for an enum of [`Named`] algorithms.
-#[macro_export]
-macro_rules! named {
-    ($type:ident, $kind:literal, $schema:literal, { $($bare:ident = $bare_name:literal),* }, { $($variant:ident($config:ty) = $name:literal),* }) => {
-        impl $crate::serialize::Named for $type {
-            const KIND: &'static str = $kind;
-
-            fn with_defaults(name: &str) -> Result<Self, $crate::UnknownName> {
-                Self::from_name(name)
-            }
-
-            fn with_fields<'de, D: serde::Deserializer<'de>>(name: &str, fields: D) -> Result<Self, D::Error> {
-                use serde::Deserialize;
-                match Self::from_name(name).map_err(serde::de::Error::custom)? {
-                    $(Self::$bare => $crate::serialize::NoFields::deserialize(fields).map(|_| Self::$bare),)*
-                    $(Self::$variant(_) => <$config>::deserialize(fields).map(Self::$variant),)*
-                }
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::serialize::deserialize(deserializer)
-            }
-        }
-
-        impl schemars::JsonSchema for $type {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                $schema.into()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let tables = vec![
-                    $($crate::serialize::bare_table($bare_name),)*
-                    $($crate::serialize::table::<$config>(generator, $name),)*
-                ];
-                $crate::serialize::schema(Self::NAMES, tables)
-            }
-        }
-    };
 }

@@ -12,7 +12,8 @@ pub enum ExitReason {
     AckTrain,
     /// The round-trip time rose (HyStart's or HyStart++'s delay test).
     DelayIncrease,
-    /// Paced chirping, or a grant of Quick-Start that was checked: the packets in flight fill the path at the measured rate.
+    /// Paced chirping, or a grant of Quick-Start that was checked: the packets in flight fill the
+    /// path at the measured rate.
     PipeFull,
     /// SEARCH: delivery fell behind what was sent a round trip earlier.
     DeliveryLag,
@@ -41,7 +42,8 @@ pub struct Exit {
     pub cwnd: u32,
     /// Threshold to continue with, in packets.
     pub ssthresh: u32,
-    /// Pace at this rate until the avoidance or the controller's pacing has computed one of its own.
+    /// Pace at this rate until the avoidance or the controller's pacing has computed one of its
+    /// own.
     pub rate: Option<Rate>,
 }
 
@@ -92,9 +94,11 @@ pub struct LastRtt {
     pub min_rtt: Span,
 }
 
-/// A flow start. All methods but [`grow`](FlowStart::grow) have defaults that fit a start driven by the ACK clock.
+/// A flow start. All methods but [`grow`](FlowStart::grow) have defaults that fit a start driven by
+/// the ACK clock.
 pub trait FlowStart {
-    /// Window in packets that the connection begins with, if this start does not want the usual initial window.
+    /// Window in packets that the connection begins with, if this start does not want the usual
+    /// initial window.
     fn initial_window(&self) -> Option<u32> {
         None
     }
@@ -104,7 +108,8 @@ pub trait FlowStart {
         Verdict::Continue
     }
 
-    /// The window may grow for the `acked` packets of this ACK. Returns the packets left for congestion avoidance after ssthresh was reached.
+    /// The window may grow for the `acked` packets of this ACK. Returns the packets left for
+    /// congestion avoidance after ssthresh was reached.
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32;
 
     /// Loss, marks or a timeout.
@@ -120,51 +125,58 @@ pub trait FlowStart {
         false
     }
 
-    /// A packet was delivered. Called before [`on_ack`](FlowStart::on_ack) of the same ACK, oldest first.
+    /// A packet was delivered. Called before [`on_ack`](FlowStart::on_ack) of the same ACK, oldest
+    /// first.
     fn on_acked(&mut self, _acked: &Acked) {}
 
-    /// When the next packet may leave, or `None` to leave that to the controller's pacing. Must be idempotent: the transport may ask
-    /// several times before it sends.
+    /// When the next packet may leave, or `None` to leave that to the controller's pacing. Must be
+    /// idempotent: the transport may ask several times before it sends.
     fn departure(&mut self, _now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
         None
     }
 
-    /// True if this start sets the window as a mere permission: reaching ssthresh does not end it, and neither idleness nor an application with
-    /// little to send shrinks the window while it is in charge.
+    /// True if this start sets the window as a mere permission: reaching ssthresh does not end it,
+    /// and neither idleness nor an application with little to send shrinks the window while it is
+    /// in charge.
     fn owns_window(&self) -> bool {
         false
     }
 
-    /// What to ask the routers on the path for with the next packet, if anything (Quick-Start, RFC 4782). Asked at every
-    /// [`Moment`](crate::Moment) at which that may make sense.
-    fn rate_request(&mut self, _occasion: &Occasion) -> Carried {
-        Carried::NONE
+    /// The part that asks the routers on the path for a rate, if this start has one.
+    fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
+        None
     }
 
-    /// What was asked for is answered. Returns true to be in charge (again) from now on.
-    fn on_answer(&mut self, _answer: &Answer, _window: &mut Window) -> bool {
-        false
-    }
-
-    /// What the next new data reports to the routers, if anything (the report of approved rate of RFC 4782); told once.
-    fn take_report(&mut self) -> Carried {
-        Carried::NONE
-    }
-
-    /// This start is over, and now the flow is below its threshold again. Returns true to be in charge once more until the threshold is
-    /// reached; otherwise standard slow start does it.
+    /// This start is over, and now the flow is below its threshold again. Returns true to be in
+    /// charge once more until the threshold is reached; otherwise standard slow start does it.
     fn on_restart(&mut self, _now: Time, _restart: Restart, _window: &Window, _last: LastRtt) -> bool {
         false
     }
 
-    /// True if [`watch`](FlowStart::watch) must be called while a scalable avoidance is in charge.
-    fn watches(&self) -> bool {
-        false
+    /// The part that goes on to look for free capacity after the start, if this start has one.
+    fn lookout(&mut self) -> Option<&mut dyn Lookout> {
+        None
     }
+}
 
-    /// An ACK came while a scalable avoidance is in charge, one that is marked every few round trips at any rate. Returns true to be in charge
-    /// again.
-    fn watch(&mut self, _ack: &Ack, _window: &Window) -> bool {
-        false
-    }
+/// A start that asks the routers on the path for a rate (Quick-Start, RFC 4782).
+pub trait RouterClient {
+    /// What to ask for with the next packet, if anything. Asked at every
+    /// [`Moment`](crate::Moment) at which that may make sense.
+    fn rate_request(&mut self, occasion: &Occasion) -> Carried;
+
+    /// What was asked for is answered. Returns true for the start to be in charge (again) from now
+    /// on.
+    fn on_answer(&mut self, answer: &Answer, window: &mut Window) -> bool;
+
+    /// What the next new data reports to the routers, if anything (the report of approved rate of
+    /// RFC 4782); told once.
+    fn take_report(&mut self) -> Carried;
+}
+
+/// A start that begins again while an avoidance is in charge.
+pub trait Lookout {
+    /// An ACK came while a scalable avoidance is in charge, one that is marked every few round
+    /// trips at any rate. Returns true for the start to be in charge again.
+    fn look(&mut self, ack: &Ack, window: &Window) -> bool;
 }

@@ -1,6 +1,7 @@
 //! The window that start and avoidance share.
 
-/// "No threshold yet": the value of ssthresh before the first reduction (Linux `TCP_INFINITE_SSTHRESH`).
+/// "No threshold yet": the value of ssthresh before the first reduction (Linux
+/// `TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// Congestion window and slow-start threshold in packets.
@@ -26,8 +27,9 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Standard slow start: RFC 5681 section 3.1 with growth counted in packets as Linux does (`tcp_slow_start`). Adds one packet per acknowledged
-    /// packet up to ssthresh; returns what is left for congestion avoidance.
+    /// Standard slow start: RFC 5681 section 3.1 with growth counted in packets as Linux does
+    /// (`tcp_slow_start`). Adds one packet per acknowledged packet up to ssthresh; returns what is
+    /// left for congestion avoidance.
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let room = self.ssthresh.saturating_sub(self.cwnd);
@@ -56,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn v1_1_the_window_doubles_every_round_trip() {
+    fn the_window_doubles_every_round_trip() {
         let cwnd = rounds(7, 1);
         assert_eq!(cwnd, [10, 20, 40, 80, 160, 320, 640]);
         let sent: Vec<u32> = cwnd.iter().scan(0, |sum, w| Some((*sum += w, *sum).1)).collect();
@@ -64,13 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn v1_2_delayed_acks_do_not_slow_growth_that_counts_packets() {
+    fn delayed_acks_do_not_slow_growth_that_counts_packets() {
         // Growth that counts ACKs (RFC 3465 with L = 1) would give 10, 15, 23, 35, 53, 80, 120.
         assert_eq!(rounds(7, 2), [10, 20, 40, 80, 160, 320, 640]);
     }
 
     #[test]
-    fn v1_3_growth_stops_at_ssthresh_and_leaves_the_rest_for_avoidance() {
+    fn growth_stops_at_ssthresh_and_leaves_the_rest_for_avoidance() {
         let mut window = Window { cwnd: 60, ssthresh: 64 };
         assert_eq!(window.slow_start(10), 6);
         assert_eq!(window.cwnd, 64);

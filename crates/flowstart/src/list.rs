@@ -9,98 +9,10 @@ use flowstart_race::{ALIASES, Contestant, DEFAULT, MODIFIERS};
 use crate::args::ListArgs;
 use crate::output::{Outcome, print, print_json};
 
-/// One line about a flow start.
-fn start_line(start: &StartConfig) -> &'static str {
-    match start {
-        StartConfig::SlowStart => "doubles the window every round trip until loss, mark or threshold (RFC 5681)",
-        StartConfig::Hystart(_) => {
-            "slow start that leaves on long ACK trains or rising delay, as in Linux CUBIC (Ha and Rhee 2008)"
-        }
-        StartConfig::HystartPlusPlus(_) => "slow start that slows down when the delay rises, then leaves (RFC 9406)",
-        StartConfig::PacedChirping(_) => {
-            "sends trains of packets with shrinking gaps and reads the capacity off their delays (Misund and Briscoe 2019)"
-        }
-        StartConfig::TwoGapChirping(_) => {
-            "chirps that probe with one gap and load with another, which approaches it (the later code of the same authors)"
-        }
-        StartConfig::AdaptiveChirping(_) => {
-            "chirps whose load grows as fast as they show that there is room, and that cope with what they cannot read"
-        }
-        StartConfig::Search(_) => {
-            "slow start that leaves when delivery falls behind what was sent an RTT before (draft-chung-ccwg-search)"
-        }
-        StartConfig::LimitedSlowStart(_) => {
-            "slow start up to 100 packets, then 50 packets more per round trip (RFC 3742)"
-        }
-        StartConfig::QuickStart(_) => {
-            "asks the routers for a rate with the first packet and sends at what they grant for one round trip (RFC 4782)"
-        }
-        StartConfig::BbrStart(_) => {
-            "paces at 2.77 times the delivery rate until that no longer grows, then drains its queue (BBR's STARTUP and DRAIN)"
-        }
-        StartConfig::RapidStart(_) => {
-            "triples the window while no queue shows; after losses keeps 0.7 of what got through (draft-kazuho-ccwg-rapid-start)"
-        }
-        StartConfig::JumpStart(_) => {
-            "sends all that waits evenly over the first round trip, at most 1 MiB (Liu et al. 2007)"
-        }
-        StartConfig::CarefulResume(_) => {
-            "slow start that jumps to half of what an earlier flow reached, and retreats if that was too much (RFC 9959)"
-        }
-        StartConfig::Suss(_) => {
-            "HyStart that quadruples the window in its first rounds where ACK trains are short (Arghavani et al. 2024)"
-        }
-        StartConfig::FairQueuingProbe(_) => {
-            "short trains of packets with a lone packet of a second connection behind each, whose delay tells fair queuing from a shared queue"
-        }
-        StartConfig::TwoFlowProbe(_) => {
-            "two connections at 1:2 double until both lose, which tells fair queuing from a shared queue (Bachl, Fabini and Zseby 2020)"
-        }
-    }
-}
-
-/// One line about a congestion avoidance.
-fn avoidance_line(avoidance: &AvoidanceConfig) -> &'static str {
-    match avoidance {
-        AvoidanceConfig::Reno => "one packet more per round trip, half after a loss (RFC 5681, RFC 6582)",
-        AvoidanceConfig::Cubic(_) => "a cubic function of the time since the last loss; Linux's default (RFC 9438)",
-        AvoidanceConfig::Dctcp(_) => "reduces in proportion to the share of marked packets (RFC 8257)",
-        AvoidanceConfig::Scalable(_) => "grows and shrinks in proportion to the window (Kelly 2003)",
-        AvoidanceConfig::Bic(_) => {
-            "searches for its old maximum in halving steps, Linux's default before CUBIC (Xu et al. 2004)"
-        }
-        AvoidanceConfig::Vivace(_) => {
-            "climbs a measured utility of rate, latency and loss (PCC Vivace, Dong et al. 2018)"
-        }
-        AvoidanceConfig::VivaceLoss(_) => {
-            "climbs a measured utility of rate and loss (Vivace as in Bachl, Fabini and Zseby 2020)"
-        }
-        AvoidanceConfig::Allegro(_) => "steps towards the better of two rates it tries (PCC Allegro, Dong et al. 2015)",
-        AvoidanceConfig::VegasLike(_) => {
-            "1 % faster or 5 % slower by 5 ms of queue, for flows with a queue of their own (Bachl, Fabini and Zseby 2020)"
-        }
-        AvoidanceConfig::DelayTarget(_) => {
-            "keeps its queueing delay at half a millisecond, for flows with a queue of their own"
-        }
-        AvoidanceConfig::Bbr(_) => {
-            "paces at the bandwidth it measures, not answering losses (BBR v1, Cardwell et al. 2016)"
-        }
-        AvoidanceConfig::VegasOrVivace(_) => {
-            "vegas_like where fair queuing was detected, else vivace_loss (Bachl, Fabini and Zseby 2020)"
-        }
-        AvoidanceConfig::DelayOrCubic(_) => "delay_target where fair queuing was detected, else cubic",
-    }
-}
-
 /// Names with their lines, by kind.
 pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
     let pair = |name: &str, line: &str| (name.to_owned(), line.to_owned());
-    let starts = StartConfig::NAMES
-        .iter()
-        .filter_map(|name| StartConfig::from_name(name).ok().map(|start| pair(name, start_line(&start))));
-    let avoidances = AvoidanceConfig::NAMES.iter().filter_map(|name| {
-        AvoidanceConfig::from_name(name).ok().map(|avoidance| pair(name, avoidance_line(&avoidance)))
-    });
+    let lines = |about: &[(&str, &str)]| about.iter().map(|(name, line)| pair(name, line)).collect();
     let queues =
         QueueConfig::NAMES.iter().filter_map(|name| QueueConfig::from_name(name).map(|queue| pair(name, queue.help())));
     let aliases = ALIASES.iter().map(|(alias, meaning)| {
@@ -110,8 +22,8 @@ pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
     let modifiers = MODIFIERS.iter().map(|(word, meaning)| (format!("/{word}"), meaning.to_string()));
     let defaults = DEFAULT.iter().map(|text| (text.to_string(), String::new()));
     vec![
-        ("flow starts", starts.collect()),
-        ("congestion avoidances", avoidances.collect()),
+        ("flow starts", lines(StartConfig::ABOUT)),
+        ("congestion avoidances", lines(AvoidanceConfig::ABOUT)),
         ("queues", queues.collect()),
         ("contestants by short name", aliases.collect()),
         ("changes to a contestant, behind its name", modifiers.collect()),
@@ -161,6 +73,14 @@ mod tests {
         for name in listed {
             assert!(format!("cubic@{name}").parse::<Contestant>().is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn every_start_and_every_avoidance_is_listed() {
+        let catalogue = catalogue();
+        let listed = |n: usize| catalogue[n].1.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
+        assert_eq!(listed(0), StartConfig::NAMES);
+        assert_eq!(listed(1), AvoidanceConfig::NAMES);
     }
 
     #[test]

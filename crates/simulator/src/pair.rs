@@ -111,7 +111,7 @@ impl<O: Observer> Simulation<O> {
                     self.observer.written(now, pair.id, pair.striping.written());
                 }
             }
-            if let Some(directed) = tcp.sender.controller_mut().directed() {
+            if let Some(directed) = tcp.sender.controller_mut().steering().directed() {
                 let before = pair.detector.confirmed();
                 directed.take_acked().for_each(|acked| pair.detector.on_acked(connection, &acked));
                 confirmed = pair.detector.confirmed() > before;
@@ -121,7 +121,7 @@ impl<O: Observer> Simulation<O> {
             && let Some(flow) = self.pairs[number as usize].slots[0].and_then(|slot| self.flows[slot].as_mut())
             && let Endpoints::Tcp(tcp) = &mut flow.endpoints
         {
-            tcp.sender.controller_mut().on_isolation_confirmed();
+            tcp.sender.controller_mut().steering().on_isolation_confirmed();
         }
         self.look_for_decision(number);
         self.open_companion(number);
@@ -169,8 +169,9 @@ impl<O: Observer> Simulation<O> {
             {
                 let (mss, packet) = (tcp.mss as u32, tcp.packet);
                 let controller = tcp.sender.controller_mut();
-                controller.on_decision(&decision, mss, packet);
-                controller.overhear(pair.detector.watches());
+                let mut steering = controller.steering();
+                steering.on_decision(&decision, mss, packet);
+                steering.overhear(pair.detector.watches());
                 // What the second does afterwards is no start.
                 let exit = controller.start_exit().copied();
                 if let Some(second) = pair.slots[1].and_then(|slot| self.flows[slot].as_ref()) {
@@ -232,13 +233,14 @@ impl<O: Observer> Simulation<O> {
                 // What a detector waits for would not come after the last of the data.
                 let last = ended && pair.striping.is_exhausted();
                 let departure = if last { Departure::Now } else { pair.detector.departure(connection, now) };
-                tcp.sender.controller_mut().direct(departure);
+                tcp.sender.controller_mut().steering().direct(departure);
             }
             let Some(out) = tcp.sender.transmit(now) else { break };
             self.data_packets += u64::from(out.segment.payload > 0);
             let network = (&mut self.network, &mut self.ledger, &mut self.observer);
             leave(now, flow.id, flow.route, &mut flow.access, out, network);
-            if let Some(sent) = tcp.sender.controller_mut().directed().and_then(|directed| directed.take_sent()) {
+            let directed = tcp.sender.controller_mut().steering().directed();
+            if let Some(sent) = directed.and_then(|directed| directed.take_sent()) {
                 pair.detector.on_sent(connection, &sent);
             }
         }

@@ -6,7 +6,7 @@ mod common;
 use flowstart_congestion::avoidance::Avoidance;
 use flowstart_congestion::start::{QuickStart, QuickStartConfig, Start};
 use flowstart_congestion::{
-    Ack, Answer, AvoidanceConfig, Controller, ControllerConfig, FlowStart, Occasion, StartConfig, Window,
+    Ack, Answer, AvoidanceConfig, Controller, ControllerConfig, FlowStart, Occasion, RouterClient, StartConfig, Window,
 };
 use flowstart_network::{LinkConfig, LossConfig, QueueConfig, QuickStartHop, RateSchedule};
 use flowstart_quick_start::model::{self, Transfer};
@@ -367,6 +367,16 @@ fn grants_and_denials_are_reported_to_the_routers_with_the_first_data() {
 struct Boaster(QuickStart);
 
 impl FlowStart for Boaster {
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        self.0.grow(ack, window)
+    }
+
+    fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
+        Some(self)
+    }
+}
+
+impl RouterClient for Boaster {
     fn rate_request(&mut self, occasion: &Occasion) -> Carried {
         self.0.rate_request(occasion)
     }
@@ -380,10 +390,6 @@ impl FlowStart for Boaster {
             Some(IpOption::Report { nonce, .. }) => Carried::new(&IpOption::Report { rate: RateCode::MAX, nonce }, 64),
             _ => Carried::NONE,
         }
-    }
-
-    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
-        self.0.grow(ack, window)
     }
 }
 

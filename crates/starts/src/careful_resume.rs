@@ -1,20 +1,27 @@
-//! Careful Resume (RFC 9959): a flow to a place known from before jumps to half of what the path carried then, and takes it back if the path has changed.
+//! Careful Resume (RFC 9959): a flow to a place known from before jumps to half of what the path
+//! carried then, and takes it back if the path has changed.
 //!
-//! - *Reconnaissance*: slow start until the initial window is acknowledged. The round-trip time must fit the saved one.
-//! - *Unvalidated*: the window jumps to half of the saved one; packets leave evenly spaced until the window is full, one of them is acknowledged, or a
-//!   round trip is over.
-//! - *Validating*: slow start from what is in flight, until the last packet of the jump is acknowledged. Then the start is standard slow start.
-//! - *Safe retreat*, after a loss or a mark in the two phases before: half of what is known to fit into the pipe, no growth until the last packet of the jump is
-//!   acknowledged, then the avoidance from there.
+//! - *Reconnaissance*: slow start until the initial window is acknowledged. The round-trip time
+//!   must fit the saved one.
+//! - *Unvalidated*: the window jumps to half of the saved one; packets leave evenly spaced until
+//!   the window is full, one of them is acknowledged, or a round trip is over.
+//! - *Validating*: slow start from what is in flight, until the last packet of the jump is
+//!   acknowledged. Then the start is standard slow start.
+//! - *Safe retreat*, after a loss or a mark in the two phases before: half of what is known to fit
+//!   into the pipe, no growth until the last packet of the jump is acknowledged, then the avoidance
+//!   from there.
 //!
-//! With [`CarefulResumeConfig::request`] the flow also asks the routers for a rate (Quick-Start, RFC 4782). A grant allows the jump at once, with the first data, and
-//! bounds it: what was saved proposes, what was granted disposes. Without an answer nothing changes.
+//! With [`CarefulResumeConfig::request`] the flow also asks the routers for a rate (Quick-Start,
+//! RFC 4782). A grant allows the jump at once, with the first data, and bounds it: what was saved
+//! proposes, what was granted disposes. Without an answer nothing changes.
 //!
-//! What was saved is part of the configuration; saving it (the observing phase) is up to whoever runs flows. Without it this is slow start.
+//! What was saved is part of the configuration; saving it (the observing phase) is up to whoever
+//! runs flows. Without it this is slow start.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{
-    Ack, Answer, Departure, Exit, ExitReason, FlowStart, Next, Occasion, Response, Sent, Signal, Verdict, Window,
+    Ack, Answer, Departure, Exit, ExitReason, FlowStart, Next, Occasion, Response, RouterClient, Sent, Signal, Verdict,
+    Window,
 };
 use flowstart_quick_start::Carried;
 use flowstart_quick_start::sender::Change;
@@ -22,8 +29,10 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::quick_start::{QuickStart, QuickStartConfig};
 use super::spacing::{MILLION, Spacing, millionths};
+use crate::StartConstants;
 
-/// What was saved of an earlier flow, and the constants of Careful Resume; the defaults are those of RFC 9959 with nothing saved.
+/// What was saved of an earlier flow, and the constants of Careful Resume; the defaults are those
+/// of RFC 9959 with nothing saved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -31,7 +40,8 @@ use super::spacing::{MILLION, Spacing, millionths};
     serde(deny_unknown_fields, default)
 )]
 pub struct CarefulResumeConfig {
-    /// Payload bytes that an earlier flow had delivered per round trip (`saved_cwnd`); default none.
+    /// Payload bytes that an earlier flow had delivered per round trip (`saved_cwnd`); default
+    /// none.
     pub saved_cwnd: Option<Bytes>,
     /// The smallest round-trip time it had (`saved_rtt`); default none: any fits.
     pub saved_rtt: Option<Span>,
@@ -41,16 +51,20 @@ pub struct CarefulResumeConfig {
     pub jump_share: f64,
     /// Initial windows that the saved window must have at least for a jump; default 4.
     pub min_saved_windows: u32,
-    /// The path is another one if its RTT is at most this share of the saved one, 0 ..= 1; default 0.5.
+    /// The path is another one if its RTT is at most this share of the saved one, 0 ..= 1; default
+    /// 0.5.
     pub rtt_share: f64,
-    /// The path is another one if its RTT is more than this many times the saved one; default 10. At least 1.
+    /// The path is another one if its RTT is more than this many times the saved one; default 10.
+    /// At least 1.
     pub rtt_multiple: u32,
     /// Window in the safe retreat as a share of what is known to fit, 0 ..= 1; default 0.5.
     pub retreat_share: f64,
-    /// Threshold after the safe retreat as a share of what is known to fit, 0 ..= 1; default 0.5 (RFC 9959 allows up to 1).
+    /// Threshold after the safe retreat as a share of what is known to fit, 0 ..= 1; default 0.5
+    /// (RFC 9959 allows up to 1).
     pub threshold_share: f64,
-    /// The most that the routers are asked for as the connection opens (Quick-Start, RFC 4782), in bits of IP packets per second; default none: they are
-    /// not asked. At least 80 kbit/s. (own combination)
+    /// The most that the routers are asked for as the connection opens (Quick-Start, RFC 4782), in
+    /// bits of IP packets per second; default none: they are not asked. At least 80 kbit/s. (own
+    /// combination)
     pub request: Option<Rate>,
 }
 
@@ -72,23 +86,13 @@ impl Default for CarefulResumeConfig {
 }
 
 impl CarefulResumeConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        let share = 0.0..=1.0;
-        check(self.jump_share > 0.0 && self.jump_share <= 1.0, "jump_share", "above 0 and at most 1")?;
-        check(share.contains(&self.rtt_share), "rtt_share", "between 0 and 1")?;
-        check(self.rtt_multiple >= 1, "rtt_multiple", "at least 1")?;
-        check(share.contains(&self.retreat_share), "retreat_share", "between 0 and 1")?;
-        check(share.contains(&self.threshold_share), "threshold_share", "between 0 and 1")?;
-        self.asking().map_or(Ok(()), |asking| asking.validate())
-    }
-
     /// How the routers are asked, if they are.
     fn asking(&self) -> Option<QuickStartConfig> {
         self.request.map(|request| QuickStartConfig { request, after_idle: false, ..QuickStartConfig::default() })
     }
 
-    /// Window to jump to in payload bytes, if what was saved is enough for a jump from this initial window.
+    /// Window to jump to in payload bytes, if what was saved is enough for a jump from this initial
+    /// window.
     fn jump(&self, initial_bytes: u64) -> Option<u64> {
         let saved = self.saved_cwnd?.get();
         let enough = saved >= initial_bytes.saturating_mul(u64::from(self.min_saved_windows));
@@ -101,6 +105,23 @@ impl CarefulResumeConfig {
             min_rtt > saved.mul_ratio(millionths(self.rtt_share.clamp(0.0, 1.0)), MILLION)
                 && min_rtt <= saved * u64::from(self.rtt_multiple.max(1))
         })
+    }
+}
+
+impl StartConstants for CarefulResumeConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let share = 0.0..=1.0;
+        check(self.jump_share > 0.0 && self.jump_share <= 1.0, "jump_share", "above 0 and at most 1")?;
+        check(share.contains(&self.rtt_share), "rtt_share", "between 0 and 1")?;
+        check(self.rtt_multiple >= 1, "rtt_multiple", "at least 1")?;
+        check(share.contains(&self.retreat_share), "retreat_share", "between 0 and 1")?;
+        check(share.contains(&self.threshold_share), "threshold_share", "between 0 and 1")?;
+        self.asking().map_or(Ok(()), |asking| asking.validate())
+    }
+
+    fn asks_routers(&self) -> bool {
+        self.request.is_some()
     }
 }
 
@@ -136,7 +157,8 @@ pub struct CarefulResume {
     mss: u64,
     initial_window: u32,
     phase: ResumePhase,
-    /// Packets known to fit into the pipe (`PipeSize`), and how many of them arrived only when sent again.
+    /// Packets known to fit into the pipe (`PipeSize`), and how many of them arrived only when sent
+    /// again.
     pipe: u32,
     lost: u32,
     /// The jump: its window in packets, its pace, and whether the window has been full.
@@ -152,8 +174,8 @@ pub struct CarefulResume {
 }
 
 impl CarefulResume {
-    /// Careful Resume for a flow with segments of `mss` payload bytes that begins with `initial_window` packets. What protects its requests comes from
-    /// `seed`.
+    /// Careful Resume for a flow with segments of `mss` payload bytes that begins with
+    /// `initial_window` packets. What protects its requests comes from `seed`.
     #[must_use]
     pub fn new(config: &CarefulResumeConfig, initial_window: u32, mss: u32, seed: u64) -> Self {
         Self {
@@ -180,7 +202,8 @@ impl CarefulResume {
         self.phase
     }
 
-    /// Packets known to fit into the pipe: delivered since the jump, without those that had to be sent again.
+    /// Packets known to fit into the pipe: delivered since the jump, without those that had to be
+    /// sent again.
     #[must_use]
     pub fn pipe_size(&self) -> u32 {
         self.pipe.saturating_sub(self.lost)
@@ -196,8 +219,8 @@ impl CarefulResume {
             self.phase = ResumePhase::Normal;
             return;
         };
-        // A flow with nothing to send cannot jump yet.
-        // Counted in packets, as the window is: one that carries an option of IP has a few bytes less.
+        // A flow with nothing to send cannot jump yet. Counted in packets, as the window is: one
+        // that carries an option of IP has a few bytes less.
         if ack.delivered < u64::from(self.initial_window) || ack.app_limited {
             return;
         }
@@ -205,7 +228,8 @@ impl CarefulResume {
         self.leap(jump, (ack.now, ack.srtt, ack.next), window);
     }
 
-    /// Jumps to a window of `jump` payload bytes if that is more than there is, at `now` with new byte `next`, over `rtt`.
+    /// Jumps to a window of `jump` payload bytes if that is more than there is, at `now` with new
+    /// byte `next`, over `rtt`.
     fn leap(&mut self, jump: u64, (now, rtt, next): (Time, Span, u64), window: &mut Window) {
         self.jump = u32::try_from(jump / self.mss).unwrap_or(u32::MAX).min(window.ssthresh);
         if self.jump <= window.cwnd {
@@ -297,6 +321,16 @@ impl FlowStart for CarefulResume {
         matches!(self.phase, ResumePhase::Unvalidated { .. }).then(|| self.spacing.departure(now))
     }
 
+    fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
+        Some(self)
+    }
+
+    fn owns_window(&self) -> bool {
+        matches!(self.phase, ResumePhase::Unvalidated { .. } | ResumePhase::SafeRetreat(_))
+    }
+}
+
+impl RouterClient for CarefulResume {
     fn rate_request(&mut self, occasion: &Occasion) -> Carried {
         self.asking.as_mut().map_or(Carried::NONE, |asking| asking.rate_request(occasion))
     }
@@ -327,10 +361,6 @@ impl FlowStart for CarefulResume {
 
     fn take_report(&mut self) -> Carried {
         self.asking.as_mut().map_or(Carried::NONE, |asking| asking.take_report())
-    }
-
-    fn owns_window(&self) -> bool {
-        matches!(self.phase, ResumePhase::Unvalidated { .. } | ResumePhase::SafeRetreat(_))
     }
 }
 
@@ -375,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn v7_8_a_saved_megabyte_is_a_jump_to_half_of_it_with_a_packet_every_1_8_ms() {
+    fn a_saved_megabyte_is_a_jump_to_half_of_it_with_a_packet_every_1_8_ms() {
         let (mut start, window) = resumed(saved(1_000_000, ms(600)), ms(600));
         assert!(matches!(start.phase(), ResumePhase::Unvalidated { .. }));
         assert_eq!(window.cwnd, 333);
@@ -395,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn v7_9_a_loss_leaves_at_most_half_of_the_known_pipe() {
+    fn a_loss_leaves_at_most_half_of_the_known_pipe() {
         // 300 kB are 200 packets.
         let (mut start, mut window) = validating(200);
         assert_eq!(start.pipe_size(), 200);
@@ -411,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn v7_10_a_path_of_half_the_saved_rtt_is_another_one() {
+    fn a_path_of_half_the_saved_rtt_is_another_one() {
         for (rtt, jumps) in [(50, false), (51, true), (1000, true), (1001, false)] {
             let (start, window) = resumed(saved(1_000_000, ms(100)), ms(rtt));
             assert_eq!(window.cwnd > 20, jumps, "{rtt} ms");
@@ -458,7 +488,8 @@ mod tests {
         assert_eq!((start.phase(), window.cwnd), (ResumePhase::Normal, 10));
     }
 
-    /// What the window is after the routers granted code `n` to a flow that asked as it opened, with an RTT of 100 ms.
+    /// What the window is after the routers granted code `n` to a flow that asked as it opened,
+    /// with an RTT of 100 ms.
     fn after_grant(config: CarefulResumeConfig, n: u8) -> (CarefulResume, Window) {
         let config = CarefulResumeConfig { request: Some(Rate::from_mbps(100)), ..config };
         let mut start = CarefulResume::new(&config, 10, 1460, 1);

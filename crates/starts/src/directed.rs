@@ -1,12 +1,45 @@
-//! A start that is told when packets leave: the two connections of a detector of fair queuing ([`crate::detection::pair`]) are each driven by one.
-//! A connection that nobody directs does standard slow start.
+//! A start that is told when packets leave: the two connections of a detector of fair queuing
+//! ([`crate::detection::pair`]) are each driven by one. A connection that nobody directs does
+//! standard slow start.
 
+use crate::{Start, StartConstants};
+use flowstart_control::InvalidConfig;
 use flowstart_control::{
     Ack, Acked, Departure, FlowStart, INFINITE_SSTHRESH, Next, Response, Sent, Signal, Verdict, Window,
 };
+use flowstart_detection::{DetectorConfig, PairDetector, TrainProbeConfig, Trains, TwoFlows};
 use flowstart_units::Time;
 
-/// A start whose departures come from outside; what becomes of its packets is kept until it is asked for.
+impl StartConstants for DetectorConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        self.validate()
+    }
+
+    fn connections(&self) -> usize {
+        if self.single { 1 } else { 2 }
+    }
+
+    fn detector(&self, _mss: u32, header: u32, seed: u64) -> Option<PairDetector> {
+        Some(PairDetector::TwoFlows(Box::new(TwoFlows::new(self, header, seed))))
+    }
+}
+
+impl StartConstants for TrainProbeConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        self.validate()
+    }
+
+    fn connections(&self) -> usize {
+        2
+    }
+
+    fn detector(&self, mss: u32, header: u32, seed: u64) -> Option<PairDetector> {
+        Some(PairDetector::Trains(Box::new(Trains::new(self, mss.saturating_add(header), seed))))
+    }
+}
+
+/// A start whose departures come from outside; what becomes of its packets is kept until it is
+/// asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Directed {
     /// When the next packet leaves; `None` as long as nobody directs.
@@ -77,6 +110,22 @@ impl FlowStart for Directed {
 
     fn owns_window(&self) -> bool {
         self.is_directed()
+    }
+}
+
+impl Start {
+    /// This start, if it is one that is directed.
+    pub fn directed(&mut self) -> Option<&mut Directed> {
+        match self {
+            Self::TwoFlowProbe(directed) | Self::FairQueuingProbe(directed) => Some(directed),
+            _ => None,
+        }
+    }
+
+    /// True if it is one that is directed.
+    #[must_use]
+    pub fn is_directed(&self) -> bool {
+        matches!(self, Self::TwoFlowProbe(_) | Self::FairQueuingProbe(_))
     }
 }
 

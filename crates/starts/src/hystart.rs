@@ -1,12 +1,15 @@
-//! HyStart as Linux CUBIC has it (`hystart_update` in 6.1.192; Ha and Rhee, "Taming the elephants", 2011).
+//! HyStart as Linux CUBIC has it (`hystart_update` in 6.1.192; Ha and Rhee, "Taming the elephants",
+//! 2011).
 //!
-//! Two detectors end slow start before a loss does: the *ACK train* (ACKs in close succession for longer than half the smallest
-//! RTT mean that the packets in flight fill the pipe) and the *delay increase* (the RTT of a round rose by an eighth). What ns-3 calls
-//! HyStart is another algorithm.
+//! Two detectors end slow start before a loss does: the *ACK train* (ACKs in close succession for
+//! longer than half the smallest RTT mean that the packets in flight fill the pipe) and the *delay
+//! increase* (the RTT of a round rose by an eighth). What ns-3 calls HyStart is another algorithm.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, Exit, ExitReason, FlowStart, LastRtt, Restart, Verdict, Window, stack_pacing_rate};
 use flowstart_units::{Bytes, Rate, Span, Time};
+
+use crate::StartConstants;
 
 /// Constants of HyStart; the defaults are those of Linux 6.1.192 (`tcp_cubic.c`).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,22 +27,26 @@ pub struct HystartConfig {
     pub low_window: u32,
     /// ACKs at most this far apart belong to a train; default 2 ms (`hystart_ack_delta_us`).
     pub ack_delta: Span,
-    /// Upper bound of what a train may last longer than the smallest RTT, for aggregation; default 1 ms (`hystart_ack_delay`).
+    /// Upper bound of what a train may last longer than the smallest RTT, for aggregation; default
+    /// 1 ms (`hystart_ack_delay`).
     pub max_cushion: Span,
-    /// Bytes the sender may release at once: the cushion is the time of `cushion_bursts` of them at the pacing rate; default 65 536 bytes
-    /// (`GSO_MAX_SIZE`).
+    /// Bytes the sender may release at once: the cushion is the time of `cushion_bursts` of them at
+    /// the pacing rate; default 65 536 bytes (`GSO_MAX_SIZE`).
     pub gso_max: Bytes,
     /// How many such bursts; default 4 (`hystart_ack_delay`).
     pub cushion_bursts: u64,
-    /// RTT samples of a round before its delay is judged; the next sample is the first to be judged. Default 8 (`HYSTART_MIN_SAMPLES`).
+    /// RTT samples of a round before its delay is judged; the next sample is the first to be
+    /// judged. Default 8 (`HYSTART_MIN_SAMPLES`).
     pub min_samples: u32,
-    /// The delay threshold is the smallest RTT divided by this; default 8, at least 1 (`HYSTART_DELAY_THRESH`).
+    /// The delay threshold is the smallest RTT divided by this; default 8, at least 1
+    /// (`HYSTART_DELAY_THRESH`).
     pub delay_divisor: u64,
     /// Lower bound of the delay threshold; default 4 ms (`HYSTART_DELAY_MIN`).
     pub min_delay_threshold: Span,
     /// Upper bound of the delay threshold; default 16 ms (`HYSTART_DELAY_MAX`).
     pub max_delay_threshold: Span,
-    /// Whether the socket counts as paced, which doubles the allowed length of a train. Default: as the controller's pacing says.
+    /// Whether the socket counts as paced, which doubles the allowed length of a train. Default: as
+    /// the controller's pacing says.
     pub paced: Option<bool>,
 }
 
@@ -63,24 +70,27 @@ impl Default for HystartConfig {
 }
 
 impl HystartConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+    /// How much the RTT of a round may exceed the smallest one.
+    fn delay_threshold(&self, delay_min: Span) -> Span {
+        (delay_min / self.delay_divisor).min(self.max_delay_threshold).max(self.min_delay_threshold)
+    }
+
+    /// What aggregation at the sender may add to a train; zero while no pacing rate is known
+    /// (`hystart_ack_delay`).
+    fn cushion(&self, rate: Option<Rate>) -> Span {
+        let burst = Bytes::new(self.gso_max.get().saturating_mul(self.cushion_bursts));
+        rate.map_or(Span::ZERO, |rate| rate.transmission_time(burst).min(self.max_cushion))
+    }
+}
+
+impl StartConstants for HystartConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         InvalidConfig::unless(self.delay_divisor >= 1, "delay_divisor", "at least 1")?;
         InvalidConfig::unless(
             self.min_delay_threshold <= self.max_delay_threshold,
             "min_delay_threshold",
             "at most max_delay_threshold",
         )
-    }
-
-    /// How much the RTT of a round may exceed the smallest one.
-    fn delay_threshold(&self, delay_min: Span) -> Span {
-        (delay_min / self.delay_divisor).min(self.max_delay_threshold).max(self.min_delay_threshold)
-    }
-
-    /// What aggregation at the sender may add to a train; zero while no pacing rate is known (`hystart_ack_delay`).
-    fn cushion(&self, rate: Option<Rate>) -> Span {
-        let burst = Bytes::new(self.gso_max.get().saturating_mul(self.cushion_bursts));
-        rate.map_or(Span::ZERO, |rate| rate.transmission_time(burst).min(self.max_cushion))
     }
 }
 
@@ -108,7 +118,8 @@ pub struct Hystart {
 }
 
 impl Hystart {
-    /// HyStart for a flow with segments of `mss` payload bytes, `paced` or not (unless the config says otherwise).
+    /// HyStart for a flow with segments of `mss` payload bytes, `paced` or not (unless the config
+    /// says otherwise).
     #[must_use]
     pub fn new(config: &HystartConfig, paced: bool, mss: u32) -> Self {
         Self {
@@ -151,7 +162,8 @@ impl Hystart {
         self.allowed(self.delay_min + self.config.cushion(self.stack_rate(window)))
     }
 
-    /// True if a train of this length ends slow start. The cushion takes a division, so it is left out while it cannot matter.
+    /// True if a train of this length ends slow start. The cushion takes a division, so it is left
+    /// out while it cannot matter.
     fn is_too_long(&self, train: Span, window: &Window) -> bool {
         train > self.allowed(self.delay_min) && train > self.train_limit(window)
     }
@@ -165,7 +177,8 @@ impl Hystart {
             return None;
         }
         if self.config.train_detector && ack.now.since(self.last_ack) <= self.config.ack_delta {
-            // A longer gap leaves last_ack where it is, so that it ends train detection for the rest of the round.
+            // A longer gap leaves last_ack where it is, so that it ends train detection for the
+            // rest of the round.
             self.last_ack = ack.now;
             if self.is_too_long(ack.now.since(self.round_start), window) {
                 return Some(ExitReason::AckTrain);
@@ -210,8 +223,9 @@ impl FlowStart for Hystart {
         window.slow_start(ack.acked)
     }
 
-    /// Linux keeps HyStart armed until a detector fires, so that it watches every slow start before that, and a timeout arms it anew
-    /// (`bictcp_state`). Unlike in Linux, RTTs of the congestion avoidance in between are not seen.
+    /// Linux keeps HyStart armed until a detector fires, so that it watches every slow start before
+    /// that, and a timeout arms it anew (`bictcp_state`). Unlike in Linux, RTTs of the congestion
+    /// avoidance in between are not seen.
     fn on_restart(&mut self, now: Time, restart: Restart, _window: &Window, _last: LastRtt) -> bool {
         if restart == Restart::Timeout {
             self.found = false;
@@ -255,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_1_the_delay_limit_is_an_eighth_above_the_smallest_rtt_within_4_and_16_ms() {
+    fn the_delay_limit_is_an_eighth_above_the_smallest_rtt_within_4_and_16_ms() {
         let config = HystartConfig::default();
         let limits =
             [(5, 9_000), (20, 24_000), (32, 36_000), (50, 56_250), (100, 112_500), (128, 144_000), (200, 216_000)];
@@ -265,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_2_the_train_limit_is_halved_unless_the_flow_is_paced() {
+    fn the_train_limit_is_halved_unless_the_flow_is_paced() {
         let window = Window::new(20);
         let unpaced = started(HystartConfig::default(), false, ms(50));
         assert_eq!(unpaced.train_limit(&window), Span::from_micros(25_500));
@@ -284,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_3_one_gap_ends_train_detection_for_the_round() {
+    fn one_gap_ends_train_detection_for_the_round() {
         for (gap, exits) in [(Span::from_micros(1_000), true), (Span::from_micros(2_100), false)] {
             let mut start = started(HystartConfig::default(), false, ms(50));
             let mut now = Time::ZERO;
@@ -301,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_4_the_ninth_sample_of_a_round_is_the_first_to_be_judged() {
+    fn the_ninth_sample_of_a_round_is_the_first_to_be_judged() {
         let mut start = started(HystartConfig::default(), false, ms(20));
         let far = Time::ZERO + ms(100);
         for _ in 0..8 {
@@ -311,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_4_one_sample_at_the_limit_keeps_the_round_quiet() {
+    fn one_sample_at_the_limit_keeps_the_round_quiet() {
         for quiet in 0..9 {
             let mut start = started(HystartConfig::default(), false, ms(20));
             for i in 0..40 {
@@ -330,6 +344,19 @@ mod tests {
             let ack = Ack { now, rtt: Some(ms(10 * i)), srtt: ms(10), una: i * 100, next: i * 100 + 50, ..ack(1) };
             assert_eq!(start.on_ack(&ack, &mut window), Verdict::Continue);
             assert_eq!(start.round_start, now);
+        }
+    }
+
+    #[test]
+    fn the_low_window_itself_is_watched() {
+        // hystart_low_window is 16: cwnd >= 16 is watched.
+        for (cwnd, found) in [(15, None), (16, Some(ExitReason::AckTrain))] {
+            let mut start = started(HystartConfig::default(), false, ms(20));
+            let mut reason = None;
+            for i in 1..30 {
+                reason = reason.or(sample(&mut start, Time::ZERO + ms(i), ms(20), cwnd));
+            }
+            assert_eq!(reason, found, "window {cwnd}");
         }
     }
 

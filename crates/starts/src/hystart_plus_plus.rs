@@ -1,8 +1,11 @@
-//! HyStart++ (RFC 9406): slow start that slows down when the RTT rises, and goes on if the rise was a false alarm.
+//! HyStart++ (RFC 9406): slow start that slows down when the RTT rises, and goes on if the rise was
+//! a false alarm.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, Exit, ExitReason, FlowStart, Verdict, Window};
 use flowstart_units::Span;
+
+use crate::StartConstants;
 
 /// Constants of HyStart++; the defaults are those of RFC 9406 section 4.3.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,15 +19,19 @@ pub struct HystartPlusPlusConfig {
     pub min_rtt_threshold: Span,
     /// Upper bound of the RTT threshold; default 16 ms (`MAX_RTT_THRESH`).
     pub max_rtt_threshold: Span,
-    /// The threshold is the last round's smallest RTT divided by this; default 8, at least 1 (`MIN_RTT_DIVISOR`).
+    /// The threshold is the last round's smallest RTT divided by this; default 8, at least 1
+    /// (`MIN_RTT_DIVISOR`).
     pub rtt_divisor: u64,
     /// RTT samples of a round before it is judged; default 8 (`N_RTT_SAMPLE`).
     pub rtt_samples: u32,
-    /// Conservative slow start grows by this factor less; default 4, at least 2 (`CSS_GROWTH_DIVISOR`).
+    /// Conservative slow start grows by this factor less; default 4, at least 2
+    /// (`CSS_GROWTH_DIVISOR`).
     pub css_growth_divisor: u32,
-    /// Rounds of conservative slow start before congestion avoidance, the one it began in included; default 5 (`CSS_ROUNDS`).
+    /// Rounds of conservative slow start before congestion avoidance, the one it began in included;
+    /// default 5 (`CSS_ROUNDS`).
     pub css_rounds: u32,
-    /// Most packets one ACK may count for if the flow is not paced; default 8 (`L`). A paced flow has no limit.
+    /// Most packets one ACK may count for if the flow is not paced; default 8 (`L`). A paced flow
+    /// has no limit.
     pub unpaced_limit: u32,
     /// Whether the flow counts as paced. Default: as the controller's pacing says.
     pub paced: Option<bool>,
@@ -46,7 +53,14 @@ impl Default for HystartPlusPlusConfig {
 }
 
 impl HystartPlusPlusConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+    /// How much the smallest RTT of a round may exceed that of the last round.
+    fn threshold(&self, last: Span) -> Span {
+        (last / self.rtt_divisor).min(self.max_rtt_threshold).max(self.min_rtt_threshold)
+    }
+}
+
+impl StartConstants for HystartPlusPlusConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         InvalidConfig::unless(self.rtt_divisor >= 1, "rtt_divisor", "at least 1")?;
         InvalidConfig::unless(self.css_growth_divisor >= 2, "css_growth_divisor", "at least 2 (RFC 9406 section 4.3)")?;
         InvalidConfig::unless(self.css_rounds >= 1, "css_rounds", "at least 1")?;
@@ -57,21 +71,17 @@ impl HystartPlusPlusConfig {
             "at most max_rtt_threshold",
         )
     }
-
-    /// How much the smallest RTT of a round may exceed that of the last round.
-    fn threshold(&self, last: Span) -> Span {
-        (last / self.rtt_divisor).min(self.max_rtt_threshold).max(self.min_rtt_threshold)
-    }
 }
 
 /// Where HyStart++ is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum SlowStartPhase {
     /// Standard slow start.
     SlowStart,
     /// Conservative slow start: the RTT rose, the window grows slower.
     Conservative {
-        /// Smallest RTT of the round in which the rise was seen; a smaller one later means a false alarm.
+        /// Smallest RTT of the round in which the rise was seen; a smaller one later means a false
+        /// alarm.
         baseline: Span,
         /// Rounds completed in this phase, the one it began in included.
         rounds: u32,
@@ -85,18 +95,21 @@ pub struct HystartPlusPlus {
     /// Most bytes one ACK may count for.
     limit: u64,
     mss: u64,
-    phase: Phase,
+    phase: SlowStartPhase,
     last_round_min: Span,
     round_min: Span,
     samples: u32,
-    /// The round ends when everything before this byte is acknowledged (RFC 9406: "when windowEnd is ACKed").
+    /// The round ends when everything before this byte is acknowledged (RFC 9406: "when windowEnd
+    /// is ACKed").
     window_end: u64,
-    /// Growth below a whole packet, in bytes times the growth divisor, so that conservative growth loses no fraction.
+    /// Growth below a whole packet, in bytes times the growth divisor, so that conservative growth
+    /// loses no fraction.
     fraction: u64,
 }
 
 impl HystartPlusPlus {
-    /// HyStart++ for a flow with segments of `mss` payload bytes, `paced` or not (unless the config says otherwise).
+    /// HyStart++ for a flow with segments of `mss` payload bytes, `paced` or not (unless the config
+    /// says otherwise).
     #[must_use]
     pub fn new(config: &HystartPlusPlusConfig, paced: bool, mss: u32) -> Self {
         let mss = u64::from(mss.max(1));
@@ -105,7 +118,7 @@ impl HystartPlusPlus {
             config: HystartPlusPlusConfig { css_growth_divisor: config.css_growth_divisor.max(1), ..*config },
             limit,
             mss,
-            phase: Phase::SlowStart,
+            phase: SlowStartPhase::SlowStart,
             last_round_min: Span::MAX,
             round_min: Span::MAX,
             samples: 0,
@@ -116,11 +129,12 @@ impl HystartPlusPlus {
 
     /// Where it is now.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> SlowStartPhase {
         self.phase
     }
 
-    /// Ends the round if everything sent before it began was acknowledged; true if that ends conservative slow start too.
+    /// Ends the round if everything sent before it began was acknowledged; true if that ends
+    /// conservative slow start too.
     fn end_round(&mut self, ack: &Ack) -> bool {
         if ack.una < self.window_end {
             return false;
@@ -130,8 +144,8 @@ impl HystartPlusPlus {
         self.round_min = Span::MAX;
         self.samples = 0;
         match &mut self.phase {
-            Phase::SlowStart => false,
-            Phase::Conservative { rounds, .. } => {
+            SlowStartPhase::SlowStart => false,
+            SlowStartPhase::Conservative { rounds, .. } => {
                 *rounds += 1;
                 *rounds >= self.config.css_rounds
             }
@@ -143,15 +157,15 @@ impl HystartPlusPlus {
             return;
         }
         match self.phase {
-            Phase::SlowStart => {
+            SlowStartPhase::SlowStart => {
                 let comparable = self.last_round_min != Span::MAX && self.round_min != Span::MAX;
                 if comparable && self.round_min >= self.last_round_min + self.config.threshold(self.last_round_min) {
-                    self.phase = Phase::Conservative { baseline: self.round_min, rounds: 0 };
+                    self.phase = SlowStartPhase::Conservative { baseline: self.round_min, rounds: 0 };
                 }
             }
-            Phase::Conservative { baseline, .. } => {
+            SlowStartPhase::Conservative { baseline, .. } => {
                 if self.round_min < baseline {
-                    self.phase = Phase::SlowStart;
+                    self.phase = SlowStartPhase::SlowStart;
                 }
             }
         }
@@ -159,8 +173,9 @@ impl HystartPlusPlus {
 }
 
 impl FlowStart for HystartPlusPlus {
-    // RFC 9406 grows the window before it judges the round; here the judgement comes first, as Linux orders an ACK. The phase changes one ACK
-    // earlier: less than one packet of window. The ACK that ends a round still counts to it, as its packet was sent in it.
+    // RFC 9406 grows the window before it judges the round; here the judgement comes first, as
+    // Linux orders an ACK. The phase changes one ACK earlier: less than one packet of window. The
+    // ACK that ends a round still counts to it, as its packet was sent in it.
     #[inline]
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
         if let Some(rtt) = ack.rtt {
@@ -182,7 +197,7 @@ impl FlowStart for HystartPlusPlus {
         }
         let divisor = u64::from(self.config.css_growth_divisor);
         let bytes = ack.acked_bytes.min(self.limit);
-        let weight = if self.phase == Phase::SlowStart { divisor } else { 1 };
+        let weight = if self.phase == SlowStartPhase::SlowStart { divisor } else { 1 };
         self.fraction = self.fraction.saturating_add(bytes.saturating_mul(weight));
         let packet = self.mss * divisor;
         let packets = self.fraction / packet;
@@ -205,7 +220,7 @@ mod tests {
     }
 
     fn conservative(paced: bool) -> HystartPlusPlus {
-        let phase = Phase::Conservative { baseline: Span::from_millis(50), rounds: 0 };
+        let phase = SlowStartPhase::Conservative { baseline: Span::from_millis(50), rounds: 0 };
         HystartPlusPlus { phase, ..start(paced) }
     }
 
@@ -213,8 +228,9 @@ mod tests {
         Ack { acked_bytes: u64::from(packets * MSS), ..ack(packets) }
     }
 
-    /// Feeds a round of `samples` samples of `rtt` (in 0.1 ms) and an ACK without one that ends it with this verdict.
-    fn round(start: &mut HystartPlusPlus, rtt: u64, samples: u64, verdict: Verdict) -> Vec<Phase> {
+    /// Feeds a round of `samples` samples of `rtt` (in 0.1 ms) and an ACK without one that ends it
+    /// with this verdict.
+    fn round(start: &mut HystartPlusPlus, rtt: u64, samples: u64, verdict: Verdict) -> Vec<SlowStartPhase> {
         let mut window = Window::new(77);
         let phases = (0..samples)
             .map(|_| {
@@ -229,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn v3_1_the_rtt_must_rise_by_an_eighth_within_4_and_16_ms() {
+    fn the_rtt_must_rise_by_an_eighth_within_4_and_16_ms() {
         let config = HystartPlusPlusConfig::default();
         let entries =
             [(10, 14_000), (20, 24_000), (32, 36_000), (40, 45_000), (100, 112_500), (128, 144_000), (200, 216_000)];
@@ -240,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn v3_2_conservative_growth_keeps_fractions_of_a_packet() {
+    fn conservative_growth_keeps_fractions_of_a_packet() {
         let mut start = conservative(true);
         let mut window = Window::new(100);
         let mut after = Vec::new();
@@ -255,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn v3_3_an_unpaced_flow_counts_at_most_eight_packets_per_ack() {
+    fn an_unpaced_flow_counts_at_most_eight_packets_per_ack() {
         for (mut start, grown) in
             [(start(false), 8), (conservative(false), 2), (start(true), 20), (conservative(true), 5)]
         {
@@ -266,18 +282,50 @@ mod tests {
     }
 
     #[test]
-    fn v3_4_the_eighth_sample_decides_and_a_smaller_rtt_later_resumes_slow_start() {
+    fn the_eighth_sample_decides_and_a_smaller_rtt_later_resumes_slow_start() {
         let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
         for _ in 0..2 {
             let phases = round(&mut start, 400, 8, Verdict::Continue);
-            assert!(phases.iter().all(|phase| *phase == Phase::SlowStart));
+            assert!(phases.iter().all(|phase| *phase == SlowStartPhase::SlowStart));
         }
         let phases = round(&mut start, 460, 8, Verdict::Continue);
-        assert!(phases[..7].iter().all(|phase| *phase == Phase::SlowStart));
-        assert_eq!(phases[7], Phase::Conservative { baseline: Span::from_millis(46), rounds: 0 });
+        assert!(phases[..7].iter().all(|phase| *phase == SlowStartPhase::SlowStart));
+        assert_eq!(phases[7], SlowStartPhase::Conservative { baseline: Span::from_millis(46), rounds: 0 });
         let phases = round(&mut start, 459, 8, Verdict::Continue);
-        assert!(phases[..7].iter().all(|phase| matches!(phase, Phase::Conservative { rounds: 1, .. })));
-        assert_eq!(phases[7], Phase::SlowStart);
+        assert!(phases[..7].iter().all(|phase| matches!(phase, SlowStartPhase::Conservative { rounds: 1, .. })));
+        assert_eq!(phases[7], SlowStartPhase::SlowStart);
+    }
+
+    #[test]
+    fn a_rise_by_exactly_the_threshold_is_one() {
+        // RFC 9406 section 4.2: currentRoundMinRTT >= lastRoundMinRTT + RttThresh, here 40 + 5 ms.
+        for (rtt, rises) in [(449, false), (450, true)] {
+            let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
+            round(&mut start, 400, 8, Verdict::Continue);
+            let phases = round(&mut start, rtt, 8, Verdict::Continue);
+            assert_eq!(phases[7] != SlowStartPhase::SlowStart, rises, "{rtt}");
+        }
+    }
+
+    #[test]
+    fn a_smallest_rtt_equal_to_the_baseline_is_no_false_alarm() {
+        // RFC 9406 section 4.2: slow start resumes if currentRoundMinRTT < cssBaselineMinRtt.
+        let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
+        round(&mut start, 400, 8, Verdict::Continue);
+        round(&mut start, 450, 8, Verdict::Continue);
+        let phases = round(&mut start, 450, 8, Verdict::Continue);
+        assert!(matches!(phases[7], SlowStartPhase::Conservative { .. }));
+    }
+
+    #[test]
+    fn the_first_ack_of_the_connection_ends_the_round_in_which_nothing_had_been_sent() {
+        // RFC 9406 section 4.2: windowEnd is SND.NXT at the beginning, so that the first byte's ACK
+        // ends the first round; its RTT is the one the rest of the initial window is compared with.
+        let mut start = start(true);
+        let mut window = Window::new(10);
+        let rtt = Span::from_millis(40);
+        start.on_ack(&Ack { rtt: Some(rtt), una: 1448, next: 14_480, ..ack(1) }, &mut window);
+        assert_eq!((start.window_end, start.last_round_min, start.samples), (14_480, rtt, 0));
     }
 
     #[test]
@@ -298,7 +346,7 @@ mod tests {
         let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
         for i in 1..20 {
             let phases = round(&mut start, 400 * i, 7, Verdict::Continue);
-            assert!(phases.iter().all(|phase| *phase == Phase::SlowStart));
+            assert!(phases.iter().all(|phase| *phase == SlowStartPhase::SlowStart));
         }
     }
 }

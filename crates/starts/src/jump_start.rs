@@ -1,11 +1,14 @@
-//! Jump Start (Liu, Allman, Jin and Wang 2007): all data that waits is sent at once, evenly over the first round trip.
+//! Jump Start (Liu, Allman, Jin and Wang 2007): all data that waits is sent at once, evenly over
+//! the first round trip.
 //!
-//! With the first ACK the jump is over: the window is what is in flight, and slow start goes on from there. If packets of the jump are lost, recovery
-//! sends one packet for every one delivered, and ends with half of the jump's packets that were not lost as window and threshold.
-//! There is no other bound on the rate: many such flows at once collapse.
+//! With the first ACK the jump is over: the window is what is in flight, and slow start goes on
+//! from there. If packets of the jump are lost, recovery sends one packet for every one delivered,
+//! and ends with half of the jump's packets that were not lost as window and threshold. There is no
+//! other bound on the rate: many such flows at once collapse.
 //!
-//! The paper bounds the jump by the receiver's window. Here [`JumpStartConfig::max_packets`] is a bound besides, since a flow without end would jump
-//! without end. What the window is during the recovery the sources available do not say.
+//! The paper bounds the jump by the receiver's window. Here [`JumpStartConfig::max_packets`] is a
+//! bound besides, since a flow without end would jump without end. What the window is during the
+//! recovery the sources available do not say.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
@@ -13,6 +16,7 @@ use flowstart_units::{Bytes, Rate, Time};
 
 use super::first_recovery::{FirstRecovery, Told};
 use super::spacing::{Spacing, millionths};
+use crate::StartConstants;
 
 /// Constants of Jump Start.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,9 +26,11 @@ use super::spacing::{Spacing, millionths};
     serde(deny_unknown_fields, default)
 )]
 pub struct JumpStartConfig {
-    /// Most packets in the jump, at least 1; default 724, one MiB in segments of 1448 bytes (this crate's; the paper has the receiver's window).
+    /// Most packets in the jump, at least 1; default 724, one MiB in segments of 1448 bytes (this
+    /// crate's; the paper has the receiver's window).
     pub max_packets: u32,
-    /// Share of the packets of the jump that were not lost that the window keeps after losses, 0 ..= 1; default 0.5 (paper).
+    /// Share of the packets of the jump that were not lost that the window keeps after losses, 0
+    /// ..= 1; default 0.5 (paper).
     pub keep: f64,
 }
 
@@ -34,8 +40,8 @@ impl Default for JumpStartConfig {
     }
 }
 
-impl JumpStartConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl StartConstants for JumpStartConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         InvalidConfig::unless(self.max_packets >= 1, "max_packets", "at least 1")?;
         InvalidConfig::unless((0.0..=1.0).contains(&self.keep), "keep", "between 0 and 1")
     }
@@ -43,8 +49,9 @@ impl JumpStartConfig {
 
 /// What it does now.
 #[derive(Clone, Copy, Debug)]
-enum Phase {
-    /// The jump leaves. How many packets it will have, and their pace, once the first was asked for.
+enum JumpPhase {
+    /// The jump leaves. How many packets it will have, and their pace, once the first was asked
+    /// for.
     Jump(Option<(u32, Rate)>),
     /// Slow start; packets of the jump are outstanding until this byte is acknowledged.
     SlowStart {
@@ -61,14 +68,15 @@ pub struct JumpStart {
     initial_window: u32,
     mss: u64,
     spacing: Spacing,
-    phase: Phase,
+    phase: JumpPhase,
     /// Packets sent in the jump.
     sent: u32,
     told: Told,
 }
 
 impl JumpStart {
-    /// Jump Start for a flow with segments of `mss` payload bytes; `initial_window` packets are sent at once if no RTT is known.
+    /// Jump Start for a flow with segments of `mss` payload bytes; `initial_window` packets are
+    /// sent at once if no RTT is known.
     #[must_use]
     pub fn new(config: &JumpStartConfig, initial_window: u32, mss: u32) -> Self {
         Self {
@@ -77,7 +85,7 @@ impl JumpStart {
             initial_window: initial_window.max(1),
             mss: u64::from(mss.max(1)),
             spacing: Spacing::new(),
-            phase: Phase::Jump(None),
+            phase: JumpPhase::Jump(None),
             sent: 0,
             told: Told::default(),
         }
@@ -103,12 +111,12 @@ impl FlowStart for JumpStart {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
         self.told = Told::by(ack);
         match &mut self.phase {
-            Phase::Jump(_) if ack.acked > 0 => {
+            JumpPhase::Jump(_) if ack.acked > 0 => {
                 window.cwnd = ack.in_flight.clamp(self.initial_window.min(self.max_packets), self.max_packets);
-                self.phase = Phase::SlowStart { jump_end: ack.next };
+                self.phase = JumpPhase::SlowStart { jump_end: ack.next };
             }
-            Phase::Jump(_) | Phase::SlowStart { .. } => {}
-            Phase::Recovery(recovery) => {
+            JumpPhase::Jump(_) | JumpPhase::SlowStart { .. } => {}
+            JumpPhase::Recovery(recovery) => {
                 let over = recovery.on_ack(ack);
                 let lost = recovery.lost;
                 window.cwnd = window.cwnd.min(ack.in_flight.saturating_add(ack.acked).max(1));
@@ -123,17 +131,17 @@ impl FlowStart for JumpStart {
 
     #[inline]
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
-        if matches!(self.phase, Phase::SlowStart { .. }) { window.slow_start(ack.acked) } else { 0 }
+        if matches!(self.phase, JumpPhase::SlowStart { .. }) { window.slow_start(ack.acked) } else { 0 }
     }
 
     fn on_signal(&mut self, _now: Time, signal: Signal, window: &mut Window) -> Response {
         match (signal, &self.phase) {
-            (Signal::Loss, Phase::SlowStart { jump_end }) if self.told.una < *jump_end => {
-                self.phase = Phase::Recovery(FirstRecovery::new(&self.told));
+            (Signal::Loss, JumpPhase::SlowStart { jump_end }) if self.told.una < *jump_end => {
+                self.phase = JumpPhase::Recovery(FirstRecovery::new(&self.told));
                 Response::Ignore
             }
-            (Signal::Loss, Phase::Recovery(_)) => Response::Ignore,
-            (_, Phase::Jump(_)) => {
+            (Signal::Loss, JumpPhase::Recovery(_)) => Response::Ignore,
+            (_, JumpPhase::Jump(_)) => {
                 window.cwnd = window.cwnd.min(self.sent.max(1));
                 Response::Leave
             }
@@ -143,7 +151,7 @@ impl FlowStart for JumpStart {
 
     #[inline]
     fn on_sent(&mut self, sent: &Sent) {
-        if let Phase::Jump(plan) = self.phase {
+        if let JumpPhase::Jump(plan) = self.phase {
             self.sent = self.sent.saturating_add(1);
             if let Some((_, rate)) = plan {
                 self.spacing.book(sent, rate);
@@ -152,7 +160,7 @@ impl FlowStart for JumpStart {
     }
 
     fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
-        let Phase::Jump(plan) = &mut self.phase else { return None };
+        let JumpPhase::Jump(plan) = &mut self.phase else { return None };
         let (packets, _) = *plan.get_or_insert_with(|| {
             if next.srtt.is_zero() {
                 return (self.initial_window, Rate::UNLIMITED);
@@ -168,7 +176,7 @@ impl FlowStart for JumpStart {
     }
 
     fn owns_window(&self) -> bool {
-        !matches!(self.phase, Phase::SlowStart { .. })
+        !matches!(self.phase, JumpPhase::SlowStart { .. })
     }
 }
 
@@ -178,7 +186,8 @@ mod tests {
     use flowstart_control::testing::{ack, next, sent};
     use flowstart_units::Span;
 
-    /// A start that jumped with `packets` at a round-trip time of 50 ms, and the time of every departure.
+    /// A start that jumped with `packets` at a round-trip time of 50 ms, and the time of every
+    /// departure.
     fn jumped(packets: u64) -> (JumpStart, Window, Vec<Time>) {
         let mut start = JumpStart::new(&JumpStartConfig::default(), 10, 1448);
         let window = Window::new(start.initial_window().unwrap());

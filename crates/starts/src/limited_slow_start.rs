@@ -1,13 +1,17 @@
-//! Limited slow start (RFC 3742): above a fixed window, slow start adds a constant number of packets per round trip instead of doubling.
+//! Limited slow start (RFC 3742): above a fixed window, slow start adds a constant number of
+//! packets per round trip instead of doubling.
 //!
-//! It bounds the packets that are lost at once when slow start overshoots, but knows nothing of the path: to large windows it is slow. Growth
-//! is counted in packets delivered, not in ACKs, as all starts here do, so that delayed ACKs do not halve it.
+//! It bounds the packets that are lost at once when slow start overshoots, but knows nothing of the
+//! path: to large windows it is slow. Growth is counted in packets delivered, not in ACKs, as all
+//! starts here do, so that delayed ACKs do not halve it.
 //!
-//! The RFC's int(MSS/K) bytes per ACK would be no growth at all above 72 400 packets of 1448 bytes; here the fraction of a packet is kept whole, as
-//! the RFC's own examples assume.
+//! The RFC's int(MSS/K) bytes per ACK would be no growth at all above 72 400 packets of 1448 bytes;
+//! here the fraction of a packet is kept whole, as the RFC's own examples assume.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, FlowStart, Window};
+
+use crate::StartConstants;
 
 /// The constant of limited slow start; the default is that of RFC 3742 section 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +21,8 @@ use flowstart_control::{Ack, FlowStart, Window};
     serde(deny_unknown_fields, default)
 )]
 pub struct LimitedSlowStartConfig {
-    /// Up to this window, in packets, slow start is the standard one; above it, it adds about half as many packets per round trip. Default 100
-    /// (`max_ssthresh`). At least 2.
+    /// Up to this window, in packets, slow start is the standard one; above it, it adds about half
+    /// as many packets per round trip. Default 100 (`max_ssthresh`). At least 2.
     pub max_ssthresh: u32,
 }
 
@@ -28,8 +32,8 @@ impl Default for LimitedSlowStartConfig {
     }
 }
 
-impl LimitedSlowStartConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl StartConstants for LimitedSlowStartConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         InvalidConfig::unless(self.max_ssthresh >= 2, "max_ssthresh", "at least 2")
     }
 }
@@ -62,7 +66,8 @@ impl LimitedSlowStart {
 impl FlowStart for LimitedSlowStart {
     #[inline]
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
-        // The packet that takes the window over the limit still counts whole: the rule is "cwnd <= max_ssthresh".
+        // The packet that takes the window over the limit still counts whole: the rule is "cwnd <=
+        // max_ssthresh".
         let standard = ack.acked.min(self.max_ssthresh.saturating_add(1).saturating_sub(window.cwnd));
         let left = window.slow_start(standard);
         let limited = ack.acked - standard;
@@ -111,23 +116,24 @@ mod tests {
     }
 
     #[test]
-    fn v9_1_above_the_limit_a_round_trip_adds_half_the_limit() {
+    fn above_the_limit_a_round_trip_adds_half_the_limit() {
         let (mut start, mut window) = (start(), Window::new(100));
         for expected in [150.3, 200.3, 250.2, 300.2] {
             round(&mut start, &mut window, 1);
             let exact = f64::from(window.cwnd) + start.fraction as f64 / PACKET as f64;
-            // The vector cuts every growth to whole bytes, which makes it smaller by less than a tenth of a packet.
+            // The vector cuts every growth to whole bytes, which makes it smaller by less than a
+            // tenth of a packet.
             assert!((-0.05..0.15).contains(&(exact - expected)), "{exact} against {expected}");
         }
     }
 
     #[test]
-    fn v9_2_a_window_of_1000_takes_22_round_trips() {
+    fn a_window_of_1000_takes_22_round_trips() {
         assert_eq!(rounds_from_10_to(1000), 22);
     }
 
     #[test]
-    fn v9_3_a_window_of_83000_takes_about_1660_round_trips() {
+    fn a_window_of_83000_takes_about_1660_round_trips() {
         let rounds = rounds_from_10_to(83_000);
         assert!((1640..=1680).contains(&rounds), "{rounds}");
     }

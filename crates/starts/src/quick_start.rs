@@ -1,13 +1,14 @@
-//! Quick-Start (RFC 4782): asks the routers on the path for a rate with the first packet, sends at what they grant for one round trip, and goes on with
-//! slow start from the window that was really used. Without a grant it is slow start.
+//! Quick-Start (RFC 4782): asks the routers on the path for a rate with the first packet, sends at
+//! what they grant for one round trip, and goes on with slow start from the window that was really
+//! used. Without a grant it is slow start.
 //!
 //! The rules are those of [`flowstart_quick_start::Sender`]; this joins them to a flow.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::random::Random;
 use flowstart_control::{
-    Ack, Acked, Answer, Departure, Exit, ExitReason, FlowStart, Moment, Next, Occasion, Response, Sent, Signal,
-    Verdict, Window,
+    Ack, Acked, Answer, Departure, Exit, ExitReason, FlowStart, Moment, Next, Occasion, Response, RouterClient, Sent,
+    Signal, Verdict, Window,
 };
 use flowstart_quick_start::sender::{
     AckSeen, Allowance, Change, Departing, PacingConfig, Phase, Reaction, Sender, SenderConfig, Trigger,
@@ -20,6 +21,7 @@ use check::GrantCheck;
 pub use check::GrantCheckConfig;
 
 use super::limited_slow_start::{LimitedSlowStart, LimitedSlowStartConfig};
+use crate::StartConstants;
 
 mod check;
 
@@ -31,41 +33,48 @@ mod check;
     serde(deny_unknown_fields, default)
 )]
 pub struct QuickStartConfig {
-    /// The most that is asked for; default 1.31072 Gbit/s, the largest rate that can be written. (Scharf and Strotbek: 5.12 Mbit/s on a path of
-    /// 10 Mbit/s.) At least 80 kbit/s.
+    /// The most that is asked for; default 1.31072 Gbit/s, the largest rate that can be written.
+    /// (Scharf and Strotbek: 5.12 Mbit/s on a path of 10 Mbit/s.) At least 80 kbit/s.
     pub request: Rate,
-    /// Whether less is asked for if the application has less to send in one RTT (section 4.1); default true. (Scharf and Strotbek always ask for
-    /// the same.)
+    /// Whether less is asked for if the application has less to send in one RTT (section 4.1);
+    /// default true. (Scharf and Strotbek always ask for the same.)
     pub as_needed: bool,
-    /// RTT that the application's need is divided by if none is known; default 100 ms (section 4.1). Above 0.
+    /// RTT that the application's need is divided by if none is known; default 100 ms (section
+    /// 4.1). Above 0.
     pub assumed_rtt: Span,
-    /// Whether the packets of the phase are released by timers as in the paper's implementation for Linux 2.6.20 instead of one by one at the granted
-    /// rate; default false.
+    /// Whether the packets of the phase are released by timers as in the paper's implementation for
+    /// Linux 2.6.20 instead of one by one at the granted rate; default false.
     pub timers: bool,
     /// Period of the timers' clock; default 1 ms (the paper). Above 0.
     pub tick: Span,
     /// Packets that a timer releases at least; default 3 (the paper). At least 1.
     pub chunk: u32,
-    /// Whether the threshold becomes the window at the end of the phase; default false. RFC 4782 leaves it open; the paper measured that it
-    /// costs seconds.
+    /// Whether the threshold becomes the window at the end of the phase; default false. RFC 4782
+    /// leaves it open; the paper measured that it costs seconds.
     pub adapt_threshold: bool,
-    /// A grant is used if its window is more than this many percent of the present one; default 100 (section 4.4). At least 100.
+    /// A grant is used if its window is more than this many percent of the present one; default 100
+    /// (section 4.4). At least 100.
     pub least_window_percent: u32,
-    /// Window in packets above which slow start after a grant is limited (`max_ssthresh` of RFC 3742); default 100, as RFC 4782 section 4.6
-    /// demands; 0 for standard slow start, as the paper shows it.
+    /// Window in packets above which slow start after a grant is limited (`max_ssthresh` of RFC
+    /// 3742); default 100, as RFC 4782 section 4.6 demands; 0 for standard slow start, as the paper
+    /// shows it.
     pub max_ssthresh: u32,
     /// Whether a connection that sends again after an idle time asks again; default true.
     pub after_idle: bool,
-    /// Whether a connection that was not idle asks again when the application, all of whose data had been sent, writes more than the window holds; default false
-    /// (sections 4.1 and 4.8 allow requests in mid-connection, but advise against them after periods limited by the application).
+    /// Whether a connection that was not idle asks again when the application, all of whose data
+    /// had been sent, writes more than the window holds; default false (sections 4.1 and 4.8 allow
+    /// requests in mid-connection, but advise against them after periods limited by the
+    /// application).
     pub in_middle: bool,
-    /// Whether nothing is asked for if all that waits fits into the window that needs no grant; default false (own variant).
+    /// Whether nothing is asked for if all that waits fits into the window that needs no grant;
+    /// default false (own variant).
     pub skip_small: bool,
-    /// Whether the packets of the window that needs no grant leave at once, and only those beyond it paced; default false, as RFC 4782 section 4.4 paces
-    /// all (own variant: a grant is never slower than none).
+    /// Whether the packets of the window that needs no grant leave at once, and only those beyond
+    /// it paced; default false, as RFC 4782 section 4.4 paces all (own variant: a grant is never
+    /// slower than none).
     pub at_once: bool,
-    /// Check by the delays of the first window whether the path has what was granted, and fall back to what it has; default none, as in RFC 4782 (own
-    /// variant).
+    /// Check by the delays of the first window whether the path has what was granted, and fall back
+    /// to what it has; default none, as in RFC 4782 (own variant).
     pub check: Option<GrantCheckConfig>,
 }
 
@@ -92,19 +101,6 @@ impl Default for QuickStartConfig {
 }
 
 impl QuickStartConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.request >= RateCode::MIN.rate(), "request", "at least 80 kbit/s")?;
-        check(!self.assumed_rtt.is_zero(), "assumed_rtt", "above 0")?;
-        check(!self.tick.is_zero(), "tick", "above 0")?;
-        check(self.chunk >= 1, "chunk", "at least 1")?;
-        check(self.least_window_percent >= 100, "least_window_percent", "at least 100")?;
-        check(self.max_ssthresh != 1, "max_ssthresh", "0 or at least 2")?;
-        let alone = self.check.is_none() || !self.at_once && !self.timers;
-        check(alone, "check", "with neither at_once nor timers: packets must leave in their own time")?;
-        self.check.map_or(Ok(()), |check| check.validate())
-    }
-
     fn sender(&self, initial_window: u32) -> SenderConfig {
         let pacing = if self.timers {
             PacingConfig::Timers { tick: self.tick, chunk: self.chunk.max(1) }
@@ -121,6 +117,25 @@ impl QuickStartConfig {
             ramp: self.check.map_or(0, |check| check.ramp),
             ..SenderConfig::default()
         }
+    }
+}
+
+impl StartConstants for QuickStartConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check(self.request >= RateCode::MIN.rate(), "request", "at least 80 kbit/s")?;
+        check(!self.assumed_rtt.is_zero(), "assumed_rtt", "above 0")?;
+        check(!self.tick.is_zero(), "tick", "above 0")?;
+        check(self.chunk >= 1, "chunk", "at least 1")?;
+        check(self.least_window_percent >= 100, "least_window_percent", "at least 100")?;
+        check(self.max_ssthresh != 1, "max_ssthresh", "0 or at least 2")?;
+        let alone = self.check.is_none() || !self.at_once && !self.timers;
+        check(alone, "check", "with neither at_once nor timers: packets must leave in their own time")?;
+        self.check.map_or(Ok(()), |check| check.validate())
+    }
+
+    fn asks_routers(&self) -> bool {
+        true
     }
 }
 
@@ -153,8 +168,9 @@ pub struct QuickStart {
 }
 
 impl QuickStart {
-    /// Quick-Start for a flow with segments of `mss` payload bytes that begins with `initial_window` packets if nothing is granted. What protects its
-    /// requests comes from `seed`.
+    /// Quick-Start for a flow with segments of `mss` payload bytes that begins with
+    /// `initial_window` packets if nothing is granted. What protects its requests comes from
+    /// `seed`.
     #[must_use]
     pub fn new(config: &QuickStartConfig, initial_window: u32, mss: u32, seed: u64) -> Self {
         let limit = LimitedSlowStartConfig { max_ssthresh: config.max_ssthresh };
@@ -218,7 +234,8 @@ impl QuickStart {
         change
     }
 
-    /// The path has `rate`, not what was granted: the start is over, with the window that this rate fills.
+    /// The path has `rate`, not what was granted: the start is over, with the window that this rate
+    /// fills.
     fn fall_back(&self, rate: Rate, ack: &Ack, window: &Window) -> Verdict {
         let bytes = rate.bytes_in(ack.min_rtt).get();
         let packets = u32::try_from(bytes / u64::from(self.packet.max(1))).unwrap_or(u32::MAX);
@@ -242,52 +259,8 @@ impl QuickStart {
 }
 
 impl FlowStart for QuickStart {
-    fn rate_request(&mut self, occasion: &Occasion) -> Carried {
-        let trigger = match occasion.moment {
-            Moment::Opening => Trigger::Start,
-            Moment::AfterIdle(idle) if self.config.after_idle => Trigger::AfterIdle { idle, rto: occasion.rto },
-            Moment::Middle if self.config.in_middle => Trigger::Middle,
-            Moment::AfterIdle(_) | Moment::Middle => return Carried::NONE,
-        };
-        // What an earlier request or phase led to may not have been heard while another was in charge.
-        let nobody = Window::new(u32::MAX);
-        let heard = self.seen(occasion.una, None, occasion.srtt, &nobody);
-        self.watching_expiry(|sender| sender.on_ack(occasion.now, &heard));
-        self.sender.set_packet(occasion.packet);
-        let rtt = (!occasion.srtt.is_zero()).then_some(occasion.srtt);
-        let most = RateCode::floor(self.config.request);
-        let packets = occasion.backlog.div_ceil(u64::from(self.mss.max(1)));
-        if self.config.skip_small && packets <= u64::from(self.sender.config().initial_window) {
-            return Carried::NONE;
-        }
-        let needed = if self.config.as_needed || packets == 0 { packets } else { u64::MAX };
-        let bytes = Bytes::new(needed.saturating_mul(u64::from(occasion.packet)));
-        let wish = self.sender.config().wish(bytes, rtt, occasion.largest_window).min(most);
-        // What could not be granted enough of is not worth the routers' while.
-        if trigger == Trigger::Middle && wish.window(occasion.srtt, occasion.packet) <= occasion.cwnd {
-            return Carried::NONE;
-        }
-        if self.sender.request(occasion.now, trigger, wish, rtt).is_err() {
-            return Carried::NONE;
-        }
-        self.packet = occasion.packet;
-        self.next = occasion.next;
-        // A SYN has no byte of the stream; with data, the ACK of its first byte is the answer.
-        let end = if trigger == Trigger::Start { 0 } else { occasion.next.saturating_add(1) };
-        let packet = Departing { elicits_ack: true, retransmission: false, end, ip_ttl: IP_TTL };
-        let random = self.random.next();
-        // The nonce takes the low bits.
-        let secrets = || (Nonce::new(random as u32), (random >> 56) as u8);
-        let option = self.sender.attach_request(occasion.now, &packet, secrets);
-        option.map_or(Carried::NONE, |option| Carried::new(&option, IP_TTL))
-    }
-
-    fn on_answer(&mut self, answer: &Answer, window: &mut Window) -> bool {
-        matches!(self.hear(answer, window), Change::Granted(..))
-    }
-
-    fn take_report(&mut self) -> Carried {
-        self.sender.take_report().map_or(Carried::NONE, |report| Carried::new(&report, IP_TTL))
+    fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
+        Some(self)
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
@@ -385,5 +358,56 @@ impl FlowStart for QuickStart {
 
     fn owns_window(&self) -> bool {
         self.is_in_phase()
+    }
+}
+
+impl RouterClient for QuickStart {
+    fn rate_request(&mut self, occasion: &Occasion) -> Carried {
+        let trigger = match occasion.moment {
+            Moment::Opening => Trigger::Start,
+            Moment::AfterIdle(idle) if self.config.after_idle => Trigger::AfterIdle { idle, rto: occasion.rto },
+            Moment::Middle if self.config.in_middle => Trigger::Middle,
+            Moment::AfterIdle(_) | Moment::Middle => return Carried::NONE,
+        };
+        // What an earlier request or phase led to may not have been heard while another was in
+        // charge.
+        let nobody = Window::new(u32::MAX);
+        let heard = self.seen(occasion.una, None, occasion.srtt, &nobody);
+        self.watching_expiry(|sender| sender.on_ack(occasion.now, &heard));
+        self.sender.set_packet(occasion.packet);
+        let rtt = (!occasion.srtt.is_zero()).then_some(occasion.srtt);
+        let most = RateCode::floor(self.config.request);
+        let packets = occasion.backlog.div_ceil(u64::from(self.mss.max(1)));
+        if self.config.skip_small && packets <= u64::from(self.sender.config().initial_window) {
+            return Carried::NONE;
+        }
+        let needed = if self.config.as_needed || packets == 0 { packets } else { u64::MAX };
+        let bytes = Bytes::new(needed.saturating_mul(u64::from(occasion.packet)));
+        let wish = self.sender.config().wish(bytes, rtt, occasion.largest_window).min(most);
+        // What could not be granted enough of is not worth the routers' while.
+        if trigger == Trigger::Middle && wish.window(occasion.srtt, occasion.packet) <= occasion.cwnd {
+            return Carried::NONE;
+        }
+        if self.sender.request(occasion.now, trigger, wish, rtt).is_err() {
+            return Carried::NONE;
+        }
+        self.packet = occasion.packet;
+        self.next = occasion.next;
+        // A SYN has no byte of the stream; with data, the ACK of its first byte is the answer.
+        let end = if trigger == Trigger::Start { 0 } else { occasion.next.saturating_add(1) };
+        let packet = Departing { elicits_ack: true, retransmission: false, end, ip_ttl: IP_TTL };
+        let random = self.random.next();
+        // The nonce takes the low bits.
+        let secrets = || (Nonce::new(random as u32), (random >> 56) as u8);
+        let option = self.sender.attach_request(occasion.now, &packet, secrets);
+        option.map_or(Carried::NONE, |option| Carried::new(&option, IP_TTL))
+    }
+
+    fn on_answer(&mut self, answer: &Answer, window: &mut Window) -> bool {
+        matches!(self.hear(answer, window), Change::Granted(..))
+    }
+
+    fn take_report(&mut self) -> Carried {
+        self.sender.take_report().map_or(Carried::NONE, |report| Carried::new(&report, IP_TTL))
     }
 }

@@ -1,12 +1,15 @@
-//! Rapid Start (draft-kazuho-ccwg-rapid-start-02): the window triples every round trip as long as no queue shows, and the first recovery takes
-//! back exactly what did not get through.
+//! Rapid Start (draft-kazuho-ccwg-rapid-start-02): the window triples every round trip as long as
+//! no queue shows, and the first recovery takes back exactly what did not get through.
 //!
-//! Packets are paced from the first: the initial window over one round trip, later flights at two or three times the window per round trip,
-//! so that a round's packets are spread while the window grows. At the first loss or mark the window is cut a little (the silence), then by a share of every packet
-//! delivered and of every packet lost, so that at the end of the recovery it is beta times what got through.
+//! Packets are paced from the first: the initial window over one round trip, later flights at two
+//! or three times the window per round trip, so that a round's packets are spread while the window
+//! grows. At the first loss or mark the window is cut a little (the silence), then by a share of
+//! every packet delivered and of every packet lost, so that at the end of the recovery it is beta
+//! times what got through.
 //!
-//! The draft triples while the RTT's floor is below the smaller of two bounds, quicly (which it comes from) below the larger;
-//! [`RapidStartConfig::larger_bound`] chooses, the default is the draft's.
+//! The draft triples while the RTT's floor is below the smaller of two bounds, quicly (which it
+//! comes from) below the larger; [`RapidStartConfig::larger_bound`] chooses, the default is the
+//! draft's.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
@@ -14,11 +17,13 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::first_recovery::{FirstRecovery, Told};
 use super::spacing::Spacing;
+use crate::StartConstants;
 
 /// Slots that the RTT's floor over the last round trip is kept in (quicly).
 const SLOTS: usize = 4;
 
-/// Constants of Rapid Start; the defaults are those of draft-kazuho-ccwg-rapid-start-02, with the beta of CUBIC.
+/// Constants of Rapid Start; the defaults are those of draft-kazuho-ccwg-rapid-start-02, with the
+/// beta of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -26,7 +31,8 @@ const SLOTS: usize = 4;
     serde(deny_unknown_fields, default)
 )]
 pub struct RapidStartConfig {
-    /// Packets added per packet delivered while no queue shows, 1 ..= 16; default 2, so that the window triples.
+    /// Packets added per packet delivered while no queue shows, 1 ..= 16; default 2, so that the
+    /// window triples.
     pub growth: u32,
     /// First bound of the RTT's floor: the smallest RTT plus this; default 4 ms.
     pub delay_bound: Span,
@@ -36,9 +42,11 @@ pub struct RapidStartConfig {
     pub larger_bound: bool,
     /// Below this smallest RTT the window only doubles; default 0 (quicly: 4 ms).
     pub min_rtt: Span,
-    /// Share of what got through that the window keeps after the first recovery, above 0 and below 1; default 0.7 (RFC 9438).
+    /// Share of what got through that the window keeps after the first recovery, above 0 and below
+    /// 1; default 0.7 (RFC 9438).
     pub beta: f64,
-    /// K: share of the reduction that is taken per packet delivered, 0 ..= 1; default 2/3 (quicly: 11/18).
+    /// K: share of the reduction that is taken per packet delivered, 0 ..= 1; default 2/3 (quicly:
+    /// 11/18).
     pub recovery_share: f64,
 }
 
@@ -69,14 +77,6 @@ impl RapidStartConfig {
         }
     }
 
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check((1..=16).contains(&self.growth), "growth", "between 1 and 16")?;
-        check((1.0..=10.0).contains(&self.delay_ratio), "delay_ratio", "between 1 and 10")?;
-        check(self.beta > 0.0 && self.beta < 1.0, "beta", "above 0 and below 1")?;
-        check((0.0..=1.0).contains(&self.recovery_share), "recovery_share", "between 0 and 1")
-    }
-
     /// The constants, those out of range moved to the nearest value in range.
     fn in_range(&self) -> Self {
         Self {
@@ -92,6 +92,16 @@ impl RapidStartConfig {
     fn bound(&self, min_rtt: Span) -> Span {
         let (sum, product) = (min_rtt + self.delay_bound, min_rtt.mul_f64(self.delay_ratio));
         if self.larger_bound { sum.max(product) } else { sum.min(product) }
+    }
+}
+
+impl StartConstants for RapidStartConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check((1..=16).contains(&self.growth), "growth", "between 1 and 16")?;
+        check((1.0..=10.0).contains(&self.delay_ratio), "delay_ratio", "between 1 and 10")?;
+        check(self.beta > 0.0 && self.beta < 1.0, "beta", "above 0 and below 1")?;
+        check((0.0..=1.0).contains(&self.recovery_share), "recovery_share", "between 0 and 1")
     }
 }
 
@@ -138,7 +148,8 @@ pub struct RapidStart {
 }
 
 impl RapidStart {
-    /// Rapid Start for a flow with segments of `mss` payload bytes that begins with `initial_window` packets.
+    /// Rapid Start for a flow with segments of `mss` payload bytes that begins with
+    /// `initial_window` packets.
     #[must_use]
     pub fn new(config: &RapidStartConfig, initial_window: u32, mss: u32) -> Self {
         let config = config.in_range();
@@ -273,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn v7_4_the_first_recovery_leaves_beta_times_what_got_through() {
+    fn the_first_recovery_leaves_beta_times_what_got_through() {
         for config in [RapidStartConfig::default(), RapidStartConfig::quicly()] {
             assert_eq!(recovered(config, Signal::Loss, 300, 100, 200), 70);
             assert_eq!(recovered(config, Signal::Marks, 100, 100, 0), 70);
@@ -281,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn v7_5_without_a_queue_the_window_triples() {
+    fn without_a_queue_the_window_triples() {
         let (mut start, mut window) = (start(RapidStartConfig::default()), Window::new(10));
         for expected in [30, 90, 270, 810] {
             for _ in 0..window.cwnd {
@@ -294,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn v7_6_the_bounds_of_the_draft_and_of_quicly() {
+    fn the_bounds_of_the_draft_and_of_quicly() {
         let bound = |config: RapidStartConfig, rtt| config.bound(ms(rtt)).as_millis_f64();
         for (rtt, draft, quicly) in [(10, 11.0, 14.0), (20, 22.0, 24.0), (40, 44.0, 44.0), (100, 104.0, 109.375)] {
             assert!((bound(RapidStartConfig::default(), rtt) - draft).abs() < 1e-6);
@@ -303,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn v7_7_tripling_fills_417_packets_in_four_rounds_and_from_20_in_three() {
+    fn tripling_fills_417_packets_in_four_rounds_and_from_20_in_three() {
         let rounds = |growth: u32, initial: u32| {
             let mut window = initial;
             (0..).take_while(|_| (window < 417, window *= growth + 1).0).count()

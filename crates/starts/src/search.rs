@@ -1,18 +1,24 @@
-//! SEARCH (draft-chung-ccwg-search-09): slow start ends when the bytes delivered stop following the bytes sent a round trip earlier.
+//! SEARCH (draft-chung-ccwg-search-09): slow start ends when the bytes delivered stop following the
+//! bytes sent a round trip earlier.
 //!
-//! Time is cut into bins of a fixed length; rings hold the bytes sent and delivered until the end of each bin. A window is ten bins, 3.5 times
-//! the first RTT. What was delivered in the last window is compared with what was sent in the window one RTT before: as long as the
-//! path has room, they are equal; once a queue grows, delivery lags. Jitter of the RTT below a window averages out.
+//! Time is cut into bins of a fixed length; rings hold the bytes sent and delivered until the end
+//! of each bin. A window is ten bins, 3.5 times the first RTT. What was delivered in the last
+//! window is compared with what was sent in the window one RTT before: as long as the path has
+//! room, they are equal; once a queue grows, delivery lags. Jitter of the RTT below a window
+//! averages out.
 //!
-//! Where the text of the draft interpolates between bins forward, this goes back in time, as implementers and authors of the draft have
-//! agreed to be meant.
+//! Where the text of the draft interpolates between bins forward, this goes back in time, as
+//! implementers and authors of the draft have agreed to be meant.
 //!
-//! Two ways to leave: at the window found (no drain), or, with [`SearchConfig::drain`], by sending only one packet for every sixteen
-//! delivered until no more is in flight than was delivered in the last initial RTT (the empty path's bandwidth-delay product).
+//! Two ways to leave: at the window found (no drain), or, with [`SearchConfig::drain`], by sending
+//! only one packet for every sixteen delivered until no more is in flight than was delivered in the
+//! last initial RTT (the empty path's bandwidth-delay product).
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, Exit, ExitReason, FlowStart, Sent, Verdict, Window};
 use flowstart_units::{Span, Time};
+
+use crate::StartConstants;
 
 /// Parts of a bin that the look-back is interpolated in.
 const FRACTION_ONE: u64 = 100;
@@ -26,22 +32,24 @@ const PERCENT: u64 = 100;
     serde(deny_unknown_fields, default)
 )]
 pub struct SearchConfig {
-    /// Length of the window in percent of the first RTT; default 350 (`WINDOW_SIZE_FACTOR`). At least 1.
+    /// Length of the window in percent of the first RTT; default 350 (`WINDOW_SIZE_FACTOR`). At
+    /// least 1.
     pub window_percent: u64,
     /// Bins in a window, 1 ..= 1000; default 10 (`W`).
     pub bins: u32,
-    /// Bins kept beyond a window, for RTTs that grow: the start is judged while an RTT is shorter than this many bins. 1 ..= 1000;
-    /// default 15 (`EXTRA_BINS`).
+    /// Bins kept beyond a window, for RTTs that grow: the start is judged while an RTT is shorter
+    /// than this many bins. 1 ..= 1000; default 15 (`EXTRA_BINS`).
     pub extra_bins: u32,
-    /// Lag of delivery, in percent of what was sent, that ends slow start, 1 ..= 100; default 26 (`THRESH`; drafts of 2024: 35 of another
-    /// quantity).
+    /// Lag of delivery, in percent of what was sent, that ends slow start, 1 ..= 100; default 26
+    /// (`THRESH`; drafts of 2024: 35 of another quantity).
     pub threshold_percent: u64,
     /// All is forgotten if more than this many bins pass without an ACK; default 10 (a window).
     pub max_missed_bins: u64,
-    /// Whether the queue is drained before congestion avoidance; default false. The draft describes a drain to the bandwidth-delay product of
-    /// the empty path, some implementations leave it out.
+    /// Whether the queue is drained before congestion avoidance; default false. The draft describes
+    /// a drain to the bandwidth-delay product of the empty path, some implementations leave it out.
     pub drain: bool,
-    /// While draining, one packet is sent for this many delivered; default 16 (the authors' Linux code). At least 2.
+    /// While draining, one packet is sent for this many delivered; default 16 (the authors' Linux
+    /// code). At least 2.
     pub drain_divisor: u64,
 }
 
@@ -60,15 +68,6 @@ impl Default for SearchConfig {
 }
 
 impl SearchConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
-        let check = InvalidConfig::unless;
-        check(self.window_percent >= 1, "window_percent", "at least 1")?;
-        check((1..=1000).contains(&self.bins), "bins", "between 1 and 1000")?;
-        check((1..=1000).contains(&self.extra_bins), "extra_bins", "between 1 and 1000")?;
-        check((1..=100).contains(&self.threshold_percent), "threshold_percent", "between 1 and 100")?;
-        check(self.drain_divisor >= 2, "drain_divisor", "at least 2")
-    }
-
     /// The constants, those out of range moved to the nearest value in range.
     fn in_range(&self) -> Self {
         Self {
@@ -83,6 +82,17 @@ impl SearchConfig {
     fn bin(&self, initial_rtt: Span) -> Span {
         let bin = initial_rtt.mul_ratio(self.window_percent, PERCENT * u64::from(self.bins));
         bin.max(Span::from_nanos(1))
+    }
+}
+
+impl StartConstants for SearchConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check(self.window_percent >= 1, "window_percent", "at least 1")?;
+        check((1..=1000).contains(&self.bins), "bins", "between 1 and 1000")?;
+        check((1..=1000).contains(&self.extra_bins), "extra_bins", "between 1 and 1000")?;
+        check((1..=100).contains(&self.threshold_percent), "threshold_percent", "between 1 and 100")?;
+        check(self.drain_divisor >= 2, "drain_divisor", "at least 2")
     }
 }
 
@@ -109,7 +119,8 @@ impl Ring {
         self.at(to).saturating_sub(self.at(from))
     }
 
-    /// Stores `total` for `bin`, which comes `passed` after the last one; the skipped ones had no news.
+    /// Stores `total` for `bin`, which comes `passed` after the last one; the skipped ones had no
+    /// news.
     fn store(&mut self, bin: u64, passed: u64, total: u64) {
         let before = self.at(bin.saturating_sub(passed));
         for skipped in 1..passed.min(self.0.len() as u64) {
@@ -158,7 +169,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// SEARCH for a flow with segments of `mss` payload bytes that began with `initial_window` packets.
+    /// SEARCH for a flow with segments of `mss` payload bytes that began with `initial_window`
+    /// packets.
     #[must_use]
     pub fn new(config: &SearchConfig, initial_window: u32, mss: u32) -> Self {
         let config = config.in_range();

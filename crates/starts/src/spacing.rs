@@ -40,7 +40,8 @@ pub(super) fn scale(rate: Rate, millionths: u64) -> Rate {
 /// Millionths of a whole.
 pub(super) const MILLION: u64 = 1_000_000;
 
-/// A factor of a configuration in millionths, rounded to the nearest; zero if it is negative or no number.
+/// A factor of a configuration in millionths, rounded to the nearest; zero if it is negative or no
+/// number.
 pub(super) fn millionths(factor: f64) -> u64 {
     (factor * MILLION as f64).round() as u64
 }

@@ -1,13 +1,17 @@
-//! SUSS (Arghavani et al., "SUSS: improving TCP performance by speeding up slow-start", SIGCOMM 2024): slow start that quadruples the window in its
-//! first rounds if two more doublings look safe, on top of HyStart.
+//! SUSS (Arghavani et al., "SUSS: improving TCP performance by speeding up slow-start", SIGCOMM
+//! 2024): slow start that quadruples the window in its first rounds if two more doublings look
+//! safe, on top of HyStart.
 //!
-//! In every round the packets that are released by ACKs of packets so released themselves are *blue*: they are an undisturbed ACK train. From how long the
-//! blue ACKs take, the length of the whole train is extrapolated. If the train of the next round would still fit into a round trip, and
-//! the delay does not grow, the window is quadrupled: the blue packets leave with the ACKs, the others (*red*) evenly over the rest of the round.
+//! In every round the packets that are released by ACKs of packets so released themselves are
+//! *blue*: they are an undisturbed ACK train. From how long the blue ACKs take, the length of the
+//! whole train is extrapolated. If the train of the next round would still fit into a round trip,
+//! and the delay does not grow, the window is quadrupled: the blue packets leave with the ACKs, the
+//! others (*red*) evenly over the rest of the round.
 //!
-//! HyStart's train test looks at blue ACKs only, and takes an elapsed time 2^jumps times as long as it is; its delay test is as ever. A
-//! sender that is paced otherwise cannot see trains and does not accelerate. Not taken over from the published code: it widens the window
-//! that the receiver advertised, and works on one port only.
+//! HyStart's train test looks at blue ACKs only, and takes an elapsed time 2^jumps times as long as
+//! it is; its delay test is as ever. A sender that is paced otherwise cannot see trains and does
+//! not accelerate. Not taken over from the published code: it widens the window that the receiver
+//! advertised, and works on one port only.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
@@ -15,6 +19,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::hystart::{Hystart, HystartConfig};
 use super::spacing::Spacing;
+use crate::StartConstants;
 
 /// Constants of SUSS; the defaults are those of the authors' code for Linux 6.8.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,9 +33,11 @@ pub struct SussConfig {
     pub max_jumps: u32,
     /// No acceleration over paths with a smallest RTT up to this; default 10 ms.
     pub min_rtt: Span,
-    /// In the second round the ACK train must be shorter than the smallest RTT divided by this, at least 1; default 4.
+    /// In the second round the ACK train must be shorter than the smallest RTT divided by this, at
+    /// least 1; default 4.
     pub train_divisor: u64,
-    /// The extrapolated delay may be above the smallest RTT by this divided into it, at least 1; default 8.
+    /// The extrapolated delay may be above the smallest RTT by this divided into it, at least 1;
+    /// default 8.
     pub delay_divisor: u64,
     /// Constants of the HyStart below.
     pub hystart: HystartConfig,
@@ -43,8 +50,8 @@ impl Default for SussConfig {
     }
 }
 
-impl SussConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl StartConstants for SussConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         InvalidConfig::unless(self.max_jumps <= 16, "max_jumps", "at most 16")?;
         InvalidConfig::unless(self.train_divisor >= 1, "train_divisor", "at least 1")?;
         InvalidConfig::unless(self.delay_divisor >= 1, "delay_divisor", "at least 1")?;
@@ -107,7 +114,8 @@ pub struct Suss {
 }
 
 impl Suss {
-    /// SUSS for a flow with segments of `mss` payload bytes that begins with `initial_window` packets.
+    /// SUSS for a flow with segments of `mss` payload bytes that begins with `initial_window`
+    /// packets.
     #[must_use]
     pub fn new(config: &SussConfig, initial_window: u32, paced: bool, mss: u32) -> Self {
         let mut hystart = config.hystart;
@@ -184,7 +192,8 @@ impl Suss {
         predicted <= self.min_rtt.as_secs_f64() && self.delay_is_low()
     }
 
-    /// Linear extrapolation: (k+1) roundMin <= (k+1) min + k min/8, k rounds after the smallest RTT was seen.
+    /// Linear extrapolation: (k+1) roundMin <= (k+1) min + k min/8, k rounds after the smallest RTT
+    /// was seen.
     fn delay_is_low(&self) -> bool {
         let k = f64::from(self.round.number.saturating_sub(self.min_rtt_round));
         let (round, least) = (self.round.min_rtt.as_secs_f64(), self.min_rtt.as_secs_f64());

@@ -1,14 +1,18 @@
-//! BBR version 1 after its start (Cardwell, Cheng, Gunn, Hassas Yeganeh and Jacobson, "BBR: congestion-based congestion control", ACM Queue
-//! 14(5), 2016; Linux 6.1 `tcp_bbr`). The start itself is [`crate::start::BbrStart`].
+//! BBR version 1 after its start (Cardwell, Cheng, Gunn, Hassas Yeganeh and Jacobson, "BBR:
+//! congestion-based congestion control", ACM Queue 14(5), 2016; Linux 6.1 `tcp_bbr`). The start
+//! itself is [`crate::start::BbrStart`].
 //!
-//! The flow paces at the largest delivery rate of the last ten round trips, in cycles of eight phases: one faster, to see whether there is
-//! more; one slower, to drain what that queued; six at the rate. Its window is twice the bandwidth-delay product of that rate and the smallest RTT
-//! of the last ten seconds. When ten seconds did not see that RTT again, the window is four packets for 200 ms and a round trip, so that the queue
-//! drains and it can be measured. Losses do not change the model: the first round of a recovery sends what is delivered, and afterwards
-//! the window is what it was. Congestion marks are ignored.
+//! The flow paces at the largest delivery rate of the last ten round trips, in cycles of eight
+//! phases: one faster, to see whether there is more; one slower, to drain what that queued; six at
+//! the rate. Its window is twice the bandwidth-delay product of that rate and the smallest RTT of
+//! the last ten seconds. When ten seconds did not see that RTT again, the window is four packets
+//! for 200 ms and a round trip, so that the queue drains and it can be measured. Losses do not
+//! change the model: the first round of a recovery sends what is delivered, and afterwards the
+//! window is what it was. Congestion marks are ignored.
 //!
-//! Left out: the detection of policers (`lt_bw`). Packets leave one by one here, so that what is in flight needs no correction for packets that
-//! are scheduled and have not left. Without a bandwidth sample (a start that was lost altogether) the window stays as it is.
+//! Left out: the detection of policers (`lt_bw`). Packets leave one by one here, so that what is in
+//! flight needs no correction for packets that are scheduled and have not left. Without a bandwidth
+//! sample (a start that was lost altogether) the window stays as it is.
 
 mod config;
 mod model;
@@ -73,7 +77,8 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// BBR for a flow with segments of `mss` payload bytes; `seed` decides with which phases cycles begin.
+    /// BBR for a flow with segments of `mss` payload bytes; `seed` decides with which phases cycles
+    /// begin.
     #[must_use]
     pub fn new(config: &BbrConfig, mss: u32, seed: u64) -> Self {
         Self {
@@ -118,7 +123,8 @@ impl Bbr {
         self.mode = BbrMode::ProbeBandwidth { phase, since: now };
     }
 
-    /// A multiple of the bandwidth-delay product with room for bursts, packets (`bbr_inflight`, `bbr_quantization_budget`).
+    /// A multiple of the bandwidth-delay product with room for bursts, packets (`bbr_inflight`,
+    /// `bbr_quantization_budget`).
     fn inflight(&self, gain: f64) -> Option<u32> {
         Some(self.with_bursts(self.model.bdp(gain)?))
     }
@@ -180,7 +186,8 @@ impl Bbr {
 
     fn set_pacing_rate(&mut self) {
         if let Some(bandwidth) = self.model.bandwidth() {
-            // After idle time packets leave at the bandwidth, whatever the phase (`bbr_cwnd_event`).
+            // After idle time packets leave at the bandwidth, whatever the phase
+            // (`bbr_cwnd_event`).
             let gain = if self.idle_restart { 1.0 } else { self.gain() };
             self.pacing_rate = Some(bandwidth.mul_f64(gain * (1.0 - self.config.margin)));
         }
@@ -258,7 +265,7 @@ impl CongestionAvoidance for Bbr {
         window.cwnd
     }
 
-    fn on_takeover(&mut self, now: Time, _window: &Window) {
+    fn on_takeover(&mut self, now: Time, _window: &Window, _rate: Option<Rate>) {
         self.probe_bandwidth(now);
         self.set_pacing_rate();
     }

@@ -5,7 +5,8 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use super::config::{BbrConfig, MOST_ROUNDS};
 use flowstart_control::Ack;
 
-/// The largest bandwidth of the last rounds, exactly; Linux approximates it with three slots (`minmax_running_max`).
+/// The largest bandwidth of the last rounds, exactly; Linux approximates it with three slots
+/// (`minmax_running_max`).
 #[derive(Clone, Copy, Debug)]
 struct Bandwidth {
     /// The largest of each round, by number of the round modulo the window.
@@ -78,7 +79,8 @@ impl Model {
         Some(self.bandwidth.largest()).filter(|rate| *rate > Rate::ZERO)
     }
 
-    /// A multiple of the bandwidth-delay product in packets, rounded up; `None` while it is not known.
+    /// A multiple of the bandwidth-delay product in packets, rounded up; `None` while it is not
+    /// known.
     pub(super) fn bdp(&self, gain: f64) -> Option<u32> {
         let bandwidth = self.bandwidth().filter(|_| self.min_rtt != Span::MAX)?;
         let bytes = bandwidth.mul_f64(gain).bytes_in(self.min_rtt).get();
@@ -113,7 +115,8 @@ impl Model {
                 }
             }
             let rate = Rate::of(Bytes::new(u64::from(sample.delivered).saturating_mul(self.mss)), sample.interval);
-            // An application that sends less says nothing about the path, unless it got more through than ever.
+            // An application that sends less says nothing about the path, unless it got more
+            // through than ever.
             if (!sample.app_limited || rate >= self.bandwidth.largest())
                 && let Some(slot) = self.bandwidth.slot(self.round, config.bandwidth_rounds)
             {

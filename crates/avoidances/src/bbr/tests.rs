@@ -37,7 +37,7 @@ fn bbr(seed: u64) -> Bbr {
     let window = Window::new(34);
     bbr.on_ack(&full(0, 1, 0), &window);
     assert_eq!(bbr.mode(), BbrMode::Waiting);
-    bbr.on_takeover(at(0), &window);
+    bbr.on_takeover(at(0), &window, None);
     bbr
 }
 
@@ -81,7 +81,8 @@ fn the_window_grows_to_twice_the_bdp_and_no_further() {
 fn gains_average_one_over_a_cycle_of_eight_round_trips() {
     let mut bbr = in_phase(0);
     let mut gains = vec![bbr.gain()];
-    // Probing ends when its queue is there, draining when it is gone, the others after a round trip.
+    // Probing ends when its queue is there, draining when it is gone, the others after a round
+    // trip.
     for ms in 1..2_000 {
         let before = phase(&bbr);
         bbr.on_ack(&Ack { in_flight: 60, ..full(ms, 1 + ms, ms) }, &Window::new(74));
@@ -243,7 +244,8 @@ proptest! {
                 _ => {}
             }
             bbr.grow(&ack, acked, &mut window);
-            // At most 250 in flight and delivered in recovery; the target with 100 ms of bunches is 158.
+            // At most 250 in flight and delivered in recovery; the target with 100 ms of bunches is
+            // 158.
             prop_assert!((1..=250).contains(&window.cwnd), "{}", window.cwnd);
         }
     }

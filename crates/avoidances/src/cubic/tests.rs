@@ -30,16 +30,17 @@ fn the_constants_become_linux_integers() {
 }
 
 #[test]
-fn b2_thresholds_after_a_reduction() {
+fn thresholds_after_a_reduction() {
     for (cwnd, ssthresh) in [(10, 7), (100, 70), (1000, 700), (10_000, 7001), (1, 2)] {
         assert_eq!(cubic().reduce(Time::ZERO, Signal::Loss, &Window::new(cwnd)), ssthresh);
     }
 }
 
 #[test]
-fn b2_the_time_to_the_plateau_is_the_cube_root() {
-    // Linux: 2003, 4316, 9294, 20031, as its cube root is a table of 64 entries refined by hand with one Newton step. The exact integer root
-    // is the same for the small windows and 0.06 and 0.02 % larger for the others. Real numbers with C = 0.4 and β = 0.7: 1.9574, 4.2172, 9.0856,
+fn the_time_to_the_plateau_is_the_cube_root() {
+    // Linux: 2003, 4316, 9294, 20031, as its cube root is a table of 64 entries refined by hand
+    // with one Newton step. The exact integer root is the same for the small windows and 0.06 and
+    // 0.02 % larger for the others. Real numbers with C = 0.4 and β = 0.7: 1.9574, 4.2172, 9.0856,
     // 19.5722 s; those with Linux's C and β are the integers here.
     for (w_max, k, linux, exact) in [
         (10, 2003, 2003, 1.9574),
@@ -57,7 +58,7 @@ fn b2_the_time_to_the_plateau_is_the_cube_root() {
 }
 
 #[test]
-fn b2_targets_on_the_curve_to_100_packets() {
+fn targets_on_the_curve_to_100_packets() {
     let mut cubic = cubic();
     let cwnd = cubic.reduce(Time::ZERO, Signal::Loss, &Window::new(100));
     let epoch = cubic.begin_epoch(Time::ZERO, cwnd, 0);
@@ -71,7 +72,7 @@ fn b2_targets_on_the_curve_to_100_packets() {
 }
 
 #[test]
-fn b2_fast_convergence_gives_up_some_of_the_maximum() {
+fn fast_convergence_gives_up_some_of_the_maximum() {
     let mut cubic = cubic();
     cubic.reduce(Time::ZERO, Signal::Loss, &Window::new(100));
     assert_eq!(cubic.reduce(Time::ZERO, Signal::Loss, &Window::new(80)), 56);
@@ -80,6 +81,24 @@ fn b2_fast_convergence_gives_up_some_of_the_maximum() {
     cubic.reduce(Time::ZERO, Signal::Loss, &Window::new(100));
     cubic.reduce(Time::ZERO, Signal::Loss, &Window::new(80));
     assert_eq!(cubic.w_max(), 80);
+}
+
+#[test]
+fn a_window_that_fell_to_its_old_maximum_alone_does_not_give_up_any_of_it() {
+    // RFC 9438 section 4.7: only if cwnd < W_max.
+    let mut cubic = cubic();
+    for _ in 0..2 {
+        cubic.reduce(Time::ZERO, Signal::Loss, &Window::new(100));
+        assert_eq!(cubic.w_max(), 100);
+    }
+}
+
+#[test]
+fn on_the_plateau_a_packet_takes_a_hundred_windows_of_acks() {
+    // bictcp_update: cnt = 100 * cwnd where the curve is not above the window.
+    let mut cubic = Cubic::new(&plain()).with_w_max(700);
+    cubic.update(at_ms(0), 700, 1);
+    assert_eq!(cubic.packets_per_increase, 70_000);
 }
 
 #[test]
@@ -113,7 +132,8 @@ fn before_the_first_reduction_the_window_grows_between_5_and_50_percent_per_roun
             grow_at(&mut cubic, now, rtt, &mut window);
         }
         let growth = f64::from(window.cwnd - before) / f64::from(before);
-        // The ACKs of a round count towards the window at its start, so growth within the round adds a little.
+        // The ACKs of a round count towards the window at its start, so growth within the round
+        // adds a little.
         assert!((0.045..=0.5).contains(&growth), "round {round}: {growth}");
     }
 }
@@ -191,14 +211,15 @@ fn periodic_loss(config: &CubicConfig, rtt: Span, packets_per_loss: u64, w_max: 
 }
 
 #[test]
-fn f4_periodic_loss_on_the_steady_cycle_gives_the_response_function() {
-    // W = 1.054 (RTT/p)^(3/4) = 187.4 at 100 ms and one loss in 10 000, begun at the fixed point as it is only neutrally stable. 2 %.
+fn periodic_loss_on_the_steady_cycle_gives_the_response_function() {
+    // W = 1.054 (RTT/p)^(3/4) = 187.4 at 100 ms and one loss in 10 000, begun at the fixed point as
+    // it is only neutrally stable. 2 %.
     let mean = periodic_loss(&plain(), Span::from_millis(100), 10_000, 203, 20);
     assert!((mean / 187.4 - 1.0).abs() < 0.02, "{mean}");
 }
 
 #[test]
-fn f5_at_short_rtts_the_window_is_that_of_reno() {
+fn at_short_rtts_the_window_is_that_of_reno() {
     // 0.98 sqrt(1.5/p) for periodic loss at 10 ms and one loss in 1000. 10 %.
     let mean = periodic_loss(&CubicConfig::default(), Span::from_millis(10), 1000, 46, 100);
     let reno = (1.5_f64 * 1000.0).sqrt();

@@ -3,6 +3,8 @@
 use flowstart_control::InvalidConfig;
 use flowstart_units::Span;
 
+use crate::AvoidanceConstants;
+
 /// Most samples that [`DelayTargetConfig::delay_samples`] may ask for.
 pub(super) const MOST_SAMPLES: usize = 16;
 /// Most rounds that [`DelayTargetConfig::noise_rounds`] may ask for.
@@ -20,29 +22,32 @@ pub struct DelayTargetConfig {
     pub target: Span,
     /// The target is at least the transmission time of so many packets, at least 0; default 0.5.
     pub target_packets: f64,
-    /// The queueing delay is the smallest of so many latest packets, 1 ..= 16; default 4. Turns of others in fair queuing and jitter
-    /// delay some packets, a queue of one's own delays all.
+    /// The queueing delay is the smallest of so many latest packets, 1 ..= 16; default 4. Turns of
+    /// others in fair queuing and jitter delay some packets, a queue of one's own delays all.
     pub delay_samples: u32,
-    /// Share of the distance from the target that is made good per round trip, above 0 up to 1; default 0.5. The delay answers a round trip
-    /// late: with 1 the rate swings.
+    /// Share of the distance from the target that is made good per round trip, above 0 up to 1;
+    /// default 0.5. The delay answers a round trip late: with 1 the rate swings.
     pub gain: f64,
     /// Growth per round trip without any queue, at least, 0 ..= 1; default 0.005.
     pub min_growth: f64,
     /// Growth per round trip at most, 0 ..= 1; default 0.25.
     pub max_growth: f64,
-    /// Round trips without queue, losses or marks after which growth doubles with every further one; default 8.
+    /// Round trips without queue, losses or marks after which growth doubles with every further
+    /// one; default 8.
     pub patience: u32,
-    /// Without a queue the rate grows fast up to this share of what was delivered when the path was full for the last time, 0 ..= 1; default 0.95.
+    /// Without a queue the rate grows fast up to this share of what was delivered when the path was
+    /// full for the last time, 0 ..= 1; default 0.95.
     pub known_share: f64,
-    /// The target is at least so many times the difference between the largest and the smallest RTT of a round trip, at least 0; default 1: jitter
-    /// hides shorter queues. More than one
-    /// keeps the rate under more jitter, but its own queue's changes are jitter too, and the queue is longer.
+    /// The target is at least so many times the difference between the largest and the smallest RTT
+    /// of a round trip, at least 0; default 1: jitter hides shorter queues. More than one keeps the
+    /// rate under more jitter, but its own queue's changes are jitter too, and the queue is longer.
     pub noise_ranges: f64,
     /// ... on average over so many latest round trips, 1 ..= 16; default 8.
     pub noise_rounds: u32,
     /// ... and up to this; default 5 ms (what the published rule tolerates).
     pub max_noise: Span,
-    /// Share of packets lost or marked in a round trip that counts as congestion, 0 ..= 1; default 0.02.
+    /// Share of packets lost or marked in a round trip that counts as congestion, 0 ..= 1; default
+    /// 0.02.
     pub loss_threshold: f64,
     /// The smallest RTT is forgotten after this time; default 10 s. At least 1 ms.
     pub min_rtt_window: Span,
@@ -52,10 +57,12 @@ pub struct DelayTargetConfig {
     pub ceiling: f64,
     /// What a timeout leaves of the rate, above 0 up to 1; default 0.5.
     pub timeout_factor: f64,
-    /// Queueing delay in times of the target from which on the queue may be somebody else's, at least 1; default 6.
+    /// Queueing delay in times of the target from which on the queue may be somebody else's, at
+    /// least 1; default 6.
     pub foreign_targets: f64,
-    /// Round trips in a row with such a queue after which it is somebody else's; default 12, 0 for never. One's own loses `gain` of what is above the
-    /// target per round trip: even one of a second is gone after ten.
+    /// Round trips in a row with such a queue after which it is somebody else's; default 12, 0 for
+    /// never. One's own loses `gain` of what is above the target per round trip: even one of a
+    /// second is gone after ten.
     pub foreign_rounds: u32,
 }
 
@@ -84,8 +91,8 @@ impl Default for DelayTargetConfig {
     }
 }
 
-impl DelayTargetConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+impl AvoidanceConstants for DelayTargetConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         let share = 0.0..=1.0;
         check(self.target_packets >= 0.0 && self.target_packets.is_finite(), "target_packets", "at least 0")?;

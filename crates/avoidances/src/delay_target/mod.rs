@@ -1,32 +1,44 @@
-//! A delay-based control for flows that have a queue of their own: it steers its queueing delay to a small target.
+//! A delay-based control for flows that have a queue of their own: it steers its queueing delay to
+//! a small target.
 //!
-//! It is this project's answer to the rule of [`VegasLike`](super::VegasLike), with the faults of that mended:
-//! - Its queueing delay is the smallest of a few packets: turns of other flows delay some of them, jitter too, a queue of its own all.
-//! - Jitter is no queue: the RTT without a queue is that of the round with the least delay, jitter included, and the target is no less than RTTs
-//!   differ within a round.
-//! - Once per round trip, the rate is set to what is delivered, more or less in proportion to the distance from the target. What
-//!   was sent in the last round trip and does not show in the delay yet is foreseen, so that large gains do not swing.
-//! - A round with more than 2 % of losses or marks brings the rate down to what is delivered; one with none lets it grow. Losses below that
-//!   are not congestion of a queue of one's own.
-//! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a round trip, to see it again. A flow that already
-//!   sends as little as it may takes the RTT it has as the smallest: the queue cannot be its own.
+//! It is this project's answer to the rule of [`VegasLike`](super::VegasLike), with the faults of
+//! that mended:
+//! - Its queueing delay is the smallest of a few packets: turns of other flows delay some of them,
+//!   jitter too, a queue of its own all.
+//! - Jitter is no queue: the RTT without a queue is that of the round with the least delay, jitter
+//!   included, and the target is no less than RTTs differ within a round.
+//! - Once per round trip, the rate is set to what is delivered, more or less in proportion to the
+//!   distance from the target. What was sent in the last round trip and does not show in the delay
+//!   yet is foreseen, so that large gains do not swing.
+//! - A round with more than 2 % of losses or marks brings the rate down to what is delivered; one
+//!   with none lets it grow. Losses below that are not congestion of a queue of one's own.
+//! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a
+//!   round trip, to see it again. A flow that already sends as little as it may takes the RTT it
+//!   has as the smallest: the queue cannot be its own.
 //! - The rate has a floor, and a ceiling at a multiple of what is delivered.
-//! - A queue that does not go away although less and less is sent is not the flow's own. After some such round trips, or at the least rate, the control
-//!   says so ([`CongestionAvoidance::doubts_isolation`]), and [`ByIsolation`](super::ByIsolation) goes on with the other one from the rate before.
-//! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip. After eight round trips without queue or loss growth doubles with every further one: capacity that appears is used soon.
+//! - A queue that does not go away although less and less is sent is not the flow's own. After some
+//!   such round trips, or at the least rate, the control says so
+//!   ([`IsolationAware::doubts_isolation`]), and [`ByIsolation`](super::ByIsolation) goes on with
+//!   the other one from the rate before.
+//! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip.
+//!   After eight round trips without queue or loss growth doubles with every further one: capacity
+//!   that appears is used soon.
 
 mod config;
 
 use flowstart_control::smallest::Smallest;
-use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, IsolationAware, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
+
+use crate::AvoidanceConstants as _;
 
 use super::intervals::PathView;
 use config::{MOST_ROUNDS, MOST_SAMPLES};
 
 pub use config::DelayTargetConfig;
 
-/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back while ACKs come.
+/// The window is this many times what the rate sends in a smoothed RTT: it never holds packets back
+/// while ACKs come.
 const WINDOW_RTTS: u32 = 2;
 
 /// The control in operation.
@@ -125,8 +137,8 @@ impl DelayTarget {
         self.rtt.checked_sub(self.base()).unwrap_or(Span::ZERO)
     }
 
-    /// What a round trip takes without a queue: that of the round with the least delay, noise included, but no more than the noise seen above the
-    /// smallest RTT.
+    /// What a round trip takes without a queue: that of the round with the least delay, noise
+    /// included, but no more than the noise seen above the smallest RTT.
     fn base(&self) -> Span {
         let smallest = self.smallest.get();
         self.calm.get().min(smallest.checked_add(Span::from_secs_f64(self.noise())).unwrap_or(Span::MAX)).max(smallest)
@@ -157,7 +169,8 @@ impl DelayTarget {
         self.round_samples += 1;
     }
 
-    /// The rate for the next round trip, after one at `rate`. `foreseen` is the delay of what has been sent and does not show yet.
+    /// The rate for the next round trip, after one at `rate`. `foreseen` is the delay of what has
+    /// been sent and does not show yet.
     fn next_rate(&mut self, rate: Rate, delivery: Rate, foreseen: f64) -> Rate {
         let loss = self.congested as f64 / (self.congested + self.delivered).max(1) as f64;
         let rtt = self.rtt.as_secs_f64().max(1e-9);
@@ -200,9 +213,11 @@ impl DelayTarget {
         next
     }
 
-    /// Counts round trips in which the queue is long although it was to be emptied, from one on at `rate`.
+    /// Counts round trips in which the queue is long although it was to be emptied, from one on at
+    /// `rate`.
     fn watch_queue(&mut self, rate: Rate) {
-        // Whoever starves has a long time per packet, and must not take a long queue for a short one.
+        // Whoever starves has a long time per packet, and must not take a long queue for a short
+        // one.
         let own = if self.foreign == 0 { rate } else { self.undoubted };
         if self.queueing().as_secs_f64() < self.target_at(own) * self.config.foreign_targets + self.noise() {
             self.foreign = 0;
@@ -234,7 +249,8 @@ impl DelayTarget {
             self.calm.add(now, mean, self.config.min_rtt_window / 2);
         }
         if let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) {
-            // What is delivered now was sent at the rate of the round before. If all of it arrives and there is no queue, the path is not full.
+            // What is delivered now was sent at the rate of the round before. If all of it arrives
+            // and there is no queue, the path is not full.
             let full = delivery < self.before.mul_f64(1.0 - self.config.loss_threshold)
                 || self.queueing().as_secs_f64() > self.target_at(delivery).max(self.least_target()) / 2.0;
             let excess = rate.as_bps() as f64 / delivery.as_bps().max(1) as f64 - 1.0;
@@ -301,19 +317,33 @@ impl CongestionAvoidance for DelayTarget {
             // Losses and marks are judged by the round.
             Some(_) => {}
         }
-        // Whoever takes over because the queue is somebody else's goes on from before that starved this flow.
+        // Whoever takes over because the queue is somebody else's goes on from before that starved
+        // this flow.
         let rate = self.rate.unwrap_or(Rate::ZERO);
         self.path.window(if self.foreign > 0 { rate.max(self.undoubted) } else { rate }, 1, 2)
     }
 
-    fn on_takeover(&mut self, _now: Time, window: &Window) {
+    fn on_takeover(&mut self, _now: Time, window: &Window, rate: Option<Rate>) {
+        if rate.is_some() {
+            self.measured = rate;
+        }
         self.take_over(self.path.window_rate(window));
     }
 
-    fn on_measured_rate(&mut self, rate: Rate) {
-        self.measured = Some(rate);
+    fn isolation_aware(&mut self) -> Option<&mut dyn IsolationAware> {
+        Some(self)
     }
 
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn controls_recovery(&self) -> bool {
+        true
+    }
+}
+
+impl IsolationAware for DelayTarget {
     fn on_isolation_confirmed(&mut self) {
         self.foreign = 0;
     }
@@ -328,14 +358,6 @@ impl CongestionAvoidance for DelayTarget {
 
     fn doubts_isolation(&self) -> bool {
         self.config.foreign_rounds > 0 && self.foreign >= self.config.foreign_rounds
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.rate
-    }
-
-    fn controls_recovery(&self) -> bool {
-        true
     }
 }
 

@@ -104,8 +104,7 @@ fn a_queue_that_goes_away_in_between_is_the_flows_own() {
 fn a_measured_rate_is_taken_over_but_for_five_percent_and_the_round_before_it_is_not_judged() {
     let mut control = control(Span::ZERO);
     control.path.delivery = Some(Rate::from_mbps(5));
-    control.on_measured_rate(RATE);
-    control.on_takeover(Time::ZERO, &Window::new(10));
+    control.on_takeover(Time::ZERO, &Window::new(10), Some(RATE));
     assert_eq!(control.rate(), Some(Rate::from_mbps(95)));
     control.on_round(Time::ZERO);
     assert_eq!(control.rate(), Some(Rate::from_mbps(95)));

@@ -1,14 +1,20 @@
-//! PCC Vivace (Dong et al., NSDI 2018): the rate climbs the slope of a utility function that it measures by trying.
+//! PCC Vivace (Dong et al., NSDI 2018): the rate climbs the slope of a utility function that it
+//! measures by trying.
 //!
-//! *Probing*: two pairs of monitor intervals, one of each pair slightly above the rate and one slightly below, in random order. If both pairs
-//! agree on the direction, the gradient gives the step. *Moving*: one interval after the other at the new rate; as long as the utility's gradient keeps its
-//! sign, further steps follow, else the rate returns to the last one that was better and probing begins anew.
+//! *Probing*: two pairs of monitor intervals, one of each pair slightly above the rate and one
+//! slightly below, in random order. If both pairs agree on the direction, the gradient gives the
+//! step. *Moving*: one interval after the other at the new rate; as long as the utility's gradient
+//! keeps its sign, further steps follow, else the rate returns to the last one that was better and
+//! probing begins anew.
 //!
-//! Two utilities. The published one is x^0.9 - 900 x dRTT/dt - 11.35 x L. The one without the term for latency is what Bachl, Fabini and Zseby
-//! ("Detecting Fair Queuing for Better Congestion Control", 2020) use where a queue is shared: x^0.9 - 11.35 x L, with a milder 1 x L
-//! up to 3 % of loss. x is the sending rate measured in Mibit/s, L the share of packets lost. Step sizes are those of their implementation.
+//! Two utilities. The published one is x^0.9 - 900 x dRTT/dt - 11.35 x L. The one without the term
+//! for latency is what Bachl, Fabini and Zseby ("Detecting Fair Queuing for Better Congestion
+//! Control", 2020) use where a queue is shared: x^0.9 - 11.35 x L, with a milder 1 x L up to 3 % of
+//! loss. x is the sending rate measured in Mibit/s, L the share of packets lost. Step sizes are
+//! those of their implementation.
 //!
-//! The state machine begins with the first interval after a start; there is no start phase of its own.
+//! The state machine begins with the first interval after a start; there is no start phase of its
+//! own.
 
 mod step;
 
@@ -16,8 +22,9 @@ use flowstart_control::InvalidConfig;
 use flowstart_control::random::Random;
 use flowstart_units::Rate;
 
-use super::intervals::{Length, Outcome};
+use super::intervals::{IntervalOutcome, Length};
 use super::trials::{Outcomes, Trials, TriesRates, try_rates};
+use crate::AvoidanceConstants;
 use step::Step;
 
 /// Bits in a Mibit, the unit of rates in utilities.
@@ -33,19 +40,23 @@ const LATENCY_COEFFICIENT: f64 = 900.0;
     serde(deny_unknown_fields, default)
 )]
 pub struct VivaceConfig {
-    /// Length of a monitor interval in smoothed RTTs, above 0 up to 100; default 1.5 (Bachl et al.; NSDI 2018: 1).
+    /// Length of a monitor interval in smoothed RTTs, above 0 up to 100; default 1.5 (Bachl et al.;
+    /// NSDI 2018: 1).
     pub interval_rtts: f64,
     /// Share by which probing is above and below the rate, above 0 and below 1; default 0.05.
     pub epsilon: f64,
     /// Exponent of the rate in the utility, above 0 and below 1; default 0.9.
     pub exponent: f64,
-    /// Weight of the share of lost packets times the rate; default 11.35, which tolerates about 5 % of random loss.
+    /// Weight of the share of lost packets times the rate; default 11.35, which tolerates about 5 %
+    /// of random loss.
     pub loss_coefficient: f64,
-    /// Up to this share of lost packets, 0 ..= 1, the weight is the smaller one; default 0.03 (Bachl et al.).
+    /// Up to this share of lost packets, 0 ..= 1, the weight is the smaller one; default 0.03
+    /// (Bachl et al.).
     pub small_loss: f64,
     /// The smaller weight of loss; default 1 (Bachl et al.).
     pub small_loss_coefficient: f64,
-    /// Weight of the growth of the RTT per time, times the rate; default 900 in `vivace` and none in `vivace_loss`.
+    /// Weight of the growth of the RTT per time, times the rate; default 900 in `vivace` and none
+    /// in `vivace_loss`.
     pub latency_coefficient: Option<f64>,
     /// Growth of the RTT per time that counts as noise; default 0.01.
     pub latency_noise: f64,
@@ -88,7 +99,17 @@ impl Default for VivaceConfig {
 }
 
 impl VivaceConfig {
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+    /// Utility of a sending rate in Mibit/s at this loss and growth of the RTT.
+    fn utility(&self, rate: f64, loss: f64, gradient: f64) -> f64 {
+        let weight = if loss > self.small_loss { self.loss_coefficient } else { self.small_loss_coefficient };
+        let latency = self.latency_coefficient.unwrap_or(0.0);
+        let gradient = if gradient.abs() < self.latency_noise { 0.0 } else { gradient };
+        rate.powf(self.exponent) - latency * rate * gradient - weight * rate * loss
+    }
+}
+
+impl AvoidanceConstants for VivaceConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;
         check(self.epsilon > 0.0 && self.epsilon < 1.0, "epsilon", "above 0 and below 1")?;
@@ -108,14 +129,6 @@ impl VivaceConfig {
         }
         check(self.min_rate > 0.0 && self.min_rate.is_finite(), "min_rate", "above 0")?;
         check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
-    }
-
-    /// Utility of a sending rate in Mibit/s at this loss and growth of the RTT.
-    fn utility(&self, rate: f64, loss: f64, gradient: f64) -> f64 {
-        let weight = if loss > self.small_loss { self.loss_coefficient } else { self.small_loss_coefficient };
-        let latency = self.latency_coefficient.unwrap_or(0.0);
-        let gradient = if gradient.abs() < self.latency_noise { 0.0 } else { gradient };
-        rate.powf(self.exponent) - latency * rate * gradient - weight * rate * loss
     }
 }
 
@@ -152,7 +165,8 @@ pub struct Vivace {
 }
 
 impl Vivace {
-    /// Vivace with the utility of NSDI 2018 for a flow with segments of `mss` payload bytes. `seed` sets the order of probes.
+    /// Vivace with the utility of NSDI 2018 for a flow with segments of `mss` payload bytes. `seed`
+    /// sets the order of probes.
     #[must_use]
     pub fn new(config: &VivaceConfig, mss: u32, seed: u64) -> Self {
         let config =
@@ -198,7 +212,7 @@ impl Vivace {
         self.trials.probe_around(self.rate, self.config.epsilon, &mut self.random);
     }
 
-    fn tried(&self, outcome: &Outcome) -> Tried {
+    fn tried(&self, outcome: &IntervalOutcome) -> Tried {
         let sent = mibit(outcome.sent);
         Tried { rate: outcome.rate, sent, utility: self.config.utility(sent, outcome.loss, outcome.gradient) }
     }
@@ -216,7 +230,7 @@ impl Vivace {
         self.move_by(change, better(&second));
     }
 
-    fn take_move(&mut self, outcome: &Outcome) {
+    fn take_move(&mut self, outcome: &IntervalOutcome) {
         let Some(reference) = self.reference else { return self.probe() };
         let tried = self.tried(outcome);
         let gradient = slope(&tried, &reference, true);

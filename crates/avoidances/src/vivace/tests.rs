@@ -8,8 +8,8 @@ fn vivace() -> Vivace {
     Vivace::loss_only(&VivaceConfig::default(), 1448, 7)
 }
 
-fn outcome(rate: Rate, loss: f64) -> Outcome {
-    Outcome { rate, sent: rate, loss, rtt: None, gradient: 0.0 }
+fn outcome(rate: Rate, loss: f64) -> IntervalOutcome {
+    IntervalOutcome { rate, sent: rate, loss, rtt: None, gradient: 0.0 }
 }
 
 /// The outcomes of the planned probes if `loss` says what is lost at a rate in Mibit/s.
@@ -122,7 +122,8 @@ fn constants_out_of_range_are_refused_and_replaced() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// On a link that loses what exceeds its capacity, the rate goes towards the capacity from either side.
+    /// On a link that loses what exceeds its capacity, the rate goes towards the capacity from
+    /// either side.
     #[test]
     fn the_rate_goes_towards_the_capacity(start in 3.0..400.0_f64, capacity in 10.0..200.0_f64) {
         let mut vivace = taken_over(start);

@@ -1,4 +1,5 @@
-//! Spacing packets: by the rate of an avoidance, by what a start left behind, or by a rate derived from the window.
+//! Spacing packets: by the rate of an avoidance, by what a start left behind, or by a rate derived
+//! from the window.
 
 use flowstart_control::{Departure, Next, Pacing, Sent, Window, WindowRate};
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -17,7 +18,8 @@ pub(super) struct Pacer {
     pacing: Pacing,
     mss: u32,
     spacing: Spacing,
-    /// The rate a start left behind, until pacing or the ACK clock takes its place, at the latest at this time.
+    /// The rate a start left behind, until pacing or the ACK clock takes its place, at the latest
+    /// at this time.
     left_behind: Option<(Rate, Time)>,
     /// Earliest departure of the next packet; zero before the first.
     next: Time,
@@ -55,8 +57,9 @@ impl Pacer {
             (Some(rate), _) => Spacing::Rate(rate),
             (None, Pacing::Off) => match self.left_behind {
                 None => return Departure::Now,
-                // Without pacing, the rate the start left behind holds until the window is full: from then on ACKs are the clock. Otherwise
-                // what the window has left would leave in one burst.
+                // Without pacing, the rate the start left behind holds until the window is full:
+                // from then on ACKs are the clock. Otherwise what the window has left would leave
+                // in one burst.
                 Some((rate, until)) if next.in_flight.saturating_add(1) < window.cwnd && now < until => {
                     Spacing::Rate(rate)
                 }

@@ -1,4 +1,5 @@
 use super::*;
+use flowstart_control::INFINITE_SSTHRESH;
 use flowstart_control::testing::{ack, next};
 use flowstart_starts::HystartConfig;
 
@@ -175,6 +176,20 @@ fn after_chirping_packets_keep_the_measured_pace_until_the_window_is_full() {
 }
 
 #[test]
+fn the_pace_a_start_left_behind_holds_for_two_round_trips_at_most() {
+    let srtt = Span::from_millis(30);
+    let rate = Rate::from_bps(1448 * 8 * 1000);
+    for (asked, paced) in [(ms(1) + srtt * 2 - Span::from_nanos(1), true), (ms(1) + srtt * 2, false)] {
+        let mut controller = slow_start();
+        controller.on_ack(&Ack { srtt, ..ack(1) });
+        let exit = Exit { reason: ExitReason::PipeFull, cwnd: 30, ssthresh: 30, rate: Some(rate) };
+        controller.hand_over(ms(1), exit);
+        controller.departure(asked, &Next { in_flight: 5, srtt, ..next(99) });
+        assert_eq!(controller.pacing_rate().is_some(), paced, "asked at {asked:?}");
+    }
+}
+
+#[test]
 fn values_out_of_range_are_named() {
     let good = config(StartConfig::SlowStart);
     assert_eq!(good.validate(), Ok(()));
@@ -188,7 +203,7 @@ fn values_out_of_range_are_named() {
 }
 
 #[test]
-fn v1_4_an_unused_window_grows_only_below_twice_of_what_was_used() {
+fn an_unused_window_grows_only_below_twice_of_what_was_used() {
     for (max_packets_out, after) in [(10, 20), (11, 21)] {
         let mut config = config(StartConfig::SlowStart);
         config.initial_window = 20;

@@ -1,5 +1,6 @@
-//! A small closed loop: one sender, one FIFO bottleneck, one ACK per packet. Just enough of a transport to drive a controller: loss is
-//! found when a packet sent three later arrives, a reduction takes effect at once, a silent path ends in a timeout.
+//! A small closed loop: one sender, one FIFO bottleneck, one ACK per packet. Just enough of a
+//! transport to drive a controller: loss is found when a packet sent three later arrives, a
+//! reduction takes effect at once, a silent path ends in a timeout.
 
 #![allow(dead_code)]
 
@@ -135,7 +136,8 @@ impl Loop {
         }
     }
 
-    /// Runs until `until`, or until all data is delivered; `observe` sees the loop after every event.
+    /// Runs until `until`, or until all data is delivered; `observe` sees the loop after every
+    /// event.
     pub(crate) fn run(&mut self, until: Time, mut observe: impl FnMut(&Self)) {
         self.send();
         while let Some(at) = self.next_event()
@@ -154,7 +156,8 @@ impl Loop {
         }
     }
 
-    /// The application says nothing for this long while nothing is in flight; then the flow learns of it as from Linux's timers.
+    /// The application says nothing for this long while nothing is in flight; then the flow learns
+    /// of it as from Linux's timers.
     pub(crate) fn pause(&mut self, idle: Span) {
         assert_eq!(self.in_flight(), 0, "everything was delivered");
         self.now += idle;

@@ -1,12 +1,17 @@
-//! The start of BBR (draft-ietf-ccwg-bbr; Linux `tcp_bbr`), STARTUP and DRAIN, in front of any congestion avoidance.
+//! The start of BBR (draft-ietf-ccwg-bbr; Linux `tcp_bbr`), STARTUP and DRAIN, in front of any
+//! congestion avoidance.
 //!
-//! Packets are paced at a multiple of the largest delivery rate seen, so that the rate doubles every round trip. When it no longer grows for
-//! three rounds, or when many packets were lost in a round, the path is full: the flow then sends at less than the rate found until no more is in
-//! flight than the bandwidth-delay product, and hands over with that as window and threshold and the bandwidth as pace.
+//! Packets are paced at a multiple of the largest delivery rate seen, so that the rate doubles
+//! every round trip. When it no longer grows for three rounds, or when many packets were lost in a
+//! round, the path is full: the flow then sends at less than the rate found until no more is in
+//! flight than the bandwidth-delay product, and hands over with that as window and threshold and
+//! the bandwidth as pace.
 //!
-//! A loss by itself does not reduce anything, nor does a congestion mark unless [`BbrStartConfig::obey_marks`] says so; a timeout ends the
-//! start. What BBR does to its window in the first round of a recovery (packet conservation) is left out. The bandwidth is the
-//! maximum since the beginning: BBR forgets after ten rounds, which only a start that the application holds back would reach.
+//! A loss by itself does not reduce anything, nor does a congestion mark unless
+//! [`BbrStartConfig::obey_marks`] says so; a timeout ends the start. What BBR does to its window in
+//! the first round of a recovery (packet conservation) is left out. The bandwidth is the maximum
+//! since the beginning: BBR forgets after ten rounds, which only a start that the application holds
+//! back would reach.
 
 mod config;
 
@@ -78,7 +83,8 @@ pub struct BbrStart {
 }
 
 impl BbrStart {
-    /// BBR's start for a flow with segments of `mss` payload bytes that begins with `initial_window` packets.
+    /// BBR's start for a flow with segments of `mss` payload bytes that begins with
+    /// `initial_window` packets.
     #[must_use]
     pub fn new(config: &BbrStartConfig, initial_window: u32, mss: u32) -> Self {
         Self {
@@ -123,7 +129,8 @@ impl BbrStart {
         if self.config.initial_margin { self.with_margin(rate) } else { rate }
     }
 
-    /// A multiple of the bandwidth-delay product in packets, rounded up; `None` while it is not known.
+    /// A multiple of the bandwidth-delay product in packets, rounded up; `None` while it is not
+    /// known.
     fn inflight(&self, gain: u64) -> Option<u32> {
         let bandwidth = self.bandwidth.filter(|_| self.min_rtt != Span::MAX)?;
         let bytes = scale(bandwidth, gain).bytes_in(self.min_rtt).get();

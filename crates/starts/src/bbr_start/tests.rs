@@ -1,4 +1,5 @@
 use super::*;
+use crate::StartConstants as _;
 use flowstart_control::DeliveryRate;
 use flowstart_control::testing::{ack, next, sent};
 
@@ -13,19 +14,19 @@ fn plateau_at(bandwidths: &[u64]) -> Option<usize> {
 }
 
 #[test]
-fn v6_1_three_rounds_below_a_quarter_more_are_a_plateau() {
+fn three_rounds_below_a_quarter_more_are_a_plateau() {
     assert_eq!(plateau_at(&[10, 20, 40, 80, 95, 96, 96]), Some(7));
     assert_eq!(plateau_at(&[10, 20, 40, 80, 95, 96]), None);
 }
 
 #[test]
-fn v6_2_growth_by_exactly_a_quarter_begins_the_count_anew() {
+fn growth_by_exactly_a_quarter_begins_the_count_anew() {
     assert_eq!(plateau_at(&[80, 100, 110, 120, 126, 127, 127, 127]), Some(8));
     assert_eq!(plateau_at(&[80, 100, 110, 120, 124]), Some(5), "124 is less than a quarter more than 100");
 }
 
 #[test]
-fn v6_3_the_first_packets_are_paced_at_the_initial_window_per_rtt_times_the_gain() {
+fn the_first_packets_are_paced_at_the_initial_window_per_rtt_times_the_gain() {
     let bytes_per_second = |config: BbrStartConfig| {
         let rate = BbrStart::new(&config, 10, 1448).initial_rate(Span::from_millis(50));
         (rate.as_bps() as f64 / 8.0).round()
@@ -41,7 +42,7 @@ fn without_a_round_trip_time_one_millisecond_is_assumed() {
 }
 
 #[test]
-fn v6_4_the_window_is_capped_at_the_gain_times_the_bdp() {
+fn the_window_is_capped_at_the_gain_times_the_bdp() {
     for (config, cap) in [(BbrStartConfig::v1(), 1203), (BbrStartConfig::v3(), 834)] {
         let mut start = BbrStart::new(&config, 10, 1500);
         start.min_rtt = Span::from_millis(50);
@@ -99,7 +100,8 @@ fn a_round_of_recovery_with_many_losses_ends_start_up_and_one_with_few_does_not(
         let mut window = Window::new(10);
         start.on_ack(&delivery(1, 10, 0, 500), &mut window);
         assert_eq!(start.on_signal(Time::ZERO, Signal::Loss, &mut window), Response::Ignore);
-        // Bandwidth doubles: only losses can end it. The first round is the one in which recovery began.
+        // Bandwidth doubles: only losses can end it. The first round is the one in which recovery
+        // began.
         for round in 1..4_u64 {
             for i in 0..20 {
                 let total = 1 + 20 * (round - 1) + i;
@@ -114,7 +116,7 @@ fn a_round_of_recovery_with_many_losses_ends_start_up_and_one_with_few_does_not(
 }
 
 #[test]
-fn v1_does_not_care_about_losses() {
+fn does_not_care_about_losses() {
     let config = BbrStartConfig::v1();
     let mut start = BbrStart::new(&config, 10, 1448);
     let mut window = Window::new(10);

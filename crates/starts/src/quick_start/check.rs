@@ -1,9 +1,12 @@
-//! Whether the path has the rate that its routers granted: the first window is a chirp, and its delays tell.
+//! Whether the path has the rate that its routers granted: the first window is a chirp, and its
+//! delays tell.
 //!
-//! The packets of the phase leave with shrinking gaps until they have the granted rate, which is the ceiling. If the path has less, their delays rise from
-//! some packet on and stay up: an *excursion* (pathChirp, Ribeiro et al., PAM 2003). Where it begins says from which rate on the path does not keep up, and how far its
-//! packets are spread when they arrive, how much of them it carries; the lesser of the two is what was measured. Everything here is one step per
-//! packet; nothing is kept.
+//! The packets of the phase leave with shrinking gaps until they have the granted rate, which is
+//! the ceiling. If the path has less, their delays rise from some packet on and stay up: an
+//! *excursion* (pathChirp, Ribeiro et al., PAM 2003). Where it begins says from which rate on the
+//! path does not keep up, and how far its packets are spread when they arrive, how much of them it
+//! carries; the lesser of the two is what was measured. Everything here is one step per packet;
+//! nothing is kept.
 
 use flowstart_control::Acked;
 use flowstart_control::InvalidConfig;
@@ -17,13 +20,17 @@ use flowstart_units::{Bytes, Rate, Span, Time};
     serde(deny_unknown_fields, default)
 )]
 pub struct GrantCheckConfig {
-    /// Packets at the beginning whose gaps shrink from twice that of the granted rate down to it; default 16, a chirp of Paced Chirping. (own choice)
+    /// Packets at the beginning whose gaps shrink from twice that of the granted rate down to it;
+    /// default 16, a chirp of Paced Chirping. (own choice)
     pub ramp: u32,
-    /// Packets that a rise of the delay must last to mean anything, that before the rise included; default 5 (pathChirp's L). At least 2.
+    /// Packets that a rise of the delay must last to mean anything, that before the rise included;
+    /// default 5 (pathChirp's L). At least 2.
     pub packets: u32,
-    /// A rise lasts while the delay is above this share of its peak, in thousandths; default 625 (pathChirp's 1/F, F = 1.6). At most 1000.
+    /// A rise lasts while the delay is above this share of its peak, in thousandths; default 625
+    /// (pathChirp's 1/F, F = 1.6). At most 1000.
     pub survival_permille: u32,
-    /// The path has what was granted if it has this many percent of it; default 90 (own choice). At most 100.
+    /// The path has what was granted if it has this many percent of it; default 90 (own choice). At
+    /// most 100.
     pub enough_percent: u32,
 }
 
@@ -69,7 +76,8 @@ pub(super) struct GrantCheck {
     granted: Rate,
     /// Bytes of a packet on the wire.
     packet: u32,
-    /// Transmission numbers of the phase: the first, and the one behind the last once that is known.
+    /// Transmission numbers of the phase: the first, and the one behind the last once that is
+    /// known.
     first: u64,
     end: u64,
     last: Option<(Arrived, Option<Span>)>,
@@ -131,8 +139,8 @@ mod tests {
 
     const GRANTED: Rate = Rate::from_mbps(12);
 
-    /// A phase of 40 packets of 1500 bytes, at 12 Mbit/s with a ramp of 16, over a link that carries `mbps`; `jitter` in microseconds is added to the
-    /// delay of packet k.
+    /// A phase of 40 packets of 1500 bytes, at 12 Mbit/s with a ramp of 16, over a link that
+    /// carries `mbps`; `jitter` in microseconds is added to the delay of packet k.
     fn checked(mbps: u64, jitter: impl Fn(u64) -> u64) -> GrantCheck {
         let mut check = GrantCheck::new(GrantCheckConfig::default(), GRANTED, 1500, 10);
         let service = Rate::from_mbps(mbps).transmission_time(Bytes::new(1500));

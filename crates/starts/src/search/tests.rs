@@ -25,7 +25,8 @@ fn started(config: &SearchConfig) -> (Search, Time) {
     (search, start)
 }
 
-/// Sends and delivers `bytes` in every bin, `sent[i]` and `delivered[i]`; the RTT is always the same.
+/// Sends and delivers `bytes` in every bin, `sent[i]` and `delivered[i]`; the RTT is always the
+/// same.
 fn bins(search: &mut Search, start: Time, rtt: Span, sent_bytes: &[u64], delivered: &[u64]) -> Vec<Verdict> {
     let mut window = Window::new(500);
     let mut verdicts = Vec::new();
@@ -38,14 +39,14 @@ fn bins(search: &mut Search, start: Time, rtt: Span, sent_bytes: &[u64], deliver
 }
 
 #[test]
-fn v4_1_the_look_back_is_an_rtt_in_whole_bins_and_hundredths() {
+fn the_look_back_is_an_rtt_in_whole_bins_and_hundredths() {
     assert_eq!(SearchConfig::default().bin(ms(100)), BIN);
     assert_eq!(look_back(ms(100), BIN), (2, 85));
     assert_eq!(look_back(ms(200), BIN), (5, 71));
 }
 
 #[test]
-fn v4_2_delivery_that_follows_sending_does_not_lag() {
+fn delivery_that_follows_sending_does_not_lag() {
     let (mut search, start) = started(&SearchConfig::default());
     let verdicts = bins(&mut search, start, ms(100), &[1000; 40], &[1000; 40]);
     assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Continue));
@@ -57,7 +58,7 @@ fn v4_2_delivery_that_follows_sending_does_not_lag() {
 }
 
 #[test]
-fn v4_3_a_lag_of_26_percent_ends_slow_start() {
+fn a_lag_of_26_percent_ends_slow_start() {
     assert_eq!(lag_percent(100_000, 74_001), Some(25));
     assert_eq!(lag_percent(100_000, 74_000), Some(26));
     assert_eq!(lag_percent(0, 5), None, "nothing was sent, nothing can be said");
@@ -70,7 +71,7 @@ fn v4_3_a_lag_of_26_percent_ends_slow_start() {
 }
 
 #[test]
-fn v4_4_a_bin_is_complete_after_its_end() {
+fn a_bin_is_complete_after_its_end() {
     let (mut search, start) = started(&SearchConfig::default());
     search.on_ack(&delivery(start + BIN, 1000, ms(100)), &mut Window::new(10));
     assert_eq!(search.bins.unwrap().current, 0);
@@ -80,7 +81,7 @@ fn v4_4_a_bin_is_complete_after_its_end() {
 }
 
 #[test]
-fn v4_4_eleven_bins_without_an_ack_forget_everything_and_ten_do_not() {
+fn eleven_bins_without_an_ack_forget_everything_and_ten_do_not() {
     for (passed, kept) in [(10, true), (11, false)] {
         let (mut search, start) = started(&SearchConfig::default());
         bins(&mut search, start, ms(100), &[1000; 20], &[1000; 20]);
@@ -188,7 +189,8 @@ proptest! {
             match (begun, search.bins) {
                 (Some(_), Some(bins)) => {
                     history.push((now, search.sent_bytes, search.acked_bytes));
-                    // The total of a bin is that of the ACK that completed it: the last one at or before the ACK after its end.
+                    // The total of a bin is that of the ACK that completed it: the last one at or
+                    // before the ACK after its end.
                     if bins.current > begun.unwrap().current {
                         prop_assert_eq!(search.acked.at(bins.current), search.acked_bytes);
                         prop_assert_eq!(search.sent.at(bins.current), search.sent_bytes);

@@ -58,7 +58,7 @@ impl Flow {
 }
 
 #[test]
-fn v5_1_short_trains_quadruple_the_window_in_rounds_two_three_and_four() {
+fn short_trains_quadruple_the_window_in_rounds_two_three_and_four() {
     let mut flow = Flow::new(8.0);
     let expected = [
         // red packets, span in ms, packets per second, guard in ms, window
@@ -84,7 +84,7 @@ fn v5_1_short_trains_quadruple_the_window_in_rounds_two_three_and_four() {
 }
 
 #[test]
-fn v5_2_a_train_that_will_not_fit_into_a_round_trip_ends_the_acceleration_for_good() {
+fn a_train_that_will_not_fit_into_a_round_trip_ends_the_acceleration_for_good() {
     for (train, jumps) in [(8.0, 2), (16.0, 1)] {
         let mut flow = Flow::new(8.0);
         flow.blue(100.0, 100.0);
@@ -98,7 +98,7 @@ fn v5_2_a_train_that_will_not_fit_into_a_round_trip_ends_the_acceleration_for_go
 }
 
 #[test]
-fn v5_3_the_delay_of_a_round_may_be_above_the_smallest_as_long_as_that_is_not_old() {
+fn the_delay_of_a_round_may_be_above_the_smallest_as_long_as_that_is_not_old() {
     for (k, limit) in [(0, 1.0), (1, 1.0625), (2, 1.0833), (3, 1.0938)] {
         for (ratio, low) in [(limit - 0.0001, true), (limit + 0.0001, false)] {
             let mut flow = Flow::new(8.0);

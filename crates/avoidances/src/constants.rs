@@ -1,0 +1,50 @@
+//! What the constants of an avoidance say beside what they are.
+
+use flowstart_control::InvalidConfig;
+
+use crate::AvoidanceConfig;
+
+/// The constants of a congestion avoidance.
+pub trait AvoidanceConstants {
+    /// Checks that every constant is in its range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        Ok(())
+    }
+
+    /// True if this algorithm asks the network for accurate congestion marks on every packet (RFC
+    /// 8257 section 3), so that its flows should send ECN-capable packets.
+    fn wants_ecn(&self) -> bool {
+        false
+    }
+
+    /// These constants, whichever they are.
+    fn constants(&self) -> &dyn AvoidanceConstants
+    where
+        Self: Sized,
+    {
+        self
+    }
+}
+
+/// An avoidance without constants.
+impl AvoidanceConstants for () {}
+
+impl AvoidanceConfig {
+    /// Checks that every constant is in its range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        self.constants().validate()
+    }
+
+    /// True if this algorithm asks the network for accurate congestion marks on every packet (RFC
+    /// 8257 section 3), so that its flows should send ECN-capable packets.
+    #[must_use]
+    pub fn wants_ecn(&self) -> bool {
+        self.constants().wants_ecn()
+    }
+}

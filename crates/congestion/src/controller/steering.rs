@@ -1,0 +1,68 @@
+//! What a detector of fair queuing does with a connection: it says when packets leave, and in the
+//! end what the bottleneck does.
+
+use flowstart_control::{CongestionAvoidance as _, Departure, Exit, ExitReason, INFINITE_SSTHRESH, Isolation};
+use flowstart_detection::Decision;
+use flowstart_starts::Directed;
+
+use super::Controller;
+
+/// A connection in the hands of a detector ([`crate::detection::PairDetector`]).
+#[derive(Debug)]
+pub struct Steering<'a> {
+    pub(super) controller: &'a mut Controller,
+}
+
+impl<'a> Steering<'a> {
+    /// The start, if it is one that is directed from outside and still in charge, or still
+    /// [hears](Self::overhear) of packets.
+    #[must_use]
+    pub fn directed(self) -> Option<&'a mut Directed> {
+        let Controller { in_charge, overhears, start, .. } = self.controller;
+        if *in_charge || *overhears { start.directed() } else { None }
+    }
+
+    /// A start that is directed from outside hears of packets also when it is not in charge, or no
+    /// longer.
+    pub fn overhear(&mut self, hears: bool) {
+        self.controller.overhears = hears && self.controller.start.is_directed();
+    }
+
+    /// The next packet leaves when the detector says so, and the window does not hold it back.
+    /// Without effect on other starts and after the start.
+    pub fn direct(&mut self, departure: Departure) {
+        let Controller { in_charge, start, window, .. } = &mut *self.controller;
+        if *in_charge && let Some(directed) = start.directed() {
+            directed.direct(departure);
+            window.cwnd = INFINITE_SSTHRESH;
+        }
+    }
+
+    /// The detector has decided, or decided anew: the avoidance learns of it, and if the start was
+    /// in charge, takes over at the detector's rate. A full packet has `mss` bytes of payload in
+    /// `packet` bytes.
+    pub fn on_decision(&mut self, decision: &Decision, mss: u32, packet: u32) {
+        let now = decision.now;
+        if let Some(aware) = self.controller.avoidance.isolation_aware() {
+            aware.on_smallest_rtt(decision.smallest);
+        }
+        self.controller.tell_isolation(now, decision.isolation);
+        if self.controller.in_charge {
+            let bytes = decision.rate.bytes_in(self.controller.last.srtt).get();
+            let cwnd =
+                u32::try_from(bytes.div_ceil(u64::from(packet.max(1)))).unwrap_or(u32::MAX).clamp(2, INFINITE_SSTHRESH);
+            let rate = decision.rate.mul_ratio(u64::from(mss), u64::from(packet.max(1)));
+            // Without an answer the rate is no more than a beginning.
+            let ssthresh = if decision.isolation == Isolation::Unknown { INFINITE_SSTHRESH } else { cwnd };
+            let exit = Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) };
+            self.controller.hand_over(now, exit);
+        }
+    }
+
+    /// The detector saw again that the flow has a queue of its own.
+    pub fn on_isolation_confirmed(&mut self) {
+        if let Some(aware) = self.controller.avoidance.isolation_aware() {
+            aware.on_isolation_confirmed();
+        }
+    }
+}

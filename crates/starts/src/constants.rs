@@ -1,0 +1,79 @@
+//! What the constants of a start say beside what they are.
+
+use flowstart_control::InvalidConfig;
+use flowstart_detection::PairDetector;
+
+use crate::StartConfig;
+
+/// The constants of a start.
+pub trait StartConstants {
+    /// Checks that every constant is in its range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        Ok(())
+    }
+
+    /// How many connections a flow with this start consists of at first: 2 for detectors of fair
+    /// queuing.
+    fn connections(&self) -> usize {
+        1
+    }
+
+    /// True if a flow with this start may ask the routers on its path for a rate (Quick-Start, RFC
+    /// 4782).
+    fn asks_routers(&self) -> bool {
+        false
+    }
+
+    /// The detector of fair queuing that directs the connections of such a flow; `None` if none
+    /// does. `mss` is the payload of a full packet and `header` what any packet has beside it, in
+    /// bytes.
+    fn detector(&self, _mss: u32, _header: u32, _seed: u64) -> Option<PairDetector> {
+        None
+    }
+
+    /// These constants, whichever they are.
+    fn constants(&self) -> &dyn StartConstants
+    where
+        Self: Sized,
+    {
+        self
+    }
+}
+
+/// A start without constants.
+impl StartConstants for () {}
+
+impl StartConfig {
+    /// Checks that every constant is in its range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        self.constants().validate()
+    }
+
+    /// How many connections a flow with this start consists of at first: 2 for detectors of fair
+    /// queuing.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.constants().connections()
+    }
+
+    /// True if a flow with this start may ask the routers on its path for a rate (Quick-Start, RFC
+    /// 4782).
+    #[must_use]
+    pub fn asks_routers(&self) -> bool {
+        self.constants().asks_routers()
+    }
+
+    /// The detector of fair queuing that directs the connections of such a flow; `None` if none
+    /// does. `mss` is the payload of a full packet and `header` what any packet has beside it, in
+    /// bytes.
+    #[must_use]
+    pub fn detector(&self, mss: u32, header: u32, seed: u64) -> Option<PairDetector> {
+        self.constants().detector(mss, header, seed)
+    }
+}

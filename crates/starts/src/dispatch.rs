@@ -1,0 +1,65 @@
+//! [`Start`] as a [`FlowStart`].
+
+use flowstart_control::{
+    Ack, Acked, Departure, FlowStart, LastRtt, Lookout, Next, Response, Restart, RouterClient, Sent, Signal, Verdict,
+    Window,
+};
+use flowstart_units::Time;
+
+use crate::Start;
+
+impl FlowStart for Start {
+    fn initial_window(&self) -> Option<u32> {
+        with_start!(self, start => start.initial_window())
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+        with_start!(self, start => start.on_ack(ack, window))
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        with_start!(self, start => start.grow(ack, window))
+    }
+
+    fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
+        with_start!(self, start => start.on_signal(now, signal, window))
+    }
+
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) {
+        with_start!(self, start => start.on_sent(sent));
+    }
+
+    #[inline]
+    fn wants_packets(&self) -> bool {
+        with_start!(self, start => start.wants_packets())
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        with_start!(self, start => start.on_acked(acked));
+    }
+
+    #[inline]
+    fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
+        with_start!(self, start => start.departure(now, next, window))
+    }
+
+    #[inline]
+    fn owns_window(&self) -> bool {
+        with_start!(self, start => start.owns_window())
+    }
+
+    fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
+        with_start!(self, start => start.router_client())
+    }
+
+    fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
+        with_start!(self, start => start.on_restart(now, restart, window, last))
+    }
+
+    fn lookout(&mut self) -> Option<&mut dyn Lookout> {
+        with_start!(self, start => start.lookout())
+    }
+}
