@@ -20,3 +20,15 @@ pub struct Decision {
     /// The smallest RTT it knows; [`Span::MAX`] if none.
     pub smallest: Span,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_called_as_in_tables() {
+        let all = [Isolation::Unknown, Isolation::Isolated, Isolation::Shared];
+        assert_eq!(all.map(Isolation::name), ["unknown", "isolated", "shared"]);
+        assert_eq!(Isolation::default(), Isolation::Unknown);
+    }
+}

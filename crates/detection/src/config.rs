@@ -85,3 +85,31 @@ impl DetectorConfig {
         check(self.threshold >= 1.0 && self.threshold.is_finite(), "threshold", "at least 1")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_of_constants_are_as_documented() {
+        let base = DetectorConfig::default();
+        let refused = |config: DetectorConfig| config.validate().err().map(|error| error.field);
+        assert_eq!(refused(base), None);
+        assert_eq!(refused(DetectorConfig { first_rate: Rate::ZERO, ..base }), Some("first_rate"));
+        assert_eq!(refused(DetectorConfig { max_rate: Rate::ZERO, ..base }), Some("max_rate"));
+        let interval = |interval_rtts| refused(DetectorConfig { interval_rtts, ..base });
+        assert_eq!([0.0, 100.1, f64::NAN].map(interval), [Some("interval_rtts"); 3]);
+        assert_eq!([0.1, 100.0].map(interval), [None; 2]);
+        let threshold = |threshold| refused(DetectorConfig { threshold, ..base });
+        assert_eq!([0.9, f64::INFINITY, f64::NAN].map(threshold), [Some("threshold"); 3]);
+        assert_eq!([1.0, 2.0].map(threshold), [None; 2]);
+    }
+
+    #[test]
+    fn the_text_of_the_paper_differs_from_its_implementation_in_three_constants() {
+        let paper = DetectorConfig::paper();
+        assert_eq!((paper.interval_rtts, paper.jitter, paper.restart_on_first_loss), (1.0, Jitter::Gap, false));
+        let DetectorConfig { interval_rtts, jitter, restart_on_first_loss, .. } = DetectorConfig::default();
+        assert_eq!((interval_rtts, jitter, restart_on_first_loss), (1.5, Jitter::Rate, true));
+    }
+}

@@ -210,4 +210,36 @@ mod tests {
         assert_eq!(DetectorConfig::paper().validate(), Ok(()));
         assert!(DetectorConfig { threshold: f64::NAN, ..DetectorConfig::default() }.validate().is_err());
     }
+
+    #[test]
+    fn only_when_both_have_lost_in_the_same_interval_they_are_compared() {
+        for (first, second) in [(0, 20), (20, 0)] {
+            let mut c = coordinator();
+            c.on_sample(0, sample(mbps(1), 100, 20));
+            c.on_sample(1, sample(mbps(2), 100, 20 - 20));
+            c.on_sample(0, sample(mbps(2), 100, first));
+            let step = c.on_sample(1, sample(mbps(4), 100, second));
+            assert_eq!(step, Step::Measure(mbps(4), mbps(8)), "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn a_request_to_measure_again_does_not_replace_a_sample() {
+        let mut c = coordinator();
+        c.on_sample(0, sample(mbps(1), 100, 10));
+        assert_eq!(c.on_first_loss(0), Step::Wait);
+        assert!(matches!(c.on_sample(1, sample(mbps(2), 100, 10)), Step::Done(_)));
+    }
+
+    #[test]
+    fn both_rates_together_stay_within_the_allowed_rate() {
+        // 3 Mbit/s twice doubled are 12.
+        for (max_rate, rates) in [(mbps(12), (mbps(4), mbps(8))), (Rate::from_bps(11_999_999), (mbps(2), mbps(4)))] {
+            let mut c = Coordinator::new(&DetectorConfig { max_rate, ..DetectorConfig::default() });
+            assert_eq!(c.rates(), (mbps(1), mbps(2)));
+            (0..3).for_each(|_| _ = c.double());
+            assert_eq!(c.rates(), rates);
+            assert_eq!(c.keep(), Step::Measure(rates.0, rates.1));
+        }
+    }
 }

@@ -97,3 +97,63 @@ impl PairDetector {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DetectorConfig, TrainProbeConfig};
+
+    use flowstart_units::Span;
+
+    fn detectors() -> [PairDetector; 2] {
+        let two_flows = StartConfig::TwoFlowProbe(DetectorConfig::default());
+        let trains = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
+        [two_flows, trains].map(|start| PairDetector::new(&start, 1448, 52, 1).unwrap())
+    }
+
+    #[test]
+    fn only_trains_need_both_connections_at_once() {
+        assert_eq!(detectors().map(|detector| detector.opens_both()), [false, true]);
+    }
+
+    #[test]
+    fn a_packet_may_leave_when_its_connection_opens_if_the_detector_wants_one() {
+        let now = Time::ZERO + Span::from_millis(3);
+        let [mut two_flows, mut trains] = detectors();
+        let departures = |detector: &mut PairDetector| [0, 1, 2].map(|connection| detector.departure(connection, now));
+        assert_eq!(departures(&mut two_flows), [Departure::At(now), Departure::At(now), Departure::Hold]);
+        // Lone packets follow later.
+        assert_eq!(departures(&mut trains), [Departure::At(now), Departure::Hold, Departure::Hold]);
+    }
+
+    #[test]
+    fn before_the_answer_there_is_nothing_to_tell() {
+        for mut detector in detectors() {
+            detector.on_revoked(Time::ZERO);
+            assert!(detector.decision().is_none() && !detector.watches() && !detector.is_looking());
+            assert_eq!(detector.confirmed(), Time::ZERO);
+        }
+    }
+
+    #[test]
+    fn both_hear_of_packets_until_they_know() {
+        let [mut two_flows, mut trains] = detectors();
+        for (detector, packets) in [(&mut two_flows, 1), (&mut trains, 8)] {
+            detector.departure(0, Time::ZERO);
+            for number in 0..packets {
+                let sent = Sent { now: Time::ZERO, number, seq: 0, bytes: 1448, in_flight: 1, retransmission: false };
+                detector.on_sent(0, &sent);
+            }
+            // They send no more by themselves at once.
+            assert_ne!(detector.departure(0, Time::ZERO), Departure::At(Time::ZERO));
+        }
+        // After eleven seconds the published one gives up, and trains have not even been heard of.
+        let now = Time::ZERO + Span::from_secs(11);
+        let acked = Acked { now, number: 0, bytes: 1448, sent_at: Time::ZERO, rtt: None, retransmitted: false };
+        two_flows.on_acked(0, &acked);
+        assert_eq!(two_flows.decision().map(|decision| decision.now), Some(now));
+        trains.on_acked(0, &acked);
+        assert!(trains.decision().is_none());
+        assert!(matches!(trains.departure(0, now), Departure::At(at) if at > now));
+    }
+}

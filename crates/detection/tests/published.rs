@@ -4,9 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use flowstart_detection::{
-    Coordinator, DetectorConfig, FairQueuingVerdict, Jitter, ProbeEvent, ProbeFlow, Step,
-};
+use flowstart_detection::{Coordinator, DetectorConfig, FairQueuingVerdict, Jitter, ProbeEvent, ProbeFlow, Step};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 const BYTES: u32 = 1500;

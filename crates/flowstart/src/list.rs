@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
-use flowstart_race::{ALIASES, Contestant, DEFAULT, MODIFIERS, QueueChoice};
+use flowstart_network::QueueConfig;
+use flowstart_race::{ALIASES, Contestant, DEFAULT, MODIFIERS};
 
 use crate::args::ListArgs;
 use crate::output::{Outcome, print, print_json};
@@ -91,23 +92,6 @@ fn avoidance_line(avoidance: &AvoidanceConfig) -> &'static str {
     }
 }
 
-/// One line about a queue.
-fn queue_line(name: &str) -> &'static str {
-    match name {
-        "drop_tail" => "first in, first out; drops arrivals when full; \"drop_tail 1 BDP\"",
-        "step_mark" => "marks every packet above a threshold of waiting time or length; \"step_mark 1 ms\"",
-        "fair_queuing" => "a queue per flow, served in turns, new flows first, as Linux's sch_fq",
-        "drr" => "a queue per flow, served in turns by deficit round robin, as Linux's sch_drr",
-        "codel" => "drops or marks when packets keep waiting longer than a target (RFC 8289)",
-        "fq_codel" => "a queue per flow, each with CoDel (RFC 8290)",
-        "red" => "drops or marks at random, more often the longer the average queue (Floyd and Jacobson 1993)",
-        "sch_red" => "RED in the fixed-point arithmetic of Linux's sch_red",
-        "pie" => "drops or marks at random, by a controller of the estimated delay (RFC 8033)",
-        "dual_pi2" => "two coupled queues, one for scalable flows (RFC 9332)",
-        _ => "see the page on scenario files",
-    }
-}
-
 /// Names with their lines, by kind.
 pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
     let pair = |name: &str, line: &str| (name.to_owned(), line.to_owned());
@@ -117,7 +101,8 @@ pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
     let avoidances = AvoidanceConfig::NAMES.iter().filter_map(|name| {
         AvoidanceConfig::from_name(name).ok().map(|avoidance| pair(name, avoidance_line(&avoidance)))
     });
-    let queues = QueueChoice::NAMES.iter().map(|name| pair(name, queue_line(name)));
+    let queues =
+        QueueConfig::NAMES.iter().filter_map(|name| QueueConfig::from_name(name).map(|queue| pair(name, queue.help())));
     let aliases = ALIASES.iter().map(|(alias, meaning)| {
         let conditions = meaning.parse::<Contestant>().map_or(String::new(), |c| format!("; {}", c.conditions()));
         (alias.to_string(), format!("{meaning}{conditions}"))
@@ -167,6 +152,16 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_queue_that_a_scenario_or_a_contestant_can_name_is_listed() {
+        let (_, queues) = catalogue().into_iter().find(|(kind, _)| *kind == "queues").unwrap();
+        let listed: Vec<String> = queues.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(listed, QueueConfig::NAMES);
+        for name in listed {
+            assert!(format!("cubic@{name}").parse::<Contestant>().is_ok(), "{name}");
+        }
+    }
 
     #[test]
     fn every_name_has_its_line() {

@@ -1,7 +1,6 @@
 //! Spread over independent runs: M12.
 
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+use flowstart_random::{below, stream};
 
 /// A mean with its 95 % confidence interval over independent runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,14 +72,12 @@ const BOOTSTRAP_SEED: u64 = 0x6d31_3262_6f6f_7473;
 #[must_use]
 pub fn bootstrap_median(values: &[f64]) -> Option<(f64, f64, f64)> {
     let estimate = Estimate::of(values)?;
-    let mut random = Pcg64Mcg::seed_from_u64(BOOTSTRAP_SEED);
+    let mut random = stream(BOOTSTRAP_SEED);
     let mut resample = vec![0.0; values.len()];
     let mut medians: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
             for slot in &mut resample {
-                // Multiply-shift: the bias is below values.len() / 2^64.
-                let index = (u128::from(random.next_u64()) * values.len() as u128) >> 64;
-                *slot = values[index as usize];
+                *slot = values[below(&mut random, values.len() as u64) as usize];
             }
             resample.sort_by(f64::total_cmp);
             median(&resample)

@@ -1,4 +1,5 @@
-//! What a packet costs in a queue and on a link: enqueue and dequeue of the simulator's packet at a standing length, and a transmission.
+//! What a packet costs in a queue and on a link: enqueue and dequeue of the simulator's packet at a
+//! standing length, and a transmission.
 
 use std::hint::black_box;
 

@@ -22,9 +22,10 @@ impl Ecn {
     }
 }
 
-/// A word that says nothing. In a struct it is where `Option` of that struct keeps its tag. Otherwise the tag hides in one of the
-/// packet's bytes, and the compiler copies packets in pieces around that byte, which overlap and make the processor wait for its
-/// own stores (measured: an eighth of a simulation's time).
+/// A word that says nothing. In a struct it is where `Option` of that struct keeps its tag.
+/// Otherwise the tag hides in one of the packet's bytes, and the compiler copies packets in pieces
+/// around that byte, which overlap and make the processor wait for its own stores (measured: an
+/// eighth of a simulation's time).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u64)]
 pub enum TagWord {
@@ -35,7 +36,8 @@ pub enum TagWord {
 
 /// Anything that can stand in a queue.
 pub trait Frame {
-    /// Length in bytes as the queue counts it (for TCP/IP traffic the IP packet; a link may add its own overhead).
+    /// Length in bytes as the queue counts it (for TCP/IP traffic the IP packet; a link may add its
+    /// own overhead).
     fn bytes(&self) -> u32;
 
     /// Which flow it belongs to; the same for all packets of a flow, for fair queuing.
@@ -44,7 +46,8 @@ pub trait Frame {
     /// Its ECN codepoint.
     fn ecn(&self) -> Ecn;
 
-    /// Sets congestion experienced. Returns false, and changes nothing, if the packet is not ECN-capable; true on a packet that already
-    /// carried the mark (which therefore counts as marked, as in Linux `INET_ECN_set_ce`).
+    /// Sets congestion experienced. Returns false, and changes nothing, if the packet is not
+    /// ECN-capable; true on a packet that already carried the mark (which therefore counts as
+    /// marked, as in Linux `INET_ECN_set_ce`).
     fn set_ce(&mut self) -> bool;
 }

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
-
-use crate::random::Probability;
+use flowstart_random::{Probability, Stream, stream};
 
 /// Which packets are hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,7 +22,8 @@ pub enum LossConfig {
         /// Period in packets.
         every: u64,
     },
-    /// Two states, good and bad (Gilbert 1960, Elliott 1963), parameters in the order of netem's `loss gemodel`: p, r, 1-h, 1-k.
+    /// Two states, good and bad (Gilbert 1960, Elliott 1963), parameters in the order of netem's
+    /// `loss gemodel`: p, r, 1-h, 1-k.
     GilbertElliott {
         /// p: probability to go from good to bad, per packet.
         to_bad: f64,
@@ -90,7 +88,7 @@ impl LossConfig {
 #[derive(Clone, Debug)]
 pub struct Loss {
     kind: Kind,
-    random: Pcg64Mcg,
+    random: Stream,
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +124,7 @@ impl Loss {
                 hit_in_good: Probability::new(hit_in_good),
             },
         };
-        Self { kind, random: Pcg64Mcg::seed_from_u64(seed) }
+        Self { kind, random: stream(seed) }
     }
 
     /// True if the next packet is hit.
@@ -151,8 +149,8 @@ impl Loss {
                 hit
             }
             Kind::GilbertElliott { bad, to_bad, to_good, hit_in_bad, hit_in_good } => {
-                // The packet is judged by the state it finds; the change of state drawn before it holds from the next packet on (netem's
-                // order of draws).
+                // The packet is judged by the state it finds; the change of state drawn before it
+                // holds from the next packet on (netem's order of draws).
                 let (change, hit) = if *bad { (to_good, hit_in_bad) } else { (to_bad, hit_in_good) };
                 *bad ^= change.draw(random);
                 hit.draw(random)

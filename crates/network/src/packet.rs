@@ -12,8 +12,8 @@ pub const MAX_SACK_BLOCKS: usize = 3;
 /// Which of them makes room for a Quick-Start response.
 const RESPONSE_PLACE: usize = MAX_SACK_BLOCKS - 1;
 
-/// A range of received bytes above the cumulative acknowledgement, as offsets from it (RFC 2018 counts absolute 32-bit numbers; the
-/// offset form is smaller and cannot wrap).
+/// A range of received bytes above the cumulative acknowledgement, as offsets from it (RFC 2018
+/// counts absolute 32-bit numbers; the offset form is smaller and cannot wrap).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
     /// Offset of the first byte from the cumulative acknowledgement.
@@ -29,7 +29,8 @@ pub struct Segment {
     pub seq: u64,
     /// Transmission number: counts every transmission of the flow from 0, retransmissions included.
     pub number: u64,
-    /// When the sender's stack handed it to the network; echoed by the ACK (timestamp option, RFC 7323).
+    /// When the sender's stack handed it to the network; echoed by the ACK (timestamp option, RFC
+    /// 7323).
     pub sent_at: Time,
     /// Payload bytes.
     pub payload: u32,
@@ -43,7 +44,8 @@ pub struct Segment {
     pub cwr: bool,
     /// Opens the connection (SYN); carries no payload.
     pub syn: bool,
-    /// What it asks the routers for, as they have left it, or reports to them (Quick-Start, RFC 4782).
+    /// What it asks the routers for, as they have left it, or reports to them (Quick-Start, RFC
+    /// 4782).
     pub quick_start: Carried,
 }
 
@@ -52,21 +54,25 @@ pub struct Segment {
 pub struct Acknowledgement {
     /// Next byte expected: all below arrived.
     pub ack: u64,
-    /// `sent_at` of the segment that made the receiver send this ACK (for a delayed ACK: of the earliest unacknowledged one, RFC 7323
-    /// section 4).
+    /// `sent_at` of the segment that made the receiver send this ACK (for a delayed ACK: of the
+    /// earliest unacknowledged one, RFC 7323 section 4).
     pub echo: Time,
-    /// The receiver's running count of packets that arrived with CE (wraps), as accurate ECN reports it.
+    /// The receiver's running count of packets that arrived with CE (wraps), as accurate ECN
+    /// reports it.
     pub ce_count: u32,
     /// Receive window in bytes, from `ack` on.
     pub window: u32,
-    /// Selective acknowledgements, the most recent first; the first `sack_len` are valid. The third place is that of a Quick-Start response's nonce and TTL
-    /// difference: beside timestamps, a response and three blocks would be more than TCP's 40 bytes of options.
+    /// Selective acknowledgements, the most recent first; the first `sack_len` are valid. The third
+    /// place is that of a Quick-Start response's nonce and TTL difference: beside timestamps, a
+    /// response and three blocks would be more than TCP's 40 bytes of options.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
     /// How many of `sack` are valid.
     pub sack_len: u8,
-    /// ECN-echo (RFC 3168 section 6.1.3; for DCTCP the mark of the last segment, RFC 8257 section 3.2).
+    /// ECN-echo (RFC 3168 section 6.1.3; for DCTCP the mark of the last segment, RFC 8257 section
+    /// 3.2).
     pub ece: bool,
-    /// True if the segment that caused this ACK had arrived before (a D-SACK without its range, RFC 2883).
+    /// True if the segment that caused this ACK had arrived before (a D-SACK without its range, RFC
+    /// 2883).
     pub duplicate: bool,
     /// Answers a SYN (SYN/ACK).
     pub syn: bool,

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-
+use flowstart_random::{Purpose as Stream, below};
 use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
 use flowstart_units::{Bytes, Span, Time};
 
@@ -25,8 +23,6 @@ const PATIENCE_FACTOR: u64 = 100;
 const PATIENCE: Span = Span::from_secs(600);
 /// Initial window in packets (RFC 6928 section 2).
 const INITIAL_WINDOW: u32 = 10;
-/// Keeps the stream of the newcomers' start times apart from all others.
-const PHASE_STREAM: u64 = 0x7068_6173_6521;
 
 /// What one simulation of a race is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,10 +87,8 @@ impl Race {
             return Span::ZERO;
         }
         let range = self.effective_phase().as_nanos();
-        let seed =
-            self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ run.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ PHASE_STREAM;
-        let draw = Pcg64Mcg::seed_from_u64(seed).next_u64();
-        self.effective_warm_up() + Span::from_nanos(((u128::from(draw) * u128::from(range)) >> 64) as u64)
+        let random = &mut Stream::Newcomers.stream(self.seed, run, 0);
+        self.effective_warm_up() + Span::from_nanos(below(random, range))
     }
 
     /// The scenario of a contestant: what `flowstart run` would have to be given to see the same (as its run number `run`).

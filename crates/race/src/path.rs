@@ -81,11 +81,12 @@ pub enum QueueChoice {
     DropTail(Option<Buffer>),
     /// Step marking at this threshold, or the race's.
     StepMark(Option<MarkThreshold>),
-    /// Any other discipline, as a scenario file names it.
-    Other(QueueSpec),
+    /// Any other discipline, as a scenario file names it, with its own limit or with this one.
+    Other(QueueSpec, Option<Buffer>),
 }
 
-/// What a marking queue holds at least, in packets: the usual length of a Linux device queue. Packets beyond are dropped.
+/// What a marking queue holds at least, in packets: the usual length of a Linux device queue.
+/// Packets beyond are dropped.
 const MARKING_QUEUE_PACKETS: u64 = 1000;
 
 impl QueueChoice {
@@ -119,21 +120,38 @@ impl QueueChoice {
                 let threshold = own.unwrap_or(mark).threshold();
                 QueueConfig::StepMark(StepMarkConfig { threshold, limit, ..StepMarkConfig::default() })
             }
-            Self::Other(spec) => {
+            Self::Other(spec, None) => {
                 let limit = limit(buffer);
                 spec.with_buffer(limit.packets, limit.bytes)
             }
+            Self::Other(spec, Some(own)) => {
+                let limit = limit(own);
+                spec.0.with_limit(limit.packets, limit.bytes, packet)
+            }
         }
     }
+}
 
-    /// Names of queues that a contestant may have.
-    pub const NAMES: [&'static str; 3] = ["drop_tail", "step_mark", "fair_queuing"];
+/// A discipline by its name, perhaps with its limit behind it.
+fn other(text: &str) -> Result<QueueChoice, RaceError> {
+    let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let spec: QueueSpec = name.parse().map_err(RaceError::new)?;
+    let limit = match rest.trim() {
+        "" => None,
+        rest => Some(rest.parse::<Buffer>().map_err(RaceError::new)?),
+    };
+    if limit == Some(Buffer::Unlimited) {
+        let name = spec.0.name();
+        return Err(RaceError::new(format!("{name} always has a limit; it looks like \"{name} 1000 packets\"")));
+    }
+    Ok(QueueChoice::Other(spec, limit))
 }
 
 impl FromStr for QueueChoice {
     type Err = RaceError;
 
-    /// Reads "drop_tail", "drop_tail 1 BDP", "step_mark", "step_mark 1 ms", "fair_queuing".
+    /// Reads "drop_tail", "drop_tail 1 BDP", "step_mark", "step_mark 1 ms", and the name of any
+    /// other discipline with or without its limit, such as "fair_queuing" or "codel 500 packets".
     fn from_str(text: &str) -> Result<Self, RaceError> {
         let trimmed = text.trim();
         let (name, rest) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
@@ -143,8 +161,8 @@ impl FromStr for QueueChoice {
                 rest.map(|rest| rest.parse().map_err(RaceError::new)).transpose().map(Self::DropTail)
             }
             "step_mark" | "step" | "stepmark" | "mark" => rest.map(str::parse).transpose().map(Self::StepMark),
-            "fair_queueing" => Ok(Self::Other("fair_queuing".parse().map_err(RaceError::new)?)),
-            _ => trimmed.parse().map(Self::Other).map_err(RaceError::new),
+            "fair_queueing" => other(&format!("fair_queuing {}", rest.unwrap_or_default())),
+            _ => other(trimmed),
         }
     }
 }
@@ -156,13 +174,16 @@ impl fmt::Display for QueueChoice {
             Self::DropTail(None) => f.write_str("drop_tail"),
             Self::StepMark(Some(mark)) => write!(f, "step_mark {mark}"),
             Self::StepMark(None) => f.write_str("step_mark"),
-            Self::Other(spec) => f.write_str(spec.0.name()),
+            Self::Other(spec, Some(limit)) => write!(f, "{} {limit}", spec.0.name()),
+            Self::Other(spec, None) => f.write_str(spec.0.name()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use flowstart_network::Limit;
+
     use super::*;
 
     #[test]
@@ -176,10 +197,41 @@ mod tests {
     }
 
     #[test]
+    fn a_contestant_may_have_any_queue_and_say_how_much_it_holds() {
+        let limit_of = |text: &str| {
+            let choice: QueueChoice = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(choice.to_string(), text);
+            let (buffer, mark) = (Buffer::Bdp(1.0), MarkThreshold::Packets(20));
+            let mut config = choice.config(buffer, mark, Rate::from_mbps(12), Span::from_millis(100), 1500);
+            assert_eq!(config.validate(), Ok(()), "{text}");
+            match config.limit() {
+                Limit::Packets(packets) => *packets,
+                Limit::Bytes(bytes) => *bytes,
+                Limit::Either(limit) => limit.packets.unwrap_or(0),
+            }
+        };
+        for name in QueueConfig::NAMES {
+            let usual = limit_of(name);
+            assert_ne!(usual, 0, "{name}");
+            if name != "step_mark" {
+                // 1.2 Mbit of buffer.
+                let unit = if name == "sch_red" { 1500 } else { 1 };
+                for text in ["300 packets", "3 BDP"] {
+                    assert_eq!(limit_of(&format!("{name} {text}")), 300 * unit, "{name} {text}");
+                }
+            }
+        }
+        assert_eq!(limit_of("codel 450 kB"), 300, "in whole packets");
+        assert_eq!(limit_of("sch_red 450 kB"), 450_000);
+        let unlimited = "codel unlimited".parse::<QueueChoice>().unwrap_err().to_string();
+        assert!(unlimited.contains("always has a limit"), "{unlimited}");
+    }
+
+    #[test]
     fn an_unknown_queue_is_answered_with_the_nearest_one() {
         let message = "step_mrak 1 ms".parse::<QueueChoice>().unwrap_err().to_string();
         assert!(message.contains("did you mean \"step_mark\"?"), "{message}");
-        assert!("fair_queuing 3".parse::<QueueChoice>().is_err());
+        assert!("fair_queuing 3".parse::<QueueChoice>().unwrap_err().to_string().contains("has no unit"));
         assert!("step_mark 1".parse::<QueueChoice>().unwrap_err().to_string().contains("has no unit"));
     }
 

@@ -1,7 +1,7 @@
 //! From a scenario to the simulation of one run.
 
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
-use flowstart_network::{LinkConfig, LossConfig};
+use flowstart_network::{LinkConfig, LinkError, LossConfig};
 use flowstart_simulator::{
     Access, ArrivalConfig, FlowConfig, SessionConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
     UdpConfig, Workload,
@@ -87,6 +87,14 @@ impl Scenario {
     }
 }
 
+/// The key that a link's error is about; `capacity` is that of its rate.
+fn place_of(error: &LinkError, capacity: &'static str) -> &'static str {
+    match error.field() {
+        "overhead" => "overhead",
+        _ => capacity,
+    }
+}
+
 struct Compiler<'a> {
     scenario: &'a Scenario,
     run: u64,
@@ -139,6 +147,32 @@ impl<'a> Compiler<'a> {
         u64::from(mss) + u64::from(header) + u64::from(overhead)
     }
 
+    /// Refuses a queue that not even one packet fits into.
+    fn check_room(link: &LinkConfig, packet: u64, place: &str) -> Result<(), Problem> {
+        let room = link.queue.largest_packet();
+        if room >= packet {
+            return Ok(());
+        }
+        Err(Problem::at(
+            place,
+            format!(
+                "a queue that holds {room} B has no room for a packet of {packet} B, so nothing would get through; \
+                 the smallest buffer is \"1 packet\""
+            ),
+        ))
+    }
+
+    /// Bytes of the smallest of the senders' full packets, and of their acknowledgements.
+    fn smallest_packets(&self) -> (u64, u64) {
+        let scenario = self.scenario;
+        let senders = scenario.flow.iter().chain(scenario.arrivals.iter().map(|arrivals| &arrivals.flow));
+        let senders = senders.chain(scenario.web.iter().map(|web| &web.flow)).map(|flow| &flow.sender);
+        let datagrams = scenario.udp.iter().map(|udp| udp.packet.get());
+        let full = senders.clone().map(|sender| u64::from(sender.mss) + u64::from(sender.header_bytes));
+        let acks = senders.map(|sender| u64::from(sender.header_bytes));
+        (full.chain(datagrams).min().unwrap_or(1), acks.min().unwrap_or(1))
+    }
+
     fn add_path(&mut self, path: &PathSpec) -> Result<(), Problem> {
         if path.rtt.is_zero() {
             return Err(Problem::at("rtt", "a path has a round-trip time above 0, for instance \"20 ms\""));
@@ -155,7 +189,9 @@ impl<'a> Compiler<'a> {
         link.marking = path.mark.0;
         link.jitter = path.jitter.map(|jitter| jitter.0);
         link.quick_start = path.quick_start.hop(link.rate.peak(), self.router())?;
-        link.validate().map_err(|error| Problem::at("capacity", error.to_string()))?;
+        link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
+        let (packet, ack) = self.smallest_packets();
+        Self::check_room(&link, packet, if link.queue == path.queue.0 { "queue" } else { "buffer" })?;
         self.links.push(link);
         self.names.push(BOTTLENECK.to_owned());
         if let Some(capacity) = &path.reverse_capacity {
@@ -165,7 +201,8 @@ impl<'a> Compiler<'a> {
             let mut link = LinkConfig::new(rate, Span::ZERO, queue);
             link.overhead = path.overhead;
             link.loss = path.reverse_loss.0;
-            link.validate().map_err(|error| Problem::at("reverse_capacity", error.to_string()))?;
+            link.validate().map_err(|error| Problem::at(place_of(&error, "reverse_capacity"), error.to_string()))?;
+            Self::check_room(&link, ack, "reverse_buffer")?;
             self.links.push(link);
             self.names.push(WAY_BACK.to_owned());
         } else if path.reverse_loss.0 != LossConfig::None {
@@ -192,7 +229,10 @@ impl<'a> Compiler<'a> {
         link.marking = spec.mark.0;
         link.jitter = spec.jitter.map(|jitter| jitter.0);
         link.quick_start = spec.quick_start.hop(link.rate.peak(), self.router())?;
-        link.validate().map_err(|error| Problem::at("capacity", error.to_string()))?;
+        link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
+        // A link may be on the way back only.
+        let (_, ack) = self.smallest_packets();
+        Self::check_room(&link, ack, if link.queue == spec.queue.0 { "queue" } else { "buffer" })?;
         self.links.push(link);
         self.names.push(spec.name.clone());
         Ok(())

@@ -2,9 +2,8 @@
 
 use flowstart_network::QuickStartHop;
 use flowstart_quick_start::router::{AdmissionConfig, FlowsConfig, MemoryConfig, ShareConfig};
+use flowstart_random::{Purpose, below};
 use flowstart_units::Rate;
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,9 +85,6 @@ impl Default for QuickStartSpec {
     }
 }
 
-/// Keeps this stream of random numbers apart from all others.
-const STREAM: u64 = 0x7175_6963_6b73;
-
 impl QuickStartSpec {
     /// True if chance says which routers know it.
     pub(super) fn is_random(&self) -> bool {
@@ -112,11 +108,8 @@ impl QuickStartSpec {
             (None, Some(MiddleboxSpec::Strips)) => return Ok(QuickStartHop::StripsOptions),
             (None, None) => {}
         }
-        let mixed = [run, link as u64].iter().fold(seed ^ STREAM, |state, part| {
-            state.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ part.wrapping_mul(0xbf58_476d_1ce4_e5b9)
-        });
-        let draw = Pcg64Mcg::seed_from_u64(mixed).next_u64();
-        if (u128::from(draw) * 100) >> 64 >= u128::from(self.aware_percent) {
+        let random = &mut Purpose::Aware.stream(seed, run, link as u64);
+        if below(random, 100) >= u64::from(self.aware_percent) {
             return Ok(QuickStartHop::Unaware);
         }
         let capacity = self.capacity.unwrap_or(rate);

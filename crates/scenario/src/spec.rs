@@ -8,7 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
 
-use flowstart_network::{DropTailConfig, JitterConfig, LossConfig, QueueConfig, RateSchedule, RateStep, Threshold};
+use flowstart_network::{
+    DropTailConfig, JitterConfig, Limit, LossConfig, QueueConfig, RateSchedule, RateStep, Threshold,
+};
 use flowstart_units::{Rate, Span, Time, parse_fraction};
 
 use super::short::{FromLong, Short};
@@ -113,18 +115,14 @@ impl QueueSpec {
     /// The queue with the limits of a buffer, for the disciplines that have one; limits in the table win.
     #[must_use]
     pub fn with_buffer(self, packets: Option<u64>, bytes: Option<u64>) -> QueueConfig {
-        let fill = |limit: DropTailConfig| {
-            if limit == DropTailConfig::default() { DropTailConfig { packets, bytes } } else { limit }
-        };
-        match self.0 {
-            QueueConfig::DropTail(limit) => QueueConfig::DropTail(fill(limit)),
-            QueueConfig::StepMark(mut config) => {
-                config.limit = fill(config.limit);
-                QueueConfig::StepMark(config)
-            }
-            // The others bring limits of their own.
-            other => other,
+        let mut config = self.0;
+        // Those without a choice of units bring a limit of their own.
+        if let Limit::Either(limit) = config.limit()
+            && *limit == DropTailConfig::default()
+        {
+            *limit = DropTailConfig { packets, bytes };
         }
+        config
     }
 
     /// True if the queue draws random numbers.

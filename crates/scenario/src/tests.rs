@@ -51,6 +51,29 @@ fn a_scenario_becomes_a_simulation() {
 }
 
 #[test]
+fn a_buffer_without_room_for_a_packet_is_refused_with_the_smallest_that_has() {
+    let says = |from: &str, to: &str, part: &str| {
+        let message = error(&with(from, to)).to_string();
+        assert!(message.contains(part), "{to}: {message}");
+    };
+    let small = "a queue that holds 59 B has no room for a packet of 1500 B";
+    says("buffer = \"1 BDP\"", "buffer = \"59 B\"", small);
+    says("buffer = \"1 BDP\"", "buffer = \"59 B\"", "the smallest buffer is \"1 packet\"");
+    says("queue = \"step_mark 1 ms\"", "queue = { kind = \"drop_tail\", bytes = 59 }", small);
+    says("[[flow]]", "reverse_capacity = \"1 Mbit/s\"\nreverse_buffer = \"51 B\"\n[[flow]]", "a packet of 52 B");
+    for buffer in ["1500 B", "1 packet"] {
+        let text = with("buffer = \"1 BDP\"", &format!("buffer = \"{buffer}\""));
+        assert!(Scenario::parse("test.toml", &text).is_ok(), "{buffer}");
+    }
+}
+
+#[test]
+fn an_overhead_that_no_link_has_is_refused_where_it_stands() {
+    let message = error(&with("rtt = \"20 ms\"", "rtt = \"20 ms\"\noverhead = 4294967295")).to_string();
+    assert!(message.starts_with("test.toml:8:") && message.contains("at most 65535 bytes"), "{message}");
+}
+
+#[test]
 fn effective_parameters_read_back_to_the_same_scenario_and_hash() {
     let scenario = Scenario::parse("test.toml", GOOD).unwrap();
     let again = Scenario::parse("effective.toml", &scenario.effective()).unwrap();

@@ -1,5 +1,6 @@
 //! Users who fetch web pages.
 
+use flowstart_random::Purpose;
 use flowstart_simulator::{FlowConfig, SessionConfig};
 use flowstart_units::{Span, Time};
 use schemars::JsonSchema;
@@ -33,15 +34,6 @@ fn one() -> u32 {
 
 /// Most users of one kind.
 const MOST_USERS: u32 = 10_000;
-/// Keeps these streams of random numbers apart from all others.
-const STREAM: u64 = 0x7765_6273;
-
-fn seed_of(parts: [u64; 3]) -> u64 {
-    parts.iter().fold(STREAM, |state, part| {
-        let mixed = (state ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^ (mixed >> 29)
-    })
-}
 
 impl WebSpec {
     /// The sessions of the users; `flow` is the connection with its way. The users of a scenario's table number `table` are others than those of other tables, but
@@ -60,14 +52,14 @@ impl WebSpec {
             return Err(Problem::at("flow", "what users fetch is said by files, not by size, paced, writes or list"));
         }
         let model = WebModel::of(self.files);
-        let server = model.server(seed_of([seed, run, 0]));
+        let server = model.server(Purpose::Users.seed(seed, run, 0));
         let start = Time::ZERO + self.flow.start;
         let first = table as u64 * u64::from(MOST_USERS) + 1;
         let sessions = (first..first + u64::from(self.users)).map(|user| SessionConfig {
             flow: FlowConfig { start, ..flow.clone() },
             request_delay,
             persistent: self.http != Http::Single,
-            replies: model.user(&server, self.http, duration - self.flow.start, seed_of([seed, run, user])),
+            replies: model.user(&server, self.http, duration - self.flow.start, Purpose::Users.seed(seed, run, user)),
         });
         // A user who thinks to the end asks for nothing.
         Ok(sessions.filter(|session| !session.replies.is_empty()).collect())

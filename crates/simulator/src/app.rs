@@ -1,7 +1,6 @@
 //! The application that writes into a socket.
 
-use rand_pcg::Pcg64Mcg;
-
+use flowstart_random::Stream;
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::draw::gap;
@@ -22,7 +21,7 @@ pub(crate) struct App {
 #[derive(Clone, Debug)]
 enum Kind {
     AtOnce,
-    Paced { mean: Span, message: u64, spacing: Spacing, until: Time, random: Pcg64Mcg },
+    Paced { mean: Span, message: u64, spacing: Spacing, until: Time, random: Stream },
     Script { start: Time, writes: std::vec::IntoIter<(Span, Bytes)>, next: u64 },
 }
 
@@ -31,7 +30,7 @@ pub(crate) const ENDLESS: u64 = u64::MAX;
 
 impl App {
     /// An application that starts at `start`.
-    pub(crate) fn new(workload: &Workload, start: Time, random: impl FnOnce() -> Pcg64Mcg) -> Self {
+    pub(crate) fn new(workload: &Workload, start: Time, random: impl FnOnce() -> Stream) -> Self {
         let at_once = |backlog, ended| Self { kind: Kind::AtOnce, deadline: Time::NEVER, backlog, ended };
         match workload {
             Workload::Greedy => at_once(ENDLESS, false),

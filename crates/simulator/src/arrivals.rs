@@ -1,11 +1,9 @@
 //! The transfers of an arrival process: known beforehand, for they do not depend on what becomes of earlier ones.
 
-use rand_pcg::Pcg64Mcg;
-
+use flowstart_random::{Purpose, Stream};
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::draw::{gap, size};
-use crate::random::{Purpose, stream};
 use crate::{ArrivalConfig, SimulationConfig, Sizes, Spacing};
 
 /// Start times and sizes of an arrival process, ascending; endless unless the process has an end.
@@ -17,14 +15,14 @@ pub struct Transfers {
     until: Time,
     left: u64,
     next: Time,
-    gap_stream: Pcg64Mcg,
-    size_stream: Pcg64Mcg,
+    gap_stream: Stream,
+    size_stream: Stream,
 }
 
 impl Transfers {
     /// Those of a process that is number `index` in a run.
     pub(crate) fn new(config: &ArrivalConfig, (seed, run): (u64, u64), index: usize) -> Self {
-        let random = |purpose| stream(seed, run, purpose, index as u64);
+        let random = |purpose: Purpose| purpose.stream(seed, run, index as u64);
         let mut gap_stream = random(Purpose::Arrivals);
         // The first arrival is one gap after the start, as in a process that has been running.
         let next = config.flow.start + gap(config.spacing, config.mean_gap, &mut gap_stream);

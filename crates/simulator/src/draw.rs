@@ -1,14 +1,12 @@
 //! Draws from the distributions of traffic, the same bits on every machine (logarithms and powers come from `libm`, not the platform).
 
-use rand_pcg::Pcg64Mcg;
-
+use flowstart_random::{Stream, unit};
 use flowstart_units::{Bytes, Span};
 
-use crate::random::unit;
 use crate::{Sizes, Spacing};
 
 /// The next gap of a process with this mean gap.
-pub(crate) fn gap(spacing: Spacing, mean: Span, random: &mut Pcg64Mcg) -> Span {
+pub(crate) fn gap(spacing: Spacing, mean: Span, random: &mut Stream) -> Span {
     match spacing {
         Spacing::Constant => mean,
         Spacing::Poisson => mean.mul_f64(-libm::log(unit(random))),
@@ -16,7 +14,7 @@ pub(crate) fn gap(spacing: Spacing, mean: Span, random: &mut Pcg64Mcg) -> Span {
 }
 
 /// A transfer size.
-pub(crate) fn size(sizes: &Sizes, random: &mut Pcg64Mcg) -> Bytes {
+pub(crate) fn size(sizes: &Sizes, random: &mut Stream) -> Bytes {
     match *sizes {
         Sizes::Fixed(bytes) => bytes,
         Sizes::Pareto { shape, scale, min, max } => {
@@ -41,7 +39,7 @@ fn clamp(value: f64, min: Bytes, max: Bytes) -> Bytes {
 }
 
 /// A standard normal number (Box and Muller, the cosine branch).
-fn normal(random: &mut Pcg64Mcg) -> f64 {
+fn normal(random: &mut Stream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(unit(random)));
     radius * libm::cos(std::f64::consts::TAU * unit(random))
 }
@@ -49,7 +47,7 @@ fn normal(random: &mut Pcg64Mcg) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Purpose, stream};
+    use flowstart_random::Purpose;
 
     fn mean(count: u32, mut draw: impl FnMut() -> f64) -> f64 {
         (0..count).map(|_| draw()).sum::<f64>() / f64::from(count)
@@ -57,7 +55,7 @@ mod tests {
 
     #[test]
     fn poisson_gaps_have_their_mean_and_constant_gaps_are_constant() {
-        let mut random = stream(1, 0, Purpose::Spacing, 0);
+        let mut random = Purpose::Spacing.stream(1, 0, 0);
         let wanted = Span::from_millis(3);
         assert_eq!(gap(Spacing::Constant, wanted, &mut random), wanted);
         let seen = mean(200_000, || gap(Spacing::Poisson, wanted, &mut random).as_millis_f64());
@@ -69,7 +67,7 @@ mod tests {
         // Clamped at 1 kB .. 5 MB with scale 900 B: E = 1000*P(X<1000) + integral + 5e6*P(X>5e6) = 133 kB; truncated on the same
         // interval: min * (max/min)^0.5 = 70.7 kB.
         let (min, max) = (Bytes::new(1_000), Bytes::new(5_000_000));
-        let mut random = stream(1, 0, Purpose::Sizes, 0);
+        let mut random = Purpose::Sizes.stream(1, 0, 0);
         let clamped = Sizes::Pareto { shape: 0.5, scale: Bytes::new(900), min, max };
         let seen = mean(400_000, || size(&clamped, &mut random).get() as f64);
         assert!((seen / 133_000.0 - 1.0).abs() < 0.03, "{seen}");
@@ -80,7 +78,7 @@ mod tests {
 
     #[test]
     fn log_normal_sizes_have_their_median() {
-        let mut random = stream(1, 0, Purpose::Sizes, 1);
+        let mut random = Purpose::Sizes.stream(1, 0, 1);
         let sizes = Sizes::LogNormal { median: Bytes::new(10_000), sigma: 1.0, min: Bytes::new(1), max: Bytes::MAX };
         let below = (0..100_000).filter(|_| size(&sizes, &mut random).get() < 10_000).count();
         assert!((49_000..51_000).contains(&below), "{below}");

@@ -1,13 +1,11 @@
 //! A flow in operation: its two endpoints, its application and its access link.
 
-use rand_pcg::Pcg64Mcg;
-
+use flowstart_random::{Purpose, Stream};
 use flowstart_transport::{Receiver, Sender};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::app::App;
 use crate::draw::gap;
-use crate::random::{self, Purpose};
 use crate::simulation::MakeController;
 use crate::{FlowConfig, FlowId, Traffic, UdpConfig, Workload};
 
@@ -62,7 +60,7 @@ pub(crate) struct Udp {
     mean: Span,
     until: Time,
     spacing: crate::Spacing,
-    random: Pcg64Mcg,
+    random: Stream,
 }
 
 impl Udp {
@@ -112,11 +110,11 @@ impl Flow {
         (seed, run): (u64, u64),
         make_controller: &MakeController,
     ) -> Self {
-        let stream = || random::stream(seed, run, Purpose::Spacing, u64::from(id));
+        let stream = || Purpose::Spacing.stream(seed, run, u64::from(id));
         let endpoints = match &config.traffic {
             Traffic::Tcp(tcp) => {
                 let mut controller = tcp.controller.clone();
-                controller.seed = random::seed_of(seed, run, Purpose::Controller, u64::from(id));
+                controller.seed = Purpose::Controller.seed(seed, run, u64::from(id));
                 Endpoints::Tcp(Box::new(Tcp {
                     sender: Sender::new(&tcp.sender, make_controller(id, &controller)),
                     receiver: Receiver::new(&tcp.receiver),
@@ -138,7 +136,7 @@ impl Flow {
         Self { id, route, access: AccessLink::new(config.access.rate), endpoints, session: None, pair: None }
     }
 
-    fn datagrams(config: &UdpConfig, start: Time, random: Pcg64Mcg) -> Udp {
+    fn datagrams(config: &UdpConfig, start: Time, random: Stream) -> Udp {
         Udp {
             packet: config.packet,
             ecn: config.ecn,

@@ -1,20 +1,19 @@
-//! The network in operation: links with their queues, lanes between them, and the tournament of who acts next.
+//! The network in operation: links with their queues, lanes between them, and the tournament of who
+//! acts next.
 
 use flowstart_network::packet::Body;
 use flowstart_network::{Dequeue, Frame, Jitter, LinkConfig, Loss, Packet, Queue, QuickStartHop, Transmitter};
 use flowstart_quick_start::Carried;
 use flowstart_quick_start::router::{Admission, FlowKey, RouterCounts};
 use flowstart_quick_start::wire::{IPV4_LENGTH, IpOption};
+use flowstart_random::{Purpose, Rng, Stream};
 use flowstart_units::{Bytes, Span, Time};
-use rand_core::Rng;
-use rand_pcg::Pcg64Mcg;
 
 use crate::lane::{Lane, Target};
 use crate::ledger::Ledger;
-use crate::random::{self, Purpose};
 use crate::route::{Direction, First, Hop, LaneId, Route, Routes};
 use crate::tournament::Tournament;
-use crate::{LinkId, LinkOutcome, Observer, SimulationConfig};
+use crate::{ConfigError, LinkId, LinkOutcome, Observer, SimulationConfig};
 
 /// A link in operation.
 #[derive(Debug)]
@@ -61,14 +60,14 @@ struct Extras {
 enum Requests {
     Unaware,
     /// The router's admission, and what it makes nonces from.
-    Aware(Box<(Admission, Pcg64Mcg)>),
+    Aware(Box<(Admission, Stream)>),
     Tunnel,
     AwareTunnel,
     Stripped,
 }
 
 impl Requests {
-    fn new(config: &QuickStartHop, random: impl FnOnce() -> Pcg64Mcg) -> Self {
+    fn new(config: &QuickStartHop, random: impl FnOnce() -> Stream) -> Self {
         match config {
             // What drops options lets nothing pass that could be looked at.
             QuickStartHop::Unaware | QuickStartHop::DropsOptions => Self::Unaware,
@@ -171,7 +170,7 @@ impl Network {
             .zip(hops)
             .enumerate()
             .map(|(index, (link, hops))| {
-                let seed = |purpose| random::seed_of(config.seed, config.run, purpose, index as u64);
+                let seed = |purpose: Purpose| purpose.seed(config.seed, config.run, index as u64);
                 Link {
                     queue: Queue::new(&link.queue, seed(Purpose::Queue)),
                     transmitter: Transmitter::new(&link.rate),
@@ -181,7 +180,7 @@ impl Network {
                         link,
                         seed(Purpose::Jitter),
                         asks.then(|| {
-                            let nonces = || random::stream(config.seed, config.run, Purpose::Nonce, index as u64);
+                            let nonces = || Purpose::Nonce.stream(config.seed, config.run, index as u64);
                             Requests::new(&link.quick_start, nonces)
                         }),
                     ),
@@ -203,6 +202,22 @@ impl Network {
         let first_lane = links.len() + others;
         let schedule = Tournament::new(first_lane + lanes.len());
         Self { links, lanes, routes, route_of: Vec::new(), schedule, first_lane, asks }
+    }
+
+    /// Replaces the queue of a link at which nothing has arrived yet.
+    pub(crate) fn set_queue(&mut self, link: LinkId, queue: Queue<Packet>) -> Result<(), ConfigError> {
+        let wrong = |message: String| Err(ConfigError { place: format!("links[{link}].queue"), message });
+        let count = self.links.len();
+        match self.links.get_mut(link) {
+            None => wrong(format!("there is no link {link}; there are {count}")),
+            Some(link) if link.queue.stats().enqueued > 0 => {
+                wrong("packets have arrived at this queue; replace it before the simulation runs".to_owned())
+            }
+            Some(link) => {
+                link.queue = queue;
+                Ok(())
+            }
+        }
     }
 
     /// How many links there are; their slots of the schedule come first.
@@ -320,7 +335,8 @@ impl Network {
     }
 
     /// Transmits a packet that waited at a link since `arrived`.
-    // Not inlined, and by reference: otherwise the compiler takes the packet apart, and putting it together again stalls (see `TagWord`).
+    // Not inlined, and by reference: otherwise the compiler takes the packet apart, and putting it
+    // together again stalls (see `TagWord`).
     #[inline(never)]
     fn forward(&mut self, now: Time, id: LinkId, packet: &Packet, arrived: Time, observer: &mut impl Observer) {
         let link = &mut self.links[id];
@@ -345,7 +361,8 @@ impl Network {
         self.push(hop.lane, arrival, *packet);
     }
 
-    /// The end of [`forward`](Self::forward) on a link that has jitter, or that looks at Quick-Start requests.
+    /// The end of [`forward`](Self::forward) on a link that has jitter, or that looks at
+    /// Quick-Start requests.
     #[expect(clippy::too_many_arguments, reason = "one function in two parts, so that the usual one stays small")]
     #[inline(never)]
     fn forward_specially(

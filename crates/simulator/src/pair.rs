@@ -5,12 +5,12 @@
 use flowstart_congestion::Departure;
 use flowstart_congestion::detection::PairDetector;
 use flowstart_network::packet::Segment;
+use flowstart_random::Purpose;
 use flowstart_transport::{Joining, Striping};
 use flowstart_units::{Bytes, Time};
 
 use crate::app::ENDLESS;
 use crate::flow::Endpoints;
-use crate::random::{Purpose, seed_of};
 use crate::simulation::{Simulation, leave};
 use crate::{FlowConfig, FlowId, Observer, Traffic, Workload};
 
@@ -54,7 +54,7 @@ impl<O: Observer> Simulation<O> {
     pub(crate) fn add_companion(&mut self, config: &FlowConfig, route: u32, slot: usize) {
         let Traffic::Tcp(tcp) = &config.traffic else { return };
         let Some(first) = self.flows[slot].as_ref().map(|flow| flow.id) else { return };
-        let seed = seed_of(self.seed, self.run, Purpose::Controller, u64::from(first));
+        let seed = Purpose::Controller.seed(self.seed, self.run, u64::from(first));
         let header = u32::from(tcp.sender.header_bytes);
         let Some(detector) = tcp.controller.start.detector(tcp.sender.mss, header, seed) else { return };
         let number = self.pairs.len() as u32;

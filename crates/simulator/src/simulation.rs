@@ -2,7 +2,7 @@
 
 use flowstart_congestion::{Controller, ControllerConfig};
 use flowstart_network::{
-    Ecn, Packet,
+    Discipline, Ecn, Packet, Queue,
     packet::{Body, Datagram},
 };
 use flowstart_quick_start::Carried;
@@ -19,11 +19,12 @@ use crate::route::Routes;
 use crate::session::Session;
 use crate::tournament::Tournament;
 use crate::{
-    ArrivalConfig, ConfigError, FlowConfig, FlowId, Observer, Outcome, SessionConfig, SimulationConfig, Stop, Traffic,
-    Workload,
+    ArrivalConfig, ConfigError, FlowConfig, FlowId, LinkId, Observer, Outcome, SessionConfig, SimulationConfig, Stop,
+    Traffic, Workload,
 };
 
-/// Makes the controller of a flow from its number and configuration; see [`Simulation::with_controllers`].
+/// Makes the controller of a flow from its number and configuration; see
+/// [`Simulation::with_controllers`].
 pub type MakeController = Box<dyn Fn(FlowId, &ControllerConfig) -> Controller + Send>;
 
 /// A simulation in progress, watched by an [`Observer`].
@@ -81,8 +82,9 @@ impl<O: Observer> Simulation<O> {
         Self::with_controllers(config, observer, Box::new(|_, config| Controller::new(config)))
     }
 
-    /// Builds a simulation in which `make` builds the controllers, so that flows can run algorithms from outside this project
-    /// ([`Controller::join`] with `External` parts). The seed in the configuration it gets is the flow's own.
+    /// Builds a simulation in which `make` builds the controllers, so that flows can run algorithms
+    /// from outside this project ([`Controller::join`] with `External` parts). The seed in the
+    /// configuration it gets is the flow's own.
     ///
     /// # Errors
     /// As [`Simulation::new`].
@@ -131,6 +133,20 @@ impl<O: Observer> Simulation<O> {
         Ok(simulation)
     }
 
+    /// Puts a discipline from outside this project in front of a link, in place of the configured
+    /// one.
+    ///
+    /// # Errors
+    /// If there is no such link, or if packets have already arrived at it.
+    pub fn with_queue(
+        mut self,
+        link: LinkId,
+        discipline: Box<dyn Discipline<Packet> + Send>,
+    ) -> Result<Self, ConfigError> {
+        self.network.set_queue(link, Queue::external(discipline))?;
+        Ok(self)
+    }
+
     /// The current time.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -156,7 +172,8 @@ impl<O: Observer> Simulation<O> {
         self.finish()
     }
 
-    /// Runs until `time`, or to the end if that comes first. Returns true if the simulation is over.
+    /// Runs until `time`, or to the end if that comes first. Returns true if the simulation is
+    /// over.
     pub fn run_until(&mut self, time: Time) -> bool {
         let (latest, when_complete) = match self.stop {
             Stop::At(time) => (time, false),
@@ -340,7 +357,8 @@ impl<O: Observer> Simulation<O> {
         self.sessions[index].connection = persistent.then_some(slot);
     }
 
-    /// Lets the application write and the sender send all it may, and retires a connection that is done.
+    /// Lets the application write and the sender send all it may, and retires a connection that is
+    /// done.
     #[inline]
     fn pump(&mut self, slot: usize) {
         let now = self.now;
@@ -400,7 +418,8 @@ impl<O: Observer> Simulation<O> {
         self.network.schedule.set(self.timer_slot, self.timers.first().0);
     }
 
-    /// Brings a flow's timer forward if it wants to act earlier. A later wish is noticed when the old time comes.
+    /// Brings a flow's timer forward if it wants to act earlier. A later wish is noticed when the
+    /// old time comes.
     #[inline]
     pub(crate) fn set_timer(&mut self, slot: usize) {
         let Some(flow) = &self.flows[slot] else { return };

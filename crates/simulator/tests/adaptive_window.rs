@@ -1,6 +1,7 @@
-//! The adaptive-window loop of Lübben and Fidler's benchmark (section III-C2), to the nanosecond: no capacity limit, 5 ms each way, an ACK per
-//! packet; the window grows by 1/w per clean ACK and halves per mark, marks are Bernoulli with p = 0.001. The traces come from an
-//! independent implementation of the same loop; it also shows how an algorithm from outside the project joins the simulator.
+//! The adaptive-window loop of Lübben and Fidler's benchmark (section III-C2), to the nanosecond: no
+//! capacity limit, 5 ms each way, an ACK per packet; the window grows by 1/w per clean ACK and halves
+//! per mark, marks are Bernoulli with p = 0.001. The traces come from an independent implementation of
+//! the same loop; it also shows how an algorithm from outside the project joins the simulator.
 
 mod common;
 
@@ -12,6 +13,7 @@ use flowstart_congestion::avoidance::Avoidance;
 use flowstart_congestion::start::{Start, Verdict};
 use flowstart_congestion::{Ack, Controller, FlowStart, Window};
 use flowstart_network::{Packet, packet::Body};
+use flowstart_random::SplitMix64;
 use flowstart_simulator::{Access, FlowConfig, Observer, Simulation, Stop, Traffic, Workload};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -19,26 +21,11 @@ const ONE_WAY: Span = Span::from_millis(5);
 const PACKETS: usize = 20_000;
 const MSS: u64 = 1448;
 
-/// SplitMix64 as the traces used it: state starts at the seed, the top 53 bits are the number.
-struct Marks {
-    state: u64,
-}
-
-impl Marks {
-    fn draw(&mut self) -> bool {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((bits >> 11) as f64 / 9_007_199_254_740_992.0) < 1e-3
-    }
-}
-
 /// The loop as a flow start that never hands over.
 struct AdaptiveWindow {
     window: f64,
-    marks: Marks,
+    /// As the traces drew them.
+    marks: SplitMix64,
     /// Grow only if, just before the ACK, no further packet could be sent.
     validate: bool,
     shown: Arc<AtomicU64>,
@@ -48,7 +35,7 @@ impl FlowStart for AdaptiveWindow {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
         assert_eq!(ack.acked, 1, "an ACK per packet");
         let full = f64::from(ack.in_flight + ack.acked + 1) > self.window;
-        if self.marks.draw() {
+        if self.marks.unit() < 1e-3 {
             self.window = (self.window * 0.5).max(1.0);
         } else if full || !self.validate {
             self.window += 1.0 / self.window;
@@ -113,7 +100,7 @@ fn run_for(workload: Workload, validate: bool, lasting: Span) -> Trace {
     let shown = Arc::new(AtomicU64::new(10.0_f64.to_bits()));
     let trace = Trace { shown: Arc::clone(&shown), ..Trace::default() };
     let make = move |_, config: &flowstart_congestion::ControllerConfig| {
-        let window = AdaptiveWindow { window: 10.0, marks: Marks { state: 1 }, validate, shown: Arc::clone(&shown) };
+        let window = AdaptiveWindow { window: 10.0, marks: SplitMix64::new(1), validate, shown: Arc::clone(&shown) };
         Controller::join(Start::External(Box::new(window)), Avoidance::new(config), config)
     };
     Simulation::with_controllers(&config, trace, Box::new(make)).unwrap().run().1

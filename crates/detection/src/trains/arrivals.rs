@@ -111,3 +111,60 @@ impl Arrivals {
         self.until - 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    /// Packets 10 to 17 of which those arrive at these times in milliseconds.
+    fn arrived(packets: &[(u64, u64)]) -> Arrivals {
+        let mut arrivals = Arrivals::new(10, 8);
+        packets.iter().for_each(|(number, at)| assert!(arrivals.add(Time::ZERO + ms(*at), *number)));
+        arrivals
+    }
+
+    #[test]
+    fn packets_before_and_behind_do_not_count() {
+        let mut arrivals = Arrivals::new(10, 8);
+        assert!([9, 18].iter().all(|number| !arrivals.add(Time::ZERO, *number)));
+        assert_eq!((arrivals.count(), arrivals.last_number()), (0, 17));
+        assert!(arrivals.add(Time::ZERO, 10) && arrivals.add(Time::ZERO, 17));
+        assert_eq!(arrivals.count(), 2);
+        assert!(!arrivals.are_over(17) && arrivals.are_over(18));
+    }
+
+    #[test]
+    fn gaps_of_arrivals_tell_the_mean_the_shortest_and_the_most_uneven() {
+        let arrivals = arrived(&[(10, 20), (11, 20), (12, 22), (13, 23), (14, 23), (15, 28)]);
+        assert_eq!((arrivals.count(), arrivals.after_first()), (6, 4));
+        // Eight milliseconds in four gaps; one of them was zero and does not count as the shortest.
+        assert_eq!((arrivals.mean_gap(), arrivals.quickest()), (ms(2), Some(ms(1))));
+        // From 2 ms they differ by 1 and by 3, from 4 ms by 3 and by 1.
+        assert_eq!((arrivals.unevenness(ms(2)), arrivals.unevenness(ms(4))), (ms(3), ms(3)));
+        assert_eq!(arrived(&[]).unevenness(ms(2)), ms(2));
+        assert_eq!((arrived(&[]).mean_gap(), arrived(&[(10, 5)]).mean_gap()), (ms(0), ms(0)));
+    }
+
+    #[test]
+    fn a_rate_takes_two_acks_or_all_packets_in_one() {
+        let first = Some(Time::ZERO + ms(20));
+        assert_eq!(arrived(&[]).tell_a_rate_since(2), None);
+        assert_eq!(arrived(&[(10, 20)]).tell_a_rate_since(2), None);
+        assert_eq!(arrived(&[(10, 20), (11, 20)]).tell_a_rate_since(3), None);
+        assert_eq!(arrived(&[(10, 20), (11, 20)]).tell_a_rate_since(2), first);
+        assert_eq!(arrived(&[(10, 20), (11, 21)]).tell_a_rate_since(8), first);
+    }
+
+    #[test]
+    fn they_are_in_order_if_each_came_with_an_ack_of_its_own_and_none_is_missing() {
+        assert!(arrived(&[(10, 20), (11, 21), (12, 22)]).are_in_order_up_to(12));
+        assert!(!arrived(&[(10, 20), (12, 22)]).are_in_order_up_to(12));
+        assert!(!arrived(&[(10, 20), (11, 20), (12, 22)]).are_in_order_up_to(12));
+        assert!(!arrived(&[(11, 20), (12, 22)]).are_in_order_up_to(12));
+        assert!(!arrived(&[]).are_in_order_up_to(10));
+    }
+}

@@ -122,3 +122,76 @@ impl Context {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_takes_the_error_that_it_allows() {
+        let config = TrainProbeConfig { isolated_error: 0.011, shared_error: 0.1, ..TrainProbeConfig::default() };
+        let mut context = Context::new(&config, 1);
+        assert_eq!(context.answer(), None);
+        // 1 to 10 is not yet an error of 0.1 but one of 0.0909.
+        context.evidence.lone_lost();
+        assert_eq!(context.answer(), Some(Isolation::Shared));
+        context.config.shared_error = 0.09;
+        assert_eq!(context.answer(), None);
+        context.evidence.ratio(0.2, 0.0);
+        // 500 to 1.
+        assert_eq!(context.answer(), Some(Isolation::Isolated));
+        context.config.isolated_error = 0.001;
+        assert_eq!(context.answer(), None);
+    }
+
+    #[test]
+    fn patience_is_twice_the_jitter_and_in_bursts_half_a_round_trip() {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        context.sides[0].smallest = Some(Span::from_millis(20));
+        context.sides[1].smallest = Some(Span::from_millis(18));
+        context.uneven = Span::from_millis(3);
+        assert_eq!(context.smallest(), Span::from_millis(18));
+        assert_eq!(context.jitter(), Span::from_millis(3));
+        assert_eq!([false, true].map(|bursts| context.patience(bursts)), [6, 9].map(Span::from_millis));
+        context.uneven = Span::from_millis(6);
+        assert_eq!([false, true].map(|bursts| context.patience(bursts)), [12, 12].map(Span::from_millis));
+    }
+
+    #[test]
+    fn without_any_measurement_the_rate_is_a_train_in_a_round_trip() {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        context.sides[0].smallest = Some(Span::from_millis(8));
+        let rate = |context: &Context, isolation| context.decision(Time::ZERO, isolation, Bytes::new(1500)).rate;
+        assert_eq!(rate(&context, Isolation::Unknown), Rate::from_mbps(12));
+        context.service = Some(Span::from_millis(2));
+        assert_eq!(rate(&context, Isolation::Unknown), Rate::from_mbps(6));
+        // A train of eight in 28 ms, of which the lone packets took 4 in a queue of one's own.
+        (0..8).for_each(|place| context.dispersion.add(Time::ZERO + Span::from_millis(4 * place), place, 8));
+        assert_eq!(rate(&context, Isolation::Shared), Rate::from_mbps(3));
+        assert_eq!(rate(&context, Isolation::Isolated), Rate::from_bps(3_500_000));
+    }
+
+    #[test]
+    fn in_a_queue_of_ones_own_the_rate_takes_a_whole_train_or_one_as_fast_as_the_first() {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        assert!(context.knows_rate(), "in a shared queue that of the first train is enough");
+        (0..2).for_each(|_| context.evidence.ratio(0.2, 0.0));
+        assert!(!context.knows_rate());
+        context.service = Some(Span::from_millis(1));
+        let train = |gap: u64| {
+            let mut dispersion = Dispersion::default();
+            (0..8).for_each(|place| dispersion.add(Time::ZERO + Span::from_micros(gap * place), place, 8));
+            dispersion
+        };
+        // Seven gaps, of which two lone packets took two milliseconds: 5 % more is the most.
+        context.with_credit = train(1_340);
+        assert!(!context.knows_rate());
+        context.with_credit = train(1_330);
+        assert!(context.knows_rate());
+        context.with_credit = Dispersion::default();
+        context.dispersion = train(3_000);
+        assert!(context.knows_rate());
+        context.config.least_gaps = 8;
+        assert!(!context.knows_rate());
+    }
+}

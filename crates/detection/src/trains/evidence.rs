@@ -1,4 +1,5 @@
 //! Evidence for and against a queue of one's own, as the logarithm of a likelihood ratio.
+//! Exponentials and logarithms are those of `libm`, so that answers are the same on every machine.
 
 use crate::answer::Isolation;
 
@@ -54,7 +55,7 @@ fn density(value: f64, (mean, width): (f64, f64), noise: f64, least: f64) -> f64
     // Two delays with this much noise each.
     let width = (width * width + 2.0 * noise * noise).sqrt();
     let distance = (value - mean) / width;
-    ((-0.5 * distance * distance).exp() / width).max(least)
+    (libm::exp(-0.5 * distance * distance) / width).max(least)
 }
 
 impl Evidence {
@@ -73,7 +74,7 @@ impl Evidence {
     /// What was seen before counts only `share` as much, and no more than what leaves this
     /// probability of error.
     pub(super) fn fade(&mut self, share: f64, error: f64) {
-        let most = ((1.0 - error) / error).ln();
+        let most = libm::log((1.0 - error) / error);
         self.log_odds = (self.log_odds * share).clamp(-most, most);
         self.sum *= share;
         self.count *= share;
@@ -82,7 +83,7 @@ impl Evidence {
     /// Something outside of the models speaks for a shared queue: as sure as this probability of
     /// error says.
     pub(super) fn contradict(&mut self, error: f64) {
-        *self = Self { log_odds: -((1.0 - error) / error).ln(), ..Self::new(self.config) };
+        *self = Self { log_odds: -libm::log((1.0 - error) / error), ..Self::new(self.config) };
     }
 
     /// A lone packet's queueing delay over that of its neighbour; `noise` is the jitter over the
@@ -93,14 +94,14 @@ impl Evidence {
         let (low, high) = (ratio.max(c.isolated_ratio), ratio.min(c.shared_ratio));
         let isolated = density(low, (c.isolated_ratio, c.isolated_width), noise, c.outlier);
         let shared = density(high, (c.shared_ratio, c.shared_width), noise, c.outlier);
-        self.log_odds += (isolated / shared).ln();
+        self.log_odds += libm::log(isolated / shared);
         self.sum += ratio;
         self.count += 1.0;
     }
 
     /// A lone packet was lost behind a train that had queued.
     pub(super) fn lone_lost(&mut self) {
-        self.log_odds += (self.config.lone_lost_isolated / self.config.lone_lost_shared).ln();
+        self.log_odds += libm::log(self.config.lone_lost_isolated / self.config.lone_lost_shared);
     }
 
     /// In a burst these were lost or not: the packet before a lone one, it, and the packet behind
@@ -112,23 +113,23 @@ impl Evidence {
     /// three: then the probability that the lone one is lost is another unknown one.
     pub(super) fn burst(&mut self, before: bool, lone: bool, behind: bool) {
         for lost in [before, behind] {
-            self.log_odds += (self.flanks.next(lost) / self.flanks.and(self.lone).next(lost)).ln();
+            self.log_odds += libm::log(self.flanks.next(lost) / self.flanks.and(self.lone).next(lost));
             self.flanks.add(lost);
         }
         let lost = self.config.lone_lost_isolated;
         let own = if lone { lost } else { 1.0 - lost };
         if before && behind {
-            self.log_odds += (own / self.flanks.and(self.lone).next(lone)).ln();
+            self.log_odds += libm::log(own / self.flanks.and(self.lone).next(lone));
             self.lone.add(lone);
         } else if before || behind {
-            self.log_odds += (own / self.edge.next(lone)).ln();
+            self.log_odds += libm::log(own / self.edge.next(lone));
             self.edge.add(lone);
         }
     }
 
     /// Probability that "isolated" would be wrong.
     pub(super) fn error_if_isolated(&self) -> f64 {
-        1.0 / (1.0 + self.log_odds.exp())
+        1.0 / (1.0 + libm::exp(self.log_odds))
     }
 
     /// Probability that this answer is right; of "unknown", that the likelier other one is.
@@ -238,5 +239,106 @@ mod tests {
             }
             assert!(isolated <= 20, "{percent} %: {isolated} of {runs}");
         }
+    }
+
+    fn close(value: f64, expected: f64) -> bool {
+        (value - expected).abs() < 1e-9
+    }
+
+    /// Odds as in 3 to 1 for a queue of one's own.
+    fn odds(evidence: &Evidence) -> f64 {
+        let error = evidence.error_if_isolated();
+        (1.0 - error) / error
+    }
+
+    /// Normal densities by hand: exp(-d2/2)/w with d the distance in widths w, and 0.001 at least.
+    #[test]
+    fn the_odds_of_a_ratio_are_those_of_two_normal_densities() {
+        for (ratio, noise, expected) in [
+            // 1/0.2 over 0.001, as 0.77/0.15 widths away nothing is left; below the mean the same.
+            (0.35, 0.0, 5000.0),
+            (0.2, 0.0, 5000.0),
+            // 0.001 over 1/0.15.
+            (1.2, 0.0, 0.000_15),
+            // exp(-2.25^2/2)/0.2 over exp(-(0.32/0.15)^2/2)/0.15.
+            (0.8, 0.0, 0.580_783_911),
+            (1.0, 0.0, 0.005_253_125),
+            // Widths are sqrt(0.2^2 + 2 * 0.1^2) and sqrt(0.15^2 + 2 * 0.1^2): two delays, each
+            // with noise.
+            (0.8, 0.1, 0.519_330_727),
+            (0.35, 0.1, 900.431_303),
+            (0.6, 0.3, 1.622_819_448),
+        ] {
+            let mut evidence = Evidence::new(EvidenceConfig::default());
+            evidence.ratio(ratio, noise);
+            let odds = odds(&evidence);
+            assert!((odds / expected - 1.0).abs() < 1e-6, "{ratio} {noise}: {odds}");
+            assert!(close(evidence.mean_ratio(), ratio));
+        }
+    }
+
+    #[test]
+    fn independent_evidence_multiplies_the_odds() {
+        let mut evidence = Evidence::new(EvidenceConfig::default());
+        assert!(close(odds(&evidence), 1.0) && evidence.mean_ratio() == 0.0);
+        evidence.lone_lost();
+        // 0.05 to 0.5.
+        assert!(close(odds(&evidence), 0.1));
+        evidence.ratio(0.3, 0.0);
+        evidence.ratio(1.2, 0.0);
+        assert!(close(odds(&evidence), 0.1 * 5000.0 * 0.000_15));
+        assert!(close(evidence.mean_ratio(), 0.75));
+    }
+
+    #[test]
+    fn confidence_is_that_of_the_answer_or_of_the_likelier_one() {
+        let mut evidence = Evidence::new(EvidenceConfig::default());
+        evidence.lone_lost();
+        let confidence = [Isolation::Isolated, Isolation::Shared, Isolation::Unknown].map(|of| evidence.confidence(of));
+        assert!(confidence.into_iter().zip([1.0 / 11.0, 10.0 / 11.0, 10.0 / 11.0]).all(|(a, b)| close(a, b)));
+        evidence.ratio(0.3, 0.0);
+        assert!(close(evidence.confidence(Isolation::Unknown), 500.0 / 501.0));
+    }
+
+    #[test]
+    fn fading_takes_the_root_of_the_odds_and_limits_them() {
+        let mut evidence = Evidence::new(EvidenceConfig::default());
+        evidence.ratio(0.2, 0.0);
+        evidence.fade(0.5, 1e-4);
+        assert!(close(odds(&evidence) / 5000_f64.sqrt(), 1.0));
+        // The mean stays; a new ratio counts twice as much as the faded one.
+        assert!(close(evidence.mean_ratio(), 0.2));
+        evidence.ratio(0.35, 0.0);
+        assert!(close(evidence.mean_ratio(), 0.3));
+        evidence.fade(1.0, 0.01);
+        assert!(close(odds(&evidence), 99.0));
+        (0..5).for_each(|_| evidence.ratio(1.2, 0.0));
+        evidence.fade(1.0, 0.01);
+        assert!(close(odds(&evidence), 1.0 / 99.0));
+    }
+
+    /// By Laplace's rule: after l lost and k kept packets the next one is lost with (l+1)/(l+k+2).
+    #[test]
+    fn the_odds_of_bursts_follow_the_rule_of_succession() {
+        let after = |bursts: &[[bool; 3]]| {
+            let mut evidence = Evidence::new(EvidenceConfig::default());
+            bursts.iter().for_each(|[before, lone, behind]| evidence.burst(*before, *lone, *behind));
+            odds(&evidence)
+        };
+        // Shared, two were lost, so that a third is kept with 1/4; a queue of its own keeps it with
+        // 0.95.
+        let kept = [true, false, true];
+        assert!(close(after(&[kept]), 0.95 * 4.0));
+        // Packets before and behind: 3/4 and 4/5 with two and three lost, but 3/5 and 4/6 if the
+        // lone one counts among them. The lone one: four of five were lost.
+        assert!(close(after(&[kept, kept]), 3.8 * (0.75 / 0.6) * (0.8 * 1.5) * 0.95 * 3.5));
+        // Lost with 3/4 or with 0.05.
+        assert!(close(after(&[[true; 3]]), 0.05 / 0.75));
+        // At the edge: lost with one half, then with 2/3.
+        let edge = [false, true, true];
+        assert!(close(after(&[edge]), 0.1) && close(after(&[edge, edge]), 0.1 * 0.075));
+        assert!(close(after(&[[true, false, false]]), 1.9));
+        // Nothing is learnt between two that got through.
+        assert!(close(after(&[[false, true, false]]), 1.0) && close(after(&[[false; 3]]), 1.0));
     }
 }

@@ -26,6 +26,8 @@ mod first;
 mod next;
 mod scale;
 mod side;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use flowstart_units::{Bytes, Time};

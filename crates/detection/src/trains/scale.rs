@@ -69,3 +69,61 @@ impl Scale {
         (waited <= most).then(|| (waited.ratio(delay), self.jitter.ratio(delay)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use flowstart_units::Time;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    /// A path of ten milliseconds, two for a packet, one of jitter.
+    fn scale() -> Scale {
+        Scale { smallest: ms(10), service: ms(2), jitter: ms(1) }
+    }
+
+    #[test]
+    fn jitter_is_the_largest_difference_of_two_rtts_in_a_row_of_packets_that_were_sent_once() {
+        let mut calm = Calm::default();
+        let mut add = |rtt: Option<u64>| {
+            let (now, rtt) = (Time::ZERO, rtt.map(ms));
+            calm.add(&Acked { now, number: 0, bytes: 1448, sent_at: now, rtt, retransmitted: rtt.is_none() });
+            calm.jitter()
+        };
+        let rtts = [Some(10), Some(13), None, Some(12), Some(8), Some(9)];
+        assert_eq!(rtts.map(&mut add), [0, 3, 3, 3, 4, 4].map(ms));
+    }
+
+    #[test]
+    fn a_queue_is_three_packets_and_more_than_the_jitter() {
+        let config = TrainProbeConfig::default();
+        assert!(scale().is_queue(ms(6), &config) && !scale().is_queue(ms(5), &config));
+        let jittered = Scale { jitter: ms(8), ..scale() };
+        assert!(jittered.is_queue(ms(8), &config) && !jittered.is_queue(ms(7), &config));
+        let unknown = Scale { service: Span::ZERO, jitter: Span::ZERO, ..scale() };
+        assert!(unknown.is_queue(Span::from_nanos(1), &config) && !unknown.is_queue(Span::ZERO, &config));
+    }
+
+    #[test]
+    fn of_two_lone_packets_the_quicker_one_tells_how_long_they_waited() {
+        assert_eq!(scale().waited([None, None]), None);
+        assert_eq!(scale().waited([Some(ms(17)), None]), Some(ms(7)));
+        assert_eq!(scale().waited([Some(ms(17)), Some(ms(15))]), Some(ms(5)));
+        // With one ACK both have the RTT of the second, which waited for the first.
+        assert_eq!(scale().waited([Some(ms(17)), Some(ms(17))]), Some(ms(5)));
+        assert_eq!(scale().excess(ms(9)), Span::ZERO);
+    }
+
+    #[test]
+    fn an_ack_that_was_held_back_tells_nothing() {
+        let config = TrainProbeConfig::default();
+        // Four packets and the jitter more than the neighbour, or half as much again.
+        assert_eq!(scale().ratio(ms(19), ms(10), &config), Some((1.9, 0.1)));
+        assert_eq!(scale().ratio(ms(20), ms(10), &config), None);
+        assert_eq!(scale().ratio(ms(60), ms(40), &config), Some((1.5, 0.025)));
+        assert_eq!(scale().ratio(ms(61), ms(40), &config), None);
+    }
+}

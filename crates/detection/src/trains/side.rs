@@ -109,3 +109,98 @@ impl Side {
         Some(earlier.map_or(rtt, |(number, before)| rtt.min(before + service * (last - number))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::testing::sent;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    fn acked(now: u64, number: u64, sent_at: u64) -> Acked {
+        let (now, sent_at) = (Time::ZERO + ms(now), Time::ZERO + ms(sent_at));
+        Acked { now, number, bytes: 1448, sent_at, rtt: Some(now.since(sent_at)), retransmitted: false }
+    }
+
+    /// A side that sent a packet every millisecond.
+    fn side(packets: u64) -> Side {
+        let mut side = Side::default();
+        (0..packets).for_each(|number| side.leave(&sent(Time::ZERO + ms(number), number), number * 10));
+        side
+    }
+
+    #[test]
+    fn what_is_planned_leaves_one_by_one() {
+        let mut side = Side::default();
+        assert_eq!(side.departure(), Departure::Hold);
+        let [first, second] = [5, 7].map(|at| Time::ZERO + ms(at));
+        side.plan.extend([(first, 2), (second, 1)]);
+        assert!(!side.is_due(first - ms(1)) && side.is_due(first) && side.is_due(second));
+        let mut left = |number| {
+            let departure = side.departure();
+            side.leave(&sent(first, number), 0);
+            departure
+        };
+        assert_eq!(
+            [0, 1, 2, 3].map(&mut left),
+            [Departure::At(first), Departure::At(first), Departure::At(second), Departure::Hold]
+        );
+        assert_eq!(side.sent, 4);
+    }
+
+    #[test]
+    fn packets_overtaken_by_more_than_the_patience_are_lost_until_they_arrive() {
+        let mut side = side(5);
+        side.arrive(&acked(20, 3, 3), ms(2));
+        let lost = |side: &Side| (0..5).map(|number| side.find(number).unwrap().lost).collect::<Vec<_>>();
+        assert_eq!(lost(&side), [true, true, false, false, false]);
+        assert!(side.has_losses());
+        side.arrive(&acked(22, 0, 0), ms(2));
+        side.arrive(&acked(22, 1, 1), ms(2));
+        assert_eq!(lost(&side), [false; 5]);
+        assert!(!side.has_losses());
+        assert_eq!(side.find(0).unwrap().rtt, Some(ms(22)));
+        // The first RTT of a packet stays.
+        side.arrive(&acked(30, 0, 0), ms(2));
+        assert_eq!(side.find(0).unwrap().rtt, Some(ms(22)));
+        assert_eq!(side.smallest, Some(ms(17)));
+        let settled = |number| side.find(number).unwrap().is_settled();
+        assert!(settled(0) && settled(3) && !settled(2) && !settled(4));
+    }
+
+    #[test]
+    fn a_packet_that_was_sent_twice_does_not_tell_the_smallest_rtt() {
+        let mut side = side(2);
+        side.arrive(&Acked { rtt: None, retransmitted: true, ..acked(3, 0, 2) }, ms(2));
+        assert_eq!(side.smallest, None);
+        assert_eq!(round_trip(&Acked { rtt: None, ..acked(30, 0, 10) }), ms(20));
+        assert_eq!(round_trip(&Acked { rtt: Some(ms(7)), ..acked(30, 0, 10) }), ms(7));
+    }
+
+    #[test]
+    fn the_last_512_packets_are_remembered() {
+        let side = side(600);
+        assert!(side.find(87).is_none() && side.find(600).is_none());
+        assert_eq!(side.find(88).map(|packet| packet.neighbour), Some(880));
+        assert_eq!(side.find(599).map(|packet| packet.number), Some(599));
+    }
+
+    #[test]
+    fn the_delay_before_a_packet_is_that_of_the_last_of_its_train_that_arrived() {
+        let mut side = side(8);
+        let rtts = [10, 11, 12, 13, 30, 30];
+        for (number, rtt) in (0..).zip(rtts) {
+            side.arrive(&acked(number + rtt, number, number), ms(100));
+        }
+        // Packet 5 came with an ACK that was held back: that of packet 3 and two packet times.
+        assert_eq!(side.delay_before(7, 8, ms(1)), Some(ms(15)));
+        assert_eq!(side.delay_before(7, 8, ms(10)), Some(ms(30)));
+        assert_eq!(side.delay_before(3, 8, ms(1)), Some(ms(13)));
+        // In a train of two there is none before, in one of one nothing arrived.
+        assert_eq!(side.delay_before(5, 2, ms(1)), Some(ms(30)));
+        assert_eq!((side.delay_before(7, 2, ms(1)), side.delay_before(7, 0, ms(1))), (None, None));
+    }
+}

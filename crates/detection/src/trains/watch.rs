@@ -176,7 +176,7 @@ impl Watch {
             .zip(scale.waited(rtts))
             .and_then(|(delay, waited)| scale.ratio(waited, delay, &self.config));
         if let Some((ratio, noise)) = ratio {
-            evidence.fade(0.5_f64.powf(1.0 / self.config.watch.memory), self.config.isolated_error);
+            evidence.fade(libm::pow(0.5, 1.0 / self.config.watch.memory), self.config.isolated_error);
             evidence.ratio(ratio, noise);
         }
         ratio.is_some()
@@ -284,5 +284,137 @@ mod tests {
         assert!(!watch.is_looking());
         watch.on_sent(0, &sent(next, 23));
         assert!(watch.is_looking());
+    }
+
+    /// A look behind packet 21 is under way, with lone packets 7 and 8.
+    fn looking() -> (Watch, Evidence) {
+        let (mut watch, evidence) = queued();
+        let now = Time::ZERO + ms(50);
+        watch.on_sent(0, &sent(now, 21));
+        watch.on_sent(1, &sent(now, 7));
+        watch.on_sent(1, &sent(now, 8));
+        (watch, evidence)
+    }
+
+    #[test]
+    fn a_look_adds_the_ratio_of_the_delays_to_the_evidence() {
+        // The neighbour waits for 10 ms; the first of the lone ones for 10, 8 and 0.
+        for (lone, ratio, odds) in [(20, 1.0, 0.005_253_125), (18, 0.8, 0.580_783_911), (10, 0.0, 5000.0)] {
+            let (mut watch, mut evidence) = looking();
+            assert!(!watch.on_acked(1, &acked(50 + lone, 7, lone), &mut evidence));
+            assert!(!watch.on_acked(1, &acked(51 + lone, 8, lone + 1), &mut evidence));
+            assert!(watch.on_acked(0, &acked(71, 21, 20), &mut evidence));
+            let error = evidence.error_if_isolated();
+            assert!(((1.0 - error) / error / odds - 1.0).abs() < 1e-6, "{lone}: {error}");
+            assert!((evidence.mean_ratio() - ratio).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn evidence_of_before_counts_half_after_twenty_looks() {
+        let (mut watch, mut evidence) = looking();
+        evidence.lone_lost();
+        watch.on_acked(1, &acked(60, 7, 18), &mut evidence);
+        watch.on_acked(1, &acked(60, 8, 19), &mut evidence);
+        assert!(watch.on_acked(0, &acked(70, 21, 20), &mut evidence));
+        let error = evidence.error_if_isolated();
+        // 0.1 to the power of 2^(-1/20) = 0.965 936, times the odds of 0.8.
+        assert!(((1.0 - error) / error / (0.108_159 * 0.580_784) - 1.0).abs() < 1e-5, "{}", (1.0 - error) / error);
+    }
+
+    #[test]
+    fn a_look_is_over_when_an_ack_comes_too_late_or_is_of_a_repair() {
+        let (mut watch, mut evidence) = looking();
+        assert!(!watch.on_acked(0, &acked(90, 20, 20), &mut evidence));
+        assert!(watch.is_looking(), "two round trips");
+        assert!(!watch.on_acked(0, &acked(91, 20, 20), &mut evidence));
+        assert!(!watch.is_looking(), "more than two");
+        let (mut watch, mut evidence) = looking();
+        watch.on_acked(0, &Acked { retransmitted: true, ..acked(60, 20, 20) }, &mut evidence);
+        assert!(!watch.is_looking());
+        let (mut watch, _) = queued();
+        watch.on_sent(0, &Sent { retransmission: true, ..sent(Time::ZERO + ms(50), 21) });
+        assert!(!watch.is_looking(), "none begins behind a repair");
+        watch.on_sent(0, &sent(Time::ZERO + ms(50), 22));
+        watch.on_sent(1, &Sent { retransmission: true, ..sent(Time::ZERO + ms(50), 7) });
+        assert!(!watch.is_looking(), "a repair is none of its lone packets");
+    }
+
+    #[test]
+    fn in_a_queue_of_ones_own_the_next_look_may_follow_at_once() {
+        let (mut watch, mut evidence) = looking();
+        watch.take_for(Isolation::Isolated);
+        let now = Time::ZERO + ms(91);
+        watch.on_acked(0, &acked(91, 20, 20), &mut evidence);
+        watch.on_sent(0, &sent(now, 30));
+        assert!(watch.is_looking());
+    }
+
+    #[test]
+    fn a_look_waits_for_its_neighbour_and_both_lone_packets() {
+        let (mut watch, mut evidence) = looking();
+        assert!(!watch.on_acked(0, &acked(68, 20, 20), &mut evidence));
+        assert!(!watch.on_acked(0, &acked(69, 21, 20), &mut evidence));
+        // Packets behind the neighbour do not count for its delay.
+        assert!(!watch.on_acked(0, &acked(70, 22, 40), &mut evidence));
+        assert!(!watch.on_acked(1, &acked(71, 7, 15), &mut evidence));
+        assert!(!watch.on_acked(1, &acked(71, 6, 15), &mut evidence), "of another look");
+        assert!(watch.on_acked(1, &acked(72, 8, 16), &mut evidence));
+        assert!((evidence.mean_ratio() - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_packet_is_a_look_if_the_detector_sends_them_one_by_one() {
+        let config = TrainProbeConfig { lone: 1, ..TrainProbeConfig::default() };
+        let scale = Scale { smallest: ms(10), service: ms(1), jitter: Span::ZERO };
+        let (mut watch, mut evidence) = (Watch::new(&config, Time::ZERO, scale), Evidence::new(config.evidence));
+        watch.on_acked(0, &acked(40, 0, 19), &mut evidence);
+        watch.on_acked(0, &acked(41, 1, 20), &mut evidence);
+        let now = Time::ZERO + ms(50);
+        watch.on_sent(0, &sent(now, 21));
+        watch.on_sent(1, &sent(now, 7));
+        assert_eq!(watch.departure(1), Departure::Hold);
+        assert!(!watch.on_acked(1, &acked(70, 7, 20), &mut evidence));
+        assert!(watch.on_acked(0, &acked(70, 21, 20), &mut evidence));
+    }
+
+    #[test]
+    fn an_ack_that_was_held_back_counts_as_the_one_before_and_the_packets_between_them() {
+        let (mut watch, _) = queued();
+        assert_eq!(watch.delay_before(0), None, "one alone");
+        assert_eq!(watch.delay_before(1), Some(ms(20)));
+        // Packets 2 to 4 came with one ACK 30 ms later than packet 1.
+        [2, 3, 4].into_iter().for_each(|number| watch.remember(number, ms(50)));
+        assert_eq!(watch.delay_before(4), Some(ms(23)));
+        assert_eq!(watch.recent.len(), 3);
+        (5..20).for_each(|number| watch.remember(number, ms(number)));
+        assert_eq!(watch.recent.len(), REMEMBERED);
+        assert_eq!(watch.recent.front(), Some(&(12, ms(12))));
+        assert_eq!(watch.delay_before(11), None);
+    }
+
+    #[test]
+    fn thirty_two_acks_tell_anew_how_long_a_packet_takes() {
+        let (mut watch, mut evidence) = queued();
+        (2..31).for_each(|number| _ = watch.on_acked(0, &acked(40 + 2 * number, number, 20), &mut evidence));
+        assert_eq!(watch.service, ms(1));
+        watch.on_acked(0, &acked(128, 31, 20), &mut evidence);
+        assert_eq!(watch.service, ms(4), "128 ms since the beginning");
+        (32..64).for_each(|number| _ = watch.on_acked(0, &acked(128, number, 20), &mut evidence));
+        assert_eq!(watch.service, Span::from_micros(1), "at once");
+        assert_eq!(watch.counted, (0, Time::ZERO + ms(128)));
+    }
+
+    #[test]
+    fn the_smallest_rtt_is_forgotten_after_ten_seconds() {
+        let (mut watch, mut evidence) = queued();
+        let mut smallest = |now, retransmitted| {
+            watch.on_acked(0, &Acked { retransmitted, ..acked(now, 2, 15) }, &mut evidence);
+            watch.smallest()
+        };
+        assert_eq!(smallest(5_000, true), ms(10));
+        assert_eq!(smallest(5_000, false), ms(10));
+        assert_eq!(smallest(9_999, false), ms(10));
+        assert_eq!(smallest(10_000, false), ms(15));
     }
 }

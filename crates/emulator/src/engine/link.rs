@@ -1,6 +1,7 @@
 //! A link in operation. The rules are those of the simulator's network, on real frames.
 
 use flowstart_network::{Dequeue, DropReason, Ecn, Frame as _, Jitter, LinkConfig, Loss, Queue, Transmitter};
+use flowstart_random::Purpose;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::frames::Handle;
@@ -60,23 +61,14 @@ pub(super) struct Link {
     outcome: LinkOutcome,
 }
 
-/// The streams of a link's random decisions, each with its own seed.
-fn seed(base: u64, purpose: u64) -> u64 {
-    // The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
-    let mut bits = base.wrapping_add(purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
-}
-
 impl Link {
     pub(super) fn new(config: &LinkConfig, base: u64) -> Self {
         Self {
-            queue: Queue::new(&config.queue, seed(base, 1)),
+            queue: Queue::new(&config.queue, Purpose::Queue.seed_in_real_time(base)),
             transmitter: Transmitter::new(&config.rate),
-            loss: Loss::new(&config.loss, seed(base, 2)),
-            marking: Loss::new(&config.marking, seed(base, 3)),
-            jitter: config.jitter.as_ref().map(|jitter| Jitter::new(jitter, seed(base, 4))),
+            loss: Loss::new(&config.loss, Purpose::Loss.seed_in_real_time(base)),
+            marking: Loss::new(&config.marking, Purpose::Marking.seed_in_real_time(base)),
+            jitter: config.jitter.as_ref().map(|jitter| Jitter::new(jitter, Purpose::Jitter.seed_in_real_time(base))),
             overhead: config.overhead,
             delay: config.delay,
             free: Time::ZERO,

@@ -8,9 +8,7 @@ mod tcp;
 mod tcp_info;
 mod udp;
 
-use rand_core::{Rng as _, SeedableRng as _};
-use rand_pcg::Pcg64Mcg;
-
+use flowstart_random::{Stream, stream, unit};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::config::HostId;
@@ -163,18 +161,16 @@ pub struct Outcomes {
 /// Gaps between messages.
 struct Gaps {
     mean: Span,
-    random: Option<Pcg64Mcg>,
+    random: Option<Stream>,
 }
 
 impl Gaps {
     fn new(mean: Span, poisson: bool, seed: u64) -> Self {
-        Self { mean, random: poisson.then(|| Pcg64Mcg::seed_from_u64(seed)) }
+        Self { mean, random: poisson.then(|| stream(seed)) }
     }
 
     fn next(&mut self) -> Span {
         let Some(random) = &mut self.random else { return self.mean };
-        // In (0, 1], with 53 random bits.
-        let unit = ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-        self.mean.mul_f64(-unit.ln())
+        self.mean.mul_f64(-unit(random).ln())
     }
 }

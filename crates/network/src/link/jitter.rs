@@ -1,8 +1,6 @@
 //! Random extra delay.
 
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-
+use flowstart_random::{Rng, Stream, stream};
 use flowstart_units::{Span, Time};
 
 /// Extra delay per packet, uniform on 0 ..= `spread`.
@@ -21,7 +19,7 @@ pub struct JitterConfig {
 #[derive(Clone, Debug)]
 pub struct Jitter {
     config: JitterConfig,
-    random: Pcg64Mcg,
+    random: Stream,
     latest: Time,
 }
 
@@ -29,7 +27,7 @@ impl Jitter {
     /// A process with its own random stream.
     #[must_use]
     pub fn new(config: &JitterConfig, seed: u64) -> Self {
-        Self { config: *config, random: Pcg64Mcg::seed_from_u64(seed), latest: Time::ZERO }
+        Self { config: *config, random: stream(seed), latest: Time::ZERO }
     }
 
     /// When a packet arrives that would arrive at `time` without jitter.

@@ -22,7 +22,8 @@ pub struct LinkConfig {
     pub rate: RateSchedule,
     /// One-way propagation delay.
     pub delay: Span,
-    /// Bytes added to every IP packet on the wire (14 for an Ethernet header, 2 for PPP); the queue does not count them.
+    /// Bytes added to every IP packet on the wire (14 for an Ethernet header, 2 for PPP), at most
+    /// 65 535; the queue does not count them.
     pub overhead: u32,
     /// The queue in front of the transmitter. The packet in transmission is not in the queue.
     pub queue: QueueConfig,
@@ -39,7 +40,8 @@ pub struct LinkConfig {
 /// What a hop does with Quick-Start requests (RFC 4782).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuickStartHop {
-    /// A router that knows nothing of them lowers the TTL of IP only, so that the TTL difference denies.
+    /// A router that knows nothing of them lowers the TTL of IP only, so that the TTL difference
+    /// denies.
     #[default]
     Unaware,
     /// A router that knows them decides by this admission.
@@ -53,6 +55,9 @@ pub enum QuickStartHop {
     /// A middlebox that takes Quick-Start options away.
     StripsOptions,
 }
+
+/// The largest overhead: the length of the longest IP packet.
+const MOST_OVERHEAD: u32 = u16::MAX as u32;
 
 impl LinkConfig {
     /// A link of constant `rate` with this delay and queue, and nothing going wrong.
@@ -75,21 +80,73 @@ impl LinkConfig {
     /// # Errors
     /// The first field that is out of range, and what would be right.
     pub fn validate(&self) -> Result<(), LinkError> {
-        self.rate.validate().map_err(|error| LinkError(error.to_string()))?;
-        self.loss.validate().map_err(|error| LinkError(format!("loss: {error}")))?;
-        self.marking.validate().map_err(|error| LinkError(format!("marking: {error}")))?;
-        self.queue.validate().map_err(|error| LinkError(format!("queue: {error}")))
+        let wrong = |field, message| LinkError { field, message };
+        self.rate.validate().map_err(|error| wrong("rate", error.to_string()))?;
+        self.loss.validate().map_err(|error| wrong("loss", error.to_string()))?;
+        self.marking.validate().map_err(|error| wrong("marking", error.to_string()))?;
+        if self.overhead > MOST_OVERHEAD {
+            let message = format!(
+                "{} bytes beside every packet are more than the longest packet has; an overhead is at most \
+                 {MOST_OVERHEAD} bytes, that of Ethernet is 14",
+                self.overhead
+            );
+            return Err(wrong("overhead", message));
+        }
+        self.queue.validate().map_err(|error| wrong("queue", error.to_string()))
     }
 }
 
 /// Why a link cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkError(String);
+pub struct LinkError {
+    field: &'static str,
+    message: String,
+}
+
+impl LinkError {
+    /// The field of [`LinkConfig`] that is out of range.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        self.field
+    }
+}
 
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        if self.field == "rate" { f.write_str(&self.message) } else { write!(f, "{}: {}", self.field, self.message) }
     }
 }
 
 impl std::error::Error for LinkError {}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_units::Rate;
+
+    use super::*;
+
+    #[test]
+    fn an_overhead_that_no_link_has_is_refused_with_what_would_be_right() {
+        let rate = RateSchedule::Constant(Rate::from_mbps(10));
+        let link = LinkConfig::new(rate, Span::ZERO, QueueConfig::drop_tail(10));
+        let with = |overhead| LinkConfig { overhead, ..link.clone() }.validate();
+        assert_eq!((with(14), with(65_535)), (Ok(()), Ok(())));
+        for overhead in [65_536, u32::MAX] {
+            let message = with(overhead).unwrap_err().to_string();
+            assert!(message.contains(&overhead.to_string()) && message.contains("at most 65535"), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_part_is_said_with_its_name() {
+        let link = |rate| LinkConfig::new(RateSchedule::Constant(rate), Span::ZERO, QueueConfig::drop_tail(10));
+        let good = link(Rate::from_mbps(10));
+        assert_eq!(good.validate(), Ok(()));
+        assert!(link(Rate::ZERO).validate().is_err());
+        let never = LossConfig::Periodic { every: 0 };
+        let says = |link: LinkConfig| link.validate().unwrap_err().to_string();
+        assert!(says(LinkConfig { loss: never, ..good.clone() }).starts_with("loss: "));
+        assert!(says(LinkConfig { marking: never, ..good.clone() }).starts_with("marking: "));
+        assert!(says(LinkConfig { queue: QueueConfig::drop_tail(0), ..good.clone() }).starts_with("queue: "));
+    }
+}

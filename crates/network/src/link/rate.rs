@@ -51,7 +51,8 @@ impl RateSchedule {
     /// Checks that a packet always gets through sooner or later.
     ///
     /// # Errors
-    /// A constant rate of zero, steps out of order or not starting at zero, a last or only rate of zero, a period that ends before the last step.
+    /// A constant rate of zero, steps out of order or not starting at zero, a last or only rate of
+    /// zero, a period that ends before the last step.
     pub fn validate(&self) -> Result<(), RateError> {
         match self {
             Self::Constant(rate) if rate.as_bps() == 0 => {
@@ -106,12 +107,14 @@ impl RateSchedule {
 /// Bytes that one line of a Mahimahi trace lets through.
 const OPPORTUNITY: Bytes = Bytes::new(1500);
 
-/// Reads a Mahimahi trace: one integer per line, the millisecond at which 1500 bytes may pass; stamps may repeat, and after the last one
-/// the trace starts again. The opportunities of one millisecond become a constant rate over that millisecond, so unlike in Mahimahi
-/// an unused opportunity does not let a later packet wait for the next one; the mean rate is the same.
+/// Reads a Mahimahi trace: one integer per line, the millisecond at which 1500 bytes may pass;
+/// stamps may repeat, and after the last one the trace starts again. The opportunities of one
+/// millisecond become a constant rate over that millisecond, so unlike in Mahimahi an unused
+/// opportunity does not let a later packet wait for the next one; the mean rate is the same.
 ///
 /// # Errors
-/// A line that is not a whole number, stamps that go back, or an empty trace; the message names the line.
+/// A line that is not a whole number, stamps that go back, or an empty trace; the message names the
+/// line.
 pub fn parse_mahimahi(text: &str) -> Result<RateSchedule, RateError> {
     let mut counts: Vec<(u64, u64)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -122,7 +125,8 @@ pub fn parse_mahimahi(text: &str) -> Result<RateSchedule, RateError> {
         let Ok(stamp) = line.parse::<u64>() else {
             return wrong(format!("line {}: \"{line}\" is not a whole number of milliseconds", index + 1));
         };
-        // Stamp n is the end of the millisecond n-1 .. n; a stamp of 0 counts to the first millisecond.
+        // Stamp n is the end of the millisecond n-1 .. n; a stamp of 0 counts to the first
+        // millisecond.
         let stamp = stamp.max(1);
         match counts.last_mut() {
             Some((last, count)) if *last == stamp => *count += 1,

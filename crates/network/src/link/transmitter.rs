@@ -4,7 +4,8 @@ use flowstart_units::{Span, Time};
 
 use super::{RateSchedule, RateStep};
 
-/// Work per byte, in bits times nanoseconds per second: divided by a rate in bit/s it is a time in nanoseconds.
+/// Work per byte, in bits times nanoseconds per second: divided by a rate in bit/s it is a time in
+/// nanoseconds.
 const WORK_PER_BYTE: u64 = 8 * 1_000_000_000;
 
 /// The work of a packet.
@@ -12,8 +13,8 @@ fn work(bytes: u32) -> u128 {
     u128::from(bytes) * u128::from(WORK_PER_BYTE)
 }
 
-/// A serializer: tells when the last bit of a packet leaves. Within a busy period fractions of nanoseconds are carried from packet to
-/// packet, so that the long-run rate is exact.
+/// A serializer: tells when the last bit of a packet leaves. Within a busy period fractions of
+/// nanoseconds are carried from packet to packet, so that the long-run rate is exact.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
     constant: Constant,
@@ -21,7 +22,8 @@ pub struct Transmitter {
     varying: Option<Box<Varying>>,
 }
 
-/// A constant rate. Most packets have the size of the one before, so its transmission time is kept and the division saved.
+/// A constant rate. Most packets have the size of the one before, so its transmission time is kept
+/// and the division saved.
 #[derive(Clone, Debug)]
 struct Constant {
     /// Bits per second.
@@ -135,7 +137,8 @@ impl Varying {
         let mut at = start;
         let mut left = work(bytes);
         let (rate, _) = self.current();
-        // What is left over is less than a nanosecond's work; at another rate it would mean another time, so it ends with the rate.
+        // What is left over is less than a nanosecond's work; at another rate it would mean another
+        // time, so it ends with the rate.
         if back_to_back && self.carried_at == rate {
             left += u128::from(self.carried);
         }
@@ -173,7 +176,8 @@ impl Varying {
 }
 
 impl Transmitter {
-    /// A transmitter for a valid schedule ([`RateSchedule::validate`]). With an invalid one it is as good as an outage.
+    /// A transmitter for a valid schedule ([`RateSchedule::validate`]). With an invalid one it is
+    /// as good as an outage.
     #[must_use]
     pub fn new(schedule: &RateSchedule) -> Self {
         let mut constant = Constant { rate: schedule.initial().as_bps(), carried: 0, bytes: 0, nanos: 0, remainder: 0 };
@@ -185,8 +189,9 @@ impl Transmitter {
         Self { constant, busy_until: Time::ZERO, varying }
     }
 
-    /// A packet of `bytes` begins to leave at `now`, or when the one before has left if that is later. Returns when its last bit has left,
-    /// rounded down to a nanosecond; [`Time::NEVER`] if it never does.
+    /// A packet of `bytes` begins to leave at `now`, or when the one before has left if that is
+    /// later. Returns when its last bit has left, rounded down to a nanosecond; [`Time::NEVER`] if
+    /// it never does.
     #[inline]
     pub fn transmit(&mut self, now: Time, bytes: u32) -> Time {
         let back_to_back = now <= self.busy_until;
@@ -258,7 +263,8 @@ mod tests {
         ];
         let schedule = RateSchedule::Steps { steps, period: Some(Span::from_nanos(2)) };
         let mut link = Transmitter::new(&schedule);
-        // 1 bit needs a second of the half of the time in which the link is up; the last nanosecond of work is in an odd slot.
+        // 1 bit needs a second of the half of the time in which the link is up; the last nanosecond
+        // of work is in an odd slot.
         assert_eq!(link.transmit(Time::ZERO, 1), Time::from_nanos(2 * 8_000_000_000 - 1));
         assert_eq!(link.transmit(Time::from_nanos(1 << 62), u32::MAX), Time::NEVER);
     }
@@ -276,6 +282,19 @@ mod tests {
         assert_eq!(link.transmit(Time::ZERO, 1), Time::NEVER);
     }
 
+    #[test]
+    fn packets_whose_work_needs_more_than_64_bits_take_their_time_too() {
+        // 2^32 - 1 bytes at 8 Gbit/s: a nanosecond per byte; at 3 Gbit/s two and two thirds.
+        for (bps, first, second) in [
+            (8_000_000_000, u64::from(u32::MAX), 2 * u64::from(u32::MAX)),
+            (3_000_000_000, 11_453_246_120, 22_906_492_240),
+        ] {
+            let mut link = Transmitter::new(&RateSchedule::Constant(Rate::from_bps(bps)));
+            assert_eq!(link.transmit(Time::ZERO, u32::MAX), Time::from_nanos(first));
+            assert_eq!(link.transmit(Time::ZERO, u32::MAX), Time::from_nanos(second));
+        }
+    }
+
     /// What a schedule does, nanosecond by nanosecond: the reference for small cases.
     fn by_nanoseconds(steps: &[RateStep], period: Option<Span>, start: u64, mut left: u128) -> u64 {
         for now in start.. {
@@ -290,7 +309,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Differential: a schedule whose steps all have one rate against the constant rate, to the nanosecond.
+        /// Differential: a schedule whose steps all have one rate against the constant rate, to the
+        /// nanosecond.
         #[test]
         fn equal_steps_are_a_constant_rate(
             bps in 1_000_u64..100_000_000_000,

@@ -1,4 +1,5 @@
-//! CoDel's control law (RFC 8289 section 5; Linux `codel_impl.h`), apart from the queue it works on.
+//! CoDel's control law (RFC 8289 section 5; Linux `codel_impl.h`), apart from the queue it works
+//! on.
 
 use flowstart_units::{Span, Time};
 
@@ -12,8 +13,9 @@ use crate::Frame;
 pub enum CodelArithmetic {
     /// RFC 8289: nanoseconds, the exact square root, dropping as soon as the interval is over.
     Rfc8289,
-    /// Linux: ticks of 1024 ns, 1/√count in 16 bits by one Newton step per change of count (so that the second drop follows the first by half an
-    /// interval), dropping strictly after the interval.
+    /// Linux: ticks of 1024 ns, 1/√count in 16 bits by one Newton step per change of count (so that
+    /// the second drop follows the first by half an interval), dropping strictly after the
+    /// interval.
     #[default]
     Linux,
 }
@@ -23,7 +25,8 @@ const TICK_SHIFT: u32 = 10;
 /// Bits of Linux's 1/√count (`REC_INV_SQRT_BITS`), and the value for a count of 1.
 const RECIPROCAL_BITS: u32 = 16;
 const RECIPROCAL_OF_ONE: u64 = (1 << RECIPROCAL_BITS) - 1;
-/// A dropping state that begins within this many intervals of the last one goes on from its count (RFC 8289 section 5.5).
+/// A dropping state that begins within this many intervals of the last one goes on from its count
+/// (RFC 8289 section 5.5).
 const MEMORY_INTERVALS: u64 = 16;
 
 /// The constants, in the clock's own units (ticks or nanoseconds).
@@ -115,19 +118,22 @@ impl Control {
             self.reciprocal = RECIPROCAL_OF_ONE;
             return;
         }
-        // x ← x (3 - count x²) / 2 with x in 32-bit fixed point. Counts beyond 32 bits would take 10^13 s.
+        // x ← x (3 - count x²) / 2 with x in 32-bit fixed point. Counts beyond 32 bits would take
+        // 10^13 s.
         let count = count.min(u64::from(u32::MAX));
         let x = self.reciprocal << (32 - RECIPROCAL_BITS);
         let square = (x * x) >> 32;
         let product = count.saturating_mul(square);
         if product > 2 << 32 {
-            // Counting up one by one never gets here. fq_codel does when it adds a batch to the count; Linux's subtraction may wrap then, and the
-            // step lands so far from the root that none leads back. Begin anew at the true root.
+            // Counting up one by one never gets here. fq_codel does when it adds a batch to the
+            // count; Linux's subtraction may wrap then, and the step lands so far from the root
+            // that none leads back. Begin anew at the true root.
             self.reciprocal = ((1_u64 << (2 * RECIPROCAL_BITS)) / count).isqrt().min(RECIPROCAL_OF_ONE);
             return;
         }
         let rest = (3_u64 << 32) - product;
-        // Two bits are given away before the product so that it fits 64, and one is taken for the half.
+        // Two bits are given away before the product so that it fits 64, and one is taken for the
+        // half.
         let x = ((rest >> 2) * x) >> (32 - 2 + 1);
         self.reciprocal = x >> (32 - RECIPROCAL_BITS);
     }
@@ -155,7 +161,7 @@ impl Control {
         time: Time,
         source: &mut impl Source<P>,
         marked: &mut u64,
-        dropped: &mut impl FnMut(P, DropReason),
+        dropped: &mut dyn FnMut(P, DropReason),
     ) -> Option<(P, Time)> {
         let now = law.units(time.as_nanos());
         let mut next = source.pop();
@@ -227,7 +233,7 @@ fn mark<P: Frame>(packet: &mut Option<(P, Time)>, marked: &mut u64) -> bool {
 fn drop_and_pop<P>(
     packet: Option<(P, Time)>,
     source: &mut impl Source<P>,
-    dropped: &mut impl FnMut(P, DropReason),
+    dropped: &mut dyn FnMut(P, DropReason),
 ) -> Option<(P, Time)> {
     if let Some((packet, _)) = packet {
         dropped(packet, DropReason::Early);
@@ -240,7 +246,8 @@ mod tests {
     use super::*;
     use crate::queue::testing::Box1;
 
-    /// An overload that nothing impresses: there is always a packet, and it has always waited for a second.
+    /// An overload that nothing impresses: there is always a packet, and it has always waited for a
+    /// second.
     struct Overload(Time);
 
     impl Source<Box1> for Overload {
@@ -306,7 +313,8 @@ mod tests {
     #[test]
     fn drops_in_half_a_second_to_five_seconds_of_overload() {
         for (arithmetic, expected) in
-            // Linux begins with shorter gaps and keeps the lead; its values were measured here, the others computed elsewhere.
+            // Linux begins with shorter gaps and keeps the lead; its values were measured here, the
+            // others computed elsewhere.
             [(CodelArithmetic::Rfc8289, [10, 33, 115, 662]), (CodelArithmetic::Linux, [11, 34, 118, 669])]
         {
             let drops = drops(arithmetic, Span::from_secs(5));

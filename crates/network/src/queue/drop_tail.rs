@@ -3,10 +3,11 @@
 use flowstart_units::Time;
 
 use super::fifo::Fifo;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
-/// How much a FIFO holds. The packet in transmission is not in the queue, so a link with a buffer of one packet still sends back to back.
+/// How much a FIFO holds. The packet in transmission is not in the queue, so a link with a buffer
+/// of one packet still sends back to back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
@@ -17,8 +18,14 @@ pub struct DropTailConfig {
     pub bytes: Option<u64>,
 }
 
-impl DropTailConfig {
-    pub(crate) fn validate(self) -> Result<(), QueueError> {
+impl Constants for DropTailConfig {
+    type Queue<P: Frame> = DropTail<P>;
+
+    fn build<P: Frame>(self, _seed: u64) -> DropTail<P> {
+        DropTail::new(self)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
         if self.packets == Some(0) || self.bytes == Some(0) {
             return Err(QueueError(
                 "a buffer of 0 has room for no packet, so the link would send nothing; \
@@ -27,6 +34,14 @@ impl DropTailConfig {
             ));
         }
         Ok(())
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Either(self)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.bytes.unwrap_or(u64::MAX)
     }
 }
 
@@ -55,10 +70,12 @@ impl<P: Frame> DropTail<P> {
         self.fifo.packets() < self.limit_packets
             && self.fifo.bytes().saturating_add(u64::from(packet.bytes())) <= self.limit_bytes
     }
+}
 
-    /// Stores the packet or drops it.
+impl<P: Frame> Discipline<P> for DropTail<P> {
+    // Stores the packet or drops it.
     #[inline]
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         if self.has_room(&packet) {
             self.fifo.push(packet, now);
         } else {
@@ -66,30 +83,15 @@ impl<P: Frame> DropTail<P> {
         }
     }
 
-    /// The oldest packet.
+    // The oldest packet.
     #[inline]
-    pub fn dequeue(&mut self, _now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
-        self.fifo.next()
+    fn dequeue(&mut self, _now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
+        self.fifo.take()
     }
 
-    /// Packets stored.
-    #[must_use]
     #[inline]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked: never any.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        self.fifo.tally(0)
     }
 }
 

@@ -6,7 +6,7 @@ use flowstart_units::Time;
 
 use super::fifo::{Fifo, counted};
 use super::flow_table::FlowTable;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of deficit round robin.
@@ -16,22 +16,17 @@ use crate::Frame;
 pub struct DrrConfig {
     /// Bytes a flow may send per turn; default 1514, an Ethernet frame (Linux `drr_change_class`).
     pub quantum: u32,
-    /// Most packets stored of one flow; default 1000, the transmit queue length of a Linux device (the class's pfifo).
+    /// Most packets stored of one flow; default 1000, the transmit queue length of a Linux device
+    /// (the class's pfifo).
     pub flow_limit: u64,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
 impl Default for DrrConfig {
     fn default() -> Self {
         Self { quantum: 1514, flow_limit: 1000, overhead: 14 }
-    }
-}
-
-impl DrrConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        QueueError::unless(self.flow_limit > 0, "deficit round robin needs room for at least 1 packet per flow")?;
-        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")
     }
 }
 
@@ -42,12 +37,34 @@ struct Class<P> {
     flow: u64,
 }
 
+impl Constants for DrrConfig {
+    type Queue<P: Frame> = Drr<P>;
+
+    fn build<P: Frame>(self, _seed: u64) -> Drr<P> {
+        Drr::new(self)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        QueueError::unless(self.flow_limit > 0, "deficit round robin needs room for at least 1 packet per flow")?;
+        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")
+    }
+
+    fn isolates(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.flow_limit)
+    }
+}
+
 /// Deficit round robin in operation.
 #[derive(Clone, Debug)]
 pub struct Drr<P> {
     config: DrrConfig,
     classes: Vec<Class<P>>,
-    /// Only flows that have packets: an empty class leaves nothing behind that would have to be remembered.
+    /// Only flows that have packets: an empty class leaves nothing behind that would have to be
+    /// remembered.
     known: FlowTable,
     /// Classes without a flow.
     unused: Vec<u32>,
@@ -71,21 +88,6 @@ impl<P: Frame> Drr<P> {
         }
     }
 
-    /// Stores the packet or drops it.
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        let index = match self.known.get(&packet.flow()) {
-            Some(index) => *index,
-            None => self.activate(packet.flow()),
-        };
-        let class = &mut self.classes[index as usize];
-        if class.fifo.packets() >= self.config.flow_limit {
-            return dropped(packet, DropReason::FlowFull);
-        }
-        self.packets += 1;
-        self.bytes += u64::from(packet.bytes());
-        class.fifo.push(packet, now);
-    }
-
     fn activate(&mut self, flow: u64) -> u32 {
         let deficit = u64::from(self.config.quantum);
         let index = if let Some(index) = self.unused.pop() {
@@ -100,9 +102,26 @@ impl<P: Frame> Drr<P> {
         self.active.push_back(index);
         index
     }
+}
 
-    /// The next packet in turn.
-    pub fn dequeue(&mut self, _now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+impl<P: Frame> Discipline<P> for Drr<P> {
+    // Stores the packet or drops it.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        let index = match self.known.get(&packet.flow()) {
+            Some(index) => *index,
+            None => self.activate(packet.flow()),
+        };
+        let class = &mut self.classes[index as usize];
+        if class.fifo.packets() >= self.config.flow_limit {
+            return dropped(packet, DropReason::FlowFull);
+        }
+        self.packets += 1;
+        self.bytes += u64::from(packet.bytes());
+        class.fifo.push(packet, now);
+    }
+
+    // The next packet in turn.
+    fn dequeue(&mut self, _now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         while let Some(&index) = self.active.front() {
             let class = &mut self.classes[index as usize];
             // An active class has a packet; if it had none it would leave.
@@ -128,22 +147,8 @@ impl<P: Frame> Drr<P> {
         Dequeue::Empty
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Packets marked: never any.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally { packets: self.packets, bytes: self.bytes, marked: 0 }
     }
 }
 
@@ -193,8 +198,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Shreedhar and Varghese 1995, theorem 4: after k visits a backlogged flow has sent between kQ - (Max - 1) and kQ bytes, so that
-        /// any two differ by at most Q + 2 Max at any time.
+        /// Shreedhar and Varghese 1995, theorem 4: after k visits a backlogged flow has sent
+        /// between kQ - (Max - 1) and kQ bytes, so that any two differ by at most Q + 2 Max at any
+        /// time.
         #[test]
         fn backlogged_flows_differ_by_at_most_a_quantum_and_two_packets(
             sizes in proptest::collection::vec(40_u32..1_500, 2..5),

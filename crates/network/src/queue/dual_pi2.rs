@@ -1,12 +1,11 @@
 //! DualPI2, the coupled dual queue for L4S and classic traffic (RFC 9332; Linux `sch_dualpi2`).
 
+use flowstart_random::{Rng, Stream, stream};
 use flowstart_units::{Span, Time};
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 
 use super::fifo::{Fifo, counted};
 use super::ticks::Ticks;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::{Ecn, Frame};
 
 /// Which packets go to the low-latency queue.
@@ -34,27 +33,35 @@ pub struct DualPi2Config {
     pub target: Span,
     /// Time between two updates; default 16 ms (`tupdate`).
     pub update_interval: Span,
-    /// Gain on the distance from the target, in 256ths per second of delay and update; default 41, that is 0.16 (`alpha`).
+    /// Gain on the distance from the target, in 256ths per second of delay and update; default 41,
+    /// that is 0.16 (`alpha`).
     pub alpha: u32,
     /// Gain on the change of the delay, in 256ths; default 819, that is 3.2 (`beta`).
     pub beta: u32,
-    /// How many times the base probability L4S packets are marked with; default 2 (`coupling_factor`).
+    /// How many times the base probability L4S packets are marked with; default 2
+    /// (`coupling_factor`).
     pub coupling: u32,
     /// L4S packets that waited strictly longer are marked; default 1 ms (`step_thresh`).
     pub step_threshold: Span,
-    /// Unless fewer packets than this stood in the low-latency queue when they came; default 0 (`min_qlen_step`).
+    /// Unless fewer packets than this stood in the low-latency queue when they came; default 0
+    /// (`min_qlen_step`).
     pub step_from_packets: u64,
-    /// Share of the link kept for classic traffic while both wait, in percent, 0 ..= 100; default 10 (`classic_protection`).
+    /// Share of the link kept for classic traffic while both wait, in percent, 0 ..= 100; default
+    /// 10 (`classic_protection`).
     pub classic_protection: u32,
     /// Which packets go to the low-latency queue; default ECT(1) and CE.
     pub classifier: L4sClassifier,
-    /// When marking is not enough, drop packets (default, `drop_on_overload`) rather than let the queues overflow.
+    /// When marking is not enough, drop packets (default, `drop_on_overload`) rather than let the
+    /// queues overflow.
     pub drop_on_overload: bool,
-    /// No random marks or drops while less than this is stored; default 3028 bytes, two Ethernet frames.
+    /// No random marks or drops while less than this is stored; default 3028 bytes, two Ethernet
+    /// frames.
     pub floor: u32,
-    /// Packet size for which the scheduler's first credit is meant; default 1514, an Ethernet frame.
+    /// Packet size for which the scheduler's first credit is meant; default 1514, an Ethernet
+    /// frame.
     pub packet: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
@@ -90,13 +97,6 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const WHOLE: u32 = 100;
 
 impl DualPi2Config {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        QueueError::unless(self.limit > 0 && self.memory != Some(0), "DualPI2 needs room for at least 1 packet")?;
-        QueueError::unless(!self.update_interval.is_zero(), "DualPI2's update_interval must not be 0")?;
-        QueueError::unless(self.coupling > 0, "DualPI2's coupling is at least 1")?;
-        QueueError::unless(self.classic_protection <= WHOLE, "DualPI2's classic_protection lies between 0 and 100 %")
-    }
-
     /// A gain as probability units per nanosecond, times `GAIN_SCALE`.
     fn gain(gain: u32) -> i128 {
         let scaled = u128::from(gain) * u128::from(ONE) * u128::from(GAIN_SCALE);
@@ -150,6 +150,33 @@ impl<P: Frame> Frame for Classified<P> {
     }
 }
 
+impl Constants for DualPi2Config {
+    type Queue<P: Frame> = DualPi2<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> DualPi2<P> {
+        DualPi2::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        QueueError::unless(self.limit > 0 && self.memory != Some(0), "DualPI2 needs room for at least 1 packet")?;
+        QueueError::unless(!self.update_interval.is_zero(), "DualPI2's update_interval must not be 0")?;
+        QueueError::unless(self.coupling > 0, "DualPI2's coupling is at least 1")?;
+        QueueError::unless(self.classic_protection <= WHOLE, "DualPI2's classic_protection lies between 0 and 100 %")
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.memory.map_or(u64::MAX, |memory| memory.saturating_sub(self.overhead.into()))
+    }
+}
+
 /// DualPI2 in operation.
 #[derive(Clone, Debug)]
 pub struct DualPi2<P> {
@@ -160,7 +187,7 @@ pub struct DualPi2<P> {
     updates: Ticks,
     /// Positive when it is the classic queue's turn.
     credit: i64,
-    random: Pcg64Mcg,
+    random: Stream,
     marked: u64,
 }
 
@@ -175,7 +202,7 @@ impl<P: Frame> DualPi2<P> {
             controller: Controller { probability: 0, last_delay: Span::ZERO },
             updates: Ticks::new(Time::ZERO + config.update_interval, config.update_interval),
             credit: 0,
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: stream(seed),
             marked: 0,
         };
         queue.reset_credit();
@@ -198,7 +225,8 @@ impl<P: Frame> DualPi2<P> {
         low_latency.max(classic)
     }
 
-    /// Makes up for the updates that were due: nothing they depend on but time has changed since the last call.
+    /// Makes up for the updates that were due: nothing they depend on but time has changed since
+    /// the last call.
     fn update(&mut self, now: Time) {
         while let Some(tick) = self.updates.next(now) {
             let before = self.controller;
@@ -206,64 +234,6 @@ impl<P: Frame> DualPi2<P> {
             if self.controller == before && self.packets() == 0 {
                 self.updates.skip_to(now);
             }
-        }
-    }
-
-    /// Stores the packet in its queue or drops it.
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        self.update(now);
-        let length = counted(&packet, self.config.overhead);
-        let memory = self.config.memory.unwrap_or(self.config.limit.saturating_mul(2 * u64::from(self.config.packet)));
-        if self.packets() >= self.config.limit || self.backlog().saturating_add(length) > memory {
-            return dropped(packet, DropReason::Full);
-        }
-        let low_latency = match self.config.classifier {
-            L4sClassifier::L4s => matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce),
-            L4sClassifier::AnyEct => packet.ecn().is_capable(),
-        };
-        if low_latency {
-            let step = self.low_latency.packets() >= self.config.step_from_packets;
-            self.low_latency.push(Classified { packet, step }, now);
-        } else {
-            self.classic.push(packet, now);
-        }
-    }
-
-    /// The next packet: nine low-latency bytes for one classic byte while both wait.
-    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
-        self.update(now);
-        let (share, rest) = (
-            i64::from(self.config.classic_protection.min(WHOLE)),
-            i64::from(WHOLE - self.config.classic_protection.min(WHOLE)),
-        );
-        loop {
-            let classic_waits = self.classic.packets() > 0;
-            if self.low_latency.packets() > 0 && (!classic_waits || self.credit <= 0) {
-                let Some((Classified { mut packet, step }, arrived)) = self.low_latency.pop() else { continue };
-                if self.drops_low_latency(&mut packet) {
-                    dropped(packet, DropReason::Early);
-                    continue;
-                }
-                if step && now.since(arrived) > self.config.step_threshold {
-                    self.mark(&mut packet);
-                }
-                if classic_waits {
-                    self.credit += share * counted(&packet, self.config.overhead) as i64;
-                }
-                return Dequeue::Packet(packet, arrived);
-            }
-            let Some((mut packet, arrived)) = self.classic.pop() else {
-                self.reset_credit();
-                return Dequeue::Empty;
-            };
-            if self.drops_classic(&mut packet) {
-                dropped(packet, DropReason::Early);
-                continue;
-            }
-            if self.low_latency.packets() > 0 {
-                self.credit -= rest * counted(&packet, self.config.overhead) as i64;
-            }
-            return Dequeue::Packet(packet, arrived);
         }
     }
 
@@ -311,155 +281,75 @@ impl<P: Frame> DualPi2<P> {
         }
         self.roll(coupled) && !self.mark(packet)
     }
+}
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.low_latency.packets() + self.classic.packets()
+impl<P: Frame> Discipline<P> for DualPi2<P> {
+    // Stores the packet in its queue or drops it.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        self.update(now);
+        let length = counted(&packet, self.config.overhead);
+        let memory = self.config.memory.unwrap_or(self.config.limit.saturating_mul(2 * u64::from(self.config.packet)));
+        if self.packets() >= self.config.limit || self.backlog().saturating_add(length) > memory {
+            return dropped(packet, DropReason::Full);
+        }
+        let low_latency = match self.config.classifier {
+            L4sClassifier::L4s => matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce),
+            L4sClassifier::AnyEct => packet.ecn().is_capable(),
+        };
+        if low_latency {
+            let step = self.low_latency.packets() >= self.config.step_from_packets;
+            self.low_latency.push(Classified { packet, step }, now);
+        } else {
+            self.classic.push(packet, now);
+        }
     }
 
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.low_latency.bytes() + self.classic.bytes()
+    // The next packet: nine low-latency bytes for one classic byte while both wait.
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
+        self.update(now);
+        let (share, rest) = (
+            i64::from(self.config.classic_protection.min(WHOLE)),
+            i64::from(WHOLE - self.config.classic_protection.min(WHOLE)),
+        );
+        loop {
+            let classic_waits = self.classic.packets() > 0;
+            if self.low_latency.packets() > 0 && (!classic_waits || self.credit <= 0) {
+                let Some((Classified { mut packet, step }, arrived)) = self.low_latency.pop() else { continue };
+                if self.drops_low_latency(&mut packet) {
+                    dropped(packet, DropReason::Early);
+                    continue;
+                }
+                if step && now.since(arrived) > self.config.step_threshold {
+                    self.mark(&mut packet);
+                }
+                if classic_waits {
+                    self.credit += share * counted(&packet, self.config.overhead) as i64;
+                }
+                return Dequeue::Packet(packet, arrived);
+            }
+            let Some((mut packet, arrived)) = self.classic.pop() else {
+                self.reset_credit();
+                return Dequeue::Empty;
+            };
+            if self.drops_classic(&mut packet) {
+                dropped(packet, DropReason::Early);
+                continue;
+            }
+            if self.low_latency.packets() > 0 {
+                self.credit -= rest * counted(&packet, self.config.overhead) as i64;
+            }
+            return Dequeue::Packet(packet, arrived);
+        }
     }
 
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    fn tally(&self) -> Tally {
+        Tally {
+            packets: self.low_latency.packets() + self.classic.packets(),
+            bytes: self.low_latency.bytes() + self.classic.bytes(),
+            marked: self.marked,
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::queue::testing::Box1;
-
-    fn dual(config: DualPi2Config) -> DualPi2<Box1> {
-        DualPi2::new(config, 1)
-    }
-
-    fn l4s(flow: u64, bytes: u32) -> Box1 {
-        Box1::with_ecn(flow, bytes, Ecn::Ect1)
-    }
-
-    #[test]
-    fn the_base_probability_over_ten_updates_to_the_last_unit() {
-        let mut controller = Controller { probability: 0, last_delay: Span::ZERO };
-        let delays = [20, 20, 20, 20, 20, 15, 15, 10, 10, 10];
-        let expected = [
-            0.064_756, 0.065_556, 0.066_357, 0.067_157, 0.067_957, 0.051_969, 0.051_969, 0.035_179, 0.034_379,
-            0.033_579,
-        ];
-        for (index, (delay, expected)) in delays.into_iter().zip(expected).enumerate() {
-            controller.update(&DualPi2Config::default(), Span::from_millis(delay));
-            let probability = controller.probability as f64 / ONE as f64;
-            assert!((probability - expected).abs() < 6e-7, "{index}: {probability}");
-            if index == 0 {
-                assert_eq!(controller.probability, 278_125_000);
-            }
-            if index == 1 {
-                assert_eq!(controller.probability, 281_562_500);
-            }
-        }
-    }
-
-    #[test]
-    fn gains_are_scaled_as_linux_does() {
-        assert_eq!((DualPi2Config::gain(41), DualPi2Config::gain(819)), (44, 879));
-    }
-
-    #[test]
-    fn nine_low_latency_packets_leave_for_one_classic_while_both_wait() {
-        let mut queue = dual(DualPi2Config::default());
-        for _ in 0..60 {
-            queue.enqueue(Time::ZERO, l4s(1, 1500), &mut |_, _| panic!());
-            queue.enqueue(Time::ZERO, Box1::new(0, 1500), &mut |_, _| panic!());
-        }
-        let mut order = Vec::new();
-        for _ in 0..60 {
-            let Dequeue::Packet(packet, _) = queue.dequeue(Time::ZERO, &mut |_, _| panic!()) else { panic!() };
-            order.push(packet.flow());
-        }
-        for round in order.chunks(10) {
-            assert_eq!(round, [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
-        }
-    }
-
-    /// Shares of classic packets hit and low-latency packets marked at a base probability; a backlog stands behind.
-    fn shares(probability: u64, classic: Box1) -> (f64, f64, f64) {
-        let count = 200_000;
-        let mut queue = dual(DualPi2Config::default());
-        for _ in 0..10 {
-            queue.classic.push(Box1::new(0, 1500), Time::ZERO);
-        }
-        queue.controller.probability = probability;
-        let (mut dropped, mut marked, mut l_marked) = (0, 0, 0);
-        for _ in 0..count {
-            let mut packet = classic;
-            dropped += u32::from(queue.drops_classic(&mut packet));
-            marked += u32::from(packet.ecn() == Ecn::Ce);
-            let mut packet = l4s(1, 1500);
-            queue.drops_low_latency(&mut packet);
-            l_marked += u32::from(packet.ecn() == Ecn::Ce);
-        }
-        let share = |n| f64::from(n) / f64::from(count);
-        (share(dropped), share(marked), share(l_marked))
-    }
-
-    #[test]
-    fn classic_packets_are_hit_with_the_square_and_l4s_packets_with_twice_the_base_probability() {
-        let base = 0.2;
-        let probability = (base * ONE as f64) as u64;
-        let (dropped, marked, l_marked) = shares(probability, Box1::new(0, 1500));
-        assert!((dropped - base * base).abs() < 0.002 && marked == 0.0, "{dropped}");
-        assert!((l_marked - 2.0 * base).abs() < 0.005, "{l_marked}");
-        let (dropped, marked, _) = shares(probability, Box1::ect(0, 1500));
-        assert!((marked - base * base).abs() < 0.002 && dropped == 0.0, "{marked}");
-    }
-
-    #[test]
-    fn in_overload_classic_packets_are_dropped_capable_or_not_and_all_l4s_packets_marked_or_dropped() {
-        let base = 0.6;
-        let (dropped, marked, l_marked) = shares((base * ONE as f64) as u64, Box1::ect(0, 1500));
-        assert!((dropped - base * base).abs() < 0.005 && marked == 0.0, "{dropped}");
-        assert!((l_marked - (1.0 - base * base)).abs() < 0.005, "{l_marked}");
-    }
-
-    #[test]
-    fn an_l4s_packet_is_marked_when_it_waited_strictly_longer_than_the_step_even_alone() {
-        for (waited, ecn) in [(1_000_000, Ecn::Ect1), (1_000_001, Ecn::Ce)] {
-            let mut queue = dual(DualPi2Config::default());
-            queue.enqueue(Time::ZERO, l4s(0, 1500), &mut |_, _| panic!());
-            let next = queue.dequeue(Time::from_nanos(waited), &mut |_, _| panic!());
-            assert!(matches!(next, Dequeue::Packet(packet, _) if packet.ecn() == ecn));
-        }
-    }
-
-    #[test]
-    fn whether_the_step_applies_is_settled_on_arrival() {
-        let mut queue = dual(DualPi2Config { step_from_packets: 1, ..DualPi2Config::default() });
-        queue.enqueue(Time::ZERO, l4s(0, 1500), &mut |_, _| panic!());
-        queue.enqueue(Time::ZERO, l4s(0, 1500), &mut |_, _| panic!());
-        let mut next = || match queue.dequeue(Time::from_nanos(2_000_000), &mut |_, _| panic!()) {
-            Dequeue::Packet(packet, _) => packet.ecn(),
-            _ => panic!(),
-        };
-        assert_eq!([next(), next()], [Ecn::Ect1, Ecn::Ce]);
-    }
-
-    #[test]
-    fn updates_that_nobody_watched_are_caught_up_with() {
-        let (mut often, mut once) = (dual(DualPi2Config::default()), dual(DualPi2Config::default()));
-        for queue in [&mut often, &mut once] {
-            queue.enqueue(Time::ZERO, Box1::new(0, 1500), &mut |_, _| panic!());
-        }
-        for n in 0..100 {
-            often.update(Time::ZERO + Span::from_millis(n));
-        }
-        once.update(Time::ZERO + Span::from_millis(99));
-        assert_eq!(often.controller, once.controller);
-        assert!(once.controller.probability > 0);
-    }
-}
+mod tests;

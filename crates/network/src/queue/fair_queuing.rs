@@ -1,4 +1,5 @@
-//! Fair queuing as Linux `sch_fq` does it: deficit round robin over flows, new flows first (Dumazet 2013; Shreedhar and Varghese 1995).
+//! Fair queuing as Linux `sch_fq` does it: deficit round robin over flows, new flows first (Dumazet
+//! 2013; Shreedhar and Varghese 1995).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,7 +7,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::fifo::{Fifo, counted};
 use super::flow_table::{FlowTable, key};
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of fair queuing; names in parentheses are those of tc-fq(8) and `sch_fq`.
@@ -20,26 +21,33 @@ pub struct FairQueuingConfig {
     pub flow_limit: u64,
     /// Bytes of credit a flow gets per turn; default 3028, two Ethernet frames (`quantum`).
     pub quantum: u32,
-    /// Bytes of credit a new flow begins with; default 15 140, ten Ethernet frames (`initial_quantum`).
+    /// Bytes of credit a new flow begins with; default 15 140, ten Ethernet frames
+    /// (`initial_quantum`).
     pub initial_quantum: u32,
-    /// A flow idle for longer gets its credit filled up to one quantum; default 40 ms (`refill_delay`).
+    /// A flow idle for longer gets its credit filled up to one quantum; default 40 ms
+    /// (`refill_delay`).
     pub refill_delay: Span,
-    /// A flow idle for longer may be forgotten, and begins anew if it comes back; default 3 s (`FQ_GC_AGE`).
+    /// A flow idle for longer may be forgotten, and begins anew if it comes back; default 3 s
+    /// (`FQ_GC_AGE`).
     pub forget_after: Span,
-    /// Idle flows are looked for when this many flows are known and half of them are idle; default 2048, two per Linux hash tree.
+    /// Idle flows are looked for when this many flows are known and half of them are idle; default
+    /// 2048, two per Linux hash tree.
     pub forget_above: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
-    /// Number of hash buckets over which flows are spread, so that two may share one; 0 (the default) for a queue per flow.
+    /// Number of hash buckets over which flows are spread, so that two may share one; 0 (the
+    /// default) for a queue per flow.
     pub buckets: u32,
     /// Each flow is paced to this rate; none by default (`maxrate`).
     pub max_rate: Option<Rate>,
-    /// Up to this pacing rate every packet waits for its own length; above it a flow waits only when its credit is used up. Default
-    /// 550 kbit/s (`low_rate_threshold`).
+    /// Up to this pacing rate every packet waits for its own length; above it a flow waits only
+    /// when its credit is used up. Default 550 kbit/s (`low_rate_threshold`).
     pub low_rate_threshold: Rate,
     /// Longest wait that pacing imposes on a flow at once; default 1 s.
     pub longest_wait: Span,
-    /// Packets that leave later than they were due by more than this are marked; none by default (`ce_threshold`).
+    /// Packets that leave later than they were due by more than this are marked; none by default
+    /// (`ce_threshold`).
     pub mark_threshold: Option<Span>,
 }
 
@@ -63,15 +71,6 @@ impl Default for FairQueuingConfig {
     }
 }
 
-impl FairQueuingConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        let room = self.limit > 0 && self.flow_limit > 0;
-        QueueError::unless(room, "fair queuing needs room for at least 1 packet in all and per flow")?;
-        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 3028")?;
-        QueueError::unless(self.max_rate != Some(Rate::ZERO), "a flow paced to a rate of 0 would never be served")
-    }
-}
-
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -92,6 +91,33 @@ struct FlowQueue<P> {
     /// Pacing: the next packet leaves no earlier.
     next: Time,
     key: u64,
+}
+
+impl Constants for FairQueuingConfig {
+    type Queue<P: Frame> = FairQueuing<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> FairQueuing<P> {
+        FairQueuing::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        let room = self.limit > 0 && self.flow_limit > 0;
+        QueueError::unless(room, "fair queuing needs room for at least 1 packet in all and per flow")?;
+        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 3028")?;
+        QueueError::unless(self.max_rate != Some(Rate::ZERO), "a flow paced to a rate of 0 would never be served")
+    }
+
+    fn isolates(&self) -> bool {
+        true
+    }
+
+    fn is_random(&self) -> bool {
+        self.buckets > 0
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
 }
 
 /// Fair queuing in operation.
@@ -132,32 +158,6 @@ impl<P: Frame> FairQueuing<P> {
         }
     }
 
-    /// Stores the packet or drops it.
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        if self.packets >= self.config.limit {
-            return dropped(packet, DropReason::Full);
-        }
-        let key = key(packet.flow(), self.seed, self.config.buckets);
-        let index = match self.known.get(&key) {
-            Some(index) => *index,
-            None => self.add(now, key),
-        };
-        let flow = &mut self.flows[index as usize];
-        if flow.fifo.packets() >= self.config.flow_limit {
-            return dropped(packet, DropReason::FlowFull);
-        }
-        self.packets += 1;
-        self.bytes += u64::from(packet.bytes());
-        flow.fifo.push(packet, now);
-        if let Place::Idle(since) = flow.place {
-            if now.since(since) > self.config.refill_delay {
-                flow.credit = flow.credit.max(i64::from(self.config.quantum));
-            }
-            flow.place = Place::Listed;
-            self.new.push_back(index);
-        }
-    }
-
     fn add(&mut self, now: Time, key: u64) -> u32 {
         let active = self.new.len() + self.old.len() + self.waiting.len();
         if self.flows.len() >= self.forget_at && active < self.flows.len() / 2 {
@@ -189,16 +189,45 @@ impl<P: Frame> FairQueuing<P> {
             }
         }
         self.flows = kept;
-        // Twice as many until the next look: it costs a constant per new flow then, however few it finds.
+        // Twice as many until the next look: it costs a constant per new flow then, however few it
+        // finds.
         self.forget_at = (self.config.forget_above as usize).max(2 * self.flows.len());
         for index in self.known.values_mut().chain(&mut self.new).chain(&mut self.old) {
             *index = moved[*index as usize];
         }
         self.waiting = self.waiting.iter().map(|(time, index)| (*time, moved[*index as usize])).collect();
     }
+}
 
-    /// The next packet in turn.
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+impl<P: Frame> Discipline<P> for FairQueuing<P> {
+    // Stores the packet or drops it.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        if self.packets >= self.config.limit {
+            return dropped(packet, DropReason::Full);
+        }
+        let key = key(packet.flow(), self.seed, self.config.buckets);
+        let index = match self.known.get(&key) {
+            Some(index) => *index,
+            None => self.add(now, key),
+        };
+        let flow = &mut self.flows[index as usize];
+        if flow.fifo.packets() >= self.config.flow_limit {
+            return dropped(packet, DropReason::FlowFull);
+        }
+        self.packets += 1;
+        self.bytes += u64::from(packet.bytes());
+        flow.fifo.push(packet, now);
+        if let Place::Idle(since) = flow.place {
+            if now.since(since) > self.config.refill_delay {
+                flow.credit = flow.credit.max(i64::from(self.config.quantum));
+            }
+            flow.place = Place::Listed;
+            self.new.push_back(index);
+        }
+    }
+
+    // The next packet in turn.
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         while let Some(&(time, index)) = self.waiting.first()
             && time <= now
         {
@@ -227,7 +256,8 @@ impl<P: Frame> FairQueuing<P> {
             }
             let Some((mut packet, arrived)) = flow.fifo.pop() else {
                 list.pop_front();
-                // A new flow passes once through the old list, so that it cannot stay first by sending one packet at a time.
+                // A new flow passes once through the old list, so that it cannot stay first by
+                // sending one packet at a time.
                 if from_new && !self.old.is_empty() {
                     self.old.push_back(index);
                 } else {
@@ -237,7 +267,8 @@ impl<P: Frame> FairQueuing<P> {
             };
             self.packets -= 1;
             self.bytes -= u64::from(packet.bytes());
-            // Lateness counts from the time when the packet was due: its arrival, or its flow's turn if the flow is paced.
+            // Lateness counts from the time when the packet was due: its arrival, or its flow's
+            // turn if the flow is paced.
             if let Some(threshold) = self.config.mark_threshold
                 && now.since(arrived.max(flow.next)) > threshold
             {
@@ -252,22 +283,8 @@ impl<P: Frame> FairQueuing<P> {
         }
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    fn tally(&self) -> Tally {
+        Tally { packets: self.packets, bytes: self.bytes, marked: self.marked }
     }
 }
 
@@ -292,167 +309,4 @@ impl<P> FlowQueue<P> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Ecn;
-    use crate::queue::testing::Box1;
-
-    fn drain(queue: &mut FairQueuing<Box1>) -> Vec<u64> {
-        std::iter::from_fn(|| match queue.dequeue(Time::ZERO, &mut |_, _| panic!()) {
-            Dequeue::Packet(packet, _) => Some(packet.flow()),
-            _ => None,
-        })
-        .collect()
-    }
-
-    /// IP packets that count as 1514 bytes.
-    fn fill(queue: &mut FairQueuing<Box1>, flow: u64, count: usize) {
-        for _ in 0..count {
-            queue.enqueue(Time::ZERO, Box1::new(flow, 1500), &mut |_, _| panic!());
-        }
-    }
-
-    #[test]
-    fn twelve_packets_of_a_and_three_of_b_leave_ten_of_a_then_b_then_the_rest() {
-        let mut queue = FairQueuing::new(FairQueuingConfig::default(), 0);
-        fill(&mut queue, 1, 12);
-        fill(&mut queue, 2, 3);
-        let order = drain(&mut queue);
-        assert_eq!(order, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1]);
-        let credit = |key| queue.flows[queue.known[&key] as usize].credit;
-        assert_eq!((credit(1), credit(2)), (3028, 10_598));
-    }
-
-    #[test]
-    fn backlogged_equal_flows_differ_by_less_than_a_quantum_and_a_packet() {
-        let mut queue = FairQueuing::new(FairQueuingConfig::default(), 0);
-        let mut sent = [0_i64; 3];
-        for flow in 0..3 {
-            fill(&mut queue, flow, 100);
-        }
-        for _ in 0..240 {
-            let Dequeue::Packet(packet, _) = queue.dequeue(Time::ZERO, &mut |_, _| panic!()) else { panic!() };
-            sent[packet.flow() as usize] += 1514;
-        }
-        let spread = sent.iter().max().unwrap() - sent.iter().min().unwrap();
-        assert!(spread < 3028 + 1514, "{sent:?}");
-    }
-
-    #[test]
-    fn the_first_ten_packets_of_a_new_flow_pass_ahead_of_old_ones() {
-        let mut queue = FairQueuing::new(FairQueuingConfig::default(), 0);
-        fill(&mut queue, 1, 90);
-        for _ in 0..20 {
-            assert!(matches!(queue.dequeue(Time::ZERO, &mut |_, _| panic!()), Dequeue::Packet(..)));
-        }
-        fill(&mut queue, 2, 15);
-        let order = drain(&mut queue);
-        assert_eq!(order[..10], [2; 10]);
-        assert!(order[10..14].contains(&1));
-    }
-
-    #[test]
-    fn a_flow_holds_at_most_its_limit_and_others_still_get_in() {
-        let mut queue = FairQueuing::new(FairQueuingConfig::default(), 0);
-        fill(&mut queue, 1, 100);
-        let mut reasons = Vec::new();
-        queue.enqueue(Time::ZERO, Box1::new(1, 1500), &mut |_, reason| reasons.push(reason));
-        queue.enqueue(Time::ZERO, Box1::new(2, 1500), &mut |_, reason| reasons.push(reason));
-        assert_eq!(reasons, [DropReason::FlowFull]);
-    }
-
-    #[test]
-    fn idle_flows_are_forgotten_and_memory_stays_bounded() {
-        let config = FairQueuingConfig::default();
-        let mut queue = FairQueuing::new(config, 0);
-        for flow in 0..100_000 {
-            let now = Time::ZERO + Span::from_millis(10 * flow);
-            queue.enqueue(now, Box1::new(flow, 1500), &mut |_, _| panic!());
-            assert!(matches!(queue.dequeue(now, &mut |_, _| panic!()), Dequeue::Packet(..)));
-            assert_eq!(queue.dequeue(now, &mut |_, _| panic!()), Dequeue::Empty);
-        }
-        assert!(queue.flows.len() <= config.forget_above as usize);
-    }
-
-    #[test]
-    fn a_flow_that_pauses_briefly_keeps_its_credit_and_after_40_ms_gets_a_quantum() {
-        for (pause, credit) in [(40_000_000, 1_i64), (40_000_001, 3028)] {
-            let mut queue = FairQueuing::new(FairQueuingConfig { initial_quantum: 1515, ..Default::default() }, 0);
-            fill(&mut queue, 1, 1);
-            assert_eq!(drain(&mut queue), [1]);
-            queue.enqueue(Time::from_nanos(pause), Box1::new(1, 1500), &mut |_, _| panic!());
-            assert_eq!(queue.flows[0].credit, credit);
-        }
-    }
-
-    /// When the packets of one flow leave that are all there at time 0.
-    fn departures(config: FairQueuingConfig, count: usize) -> Vec<u64> {
-        let mut queue = FairQueuing::new(config, 0);
-        fill(&mut queue, 1, count);
-        let mut now = Time::ZERO;
-        let mut times = Vec::new();
-        loop {
-            match queue.dequeue(now, &mut |_, _| panic!()) {
-                Dequeue::Packet(..) => times.push(now.as_nanos()),
-                Dequeue::NotBefore(time) => now = time,
-                Dequeue::Empty => return times,
-            }
-        }
-    }
-
-    #[test]
-    fn a_paced_flow_sends_ten_packets_at_once_and_then_two_per_quantum_time() {
-        let config = FairQueuingConfig { max_rate: Some(Rate::from_mbps(10)), ..Default::default() };
-        let times = departures(config, 20);
-        assert_eq!(times[..10], [0; 10]);
-        let quantum_time = 2_422_400;
-        let expected: Vec<u64> = (0..10).map(|n| quantum_time * (1 + n / 2)).collect();
-        assert_eq!(times[10..], expected);
-    }
-
-    #[test]
-    fn below_the_low_rate_threshold_every_packet_waits_for_its_own_length() {
-        let config = FairQueuingConfig { max_rate: Some(Rate::from_bps(500_000)), ..Default::default() };
-        // 1514 B at 500 kbit/s take 24.224 ms.
-        assert_eq!(departures(config, 4), [0, 24_224_000, 48_448_000, 72_672_000]);
-    }
-
-    #[test]
-    fn a_packet_that_leaves_late_is_marked_if_it_can_be() {
-        let config = FairQueuingConfig { mark_threshold: Some(Span::from_millis(1)), ..Default::default() };
-        let mut queue = FairQueuing::new(config, 0);
-        queue.enqueue(Time::ZERO, Box1::ect(1, 1500), &mut |_, _| panic!());
-        queue.enqueue(Time::ZERO, Box1::ect(1, 1500), &mut |_, _| panic!());
-        queue.enqueue(Time::ZERO, Box1::new(1, 1500), &mut |_, _| panic!());
-        let mut next = |nanos| match queue.dequeue(Time::from_nanos(nanos), &mut |_, _| panic!()) {
-            Dequeue::Packet(packet, _) => packet.ecn(),
-            _ => panic!(),
-        };
-        assert_eq!([next(1_000_000), next(1_000_001), next(1_000_002)], [Ecn::Ect0, Ecn::Ce, Ecn::NotEct]);
-        assert_eq!(queue.marked(), 1);
-    }
-
-    proptest::proptest! {
-        /// A paced flow sends at most rate times time and a quantum more after its first credit, whoever else is there.
-        #[test]
-        fn a_paced_flow_never_exceeds_its_rate_by_more_than_a_quantum(
-            mbps in 1_u64..100, count in 1_usize..100,
-        ) {
-            let rate = Rate::from_mbps(mbps);
-            let config = FairQueuingConfig { max_rate: Some(rate), ..Default::default() };
-            for (sent, time) in (1_u64..).zip(departures(config, count)) {
-                let bytes = sent * 1514;
-                let allowed = rate.bytes_in(Span::from_nanos(time)).get() + 3028 + 15_140;
-                proptest::prop_assert!(bytes <= allowed + 1, "{bytes} {allowed}");
-            }
-        }
-    }
-
-    #[test]
-    fn flows_share_a_queue_when_their_hashes_collide() {
-        let mut queue = FairQueuing::new(FairQueuingConfig { buckets: 1, ..FairQueuingConfig::default() }, 0);
-        fill(&mut queue, 1, 12);
-        fill(&mut queue, 2, 3);
-        assert_eq!(drain(&mut queue), [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2]);
-    }
-}
+mod tests;

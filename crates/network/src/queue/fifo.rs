@@ -4,37 +4,47 @@ use std::collections::VecDeque;
 
 use flowstart_units::Time;
 
-use super::Dequeue;
+use super::{Dequeue, Tally};
 use crate::{Frame, TagWord};
 
-/// Packets in order of arrival, with their arrival times.
+/// Packets in order of arrival, with their arrival times: what a discipline keeps them in.
 #[derive(Clone, Debug)]
-pub(super) struct Fifo<P> {
+pub struct Fifo<P> {
     stored: VecDeque<(P, Time, TagWord)>,
     bytes: u64,
 }
 
-impl<P: Frame> Fifo<P> {
-    pub(super) fn new() -> Self {
+impl<P> Default for Fifo<P> {
+    fn default() -> Self {
         Self { stored: VecDeque::new(), bytes: 0 }
     }
+}
 
+impl<P: Frame> Fifo<P> {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stores a packet that arrives at `now`.
     #[inline]
-    pub(super) fn push(&mut self, packet: P, now: Time) {
+    pub fn push(&mut self, packet: P, now: Time) {
         self.bytes += u64::from(packet.bytes());
         self.stored.push_back((packet, now, TagWord::Present));
     }
 
+    /// The oldest packet, and when it arrived.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<(P, Time)> {
+    pub fn pop(&mut self) -> Option<(P, Time)> {
         let (packet, arrived, _) = self.stored.pop_front()?;
         self.bytes -= u64::from(packet.bytes());
         Some((packet, arrived))
     }
 
-    /// The oldest packet as the answer of a queue; like [`pop`](Self::pop), without a form in between.
+    /// The oldest packet as the answer of a queue; like [`pop`](Self::pop), without a form between.
     #[inline]
-    pub(super) fn next(&mut self) -> Dequeue<P> {
+    pub fn take(&mut self) -> Dequeue<P> {
         // Looked at where it lies, so that it moves in one piece.
         self.bytes -= self.head().map_or(0, |(packet, _)| u64::from(packet.bytes()));
         match self.stored.pop_front() {
@@ -43,25 +53,37 @@ impl<P: Frame> Fifo<P> {
         }
     }
 
-    /// The packet that leaves next.
+    /// The packet that leaves next, and when it arrived.
     #[inline]
-    pub(super) fn head(&self) -> Option<(&P, Time)> {
+    pub fn head(&self) -> Option<(&P, Time)> {
         self.stored.front().map(|(packet, arrived, _)| (packet, *arrived))
     }
 
+    /// Packets stored.
+    #[must_use]
     #[inline]
-    pub(super) fn packets(&self) -> u64 {
+    pub fn packets(&self) -> u64 {
         self.stored.len() as u64
     }
 
+    /// Bytes stored.
+    #[must_use]
     #[inline]
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes with the link-layer header of each packet, as Linux queues count them.
+    /// What a discipline with this store and so many marks answers.
+    #[must_use]
     #[inline]
-    pub(super) fn counted(&self, overhead: u32) -> u64 {
+    pub fn tally(&self, marked: u64) -> Tally {
+        Tally { packets: self.packets(), bytes: self.bytes, marked }
+    }
+
+    /// Bytes with the link-layer header of each packet, as Linux queues count them.
+    #[must_use]
+    #[inline]
+    pub fn counted(&self, overhead: u32) -> u64 {
         self.bytes.saturating_add(self.packets().saturating_mul(u64::from(overhead)))
     }
 }

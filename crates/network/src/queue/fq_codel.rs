@@ -7,7 +7,7 @@ use flowstart_units::{Span, Time};
 use super::codel_law::{CodelArithmetic, Control, Law, Source};
 use super::fifo::{Fifo, counted};
 use super::flow_table::key;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of fq_codel; names in parentheses are those of tc-fq_codel(8).
@@ -23,19 +23,25 @@ pub struct FqCodelConfig {
     pub quantum: u32,
     /// Sojourn time that is acceptable for ever; default 5 ms (`target`).
     pub target: Span,
-    /// How long packets may wait longer than the target before the first is dropped; default 100 ms (`interval`).
+    /// How long packets may wait longer than the target before the first is dropped; default 100 ms
+    /// (`interval`).
     pub interval: Span,
-    /// Most bytes stored; default 32 MiB (`memory_limit`). Linux counts whole buffers here, about 2300 bytes for a packet of 1500.
+    /// Most bytes stored; default 32 MiB (`memory_limit`). Linux counts whole buffers here, about
+    /// 2300 bytes for a packet of 1500.
     pub memory: u64,
-    /// Most packets dropped at once from the longest queue when there is no room; default 64 (`drop_batch`).
+    /// Most packets dropped at once from the longest queue when there is no room; default 64
+    /// (`drop_batch`).
     pub drop_batch: u32,
     /// Mark ECN-capable packets instead of dropping them; default true (`ecn`).
     pub ecn: bool,
-    /// Packets that waited longer are marked whatever the law says; none by default (`ce_threshold`).
+    /// Packets that waited longer are marked whatever the law says; none by default
+    /// (`ce_threshold`).
     pub mark_threshold: Option<Span>,
-    /// No drops while the backlog of all queues together is at most this many bytes; default 1514, an Ethernet frame.
+    /// No drops while the backlog of all queues together is at most this many bytes; default 1514,
+    /// an Ethernet frame.
     pub floor: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
     /// Whose arithmetic; default Linux's.
     pub arithmetic: CodelArithmetic,
@@ -62,16 +68,6 @@ impl Default for FqCodelConfig {
 
 /// Most queues that can be had (`fq_codel_init`).
 const MOST_QUEUES: u32 = 65_536;
-
-impl FqCodelConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        let room = self.limit > 0 && self.memory > 0 && self.drop_batch > 0;
-        QueueError::unless(room, "fq_codel needs room for at least 1 packet and a drop batch of at least 1")?;
-        QueueError::unless((1..=MOST_QUEUES).contains(&self.queues), "fq_codel has 1 to 65536 queues")?;
-        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")?;
-        QueueError::unless(self.interval >= Span::from_micros(2), "CoDel needs an interval, such as \"100 ms\"")
-    }
-}
 
 #[derive(Clone, Debug)]
 struct FlowQueue<P> {
@@ -118,6 +114,38 @@ impl<P: Frame> Source<P> for OneOfMany<'_, P> {
     }
 }
 
+impl Constants for FqCodelConfig {
+    type Queue<P: Frame> = FqCodel<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> FqCodel<P> {
+        FqCodel::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        let room = self.limit > 0 && self.memory > 0 && self.drop_batch > 0;
+        QueueError::unless(room, "fq_codel needs room for at least 1 packet and a drop batch of at least 1")?;
+        QueueError::unless((1..=MOST_QUEUES).contains(&self.queues), "fq_codel has 1 to 65536 queues")?;
+        QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")?;
+        QueueError::unless(self.interval >= Span::from_micros(2), "CoDel needs an interval, such as \"100 ms\"")
+    }
+
+    fn isolates(&self) -> bool {
+        true
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.memory.saturating_sub(self.overhead.into())
+    }
+}
+
 /// fq_codel in operation.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
@@ -143,25 +171,8 @@ impl<P: Frame> FqCodel<P> {
         Self { config, law, seed, queues, new, old, total: Total::default(), marked: 0 }
     }
 
-    /// Stores the packet; without room the longest queue loses packets from its head, which may or may not be this one.
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        let index = key(packet.flow(), self.seed, self.queues.len() as u32) as u32;
-        self.total.packets += 1;
-        self.total.bytes += u64::from(packet.bytes());
-        let queue = &mut self.queues[index as usize];
-        queue.fifo.push(packet, now);
-        if !queue.listed {
-            queue.listed = true;
-            queue.deficit = i64::from(self.config.quantum);
-            self.new.push_back(index);
-        }
-        if self.total.packets > self.config.limit || self.total.counted(self.config.overhead) > self.config.memory {
-            self.drop_from_longest(dropped);
-        }
-    }
-
     /// Drops from the head of the queue with most bytes until half of them or a batch is gone.
-    fn drop_from_longest(&mut self, dropped: &mut impl FnMut(P, DropReason)) {
+    fn drop_from_longest(&mut self, dropped: &mut dyn FnMut(P, DropReason)) {
         let overhead = self.config.overhead;
         // The first of equals, as a scan in order finds it.
         let longest = self.queues.iter_mut().rev().max_by_key(|queue| queue.fifo.counted(overhead));
@@ -177,9 +188,29 @@ impl<P: Frame> FqCodel<P> {
         }
         queue.control.count = queue.control.count.saturating_add(u64::from(count));
     }
+}
 
-    /// The next packet in turn that CoDel spares.
-    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+impl<P: Frame> Discipline<P> for FqCodel<P> {
+    // Stores the packet; without room the longest queue loses packets from its head, which may or
+    // may not be this one.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        let index = key(packet.flow(), self.seed, self.queues.len() as u32) as u32;
+        self.total.packets += 1;
+        self.total.bytes += u64::from(packet.bytes());
+        let queue = &mut self.queues[index as usize];
+        queue.fifo.push(packet, now);
+        if !queue.listed {
+            queue.listed = true;
+            queue.deficit = i64::from(self.config.quantum);
+            self.new.push_back(index);
+        }
+        if self.total.packets > self.config.limit || self.total.counted(self.config.overhead) > self.config.memory {
+            self.drop_from_longest(dropped);
+        }
+    }
+
+    // The next packet in turn that CoDel spares.
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -200,7 +231,8 @@ impl<P: Frame> FqCodel<P> {
                 }
                 None => {
                     list.pop_front();
-                    // A new queue passes once through the old list, so that it cannot stay first by sending one packet at a time.
+                    // A new queue passes once through the old list, so that it cannot stay first by
+                    // sending one packet at a time.
                     if from_new && !self.old.is_empty() {
                         self.old.push_back(index);
                     } else {
@@ -211,22 +243,8 @@ impl<P: Frame> FqCodel<P> {
         }
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.total.packets
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.total.bytes
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    fn tally(&self) -> Tally {
+        Tally { packets: self.total.packets, bytes: self.total.bytes, marked: self.marked }
     }
 }
 
@@ -296,7 +314,8 @@ mod tests {
 
     #[test]
     fn the_floor_is_the_backlog_of_all_queues() {
-        // A flow with one packet left behind is spared in an otherwise empty queue, and dropped if another has packets.
+        // A flow with one packet left behind is spared in an otherwise empty queue, and dropped if
+        // another has packets.
         for (others, spared) in [(0, true), (500, false)] {
             let mut queue = FqCodel::new(FqCodelConfig::default(), 0);
             fill(&mut queue, 1, 1514, others);

@@ -1,9 +1,11 @@
-//! Queue disciplines. The names, constants and rules are those of Linux where Linux has the discipline; lengths are IP lengths plus a
-//! configured link-layer overhead (14 bytes in Linux) wherever a discipline compares or credits bytes.
+//! Queue disciplines. The names, constants and rules are those of Linux where Linux has the
+//! discipline; lengths are IP lengths plus a configured link-layer overhead (14 bytes in Linux)
+//! wherever a discipline compares or credits bytes.
 
 mod codel;
 mod codel_law;
 mod config;
+mod discipline;
 mod drop_tail;
 mod drr;
 mod dual_pi2;
@@ -12,7 +14,10 @@ mod fifo;
 mod flow_table;
 mod fq_codel;
 mod pie;
+#[cfg(test)]
+mod ranges;
 mod red;
+mod registry;
 mod sch_red;
 mod step_mark;
 #[cfg(test)]
@@ -23,18 +28,16 @@ use flowstart_units::Time;
 
 use crate::Frame;
 
-pub use codel::{Codel, CodelConfig};
 pub use codel_law::CodelArithmetic;
-pub use config::{QueueConfig, QueueError};
-pub use drop_tail::{DropTail, DropTailConfig};
-pub use drr::{Drr, DrrConfig};
-pub use dual_pi2::{DualPi2, DualPi2Config, L4sClassifier};
-pub use fair_queuing::{FairQueuing, FairQueuingConfig};
-pub use fq_codel::{FqCodel, FqCodelConfig};
-pub use pie::{Pie, PieConfig};
-pub use red::{Red, RedAdaption, RedConfig};
-pub use sch_red::{SchRed, SchRedConfig};
-pub use step_mark::{StepMark, StepMarkConfig, Threshold};
+pub use config::{Limit, QueueError};
+pub use discipline::{Discipline, Tally};
+pub use dual_pi2::L4sClassifier;
+pub use fifo::Fifo;
+pub use red::RedAdaption;
+pub use registry::*;
+pub use step_mark::Threshold;
+
+use config::Constants;
 
 /// Why a queue dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,81 +91,34 @@ pub struct QueueStats {
     pub dequeued: u64,
     /// Packets dropped, on arrival or later.
     pub dropped: u64,
-    /// Packets that this queue marked (or would have marked, had they not carried the mark already).
+    /// Packets that this queue marked (or would have marked, had they not carried the mark
+    /// already).
     pub marked: u64,
 }
 
 /// A queue in operation. `P` is the packet type.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Queue<P> {
-    discipline: Discipline<P>,
+    discipline: Installed<P>,
     enqueued: u64,
     dequeued: u64,
     dropped: u64,
-}
-
-/// The disciplines. The short ones are kept in place, for they are the fast ones.
-#[derive(Clone, Debug)]
-enum Discipline<P> {
-    DropTail(DropTail<P>),
-    StepMark(StepMark<P>),
-    FairQueuing(Box<FairQueuing<P>>),
-    Drr(Box<Drr<P>>),
-    Codel(Box<Codel<P>>),
-    FqCodel(Box<FqCodel<P>>),
-    Red(Box<Red<P>>),
-    SchRed(Box<SchRed<P>>),
-    Pie(Box<Pie<P>>),
-    DualPi2(Box<DualPi2<P>>),
-}
-
-/// The same expression for every discipline.
-macro_rules! each {
-    ($discipline:expr, $queue:ident => $expression:expr) => {
-        match $discipline {
-            Discipline::DropTail($queue) => $expression,
-            Discipline::StepMark($queue) => $expression,
-            Discipline::FairQueuing($queue) => $expression,
-            Discipline::Drr($queue) => $expression,
-            Discipline::Codel($queue) => $expression,
-            Discipline::FqCodel($queue) => $expression,
-            Discipline::Red($queue) => $expression,
-            Discipline::SchRed($queue) => $expression,
-            Discipline::Pie($queue) => $expression,
-            Discipline::DualPi2($queue) => $expression,
-        }
-    };
-}
-
-// Apart from the fastest discipline, so that the code for that one is short enough to be inlined as a whole.
-impl<P: Frame> Discipline<P> {
-    #[inline(never)]
-    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut impl FnMut(P, DropReason)) {
-        each!(self, queue => queue.enqueue(now, packet, dropped));
-    }
-
-    #[inline(never)]
-    fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
-        each!(self, queue => queue.dequeue(now, dropped))
-    }
 }
 
 impl<P: Frame> Queue<P> {
     /// A queue as configured; `seed` feeds its random decisions and its flow hash.
     #[must_use]
     pub fn new(config: &QueueConfig, seed: u64) -> Self {
-        let discipline = match *config {
-            QueueConfig::DropTail(config) => Discipline::DropTail(DropTail::new(config)),
-            QueueConfig::StepMark(config) => Discipline::StepMark(StepMark::new(config)),
-            QueueConfig::FairQueuing(config) => Discipline::FairQueuing(Box::new(FairQueuing::new(config, seed))),
-            QueueConfig::Drr(config) => Discipline::Drr(Box::new(Drr::new(config))),
-            QueueConfig::Codel(config) => Discipline::Codel(Box::new(Codel::new(config))),
-            QueueConfig::FqCodel(config) => Discipline::FqCodel(Box::new(FqCodel::new(config, seed))),
-            QueueConfig::Red(config) => Discipline::Red(Box::new(Red::new(config, seed))),
-            QueueConfig::SchRed(config) => Discipline::SchRed(Box::new(SchRed::new(config, seed))),
-            QueueConfig::Pie(config) => Discipline::Pie(Box::new(Pie::new(config, seed))),
-            QueueConfig::DualPi2(config) => Discipline::DualPi2(Box::new(DualPi2::new(config, seed))),
-        };
+        Self::of(config.install(seed))
+    }
+
+    /// A queue whose discipline comes from outside this crate.
+    #[must_use]
+    pub fn external(discipline: Box<dyn Discipline<P> + Send>) -> Self {
+        Self::of(Installed::External(External::new(discipline)))
+    }
+
+    fn of(discipline: Installed<P>) -> Self {
         Self { discipline, enqueued: 0, dequeued: 0, dropped: 0 }
     }
 
@@ -176,7 +132,7 @@ impl<P: Frame> Queue<P> {
             dropped(packet, reason);
         };
         match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.enqueue(now, packet, &mut drop),
+            Installed::DropTail(queue) => queue.enqueue(now, packet, &mut drop),
             other => other.enqueue(now, packet, &mut drop),
         }
     }
@@ -190,7 +146,7 @@ impl<P: Frame> Queue<P> {
             dropped(packet, reason);
         };
         let next = match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.dequeue(now, &mut drop),
+            Installed::DropTail(queue) => queue.dequeue(now, &mut drop),
             other => other.dequeue(now, &mut drop),
         };
         self.dequeued += u64::from(matches!(next, Dequeue::Packet(..)));
@@ -201,20 +157,21 @@ impl<P: Frame> Queue<P> {
     #[must_use]
     #[inline]
     pub fn packets(&self) -> u64 {
-        each!(&self.discipline, queue => queue.packets())
+        // What came and is not gone: the same for every discipline, which need not be asked.
+        self.enqueued.wrapping_sub(self.dequeued).wrapping_sub(self.dropped)
     }
 
     /// Bytes stored (IP lengths, without link-layer overhead).
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> u64 {
-        each!(&self.discipline, queue => queue.bytes())
+        self.discipline.bytes()
     }
 
     /// What the queue has done so far.
     #[must_use]
     pub fn stats(&self) -> QueueStats {
-        let marked = each!(&self.discipline, queue => queue.marked());
-        QueueStats { enqueued: self.enqueued, dequeued: self.dequeued, dropped: self.dropped, marked }
+        let Self { enqueued, dequeued, dropped, .. } = *self;
+        QueueStats { enqueued, dequeued, dropped, marked: self.discipline.marked() }
     }
 }

@@ -1,24 +1,24 @@
-//! PIE (Pan et al. 2013, RFC 8033; Linux `sch_pie`): a controller of the queueing delay that drops or marks at the tail.
+//! PIE (Pan et al. 2013, RFC 8033; Linux `sch_pie`): a controller of the queueing delay that drops
+//! or marks at the tail.
 
+use flowstart_random::{Probability, Stream, stream};
 use flowstart_units::{Span, Time};
-use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 
 use super::fifo::Fifo;
 use super::ticks::Ticks;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
-use crate::random::Probability;
 
-/// Constants of PIE; names in parentheses are those of tc-pie(8). The delay is that of the last packet that left, as Linux measures it
-/// by default.
+/// Constants of PIE; names in parentheses are those of tc-pie(8). The delay is that of the last
+/// packet that left, as Linux measures it by default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, default))]
 pub struct PieConfig {
     /// Queueing delay aimed at; default 15 ms (RFC 8033 section 4.2).
     pub target: Span,
-    /// Time between two updates of the probability; default 15 ms (`tupdate`). Linux rounds it up to its timer's ticks.
+    /// Time between two updates of the probability; default 15 ms (`tupdate`). Linux rounds it up
+    /// to its timer's ticks.
     pub update_interval: Span,
     /// When the first update is; default 0.5 s, as in Linux.
     pub first_update: Span,
@@ -32,13 +32,16 @@ pub struct PieConfig {
     pub burst_allowance: Span,
     /// Mark ECN-capable packets instead of dropping them; default false (`ecn`).
     pub ecn: bool,
-    /// Above this probability ECN-capable packets are dropped too; default 0.1 (RFC 8033 section 5.1).
+    /// Above this probability ECN-capable packets are dropped too; default 0.1 (RFC 8033 section
+    /// 5.1).
     pub mark_up_to: f64,
-    /// The probability is multiplied by this at every update while the queue is empty; default 63/64 as in Linux (RFC 8033: 0.98).
+    /// The probability is multiplied by this at every update while the queue is empty; default
+    /// 63/64 as in Linux (RFC 8033: 0.98).
     pub idle_decay: f64,
     /// No drops while less than this is stored; default 3028 bytes, two Ethernet frames.
     pub floor: u32,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
@@ -61,17 +64,6 @@ impl Default for PieConfig {
     }
 }
 
-impl PieConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
-        QueueError::unless(self.limit > 0, "PIE needs room for at least 1 packet")?;
-        QueueError::unless(!self.update_interval.is_zero(), "PIE's update_interval must not be 0")?;
-        let gains = self.alpha.is_finite() && self.alpha >= 0.0 && self.beta.is_finite() && self.beta >= 0.0;
-        QueueError::unless(gains, "PIE's gains alpha and beta are numbers of at least 0")?;
-        let factors = (0.0..=1.0).contains(&self.mark_up_to) && (0.0..=1.0).contains(&self.idle_decay);
-        QueueError::unless(factors, "PIE's mark_up_to and idle_decay lie between 0 and 1")
-    }
-}
-
 /// Below each probability the gains are divided by so much (RFC 8033 section 4.2).
 const GENTLER_BELOW: [(f64, f64); 6] =
     [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
@@ -80,10 +72,11 @@ const CAP_FROM: f64 = 0.1;
 const CAP: f64 = 0.02;
 /// A longer delay than this raises the probability by `CAP` more (RFC 8033 section 5.5).
 const VERY_LONG: Span = Span::from_millis(250);
-/// Nothing is hit while the delay is below half the target and the probability below this (RFC 8033 section 5.1).
+/// Nothing is hit while the delay is below half the target and the probability below this (RFC 8033
+/// section 5.1).
 const SPARE_BELOW: f64 = 0.2;
-/// Random hits are kept from coming too close or too far apart: none until the probabilities since the last add up to the first, one for certain
-/// when they do to the second (RFC 8033 section 5.4).
+/// Random hits are kept from coming too close or too far apart: none until the probabilities since
+/// the last add up to the first, one for certain when they do to the second (RFC 8033 section 5.4).
 const NONE_BEFORE: f64 = 0.85;
 const ONE_AFTER: f64 = 8.5;
 /// A probability below the resolution of Linux's 56 bits is none.
@@ -131,6 +124,31 @@ impl Controlled {
     }
 }
 
+impl Constants for PieConfig {
+    type Queue<P: Frame> = Pie<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> Pie<P> {
+        Pie::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        QueueError::unless(self.limit > 0, "PIE needs room for at least 1 packet")?;
+        QueueError::unless(!self.update_interval.is_zero(), "PIE's update_interval must not be 0")?;
+        let gains = self.alpha.is_finite() && self.alpha >= 0.0 && self.beta.is_finite() && self.beta >= 0.0;
+        QueueError::unless(gains, "PIE's gains alpha and beta are numbers of at least 0")?;
+        let factors = (0.0..=1.0).contains(&self.mark_up_to) && (0.0..=1.0).contains(&self.idle_decay);
+        QueueError::unless(factors, "PIE's mark_up_to and idle_decay lie between 0 and 1")
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
+}
+
 /// PIE in operation.
 #[derive(Clone, Debug)]
 pub struct Pie<P> {
@@ -140,7 +158,7 @@ pub struct Pie<P> {
     /// Sojourn time of the last packet that left, zero if the queue is empty.
     delay: Span,
     updates: Ticks,
-    random: Pcg64Mcg,
+    random: Stream,
     marked: u64,
 }
 
@@ -161,12 +179,13 @@ impl<P: Frame> Pie<P> {
             state,
             delay: Span::ZERO,
             updates: Ticks::new(Time::ZERO + config.first_update, config.update_interval),
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: stream(seed),
             marked: 0,
         }
     }
 
-    /// Makes up for the updates that were due: nothing they depend on has changed since the last call.
+    /// Makes up for the updates that were due: nothing they depend on has changed since the last
+    /// call.
     fn update(&mut self, now: Time) {
         while self.updates.next(now).is_some() {
             let before = self.state;
@@ -199,9 +218,11 @@ impl<P: Frame> Pie<P> {
         }
         hit
     }
+}
 
-    /// Stores the packet, marked if PIE says so and it can be, or drops it.
-    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for Pie<P> {
+    // Stores the packet, marked if PIE says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         self.update(now);
         if self.fifo.packets() >= self.config.limit {
             return dropped(packet, DropReason::Full);
@@ -216,8 +237,8 @@ impl<P: Frame> Pie<P> {
         self.fifo.push(packet, now);
     }
 
-    /// The oldest packet.
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    // The oldest packet.
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         self.update(now);
         let head = self.fifo.pop();
         if let Some((_, arrived)) = &head {
@@ -230,171 +251,11 @@ impl<P: Frame> Pie<P> {
         head.into()
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.fifo.tally(self.marked)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::queue::testing::Box1;
-
-    fn pie(config: PieConfig) -> Pie<Box1> {
-        Pie::new(config, 1)
-    }
-
-    #[test]
-    fn at_a_constant_delay_of_30_ms_the_probability_rises_through_all_gains() {
-        let mut state = pie(PieConfig::default()).state;
-        let expected = [
-            (1, "1.923e-5"),
-            (2, "3.387e-5"),
-            (3, "4.852e-5"),
-            (10, "2.829e-4"),
-            (50, "7.373e-3"),
-            (100, "4.581e-2"),
-            (200, "1.789e-1"),
-            (400, "5.539e-1"),
-        ];
-        let mut updates = 0;
-        for (after, probability) in expected {
-            while updates < after {
-                state.update(&PieConfig::default(), Span::from_millis(30));
-                updates += 1;
-            }
-            assert_eq!(format!("{:.3e}", state.probability), probability, "{after}");
-        }
-    }
-
-    #[test]
-    fn at_the_target_the_probability_stays_where_the_first_update_put_it() {
-        let mut state = pie(PieConfig::default()).state;
-        state.update(&PieConfig::default(), Span::from_millis(15));
-        assert!((state.probability / 9.155e-6 - 1.0).abs() < 2e-4);
-        let first = state.probability;
-        for _ in 0..10 {
-            state.update(&PieConfig::default(), Span::from_millis(15));
-        }
-        assert!((state.probability - first).abs() < 1e-15);
-    }
-
-    /// Distances between hits at a constant probability and a long delay.
-    fn gaps(probability: f64, count: usize) -> Vec<u32> {
-        let mut queue = pie(PieConfig::default());
-        for _ in 0..10 {
-            queue.fifo.push(Box1::new(0, 1500), Time::ZERO);
-        }
-        queue.state.probability = probability;
-        queue.state.burst_allowance = Span::ZERO;
-        queue.delay = Span::from_millis(20);
-        let mut gaps = Vec::new();
-        let mut gap = 0;
-        while gaps.len() < count {
-            gap += 1;
-            if queue.hits() {
-                gaps.push(std::mem::take(&mut gap));
-            }
-        }
-        gaps
-    }
-
-    #[test]
-    fn hits_keep_their_distance_and_come_about_half_as_often_as_the_probability_says() {
-        for (probability, mean) in [(0.01, 183.95), (0.1, 18.0)] {
-            let gaps = gaps(probability, 20_000);
-            let least = (0.85_f64 / probability - 1e-9).ceil() as u32;
-            let most = (8.5_f64 / probability + 1e-9).ceil() as u32 + 1;
-            assert!(gaps.iter().all(|gap| (least..=most).contains(gap)), "{probability}");
-            let measured = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
-            assert!((measured / mean - 1.0).abs() < 0.02, "{probability}: {measured}");
-        }
-    }
-
-    #[test]
-    fn a_burst_after_idle_time_passes_until_the_allowance_is_used_up() {
-        let mut queue = pie(PieConfig::default());
-        queue.state.probability = 1.0;
-        queue.delay = Span::from_millis(30);
-        let mut first_drop = None;
-        for tick in 0..400 {
-            let now = Time::from_nanos(tick * 1_000_000);
-            for _ in 0..2 {
-                queue.enqueue(now, Box1::new(0, 1500), &mut |_, _| first_drop = first_drop.or(Some(tick)));
-            }
-            queue.dequeue(now, &mut |_, _| panic!());
-        }
-        assert_eq!(first_drop, Some(151));
-    }
-
-    #[test]
-    fn capable_packets_are_marked_up_to_a_tenth_and_dropped_above() {
-        for (probability, marks) in [(0.1, true), (0.2, false)] {
-            let mut queue = pie(PieConfig { ecn: true, ..PieConfig::default() });
-            for _ in 0..10 {
-                queue.fifo.push(Box1::new(0, 1500), Time::ZERO);
-            }
-            (queue.state.probability, queue.delay) = (probability, Span::from_millis(20));
-            (queue.state.burst_allowance, queue.state.accumulated) = (Span::ZERO, 9.0);
-            let mut drops = 0;
-            queue.enqueue(Time::ZERO, Box1::ect(0, 1500), &mut |_, _| drops += 1);
-            assert_eq!((queue.marked() == 1, drops == 0), (marks, marks));
-        }
-    }
-
-    #[test]
-    fn updates_that_nobody_watched_are_caught_up_with() {
-        let (mut often, mut once) = (pie(PieConfig::default()), pie(PieConfig::default()));
-        for queue in [&mut often, &mut once] {
-            queue.state.probability = 0.5;
-            queue.state.burst_allowance = Span::ZERO;
-        }
-        for n in 0..20_000 {
-            often.update(Time::ZERO + Span::from_millis(5 * n));
-        }
-        once.update(Time::ZERO + Span::from_millis(5 * 19_999));
-        assert_eq!(often.state, once.state);
-        assert_eq!(once.state.burst_allowance, Span::from_millis(150), "restored after a long rest");
-    }
-
-    /// RFC 8033's aim: against a load that yields to losses the delay settles at the target. The load here sends 1 packet per millisecond
-    /// divided by 1 + 100 times its recent share of losses.
-    #[test]
-    fn against_a_yielding_load_the_delay_settles_at_the_target() {
-        let mut queue = pie(PieConfig::default());
-        let (mut share, mut budget) = (0.0_f64, 0.0_f64);
-        let (mut sum, mut count) = (Span::ZERO, 0_u64);
-        for tick in 0..600_000_u64 {
-            let now = Time::from_nanos(tick * 1_000_000);
-            budget += 4.0 / (1.0 + 100.0 * share);
-            while budget >= 1.0 {
-                budget -= 1.0;
-                let mut lost = 0.0;
-                queue.enqueue(now, Box1::new(0, 1500), &mut |_, _| lost = 1.0);
-                share += 0.01 * (lost - share);
-            }
-            if let Dequeue::Packet(_, arrived) = queue.dequeue(now, &mut |_, _| panic!())
-                && tick > 100_000
-            {
-                sum += now.since(arrived);
-                count += 1;
-            }
-        }
-        let mean = (sum / count).as_millis_f64();
-        assert!((mean - 15.0).abs() < 3.0, "{mean}");
-    }
-}
+mod tests;

@@ -1,13 +1,12 @@
-//! Random early detection (Floyd and Jacobson 1993), its gentle variant (Floyd 2000) and Adaptive RED (Floyd, Gummadi and Shenker 2001).
+//! Random early detection (Floyd and Jacobson 1993), its gentle variant (Floyd 2000) and Adaptive
+//! RED (Floyd, Gummadi and Shenker 2001).
 
+use flowstart_random::{Probability, Stream, stream};
 use flowstart_units::{Bytes, Rate, Span, Time};
-use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 
 use super::fifo::Fifo;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
-use crate::random::Probability;
 
 /// Constants of RED, in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,23 +15,30 @@ use crate::random::Probability;
 pub struct RedConfig {
     /// Most packets stored; default 100.
     pub limit: u64,
-    /// Weight of one arrival in the average queue length, 0 ..= 1; default 0.002 (Floyd and Jacobson 1993, section 6).
+    /// Weight of one arrival in the average queue length, 0 ..= 1; default 0.002 (Floyd and
+    /// Jacobson 1993, section 6).
     pub weight: f64,
     /// Average length from which packets are hit at random; default 5 packets (1993, section 8).
     pub min: f64,
-    /// Average length from which every packet is hit (or hit with `max_probability`, if gentle); default 15 packets (1993, section 8).
+    /// Average length from which every packet is hit (or hit with `max_probability`, if gentle);
+    /// default 15 packets (1993, section 8).
     pub max: f64,
-    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02 (1993, section 8).
+    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02 (1993,
+    /// section 8).
     pub max_probability: f64,
-    /// From `max` to twice `max` the probability rises to 1 instead of jumping (Floyd 2000); default false.
+    /// From `max` to twice `max` the probability rises to 1 instead of jumping (Floyd 2000);
+    /// default false.
     pub gentle: bool,
     /// Mark ECN-capable packets instead of dropping them; default false.
     pub ecn: bool,
-    /// Small packets are hit less: the probability is multiplied by a packet's size over this many bytes. None by default.
+    /// Small packets are hit less: the probability is multiplied by a packet's size over this many
+    /// bytes. None by default.
     pub byte_mode: Option<u32>,
-    /// Transmission time of a small packet: how fast the average falls while the queue is empty. Default 0.8 ms, 1000 bytes at 10 Mbit/s.
+    /// Transmission time of a small packet: how fast the average falls while the queue is empty.
+    /// Default 0.8 ms, 1000 bytes at 10 Mbit/s.
     pub packet_time: Span,
-    /// Adapt `max_probability` so that the average stays half-way between `min` and `max` (Adaptive RED). None by default.
+    /// Adapt `max_probability` so that the average stays half-way between `min` and `max` (Adaptive
+    /// RED). None by default.
     pub adaptive: Option<RedAdaption>,
 }
 
@@ -60,7 +66,8 @@ impl Default for RedConfig {
 pub struct RedAdaption {
     /// Time between two steps; default 0.5 s.
     pub interval: Span,
-    /// The largest increase of the probability at once; default 0.01. An increase is also at most a quarter of it.
+    /// The largest increase of the probability at once; default 0.01. An increase is also at most a
+    /// quarter of it.
     pub increase: f64,
     /// Factor of a decrease; default 0.9.
     pub decrease: f64,
@@ -68,7 +75,8 @@ pub struct RedAdaption {
     pub lowest: f64,
     /// No increase above this probability; default 0.5.
     pub highest: f64,
-    /// The band that the average should stay in begins at this fraction of the way from `min` to `max`; default 0.4.
+    /// The band that the average should stay in begins at this fraction of the way from `min` to
+    /// `max`; default 0.4.
     pub band_from: f64,
     /// And ends at this one; default 0.6.
     pub band_to: f64,
@@ -90,13 +98,15 @@ impl Default for RedAdaption {
 
 /// An increase is at most this fraction of the probability (2001, section 3).
 const LARGEST_RELATIVE_INCREASE: f64 = 0.25;
-/// The least `min` that Adaptive RED chooses, in packets, and the ratio of its `max` to it (2001, section 4).
+/// The least `min` that Adaptive RED chooses, in packets, and the ratio of its `max` to it (2001,
+/// section 4).
 const ADAPTIVE_LEAST_MIN: f64 = 5.0;
 const ADAPTIVE_MAX_OVER_MIN: f64 = 3.0;
 
 impl RedConfig {
-    /// Adaptive RED with weight and thresholds chosen for a link of `capacity` and packets of `packet` bytes: w = 1 - e^(-1/C) for C packets per
-    /// second, min half of what makes up `delay` (5 ms in the paper) but at least 5 packets, max three times min, gentle.
+    /// Adaptive RED with weight and thresholds chosen for a link of `capacity` and packets of
+    /// `packet` bytes: w = 1 - e^(-1/C) for C packets per second, min half of what makes up `delay`
+    /// (5 ms in the paper) but at least 5 packets, max three times min, gentle.
     #[must_use]
     pub fn adaptive(capacity: Rate, packet: Bytes, delay: Span) -> Self {
         let packet_time = capacity.transmission_time(packet);
@@ -112,8 +122,29 @@ impl RedConfig {
             ..Self::default()
         }
     }
+}
 
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
+/// `base` to an integer power by repeated squaring: the same bits on every machine.
+pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+impl Constants for RedConfig {
+    type Queue<P: Frame> = Red<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> Red<P> {
+        Red::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
         QueueError::unless(self.limit > 0, "RED needs room for at least 1 packet")?;
         QueueError::unless((0.0..=1.0).contains(&self.weight), "RED's weight lies between 0 and 1")?;
         let thresholds = self.min >= 0.0 && self.min < self.max && self.max.is_finite();
@@ -134,19 +165,14 @@ impl RedConfig {
         let band = 0.0 <= adaption.band_from && adaption.band_from <= adaption.band_to && adaption.band_to <= 1.0;
         QueueError::unless(band, "RED's target band lies between 0 and 1")
     }
-}
 
-/// `base` to an integer power by repeated squaring: the same bits on every machine.
-pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
-    let mut result = 1.0;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            result *= base;
-        }
-        base *= base;
-        exponent >>= 1;
+    fn is_random(&self) -> bool {
+        true
     }
-    result
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Packets(&mut self.limit)
+    }
 }
 
 /// RED in operation.
@@ -156,11 +182,12 @@ pub struct Red<P> {
     config: RedConfig,
     average: f64,
     max_probability: f64,
-    /// Packets accepted since the last hit; `None` while the average is below `min` (the paper's -1).
+    /// Packets accepted since the last hit; `None` while the average is below `min` (the paper's
+    /// -1).
     count: Option<u64>,
     empty_since: Option<Time>,
     adapt_next: Time,
-    random: Pcg64Mcg,
+    random: Stream,
     marked: u64,
 }
 
@@ -176,7 +203,7 @@ impl<P: Frame> Red<P> {
             count: None,
             empty_since: Some(Time::ZERO),
             adapt_next: Time::ZERO + config.adaptive.map_or(Span::MAX, |adaption| adaption.interval),
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: stream(seed),
             marked: 0,
         }
     }
@@ -203,7 +230,8 @@ impl<P: Frame> Red<P> {
                 self.max_probability *= adaption.decrease;
             }
             if self.max_probability.to_bits() == before.to_bits() {
-                // The average does not change without arrivals, so neither does the rest of the steps do anything.
+                // The average does not change without arrivals, so neither does the rest of the
+                // steps do anything.
                 let steps = now.since(self.adapt_next).whole(adaption.interval);
                 self.adapt_next += adaption.interval * steps;
             }
@@ -244,9 +272,11 @@ impl<P: Frame> Red<P> {
         self.count = Some(if hit { 0 } else { count });
         hit
     }
+}
 
-    /// Stores the packet, marked if RED says so and it can be, or drops it.
-    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for Red<P> {
+    // Stores the packet, marked if RED says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         self.adapt(now);
         self.average_in(now);
         if self.hits(packet.bytes()) {
@@ -262,8 +292,8 @@ impl<P: Frame> Red<P> {
         }
     }
 
-    /// The oldest packet.
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    // The oldest packet.
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         let head = self.fifo.pop();
         if self.fifo.packets() == 0 && self.empty_since.is_none() {
             self.empty_since = Some(now);
@@ -271,168 +301,11 @@ impl<P: Frame> Red<P> {
         head.into()
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.fifo.tally(self.marked)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::queue::testing::Box1;
-
-    fn red(config: RedConfig) -> Red<Box1> {
-        Red::new(config, 1)
-    }
-
-    /// A queue of that many packets, however they got there.
-    fn standing(config: RedConfig, packets: usize) -> Red<Box1> {
-        let mut queue = red(config);
-        for _ in 0..packets {
-            queue.fifo.push(Box1::new(0, 1000), Time::ZERO);
-        }
-        queue.empty_since = None;
-        queue
-    }
-
-    #[test]
-    fn the_average_of_a_constant_queue_of_10_follows_the_exponential() {
-        let mut queue = standing(RedConfig::default(), 10);
-        let expected = [(1, 0.0200), (100, 1.8143), (346, 4.9977), (500, 6.3249), (1000, 8.6494)];
-        let mut arrivals = 0;
-        for (after, average) in expected {
-            while arrivals < after {
-                queue.average_in(Time::ZERO);
-                arrivals += 1;
-            }
-            assert!((queue.average - average).abs() < 5e-5, "{after}: {}", queue.average);
-        }
-    }
-
-    #[test]
-    fn while_the_queue_is_empty_the_average_falls_as_if_small_packets_came() {
-        let config = RedConfig { packet_time: Span::from_millis(1), ..RedConfig::default() };
-        let mut queue = red(config);
-        queue.average = 8.0;
-        queue.empty_since = Some(Time::ZERO);
-        queue.average_in(Time::ZERO + Span::from_millis(100));
-        let mut expected = 8.0;
-        for _ in 0..=100 {
-            expected *= 0.998;
-        }
-        assert!((queue.average - expected).abs() < 1e-12);
-    }
-
-    /// Distances between hits at a constant average of 10, half-way between the thresholds.
-    fn gaps(count: usize) -> Vec<u64> {
-        let mut queue = red(RedConfig::default());
-        queue.average = 10.0;
-        let mut gaps = Vec::new();
-        let mut gap = 0;
-        while gaps.len() < count {
-            gap += 1;
-            if queue.hits(1000) {
-                gaps.push(gap);
-                gap = 0;
-            }
-        }
-        gaps
-    }
-
-    /// The published pseudocode counts from 1 after a hit, so that gaps are 1 ..= 1/p - 1, with a mean of 50 (the uniform distribution on 1 ..= 1/p
-    /// that the text derives has 50.5).
-    #[test]
-    fn gaps_between_hits_are_uniform_and_half_as_long_as_independent_ones() {
-        let gaps = gaps(20_001);
-        // The first gap begins in the middle of nothing.
-        let gaps = &gaps[1..];
-        let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
-        assert!((mean - 50.0).abs() < 0.8, "{mean}");
-        let mut bins = [0_u32; 9];
-        for gap in gaps {
-            assert!((1..=99).contains(gap));
-            bins[(*gap as usize - 1) / 11] += 1;
-        }
-        let expected = gaps.len() as f64 / 9.0;
-        let chi_square: f64 = bins.iter().map(|n| (f64::from(*n) - expected).powi(2) / expected).sum();
-        // 8 degrees of freedom, 0.1 %.
-        assert!(chi_square < 26.1, "{chi_square} {bins:?}");
-    }
-
-    #[test]
-    fn the_probability_half_way_is_half_of_the_largest_and_gentle_red_rises_to_1_at_twice_max() {
-        let mut queue = red(RedConfig::default());
-        queue.average = 10.0;
-        assert!((queue.base_probability() - 0.01).abs() < 1e-15);
-        queue.average = 20.0;
-        assert!((queue.base_probability() - 1.0).abs() < 1e-15);
-        queue.config.gentle = true;
-        assert!((queue.base_probability() - 0.3467).abs() < 5e-5);
-        queue.average = 30.0;
-        assert!((queue.base_probability() - 1.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn in_byte_mode_a_small_packet_is_hit_as_rarely_as_it_is_small() {
-        let share = |bytes| {
-            let mut queue = red(RedConfig { byte_mode: Some(1000), ..RedConfig::default() });
-            queue.average = 10.0;
-            (0..100_000).filter(|_| queue.hits(bytes)).count()
-        };
-        let (large, small) = (share(1000), share(100));
-        assert!((9..12).contains(&(large / small)), "{large} {small}");
-    }
-
-    #[test]
-    fn adaption_steps_up_from_002_and_down_from_01() {
-        let adaptive = RedConfig { adaptive: Some(RedAdaption::default()), ..RedConfig::default() };
-        let steps = |average: f64, from: f64, count: u64| -> Vec<f64> {
-            let mut queue = red(RedConfig { max_probability: from, ..adaptive });
-            queue.average = average;
-            let step = |n| {
-                queue.adapt(Time::ZERO + Span::from_millis(500 * n));
-                (queue.max_probability * 1e5).round() / 1e5
-            };
-            (1..=count).map(step).collect()
-        };
-        assert_eq!(steps(12.0, 0.02, 5), [0.025, 0.03125, 0.03906, 0.04883, 0.05883]);
-        assert_eq!(steps(8.0, 0.1, 3), [0.09, 0.081, 0.0729]);
-        assert_eq!(steps(10.0, 0.1, 3), [0.1; 3], "inside the band");
-    }
-
-    #[test]
-    fn steps_that_nobody_watched_are_caught_up_with() {
-        let adaptive = RedConfig { adaptive: Some(RedAdaption::default()), ..RedConfig::default() };
-        let (mut often, mut once) = (red(adaptive), red(adaptive));
-        often.average = 13.0;
-        once.average = 13.0;
-        for n in 1..=100 {
-            often.adapt(Time::ZERO + Span::from_millis(500 * n));
-        }
-        once.adapt(Time::ZERO + Span::from_secs(50));
-        assert_eq!((often.max_probability, often.adapt_next), (once.max_probability, once.adapt_next));
-        once.adapt(Time::NEVER);
-    }
-
-    #[test]
-    fn adaptive_red_chooses_its_constants_for_10_mbit() {
-        let config = RedConfig::adaptive(Rate::from_mbps(10), Bytes::new(1000), Span::from_millis(5));
-        assert!((config.weight - 0.000_799_68).abs() < 5e-9, "{}", config.weight);
-        assert_eq!((config.min, config.max, config.gentle), (5.0, 15.0, true));
-        assert_eq!(config.validate(), Ok(()));
-    }
-}
+mod tests;

@@ -1,12 +1,12 @@
-//! RED as Linux has it (`sch_red`, `red.h`): in bytes and integers, never gentle, with its own way to the same uniform gaps.
+//! RED as Linux has it (`sch_red`, `red.h`): in bytes and integers, never gentle, with its own way
+//! to the same uniform gaps.
 
+use flowstart_random::{Rng, Stream, stream};
 use flowstart_units::{Span, Time};
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 
 use super::fifo::{Fifo, counted};
 use super::red::power;
-use super::{Dequeue, DropReason, QueueError};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of Linux's RED, in bytes; names in parentheses are those of tc-red(8).
@@ -16,16 +16,19 @@ use crate::Frame;
 pub struct SchRedConfig {
     /// Most bytes stored; default 400 000, the manual's example (`limit`).
     pub limit: u64,
-    /// Average length from which packets are hit at random; default 30 000, the manual's example (`min`).
+    /// Average length from which packets are hit at random; default 30 000, the manual's example
+    /// (`min`).
     pub min: u64,
     /// Average length from which every packet is hit; default 90 000, the manual's example (`max`).
     pub max: u64,
-    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02 (`probability`).
+    /// Probability when the average is just below `max`, above 0 and at most 1; default 0.02
+    /// (`probability`).
     pub probability: f64,
-    /// The weight of one arrival in the average is 2 to the minus this, 1 ..= 31; default 9, about 0.002 (`Wlog`, which tc computes from `burst`).
+    /// The weight of one arrival in the average is 2 to the minus this, 1 ..= 31; default 9, about
+    /// 0.002 (`Wlog`, which tc computes from `burst`).
     pub weight_log: u32,
-    /// Transmission time of an average packet: how fast the average falls while the queue is empty. Default 0.8 ms, 1000 bytes at 10 Mbit/s
-    /// (`avpkt`, `bandwidth`).
+    /// Transmission time of an average packet: how fast the average falls while the queue is empty.
+    /// Default 0.8 ms, 1000 bytes at 10 Mbit/s (`avpkt`, `bandwidth`).
     pub packet_time: Span,
     /// Mark ECN-capable packets instead of dropping them; default false (`ecn`).
     pub ecn: bool,
@@ -35,7 +38,8 @@ pub struct SchRedConfig {
     pub no_drop: bool,
     /// Adapt the probability every half second; default false (`adaptive`).
     pub adaptive: bool,
-    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux queues count.
+    /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
+    /// queues count.
     pub overhead: u32,
 }
 
@@ -61,7 +65,8 @@ impl Default for SchRedConfig {
 const ONE: u64 = 1 << 32;
 /// Time between two steps of `adaptive`.
 const ADAPT_INTERVAL: Span = Span::from_millis(500);
-/// The probability is adapted between 1 % and 50 %, up by at most 1 % and at most a quarter, down by a tenth.
+/// The probability is adapted between 1 % and 50 %, up by at most 1 % and at most a quarter, down
+/// by a tenth.
 const ADAPT_LOWEST: u64 = ONE / 100;
 const ADAPT_HIGHEST: u64 = ONE / 2;
 const ADAPT_INCREASE: u64 = ONE / 100;
@@ -70,8 +75,23 @@ const MOST_WEIGHT_LOG: u32 = 31;
 /// The largest threshold or limit; leaves room for the fraction.
 const MOST_BYTES: u64 = u32::MAX as u64;
 
-impl SchRedConfig {
-    pub(super) fn validate(&self) -> Result<(), QueueError> {
+/// What RED decides for an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Spare,
+    Hit,
+    /// The average is above `max`.
+    HitForCertain,
+}
+
+impl Constants for SchRedConfig {
+    type Queue<P: Frame> = SchRed<P>;
+
+    fn build<P: Frame>(self, seed: u64) -> SchRed<P> {
+        SchRed::new(self, seed)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
         QueueError::unless((1..=MOST_BYTES).contains(&self.limit), "RED's limit lies between 1 byte and 4 GiB")?;
         let thresholds = self.min < self.max && self.max <= MOST_BYTES;
         QueueError::unless(thresholds, "RED's thresholds need min < max; step_mark has a single threshold")?;
@@ -80,15 +100,18 @@ impl SchRedConfig {
         QueueError::unless((1..=MOST_WEIGHT_LOG).contains(&self.weight_log), "RED's weight_log lies between 1 and 31")?;
         QueueError::unless(!self.packet_time.is_zero(), "RED's packet_time must not be 0")
     }
-}
 
-/// What RED decides for an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Spare,
-    Hit,
-    /// The average is above `max`.
-    HitForCertain,
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Bytes(&mut self.limit)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.limit.saturating_sub(self.overhead.into())
+    }
 }
 
 /// Linux's RED in operation.
@@ -105,7 +128,7 @@ pub struct SchRed<P> {
     draw: u64,
     empty_since: Option<Time>,
     adapt_next: Time,
-    random: Pcg64Mcg,
+    random: Stream,
     marked: u64,
 }
 
@@ -122,7 +145,7 @@ impl<P: Frame> SchRed<P> {
             draw: 0,
             empty_since: None,
             adapt_next: if config.adaptive { Time::ZERO + ADAPT_INTERVAL } else { Time::NEVER },
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: stream(seed),
             marked: 0,
         }
     }
@@ -193,9 +216,11 @@ impl<P: Frame> SchRed<P> {
         self.draw = self.new_draw();
         Verdict::Hit
     }
+}
 
-    /// Stores the packet, marked if RED says so and it can be, or drops it.
-    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for SchRed<P> {
+    // Stores the packet, marked if RED says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         self.adapt(now);
         self.average_in(now);
         let verdict = self.judge();
@@ -215,8 +240,8 @@ impl<P: Frame> SchRed<P> {
         }
     }
 
-    /// The oldest packet.
-    pub fn dequeue(&mut self, now: Time, _dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    // The oldest packet.
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         let head = self.fifo.pop();
         // Idle time counts from the dequeue that finds nothing.
         if head.is_none() && self.empty_since.is_none() {
@@ -225,115 +250,11 @@ impl<P: Frame> SchRed<P> {
         head.into()
     }
 
-    /// Packets stored.
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.fifo.tally(self.marked)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::queue::testing::Box1;
-
-    fn red(config: SchRedConfig) -> SchRed<Box1> {
-        SchRed::new(config, 1)
-    }
-
-    #[test]
-    fn the_average_of_a_constant_backlog_of_15000_bytes_follows_the_shift() {
-        let mut queue = red(SchRedConfig { overhead: 0, ..SchRedConfig::default() });
-        for _ in 0..10 {
-            queue.fifo.push(Box1::new(0, 1500), Time::ZERO);
-        }
-        let mut arrivals = 0;
-        for (after, average) in [(1, 29), (100, 2663), (355, 7506), (500, 9356), (1000, 12_877)] {
-            while arrivals < after {
-                queue.average_in(Time::ZERO);
-                arrivals += 1;
-            }
-            assert_eq!(queue.average >> 9, average, "{after}");
-        }
-    }
-
-    #[test]
-    fn gaps_between_hits_are_uniform_and_half_as_long_as_independent_ones() {
-        let mut queue = red(SchRedConfig::default());
-        queue.average = 60_000 << 9;
-        let mut gaps = Vec::new();
-        let mut gap = 0_u32;
-        while gaps.len() < 20_001 {
-            gap += 1;
-            match queue.judge() {
-                Verdict::Hit => gaps.push(std::mem::take(&mut gap)),
-                Verdict::Spare => {}
-                Verdict::HitForCertain => panic!(),
-            }
-        }
-        let gaps = &gaps[1..];
-        let mut bins = [0_u32; 10];
-        for gap in gaps {
-            assert!((1..=100).contains(gap), "{gap}");
-            bins[(*gap as usize - 1) / 10] += 1;
-        }
-        let expected = gaps.len() as f64 / 10.0;
-        let chi_square: f64 = bins.iter().map(|n| (f64::from(*n) - expected).powi(2) / expected).sum();
-        // 9 degrees of freedom, 0.1 %.
-        assert!(chi_square < 27.9, "{chi_square} {bins:?}");
-    }
-
-    #[test]
-    fn above_max_capable_packets_are_marked_others_dropped_unless_configured_otherwise() {
-        let base = SchRedConfig { ecn: true, ..SchRedConfig::default() };
-        let outcome = |config, packet| {
-            let mut queue = red(config);
-            queue.average = 200_000 << 9;
-            let mut drops = 0;
-            queue.enqueue(Time::ZERO, packet, &mut |_, _| drops += 1);
-            (drops, queue.marked())
-        };
-        let (capable, other) = (Box1::ect(0, 1500), Box1::new(0, 1500));
-        assert_eq!((outcome(base, capable), outcome(base, other)), ((0, 1), (1, 0)));
-        let hard = SchRedConfig { hard_drop: true, ..base };
-        assert_eq!((outcome(hard, capable), outcome(hard, other)), ((1, 0), (1, 0)));
-        let kind = SchRedConfig { no_drop: true, ..base };
-        assert_eq!((outcome(kind, capable), outcome(kind, other)), ((0, 1), (0, 0)));
-    }
-
-    #[test]
-    fn the_average_falls_while_the_queue_is_idle() {
-        let mut queue = red(SchRedConfig::default());
-        queue.average = 50_000 << 9;
-        queue.dequeue(Time::ZERO, &mut |_, _| {});
-        // 512 packet times: by a factor of e.
-        queue.average_in(Time::ZERO + Span::from_micros(800) * 512);
-        let factor = 50_000.0 / (queue.average >> 9) as f64;
-        assert!((factor - std::f64::consts::E).abs() < 0.01, "{factor}");
-    }
-
-    #[test]
-    fn adaption_moves_the_probability_towards_the_band() {
-        let mut queue = red(SchRedConfig { adaptive: true, ..SchRedConfig::default() });
-        queue.average = 80_000 << 9;
-        queue.adapt(Time::ZERO + Span::from_secs(1));
-        assert!((queue.probability as f64 / ONE as f64 - 0.031_25).abs() < 1e-6);
-        queue.average = 40_000 << 9;
-        queue.adapt(Time::ZERO + Span::from_millis(1500));
-        assert!((queue.probability as f64 / ONE as f64 - 0.028_125).abs() < 1e-6);
-        queue.adapt(Time::NEVER);
-        assert!(queue.probability < ADAPT_LOWEST);
-    }
-}
+mod tests;

@@ -1,9 +1,9 @@
-//! Step marking: every ECN-capable packet above a threshold is marked. DCTCP's switch (Alizadeh et al. 2010, RFC 8257 section 3.1) and
-//! Linux's `ce_threshold`.
+//! Step marking: every ECN-capable packet above a threshold is marked. DCTCP's switch (Alizadeh et
+//! al. 2010, RFC 8257 section 3.1) and Linux's `ce_threshold`.
 
 use flowstart_units::{Span, Time};
 
-use super::{Dequeue, DropReason, DropTail, DropTailConfig};
+use super::{Constants, Dequeue, Discipline, DropReason, DropTail, DropTailConfig, Limit, QueueError, Tally};
 use crate::{Ecn, Frame};
 
 /// What is compared, and when.
@@ -11,10 +11,11 @@ use crate::{Ecn, Frame};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields, rename_all = "snake_case"))]
 pub enum Threshold {
-    /// At dequeue: the packet waited strictly longer than this (Linux `ce_threshold` of fq_codel and fq).
+    /// At dequeue: the packet waited strictly longer than this (Linux `ce_threshold` of fq_codel
+    /// and fq).
     Sojourn(Span),
-    /// At enqueue: the arriving packet finds more than this many packets stored (DCTCP's K; Linux and ns-3 RED with min = max compare
-    /// the backlog without the arriving packet too).
+    /// At enqueue: the arriving packet finds more than this many packets stored (DCTCP's K; Linux
+    /// and ns-3 RED with min = max compare the backlog without the arriving packet too).
     Packets(u64),
     /// At enqueue: the arriving packet finds more than this many bytes stored.
     Bytes(u64),
@@ -29,7 +30,8 @@ pub struct StepMarkConfig {
     pub threshold: Threshold,
     /// What the queue holds at most; arrivals beyond are dropped.
     pub limit: DropTailConfig,
-    /// Drop packets above a length threshold that are not ECN-capable, as Linux RED emulating a step does; default false, as `ce_threshold`.
+    /// Drop packets above a length threshold that are not ECN-capable, as Linux RED emulating a
+    /// step does; default false, as `ce_threshold`.
     pub drop_not_ect: bool,
 }
 
@@ -40,6 +42,26 @@ impl Default for StepMarkConfig {
             limit: DropTailConfig::default(),
             drop_not_ect: false,
         }
+    }
+}
+
+impl Constants for StepMarkConfig {
+    type Queue<P: Frame> = StepMark<P>;
+
+    fn build<P: Frame>(self, _seed: u64) -> StepMark<P> {
+        StepMark::new(self)
+    }
+
+    fn validate(&self) -> Result<(), QueueError> {
+        self.limit.validate()
+    }
+
+    fn limit(&mut self) -> Limit<'_> {
+        Limit::Either(&mut self.limit)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.limit.largest_packet()
     }
 }
 
@@ -63,10 +85,12 @@ impl<P: Frame> StepMark<P> {
             marked: 0,
         }
     }
+}
 
-    /// Stores the packet, marked if the queue is long, or drops it.
+impl<P: Frame> Discipline<P> for StepMark<P> {
+    // Stores the packet, marked if the queue is long, or drops it.
     #[inline]
-    pub fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut impl FnMut(P, DropReason)) {
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         let above = match self.threshold {
             Threshold::Sojourn(_) => false,
             Threshold::Packets(packets) => self.fifo.packets() > packets,
@@ -81,9 +105,9 @@ impl<P: Frame> StepMark<P> {
         self.fifo.enqueue(now, packet, dropped);
     }
 
-    /// The oldest packet, marked if it waited too long.
+    // The oldest packet, marked if it waited too long.
     #[inline]
-    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(P, DropReason)) -> Dequeue<P> {
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
         let mut next = self.fifo.dequeue(now, dropped);
         if let (Threshold::Sojourn(limit), Dequeue::Packet(packet, arrived)) = (self.threshold, &mut next)
             && now.since(*arrived) > limit
@@ -93,24 +117,9 @@ impl<P: Frame> StepMark<P> {
         next
     }
 
-    /// Packets stored.
-    #[must_use]
     #[inline]
-    pub fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    /// Bytes stored.
-    #[must_use]
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Packets marked.
-    #[must_use]
-    pub fn marked(&self) -> u64 {
-        self.marked
+    fn tally(&self) -> Tally {
+        Tally { marked: self.marked, ..self.fifo.tally() }
     }
 }
 

@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use flowstart_units::{Span, Time};
 
 use super::{
-    CodelArithmetic, CodelConfig, Dequeue, DropTailConfig, DrrConfig, DualPi2Config, FairQueuingConfig, FqCodelConfig,
-    L4sClassifier, PieConfig, Queue, QueueConfig, RedAdaption, RedConfig, SchRedConfig, StepMarkConfig, Threshold,
+    CodelArithmetic, CodelConfig, Dequeue, Discipline, DropReason, DropTailConfig, DrrConfig, DualPi2Config,
+    FairQueuingConfig, FqCodelConfig, L4sClassifier, Limit, PieConfig, Queue, QueueConfig, RedAdaption, RedConfig,
+    SchRedConfig, StepMarkConfig, Threshold,
 };
 use crate::{Ecn, Frame};
 
@@ -65,6 +66,110 @@ pub(crate) fn accepted(sizes: &[u32], config: QueueConfig) -> Vec<bool> {
             stored
         })
         .collect()
+}
+
+/// A queue of each kind that holds 5 packets of 1486 bytes (1500 with the header that Linux
+/// counts).
+fn with_room_for_five() -> impl Iterator<Item = QueueConfig> {
+    QueueConfig::NAMES.into_iter().filter_map(QueueConfig::from_name).map(|mut config| {
+        match config.limit() {
+            Limit::Packets(packets) => *packets = 5,
+            Limit::Bytes(bytes) => *bytes = 5 * 1500,
+            Limit::Either(limit) => limit.packets = Some(5),
+        }
+        config
+    })
+}
+
+#[test]
+fn every_kind_of_queue_holds_exactly_its_limit() {
+    for config in with_room_for_five() {
+        let mut queue = Queue::new(&config, 1);
+        for n in 1..=5 {
+            queue.enqueue(Time::ZERO, Box1::new(0, 1486), &mut |_, _| panic!("{}", config.name()));
+            assert_eq!((queue.packets(), queue.bytes()), (n, 1486 * n), "{}", config.name());
+        }
+        let mut reasons = Vec::new();
+        queue.enqueue(Time::ZERO, Box1::new(0, 1486), &mut |_, reason| reasons.push(reason));
+        let expected = match config {
+            QueueConfig::Drr(_) => vec![DropReason::FlowFull],
+            // Half of the longest queue's bytes at least.
+            QueueConfig::FqCodel(_) => vec![DropReason::Full; 3],
+            _ => vec![DropReason::Full],
+        };
+        assert_eq!(reasons, expected, "{}", config.name());
+        assert_eq!(queue.stats().dropped, reasons.len() as u64);
+        assert_eq!(queue.packets(), 6 - reasons.len() as u64);
+    }
+}
+
+#[test]
+fn the_largest_packet_of_an_empty_queue_is_taken_and_a_longer_one_dropped() {
+    let memory = 2_000;
+    let limits = [
+        QueueConfig::DropTail(DropTailConfig { packets: None, bytes: Some(memory) }),
+        QueueConfig::StepMark(StepMarkConfig {
+            limit: DropTailConfig { packets: Some(9), bytes: Some(memory) },
+            ..StepMarkConfig::default()
+        }),
+        QueueConfig::SchRed(SchRedConfig { limit: memory, ..SchRedConfig::default() }),
+        QueueConfig::FqCodel(FqCodelConfig { memory, ..FqCodelConfig::default() }),
+        QueueConfig::DualPi2(DualPi2Config { memory: Some(memory), ..DualPi2Config::default() }),
+    ];
+    for config in limits {
+        let largest = u32::try_from(config.largest_packet()).unwrap();
+        let mut drops = 0;
+        let mut keeps = |bytes| {
+            let mut queue = Queue::new(&config, 1);
+            queue.enqueue(Time::ZERO, Box1::new(0, bytes), &mut |_, _| drops += 1);
+            queue.packets() == 1
+        };
+        assert!(keeps(largest) && !keeps(largest + 1), "{} {largest}", config.name());
+        assert_eq!(drops, 1);
+    }
+    assert_eq!(QueueConfig::drop_tail(1).largest_packet(), u64::MAX);
+}
+
+#[test]
+fn a_limit_is_set_in_the_unit_that_the_queue_has() {
+    let limit = |name: &str, packets, bytes| {
+        let mut config = QueueConfig::from_name(name).unwrap().with_limit(packets, bytes, 1500);
+        match config.limit() {
+            Limit::Packets(n) | Limit::Bytes(n) => (Some(*n), None),
+            Limit::Either(limit) => (limit.packets, limit.bytes),
+        }
+    };
+    assert_eq!(limit("drop_tail", Some(3), Some(4000)), (Some(3), Some(4000)));
+    assert_eq!(limit("codel", Some(3), None), (Some(3), None));
+    assert_eq!(limit("codel", None, Some(4000)), (Some(2), None));
+    assert_eq!(limit("codel", None, Some(40)), (Some(1), None));
+    assert_eq!(limit("codel", None, None), (Some(1000), None));
+    assert_eq!(limit("sch_red", Some(3), None), (Some(4500), None));
+    assert_eq!(limit("sch_red", Some(3), Some(4000)), (Some(4000), None));
+}
+
+#[test]
+fn whether_a_queue_isolates_or_draws_is_seen_in_what_it_does() {
+    let named = |wanted: fn(&QueueConfig) -> bool| -> Vec<&str> {
+        let all = QueueConfig::NAMES.into_iter();
+        all.filter(|name| QueueConfig::from_name(name).is_some_and(|config| wanted(&config))).collect()
+    };
+    // A short flow overtakes a long one only where flows wait apart.
+    let isolating = named(|config| {
+        let mut queue = Queue::new(config, 1);
+        for flow in std::iter::repeat_n(0, 40).chain([1]) {
+            queue.enqueue(Time::ZERO, Box1::new(flow, 1486), &mut |_, _| {});
+        }
+        let leave = std::iter::from_fn(|| match queue.dequeue(Time::ZERO, &mut |_, _| {}) {
+            Dequeue::Packet(packet, _) => Some(packet.flow),
+            _ => None,
+        });
+        leave.take(40).any(|flow| flow == 1)
+    });
+    assert_eq!(named(QueueConfig::isolates), isolating);
+    assert_eq!(named(QueueConfig::is_random), ["fq_codel", "red", "sch_red", "pie", "dual_pi2"]);
+    let hashed = FairQueuingConfig { buckets: 8, ..FairQueuingConfig::default() };
+    assert!(QueueConfig::FairQueuing(hashed).is_random());
 }
 
 fn any_queue() -> impl Strategy<Value = QueueConfig> {
@@ -236,7 +341,8 @@ impl Tally {
 /// Time until the next step, and an arrival (flow, bytes) or a departure.
 type Step = (u64, Option<(u64, u32)>);
 
-/// The codepoint of a flow's packets: all alike, for a flow of two kinds would be in two queues of DualPI2, out of order.
+/// The codepoint of a flow's packets: all alike, for a flow of two kinds would be in two queues of
+/// DualPI2, out of order.
 const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::NotEct];
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
@@ -246,8 +352,8 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Conservation of packets and bytes, order within a flow, work conservation, no mark on a packet that cannot carry one, no negative
-    /// sojourn time, counters that agree.
+    /// Conservation of packets and bytes, order within a flow, work conservation, no mark on a
+    /// packet that cannot carry one, no negative sojourn time, counters that agree.
     #[test]
     fn every_queue_keeps_its_packets_and_their_order(config in any_queue(), steps in any_steps(), seed: u64) {
         prop_assert_eq!(config.validate(), Ok(()));
@@ -275,6 +381,7 @@ proptest! {
                 }
             }
             let stats = queue.stats();
+            prop_assert_eq!(queue.packets(), queue.discipline.packets());
             prop_assert_eq!(arrived.packets, left.packets + dropped.packets + queue.packets());
             prop_assert_eq!(arrived.bytes, left.bytes + dropped.bytes + queue.bytes());
             prop_assert_eq!(

@@ -2,7 +2,8 @@
 
 use flowstart_units::{Span, Time};
 
-/// After so many ticks without an event whatever they drive has settled or is at its bound; the rest is skipped.
+/// After so many ticks without an event whatever they drive has settled or is at its bound; the
+/// rest is skipped.
 const MOST_AT_ONCE: u32 = 1 << 16;
 
 /// Ticks at regular times.

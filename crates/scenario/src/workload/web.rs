@@ -1,9 +1,8 @@
 //! Web pages after SURGE (Barford and Crovella 1998): a server with a set of files, of which users fetch pages, each a base file with embedded ones or a
 //! file by itself, with pauses between them. The two sets of parameters are those of table 1 of Scharf and Strotbek (2008).
 
+use flowstart_random::{Rng, Stream, stream, unit};
 use flowstart_units::{Bytes, Span};
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -124,25 +123,20 @@ impl WebModel {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page(pub Vec<Bytes>);
 
-/// In (0, 1].
-fn unit(random: &mut impl Rng) -> f64 {
-    ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-}
-
 /// A standard normal number (Box and Muller 1958).
-fn normal(random: &mut impl Rng) -> f64 {
+fn normal(random: &mut Stream) -> f64 {
     let (radius, angle) = (unit(random), unit(random));
     libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(std::f64::consts::TAU * angle)
 }
 
 /// Pareto of this shape on `from ..= to`, by the inverse of the truncated distribution.
-fn pareto(shape: f64, from: f64, to: f64, random: &mut impl Rng) -> f64 {
+fn pareto(shape: f64, from: f64, to: f64, random: &mut Stream) -> f64 {
     let rest = 1.0 - libm::pow(from / to, shape);
     from / libm::pow(1.0 - rest * (1.0 - unit(random)), 1.0 / shape)
 }
 
 impl WebModel {
-    fn size(&self, random: &mut impl Rng) -> Bytes {
+    fn size(&self, random: &mut Stream) -> Bytes {
         let bytes = if unit(random) <= self.tail {
             pareto(1.0, self.tail_from, self.tail_to, random)
         } else {
@@ -151,7 +145,7 @@ impl WebModel {
         Bytes::new((bytes as u64).max(1))
     }
 
-    fn embedded_in_one(&self, random: &mut impl Rng) -> usize {
+    fn embedded_in_one(&self, random: &mut Stream) -> usize {
         match self.embedding {
             Embedding::Pareto { shape, from, to } => pareto(shape, from, to, random) as usize,
             Embedding::Geometric { mean } => {
@@ -168,7 +162,7 @@ impl WebModel {
     /// The pages of a server, the most popular first. The same seed gives the same server.
     #[must_use]
     pub fn server(&self, seed: u64) -> Vec<Page> {
-        let random = &mut Pcg64Mcg::seed_from_u64(seed);
+        let random = &mut stream(seed);
         let share = |share: f64| (self.files as f64 * share).round() as usize;
         let (base, embedded) = (share(self.base), share(self.embedded));
         let parts: Vec<Bytes> = (0..embedded).map(|_| self.size(random)).collect();
@@ -193,7 +187,7 @@ impl WebModel {
     /// whatever the transport does.
     #[must_use]
     pub fn user(&self, server: &[Page], http: Http, duration: Span, seed: u64) -> Vec<Reply> {
-        let random = &mut Pcg64Mcg::seed_from_u64(seed);
+        let random = &mut stream(seed);
         let mut sums: Vec<f64> = Vec::with_capacity(server.len());
         for rank in 1..=server.len() {
             sums.push(sums.last().unwrap_or(&0.0) + libm::pow(rank as f64, -self.popularity));
@@ -251,7 +245,7 @@ mod tests {
 
     #[test]
     fn large_files_have_a_median_of_150_kb_and_a_mean_of_248_kb() {
-        let random = &mut Pcg64Mcg::seed_from_u64(1);
+        let random = &mut stream(1);
         let mut sizes: Vec<u64> = (0..100_000).map(|_| WebModel::LARGE.size(random).get()).collect();
         sizes.sort_unstable();
         assert!((147_000..153_000).contains(&sizes[50_000]), "{}", sizes[50_000]);

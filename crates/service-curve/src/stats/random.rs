@@ -1,54 +1,6 @@
 //! Named random numbers: the same seed gives the same numbers everywhere and for ever.
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): the state is the seed and grows by
-/// the golden gamma per draw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SplitMix64(u64);
-
-/// 2^64 divided by the golden ratio, odd.
-const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
-
-impl SplitMix64 {
-    /// The generator of this seed.
-    #[must_use]
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The generator of one part of a calculation: streams of different `part` do not overlap in practice.
-    #[must_use]
-    pub fn for_part(seed: u64, part: u64) -> Self {
-        let mut mixer = Self(seed);
-        let base = mixer.next_u64();
-        let mut mixer = Self(base ^ part.wrapping_mul(GAMMA));
-        Self(mixer.next_u64())
-    }
-
-    /// 64 random bits.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(GAMMA);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number in [0, 1) with 53 random bits.
-    pub fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
-    }
-
-    /// A number in 0 .. `below`; 0 if `below` is 0. Multiply-and-shift, with a bias below 2^-32 for any count that fits into memory.
-    pub fn below(&mut self, below: usize) -> usize {
-        ((u128::from(self.next_u64()) * below as u128) >> 64) as usize
-    }
-
-    /// A standard normal number: the cosine branch of Box and Muller, two draws.
-    pub fn normal(&mut self) -> f64 {
-        let (u1, u2) = (self.unit(), self.unit());
-        libm::sqrt(-2.0 * libm::log(1.0 - u1)) * libm::cos(2.0 * std::f64::consts::PI * u2)
-    }
-}
+pub use flowstart_random::SplitMix64;
 
 /// How many packets further the next delay is sampled: geometric with the given mean, at least 1.
 ///

@@ -1,0 +1,430 @@
+//! The detector over a bottleneck that takes a millisecond for a packet, on a path of ten more. All
+//! times follow from that by hand: a packet that meets no queue comes back after eleven.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::*;
+use crate::testing::sent;
+use flowstart_units::{Rate, Span};
+
+/// Half of the path: to the bottleneck, and back from it.
+const HALF: Span = Span::from_millis(5);
+/// Time that the bottleneck takes for a packet.
+const SERVICE: Span = Span::from_millis(1);
+/// A packet of this many bytes in a millisecond is 12 Mbit/s.
+const PACKET: u32 = 1500;
+
+fn at(micros: u64) -> Time {
+    Time::ZERO + Span::from_micros(micros)
+}
+
+/// A bottleneck and a receiver.
+#[derive(Clone, Copy)]
+struct Path {
+    /// Each connection has a queue of its own, served in turn.
+    fair: bool,
+    /// Packets that a queue holds beside the one in transmission.
+    buffer: usize,
+    /// The receiver acknowledges packets of connection 0 by so many.
+    ack_every: usize,
+    /// Every second packet takes so much longer on its way back.
+    jitter: Span,
+    /// Connection 1 opens at this time.
+    opens: Time,
+}
+
+const PATH: Path = Path { fair: false, buffer: 1000, ack_every: 1, jitter: Span::ZERO, opens: Time::ZERO };
+const FAIR: Path = Path { fair: true, ..PATH };
+
+enum Event {
+    Ask(usize),
+    Arrive(usize, u64),
+    Free,
+    Ack(usize, Vec<u64>),
+}
+
+/// What the detector did until its answer: departures in microseconds, and the answer.
+struct Run {
+    left: [Vec<u64>; 2],
+    detector: Trains,
+}
+
+impl Run {
+    fn decision(&self) -> Decision {
+        *self.detector.decision().unwrap()
+    }
+
+    /// The answer and when it came in microseconds.
+    fn answer(&self) -> (Isolation, u64) {
+        let Decision { isolation, now, .. } = self.decision();
+        (isolation, now.since(Time::ZERO).as_micros())
+    }
+}
+
+fn run(path: Path, config: &TrainProbeConfig) -> Run {
+    let mut detector = Trains::new(config, PACKET, 1);
+    let mut events: BTreeMap<(Time, u64), Event> = BTreeMap::new();
+    let mut order = 0;
+    let mut after = |events: &mut BTreeMap<_, _>, at: Time, event: Event| {
+        order += 1;
+        events.insert((at, order), event);
+    };
+    let mut times: [Vec<Time>; 2] = Default::default();
+    let mut queues: [VecDeque<(usize, u64)>; 2] = Default::default();
+    let (mut busy, mut turn, mut unacknowledged) = (false, 0, Vec::new());
+    after(&mut events, Time::ZERO, Event::Ask(0));
+    after(&mut events, path.opens, Event::Ask(1));
+    while let Some(((now, _), event)) = events.pop_first() {
+        if detector.decision().is_some() {
+            break;
+        }
+        match event {
+            Event::Ask(connection) if connection == 1 && now < path.opens => {}
+            Event::Ask(connection) => match detector.departure(connection, now) {
+                Departure::At(time) if time > now => after(&mut events, time, Event::Ask(connection)),
+                Departure::Hold => {}
+                _ => {
+                    let number = times[connection].len() as u64;
+                    times[connection].push(now);
+                    detector.on_sent(connection, &sent(now, number));
+                    after(&mut events, now + HALF, Event::Arrive(connection, number));
+                    after(&mut events, now, Event::Ask(connection));
+                }
+            },
+            Event::Arrive(connection, number) => {
+                let queue = &mut queues[if path.fair { connection } else { 0 }];
+                if queue.len() < path.buffer || !busy {
+                    queue.push_back((connection, number));
+                }
+                if !busy {
+                    busy = true;
+                    // Before anything else arrives.
+                    events.insert((now, 0), Event::Free);
+                }
+            }
+            Event::Free => {
+                turn = if queues[1 - turn].is_empty() { turn } else { 1 - turn };
+                let Some((connection, number)) = queues[turn].pop_front() else {
+                    busy = false;
+                    continue;
+                };
+                after(&mut events, now + SERVICE, Event::Free);
+                let late = if number % 2 == 1 { path.jitter } else { Span::ZERO };
+                let back = now + SERVICE + HALF + late;
+                if connection == 1 {
+                    after(&mut events, back, Event::Ack(1, vec![number]));
+                } else {
+                    unacknowledged.push(number);
+                    if unacknowledged.len() >= path.ack_every {
+                        after(&mut events, back, Event::Ack(0, std::mem::take(&mut unacknowledged)));
+                    }
+                }
+            }
+            Event::Ack(connection, numbers) => {
+                let newest = times[connection][*numbers.last().unwrap() as usize];
+                for number in numbers {
+                    let (sent_at, rtt) = (times[connection][number as usize], Some(now.since(newest)));
+                    let acked = Acked { now, number, bytes: 1448, sent_at, rtt, retransmitted: false };
+                    detector.on_acked(connection, &acked);
+                }
+                after(&mut events, now, Event::Ask(0));
+                after(&mut events, now, Event::Ask(1));
+            }
+        }
+    }
+    Run { left: times.map(|times| times.iter().map(|time| time.since(Time::ZERO).as_micros()).collect()), detector }
+}
+
+fn default_run(path: Path) -> Run {
+    run(path, &TrainProbeConfig::default())
+}
+
+/// Departures of a train at 2.2 times the bottleneck's rate, in microseconds.
+fn train(begin: u64) -> Vec<u64> {
+    [0, 454, 909, 1363, 1818, 2272, 2727, 3181].map(|place| begin + place).to_vec()
+}
+
+#[test]
+fn after_three_even_acks_a_train_follows_at_once_with_a_lone_packet_beside_each_of_its_last_two() {
+    let run = default_run(PATH);
+    let mut expected = vec![0; 8];
+    // ACKs come after 11, 12 and 13 ms; trains are twice the time of nine packets apart.
+    expected.extend(train(13_000));
+    expected.extend([31_000, 31_454, 31_909]);
+    assert_eq!(run.left[0], expected);
+    assert_eq!(run.left[1], [15_727, 16_181]);
+    // The last packet of the train is the eighth of 13 ms + 5 + 8 = 26 ms at the bottleneck, behind
+    // it two lone ones; the ACK of the second comes after 33 ms, but the first alone is enough.
+    assert_eq!(run.answer(), (Isolation::Shared, 32_000));
+}
+
+#[test]
+fn in_a_shared_queue_a_lone_packet_waits_a_little_longer_than_its_neighbour() {
+    let run = run(PATH, &TrainProbeConfig { lone: 1, ..TrainProbeConfig::default() });
+    // Packet 14 waits from 20.727 to 24 ms, the lone one that left 0.4545 ms later to 25 ms.
+    let ratio = (25.0 - 20.0 - 13.0 / 11.0) / (24.0 - 20.0 - 8.0 / 11.0);
+    assert!((run.decision().ratio - ratio).abs() < 1e-5, "{}", run.decision().ratio);
+    assert_eq!(run.answer(), (Isolation::Shared, 31_000));
+}
+
+#[test]
+fn the_decision_tells_the_rate_the_smallest_rtt_and_how_sure_it_is() {
+    let Decision { rate, smallest, confidence, ratio, .. } = default_run(FAIR).decision();
+    assert_eq!((rate, smallest), (Rate::from_mbps(12), Span::from_millis(11)));
+    // Two ratios at or below the mean of a queue of one's own: each 5000 to 1.
+    assert!((confidence.unwrap() - (1.0 - 1.0 / 25_000_001.0)).abs() < 1e-12);
+    assert!((ratio - 0.201_260).abs() < 1e-6);
+}
+
+/// A path, constants, the answer and when it is given in microseconds, and of both connections the
+/// packets sent until then and the sum of their departures in microseconds.
+type Course = (&'static str, Path, TrainProbeConfig, (Isolation, u64), [usize; 2], [u64; 2]);
+
+#[test]
+fn the_whole_course_on_paths_of_all_kinds() {
+    use Isolation::{Isolated, Shared};
+    let config = TrainProbeConfig::default();
+    let fussy = TrainProbeConfig { isolated_error: 1e-30, shared_error: 1e-30, ..config };
+    let shared = |change: fn(&mut Path)| changed(PATH, change);
+    let fair = |change: fn(&mut Path)| changed(FAIR, change);
+    let courses: &[Course] = &[
+        ("shared", PATH, config, (Shared, 32_000), [19, 2], [211_087, 31_908]),
+        ("fair", FAIR, config, (Isolated, 33_000), [21, 2], [276_268, 31_908]),
+        (
+            "shared, delayed ACKs",
+            shared(|p| p.ack_every = 2),
+            config,
+            (Shared, 117_000),
+            [51, 12],
+            [2_798_440, 719_448],
+        ),
+        ("fair, delayed ACKs", fair(|p| p.ack_every = 2), config, (Isolated, 67_000), [33, 6], [1_058_992, 216_724]),
+        ("shared, buffer of 1", shared(|p| p.buffer = 1), config, (Shared, 90_833), [24, 5], [789_818, 302_954]),
+        ("fair, buffer of 1", fair(|p| p.buffer = 1), config, (Isolated, 170_454), [44, 10], [3_145_192, 943_523]),
+        ("shared, no buffer", shared(|p| p.buffer = 0), config, (Shared, 113_876), [41, 5], [1_548_088, 392_662]),
+        ("shared, buffer of 3", shared(|p| p.buffer = 3), config, (Shared, 165_600), [60, 13], [3_669_432, 950_744]),
+        ("fair, buffer of 3", fair(|p| p.buffer = 3), config, (Isolated, 81_000), [34, 8], [918_172, 337_724]),
+        (
+            "shared, jitter",
+            shared(|p| p.jitter = Span::from_micros(1500)),
+            config,
+            (Shared, 98_500),
+            [63, 16],
+            [2_802_160, 775_080],
+        ),
+        (
+            "fair, jitter",
+            fair(|p| p.jitter = Span::from_micros(1500)),
+            config,
+            (Isolated, 51_500),
+            [38, 10],
+            [865_080, 309_540],
+        ),
+        (
+            "shared, much jitter",
+            shared(|p| p.jitter = Span::from_millis(4)),
+            config,
+            (Shared, 458_100),
+            [184, 29],
+            [43_836_264, 5_353_690],
+        ),
+        (
+            "fair, much jitter",
+            fair(|p| p.jitter = Span::from_millis(4)),
+            config,
+            (Isolated, 203_000),
+            [98, 14],
+            [9_655_596, 1_085_810],
+        ),
+        (
+            "fair, little jitter",
+            fair(|p| p.jitter = Span::from_micros(100)),
+            config,
+            (Isolated, 33_100),
+            [21, 2],
+            [276_268, 31_908],
+        ),
+        (
+            "fair, second late",
+            fair(|p| p.opens = at(90_000)),
+            config,
+            (Isolated, 150_000),
+            [63, 18],
+            [4_299_344, 1_895_086],
+        ),
+        ("fair, to be very sure", FAIR, fussy, (Isolated, 136_000), [59, 16], [3_467_344, 1_220_810]),
+        (
+            "fair, buffer of 3, to be very sure",
+            fair(|p| p.buffer = 3),
+            fussy,
+            (Isolated, 136_000),
+            [59, 16],
+            [3_467_344, 1_220_810],
+        ),
+    ];
+    for (name, path, config, answer, packets, sums) in courses {
+        let run = run(*path, config);
+        assert_eq!(run.answer(), *answer, "{name}");
+        assert_eq!(run.left.each_ref().map(Vec::len), *packets, "{name}");
+        assert_eq!(run.left.each_ref().map(|times| times.iter().sum::<u64>()), *sums, "{name}");
+    }
+}
+
+fn changed(mut path: Path, change: fn(&mut Path)) -> Path {
+    change(&mut path);
+    path
+}
+
+#[test]
+fn a_receiver_that_acknowledges_every_second_packet_gets_spread_packets_before_the_trains() {
+    let run = default_run(Path { ack_every: 2, ..FAIR });
+    let mut expected = vec![0; 8];
+    // Two come back after 12 ms, the last after 18: 6 gaps of a millisecond. Nine of them after 12
+    // ms the queue is gone.
+    expected.extend([21_000, 23_000, 25_000, 27_000]);
+    expected.extend(train(29_000));
+    assert_eq!(run.left[0][..20], expected);
+    assert_eq!(run.left[1][..4], [26_000, 26_000, 32_181, 32_181]);
+}
+
+#[test]
+fn where_only_one_packet_gets_through_a_chirp_tells_the_rate() {
+    let run = default_run(Path { buffer: 0, ..FAIR });
+    let left = &run.left[0];
+    // Half a round trip after the ACK a packet finds the others lost, a round trip later the chirp
+    // begins; its first gap is an eighth of a round trip, each other 0.6 of the one before.
+    assert_eq!(left[7..14], [0, 16_500, 27_500, 28_875, 29_700, 30_195, 30_492]);
+    // Sixteen packets, and behind them two that are half a round trip apart.
+    assert_eq!(left[24..27], [30_935, 36_436, 41_936]);
+    // Then bursts of four.
+    assert_eq!(left[27..31], [47_436; 4]);
+    assert_eq!(run.left[1][0], 47_436);
+}
+
+#[test]
+fn without_a_second_connection_the_answer_is_unknown_after_three_seconds() {
+    let config = TrainProbeConfig::default();
+    let path = Path { opens: Time::NEVER, ..FAIR };
+    let (isolation, micros) = run(path, &config).answer();
+    assert_eq!(isolation, Isolation::Unknown);
+    assert!((3_000_000..3_100_000).contains(&micros), "{micros} us");
+    let hasty = TrainProbeConfig { open_wait: Span::from_millis(50), ..config };
+    assert_eq!(run(path, &hasty).answer(), (Isolation::Unknown, 95_000));
+}
+
+#[test]
+fn after_the_most_batches_without_an_answer_it_is_unknown() {
+    let sure = TrainProbeConfig { isolated_error: 1e-300, shared_error: 1e-300, ..TrainProbeConfig::default() };
+    let packets = |most_batches| {
+        let run = run(FAIR, &TrainProbeConfig { most_batches, ..sure });
+        assert_eq!(run.decision().isolation, Isolation::Unknown);
+        run.left[0].len()
+    };
+    // Eight of the first train; a batch is three trains of eight and two that follow.
+    assert_eq!([1, 2, 5].map(packets), [8 + 26, 8 + 2 * 26, 8 + 5 * 26]);
+}
+
+#[test]
+fn constants_out_of_range_are_replaced_by_the_defaults() {
+    let invalid = TrainProbeConfig { train: 0, ..TrainProbeConfig::default() };
+    assert_eq!(run(FAIR, &invalid).answer(), default_run(FAIR).answer());
+}
+
+/// An ACK of a packet that took so many milliseconds.
+fn acked(now: Time, number: u64, millis: u64) -> Acked {
+    let rtt = Span::from_millis(millis);
+    let sent_at = Time::ZERO + now.since(Time::ZERO + rtt);
+    Acked { now, number, bytes: 1448, sent_at, rtt: Some(rtt), retransmitted: false }
+}
+
+#[test]
+fn after_the_answer_looks_may_give_another_one() {
+    let mut detector = default_run(FAIR).detector;
+    assert!(detector.watches() && !detector.is_looking());
+    assert_eq!(detector.confirmed(), Time::ZERO);
+    let first = *detector.decision().unwrap();
+    assert_eq!(first.isolation, Isolation::Isolated);
+    // The queue is ten packets long and lone packets wait for all of them.
+    let mut revised = None;
+    for look in 0..10 {
+        let now = at(100_000 + look * 100_000);
+        detector.on_acked(0, &acked(now, 100 + look * 10, 20));
+        detector.on_acked(0, &acked(now, 101 + look * 10, 21));
+        detector.on_sent(0, &sent(now, 102 + look * 10));
+        assert!(detector.is_looking());
+        let lone = 10 + look * 2;
+        assert_eq!(detector.departure(1, now), Departure::At(now));
+        assert_eq!(detector.departure(0, now), Departure::Hold);
+        detector.on_sent(1, &sent(now, lone));
+        detector.on_sent(1, &sent(now, lone + 1));
+        let back = now + Span::from_millis(22);
+        detector.on_acked(1, &acked(back, lone, 22));
+        detector.on_acked(1, &acked(back, lone + 1, 23));
+        detector.on_acked(0, &acked(back, 102 + look * 10, 21));
+        assert!(!detector.is_looking());
+        let decision = *detector.decision().unwrap();
+        if decision != first {
+            revised = Some((look, decision));
+            break;
+        }
+        assert_eq!(detector.confirmed(), Time::ZERO);
+    }
+    let (look, decision) = revised.unwrap();
+    assert_eq!(decision.isolation, Isolation::Shared);
+    assert_eq!(decision.now, at(100_000 + look * 100_000 + 22_000));
+    assert_eq!((decision.rate, decision.smallest), (first.rate, Span::from_millis(11)));
+    assert!(decision.confidence.unwrap() >= 0.99 && decision.ratio > first.ratio);
+}
+
+#[test]
+fn a_look_at_a_queue_of_ones_own_confirms_the_answer() {
+    let mut detector = default_run(FAIR).detector;
+    let before = *detector.decision().unwrap();
+    let now = at(100_000);
+    detector.on_acked(0, &acked(now, 100, 20));
+    detector.on_acked(0, &acked(now, 101, 21));
+    detector.on_sent(0, &sent(now, 102));
+    detector.on_sent(1, &sent(now, 10));
+    detector.on_sent(1, &sent(now, 11));
+    let back = now + Span::from_millis(22);
+    detector.on_acked(0, &acked(back, 102, 21));
+    detector.on_acked(1, &acked(back, 10, 12));
+    assert_eq!(detector.confirmed(), Time::ZERO);
+    detector.on_acked(1, &acked(back, 11, 13));
+    assert_eq!((detector.confirmed(), *detector.decision().unwrap()), (back, before));
+}
+
+#[test]
+fn what_the_avoidance_finds_out_itself_revises_the_answer_at_once() {
+    let mut detector = default_run(FAIR).detector;
+    let first = *detector.decision().unwrap();
+    detector.on_revoked(at(50_000));
+    let revised = detector.decision().unwrap();
+    assert_eq!((revised.now, revised.isolation), (at(50_000), Isolation::Shared));
+    assert!((revised.confidence.unwrap() - 0.99).abs() < 1e-9);
+    assert_eq!((revised.rate, revised.smallest, revised.ratio), (first.rate, first.smallest, first.ratio));
+    // In a shared queue there is half a second between looks.
+    let look = |detector: &mut Trains, micros: u64| {
+        let now = at(micros);
+        detector.on_acked(0, &acked(now, 100, 20));
+        detector.on_sent(0, &sent(now, 101));
+        let begun = detector.is_looking();
+        // Too late: the look ends.
+        detector.on_sent(1, &sent(now + Span::from_millis(100), 10));
+        begun
+    };
+    assert!(look(&mut detector, 100_000));
+    assert!(!look(&mut detector, 699_000) && look(&mut detector, 700_000));
+}
+
+#[test]
+fn without_looks_nothing_is_done_after_the_answer() {
+    let mut config = TrainProbeConfig::default();
+    config.watch.interval = Span::ZERO;
+    let mut detector = run(FAIR, &config).detector;
+    let before = *detector.decision().unwrap();
+    assert!(!detector.watches());
+    detector.on_acked(0, &acked(at(60_000), 16, 15));
+    detector.on_sent(0, &sent(at(60_000), 17));
+    assert!(!detector.is_looking() && detector.decision() == Some(&before));
+}

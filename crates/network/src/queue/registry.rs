@@ -1,0 +1,224 @@
+//! The registry of disciplines: everything that goes by kind of queue is made from one list.
+
+use flowstart_units::Time;
+
+use super::config::Constants;
+use super::{Dequeue, Discipline, DropReason, QueueError, Tally};
+use crate::Frame;
+
+/// Makes of the list: the configurations with their names, and the disciplines in operation.
+///
+/// A line names the discipline's module (which is its name for users), its type, its constants, how
+/// it is kept, and what `flowstart list` says of it.
+macro_rules! queues {
+    ($($module:ident: $queue:ident($config:ident) as $kept:ty, $help:literal;)*) => {
+        $(pub use super::$module::{$queue, $config};)*
+
+        /// The constants of each discipline.
+        pub mod configs {
+            $(pub use super::super::$module::$config;)*
+        }
+
+        /// Which discipline, with its constants.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+        #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case"))]
+        pub enum QueueConfig {
+            $(#[doc = $help] $queue($config),)*
+        }
+
+        /// How many disciplines there are.
+        const COUNT: usize = [$(stringify!($module)),*].len();
+
+        impl QueueConfig {
+            /// The names of all disciplines.
+            pub const NAMES: [&'static str; COUNT] = [$(stringify!($module)),*];
+
+            /// The discipline of this name with its default constants.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                $(if name == stringify!($module) {
+                    return Some(Self::$queue($config::default()));
+                })*
+                None
+            }
+
+            /// The discipline's name.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$queue(_) => stringify!($module),)*
+                }
+            }
+
+            /// What the discipline does, in one line.
+            #[must_use]
+            pub const fn help(&self) -> &'static str {
+                match self {
+                    $(Self::$queue(_) => $help,)*
+                }
+            }
+
+            /// True if flows wait in queues of their own.
+            #[must_use]
+            pub fn isolates(&self) -> bool {
+                match self {
+                    $(Self::$queue(config) => config.isolates(),)*
+                }
+            }
+
+            /// True if the queue draws random numbers or hashes flows with its seed, so that runs
+            /// with different seeds differ.
+            #[must_use]
+            pub fn is_random(&self) -> bool {
+                match self {
+                    $(Self::$queue(config) => config.is_random(),)*
+                }
+            }
+
+            /// The constant that says how much the queue holds.
+            pub fn limit(&mut self) -> super::Limit<'_> {
+                match self {
+                    $(Self::$queue(config) => config.limit(),)*
+                }
+            }
+
+            /// The longest packet in bytes (IP length) that the queue takes when it is empty.
+            /// Longer ones are always dropped.
+            #[must_use]
+            pub fn largest_packet(&self) -> u64 {
+                match self {
+                    $(Self::$queue(config) => config.largest_packet(),)*
+                }
+            }
+
+            /// Checks the constants.
+            ///
+            /// # Errors
+            /// A buffer without room for a single packet, a quantum of zero, a constant out of its
+            /// range.
+            pub fn validate(&self) -> Result<(), QueueError> {
+                match self {
+                    $(Self::$queue(config) => config.validate(),)*
+                }
+            }
+
+            /// The discipline in operation.
+            pub(super) fn install<P: Frame>(self, seed: u64) -> Installed<P> {
+                match self {
+                    $(Self::$queue(config) => Installed::$queue(config.build(seed).into()),)*
+                }
+            }
+        }
+
+        /// A discipline in operation. The fast ones are kept in place.
+        #[derive(Debug)]
+        pub(super) enum Installed<P> {
+            $($queue($kept),)*
+            External(External<P>),
+        }
+
+        // Out of line: the fastest discipline is called apart from these, so that the code for that
+        // one is short enough to be inlined as a whole.
+        impl<P: Frame> Discipline<P> for Installed<P> {
+            #[inline(never)]
+            fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+                match self {
+                    $(Self::$queue(queue) => queue.enqueue(now, packet, dropped),)*
+                    Self::External(queue) => queue.enqueue(now, packet, dropped),
+                }
+            }
+
+            #[inline(never)]
+            fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
+                match self {
+                    $(Self::$queue(queue) => queue.dequeue(now, dropped),)*
+                    Self::External(queue) => queue.dequeue(now, dropped),
+                }
+            }
+
+            #[inline]
+            fn tally(&self) -> Tally {
+                match self {
+                    $(Self::$queue(queue) => queue.tally(),)*
+                    Self::External(queue) => queue.tally(),
+                }
+            }
+        }
+    };
+}
+
+/// A discipline from outside this crate. What it holds is noted whenever it may have changed: looking
+/// at a queue must not be a call into the unknown, which could not be left out where nobody looks.
+pub(super) struct External<P> {
+    discipline: Box<dyn Discipline<P> + Send>,
+    tally: Tally,
+}
+
+impl<P: Frame> External<P> {
+    pub(super) fn new(discipline: Box<dyn Discipline<P> + Send>) -> Self {
+        Self { tally: discipline.tally(), discipline }
+    }
+}
+
+impl<P: Frame> Discipline<P> for External<P> {
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        self.discipline.enqueue(now, packet, dropped);
+        self.tally = self.discipline.tally();
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
+        let next = self.discipline.dequeue(now, dropped);
+        self.tally = self.discipline.tally();
+        next
+    }
+
+    #[inline]
+    fn tally(&self) -> Tally {
+        self.tally
+    }
+}
+
+impl<P> std::fmt::Debug for External<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("External")
+    }
+}
+
+queues! {
+    drop_tail: DropTail(DropTailConfig) as DropTail<P>,
+        "first in, first out; drops arrivals when full; \"drop_tail 1 BDP\"";
+    step_mark: StepMark(StepMarkConfig) as StepMark<P>,
+        "marks every packet above a threshold of waiting time or length; \"step_mark 1 ms\"";
+    fair_queuing: FairQueuing(FairQueuingConfig) as Box<FairQueuing<P>>,
+        "a queue per flow, served in turns, new flows first, as Linux's sch_fq";
+    drr: Drr(DrrConfig) as Box<Drr<P>>,
+        "a queue per flow, served in turns by deficit round robin, as Linux's sch_drr";
+    codel: Codel(CodelConfig) as Box<Codel<P>>,
+        "drops or marks at the head when packets keep waiting longer than a target (RFC 8289)";
+    fq_codel: FqCodel(FqCodelConfig) as Box<FqCodel<P>>,
+        "a queue per flow, each with CoDel (RFC 8290)";
+    red: Red(RedConfig) as Box<Red<P>>,
+        "drops or marks at random, more often the longer the average queue (Floyd and Jacobson 1993)";
+    sch_red: SchRed(SchRedConfig) as Box<SchRed<P>>,
+        "RED in bytes and integers, as Linux's sch_red";
+    pie: Pie(PieConfig) as Box<Pie<P>>,
+        "drops or marks on arrival so that the delay meets a target (RFC 8033)";
+    dual_pi2: DualPi2(DualPi2Config) as Box<DualPi2<P>>,
+        "two coupled queues, one for scalable (L4S) flows, one for all others (RFC 9332)";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_makes_a_valid_queue_of_that_name_and_no_other_does() {
+        for name in QueueConfig::NAMES {
+            let config = QueueConfig::from_name(name).unwrap();
+            assert_eq!(config.name(), name);
+            assert_eq!(config.validate(), Ok(()), "{name}");
+        }
+        assert_eq!(QueueConfig::from_name("droptail"), None);
+    }
+}
