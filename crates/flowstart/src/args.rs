@@ -71,7 +71,8 @@ pub(crate) struct RacePathArgs {
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// A scenario file with the path, and with the flows that are there before; options below override it
+    /// A scenario file with the path, and with the flows that are there before; options below
+    /// override it
     pub(crate) scenario: Option<PathBuf>,
     /// Who races; repeat it, or separate several by commas
     #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
@@ -116,10 +117,12 @@ pub(crate) struct CompareArgs {
     /// Print the table with every measure
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
-    /// Race the congestion controls of this machine's kernel, in real time (Linux) [default contestants: cubic, reno]
+    /// Race the congestion controls of this machine's kernel, in real time (Linux) [default
+    /// contestants: cubic, reno]
     #[arg(long, conflicts_with = "threads", help_heading = "Real")]
     pub(crate) real: bool,
-    /// Most lateness of 99 % of the packets with --real; a race that is later fails with status 4 [default: 1 ms]
+    /// Most lateness of 99 % of the packets with --real; a race that is later fails with status 4
+    /// [default: 1 ms]
     #[arg(long, value_name = "TIME", requires = "real", help_heading = "Real")]
     pub(crate) fidelity: Option<Span>,
     /// Write the bottleneck's packets of each contestant's first run into this folder, as pcapng
@@ -176,7 +179,8 @@ pub(crate) struct RunArgs {
     /// Run the flows as connections of this machine's kernel, in real time (Linux)
     #[arg(long, conflicts_with = "threads")]
     pub(crate) real: bool,
-    /// Most lateness of 99 % of the packets with --real; a run that is later fails with status 4 [default: 1 ms]
+    /// Most lateness of 99 % of the packets with --real; a run that is later fails with status 4
+    /// [default: 1 ms]
     #[arg(long, value_name = "TIME", requires = "real")]
     pub(crate) fidelity: Option<Span>,
 }
@@ -199,10 +203,12 @@ were later than --fidelity allows.";
 #[command(after_help = EMULATE_EXAMPLES)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read on Linux"))]
 pub(crate) struct EmulateArgs {
-    /// Program to run on the client (on every one of several), and its arguments [default: a shell on the first]
+    /// Program to run on the client (on every one of several), and its arguments [default: a shell
+    /// on the first]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
-    /// Shell command to start on the server (on every one of several) first; COMMAND waits until it listens on a port
+    /// Shell command to start on the server (on every one of several) first; COMMAND waits until it
+    /// listens on a port
     #[arg(long, value_name = "CMD")]
     pub(crate) server: Option<String>,
     /// How long the server may take to listen
@@ -211,14 +217,17 @@ pub(crate) struct EmulateArgs {
     /// Longest run; then COMMAND is ended
     #[arg(long, value_name = "TIME", default_value = "3600 s")]
     pub(crate) time_limit: Span,
-    /// A scenario file with the path or links, and a pair of hosts for every way of its flows; options below override its path
+    /// A scenario file with the path or links, and a pair of hosts for every way of its flows;
+    /// options below override its path
     #[arg(long, value_name = "FILE", help_heading = "Path")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Pairs of hosts on the two sides of the bottleneck: client1 and server1, client2 and server2 ... [default: 1, client and server]
+    /// Pairs of hosts on the two sides of the bottleneck: client1 and server1, client2 and server2
+    /// ... [default: 1, client and server]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Path",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PAIRS)))]
     pub(crate) hosts: Option<u32>,
-    /// Base round-trip time of each pair, separated by commas: a pair for each [default: that of the path]
+    /// Base round-trip time of each pair, separated by commas: a pair for each [default: that of
+    /// the path]
     #[arg(long, value_name = "TIME", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) host_rtt: Vec<Span>,
     #[command(flatten)]
@@ -247,7 +256,8 @@ pub(crate) struct EmulateArgs {
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed, help_heading = "Path")]
     pub(crate) seed: Option<u64>,
-    /// Most lateness of 99 % of the packets; a run that is later fails with status 4 [default: 1 ms]
+    /// Most lateness of 99 % of the packets; a run that is later fails with status 4 [default: 1
+    /// ms]
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     pub(crate) fidelity: Option<Span>,
     /// Width of the bins of the table of samples [default: 100 ms]
@@ -295,8 +305,9 @@ pub(crate) struct ReproduceArgs {
     /// Say what there is instead of running it
     #[arg(long)]
     pub(crate) list: bool,
-    /// Probe attainable rates with as many samples as the papers did, and run figures that say so more often (minutes
-    /// instead of seconds; verdicts near saturation may change, and delay quantiles become more certain)
+    /// Probe attainable rates with as many samples as the papers did, and run figures that say so
+    /// more often (minutes instead of seconds; verdicts near saturation may change, and delay
+    /// quantiles become more certain)
     #[arg(long)]
     pub(crate) full: bool,
     /// Write the figures as SVG and a page with everything (index.html) into this folder

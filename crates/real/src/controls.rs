@@ -123,3 +123,27 @@ pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, E
         known,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_that_the_kernel_lacks_is_refused_with_those_it_has_and_is_the_machines_matter() {
+        let refused = control("slow_start+no_such_control", None).unwrap_err();
+        assert!(refused.is_of_machine());
+        let sentence = refused.to_string();
+        for known in traffic::congestion_controls() {
+            assert!(sentence.contains(&known), "{sentence}");
+        }
+        assert!(!sentence.contains("kernel load"), "{sentence}");
+        assert_eq!(control("slow_start+no_such_control", Some("own")).unwrap(), "own");
+    }
+
+    #[test]
+    fn a_start_other_than_the_kernels_own_is_named() {
+        assert_eq!(other_start("hystart+cubic"), None);
+        let other = other_start("search+cubic").unwrap();
+        assert_eq!(other, "search+cubic: the kernel's cubic begins with hystart");
+    }
+}
