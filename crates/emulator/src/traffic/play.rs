@@ -1,4 +1,5 @@
-//! Lets flows and sessions happen: a thread for each end of each, started shortly before its time, and one that asks the kernel about connections.
+//! Lets flows and sessions happen: a thread for each end of each, started shortly before its time,
+//! and one that asks the kernel about connections.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -18,7 +19,8 @@ use crate::clock::Clock;
 use crate::world::World;
 use crate::{Error, Host};
 
-/// Most flows and sessions of a run together: each has a port of its own, below those that kernels give to connecting sockets (32768).
+/// Most flows and sessions of a run together: each has a port of its own, below those that kernels
+/// give to connecting sockets (32768).
 pub const MOST_CONNECTIONS: usize = 20_000;
 /// How often sleeping threads look whether everything is over.
 pub(super) const LOOK: Span = Span::from_millis(20);
@@ -31,7 +33,8 @@ const STACK: usize = 256 << 10;
 /// How long before its time a flow's threads are started.
 const AHEAD: Span = Span::from_millis(50);
 
-/// True if nothing failed: a call came back before there was anything to do, so that the caller can look whether all is over.
+/// True if nothing failed: a call came back before there was anything to do, so that the caller can
+/// look whether all is over.
 pub(super) fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
@@ -92,8 +95,9 @@ impl Scene<'_> {
         self.incomplete.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sleeps until `time`; false if everything ends before. The clock stands at zero before it begins to run, which is not "at zero" yet: packets
-    /// of then would be held up in the emulator until it is, and hosts would measure that as their round-trip time.
+    /// Sleeps until `time`; false if everything ends before. The clock stands at zero before it
+    /// begins to run, which is not "at zero" yet: packets of then would be held up in the emulator
+    /// until it is, and hosts would measure that as their round-trip time.
     pub(super) fn wait_until(&self, time: Time) -> bool {
         self.clock.sleep_until(Time::ZERO);
         loop {
@@ -161,8 +165,8 @@ impl Item<'_> {
     }
 }
 
-/// Runs flows and sessions until they are over, and says what became of them, in their order. `cancelled` may end it early. At most
-/// [`MOST_CONNECTIONS`] of both together.
+/// Runs flows and sessions until they are over, and says what became of them, in their order.
+/// `cancelled` may end it early. At most [`MOST_CONNECTIONS`] of both together.
 ///
 /// # Errors
 /// If there are too many, a host cannot be used, or threads cannot be started.
@@ -220,7 +224,8 @@ pub fn run(
     })
 }
 
-/// Waits until shortly before `start`, but does not wait for the clock to begin; false if everything ends before.
+/// Waits until shortly before `start`, but does not wait for the clock to begin; false if
+/// everything ends before.
 fn wait_for_turn(scene: &Scene<'_>, start: Time) -> bool {
     start <= Time::ZERO + AHEAD || scene.wait_until(start - AHEAD)
 }
@@ -243,8 +248,9 @@ fn thread<'scope>(
         .name(format!("fs-{name}"))
         .stack_size(STACK)
         .spawn_scoped(scope, || {
-            // A thread that holds a socket's lock while others have the processor delays the connection's acknowledgements.
-            crate::clock::be_prompt();
+            // A thread that holds a socket's lock while others have the processor delays the
+            // connection's acknowledgements.
+            crate::clock::be_prompt(crate::clock::Part::Sender);
             work();
         })
         .map(|_| ())

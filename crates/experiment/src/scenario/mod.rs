@@ -25,7 +25,7 @@ pub use buffer::Buffer;
 pub use compile::{Compiled, FlowLabel};
 pub(crate) use error::Problem;
 pub use error::ScenarioError;
-pub(crate) use files::read;
+pub use files::read;
 pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SizeSpec, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
 pub use path::{LinkSpec, PathSpec};

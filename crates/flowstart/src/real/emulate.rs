@@ -43,6 +43,8 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
     }
+    // From here on there is something to clean up.
+    let cancel = interrupt::listen();
     let recording = Arc::new(Mutex::new(Recording::new(layout.config.links.len(), scenario.output.sample)));
     let captures = captures(args.pcap.as_deref(), &layout.links)?;
     let (records, packets) = (recording.clone(), captures.clone());
@@ -53,7 +55,6 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
         }
     })
     .map_err(|error| failure(&error))?;
-    let cancel = interrupt::listen();
     let over = AtomicBool::new(false);
     let (ended, mut states) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch(&world, scenario.output.sample, &over));
@@ -63,6 +64,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
         (ended, watching.join().unwrap_or_default())
     });
     let outcome = world.finish().map_err(|error| failure(&error))?;
+    outcome.faults.iter().for_each(|fault| note(fault));
     let captures = std::mem::take(&mut *captures.lock().unwrap_or_else(PoisonError::into_inner));
     for capture in captures {
         capture.finish().map_err(|error| failure(&error))?;
@@ -105,8 +107,8 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     ended.outcome
 }
 
-/// The scenario that the options describe, and whether flows with the same way share a pair of hosts. Programs take the place of its flows, which say
-/// where they go.
+/// The scenario that the options describe, and whether flows with the same way share a pair of
+/// hosts. Programs take the place of its flows, which say where they go.
 fn scenario(args: &EmulateArgs) -> Result<(Scenario, bool), Failure> {
     let mut scenario = match &args.scenario {
         Some(file) => load(file)?,
@@ -171,7 +173,7 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
         path.capacity = RateSpec::Constant(capacity);
     }
     if let Some(file) = &args.trace {
-        let text = std::fs::read_to_string(file).map_err(|error| Failure::file("read", file, &error))?;
+        let text = flowstart_experiment::scenario::read(file).map_err(Failure::usage)?;
         let schedule = parse_mahimahi(&text).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
         path.capacity = RateSpec::from_schedule(&schedule);
     }

@@ -18,7 +18,7 @@ use super::emulate::captures;
 use super::failure;
 use super::layout::{Layout, flows};
 use super::plan::Plan;
-use crate::output::Failure;
+use crate::output::{Failure, note};
 
 /// Time to prepare a world before its clock runs.
 const LEAD: Span = Span::from_millis(200);
@@ -58,7 +58,8 @@ pub(super) struct Ran {
     pub(super) size: Option<Bytes>,
     /// The kernel's congestion control; `None` for datagrams.
     pub(super) control: Option<String>,
-    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one with CUBIC.
+    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one
+    /// with CUBIC.
     pub(super) hystart: Option<ExitReason>,
     pub(super) outcome: FlowOutcome,
 }
@@ -116,6 +117,7 @@ pub(super) fn perform(
             .map_err(|error| failure(&error))?;
     let flows = ran(compiled, &plan, &outcomes, &world);
     let outcome = world.finish().map_err(|error| failure(&error))?;
+    outcome.faults.iter().for_each(|fault| note(fault));
     let captures = std::mem::take(&mut *captures.lock().unwrap_or_else(PoisonError::into_inner));
     for capture in captures {
         capture.finish().map_err(|error| failure(&error))?;
@@ -206,7 +208,8 @@ fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World) -> Result<
     Ok(())
 }
 
-/// What the counters of a host's kernel say of HyStart (TcpExt: TCPHystartTrainDetect, TCPHystartDelayDetect).
+/// What the counters of a host's kernel say of HyStart (TcpExt: TCPHystartTrainDetect,
+/// TCPHystartDelayDetect).
 fn hystart(host: &Host) -> Option<ExitReason> {
     let text = host.run(|| std::fs::read_to_string("/proc/thread-self/net/netstat")).ok()?.ok()?;
     let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));

@@ -8,13 +8,14 @@ use serde_json::json;
 use super::failure;
 use crate::output::{Failure, Outcome, print, print_json};
 
-/// What an otherwise idle machine of two cores must reach at 100 Mbit/s: half of the packets this precise, 99 % this precise.
+/// What an otherwise idle machine of two cores must reach at 100 Mbit/s: half of the packets this
+/// precise, 99 % this precise.
 const MEDIAN_BAR: Span = Span::from_micros(20);
 const P99_BAR: Span = Span::from_micros(200);
 /// And this rate with packets of 1500 bytes, to this share.
 const SUSTAINED: Rate = Rate::from_mbps(500);
 const SUSTAINED_SHARE: f64 = 0.995;
-/// How often the trials that decide are repeated; the best counts, because other programs can only disturb.
+/// How often the trials that decide are repeated; the worst counts, since every run must be right.
 const REPEATED: usize = 3;
 /// Buffer of the trials in packets.
 const BUFFER: u64 = 100;
@@ -36,8 +37,8 @@ pub(super) fn self_test(as_json: bool) -> Outcome {
     let lasting = Span::from_secs(2);
     let precise = repeat(trial(Rate::from_mbps(100), 1500, Rate::from_mbps(90), lasting))?;
     let full = repeat(trial(SUSTAINED, 1500, SUSTAINED.mul_ratio(11, 10), lasting))?;
-    let precision = precise.iter().any(|m| m.median <= MEDIAN_BAR && m.p99 <= P99_BAR && m.kept_up());
-    let sustained = full.iter().any(as_configured);
+    let precision = precise.iter().all(|m| m.median <= MEDIAN_BAR && m.p99 <= P99_BAR && m.kept_up());
+    let sustained = full.iter().all(as_configured);
     let mut highest = Vec::new();
     for (packet, first) in SEARCH {
         highest.push(search(packet, first, &run)?);
@@ -65,8 +66,8 @@ pub(super) fn self_test(as_json: bool) -> Outcome {
     } else {
         let mut text = table.to_terminal(Terminal::of_stdout());
         text.push_str(&format!(
-            "\nat 100 Mbit/s within {MEDIAN_BAR} (median) and {P99_BAR} (99 %), best of {REPEATED}: {}\n\
-             {SUSTAINED} of 1500-byte packets sustained, queue as configured, best of {REPEATED}: {}\n",
+            "\nat 100 Mbit/s within {MEDIAN_BAR} (median) and {P99_BAR} (99 %), worst of {REPEATED}: {}\n\
+             {SUSTAINED} of 1500-byte packets sustained, queue as configured, worst of {REPEATED}: {}\n",
             verdict(precision),
             verdict(sustained)
         ));
@@ -84,7 +85,8 @@ pub(super) fn self_test(as_json: bool) -> Outcome {
     if precision && sustained { Ok(()) } else { Err(Failure::Check) }
 }
 
-/// The link was full at its capacity, its queue was full and dropped the rest, and nothing else was lost.
+/// The link was full at its capacity, its queue was full and dropped the rest, and nothing else was
+/// lost.
 fn as_configured(measured: &Measured) -> bool {
     let trial = &measured.trial;
     let full = trial.capacity.transmission_time(flowstart_units::Bytes::new(BUFFER * u64::from(trial.packet)));
@@ -93,7 +95,8 @@ fn as_configured(measured: &Measured) -> bool {
     measured.kept_up() && rate >= SUSTAINED_SHARE && measured.dropped > 0 && (0.98..=1.02).contains(&wait)
 }
 
-/// Raises the rate until the emulator falls behind or the sender cannot offer more; the best that was kept up with.
+/// Raises the rate until the emulator falls behind or the sender cannot offer more; the best that
+/// was kept up with.
 fn search(
     packet: u32,
     first: u64,
@@ -130,7 +133,9 @@ fn columns() -> Vec<Column> {
         Column::number("longest wait", "ms"),
         Column::number("dropped", "packets"),
         Column::number("not asked for", "packets"),
+        Column::number("unseen", "packets"),
         Column::number("stalls", ""),
+        Column::number("longest stall", "ms"),
     ]
 }
 
@@ -150,7 +155,9 @@ fn row(m: &Measured) -> Vec<Cell> {
         Cell::number(m.longest_wait.as_millis_f64(), 3),
         Cell::count(m.dropped),
         Cell::count(m.fidelity.unasked_drops),
+        Cell::count(m.unseen),
         Cell::count(m.fidelity.stalls),
+        Cell::number(m.fidelity.longest_stall.as_millis_f64(), 1),
     ]
 }
 
@@ -168,6 +175,8 @@ fn document(m: &Measured) -> serde_json::Value {
         "error_worst_us": micros(m.worst),
         "longest_wait_us": micros(m.longest_wait),
         "unasked_drops": m.fidelity.unasked_drops,
+        "unseen": m.unseen,
         "stalls": m.fidelity.stalls,
+        "longest_stall_us": micros(m.fidelity.longest_stall),
     })
 }
