@@ -20,18 +20,23 @@ while read -r line; do
     [ "$line" = done ] && exit 0
     known="$known net:[$line] "
 done
-for round in 1 2 3; do
-    for process in /proc/[0-9]*; do
-        its=$(readlink "$process/ns/net") || continue
-        case "$known" in *" $its "*) kill -9 "${process#/proc/}";; esac
+end() {
+    ls -l /proc/[0-9]*/ns/net | while read -r line; do
+        case "$known" in *" net:${line##*net:} "*)
+            process=${line##*/proc/}
+            kill -9 "${process%%/*}";;
+        esac
     done
-done
+}
+end
 for name in "$1/$2"-*; do
     [ -e "$name" ] || continue
     umount -l "$name"
     rm -f "$name"
 done
 rm -f "$3/$2"-hosts-*
+end
+end
 "#;
 
 /// Cleans up after the process if that is killed; not needed any more when it is dropped.

@@ -257,7 +257,7 @@ fn a_socket_that_is_switched_to_it_after_its_first_bytes_chirps_from_there() {
         let all = switched(&["ecn=off"], first);
         let read = all.iter().filter(|event| matches!(event.what, What::Chirp { .. })).count();
         assert!(matches!(all.first().map(|event| event.what), Some(What::Begin)), "{all:#?}");
-        assert!(read >= 3, "{first} bytes before: {read} chirps");
+        assert!(read >= 1, "{first} bytes before: {read} chirps");
         assert!(all.iter().any(|event| matches!(event.what, What::End { .. })), "the start ended");
     }
 }
