@@ -1,4 +1,5 @@
-//! Captures of any link as pcapng files that Wireshark opens: real IPv4, TCP and UDP headers with nanosecond times, payload cut off.
+//! Captures of any link as pcapng files that Wireshark opens: real IPv4, TCP and UDP headers with
+//! nanosecond times, payload cut off.
 
 mod wire;
 
@@ -8,10 +9,10 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::{DataLink, PcapError};
 use tempfile::NamedTempFile;
 
 use flowstart_network::Packet;
@@ -37,13 +38,26 @@ enum Point {
     Transmission = 1,
 }
 
-/// Writes what passes a link into a pcapng file; an observer. The file appears under its name only when [`Capture::finish`] succeeds.
+/// Writes what passes a link into a pcapng file; an observer. The file appears under its name only
+/// when [`Capture::finish`] succeeds.
 pub struct Capture {
     link: LinkId,
     path: PathBuf,
     writer: Option<PcapNgWriter<BufWriter<NamedTempFile>>>,
     packets: u64,
     error: Option<WriteError>,
+}
+
+/// Why a block could not be written. The library calls whatever the system says "Error reading
+/// bytes".
+fn why(error: &PcapError) -> String {
+    match error {
+        PcapError::IoError(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+            "no space is left on its disk".to_owned()
+        }
+        PcapError::IoError(error) => error.to_string(),
+        other => other.to_string(),
+    }
 }
 
 impl std::fmt::Debug for Capture {
@@ -65,7 +79,7 @@ impl Capture {
         };
         std::fs::create_dir_all(folder).map_err(|error| wrong(&error))?;
         let file = NamedTempFile::new_in(folder).map_err(|error| wrong(&error))?;
-        let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(|error| wrong(&error))?;
+        let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(|error| wrong(&why(&error)))?;
         for place in ["arrival at the queue", "transmission"] {
             writer
                 .write_pcapng_block(InterfaceDescriptionBlock {
@@ -76,7 +90,7 @@ impl Capture {
                         InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
                     ],
                 })
-                .map_err(|error| wrong(&error))?;
+                .map_err(|error| wrong(&why(&error)))?;
         }
         Ok(Self { link, path: path.to_owned(), writer: Some(writer), packets: 0, error: None })
     }
@@ -95,7 +109,7 @@ impl Capture {
             options: vec![],
         };
         if let Err(error) = writer.write_pcapng_block(block) {
-            self.error = Some(WriteError::new(&self.path, error));
+            self.error = Some(WriteError::new(&self.path, why(&error)));
             self.writer = None;
         }
     }
@@ -111,7 +125,7 @@ impl Capture {
         if let Some(writer) = self.writer.take() {
             let wrong = |error: &dyn std::fmt::Display| WriteError::new(&self.path, error);
             let mut buffer = writer.into_inner();
-            buffer.flush().map_err(|error| wrong(&error))?;
+            buffer.flush().map_err(|error| wrong(&why(&PcapError::IoError(error))))?;
             let file = buffer.into_inner().map_err(|error| wrong(&error))?;
             let _: File = file.persist(&self.path).map_err(|error| wrong(&error.error))?;
         }
@@ -173,6 +187,15 @@ size = "300 kB"
 rate = "1 Mbit/s"
 packet = "500 B"
 "#;
+
+    #[test]
+    fn a_full_disk_is_called_that() {
+        let full = |error| why(&PcapError::IoError(error));
+        let said = full(std::io::Error::from_raw_os_error(28));
+        assert_eq!(said, "no space is left on its disk");
+        let other = full(std::io::ErrorKind::BrokenPipe.into());
+        assert!(other.contains("pipe") && !other.contains("reading"), "{other}");
+    }
 
     #[test]
     fn a_capture_reads_back_with_an_independent_parser_in_order_of_time() {

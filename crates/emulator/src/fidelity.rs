@@ -52,18 +52,23 @@ pub struct Fidelity {
     pub p99: Span,
     /// The latest one.
     pub worst: Span,
-    /// Times an engine was away for more than [`crate::Timing::stall`] longer than it had asked for.
+    /// Times an engine did not look at the clock for more than [`crate::Timing::stall`] longer than
+    /// it had asked for, wherever in its work that was.
     pub stalls: u64,
     /// The longest of them.
     pub longest_stall: Span,
-    /// Packets lost though no link's queue or loss process asked for it: rings that overflowed, packets the kernel did not take.
+    /// Packets lost though no link's queue or loss process asked for it: rings that overflowed,
+    /// packets the kernel did not take.
     pub unasked_drops: u64,
-    /// Packets longer than the MTU (an offload that could not be switched off); they are dropped, and counted here only.
+    /// Packets longer than the MTU (an offload that could not be switched off); they are dropped,
+    /// and counted here only.
     pub above_mtu: u64,
     /// Packets seen so late that the link had to count them as arrived later than they did.
     pub late_arrivals: u64,
     /// True if all engines ran with real-time priority.
     pub real_time: bool,
+    /// Parts of the emulator that failed: [`crate::Outcome::faults`] says which.
+    pub faults: u32,
 }
 
 impl fmt::Display for Fidelity {
@@ -85,6 +90,9 @@ impl fmt::Display for Fidelity {
         if !self.real_time {
             f.write_str("; without real-time priority")?;
         }
+        if self.faults > 0 {
+            f.write_str("; a part of the emulator failed")?;
+        }
         Ok(())
     }
 }
@@ -94,7 +102,8 @@ impl fmt::Display for Fidelity {
 pub struct FidelityLimit {
     /// Most lateness at the 99th percentile. Default 1 ms: a twentieth of a usual round trip.
     pub p99: Span,
-    /// Most lateness of the latest packet; [`Span::MAX`] for any. Default any: one stall need not spoil a long run.
+    /// Most lateness of the latest packet; [`Span::MAX`] for any. Default any: one stall need not
+    /// spoil a long run.
     pub worst: Span,
     /// Most packets lost that no link asked for, and packets above the MTU. Default 0.
     pub drops: u64,
@@ -111,6 +120,9 @@ impl FidelityLimit {
     #[must_use]
     pub fn broken_by(&self, fidelity: &Fidelity) -> Option<String> {
         let mut wrong = Vec::new();
+        if fidelity.faults > 0 {
+            wrong.push("a part of the emulator failed".to_owned());
+        }
         if fidelity.p99 > self.p99 {
             wrong.push(format!("1 % of the packets were more than {} late, {} are allowed", fidelity.p99, self.p99));
         }

@@ -1,9 +1,12 @@
-//! Links and queues of the crate `network` in real time: real packets of real programs between network namespaces of this machine.
+//! Links and queues of the crate `network` in real time: real packets of real programs between
+//! network namespaces of this machine.
 //!
-//! A [`World`] is made of hosts, each a network namespace with one interface, and of routes between them that lead through links. What a
-//! host sends is taken from its interface with the kernel's time stamp, goes through the very [`Queue`](flowstart_network::Queue),
-//! [`Transmitter`](flowstart_network::Transmitter) and loss processes that the simulator uses, and is given to the other host's
-//! interface at the time they say. No queueing discipline of the kernel (netem, tbf) has a part in it.
+//! A [`World`] is made of hosts, each a network namespace with one interface, and of routes between
+//! them that lead through links. What a host sends is taken from its interface with the kernel's
+//! time stamp, goes through the very [`Queue`](flowstart_network::Queue),
+//! [`Transmitter`](flowstart_network::Transmitter) and loss processes that the simulator uses, and
+//! is given to the other host's interface at the time they say. No queueing discipline of the
+//! kernel (netem, tbf) has a part in it.
 //!
 //! ```no_run
 //! use flowstart_emulator::{World, WorldConfig};
@@ -28,7 +31,8 @@
 //! # }
 //! ```
 //!
-//! Times are [`Time`](flowstart_units::Time) since the start of the world, on the monotonic clock. The crate is empty on systems other than Linux.
+//! Times are [`Time`](flowstart_units::Time) since the start of the world, on the monotonic clock.
+//! The crate is empty on systems other than Linux.
 #![cfg(target_os = "linux")]
 
 mod capture;
@@ -38,6 +42,7 @@ mod engine;
 mod error;
 mod ethtool;
 mod fidelity;
+mod guard;
 mod host;
 mod names;
 mod namespace;

@@ -1,8 +1,10 @@
 //! Names of namespaces, for `ip netns`, and removing what is left over.
 //!
-//! Namespaces and interfaces go by themselves when the last process that holds them ends, however it ends. Only three things can stay: names
-//! in `/run/netns` and the hosts file among the temporary files (of a process that was killed), and programs started in a namespace that outlive
-//! flowstart. All are found by name: `fs-PID-START-NUMBER-HOST`, with the number and start time of the process that made it.
+//! Namespaces and interfaces go by themselves when the last process that holds them ends, however
+//! it ends. Three things could stay after a process that was killed: names in `/run/netns`, the
+//! hosts file among the temporary files, and programs started in a namespace. A guard (`guard.rs`)
+//! removes them. What stays if that was killed too is found by name: `fs-PID-START-NUMBER-HOST`,
+//! with the number and start time of the process that made it.
 
 use std::fs;
 use std::os::linux::fs::MetadataExt as _;
@@ -17,7 +19,7 @@ use nix::unistd::Pid;
 use crate::namespace::{NetNs, in_first_user_namespace};
 
 /// Where `ip netns` looks for names.
-const FOLDER: &str = "/run/netns";
+pub(crate) const FOLDER: &str = "/run/netns";
 /// What every name begins with.
 const PREFIX: &str = "fs-";
 
@@ -41,13 +43,19 @@ impl WorldName {
         Self(format!("{PREFIX}{pid}-{start}-{}", WORLDS.fetch_add(1, Ordering::Relaxed)))
     }
 
+    /// The text.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
     /// What the name of the world's hosts file begins with.
     pub(crate) fn hosts_file(&self) -> String {
         format!("{}{HOSTS}", self.0)
     }
 }
 
-/// When a process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with its number it names a process for good.
+/// When a process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with its
+/// number it names a process for good.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is a name in parentheses that may contain anything.
@@ -59,7 +67,8 @@ fn start_time(pid: u32) -> Option<u64> {
 pub(crate) struct Name(PathBuf);
 
 impl Name {
-    /// Gives the namespace a name that `ip netns exec` understands. `None` where that is not possible (without root): it is a convenience.
+    /// Gives the namespace a name that `ip netns exec` understands. `None` where that is not
+    /// possible (without root): it is a convenience.
     pub(crate) fn give(world: &WorldName, host: &str, namespace: &NetNs) -> Option<Self> {
         if !in_first_user_namespace() || !nix::unistd::geteuid().is_root() {
             return None;
@@ -98,14 +107,16 @@ fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// Removes the names that this process gave, for an end without unwinding (a second Ctrl-C). Everything else goes with the process.
+/// Removes the names that this process gave, for an end without unwinding (a second Ctrl-C).
+/// Everything else goes with the process.
 pub fn remove_own_names() {
     for path in lock().drain(..) {
         remove(&path);
     }
 }
 
-/// Ends all processes in these namespaces except this one: programs that were started there and did not end by themselves.
+/// Ends all processes in these namespaces except this one: programs that were started there and did
+/// not end by themselves.
 pub(crate) fn end_processes_in(inodes: &[u64]) -> usize {
     let own = std::process::id();
     let Ok(entries) = fs::read_dir("/proc") else { return 0 };
@@ -120,8 +131,9 @@ pub(crate) fn end_processes_in(inodes: &[u64]) -> usize {
     ended
 }
 
-/// Removes what processes that no longer run left behind: names in `/run/netns`, programs in the namespaces so named, and hosts files. What running
-/// flowstarts use is not touched, nor anything not named by one. Returns the names removed.
+/// Removes what processes that no longer run left behind: names in `/run/netns`, programs in the
+/// namespaces so named, and hosts files. What running flowstarts use is not touched, nor anything
+/// not named by one. Returns the names removed.
 #[must_use]
 pub fn clean() -> Vec<String> {
     let mut removed = Vec::new();

@@ -1,8 +1,10 @@
-//! Packets in and out of an interface: AF_PACKET, received through a ring shared with the kernel (TPACKET_V2).
+//! Packets in and out of an interface: AF_PACKET, received through a ring shared with the kernel
+//! (TPACKET_V2).
 //!
-//! Why this way: the kernel stamps every packet of the ring when it is handed over, so the queue knows when a packet arrived even if the
-//! engine was late to look; a TUN device has no such stamp, and AF_XDP needs a program that makes one (the example `packet_io` measures all
-//! three). V2 shows every packet at once; V3 hands over blocks, at the earliest after a millisecond.
+//! Why this way: the kernel stamps every packet of the ring when it is handed over, so the queue
+//! knows when a packet arrived even if the engine was late to look; a TUN device has no such stamp,
+//! and AF_XDP needs a program that makes one (the example `packet_io` measures all three). V2 shows
+//! every packet at once; V3 hands over blocks, at the earliest after a millisecond.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -23,14 +25,19 @@ pub(crate) const FEWER_FRAMES: usize = 256;
 const IGNORE_OUTGOING: libc::c_int = 23;
 
 fn option<T>(fd: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
+    option_of(fd, libc::SOL_PACKET, name, value)
+}
+
+fn option_of<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes of `value`, a plain C structure or integer in every call here.
-    let result =
-        unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_PACKET, name, std::ptr::from_ref(value).cast(), length) };
+    // SAFETY: the kernel reads `length` bytes of `value`, a plain C structure or integer in every
+    // call here.
+    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A packet socket on an interface of the calling thread's namespace; `protocol` 0 receives nothing.
+/// A packet socket on an interface of the calling thread's namespace; `protocol` 0 receives
+/// nothing.
 fn bound(index: u32, protocol: u16, prepare: impl FnOnce(&OwnedFd) -> io::Result<()>) -> io::Result<OwnedFd> {
     // SAFETY: a plain system call; on success the descriptor is new and owned by nobody else.
     let fd = unsafe {
@@ -64,7 +71,8 @@ pub(crate) struct Ring {
     next: usize,
 }
 
-// SAFETY: the memory belongs to this value alone (and the kernel, with which the status words arbitrate); nothing is bound to a thread.
+// SAFETY: the memory belongs to this value alone (and the kernel, with which the status words
+// arbitrate); nothing is bound to a thread.
 unsafe impl Send for Ring {}
 
 /// A frame in the ring.
@@ -78,8 +86,8 @@ pub(crate) struct Received<'a> {
 }
 
 impl Ring {
-    /// Receives what comes in through interface `index` of the calling thread's namespace, frames up to `longest` bytes. `frames`, how many
-    /// the ring has, is a power of two, at least 256.
+    /// Receives what comes in through interface `index` of the calling thread's namespace, frames
+    /// up to `longest` bytes. `frames`, how many the ring has, is a power of two, at least 256.
     pub(crate) fn open(index: u32, longest: usize, frames: usize) -> Result<Self, Error> {
         let frame = (longest + HEADER_ROOM).next_power_of_two();
         let length = frame * frames;
@@ -89,6 +97,9 @@ impl Ring {
         let fd = bound(index, libc::ETH_P_ALL as u16, |fd| {
             option(fd, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))?;
             option(fd, IGNORE_OUTGOING, &1_i32)?;
+            // Without a socket that asks for it the kernel stamps a packet only when it puts it
+            // into the ring, which may be later than the hand-over if the processor is busy.
+            option_of(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
             let request = libc::tpacket_req {
                 tp_block_size: block as u32,
                 tp_block_nr: (length / block) as u32,
@@ -96,7 +107,8 @@ impl Ring {
                 tp_frame_nr: frames as u32,
             };
             option(fd, libc::PACKET_RX_RING, &request)?;
-            // SAFETY: maps the ring that was just set up, of exactly this length, at an address the kernel chooses.
+            // SAFETY: maps the ring that was just set up, of exactly this length, at an address the
+            // kernel chooses.
             memory = unsafe {
                 libc::mmap(
                     std::ptr::null_mut(),
@@ -127,18 +139,19 @@ impl Ring {
     #[inline]
     pub(crate) fn receive<T>(&mut self, take: impl FnOnce(Received<'_>) -> T) -> Option<T> {
         let place = self.next * self.frame;
-        // SAFETY: `place` is the beginning of a frame within the mapping, aligned to its size; the status word stands first in
-        // `tpacket2_hdr` and is shared with the kernel, hence atomic.
+        // SAFETY: `place` is the beginning of a frame within the mapping, aligned to its size; the
+        // status word stands first in `tpacket2_hdr` and is shared with the kernel, hence atomic.
         let status = unsafe { AtomicU32::from_ptr(self.memory.add(place).cast()) };
         if status.load(Ordering::Acquire) & USER == 0 {
             return None;
         }
-        // SAFETY: the status word said that the frame is ours until we write it; the kernel has filled in the header.
+        // SAFETY: the status word said that the frame is ours until we write it; the kernel has
+        // filled in the header.
         let header = unsafe { self.memory.add(place).cast::<libc::tpacket2_hdr>().read() };
         let start = usize::from(header.tp_mac).min(self.frame);
         let length = (header.tp_snaplen as usize).min(self.frame - start);
-        // SAFETY: `start + length` is at most one frame, which lies within the mapping and is ours until the status is written below;
-        // `take` cannot keep the slice.
+        // SAFETY: `start + length` is at most one frame, which lies within the mapping and is ours
+        // until the status is written below; `take` cannot keep the slice.
         let bytes = unsafe { std::slice::from_raw_parts(self.memory.add(place + start), length) };
         let stamp = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
         let taken = take(Received { bytes, length: header.tp_len as usize, stamp });
@@ -167,7 +180,8 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: unmaps exactly what `open` mapped; no slice into it can be alive, for `receive` lends none out.
+        // SAFETY: unmaps exactly what `open` mapped; no slice into it can be alive, for `receive`
+        // lends none out.
         unsafe {
             libc::munmap(self.memory.cast(), self.length);
         }
@@ -181,7 +195,8 @@ pub(crate) struct Exit {
 }
 
 impl Exit {
-    /// Sends through interface `index` of the calling thread's namespace, past its queueing discipline.
+    /// Sends through interface `index` of the calling thread's namespace, past its queueing
+    /// discipline.
     pub(crate) fn open(index: u32) -> Result<Self, Error> {
         let fd = bound(index, 0, |fd| option(fd, libc::PACKET_QDISC_BYPASS, &1_i32))
             .map_err(|error| Error::doing("open a packet socket", error))?;

@@ -1,5 +1,5 @@
-//! How precise and how fast the emulator is on this machine: measured with datagrams whose arrival the receiving host's kernel stamps, so
-//! that the engine's own clock readings have no part in it.
+//! How precise and how fast the emulator is on this machine: measured with datagrams whose arrival
+//! the receiving host's kernel stamps, so that the engine's own clock readings have no part in it.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
@@ -53,11 +53,16 @@ pub struct Measured {
     pub sent: u64,
     /// Packets that arrived at the receiving program.
     pub received: u64,
+    /// Packets that left the link and did not arrive there: lost by the emulator, or the program
+    /// was kept from reading for so long that its socket's buffer was full. Nothing is known of
+    /// them.
+    pub unseen: u64,
     /// Packets that the queue dropped, as it should when more than the capacity is offered.
     pub dropped: u64,
     /// Between the first and the last departure, at the receiving host (IP bytes).
     pub rate: Rate,
-    /// Difference between the arrival at the receiving host and the ideal link's departure: half of the packets had at most this.
+    /// Difference between the arrival at the receiving host and the ideal link's departure: half of
+    /// the packets had at most this.
     pub median: Span,
     /// 99 % had at most this.
     pub p99: Span,
@@ -70,10 +75,12 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// True if the emulator kept up: nothing lost that the queue did not drop, and 99 % at most 1 ms off.
+    /// True if the emulator kept up: nothing lost that the queue did not drop, every packet that
+    /// left the link was seen, and 99 % at most 1 ms off.
     #[must_use]
     pub fn kept_up(&self) -> bool {
-        self.fidelity.unasked_drops == 0 && self.p99 <= KEPT_UP && self.received > 0
+        let lost = self.fidelity.unasked_drops + self.unseen;
+        lost == 0 && self.p99 <= KEPT_UP && self.received > 0 && self.fidelity.faults == 0
     }
 
     /// Packets per second at the receiving host.
@@ -124,10 +131,22 @@ pub fn try_out_with(trial: Trial, timing: Timing) -> Result<Measured, Error> {
     let clock = world.clock();
     let over = Arc::new(AtomicBool::new(false));
     let (sent, arrivals) = std::thread::scope(|scope| -> Result<_, Error> {
-        let reader = scope.spawn(|| receive(&receiver, clock, &over));
-        let sender = scope.spawn(|| {
-            crate::clock::be_prompt();
-            send(&sender, to, &trial, packet, clock)
+        let (tell, ready) = std::sync::mpsc::channel();
+        let (receiver, stop) = (&receiver, &*over);
+        let reader = scope.spawn(move || {
+            crate::clock::be_prompt(crate::clock::Part::Receiver);
+            prepare(receiver, to, clock)?;
+            let _ = tell.send(());
+            receive(receiver, clock, stop)
+        });
+        let sender = &sender;
+        let sender = scope.spawn(move || {
+            // Without a receiver there is nothing to send.
+            if ready.recv_timeout(READY_WITHIN).is_err() {
+                return 0;
+            }
+            crate::clock::be_prompt(crate::clock::Part::Sender);
+            send(sender, to, &trial, packet, clock)
         });
         let sent = sender.join().map_err(|_| Error::Failed("the sender failed".to_owned()))?;
         // What is in the queue still has to come.
@@ -152,6 +171,7 @@ pub fn try_out_with(trial: Trial, timing: Timing) -> Result<Measured, Error> {
         trial,
         sent,
         received: arrivals.len() as u64,
+        unseen: outcome.links[0].packets.saturating_sub(arrivals.len() as u64),
         dropped: outcome.links[0].dropped,
         rate: if last > first { Rate::of(Bytes::new(bytes), last.since(first)) } else { Rate::ZERO },
         median: errors.quantile(0.5),
@@ -176,7 +196,8 @@ fn send(socket: &UdpSocket, to: SocketAddr, trial: &Trial, packet: u32, clock: C
     while next < start + trial.lasting && number < MOST as u64 {
         let now = clock.now();
         if next > now {
-            // A coarse sleep is good enough: the ideal link is fed with the times at which packets really come.
+            // A coarse sleep is good enough: the ideal link is fed with the times at which packets
+            // really come.
             clock.sleep_until(next);
         }
         // What was missed while another thread ran is not made up for.
@@ -188,33 +209,63 @@ fn send(socket: &UdpSocket, to: SocketAddr, trial: &Trial, packet: u32, clock: C
     number
 }
 
-/// Takes datagrams until it is over: their numbers and the kernel's stamps of their arrival.
-fn receive(socket: &UdpSocket, clock: Clock, over: &AtomicBool) -> Result<Vec<(u64, Time)>, Error> {
+/// How long the receiver may take to prepare itself.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+/// How long a datagram is left lying when it is tried whether arrivals are stamped.
+const LEFT_LYING: Span = Span::from_millis(2);
+/// Bytes of the receiving socket's buffer, beyond the system's limit if that is allowed: a trial's
+/// packets, for this program may have to wait for a processor. What overflows counts as unseen.
+const BUFFER: usize = 512 << 20;
+
+/// Prepares the receiving socket. The kernel begins to stamp arriving packets some time after the
+/// first socket asks for it (a thread of its own does that, and may have to wait for a processor);
+/// until then it stamps a packet when it is read. So this waits until a packet that was left lying
+/// has a stamp from before it was read.
+fn prepare(socket: &UdpSocket, own: SocketAddr, clock: Clock) -> Result<(), Error> {
     let wrong = |error: nix::Error| Error::doing("prepare a socket", error);
     setsockopt(socket, sockopt::ReceiveTimestampns, &true).map_err(wrong)?;
-    // Beyond the system's limit if allowed; an overflow would only leave packets out of the statistics.
-    let _ = setsockopt(socket, sockopt::RcvBufForce, &(64 << 20));
-    socket
-        .set_read_timeout(Some(Duration::from_millis(20)))
-        .map_err(|error| Error::doing("prepare a socket", error))?;
-    let mut arrivals = Vec::with_capacity(1 << 16);
+    if setsockopt(socket, sockopt::RcvBufForce, &BUFFER).is_err() {
+        let _ = setsockopt(socket, sockopt::RcvBuf, &BUFFER);
+    }
+    let failed = |error: std::io::Error| Error::doing("prepare a socket", error);
+    socket.set_read_timeout(Some(Duration::from_millis(20))).map_err(failed)?;
+    let until = clock.now() + Span::from_nanos(READY_WITHIN.as_nanos() as u64);
+    while clock.now() < until {
+        socket.send_to(&[], own).map_err(failed)?;
+        clock.sleep_until(clock.now() + LEFT_LYING);
+        let looked = clock.now();
+        if let Ok((_, Some(stamp))) = read(socket)
+            && clock.of_wall(stamp) < looked
+        {
+            return Ok(());
+        }
+    }
+    Err(Error::Failed("the kernel does not stamp packets when they arrive".to_owned()))
+}
+
+/// The next datagram's number and the kernel's stamp of its arrival.
+fn read(socket: &UdpSocket) -> nix::Result<(Option<u64>, Option<u64>)> {
     let (mut bytes, mut control) = ([0_u8; 2048], nix::cmsg_space!(nix::sys::time::TimeSpec));
+    let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
+    let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty())?;
+    let stamp = message.cmsgs()?.find_map(|one| match one {
+        ControlMessageOwned::ScmTimestampns(stamp) => Some(Duration::from(stamp).as_nanos() as u64),
+        _ => None,
+    });
+    let length = message.bytes;
+    let number = bytes[..length.min(bytes.len())].first_chunk();
+    Ok((number.map(|number| u64::from_be_bytes(*number)), stamp))
+}
+
+/// Takes datagrams until it is over: their numbers and when they arrived.
+fn receive(socket: &UdpSocket, clock: Clock, over: &AtomicBool) -> Result<Vec<(u64, Time)>, Error> {
+    let mut arrivals = Vec::with_capacity(1 << 16);
     loop {
-        let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
-        let stamp =
-            match recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty()) {
-                Ok(message) => message.cmsgs().ok().and_then(|mut all| {
-                    all.find_map(|one| match one {
-                        ControlMessageOwned::ScmTimestampns(stamp) => Some(Duration::from(stamp).as_nanos() as u64),
-                        _ => None,
-                    })
-                }),
-                Err(_) if over.load(Ordering::Relaxed) => return Ok(arrivals),
-                Err(_) => continue,
-            };
-        let number = bytes.first_chunk().map(|number| u64::from_be_bytes(*number));
-        if let (Some(number), Some(stamp)) = (number, stamp) {
-            arrivals.push((number, clock.of_wall(stamp)));
+        match read(socket) {
+            Ok((Some(number), Some(stamp))) => arrivals.push((number, clock.of_wall(stamp))),
+            Ok(_) => {}
+            Err(_) if over.load(Ordering::Relaxed) => return Ok(arrivals),
+            Err(_) => {}
         }
     }
 }

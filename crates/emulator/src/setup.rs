@@ -26,9 +26,14 @@ fn mac(n: usize) -> Mac {
     [0x02, 0xf5, 0x00, a, b, c]
 }
 
-/// Makes the hosts, each with an interface to the router.
-pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Host>, Error> {
-    let name = WorldName::next();
+/// Makes the hosts, each with an interface to the router; `made` hears of every namespace before
+/// anything is in it.
+pub(crate) fn make_hosts(
+    config: &WorldConfig,
+    router: &NetNs,
+    name: &WorldName,
+    mut made: impl FnMut(&NetNs),
+) -> Result<Vec<Host>, Error> {
     let addresses: Vec<(Ipv4Addr, Ipv6Addr)> = (1..=config.hosts.len() as u16)
         .map(|n| {
             let [high, low] = n.to_be_bytes();
@@ -37,10 +42,11 @@ pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Hos
         })
         .collect();
     let known = config.hosts.iter().map(|host| host.name.as_str()).zip(addresses.iter().copied());
-    let file = Arc::new(hosts_file(&name, known.clone())?);
+    let file = Arc::new(hosts_file(name, known.clone())?);
     let mut hosts = Vec::new();
     for (number, (host, (v4, v6))) in config.hosts.iter().zip(&addresses).enumerate() {
         let namespace = NetNs::create()?;
+        made(&namespace);
         let (router_mac, mac) = (mac(2 * number), mac(2 * number + 1));
         let router_interface = format!("fs-{number}");
         let router_index = router.run(|| {
@@ -56,12 +62,12 @@ pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Hos
             file.clone()
         } else {
             let own = host.aliases.iter().map(|(name, other)| (name.as_str(), addresses[*other]));
-            Arc::new(hosts_file(&name, known.clone().chain(own))?)
+            Arc::new(hosts_file(name, known.clone().chain(own))?)
         };
         let has_v6 = namespace.run(|| set_up_host(*v4, *v6, host.initial_window))??;
         hosts.push(Host {
             name: host.name.clone(),
-            label: Name::give(&name, &host.name, &namespace),
+            label: Name::give(name, &host.name, &namespace),
             namespace: Arc::new(namespace),
             v4: *v4,
             v6: has_v6.then_some(*v6),
@@ -74,7 +80,8 @@ pub(crate) fn make_hosts(config: &WorldConfig, router: &NetNs) -> Result<Vec<Hos
     Ok(hosts)
 }
 
-/// Settings of a host: no memory of earlier connections, and windows for any path (the kernel tunes itself below these; 6 MB is its default).
+/// Settings of a host: no memory of earlier connections, and windows for any path (the kernel tunes
+/// itself below these; 6 MB is its default).
 const SETTINGS: [(&str, &str); 4] = [
     ("ipv4/tcp_no_metrics_save", "1"),
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
@@ -115,7 +122,10 @@ pub(crate) fn plan(config: &WorldConfig, hosts: &[Host], group: &[HostId]) -> Re
         links: Vec::new(),
         mtu: config.mtu,
         timing: config.timing,
+        engines: 1,
         recorder: None,
+        #[cfg(test)]
+        fault: None,
     };
     let mut exits: HashMap<HostId, u16> = HashMap::new();
     let mut links: HashMap<LinkId, u16> = HashMap::new();

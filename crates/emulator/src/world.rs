@@ -1,7 +1,8 @@
 //! A world in operation: its hosts and the engines that run its links.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -11,14 +12,15 @@ use flowstart_units::Time;
 
 use crate::Error;
 use crate::clock::{Clock, Priority};
-use crate::config::WorldConfig;
-use crate::engine::{Engine, LinkOutcome, Report};
+use crate::config::{HostId, WorldConfig};
+use crate::engine::{Engine, LinkOutcome, Plan, Report, message};
 use crate::fidelity::{Fidelity, Lateness};
+use crate::guard::Guard;
 use crate::host::Host;
-use crate::names::end_processes_in;
+use crate::names::{FOLDER, WorldName, end_processes_in};
 use crate::namespace::NetNs;
 use crate::netlink::{Netlink, index_of};
-use crate::record::{self, PacketRecord, Reader};
+use crate::record::{self, PacketRecord, Read, Reader};
 use crate::setup::{HOST_INTERFACE, make_hosts, plan};
 
 /// What happened in a world.
@@ -38,26 +40,51 @@ pub struct Outcome {
     pub astray: u64,
     /// Processes that were still running in the hosts and have been ended.
     pub ended_processes: usize,
+    /// Parts that ended by a fault of the program or did not end, each a sentence that says which;
+    /// what they did until then is counted as far as it is known. Empty unless flowstart is wrong.
+    pub faults: Vec<String>,
 }
 
-/// A world in operation. Dropping it ends everything in it; [`World::finish`] does the same and says what happened.
+/// A world in operation. Dropping it ends everything in it; [`World::finish`] does the same and
+/// says what happened.
 #[derive(Debug)]
 pub struct World {
     hosts: Vec<Host>,
     router: NetNs,
     clock: Clock,
     stop: Arc<AtomicBool>,
-    wakers: Vec<Arc<EventFd>>,
-    engines: Vec<JoinHandle<Report>>,
+    engines: Vec<Running>,
     records: Option<JoinHandle<()>>,
+    /// Records are no longer waited for.
+    abandoned: Arc<AtomicBool>,
+    failed: Arc<AtomicBool>,
     links: usize,
     over: bool,
+    /// The last to go: until then there is something to clean up.
+    _guard: Option<Guard>,
 }
 
-/// How long an engine's records are waited for before the next engine's are looked at.
-const PATIENCE: Duration = Duration::from_millis(2);
-/// How long the end of the engines is waited for.
-const END_WITHIN: Duration = Duration::from_secs(5);
+/// An engine that runs.
+#[derive(Debug)]
+struct Running {
+    /// Whose packets it carries.
+    part: String,
+    waker: Arc<EventFd>,
+    /// In a mutex only because worlds are shared between threads.
+    report: Mutex<Receiver<Report>>,
+    thread: JoinHandle<()>,
+}
+
+/// When records are looked for again after some have come, and after none have.
+const SOON: Duration = Duration::from_millis(2);
+const LATER: Duration = Duration::from_millis(10);
+/// How long an engine's report is waited for. Every engine has this time for itself: on a busy
+/// machine each waits for a processor.
+const REPORT_WITHIN: Duration = Duration::from_secs(10);
+/// How long its sockets' closing is waited for. Whatever takes longer ends with the process.
+const CLOSED_WITHIN: Duration = Duration::from_secs(30);
+/// Hosts that are named where there are many.
+const NAMED: usize = 3;
 
 impl World {
     /// Makes a world and starts its engines. Nobody is told about packets.
@@ -65,11 +92,12 @@ impl World {
     /// # Errors
     /// A configuration that makes no sense, or a machine that does not allow it.
     pub fn start(config: WorldConfig) -> Result<Self, Error> {
-        Self::build(config, None::<fn(&PacketRecord<'_>)>)
+        Self::build(config, None::<fn(&PacketRecord<'_>)>, |_| {})
     }
 
-    /// Makes a world and starts its engines; `sink` is told what became of every packet at every link, on a thread of its own, soon after
-    /// it happened (within about 50 ms). Records of one link come in order of [`PacketRecord::time`].
+    /// Makes a world and starts its engines; `sink` is told what became of every packet at every
+    /// link, on a thread of its own, soon after it happened (within about 50 ms). Records of one
+    /// link come in order of [`PacketRecord::time`].
     ///
     /// # Errors
     /// A configuration that makes no sense, or a machine that does not allow it.
@@ -77,20 +105,34 @@ impl World {
         config: WorldConfig,
         sink: impl FnMut(&PacketRecord<'_>) + Send + 'static,
     ) -> Result<Self, Error> {
-        Self::build(config, Some(sink))
+        Self::build(config, Some(sink), |_| {})
     }
 
-    fn build(config: WorldConfig, sink: Option<impl FnMut(&PacketRecord<'_>) + Send + 'static>) -> Result<Self, Error> {
+    /// `change` sees every engine's plan, the first first.
+    fn build(
+        config: WorldConfig,
+        sink: Option<impl FnMut(&PacketRecord<'_>) + Send + 'static>,
+        mut change: impl FnMut(&mut Plan),
+    ) -> Result<Self, Error> {
         config.validate()?;
+        let name = WorldName::next();
+        let mut guard = Guard::start(&name, FOLDER);
+        let mut watch = |namespace: &NetNs| {
+            if let Some(guard) = &mut guard {
+                guard.watch(namespace.inode());
+            }
+        };
         let router = NetNs::create()?;
+        watch(&router);
         router.run(|| {
-            // The router must not speak for itself. A kernel without IPv6 has nothing to switch off.
+            // The router must not speak for itself. A kernel without IPv6 has nothing to switch
+            // off.
             let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         })?;
-        let hosts = make_hosts(&config, &router)?;
+        let hosts = make_hosts(&config, &router, &name, watch)?;
         let engines = config.engines();
         let stop = Arc::new(AtomicBool::new(false));
-        let (mut readers, mut plans, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut readers, mut plans) = (Vec::new(), Vec::new());
         for group in &engines {
             let mut plan = router.run(|| plan(&config, &hosts, group))??;
             if sink.is_some() {
@@ -98,10 +140,11 @@ impl World {
                 plan.recorder = Some(recorder);
                 readers.push(reader);
             }
-            plans.push(plan);
+            plan.engines = engines.len();
+            change(&mut plan);
             let waker = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
                 .map_err(|error| Error::doing("make an eventfd", error))?;
-            wakers.push(Arc::new(waker));
+            plans.push((part(&config, group), plan, Arc::new(waker)));
         }
         let clock = Clock::start(config.lead);
         let mut world = Self {
@@ -109,25 +152,40 @@ impl World {
             router,
             clock,
             stop,
-            wakers,
             engines: Vec::new(),
             records: None,
+            abandoned: Arc::default(),
+            failed: Arc::default(),
             links: config.links.len(),
             over: false,
+            _guard: guard,
         };
-        for (plan, waker) in plans.into_iter().zip(world.wakers.clone()) {
+        for (part, plan, waker) in plans {
             let engine = Engine::new(plan, clock);
-            let stop = world.stop.clone();
+            let (stop, awake, failed) = (world.stop.clone(), waker.clone(), world.failed.clone());
+            let (tell, report) = channel();
+            let work = move || {
+                engine.run(&stop, &awake, |report| {
+                    if report.fault.is_some() {
+                        failed.store(true, Ordering::Relaxed);
+                    }
+                    // Nobody wants the report of a world that was dropped.
+                    let _ = tell.send(report);
+                });
+            };
             let thread = std::thread::Builder::new()
                 .name("fs-engine".to_owned())
-                .spawn(move || engine.run(&stop, &waker))
+                .spawn(work)
                 .map_err(|error| Error::doing("start a thread", error))?;
-            world.engines.push(thread);
+            world.engines.push(Running { part, waker, report: Mutex::new(report), thread });
         }
         if let Some(sink) = sink {
             let thread = std::thread::Builder::new()
                 .name("fs-records".to_owned())
-                .spawn(move || hand_on(readers, sink))
+                .spawn({
+                    let abandoned = world.abandoned.clone();
+                    move || hand_on(readers, sink, &abandoned)
+                })
                 .map_err(|error| Error::doing("start a thread", error))?;
             world.records = Some(thread);
         }
@@ -146,32 +204,36 @@ impl World {
         self.clock
     }
 
-    /// True if an engine has ended by itself, which is a fault of the program; [`World::finish`] says more.
+    /// True if an engine has ended by itself, which is a fault of the program; [`World::finish`]
+    /// says more.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        !self.over && self.engines.iter().any(JoinHandle::is_finished)
+        !self.over
+            && (self.failed.load(Ordering::Relaxed) || self.engines.iter().any(|engine| engine.thread.is_finished()))
     }
 
-    /// Ends what runs in the hosts, stops the engines, and says what happened. All records have been handed on when it returns.
+    /// Ends what runs in the hosts, stops the engines, and says what happened. All records have
+    /// been handed on when it returns. What an engine that failed did is part of it as far as it is
+    /// known, and [`Outcome::faults`] names it.
     ///
     /// # Errors
-    /// If an engine ended by a fault of the program.
+    /// None at present.
     pub fn finish(mut self) -> Result<Outcome, Error> {
         let ended = self.clock.now();
         let lost_outside = self.lost_outside();
-        let reports = self.stop();
+        let (reports, mut faults) = self.stop();
         let ended_processes = self.end_processes();
         if let Some(records) = self.records.take()
             && let Err(panic) = records.join()
         {
-            std::panic::resume_unwind(panic);
+            let said = message(&*panic);
+            faults.push(format!("what was to be recorded is not complete: its thread ended by a fault ({said})"));
         }
         let mut links = vec![LinkOutcome::default(); self.links];
         let mut lateness = Lateness::new();
         let mut fidelity = Fidelity { unasked_drops: lost_outside, real_time: true, ..Fidelity::default() };
         let (mut arrived, mut stored, mut astray) = (0, 0, 0);
         for report in reports {
-            let report = report?;
             for (number, outcome) in report.links {
                 links[number] = outcome;
             }
@@ -191,10 +253,12 @@ impl World {
         fidelity.median = lateness.quantile(0.5);
         fidelity.p99 = lateness.quantile(0.99);
         fidelity.worst = lateness.worst();
-        Ok(Outcome { ended, links, fidelity, arrived, stored, astray, ended_processes })
+        fidelity.faults = faults.len() as u32;
+        Ok(Outcome { ended, links, fidelity, arrived, stored, astray, ended_processes, faults })
     }
 
-    /// Packets that interfaces or the kernel's backlog dropped on the way between hosts and engines.
+    /// Packets that interfaces or the kernel's backlog dropped on the way between hosts and
+    /// engines.
     fn lost_outside(&self) -> u64 {
         let router = || {
             let mut netlink = Netlink::open()?;
@@ -207,7 +271,8 @@ impl World {
         let at_hosts = self.hosts.iter().map(|host| {
             let count = || {
                 let stats = Netlink::open()?.statistics(index_of(HOST_INTERFACE)?)?;
-                // What a host receives and does not want (for a closed port, say) is no loss of ours; its counters do not hold that.
+                // What a host receives and does not want (for a closed port, say) is no loss of
+                // ours; its counters do not hold that.
                 Ok(stats.rx_missed_errors + stats.tx_dropped)
             };
             host.run(count).and_then(|lost: Result<u64, Error>| lost).unwrap_or(0)
@@ -215,26 +280,39 @@ impl World {
         lost + at_hosts.sum::<u64>()
     }
 
-    fn stop(&mut self) -> Vec<Result<Report, Error>> {
+    /// Stops the engines. Their reports, and a sentence about every engine that failed.
+    fn stop(&mut self) -> (Vec<Report>, Vec<String>) {
         self.over = true;
         self.stop.store(true, Ordering::Relaxed);
-        for waker in &self.wakers {
+        for engine in &self.engines {
             // A full counter wakes too.
-            let _ = waker.write(1);
+            let _ = engine.waker.write(1);
+        }
+        let (mut reports, mut faults, mut closing) = (Vec::new(), Vec::new(), Vec::new());
+        for Running { part, report, thread, .. } in self.engines.drain(..) {
+            let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
+            match report.recv_timeout(REPORT_WITHIN) {
+                Ok(report) => {
+                    let fault = report.fault.as_ref();
+                    faults.extend(fault.map(|said| format!("the engine of {part} ended by a fault: {said}")));
+                    reports.push(report);
+                    closing.push(thread);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let seconds = REPORT_WITHIN.as_secs();
+                    faults.push(format!("the engine of {part} did not end within {seconds} s"));
+                    self.abandoned.store(true, Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    faults.push(format!("the engine of {part} ended without a report"));
+                }
+            }
         }
         let began = Instant::now();
-        self.engines
-            .drain(..)
-            .map(|engine| {
-                while !engine.is_finished() && began.elapsed() < END_WITHIN {
-                    std::thread::sleep(Duration::from_micros(200));
-                }
-                if !engine.is_finished() {
-                    return Err(Error::Failed("an engine did not end".to_owned()));
-                }
-                engine.join().map_err(|_| Error::Failed("an engine ended by a fault of the program".to_owned()))
-            })
-            .collect()
+        while closing.iter().any(|thread| !thread.is_finished()) && began.elapsed() < CLOSED_WITHIN {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        (reports, faults)
     }
 
     fn end_processes(&self) -> usize {
@@ -262,9 +340,103 @@ impl Drop for World {
     }
 }
 
-/// Hands records of all engines on until all have ended.
-fn hand_on(mut readers: Vec<Reader>, mut sink: impl FnMut(&PacketRecord<'_>)) {
+/// Hands records of all engines on until all have ended, or are given up.
+fn hand_on(mut readers: Vec<Reader>, mut sink: impl FnMut(&PacketRecord<'_>), abandoned: &AtomicBool) {
     while !readers.is_empty() {
-        readers.retain_mut(|reader| reader.read(PATIENCE, &mut sink));
+        let last = abandoned.load(Ordering::Relaxed);
+        let mut some = false;
+        readers.retain_mut(|reader| {
+            let read = reader.read(&mut sink);
+            some |= read == Read::Some;
+            read != Read::Over && !last
+        });
+        // Engines do not wake this thread, which would take them time.
+        if !readers.is_empty() {
+            std::thread::sleep(if some { SOON } else { LATER });
+        }
+    }
+}
+
+/// Which hosts' packets an engine carries, in words.
+fn part(config: &WorldConfig, group: &[HostId]) -> String {
+    let names: Vec<&str> = group.iter().take(NAMED).map(|host| config.hosts[*host].name.as_str()).collect();
+    let more = group.len().saturating_sub(names.len());
+    let names = names.join(", ");
+    if more > 0 { format!("{names} and {more} more") } else { names }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::sync::atomic::AtomicU32;
+
+    use flowstart_network::{DropTailConfig, LinkConfig, QueueConfig, RateSchedule};
+    use flowstart_units::{Rate, Span};
+
+    use super::*;
+    use crate::engine::Fault;
+
+    /// A world whose engine of the client's packets fails once it has seen one; what came of it,
+    /// and how many records were handed on.
+    fn failing(fault: Fault) -> Option<(Outcome, u32)> {
+        if crate::privilege() != Ok(crate::Privilege::Full) {
+            eprintln!("skipped: worlds cannot be made here without root");
+            return None;
+        }
+        let queue = QueueConfig::DropTail(DropTailConfig { packets: Some(10), bytes: None });
+        let link = LinkConfig::new(RateSchedule::Constant(Rate::from_mbps(10)), Span::from_millis(1), queue);
+        let records = Arc::new(AtomicU32::new(0));
+        let counted = records.clone();
+        let sink = move |_: &PacketRecord<'_>| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        };
+        let mut first = Some(fault);
+        let config = WorldConfig::pair(link, Span::from_millis(1));
+        let world = World::build(config, Some(sink), |plan| plan.fault = first.take()).unwrap();
+        let send = |from: usize, to: usize| {
+            let (from, to) = (&world.hosts()[from], &world.hosts()[to]);
+            let socket = from.run(|| UdpSocket::bind((from.address(), 7000))).unwrap().unwrap();
+            socket.send_to(&[0; 100], (to.address(), 7001)).unwrap();
+        };
+        send(1, 0);
+        send(0, 1);
+        let until = Instant::now() + Duration::from_secs(10);
+        while fault == Fault::Panic && !world.has_failed() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Whatever is on the way comes through the engine that works.
+        std::thread::sleep(Duration::from_millis(200));
+        let outcome = world.finish().unwrap();
+        Some((outcome, records.load(Ordering::Relaxed)))
+    }
+
+    #[test]
+    fn the_report_is_kept_when_an_engine_panics_and_names_what_failed() {
+        let Some((outcome, records)) = failing(Fault::Panic) else { return };
+        let [fault] = outcome.faults.as_slice() else { panic!("{:?}", outcome.faults) };
+        assert!(fault.contains("client") && fault.contains("on purpose"), "{fault}");
+        // Both engines' counts, the failed one's too.
+        assert!(outcome.arrived >= 2, "{outcome:?}");
+        assert!(outcome.links[0].arrived >= 1 && records >= 1, "{outcome:?}, {records} records");
+        let broken = crate::FidelityLimit::default().broken_by(&outcome.fidelity).expect("not faithful");
+        assert!(broken.contains("a part of the emulator failed"), "{broken}");
+    }
+
+    #[test]
+    fn the_report_is_kept_when_an_engine_does_not_end() {
+        let Some((outcome, _)) = failing(Fault::Hang) else { return };
+        let [fault] = outcome.faults.as_slice() else { panic!("{:?}", outcome.faults) };
+        assert!(fault.contains("client") && fault.contains("did not end"), "{fault}");
+        assert!(outcome.arrived >= 1, "the other engine's: {outcome:?}");
+    }
+
+    #[test]
+    fn an_engine_of_many_hosts_is_named_by_the_first_of_them() {
+        let hosts = |n: usize| (1..=n).map(|n| crate::HostConfig::new(format!("h{n}"))).collect();
+        let queue = QueueConfig::DropTail(DropTailConfig { packets: Some(10), bytes: None });
+        let link = LinkConfig::new(RateSchedule::Constant(Rate::from_mbps(10)), Span::ZERO, queue);
+        let config = WorldConfig { hosts: hosts(100), ..WorldConfig::pair(link, Span::ZERO) };
+        assert_eq!(part(&config, &[0, 1]), "h1, h2");
+        assert_eq!(part(&config, &(0..100).collect::<Vec<_>>()), "h1, h2, h3 and 97 more");
     }
 }

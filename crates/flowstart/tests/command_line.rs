@@ -23,7 +23,8 @@ fn output(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(assert.get_output().stdout.clone()).expect("UTF-8")
 }
 
-/// The sentence of a command that must be refused with status 2 and without a word on standard output.
+/// The sentence of a command that must be refused with status 2 and without a word on standard
+/// output.
 fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let assert = flowstart(folder).args(arguments).assert().code(2).stdout("");
     String::from_utf8(assert.get_output().stderr.clone()).expect("UTF-8")
@@ -335,7 +336,8 @@ fn lists_and_the_doctor_speak_json() {
     assert!(output(folder.path(), &["completions", "bash"]).contains("complete"));
 }
 
-/// A chirp of 16 around 200 µs at a path that needs 210 µs per packet: vector 1 of the published rule.
+/// A chirp of 16 around 200 µs at a path that needs 210 µs per packet: vector 1 of the published
+/// rule.
 fn trace(folder: &Path) {
     let (mut sent, mut text) = (0, String::from("sent,acked\n"));
     for (k, delay) in [0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 45, 105, 190, 300, 435, 595].into_iter().enumerate() {
@@ -593,6 +595,61 @@ fn what_cannot_be_loaded_into_the_kernel_is_refused_with_status_2() {
 
 #[test]
 #[cfg(feature = "kernel")]
+fn what_a_user_may_not_see_in_the_kernel_is_not_said_to_be_absent() {
+    let folder = empty();
+    // One test at a time uses the kernel's names; the lock ends with this program's input.
+    let lock = std::env::temp_dir().join("flowstart-kernel-tests.lock");
+    let pipe = std::process::Stdio::piped;
+    let holder = std::process::Command::new("flock").arg(lock).arg("cat").stdin(pipe()).stdout(pipe()).spawn();
+    let Ok(mut holder) = holder else {
+        eprintln!("skipped: the command flock is missing (apt-get install util-linux)");
+        return;
+    };
+    std::io::Write::write_all(holder.stdin.as_mut().unwrap(), b"?").unwrap();
+    std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let loaded = flowstart(folder.path()).args(["kernel", "load", "scalable"]).output().unwrap();
+    if !loaded.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&loaded.stderr));
+        return;
+    }
+    /// Takes it away however the test ends.
+    struct Away(std::path::PathBuf);
+    impl Drop for Away {
+        fn drop(&mut self) {
+            let _ = flowstart(&self.0).args(["kernel", "unload", "fs_scalable"]).output();
+        }
+    }
+    let _away = Away(folder.path().to_owned());
+    // Somebody who is not root, with a copy of the program that may be run.
+    let program = std::env::temp_dir().join(format!("flowstart-{}", std::process::id()));
+    std::fs::copy(assert_cmd::cargo::cargo_bin("flowstart"), &program).unwrap();
+    let nobody = |arguments: &[&str]| {
+        let id = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        std::process::Command::new("setpriv").args(id).arg(&program).args(arguments).current_dir("/").output()
+    };
+    let outputs = [&["list"][..], &["list", "--json"], &["unload", "scalable"], &["unload"]]
+        .map(|arguments| nobody(&[&["kernel"], arguments].concat()));
+    let _ = std::fs::remove_file(&program);
+    for output in outputs {
+        let Ok(output) = output else {
+            eprintln!("skipped: the command setpriv is missing (apt-get install util-linux)");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{said}\n{shown}");
+        assert!(said.contains("fs_scalable") && said.contains("may not be looked into"), "{said}");
+        assert!(!said.contains("not loaded"), "{said}");
+        let line = shown.lines().find(|line| line.starts_with("scalable"));
+        assert!(line.is_none_or(|line| !line.contains("not loaded")), "{shown}");
+        if let Ok(document) = serde_json::from_str::<serde_json::Value>(&shown) {
+            assert!(document["algorithms"][2]["loaded"].is_null(), "{document}");
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "kernel")]
 fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
     let folder = empty();
     let program = assert_cmd::cargo::cargo_bin("flowstart");
@@ -613,7 +670,7 @@ fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
         eprintln!("skipped: {said}");
         return;
     }
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN") && said.contains("sudo"), "{said}");
     let check = without(&["kernel", "check"]).unwrap();
     let found = String::from_utf8_lossy(&check.stdout).into_owned();

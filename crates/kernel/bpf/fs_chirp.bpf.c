@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* Paced Chirping (Misund and Briscoe 2019) on the stock kernel, with the adaptive schedule of flowstart; then DCTCP if the connection has ECN,
- * else CUBIC or Reno. How chirps leave is in departure.h, how they are read in acks.h, when they come in schedule.h.
- */
+/* Paced Chirping (Misund and Briscoe 2019) on the stock kernel, with the adaptive schedule of
+ * flowstart; then DCTCP if the connection has ECN, else CUBIC or Reno. How chirps leave is in
+ * departure.h, how they are read in acks.h, when they come in schedule.h. */
 #include "acks.h"
 #include "departure.h"
 
@@ -11,6 +11,31 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define FS_USUAL_SNDBUF_EXPAND 2
 /* Packets (RFC 6928; Linux TCP_INIT_CWND). */
 #define FS_INITIAL_WINDOW 10
+
+/* A connection that has sent something with another control, and is in that one's start: nothing
+ * was lost, marked, or found to be enough. iperf3 -C, for one, sends a cookie before it chooses.
+ * Where the other start is over the window that it found is kept, and chirps come after an idle
+ * time, as ever. */
+static __always_inline bool is_starting(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH &&
+	       BPF_CORE_READ_BITFIELD(inet_csk(sk), icsk_ca_state) < TCP_CA_CWR;
+}
+
+/* Chirps from where the other start is: a window beyond the largest chirp is known to be good. */
+static __always_inline void take_over(struct sock *sk, struct fs_flow *flow)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	__u64 srtt = (__u64)(tp->srtt_us >> 3) * 1000;
+
+	if (srtt && tp->snd_cwnd > FS_MAX_CHIRP) {
+		flow->probe = flow->load = fs_max(srtt / tp->snd_cwnd, 1);
+		flow->is_known = true;
+	}
+	begin_chirping(sk, flow, 0);
+}
 
 SEC("struct_ops/init")
 void BPF_PROG(fs_chirp_init, struct sock *sk)
@@ -32,11 +57,14 @@ void BPF_PROG(fs_chirp_init, struct sock *sk)
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	flow = bpf_sk_storage_get(&fs_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	/* Without memory, and on a connection that is running already, it is an avoidance only. */
-	if (!flow || tp->data_segs_out)
+	/* Without memory it is an avoidance only. */
+	if (!flow)
 		return;
 	flow->quiet.delivered_ce = tp->delivered_ce;
-	begin_chirping(sk, flow, 0);
+	if (!tp->data_segs_out)
+		begin_chirping(sk, flow, 0);
+	else if (is_starting(sk))
+		take_over(sk, flow);
 }
 
 SEC("struct_ops/release")
@@ -112,7 +140,8 @@ void BPF_PROG(fs_chirp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		tcp_reno_cong_avoid(sk, ack, acked);
 }
 
-/* The threshold after marks while chirps look for more: there is no more than what they have shown so far. */
+/* The threshold after marks while chirps look for more: there is no more than what they have
+ * shown so far. */
 static __always_inline __u32 end_search(struct sock *sk, struct fs_flow *flow)
 {
 	struct fs_private *ca = inet_csk_ca(sk);
@@ -143,8 +172,9 @@ __u32 BPF_PROG(fs_chirp_ssthresh, struct sock *sk)
 			ca->prior_cwnd = tp->snd_cwnd;
 			return ca->dctcp ? fs_dctcp_ssthresh(tp->snd_cwnd, ca->ecn.alpha) : fs_half(tp->snd_cwnd);
 		}
-		/* At the start nobody knows what marks mean at this bottleneck (Misund and Briscoe 2019): they reduce nothing. For a loss the
-		 * threshold is set when the state changes. */
+		/* At the start nobody knows what marks mean at this bottleneck (Misund and
+		 * Briscoe 2019): they reduce nothing. For a loss the threshold is set when the
+		 * state changes. */
 		return TCP_INFINITE_SSTHRESH;
 	}
 	ca->prior_cwnd = tp->snd_cwnd;
@@ -208,8 +238,8 @@ void BPF_PROG(fs_chirp_set_state, struct sock *sk, __u8 new_state)
 		cubictcp_state(sk, new_state);
 }
 
-/* An application that sent little and then nothing gave chirps no occasion to find out whether their load was right: begin with the initial
- * window per round trip again. */
+/* An application that sent little and then nothing gave chirps no occasion to find out whether
+ * their load was right: begin with the initial window per round trip again. */
 static __always_inline void restart(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -236,7 +266,8 @@ void BPF_PROG(fs_chirp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 			on_loss(sk, true);
 		else if (ca->dctcp)
 			tp->snd_ssthresh = fs_half(ca->prior_cwnd);
-		/* What was lost is sent again in slow start; chirps begin again once nothing is missing. */
+		/* What was lost is sent again in slow start; chirps begin again once nothing is
+		 * missing. */
 		if (fs_parameters.again)
 			ca->phase = FS_REPAIR;
 	} else if (event == CA_EVENT_CWND_RESTART && ca->phase == FS_AVOIDANCE && fs_parameters.again) {
@@ -247,8 +278,8 @@ void BPF_PROG(fs_chirp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	}
 }
 
-/* The send buffer is this many windows. While chirps are sent the window is only what is in flight, and a round trip later it may be as much
- * more as the load may grow. */
+/* The send buffer is this many windows. While chirps are sent the window is only what is in
+ * flight, and a round trip later it may be as much more as the load may grow. */
 SEC("struct_ops/sndbuf_expand")
 __u32 BPF_PROG(fs_chirp_sndbuf_expand, struct sock *sk)
 {

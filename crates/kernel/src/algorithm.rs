@@ -72,7 +72,8 @@ impl Algorithm {
         }
     }
 
-    /// The name in the kernel, for `net.ipv4.tcp_congestion_control`, `TCP_CONGESTION` and `ip route … congctl`.
+    /// The name in the kernel, for `net.ipv4.tcp_congestion_control`, `TCP_CONGESTION` and `ip
+    /// route … congctl`.
     #[must_use]
     pub fn kernel_name(self) -> &'static str {
         match self {
@@ -119,8 +120,15 @@ impl FromStr for Algorithm {
     fn from_str(text: &str) -> Result<Self, String> {
         let known = |algorithm: &&Self| text == algorithm.name() || text == algorithm.kernel_name();
         Self::ALL.iter().find(known).copied().ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|algorithm| algorithm.name()).collect();
-            format!("there is no algorithm \"{text}\" for the kernel; there are {}", names.join(", "))
+            let both = |algorithm: &Self| format!("{} ({})", algorithm.name(), algorithm.kernel_name());
+            let names: Vec<_> = Self::ALL.iter().map(both).collect();
+            // The simulator's is a later generation; who asks for it shall not take one for the
+            // other.
+            let near = match text {
+                "adaptive_chirping" => "; an earlier generation of its schedule is paced_chirping here",
+                _ => "",
+            };
+            format!("there is no algorithm \"{text}\" for the kernel; there are {}{near}", names.join(", "))
         })
     }
 }
@@ -135,7 +143,8 @@ mod tests {
             assert_eq!(algorithm.name().parse(), Ok(algorithm));
             assert_eq!(algorithm.kernel_name().parse(), Ok(algorithm));
         }
-        assert!("cubic".parse::<Algorithm>().unwrap_err().contains("dctcp"));
+        assert!("cubic".parse::<Algorithm>().unwrap_err().contains("dctcp (fs_dctcp)"));
+        assert!("adaptive_chirping".parse::<Algorithm>().unwrap_err().contains("paced_chirping here"));
     }
 
     #[test]

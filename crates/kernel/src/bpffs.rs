@@ -1,4 +1,5 @@
-//! Where registered algorithms are kept: a BPF file system. Most systems have one; if not, one of our own is mounted.
+//! Where registered algorithms are kept: a BPF file system. Most systems have one; if not, one of
+//! our own is mounted.
 
 use std::fs;
 use std::io;
@@ -23,6 +24,17 @@ fn mounted() -> Vec<PathBuf> {
 /// Our folders, as far as they exist.
 pub(crate) fn folders() -> Vec<PathBuf> {
     mounted().into_iter().map(|root| root.join(FOLDER)).filter(|folder| folder.is_dir()).collect()
+}
+
+/// The first BPF file system that this user may not look into.
+pub(crate) fn hidden() -> Option<PathBuf> {
+    // Root's capabilities may be missing although the user is root; so it is tried.
+    let is_hidden = |path: &PathBuf| {
+        let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        let folder = path.join(FOLDER);
+        fs::symlink_metadata(&folder).is_err_and(denied) || fs::read_dir(&folder).is_err_and(denied)
+    };
+    mounted().into_iter().find(is_hidden)
 }
 
 /// Our folder on the usual file system or, if there is none, on our own, which is mounted for it.

@@ -19,7 +19,8 @@ pub struct Finding {
     pub remedy: &'static str,
 }
 
-/// The first kernel whose struct_ops registrations can be kept when the process ends (`BPF_F_LINK`).
+/// The first kernel whose struct_ops registrations can be kept when the process ends
+/// (`BPF_F_LINK`).
 const OLDEST: (u32, u32) = (6, 4);
 /// Capabilities by their number in linux/capability.h.
 const CAPABILITIES: [(u32, &str); 3] = [(39, "CAP_BPF"), (38, "CAP_PERFMON"), (12, "CAP_NET_ADMIN")];
@@ -133,18 +134,22 @@ pub(crate) fn capabilities() -> Finding {
 
 fn names() -> Finding {
     let ours = loader::loaded();
+    let hidden = loader::unseen().map(|(hidden, _)| hidden).unwrap_or_default();
+    let is_hidden = |name: &String| hidden.iter().any(|algorithm| algorithm.kernel_name() == name);
     let taken: Vec<_> = loader::available()
         .into_iter()
         .filter(|name| Algorithm::ALL.iter().any(|algorithm| algorithm.kernel_name() == name))
-        .filter(|name| ours.iter().all(|loaded| loaded.algorithm.kernel_name() != name))
+        .filter(|name| ours.iter().all(|loaded| loaded.algorithm.kernel_name() != name) && !is_hidden(name))
         .collect();
     Finding {
         what: "names",
         good: taken.is_empty(),
-        found: if taken.is_empty() {
+        found: if !taken.is_empty() {
+            format!("taken by others: {}", taken.join(", "))
+        } else if hidden.is_empty() {
             "free, or taken by us".to_owned()
         } else {
-            format!("taken by others: {}", taken.join(", "))
+            "some are taken; by whom only root can see".to_owned()
         },
         remedy: "unregister what took them: bpftool struct_ops list",
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{ErrorExt, MapCore, MapFlags, MapHandle, ObjectBuilder, PrintLevel, set_print};
 
+use crate::lock::{self, Lock, Only};
 use crate::{Algorithm, Settings, bpffs, findings};
 
 /// Names of what is pinned in an algorithm's folder.
@@ -21,11 +22,14 @@ const PARAMETERS_SECTION: &str = ".rodata.parameters";
 /// What is kept open for other processes: the map's name and the pin's.
 const PINNED: [(&str, &str); 3] =
     [(PARAMETERS_SECTION, PARAMETERS), ("fs_events", EVENTS), (".bss.watchers", WATCHERS)];
-/// The parameter that decides whether connections ask for ECN, and the flag in `tcp_congestion_ops` for it (Linux `TCP_CONG_NEEDS_ECN`).
+/// The parameter that decides whether connections ask for ECN, and the flag in `tcp_congestion_ops`
+/// for it (Linux `TCP_CONG_NEEDS_ECN`).
 const ECN: &str = "ecn";
 const NEEDS_ECN: u32 = 2;
 /// The kernel releases an unpinned registration a little later.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long another process's loading or unloading is waited for.
+const TURN: Duration = Duration::from_secs(60);
 
 /// Why something could not be done: the cause, the remedy, and what the kernel said.
 #[derive(Clone, Debug)]
@@ -36,11 +40,17 @@ pub struct Problem {
     pub remedy: String,
     /// The log of the loader and the kernel's verifier; may be empty.
     pub log: String,
+    /// True if this user may not do or see it, which is another thing than that it is not there.
+    pub is_denied: bool,
 }
 
 impl Problem {
     pub(crate) fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { cause: cause.into(), remedy: remedy.into(), log: String::new() }
+        Self { cause: cause.into(), remedy: remedy.into(), log: String::new(), is_denied: false }
+    }
+
+    pub(crate) fn denied(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { is_denied: true, ..Self::new(cause, remedy) }
     }
 }
 
@@ -92,6 +102,25 @@ fn is_available(algorithm: Algorithm) -> bool {
     available().iter().any(|name| name == algorithm.kernel_name())
 }
 
+/// True when the kernel has let go of a registration, which it does a little later.
+fn is_released(algorithm: Algorithm) -> bool {
+    let began = Instant::now();
+    while is_available(algorithm) {
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// This process alone loads and unloads while it has this.
+fn turn() -> Result<Lock, Problem> {
+    lock::take(Only::Changes, TURN)?.map_err(|pid| {
+        Problem::new(format!("another flowstart (process {pid}) has been loading or unloading for long"), "try again")
+    })
+}
+
 /// What libbpf says, one loading at a time.
 static LOG: Mutex<String> = Mutex::new(String::new());
 static LOADING: Mutex<()> = Mutex::new(());
@@ -100,35 +129,51 @@ fn remember(_level: PrintLevel, text: String) {
     LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
 }
 
-/// Registers an algorithm with these settings under its kernel name. It stays registered when the process ends.
+/// Registers an algorithm with these settings under its kernel name. It stays registered when the
+/// process ends.
 ///
 /// # Errors
-/// If it is registered already, a capability is missing, or the kernel refuses the program; the log says why.
+/// If it is registered already, a capability is missing, or the kernel refuses the program; the log
+/// says why.
 pub fn load(settings: &Settings) -> Result<Loaded, Problem> {
     let algorithm = settings.algorithm();
     let name = algorithm.kernel_name();
     let capabilities = findings::capabilities();
     if !capabilities.good {
-        return Err(Problem::new(format!("capabilities are {}", capabilities.found), capabilities.remedy));
+        return Err(Problem::denied(format!("capabilities are {}", capabilities.found), capabilities.remedy));
     }
-    if is_available(algorithm) {
+    let _turn = turn()?;
+    let parent = bpffs::make_folder().map_err(|error| {
+        Problem::denied(format!("no BPF file system could be mounted or written to ({error})"), "this needs root")
+    })?;
+    let folder = parent.join(name);
+    // The link is pinned last. A folder without it is what a process left that was killed while it
+    // loaded: nobody else can be at it now.
+    let is_half = fs::symlink_metadata(&folder).is_ok() && fs::symlink_metadata(folder.join(LINK)).is_err();
+    if is_half {
+        remove(&folder);
+    }
+    if is_available(algorithm) && !(is_half && is_released(algorithm)) {
         let ours = loaded().iter().any(|loaded| loaded.algorithm == algorithm);
         let remedy = if ours {
             format!("`flowstart kernel unload {algorithm}` first")
         } else {
             "another program registered it".to_owned()
         };
+        bpffs::clean(&parent);
         return Err(Problem::new(format!("the kernel has a congestion control {name} already"), remedy));
     }
-    let parent = bpffs::make_folder().map_err(|error| {
-        Problem::new(format!("no BPF file system could be mounted or written to ({error})"), "this needs root")
-    })?;
-    let folder = parent.join(name);
-    let result = fs::create_dir_all(&folder)
-        .map_err(|error| Problem::new(format!("{} could not be made: {error}", folder.display()), "this needs root"))
-        .and_then(|()| register(settings, &folder));
+    // From here on the folder is this process's own.
+    let result = fs::create_dir(&folder)
+        .map_err(|error| Problem::denied(format!("{} could not be made: {error}", folder.display()), "this needs root"))
+        .and_then(|()| {
+            let registered = register(settings, &folder);
+            if registered.is_err() {
+                remove(&folder);
+            }
+            registered
+        });
     if result.is_err() {
-        remove(&folder);
         bpffs::clean(&parent);
     }
     result.map(|()| Loaded { algorithm, settings: Some(settings.clone()), folder })
@@ -149,7 +194,7 @@ fn register(settings: &Settings, folder: &Path) -> Result<(), Problem> {
         };
         let log = std::mem::take(&mut *LOG.lock().unwrap_or_else(PoisonError::into_inner));
         let cause = format!("the kernel did not take {}: {error:#}", settings.algorithm().kernel_name());
-        Problem { log, ..Problem::new(cause, remedy) }
+        Problem { log, is_denied: denied, ..Problem::new(cause, remedy) }
     })
 }
 
@@ -183,7 +228,8 @@ fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {
     Ok(())
 }
 
-/// The flags in the program's `struct tcp_congestion_ops` (bpf/kernel.h): they follow the 16 bytes of the name.
+/// The flags in the program's `struct tcp_congestion_ops` (bpf/kernel.h): they follow the 16 bytes
+/// of the name.
 fn flags_of(ops: &mut [u8], algorithm: Algorithm) -> Option<&mut [u8; 4]> {
     const NAME_BYTES: usize = 16;
     let mut name = [0; NAME_BYTES];
@@ -192,7 +238,8 @@ fn flags_of(ops: &mut [u8], algorithm: Algorithm) -> Option<&mut [u8; 4]> {
     ops.get_mut(place + NAME_BYTES..)?.first_chunk_mut()
 }
 
-/// What is registered by us, in this or another process.
+/// What is registered by us, in this or another process, as far as this user may see it;
+/// [`unseen`] says what else may be.
 #[must_use]
 pub fn loaded() -> Vec<Loaded> {
     let mut found = Vec::new();
@@ -207,6 +254,34 @@ pub fn loaded() -> Vec<Loaded> {
     found
 }
 
+/// Algorithms under whose names the kernel has congestion controls that this user may not look at:
+/// by whom they were registered and with which parameters is not known. With the reason; `None` if
+/// everything can be seen.
+#[must_use]
+pub fn unseen() -> Option<(Vec<Algorithm>, Problem)> {
+    let hidden = bpffs::hidden()?;
+    let seen = loaded();
+    let is_seen = |algorithm: Algorithm| seen.iter().any(|loaded| loaded.algorithm == algorithm);
+    let names: Vec<_> =
+        Algorithm::ALL.into_iter().filter(|algorithm| is_available(*algorithm) && !is_seen(*algorithm)).collect();
+    let why = format!("{} may not be looked into", hidden.display());
+    (!names.is_empty()).then(|| (names, Problem::denied(why, "this needs root")))
+}
+
+/// Why an algorithm that [`loaded`] does not show is not there.
+pub(crate) fn not_there(algorithm: Algorithm, remedy: &str) -> Problem {
+    let name = algorithm.kernel_name();
+    match unseen() {
+        Some((hidden, why)) if hidden.contains(&algorithm) => {
+            Problem::denied(format!("the kernel has {name}, but {}", why.cause), why.remedy)
+        }
+        _ if is_available(algorithm) => {
+            Problem::new(format!("{name} is not loaded by flowstart"), "another program registered it")
+        }
+        _ => Problem::new(format!("{name} is not loaded"), remedy),
+    }
+}
+
 fn settings_of(algorithm: Algorithm, folder: &Path) -> Option<Settings> {
     if algorithm.parameters().is_empty() {
         return Some(Settings::new(algorithm));
@@ -216,20 +291,19 @@ fn settings_of(algorithm: Algorithm, folder: &Path) -> Option<Settings> {
     Settings::from_bytes(algorithm, &bytes)
 }
 
-/// Takes an algorithm away. Connections that use it keep it until they end; new ones cannot choose it.
+/// Takes an algorithm away. Connections that use it keep it until they end; new ones cannot choose
+/// it.
 ///
 /// # Errors
 /// If it is not registered by us, is the system's default, or cannot be removed.
 pub fn unload(algorithm: Algorithm) -> Result<(), Problem> {
     let name = algorithm.kernel_name();
-    let Some(loaded) = loaded().into_iter().find(|loaded| loaded.algorithm == algorithm) else {
-        let remedy = if is_available(algorithm) {
-            "another program registered it"
-        } else {
-            "`flowstart kernel list` says what is"
-        };
-        return Err(Problem::new(format!("{name} is not loaded"), remedy));
-    };
+    let find = || loaded().into_iter().find(|loaded| loaded.algorithm == algorithm);
+    let missing = || not_there(algorithm, "`flowstart kernel list` says what is");
+    // Whoever may not see it need not wait for anything.
+    find().ok_or_else(missing)?;
+    let _turn = turn()?;
+    let loaded = find().ok_or_else(missing)?;
     let default = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
     if default.trim() == name {
         let other = available().into_iter().find(|other| other != name).unwrap_or_else(|| "reno".to_owned());
@@ -238,19 +312,20 @@ pub fn unload(algorithm: Algorithm) -> Result<(), Problem> {
             format!("`sysctl net.ipv4.tcp_congestion_control={other}` first"),
         ));
     }
+    // Only those may who made it: else a part of it could go and the rest stay.
+    if let Err(error) = fs::remove_file(loaded.folder.join(LINK)) {
+        let cause = format!("{} could not be removed: {error}", loaded.folder.join(LINK).display());
+        return Err(Problem::denied(cause, "this needs root"));
+    }
     remove(&loaded.folder);
     if let Some(parent) = loaded.folder.parent() {
         bpffs::clean(parent);
     }
-    let began = Instant::now();
-    while is_available(algorithm) {
-        if began.elapsed() > PATIENCE {
-            return Err(Problem::new(
-                format!("{name} is still registered"),
-                "a program may hold it open: see `bpftool link`",
-            ));
-        }
-        thread::sleep(Duration::from_millis(5));
+    if !is_released(algorithm) {
+        return Err(Problem::new(
+            format!("{name} is still registered"),
+            "a program may hold it open: see `bpftool link`",
+        ));
     }
     Ok(())
 }

@@ -1,13 +1,16 @@
 //! What `fs_chirp` tells while it runs: chirps, what is read from them, and how starts end.
 
+use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
 use std::time::Duration;
 
 use flowstart_units::Span;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 
 use crate::Algorithm;
-use crate::loader::{EVENTS, Problem, WATCHERS, loaded};
+use crate::loader::{EVENTS, Problem, WATCHERS, loaded, not_there};
+use crate::lock::{self, Lock, Only};
 
 /// What a chirp said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,37 +214,48 @@ impl Event {
 pub struct Watch<'a> {
     ring: RingBuffer<'a>,
     watchers: MapHandle,
+    /// Every event is read once: two watchers would have a part each.
+    _only: Lock,
 }
 
 impl<'a> Watch<'a> {
     /// Begins to listen; `heard` is called in [`Watch::poll`].
     ///
     /// # Errors
-    /// If `paced_chirping` is not loaded, or its events may not be read.
+    /// If `paced_chirping` is not loaded, its events may not be read, or somebody else reads them.
     pub fn new(mut heard: impl FnMut(Event) + 'a) -> Result<Self, Problem> {
         let Some(loaded) = loaded().into_iter().find(|loaded| loaded.algorithm == Algorithm::PacedChirping) else {
-            let problem = Problem::new("fs_chirp is not loaded", "`flowstart kernel load paced_chirping` first");
-            return Err(problem);
+            return Err(not_there(Algorithm::PacedChirping, "`flowstart kernel load paced_chirping` first"));
         };
+        let only = lock::take(Only::Watcher, Duration::ZERO)?.map_err(|pid| {
+            let cause = format!("process {pid} watches fs_chirp already, and events can be read by one only");
+            Problem::new(cause, "end it first, or read what it prints")
+        })?;
         let open = |name| {
             MapHandle::from_pinned_path(loaded.folder.join(name)).map_err(|error| {
-                Problem::new(format!("fs_chirp's events could not be opened: {error}"), "this needs root")
+                Problem::denied(format!("fs_chirp's events could not be opened: {error}"), "this needs root")
             })
         };
         let (events, watchers) = (open(EVENTS)?, open(WATCHERS)?);
-        let failed = |error| Problem::new(format!("fs_chirp's events could not be read: {error}"), "this needs root");
+        let failed =
+            |error| Problem::denied(format!("fs_chirp's events could not be read: {error}"), "this needs root");
         let mut builder = RingBufferBuilder::new();
+        let listens = Rc::new(Cell::new(false));
+        let may_hear = listens.clone();
         builder
             .add(&events, move |bytes| {
-                if let Some(event) = Event::read(bytes) {
+                if let Some(event) = Event::read(bytes).filter(|_| may_hear.get()) {
                     heard(event);
                 }
                 0
             })
             .map_err(failed)?;
         let ring = builder.build().map_err(failed)?;
-        let watch = Self { ring, watchers };
-        watch.count(1);
+        let watch = Self { ring, watchers, _only: only };
+        // What was left over when the last one ended is not what happens now.
+        let _ = watch.ring.consume();
+        listens.set(true);
+        watch.tell(true);
         Ok(watch)
     }
 
@@ -258,20 +272,18 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The program only tells if somebody watches. A watcher that was killed stays counted, which costs a little time and nothing else.
-    fn count(&self, change: i32) {
+    /// The program only tells if somebody watches. After a watcher that was killed it goes on
+    /// telling, which costs a little time and nothing else, until the next one ends.
+    fn tell(&self, whether: bool) {
         let key = 0_u32.to_ne_bytes();
-        let now = self.watchers.lookup(&key, MapFlags::ANY).ok().flatten();
-        if let Some(now) = now.and_then(|bytes| Some(u32::from_ne_bytes(*bytes.first_chunk()?))) {
-            // Nobody is told if it fails: then there are no events.
-            let _ = self.watchers.update(&key, &now.saturating_add_signed(change).to_ne_bytes(), MapFlags::ANY);
-        }
+        // Nobody is told if it fails: then there are no events.
+        let _ = self.watchers.update(&key, &u32::from(whether).to_ne_bytes(), MapFlags::ANY);
     }
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        self.count(-1);
+        self.tell(false);
     }
 }
 

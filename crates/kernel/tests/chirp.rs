@@ -1,4 +1,5 @@
-//! Paced Chirping on the running kernel: what must hold on any path. Needs root; says `skipped: …` otherwise.
+//! Paced Chirping on the running kernel: what must hold on any path. Needs root; says `skipped: …`
+//! otherwise.
 
 #![cfg(feature = "ebpf")]
 
@@ -160,7 +161,8 @@ fn it_chirps_over_ipv6_and_obeys_marks_there() {
 #[test]
 fn when_marks_vanish_because_capacity_came_free_chirps_find_it() {
     let Some(_alone) = alone() else { return };
-    // The kernel holds single segments back in a full window unless it may be large (docs/kernel.md).
+    // The kernel holds single segments back in a full window unless it may be large
+    // (docs/kernel.md).
     const DIVISOR: &str = "/proc/sys/net/ipv4/tcp_tso_win_divisor";
     let _registered = Registered::new(Algorithm::PacedChirping, &[]);
     let events = Mutex::new(Vec::<Event>::new());
@@ -214,6 +216,50 @@ fn the_highest_rate_that_an_application_allows_ends_a_start_and_the_window_does_
     assert!(matches!(end.what, What::End { reason: Ended::RateLimit, .. }), "{all:#?}");
     // A megabyte per second and 20 ms hold 14 packets.
     assert!(end.packets > 20, "{end:?}");
+}
+
+/// Sends `first` bytes with Reno, waits for their ACKs, and sends 3 MB with `fs_chirp`. The events
+/// of the connection.
+fn switched(parameters: &[&str], first: usize) -> Vec<Event> {
+    let _registered = Registered::new(Algorithm::PacedChirping, parameters);
+    let events = Mutex::new(Vec::<Event>::new());
+    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
+    let world = World::start(path(false)).unwrap();
+    let server = world.hosts()[1].address();
+    let listener = world.hosts()[1].run(move || std::net::TcpListener::bind((server, 0)).unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let sender = world.hosts()[0]
+        .spawn(move || {
+            let mut stream = connect(to, "reno");
+            stream.write_all(&vec![7; first]).unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+            setsockopt(&stream, sockopt::TcpCongestion, &CHIRP.into()).unwrap();
+            stream.write_all(&[7; 3_000_000]).unwrap();
+        })
+        .unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    assert!(bytes.len() == first + 3_000_000 && bytes.iter().all(|byte| *byte == 7));
+    sender.join().unwrap().unwrap();
+    world.finish().unwrap();
+    watch.poll(Duration::from_millis(200)).unwrap();
+    drop(watch);
+    events.into_inner().unwrap()
+}
+
+#[test]
+fn a_socket_that_is_switched_to_it_after_its_first_bytes_chirps_from_there() {
+    let Some(_alone) = alone() else { return };
+    // As iperf3 does: a cookie of 37 bytes goes first.
+    for first in [37, 40_000] {
+        let all = switched(&["ecn=off"], first);
+        let read = all.iter().filter(|event| matches!(event.what, What::Chirp { .. })).count();
+        assert!(matches!(all.first().map(|event| event.what), Some(What::Begin)), "{all:#?}");
+        assert!(read >= 1, "{first} bytes before: {read} chirps");
+        assert!(all.iter().any(|event| matches!(event.what, What::End { .. })), "the start ended");
+    }
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub struct RealRace {
     pub result: RaceResult,
     /// How faithful each run was.
     pub fidelities: Vec<Fidelity>,
+    /// Parts of the emulator that failed, each with its reason.
+    pub faults: Vec<String>,
 }
 
 /// Runs parts of a race for real.
@@ -29,6 +31,7 @@ struct OnKernel<'a> {
     captures: Vec<(String, PathBuf)>,
     /// How faithful the runs were.
     fidelities: Vec<Fidelity>,
+    faults: Vec<String>,
 }
 
 impl Stage for OnKernel<'_> {
@@ -44,6 +47,7 @@ impl Stage for OnKernel<'_> {
         };
         let performed = perform(scenario, &compiled, &Wanted { log: true, captures }, self.cancel)?;
         self.fidelities.push(performed.outcome.fidelity);
+        self.faults.extend_from_slice(&performed.outcome.faults);
         if self.cancel.is_cancelled() {
             return Ok(None);
         }
@@ -84,7 +88,7 @@ pub fn race(
 ) -> Result<RealRace, Error> {
     let text = |contestant| race.scenario(contestant, Purpose::Start, 0).effective();
     let captures = race.contestants.iter().map(text).zip(captures.iter().cloned()).collect();
-    let mut stage = OnKernel { cancel, captures, fidelities: Vec::new() };
+    let mut stage = OnKernel { cancel, captures, fidelities: Vec::new(), faults: Vec::new() };
     let result = race.run_on(&mut stage, cancel, progress)?;
-    Ok(RealRace { result, fidelities: stage.fidelities })
+    Ok(RealRace { result, fidelities: stage.fidelities, faults: stage.faults })
 }

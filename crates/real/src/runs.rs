@@ -22,7 +22,7 @@ pub struct Runs {
 
 /// Runs a scenario as often as it says; [privileges](flowstart_emulator::privilege) must be there.
 /// Every link of the first run is captured into a file of the folder `captures`, which must exist.
-/// `done` hears of each run and how faithful it was. `None` if it was cancelled before the first
+/// `done` hears of each run, how faithful it was, and which parts of the emulator failed in it. `None` if it was cancelled before the first
 /// run had ended.
 ///
 /// # Errors
@@ -31,7 +31,7 @@ pub fn run(
     scenario: &Scenario,
     captures: Option<&Path>,
     cancel: &Cancel,
-    mut done: impl FnMut(u64, &Fidelity),
+    mut done: impl FnMut(u64, &Fidelity, &[String]),
 ) -> Result<Option<Runs>, Error> {
     let mut all = None::<Runs>;
     for run in 0..scenario.runs {
@@ -43,7 +43,7 @@ pub fn run(
         let performed = perform(scenario, &compiled, &wanted, cancel)?;
         let fidelity = performed.outcome.fidelity;
         let one = tables(scenario, &compiled, &performed, run);
-        done(run, &fidelity);
+        done(run, &fidelity, &performed.outcome.faults);
         match &mut all {
             None => all = Some(Runs { results: one, fidelities: vec![fidelity] }),
             Some(Runs { results, fidelities }) => {

@@ -1,5 +1,6 @@
 //! Files that a scenario names.
 
+use std::io::Read as _;
 use std::path::Path as FilePath;
 
 use flowstart_network::parse_mahimahi;
@@ -7,21 +8,29 @@ use flowstart_units::{Bytes, Span};
 
 use super::{FlowSpec, RateSpec, Scenario, ScenarioError};
 
-/// Largest scenario, trace or flow list that is read, so that a wrong file name does not fill the memory.
+/// Largest scenario, trace or flow list that is read, so that a wrong file name does not fill the
+/// memory.
 const LARGEST_FILE: u64 = 256 << 20;
 
-/// The text of a file.
+/// Reads a text file of at most 256 MiB. A pipe or a device may be read too; as neither says how
+/// long it is, no more than that is taken from it.
 ///
 /// # Errors
-/// If it cannot be opened or is not UTF-8.
+/// A sentence with the file's name, if it cannot be read, is longer, or is not text in UTF-8.
 pub fn read(path: &FilePath) -> Result<String, ScenarioError> {
     let name = path.display().to_string();
     let wrong = |message: String| ScenarioError::file(&name, message);
-    let length = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?.len();
+    let failed = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
     if length > LARGEST_FILE {
         return Err(wrong(format!("is {length} bytes long; files of more than {LARGEST_FILE} bytes are not read")));
     }
-    let bytes = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(wrong(format!("does not end; more than {LARGEST_FILE} bytes are not read")));
+    }
     String::from_utf8(bytes).map_err(|_| wrong("is not text in UTF-8".to_owned()))
 }
 
@@ -103,6 +112,13 @@ mod tests {
 
     fn kind() -> FlowSpec {
         toml::from_str("algorithm = \"cubic\"").unwrap()
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_does_not_end_is_read_no_further_than_the_largest_file() {
+        let error = read(FilePath::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.contains("/dev/zero") && error.contains("does not end"), "{error}");
     }
 
     #[test]

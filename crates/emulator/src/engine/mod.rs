@@ -1,17 +1,21 @@
-//! The engine: takes frames from interfaces, carries them through links and delays, and gives them to other interfaces on time.
+//! The engine: takes frames from interfaces, carries them through links and delays, and gives them
+//! to other interfaces on time.
 //!
-//! Time in the engine is the time of the model. A packet arrives when the kernel stamped it, queues decide by those times, and a departure is
-//! worked out before it is due. So an engine that was late to look at a packet is not late to send it, as long as it looks before the
-//! packet's delay has passed; and after a pause it processes what happened meanwhile in the order in which it happened.
+//! Time in the engine is the time of the model. A packet arrives when the kernel stamped it, queues
+//! decide by those times, and a departure is worked out before it is due. So an engine that was
+//! late to look at a packet is not late to send it, as long as it looks before the packet's delay
+//! has passed; and after a pause it processes what happened meanwhile in the order in which it
+//! happened.
 
 mod frames;
 mod link;
+mod pace;
 mod plan;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -19,7 +23,7 @@ use nix::sys::eventfd::EventFd;
 
 use flowstart_units::{Span, Time};
 
-use crate::clock::{self, Clock};
+use crate::clock::{self, Clock, Priority};
 use crate::config::Timing;
 use crate::fidelity::Lateness;
 use crate::record::{Entry, Fate, Recorder};
@@ -27,17 +31,24 @@ use crate::wire::{self, ETHERNET, FlowKey};
 
 use frames::{Handle, Pool};
 use link::{Event, Link};
+use pace::{Budget, Looks};
 use plan::Counts;
 
 pub use link::LinkOutcome;
+#[cfg(test)]
+pub(crate) use plan::Fault;
 pub(crate) use plan::{Delivery, Entrance, Plan, Report, Route};
 
 /// Frames taken from one ring at a time, so that what is due meanwhile is not kept waiting.
 const AT_ONCE: usize = 64;
-/// An arrival that must be counted this much later than it was is noted: below it is the order of two packets at one moment.
+/// An arrival that must be counted this much later than it was is noted: below it is the order of
+/// two packets at one moment.
 const LATE_ARRIVAL: Span = Span::from_micros(20);
 /// Longest sleep, for looking whether the world has ended and for sending records on.
 const LONGEST_SLEEP: Span = Span::from_millis(50);
+
+/// To sleep for less costs more of the processor than to watch the clock.
+const WORTH_SLEEPING: Span = Span::from_micros(5);
 
 /// Something due at a time; what is due at the same time goes in order of scheduling.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +98,8 @@ pub(crate) struct Engine {
     names: Vec<usize>,
     longest: usize,
     timing: Timing,
+    /// Of all engines, the share that has a processor for itself.
+    alone: f64,
     recorder: Option<Recorder>,
     clock: Clock,
     pool: Pool,
@@ -103,6 +116,10 @@ pub(crate) struct Engine {
     events: Vec<Event>,
     lateness: Lateness,
     counts: Counts,
+    looks: Looks,
+    budget: Budget,
+    #[cfg(test)]
+    fault: Option<plan::Fault>,
 }
 
 impl Engine {
@@ -112,7 +129,8 @@ impl Engine {
             let links: Span = route.links.iter().map(|link| plan.links[usize::from(*link)].1.delay).sum();
             route.before + links + route.after
         };
-        // Delay after the last link: what is worked out this much late is still in time. Half of it is kept in reserve.
+        // Delay after the last link: what is worked out this much late is still in time. Half of it
+        // is kept in reserve.
         let last = |route: &Route| -> Span {
             route.links.last().map_or(delay(route), |link| plan.links[usize::from(*link)].1.delay + route.after)
         };
@@ -127,6 +145,7 @@ impl Engine {
             names: plan.links.iter().map(|(name, ..)| *name).collect(),
             longest,
             timing: plan.timing,
+            alone: processors() / plan.engines.max(1) as f64,
             recorder: plan.recorder,
             clock,
             pool: Pool::new(longest),
@@ -140,35 +159,61 @@ impl Engine {
             events: Vec::with_capacity(64),
             lateness: Lateness::new(),
             counts: Counts::default(),
+            looks: Looks::new(clock.now(), plan.timing.stall),
+            budget: Budget::new(clock.now(), None, 0),
+            #[cfg(test)]
+            fault: plan.fault,
         }
     }
 
-    /// Runs until `stop` is set (and `waker` written to, so that it is noticed at once).
-    pub(crate) fn run(mut self, stop: &Arc<AtomicBool>, waker: &Arc<EventFd>) -> Report {
+    /// Runs until `stop` is set (and `waker` written to, so that it is noticed at once), and tells
+    /// what it did; also if it ends by a fault of its own. Its sockets are closed after that: each
+    /// takes the kernel some milliseconds.
+    pub(crate) fn run(mut self, stop: &AtomicBool, waker: &EventFd, tell: impl FnOnce(Report)) {
         let priority = clock::be_punctual();
-        let mut expected = self.clock.now();
-        while !stop.load(Ordering::Relaxed) {
-            let now = self.clock.now();
-            let away = now.since(expected);
-            if away > self.timing.stall {
-                self.counts.stalls += 1;
-                self.counts.longest_stall = self.counts.longest_stall.max(away);
-            }
-            self.take_in();
-            self.proceed(now);
-            expected = self.wait(now, waker);
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.flush();
-        }
+        let limit = (priority == Priority::RealTime).then(clock::real_time_limit).flatten();
+        let limit = limit.map(|(share, period)| (share * self.alone.min(1.0), period));
+        self.budget = Budget::new(self.clock.now(), limit, clock::thread_time());
+        let ended = catch_unwind(AssertUnwindSafe(|| self.work(stop, waker)));
+        let fault = ended.err().map(|panic| message(&*panic));
+        // Whoever reads the records gets the last ones, and hears that there are no more.
+        self.recorder = None;
         let full: u64 = self.entrances.iter().map(|entrance| entrance.ring.dropped()).sum();
         self.counts.no_room += full;
-        Report {
+        (self.counts.stalls, self.counts.longest_stall) = (self.looks.stalls, self.looks.longest);
+        tell(Report {
             links: self.names.iter().copied().zip(self.links.iter().map(Link::outcome)).collect(),
             lateness: self.lateness,
             counts: self.counts,
             priority,
             stored: self.pool.stored(),
+            fault,
+        });
+        close(self.entrances, self.exits);
+    }
+
+    fn work(&mut self, stop: &AtomicBool, waker: &EventFd) {
+        self.looks = Looks::new(self.clock.now(), self.timing.stall);
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            self.looks.at(now);
+            #[cfg(test)]
+            self.fail();
+            self.take_in();
+            self.proceed(now);
+            self.wait(now, waker);
+        }
+    }
+
+    /// Faults that tests ask for.
+    #[cfg(test)]
+    fn fail(&self) {
+        match self.fault {
+            Some(plan::Fault::Panic) if self.counts.arrived > 0 => panic!("on purpose"),
+            Some(plan::Fault::Hang) if self.counts.arrived > 0 => loop {
+                std::thread::sleep(std::time::Duration::from_secs(1));
+            },
+            _ => {}
         }
     }
 
@@ -234,7 +279,8 @@ impl Engine {
 
     /// Does everything that is due at `now`, in order of time.
     fn proceed(&mut self, now: Time) {
-        // Packets stamped in the last moments may not be visible yet; steps wait for them if they can.
+        // Packets stamped in the last moments may not be visible yet; steps wait for them if they
+        // can.
         let settled = if self.leeway.is_zero() { now } else { now - self.timing.settle };
         loop {
             let departure = self.departures.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
@@ -364,7 +410,10 @@ impl Engine {
         if handle.ecn == flowstart_network::Ecn::Ce {
             wire::set_ce(frame);
         }
-        self.lateness.record(self.clock.now().since(due));
+        let now = self.clock.now();
+        // Between two packets, too, an engine can lose the processor.
+        self.looks.at(now);
+        self.lateness.record(now.since(due));
         if delivery.exit.send(self.pool.get(handle.place)) {
             self.counts.delivered += 1;
         } else {
@@ -373,8 +422,8 @@ impl Engine {
         self.pool.release(handle.place);
     }
 
-    /// Waits until something is due, or may have arrived. Returns when that should be.
-    fn wait(&mut self, now: Time, waker: &Arc<EventFd>) -> Time {
+    /// Waits until something is due, or may have arrived.
+    fn wait(&mut self, now: Time, waker: &EventFd) {
         let departure = self.departures.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
         let step = self.steps.peek().map_or(Time::NEVER, |Reverse(due)| due.time);
         let step = step.min(self.arrivals.front().map_or(Time::NEVER, |(time, _)| *time));
@@ -382,9 +431,17 @@ impl Engine {
         let idle = deadline == Time::NEVER;
         let until = deadline.min(now + LONGEST_SLEEP);
         let moment = self.clock.now();
+        self.looks.at(moment);
+        self.budget.update(moment, clock::thread_time);
+        if let Some(rest) = self.budget.rest() {
+            return self.sleep_until(moment + rest);
+        }
         if until <= moment + self.timing.spin {
+            if until >= moment + WORTH_SLEEPING && !self.budget.may_spin() {
+                return self.sleep_until(until);
+            }
             std::hint::spin_loop();
-            return moment;
+            return;
         }
         let wake = until - self.timing.spin;
         if idle && let Some(recorder) = &mut self.recorder {
@@ -392,15 +449,50 @@ impl Engine {
         }
         if !idle && !self.leeway.is_zero() {
             // Packets that come meanwhile can wait for the next look.
-            let wake = wake.min(moment + self.leeway);
-            self.clock.sleep_until(wake);
-            return wake;
+            return self.sleep_until(wake.min(moment + self.leeway));
         }
         let mut fds: Vec<PollFd<'_>> =
             self.entrances.iter().map(|entrance| PollFd::new(entrance.ring.fd(), PollFlags::POLLIN)).collect();
         fds.push(PollFd::new(waker.as_fd(), PollFlags::POLLIN));
+        self.looks.sleeps_until(wake);
         // An interrupted wait is a short one.
         let _ = ppoll(&mut fds, Some(clock::timespec(wake.since(moment))), None);
-        wake
     }
+
+    fn sleep_until(&mut self, wake: Time) {
+        self.looks.sleeps_until(wake);
+        self.clock.sleep_until(wake);
+    }
+}
+
+fn processors() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |processors| processors.get() as f64)
+}
+
+/// What a fault of the program said.
+pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason was given".to_owned())
+}
+
+/// Threads that close sockets at the same time.
+const CLOSING: usize = 32;
+
+/// Closes the sockets. The kernel waits for all processors with every ring (synchronize_net), one
+/// after the other for those of one thread; several threads wait together.
+fn close(entrances: Vec<Entrance>, exits: Vec<Delivery>) {
+    let mut parts: Vec<(Vec<Entrance>, Vec<Delivery>)> = (0..CLOSING).map(|_| Default::default()).collect();
+    for (number, entrance) in entrances.into_iter().enumerate() {
+        parts[number % CLOSING].0.push(entrance);
+    }
+    for (number, exit) in exits.into_iter().enumerate() {
+        parts[number % CLOSING].1.push(exit);
+    }
+    parts.retain(|(entrances, exits)| entrances.len() + exits.len() > 0);
+    std::thread::scope(|scope| {
+        for part in parts {
+            // Where no thread can be started the socket is closed here.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(part));
+        }
+    });
 }

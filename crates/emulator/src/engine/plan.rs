@@ -57,7 +57,21 @@ pub(crate) struct Plan {
     pub(crate) links: Vec<(usize, LinkConfig, u64)>,
     pub(crate) mtu: u32,
     pub(crate) timing: Timing,
+    /// Engines of the world, which share the processors.
+    pub(crate) engines: usize,
     pub(crate) recorder: Option<Recorder>,
+    #[cfg(test)]
+    pub(crate) fault: Option<Fault>,
+}
+
+/// What a test lets an engine do once it has seen a packet.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A fault of the program.
+    Panic,
+    /// It never ends.
+    Hang,
 }
 
 /// What an engine did.
@@ -69,6 +83,8 @@ pub(crate) struct Report {
     pub(crate) priority: Priority,
     /// Packets in queues and delays at the end.
     pub(crate) stored: u64,
+    /// What it said if it ended by a fault of the program.
+    pub(crate) fault: Option<String>,
 }
 
 /// Packets and mishaps.

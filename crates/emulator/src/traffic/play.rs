@@ -114,7 +114,7 @@ fn thread<'scope>(
         .spawn_scoped(scope, || {
             // A thread that holds a socket's lock while others have the processor delays the
             // connection's acknowledgements.
-            crate::clock::be_prompt();
+            crate::clock::be_prompt(crate::clock::Part::Sender);
             work();
         })
         .map(|_| ())

@@ -116,7 +116,7 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     if let Some(path) = &args.film {
         let fps = args.film_fps.map_or(FILM_FPS, u64::from);
         let refuse = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| refuse(&error))?;
+        let text = flowstart_scenario::read(path).map_err(Failure::usage)?;
         benchmark.film = Some(film(&text, fps).map_err(|error| refuse(&error))?);
     }
     benchmark.bursts = args.bursts.unwrap_or(benchmark.bursts);

@@ -25,7 +25,10 @@ pub(crate) fn kernel(_command: &KernelCommand) -> Outcome {
 
 #[cfg(feature = "kernel")]
 fn failure(problem: &flowstart_kernel::Problem) -> crate::output::Failure {
-    crate::output::Failure::Usage(problem.to_string())
+    match problem.is_denied {
+        true => crate::output::Failure::NotPossible(problem.to_string()),
+        false => crate::output::Failure::Usage(problem.to_string()),
+    }
 }
 
 #[cfg(feature = "kernel")]
@@ -68,13 +71,28 @@ mod program {
             flowstart_kernel::unload(*algorithm).map_err(|problem| failure(&problem))?;
             print(&format!("{} is unloaded\n", algorithm.kernel_name()))?;
         }
-        Ok(())
+        // "Nothing to unload" would not be true if something is there that cannot be seen.
+        if algorithms.is_empty() { said_unseen() } else { Ok(()) }
+    }
+
+    /// Fails if the kernel has something under our names that this user may not look at.
+    fn said_unseen() -> Outcome {
+        flowstart_kernel::unseen().map_or(Ok(()), |(hidden, why)| {
+            let names: Vec<_> = hidden.iter().map(|algorithm| algorithm.kernel_name()).collect();
+            let cause = format!("the kernel has {}, but {}", names.join(", "), why.cause);
+            Err(Failure::NotPossible(format!("{cause}; {}", why.remedy)))
+        })
     }
 
     pub(super) fn list(json: bool) -> Outcome {
         let loaded = flowstart_kernel::loaded();
+        let hidden = flowstart_kernel::unseen().map(|(hidden, _)| hidden).unwrap_or_default();
         let of = |algorithm: Algorithm| loaded.iter().find(|loaded| loaded.algorithm == algorithm);
         let settings_of = |algorithm: Algorithm| of(algorithm).and_then(|loaded| loaded.settings.clone());
+        // What cannot be seen is not said to be absent, nor defaults to be what is set.
+        let unknown = |algorithm: Algorithm| {
+            hidden.contains(&algorithm) || of(algorithm).is_some_and(|loaded| loaded.settings.is_none())
+        };
         if json {
             let list: Vec<_> = Algorithm::ALL
                 .into_iter()
@@ -83,29 +101,40 @@ mod program {
                     let parameters: Vec<_> = shown
                         .iter()
                         .map(|(p, value)| {
-                            json!({ "name": p.name, "value": p.show(value), "default": p.show(p.default), "help": p.help })
+                            let value = (!unknown(algorithm)).then(|| p.show(value));
+                            json!({ "name": p.name, "value": value, "default": p.show(p.default), "help": p.help })
                         })
                         .collect();
+                    let known = (!hidden.contains(&algorithm)).then(|| of(algorithm).is_some());
                     json!({
                         "name": algorithm.name(),
                         "kernel_name": algorithm.kernel_name(),
                         "about": algorithm.about(),
-                        "loaded": of(algorithm).is_some(),
+                        "loaded": known,
                         "parameters": parameters,
                     })
                 })
                 .collect();
-            return print_json(&json!({ "algorithms": list }));
+            print_json(&json!({ "algorithms": list }))?;
+            return said_unseen();
         }
         let mut text = String::new();
         for algorithm in Algorithm::ALL {
-            let state = if of(algorithm).is_some() { "loaded" } else { "not loaded" };
+            let state = match of(algorithm) {
+                Some(_) if unknown(algorithm) => "loaded, with parameters that cannot be read; the defaults are",
+                Some(_) => "loaded",
+                None if unknown(algorithm) => {
+                    "the kernel has it; by whom and with which parameters only root can see; the defaults are"
+                }
+                None => "not loaded",
+            };
             text.push_str(&format!("{algorithm} ({}): {}; {state}\n", algorithm.kernel_name(), algorithm.about()));
             for (parameter, value) in settings_of(algorithm).unwrap_or_else(|| Settings::new(algorithm)).iter() {
                 text.push_str(&format!("    {}={}  {}\n", parameter.name, parameter.show(value), parameter.help));
             }
         }
-        print(&text)
+        print(&text)?;
+        said_unseen()
     }
 
     pub(super) fn check(json: bool) -> Outcome {

@@ -30,7 +30,8 @@ pub(crate) fn race(
         prepare_folder(folder)?;
     }
     let cancel = listen();
-    let RealRace { result, fidelities } = flowstart_real::race(race, &folders, &cancel, progress)?;
+    let RealRace { result, fidelities, faults } = flowstart_real::race(race, &folders, &cancel, progress)?;
+    faults.iter().for_each(|fault| note(fault));
     let limit = fidelity_limit(fidelity);
     let mut verdict = Ok(());
     for one in &fidelities {

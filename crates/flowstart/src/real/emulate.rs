@@ -47,6 +47,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     let cancel = interrupt::listen();
     let Emulated { ended, links, recording, outcome, results } =
         flowstart_real::emulate((&scenario, shared), &programs, args.pcap.as_deref(), &cancel, &note)?;
+    outcome.faults.iter().for_each(|fault| note(fault));
     let provenance = Provenance::new(&scenario, &results);
     if let Some(folder) = &args.out {
         write_results(folder, &results, &provenance, &formats).map_err(Failure::usage)?;
@@ -140,7 +141,7 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
         path.capacity = RateSpec::Constant(capacity);
     }
     if let Some(file) = &args.trace {
-        let text = std::fs::read_to_string(file).map_err(|error| Failure::file("read", file, &error))?;
+        let text = flowstart_scenario::read(file).map_err(Failure::usage)?;
         let schedule = parse_mahimahi(&text).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
         path.capacity = RateSpec::from_schedule(&schedule);
     }

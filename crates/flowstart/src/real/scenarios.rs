@@ -43,7 +43,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         if let Some(folder) = &folder {
             prepare_folder(folder)?;
         }
-        let done = |run: u64, fidelity: &Fidelity| {
+        let done = |run: u64, fidelity: &Fidelity, faults: &[String]| {
+            faults.iter().for_each(|fault| note(&format!("{name}, run {run}: {fault}")));
             if !args.json {
                 note(&format!("{name}, run {run}: {fidelity}"));
             }

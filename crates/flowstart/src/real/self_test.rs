@@ -14,8 +14,7 @@ const P99_BAR: Span = Span::from_micros(200);
 /// And this rate with packets of 1500 bytes, to this share.
 const SUSTAINED: Rate = Rate::from_mbps(500);
 const SUSTAINED_SHARE: f64 = 0.995;
-/// How often the trials that decide are repeated; the best counts, because other programs can only
-/// disturb.
+/// How often the trials that decide are repeated; the worst counts, since every run must be right.
 const REPEATED: usize = 3;
 /// Buffer of the trials in packets.
 const BUFFER: u64 = 100;
@@ -37,8 +36,8 @@ pub(super) fn self_test(as_json: bool) -> Outcome {
     let lasting = Span::from_secs(2);
     let precise = repeat(trial(Rate::from_mbps(100), 1500, Rate::from_mbps(90), lasting))?;
     let full = repeat(trial(SUSTAINED, 1500, SUSTAINED.mul_ratio(11, 10), lasting))?;
-    let precision = precise.iter().any(|m| m.median <= MEDIAN_BAR && m.p99 <= P99_BAR && m.kept_up());
-    let sustained = full.iter().any(as_configured);
+    let precision = precise.iter().all(|m| m.median <= MEDIAN_BAR && m.p99 <= P99_BAR && m.kept_up());
+    let sustained = full.iter().all(as_configured);
     let mut highest = Vec::new();
     for (packet, first) in SEARCH {
         highest.push(search(packet, first, &run)?);
@@ -66,8 +65,8 @@ pub(super) fn self_test(as_json: bool) -> Outcome {
     } else {
         let mut text = table.to_terminal(Terminal::of_stdout());
         text.push_str(&format!(
-            "\nat 100 Mbit/s within {MEDIAN_BAR} (median) and {P99_BAR} (99 %), best of {REPEATED}: {}\n\
-             {SUSTAINED} of 1500-byte packets sustained, queue as configured, best of {REPEATED}: {}\n",
+            "\nat 100 Mbit/s within {MEDIAN_BAR} (median) and {P99_BAR} (99 %), worst of {REPEATED}: {}\n\
+             {SUSTAINED} of 1500-byte packets sustained, queue as configured, worst of {REPEATED}: {}\n",
             verdict(precision),
             verdict(sustained)
         ));
@@ -133,7 +132,9 @@ fn columns() -> Vec<Column> {
         Column::number("longest wait", "ms"),
         Column::number("dropped", "packets"),
         Column::number("not asked for", "packets"),
+        Column::number("unseen", "packets"),
         Column::number("stalls", ""),
+        Column::number("longest stall", "ms"),
     ]
 }
 
@@ -153,7 +154,9 @@ fn row(m: &Measured) -> Vec<Cell> {
         Cell::number(m.longest_wait.as_millis_f64(), 3),
         Cell::count(m.dropped),
         Cell::count(m.fidelity.unasked_drops),
+        Cell::count(m.unseen),
         Cell::count(m.fidelity.stalls),
+        Cell::number(m.fidelity.longest_stall.as_millis_f64(), 1),
     ]
 }
 
@@ -171,6 +174,8 @@ fn document(m: &Measured) -> serde_json::Value {
         "error_worst_us": micros(m.worst),
         "longest_wait_us": micros(m.longest_wait),
         "unasked_drops": m.fidelity.unasked_drops,
+        "unseen": m.unseen,
         "stalls": m.fidelity.stalls,
+        "longest_stall_us": micros(m.fidelity.longest_stall),
     })
 }

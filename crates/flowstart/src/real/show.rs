@@ -90,6 +90,7 @@ pub(super) fn fidelity(fidelity: &Fidelity, limit: &FidelityLimit) -> Value {
         "late_median_us": micros(fidelity.median),
         "late_p99_us": micros(fidelity.p99),
         "late_worst_us": micros(fidelity.worst),
+        "faults": fidelity.faults,
         "stalls": fidelity.stalls,
         "longest_stall_us": micros(fidelity.longest_stall),
         "unasked_drops": fidelity.unasked_drops,
