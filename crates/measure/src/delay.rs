@@ -78,8 +78,14 @@ impl DelaySamples {
 #[must_use]
 pub fn quantile(values: &mut [Span], p: f64) -> Option<Span> {
     values.sort_unstable();
-    let rank = (p.clamp(0.0, 1.0) * values.len() as f64).ceil() as usize;
-    values.get(rank.max(1) - 1).copied()
+    sorted_quantile(values, p)
+}
+
+/// [`quantile`] of values that are sorted already.
+#[must_use]
+pub fn sorted_quantile(sorted: &[Span], p: f64) -> Option<Span> {
+    let rank = (p.clamp(0.0, 1.0) * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
 }
 
 /// Mean wait of the samples that arrived in [from, to), zero if none did. With the ten RTT0 before t = 0 this is M4's q̄0.

@@ -33,6 +33,7 @@
 mod delay;
 mod egress;
 mod exit;
+pub mod measures;
 mod others;
 mod own;
 mod probe;
@@ -40,7 +41,9 @@ mod speed;
 mod spread;
 mod transfer;
 
-pub use delay::{DelaySample, DelaySamples, DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile};
+pub use delay::{
+    DelaySample, DelaySamples, DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile, sorted_quantile,
+};
 pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
 pub use others::{added_delay, convergence, harm, harm_ratio, jain, waits};
