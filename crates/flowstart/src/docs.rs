@@ -104,13 +104,12 @@ fn measures_page() -> String {
     );
     let sizes = [Bytes::new(100_000)];
     for measure in Measure::all(&sizes, true) {
-        let info = measure.info();
         page.push_str(&format!(
             "| `{}` | {} | {} | {} |\n",
-            info.name,
-            info.heading,
-            info.unit,
-            info.help.replace('|', "\\|")
+            measure.name(),
+            measure.heading(),
+            measure.unit(),
+            measure.help().replace('|', "\\|")
         ));
     }
     page.push_str("\n`completion_…` and `slowdown_…` exist for every size given.\n");

@@ -102,10 +102,7 @@ impl<'a> Shown<'a> {
         let (finished, all) = self.result.finished();
         let columns: Vec<Json> = measures()
             .iter()
-            .map(|measure| {
-                let info = measure.info();
-                json!({ "name": info.name, "unit": info.unit, "meaning": info.help })
-            })
+            .map(|measure| json!({ "name": measure.name(), "unit": measure.unit(), "meaning": measure.help() }))
             .collect();
         let contestants: Vec<Json> = (0..self.scores.contestants.len()).map(|number| self.contestant(number)).collect();
         json!({
@@ -124,7 +121,7 @@ impl<'a> Shown<'a> {
     fn contestant(&self, place: usize) -> Json {
         let scores = &self.scores.contestants[place];
         let mut medians: Map<String, Json> =
-            measures().iter().map(|measure| (measure.info().name, number(scores.median_of(*measure)))).collect();
+            measures().iter().map(|measure| (measure.name(), number(scores.median_of(*measure)))).collect();
         medians.insert("slowdown_geometric_mean".to_owned(), number(scores.median(|cell| cell.slowdown)));
         medians.insert("completion_ratio".to_owned(), number(scores.median(|cell| cell.completion_ratio)));
         medians.insert("added_delay_ms".to_owned(), number(scores.median(|cell| cell.added_delay)));
@@ -178,7 +175,7 @@ impl<'a> Shown<'a> {
             fields.insert(name.to_owned(), number(value));
         }
         for measure in measures() {
-            fields.insert(measure.info().name, number(score.get(*measure)));
+            fields.insert(measure.name(), number(score.get(*measure)));
         }
         fields.into()
     }
@@ -206,7 +203,7 @@ impl<'a> Shown<'a> {
                 if lines.is_empty() {
                     let keys = ["capacity_mbit_s", "rtt_ms", "buffer", "path", "load", "contestant", "runs", "exits"];
                     let names = keys.into_iter().chain(derived(score).map(|(name, _)| name));
-                    let measured = measures().iter().map(|measure| measure.info().name);
+                    let measured = measures().iter().map(Measure::name);
                     lines.push(names.map(str::to_owned).chain(measured).collect());
                 }
                 lines.push(line);

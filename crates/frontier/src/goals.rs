@@ -2,7 +2,7 @@
 
 use flowstart_units::Rate;
 
-use flowstart_race::Measure;
+use flowstart_race::measures::START_LOST;
 
 use super::{CellScore, ContestantScores, LoadKind, Scores, median};
 
@@ -128,7 +128,7 @@ pub fn goals(scores: &Scores, contestant: &ContestantScores) -> Vec<Goal> {
             "packets lost on an idle path",
             "packets",
             0.0,
-            idle(|score| score.get(Measure::StartLost), Rate::ZERO),
+            idle(|score| score.get(START_LOST.measure()), Rate::ZERO),
             largest,
         ),
     ]

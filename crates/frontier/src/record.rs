@@ -20,10 +20,8 @@ pub struct Record {
 /// The measures of a record, in order.
 #[must_use]
 pub fn measures() -> &'static [Measure] {
-    static MEASURES: LazyLock<Vec<Measure>> = LazyLock::new(|| {
-        let derived = [Measure::SlowdownMean, Measure::HarmRatio];
-        Measure::all(&SIZES, true).into_iter().filter(|measure| !derived.contains(measure)).collect()
-    });
+    static MEASURES: LazyLock<Vec<Measure>> =
+        LazyLock::new(|| Measure::all(&SIZES, true).into_iter().filter(|measure| !measure.is_derived()).collect());
     &MEASURES
 }
 
@@ -47,7 +45,7 @@ impl Record {
     /// The header of the file.
     #[must_use]
     pub fn header() -> Vec<String> {
-        KEYS.iter().map(|key| (*key).to_owned()).chain(measures().iter().map(|m| m.info().name)).collect()
+        KEYS.iter().map(|key| (*key).to_owned()).chain(measures().iter().map(Measure::name)).collect()
     }
 
     /// As fields of a line. Numbers are printed so that reading gives the same bits.

@@ -4,6 +4,7 @@ use flowstart_units::Bytes;
 
 use flowstart_measure::geometric_mean;
 use flowstart_race::Measure;
+use flowstart_race::measures::{COMPLETION, DEFICIT, HARM, SLOWDOWN, START_LOST, START_OTHERS_DELAY, START_OWN_DELAY};
 
 use super::{Cell, FrontierResult, LoadKind, Record, SIZES, measures, undominated};
 
@@ -136,8 +137,8 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 /// The 99th percentile of the delay that a contestant adds in a cell while it starts, in ms: for its own packets or for the others' (M8), whichever is
 /// more. At most one packet's transmission time counts as none: a packet that waits for a single other one is no queue.
 fn added_delay(cell: &Cell, record: &Record) -> Option<f64> {
-    let own = record.get(Measure::StartOwnDelay(99));
-    let others = record.get(Measure::StartOthersDelay(99));
+    let own = record.get(START_OWN_DELAY.at(99));
+    let others = record.get(START_OTHERS_DELAY.at(99));
     let added = own.into_iter().chain(others).reduce(f64::max)?;
     let service = cell.capacity.transmission_time(Bytes::new(PACKET)).as_millis_f64();
     Some(if added <= service { 0.0 } else { added })
@@ -195,7 +196,8 @@ impl Scores {
     pub fn on_the_front(&self) -> Vec<bool> {
         let point = |contestant: &ContestantScores| {
             let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
-            let (speed, delay) = (contestant.median_of(Measure::Deficit), contestant.median(|score| score.added_delay));
+            let (speed, delay) =
+                (contestant.median_of(DEFICIT.measure()), contestant.median(|score| score.added_delay));
             [or_nan(speed), or_nan(delay), self.losses(contestant)]
         };
         undominated(&self.contestants.iter().map(point).collect::<Vec<_>>())
@@ -209,13 +211,13 @@ impl Scores {
     /// Packets lost because of a contestant, all cells together, on an idle path.
     #[must_use]
     pub fn idle_losses(&self, contestant: &ContestantScores) -> f64 {
-        self.idle(contestant).filter_map(|score| score.get(Measure::StartLost)).sum()
+        self.idle(contestant).filter_map(|score| score.get(START_LOST.measure())).sum()
     }
 
     /// The same over all cells.
     #[must_use]
     pub fn losses(&self, contestant: &ContestantScores) -> f64 {
-        contestant.cells.iter().filter_map(|score| score.get(Measure::StartLost)).sum()
+        contestant.cells.iter().filter_map(|score| score.get(START_LOST.measure())).sum()
     }
 
     /// The scores of one contestant by the levels of a factor.
@@ -236,10 +238,10 @@ impl Scores {
 /// Over the seeds: the median, but the mean of what is lost, so that a loss with one seed in ten is one.
 fn over_seeds(records: &[&Record], measure: Measure) -> Option<f64> {
     let values: Vec<f64> = records.iter().filter_map(|record| record.get(measure)).collect();
-    match measure {
-        Measure::StartLost if !values.is_empty() => Some(values.iter().sum::<f64>() / values.len() as f64),
-        _ => median(values),
+    if measure.is(&START_LOST) && !values.is_empty() {
+        return Some(values.iter().sum::<f64>() / values.len() as f64);
     }
+    median(values)
 }
 
 /// Records of the same seed: this contestant's and the reference's.
@@ -247,7 +249,7 @@ type Pair<'a> = (&'a Record, &'a Record);
 
 /// Completion time over the reference's; infinite if only the reference finished.
 fn completion_ratio((own, reference): &Pair<'_>, size: Bytes) -> Option<f64> {
-    let measure = Measure::Completion(size);
+    let measure = COMPLETION.of(size);
     let theirs = reference.get(measure)?;
     Some(own.get(measure).map_or(f64::INFINITY, |ours| ours / theirs))
 }
@@ -264,8 +266,7 @@ fn score(place: usize, cell: &Cell, own: &[(u64, &Record)], reference: &[(u64, &
         SIZES.into_iter().filter_map(|size| Some((size, paired(&|pair| completion_ratio(pair, size))?))).collect();
     let counted: Vec<f64> =
         ratios.iter().filter(|(size, _)| size.get() >= COUNTED_FROM).map(|(_, ratio)| *ratio).collect();
-    let slowdowns: Vec<f64> =
-        SIZES.into_iter().filter_map(|size| over_seeds(&records, Measure::Slowdown(size))).collect();
+    let slowdowns: Vec<f64> = SIZES.into_iter().filter_map(|size| over_seeds(&records, SLOWDOWN.of(size))).collect();
     let added = |record: &Record| added_delay(cell, record);
     CellScore {
         cell: place,
@@ -277,7 +278,7 @@ fn score(place: usize, cell: &Cell, own: &[(u64, &Record)], reference: &[(u64, &
         ratios,
         added_delay: median(records.iter().filter_map(|record| added(record)).collect()),
         delay_ratio: paired(&|(ours, theirs)| Some(over(added(ours)?, added(theirs)?))),
-        harm_ratio: paired(&|(ours, theirs)| Some(over(ours.get(Measure::Harm)?, theirs.get(Measure::Harm)?))),
+        harm_ratio: paired(&|(ours, theirs)| Some(over(ours.get(HARM.measure())?, theirs.get(HARM.measure())?))),
     }
 }
 

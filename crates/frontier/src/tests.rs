@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use flowstart_parallel::Cancel;
 use flowstart_race::Measure;
+use flowstart_race::measures::{COMPLETION, DEFICIT, START_LOST, START_OTHERS_DELAY, START_OWN_DELAY};
 use flowstart_scenario::Buffer;
 
 use super::*;
@@ -173,7 +174,7 @@ fn records_of_other_columns_are_refused_and_those_of_other_work_kept() {
 #[test]
 fn a_record_is_read_back_bit_by_bit() {
     let works = small(&[], vec![2]).works();
-    let values = vec![(Measure::Deficit, 0.1 + 0.2), (Measure::StartLost, 3.0)];
+    let values = vec![(DEFICIT.measure(), 0.1 + 0.2), (START_LOST.measure(), 3.0)];
     let record = Record::new("k".to_owned(), None, &values);
     let fields = record.fields(&works[0]);
     assert_eq!(fields.len(), Record::header().len());
@@ -203,7 +204,7 @@ fn ratios_are_geometric_means_over_transfers_of_100_kb_and_more() {
             .map(flowstart_units::Bytes::new)
             .into_iter()
             .zip([small, medium, large])
-            .map(|(size, time)| (Measure::Completion(size), time))
+            .map(|(size, time)| (COMPLETION.of(size), time))
             .collect::<Vec<_>>()
     };
     let scores = scored(&times(1.0, 100.0, 1000.0), &times(9.0, 200.0, 2000.0));
@@ -217,7 +218,7 @@ fn ratios_are_geometric_means_over_transfers_of_100_kb_and_more() {
 
 #[test]
 fn added_delay_is_the_larger_of_own_and_others_and_one_packets_time_is_none() {
-    let delays = |own, others| [(Measure::StartOwnDelay(99), own), (Measure::StartOthersDelay(99), others)];
+    let delays = |own, others| [(START_OWN_DELAY.at(99), own), (START_OTHERS_DELAY.at(99), others)];
     let cell = |reference, contestant: [(Measure, f64); 2]| {
         let scores = scored(&delays(reference, 0.0), &contestant);
         let cell = &scores.contestants[1].cells[0];
@@ -232,9 +233,9 @@ fn added_delay_is_the_larger_of_own_and_others_and_one_packets_time_is_none() {
 
 #[test]
 fn goals_are_judged_by_medians_and_name_every_cell_above_the_limit() {
-    let times = |time: f64| (Measure::Completion(flowstart_units::Bytes::new(100_000)), time);
-    let reference = [times(100.0), (Measure::StartOwnDelay(99), 50.0), (Measure::StartLost, 7.0)];
-    let scores = scored(&reference, &[times(101.0), (Measure::StartOwnDelay(99), 10.0), (Measure::StartLost, 0.0)]);
+    let times = |time: f64| (COMPLETION.of(flowstart_units::Bytes::new(100_000)), time);
+    let reference = [times(100.0), (START_OWN_DELAY.at(99), 50.0), (START_LOST.measure(), 7.0)];
+    let scores = scored(&reference, &[times(101.0), (START_OWN_DELAY.at(99), 10.0), (START_LOST.measure(), 0.0)]);
     let goals = goals(&scores, &scores.contestants[1]);
     let verdicts: Vec<Verdict> = goals.iter().map(|goal| goal.verdict).collect();
     // No cell of 20 Mbit/s and more.
@@ -252,14 +253,17 @@ fn losses_count_as_means_over_the_seeds_and_everything_else_as_medians() {
         .into_iter()
         .map(|work| {
             let one = if work.seed == 6 { 9.0 } else { 0.0 };
-            let values = [(Measure::StartLost, one), (Measure::Deficit, one + work.seed as f64)];
+            let values = [(START_LOST.measure(), one), (DEFICIT.measure(), one + work.seed as f64)];
             let record = Record::new(String::new(), None, &values);
             (work, Some(record))
         })
         .collect();
     let scores = Scores::new(&FrontierResult { frontier, records });
     let jitter = &scores.contestants[0].cells[1];
-    assert_eq!((jitter.runs, jitter.get(Measure::StartLost), jitter.get(Measure::Deficit)), (3, Some(3.0), Some(4.0)));
+    assert_eq!(
+        (jitter.runs, jitter.get(START_LOST.measure()), jitter.get(DEFICIT.measure())),
+        (3, Some(3.0), Some(4.0))
+    );
 }
 
 proptest! {

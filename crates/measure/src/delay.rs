@@ -2,6 +2,8 @@
 
 use flowstart_units::{Span, Time};
 
+use super::thinned::Thinned;
+
 /// One packet's wait at the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelaySample {
@@ -13,15 +15,11 @@ pub struct DelaySample {
     pub own: bool,
 }
 
-/// Waits of packets in order of departure, in bounded memory: when full, every second one is dropped and from then on only every second
-/// (fourth, …) one is kept. A systematic sample leaves means and quantiles in place; the largest wait is kept exactly.
+/// Waits of packets in order of departure, in bounded memory (see [`Thinned`]); the largest wait is
+/// kept exactly.
 #[derive(Clone, Debug)]
 pub struct DelaySamples {
-    samples: Vec<DelaySample>,
-    limit: usize,
-    /// Every `stride`-th packet is kept.
-    stride: u64,
-    seen: u64,
+    kept: Thinned<DelaySample>,
     largest: Span,
 }
 
@@ -29,41 +27,26 @@ impl DelaySamples {
     /// Room for `limit` samples (at least 2).
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self { samples: Vec::new(), limit: limit.max(2), stride: 1, seen: 0, largest: Span::ZERO }
+        Self { kept: Thinned::new(limit), largest: Span::ZERO }
     }
 
     /// Takes a packet in.
     #[inline]
     pub fn push(&mut self, sample: DelaySample) {
         self.largest = self.largest.max(sample.waited);
-        if self.seen.is_multiple_of(self.stride) {
-            if self.samples.len() == self.limit {
-                let mut index = 0_usize;
-                self.samples.retain(|_| {
-                    index += 1;
-                    index % 2 == 1
-                });
-                self.stride = self.stride.saturating_mul(2);
-                if !self.seen.is_multiple_of(self.stride) {
-                    self.seen += 1;
-                    return;
-                }
-            }
-            self.samples.push(sample);
-        }
-        self.seen += 1;
+        self.kept.push(sample);
     }
 
     /// The samples kept.
     #[must_use]
     pub fn samples(&self) -> &[DelaySample] {
-        &self.samples
+        self.kept.samples()
     }
 
     /// One sample stands for this many packets.
     #[must_use]
     pub fn stride(&self) -> u64 {
-        self.stride
+        self.kept.stride()
     }
 
     /// The largest wait of all packets, kept or not.
@@ -78,8 +61,14 @@ impl DelaySamples {
 #[must_use]
 pub fn quantile(values: &mut [Span], p: f64) -> Option<Span> {
     values.sort_unstable();
-    let rank = (p.clamp(0.0, 1.0) * values.len() as f64).ceil() as usize;
-    values.get(rank.max(1) - 1).copied()
+    sorted_quantile(values, p)
+}
+
+/// [`quantile`] of values that are sorted already.
+#[must_use]
+pub fn sorted_quantile(sorted: &[Span], p: f64) -> Option<Span> {
+    let rank = (p.clamp(0.0, 1.0) * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
 }
 
 /// Mean wait of the samples that arrived in [from, to), zero if none did. With the ten RTT0 before t = 0 this is M4's q̄0.

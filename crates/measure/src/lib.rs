@@ -30,22 +30,36 @@
 //!   serialization of one packet. B_f = C_f * RTT0. H, [`Reference::horizon`]: 40 RTT0 unless stated.
 //! - q(t): how long a packet arriving at t waits until its transmission begins, in seconds.
 
+mod changes;
+pub mod claims;
 mod delay;
 mod egress;
 mod exit;
+pub mod measures;
 mod others;
 mod own;
+mod packet;
 mod probe;
+mod quantity;
+mod recorder;
 mod speed;
 mod spread;
+mod statistic;
+mod thinned;
 mod transfer;
 
-pub use delay::{DelaySample, DelaySamples, DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile};
+pub use delay::{
+    DelaySample, DelaySamples, DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile, sorted_quantile,
+};
 pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
 pub use others::{added_delay, convergence, harm, harm_ratio, jain, waits};
 pub use own::OwnWaits;
 pub use probe::{FlowRecord, Origin, Probe, ProbeConfig};
+pub use quantity::{Bound, Dimension, Measured};
+pub use recorder::{LinkRecord, Recorder, Wait};
 pub use speed::{deficit, duplicates, least_utilisation, overhead, time_to, utilisation};
 pub use spread::{Estimate, bootstrap_median};
+pub use statistic::Statistic;
+pub use thinned::Thinned;
 pub use transfer::{geometric_mean, ideal_completion, slowdown, wire_bytes};

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use flowstart_network::Packet;
-use flowstart_network::packet::Body;
 use flowstart_simulator::{FlowId, LinkId, Observer};
 use flowstart_units::{Span, Time};
 
 use super::delay::{DelaySample, DelaySamples, quantile};
+use super::packet::payload;
 
 /// Records how long the data packets of some flows wait at one link, in bounded memory.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ impl OwnWaits {
 impl Observer for OwnWaits {
     #[inline]
     fn transmitted(&mut self, now: Time, link: LinkId, packet: &Packet, arrived: Time, _done: Time) {
-        let data = matches!(&packet.body, Body::Segment(segment) if segment.payload > 0);
-        if link == self.link && data && self.flows.iter().any(|flows| flows.contains(&packet.flow)) {
+        let own = |flow| self.flows.iter().any(|flows| flows.contains(&flow));
+        if link == self.link && payload(packet).is_some() && own(packet.flow) {
             self.samples.push(DelaySample { arrived, waited: now.since(arrived), own: true });
         }
     }

@@ -9,8 +9,10 @@ use flowstart_simulator::{FlowId, LinkId, Observer};
 use flowstart_transport::Sender;
 use flowstart_units::{Span, Time};
 
+use super::changes::note;
 use super::delay::{BEFORE_RTTS, DelaySample, DelaySamples};
 use super::egress::Egress;
+use super::packet::payload;
 
 /// When t = 0 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,16 +250,6 @@ impl Probe {
     }
 }
 
-/// Payload bytes of a data packet or datagram; `None` for what carries none.
-#[inline]
-fn payload(packet: &Packet) -> Option<u32> {
-    match &packet.body {
-        Body::Segment(segment) => (segment.payload > 0).then_some(segment.payload),
-        Body::Datagram(_) => Some(u32::from(packet.bytes)),
-        Body::Ack(_) => None,
-    }
-}
-
 impl Observer for Probe {
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet) {
@@ -383,12 +375,6 @@ impl Probe {
         let bin = self.config.base_rtt / ProbeConfig::BINS_PER_RTT;
         let Some(record) = self.record(flow) else { return };
         record.exited = record.exited.or(exited);
-        if let Some((at, last)) = record.cwnd.last_mut()
-            && (*last == cwnd || t < *at + bin)
-        {
-            *last = cwnd;
-        } else if record.cwnd.len() < ProbeConfig::BIN_LIMIT {
-            record.cwnd.push((t, cwnd));
-        }
+        note(&mut record.cwnd, t, cwnd, bin);
     }
 }

@@ -71,10 +71,7 @@ impl RaceResult {
         let measures = self.race.measures();
         let columns: Vec<Json> = measures
             .iter()
-            .map(|measure| {
-                let info = measure.info();
-                json!({ "name": info.name, "unit": info.unit, "meaning": info.help })
-            })
+            .map(|measure| json!({ "name": measure.name(), "unit": measure.unit(), "meaning": measure.help() }))
             .collect();
         let contestants: Vec<Json> =
             self.contestants.iter().map(|contestant| contestant_json(contestant, &measures)).collect();
@@ -120,7 +117,7 @@ impl RaceResult {
     pub fn runs_csv(&self) -> String {
         let measures = self.race.measures();
         let mut head = ["contestant", "queue", "run", "exit_reasons"].map(str::to_owned).to_vec();
-        head.extend(measures.iter().map(|measure| measure.info().name));
+        head.extend(measures.iter().map(|measure| measure.name()));
         let mut lines = vec![head];
         for contestant in &self.contestants {
             let queue = self.race.queue_name(&contestant.contestant);
@@ -152,7 +149,7 @@ fn contestant_json(contestant: &ContestantResult, measures: &[Measure]) -> Json 
             let values: Vec<f64> = contestant.runs.iter().filter_map(|run| run.get(*measure)).collect();
             estimate_json(&estimate, &values)
         });
-        summary.insert(measure.info().name, value);
+        summary.insert(measure.name(), value);
     }
     let exits: Vec<Json> = contestant
         .exits()
@@ -184,8 +181,7 @@ fn estimate_json(estimate: &Estimate, values: &[f64]) -> Json {
 }
 
 fn run_json(run: &RunRecord, measures: &[Measure]) -> Json {
-    let values: Map<String, Json> =
-        measures.iter().filter_map(|m| Some((m.info().name, json!(run.get(*m)?)))).collect();
+    let values: Map<String, Json> = measures.iter().filter_map(|m| Some((m.name(), json!(run.get(*m)?)))).collect();
     let exits: Vec<&str> = run.exits.iter().map(|exit| exit_name(*exit)).collect();
     json!({ "run": run.run, "complete": run.complete, "exits": exits, "values": values })
 }

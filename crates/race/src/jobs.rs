@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use flowstart_measure::{geometric_mean, harm_ratio};
+use flowstart_measure::measures::Function;
 use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_units::Bytes;
 
 use super::part::JobResult;
 use super::record::labels;
 use super::stage::{OnStage, Runner, Stage};
-use super::{Contestant, ContestantResult, Measure, Race, RaceError, RaceResult, RunRecord};
+use super::{Contestant, ContestantResult, Race, RaceError, RaceResult, RunRecord};
 
 /// How a race is run; nothing in here changes its result.
 #[derive(Clone, Copy, Default)]
@@ -141,18 +141,7 @@ impl Race {
             record.complete = parts[job.contestant][job.run as usize] == per_run;
             contestant.series = contestant.series.take().or(result.series);
         }
-        for contestant in &mut contestants {
-            for record in &mut contestant.runs {
-                let ratios: Vec<f64> =
-                    self.sizes.iter().filter_map(|size| record.get(Measure::Slowdown(*size))).collect();
-                if ratios.len() == self.sizes.len()
-                    && let Some(mean) = geometric_mean(&ratios)
-                {
-                    record.values.push((Measure::SlowdownMean, mean));
-                }
-            }
-        }
-        self.relate_harm(&mut contestants);
+        self.derive(&mut contestants);
         RaceResult {
             race: self.clone(),
             contestants,
@@ -163,20 +152,32 @@ impl Race {
         }
     }
 
-    /// M9's ratio: harm of each contestant over that of the reference in the same run.
-    fn relate_harm(&self, contestants: &mut [ContestantResult]) {
-        let Ok(reference) = REFERENCE_CONTESTANT.parse::<Contestant>() else { return };
-        let harms: Vec<(u64, f64)> = contestants
-            .iter()
-            .find(|c| c.contestant.name() == reference.name())
-            .map(|c| c.runs.iter().filter_map(|run| Some((run.run, run.get(Measure::Harm)?))).collect())
-            .unwrap_or_default();
-        for record in contestants.iter_mut().flat_map(|contestant| &mut contestant.runs) {
-            let reference = harms.iter().find(|(run, _)| *run == record.run).map(|(_, harm)| *harm);
-            if let (Some(harm), Some(reference)) = (record.get(Measure::Harm), reference)
-                && let Some(ratio) = harm_ratio(harm, reference)
-            {
-                record.values.push((Measure::HarmRatio, ratio));
+    /// The values that are computed from values of other measures.
+    fn derive(&self, contestants: &mut [ContestantResult]) {
+        let reference = REFERENCE_CONTESTANT.parse::<Contestant>().map(|reference| reference.name());
+        for measure in self.measures() {
+            match measure.item().function {
+                Function::OverSizes(of, value) => {
+                    for record in contestants.iter_mut().flat_map(|contestant| &mut contestant.runs) {
+                        let sizes: Option<Vec<f64>> = self.sizes.iter().map(|size| record.get(of.of(*size))).collect();
+                        let value = sizes.and_then(|sizes| value(&sizes));
+                        record.values.extend(value.map(|value| (measure, value)));
+                    }
+                }
+                Function::ToReference(of, value) => {
+                    let is_reference = |c: &&ContestantResult| reference.as_ref() == Ok(&c.contestant.name());
+                    let theirs: Vec<(u64, f64)> = contestants
+                        .iter()
+                        .find(is_reference)
+                        .map(|c| c.runs.iter().filter_map(|run| Some((run.run, run.get(of.measure())?))).collect())
+                        .unwrap_or_default();
+                    for record in contestants.iter_mut().flat_map(|contestant| &mut contestant.runs) {
+                        let theirs = theirs.iter().find(|(run, _)| *run == record.run).map(|(_, theirs)| *theirs);
+                        let value = record.get(of.measure()).zip(theirs).and_then(|(own, theirs)| value(own, theirs));
+                        record.values.extend(value.map(|value| (measure, value)));
+                    }
+                }
+                _ => {}
             }
         }
     }

@@ -8,7 +8,8 @@
 //! of the RTT, ACKs return undisturbed over the other half.
 //!
 //! ```
-//! use flowstart_race::{Measure, Race, RunOptions};
+//! use flowstart_race::measures::LOST_BEFORE;
+//! use flowstart_race::{Race, RunOptions};
 //! use flowstart_units::Rate;
 //!
 //! let mut race = Race::default();
@@ -18,7 +19,7 @@
 //! race.sizes.clear();
 //! let result = race.run(&RunOptions::default())?;
 //! let lost = |contestant: usize| {
-//!     let estimate = result.contestants[contestant].estimate(Measure::LostBefore);
+//!     let estimate = result.contestants[contestant].estimate(LOST_BEFORE.measure());
 //!     estimate.map(|estimate| estimate.mean)
 //! };
 //! // HyStart ends before the queue overflows, slow start when it has.
@@ -32,7 +33,6 @@ mod build;
 mod contestant;
 mod document;
 mod jobs;
-mod measures;
 mod part;
 mod path;
 mod record;
@@ -51,10 +51,8 @@ pub use alone::{Baselines, Measured};
 pub use build::Purpose;
 pub use contestant::{ALIASES, Acks, Contestant, DEFAULT, MODIFIERS};
 pub use document::RACE_SCHEMA_VERSION;
+pub use flowstart_measure::measures::{self, Better, Measure};
 pub use jobs::RunOptions;
-pub use measures::{
-    ADDED_PERCENTILES, Better, DELIVERED_RTTS, Measure, MeasureInfo, START_PERCENTILES, TIME_TO_LEVELS,
-};
 pub use path::{MarkThreshold, QueueChoice};
 pub use record::labels;
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};

@@ -118,11 +118,6 @@ pub fn exit_name(reason: Option<ExitReason>) -> &'static str {
     }
 }
 
-/// True if neither a loss nor a timeout is the reason.
-pub(crate) fn without_loss(reason: ExitReason) -> bool {
-    !matches!(reason, ExitReason::Loss | ExitReason::Timeout)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

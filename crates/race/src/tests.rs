@@ -1,3 +1,4 @@
+use super::measures::{COMPLETION, SLOWDOWN};
 use super::*;
 use flowstart_parallel::Cancel;
 
@@ -110,8 +111,8 @@ fn slow_start_with_an_unlimited_buffer_has_the_completion_times_that_arithmetic_
         race.sizes = vec![Bytes::new(size)];
         let result = race.run(&RunOptions::default()).unwrap();
         let contestant = &result.contestants[0];
-        let time = contestant.estimate(Measure::Completion(Bytes::new(size))).unwrap().mean;
-        let slowdown = contestant.estimate(Measure::Slowdown(Bytes::new(size))).unwrap().mean;
+        let time = contestant.estimate(COMPLETION.of(Bytes::new(size))).unwrap().mean;
+        let slowdown = contestant.estimate(SLOWDOWN.of(Bytes::new(size))).unwrap().mean;
         // The last segment of a transfer is short, which the vectors round up: less than one packet's time.
         assert!((time - time_ms).abs() < race.service().as_millis_f64() + 0.5, "{size}: {time} ms");
         assert!((slowdown - ratio).abs() < 0.015, "{size}: {slowdown}");

@@ -1,12 +1,10 @@
 //! From the probes of all rates of a variant to the values of measures.
 
 use flowstart_service_curve::stats::{DelayHistogram, Series, autocorrelation};
-use flowstart_service_curve::{End, Estimate, Probability, Verdict, Video, VideoConfig};
+use flowstart_service_curve::{Estimate, Verdict, Video, VideoConfig};
 use flowstart_units::{Rate, Span, Time};
 
-use super::measure::{Measure, Statistic};
 use super::probing::{Probed, Probing};
-use super::quantity::{Bound, Measured};
 use super::replay::Replay;
 use flowstart_probing::{Part, Passage};
 
@@ -22,7 +20,7 @@ pub(super) struct Attained {
     /// Virtual time of them.
     pub(super) seconds: f64,
     /// What the film met in a loop, if anybody asks.
-    replay: Option<Replay>,
+    pub(super) replay: Option<Replay>,
 }
 
 /// Frames of the film and its seed: ten minutes at 24 frames per second, whose statistics are known (see [`Video`]).
@@ -135,41 +133,5 @@ impl Attained {
             seconds.map(|spans| spans.map(Span::as_secs_f64)).collect()
         };
         self.replay.as_ref().map(of).unwrap_or_default()
-    }
-
-    /// The value; `None` if there is nothing to measure, for instance at a rate above the attainable ones.
-    pub(super) fn evaluate(&self, measure: &Measure) -> Option<Measured> {
-        let value = match measure {
-            Measure::AttainableRate { over } => self.estimate.curve.attainable_rate(*over),
-            Measure::LongTermRate {} => {
-                let value = self.estimate.curve.long_term_rate().as_bps() as f64;
-                let bound = match self.estimate.end {
-                    End::NonStationary(_) => Bound::Exact,
-                    End::AllAccepted | End::Undecided(_) => Bound::AtLeast,
-                };
-                return Some(Measured { value, bound });
-            }
-            Measure::ServiceOrigin {} => self.estimate.curve.origin()?.as_secs_f64(),
-            Measure::TimeToShare { share } => self.estimate.curve.time_to_fraction(*share)?.as_secs_f64(),
-            Measure::MessageDelay { rate, part, statistic } => {
-                let delays = self.delays(*rate, *part)?;
-                match statistic {
-                    Statistic::Mean => delays.mean()?,
-                    Statistic::Quantile(p) => delays.upper_quantile(Probability::new(1.0 - p).ok()?)?.as_secs_f64(),
-                }
-            }
-            Measure::DelayShare { rate, part, above } => self.delays(*rate, *part)?.fraction_above(*above).get(),
-            Measure::WindowCorrelation { rate, lag } => self.correlation(*rate, *lag)?.last()?[1],
-            Measure::CorrelationPeak { rate, from, until } => {
-                let all = self.correlation(*rate, *until)?;
-                let after = all.iter().filter(|point| point[0] >= from.as_secs_f64());
-                after.max_by(|a, b| a[1].total_cmp(&b[1]))?[0]
-            }
-            Measure::FilmViolations {} => self.replay.as_ref()?.violated().get(),
-            Measure::FilmLooseness {} => self.replay.as_ref()?.looseness(),
-            Measure::FilmBound { statistic } => statistic.of(&mut self.film_bounds()?)?,
-            _ => return None,
-        };
-        Some(Measured::exact(value))
     }
 }

@@ -1,10 +1,11 @@
 //! Checks of a claim when its file is read.
 
+use flowstart_measure::Dimension;
 use flowstart_scenario::{Problem, nearest};
 
+use super::expectation::Expectation;
 use super::figure::{Claim, ClaimSpec, Figure, Subject, Variant};
 use super::measure::Measure;
-use super::quantity::{Dimension, Expectation};
 
 impl Figure {
     /// Checks a claim and finds its cases.
@@ -102,19 +103,18 @@ impl Figure {
                 format!("there is no {kind} \"{name}\"{}; there are {}{meant}", within(), names.join(", ")),
             ))
         };
-        if let Some(name) = measure.flow() {
+        let asks = measure.asks();
+        if let Some(name) = asks.flow {
             known("flow", name, compiled.groups.iter().map(|group| group.name.as_str()).collect())?;
         }
-        if let Some(name) = measure.link() {
+        if let Some(name) = asks.link {
             known("link", name, compiled.links.iter().map(String::as_str).collect())?;
         }
-        if measure.needs_rtt() && scenario.path.is_none() {
+        if asks.rtt && scenario.path.is_none() {
             return Err(Problem::at("kind", "needs the base RTT of a [path]; with [[link]] tables give over and hold"));
         }
-        let (from, until) = measure.window();
         let end = scenario.duration;
-        let (key, from) = (if matches!(measure, Measure::TimeToRate { .. }) { "since" } else { "from" }, from);
-        if from.is_some_and(|from| from >= until.unwrap_or(end)) {
+        if let Some((key, _)) = asks.from.filter(|(_, from)| *from >= asks.until.unwrap_or(end)) {
             return Err(Problem::at(key, format!("the window of time is empty{}, which lasts {end}", within())));
         }
         Ok(())

@@ -1,15 +1,13 @@
 //! From runs to the curves of pictures.
 
 use flowstart_congestion::detection::Isolation;
-use flowstart_measure::{Egress, Estimate};
+use flowstart_measure::claims::ScenarioRun;
+use flowstart_measure::{Dimension, Egress, Estimate, Statistic};
 use flowstart_scenario::Problem;
 use flowstart_units::{Span, Time};
 
-use super::evaluate::Run;
 use super::figure::{Figure, Subject, chosen};
-use super::measure::Statistic;
 use super::picture::{Curve, Drawn, Picture, PictureAxis, PictureKind, PictureSpec};
-use super::quantity::Dimension;
 
 impl PictureSpec {
     pub(super) fn check(&self, figure: &Figure) -> Result<(), Problem> {
@@ -45,7 +43,7 @@ impl PictureSpec {
     }
 
     /// The curves of one run of a variant; the names are those of flows, or empty.
-    pub(super) fn curves(&self, run: &Run<'_>) -> Vec<Curve> {
+    pub(super) fn curves(&self, run: &ScenarioRun<'_>) -> Vec<Curve> {
         let line = |name: &str, points| Curve { name: name.to_owned(), drawn: Drawn::Line, points };
         match self.kind {
             PictureKind::Throughput => self.throughput(run),
@@ -64,7 +62,7 @@ impl PictureSpec {
             }
             PictureKind::QueueDelayDistribution => vec![line("", self.distribution(run))],
             PictureKind::ByLevel => {
-                let value = self.measure.as_ref().and_then(|measure| Some((run.evaluate(measure)?.value, measure)));
+                let value = self.measure.as_ref().and_then(|measure| Some((measure.of_run(run)?.value, measure)));
                 let point = value.map(|(value, measure)| [0.0, value * scale(measure.dimension()).0]);
                 vec![line("", point.into_iter().collect())]
             }
@@ -75,7 +73,7 @@ impl PictureSpec {
     }
 
     /// A curve for each answer, whose points are counts.
-    fn answers(&self, run: &Run<'_>) -> Vec<Curve> {
+    fn answers(&self, run: &ScenarioRun<'_>) -> Vec<Curve> {
         let asked = run.flows(None).filter(|(_, flow)| flow.companion_of.is_none() && self.wants(run.name(flow)));
         let found: Vec<Option<Isolation>> =
             asked.map(|(_, flow)| flow.decision.map(|decision| decision.isolation)).collect();
@@ -98,7 +96,7 @@ impl PictureSpec {
 
     /// Names of the flows to be drawn, with the numbers of their series, in order of the scenario.
     /// Flows of the same name are told apart.
-    fn series(&self, run: &Run<'_>) -> Vec<(String, usize)> {
+    fn series(&self, run: &ScenarioRun<'_>) -> Vec<(String, usize)> {
         let mut found: Vec<(String, usize)> = Vec::new();
         for (id, flow) in run.flows(None).filter(|(_, flow)| self.wants(run.name(flow))) {
             let series = run.record.series_of(id);
@@ -114,12 +112,12 @@ impl PictureSpec {
         found
     }
 
-    fn throughput(&self, run: &Run<'_>) -> Vec<Curve> {
+    fn throughput(&self, run: &ScenarioRun<'_>) -> Vec<Curve> {
         let Some(link) = run.link(None) else { return Vec::new() };
-        let over = self.over.unwrap_or(run.rtt());
+        let over = self.over.unwrap_or(run.rtt);
         let one = |name: &str, series: &[usize]| {
-            let egress: Vec<&Egress> = series.iter().filter_map(|series| link.egress.get(*series)).collect();
-            Curve { name: name.to_owned(), drawn: Drawn::Line, points: self.rates(&egress, run.record.bin, over) }
+            let egress: Vec<&Egress> = series.iter().filter_map(|series| link.egress().get(*series)).collect();
+            Curve { name: name.to_owned(), drawn: Drawn::Line, points: self.rates(&egress, run.record.bin(), over) }
         };
         let series = self.series(run);
         if self.each_flow {
@@ -145,21 +143,21 @@ impl PictureSpec {
             .collect()
     }
 
-    fn queue_delay(&self, run: &Run<'_>) -> Vec<[f64; 2]> {
+    fn queue_delay(&self, run: &ScenarioRun<'_>) -> Vec<[f64; 2]> {
         let Some(link) = run.link(None) else { return Vec::new() };
-        let (bin, window) = (run.record.bin, self.window_of_time());
+        let (bin, window) = (run.record.bin(), self.window_of_time());
         let ended = run.outcome.ended;
         let at = |index: usize| Time::ZERO + bin * index as u64;
         let waits =
-            link.longest.iter().enumerate().filter(|(index, _)| window.contains(&at(*index)) && at(*index) < ended);
+            link.longest().iter().enumerate().filter(|(index, _)| window.contains(&at(*index)) && at(*index) < ended);
         waits.map(|(index, wait)| [at(index).as_secs_f64(), wait.as_millis_f64()]).collect()
     }
 
-    fn window(&self, run: &Run<'_>) -> Vec<Curve> {
+    fn window(&self, run: &ScenarioRun<'_>) -> Vec<Curve> {
         let window = self.window_of_time();
         let ended = run.outcome.ended;
         let one = |name: String, number: usize| {
-            let changes = run.record.cwnd.get(number).map(Vec::as_slice).unwrap_or_default();
+            let changes = run.record.cwnd().get(number).map(Vec::as_slice).unwrap_or_default();
             let mut points = Vec::new();
             for (index, (at, cwnd)) in changes.iter().enumerate() {
                 let next = changes.get(index + 1).map_or(ended, |next| next.0);
@@ -174,11 +172,11 @@ impl PictureSpec {
         own.map(|(name, number)| one(if self.each_flow { name } else { String::new() }, number)).collect()
     }
 
-    fn distribution(&self, run: &Run<'_>) -> Vec<[f64; 2]> {
+    fn distribution(&self, run: &ScenarioRun<'_>) -> Vec<[f64; 2]> {
         let Some(link) = run.link(None) else { return Vec::new() };
         let window = self.window_of_time();
         let mut waits: Vec<f64> = link
-            .waits
+            .waits()
             .iter()
             .filter(|wait| window.contains(&wait.arrived))
             .map(|wait| wait.waited.as_millis_f64().max(if self.log { LEAST_LOG_MS } else { 0.0 }))

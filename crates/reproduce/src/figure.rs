@@ -3,12 +3,13 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use flowstart_measure::{Dimension, Statistic};
 use flowstart_scenario::{Problem, Scenario, nearest};
 
-use super::measure::{Measure, Statistic};
+use super::expectation::Expectation;
+use super::measure::Measure;
 use super::picture::PictureSpec;
 use super::probing::Probing;
-use super::quantity::{Dimension, Expectation};
 use super::variants::{Factor, Level, Levels};
 
 /// A figure (or table, or sentence) of a paper, ready to be run.

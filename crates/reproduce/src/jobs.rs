@@ -2,17 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use flowstart_measure::claims::ScenarioRun;
+use flowstart_measure::{Measured, Recorder};
 use flowstart_simulator::Simulation;
-use flowstart_units::Rate;
+use flowstart_units::{Rate, Span};
 
 use super::attained::{Attained, is_accepted};
-use super::evaluate::Run;
 use super::figure::{Figure, Subject};
 use super::measure::Measure;
 use super::picture::{Curve, PictureSpec};
 use super::probing::{Probed, Probing};
-use super::quantity::Measured;
-use super::record::Recorder;
 use super::verdict::{ClaimResult, FigureResult, case, together};
 use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_scenario::Scenario;
@@ -188,7 +187,7 @@ impl Course<'_> {
         let one = |(number, job): (usize, &Job)| {
             let figure = &figures[job.figure];
             let values = measures(figure, job.variant);
-            let values = values.into_iter().map(|(number, measure)| (number, attained.evaluate(measure))).collect();
+            let values = values.into_iter().map(|(number, measure)| (number, measure.of_probes(&attained))).collect();
             let drawn = drawn(figure, job, options.pictures);
             let curves = drawn.into_iter().map(|(number, picture)| (number, attained.curves(picture))).collect();
             // What several share was done once.
@@ -242,15 +241,22 @@ fn simulate(figure: &Figure, job: Job, pictures: bool) -> Result<Done, String> {
     let measures = measures(figure, job.variant);
     let number_of =
         |name: Option<&str>| name.map_or(Some(0), |name| compiled.links.iter().position(|known| known == name));
-    let mut links: Vec<usize> = measures.iter().filter_map(|(_, measure)| number_of(measure.link())).collect();
+    let mut links: Vec<usize> = measures.iter().filter_map(|(_, measure)| number_of(measure.asks().link)).collect();
     links.push(0);
     // Without a path nothing says which times matter; 10 ms resolve what a person could look at.
-    let rtt = scenario.path.as_ref().map_or(flowstart_units::Span::from_millis(10), |path| path.rtt);
+    let rtt = scenario.path.as_ref().map_or(Span::from_millis(10), |path| path.rtt);
     let recorder = Recorder::new(&compiled.simulation, &links, rtt, scenario.duration);
     let simulation = Simulation::new(&compiled.simulation, recorder).map_err(|error| impossible(&error))?;
     let (outcome, record) = simulation.run();
-    let run = Run { scenario, compiled: &compiled, outcome: &outcome, record: &record };
-    let values = measures.into_iter().map(|(number, measure)| (number, run.evaluate(measure))).collect();
+    let run = ScenarioRun {
+        rtt: scenario.path.as_ref().map_or(Span::ZERO, |path| path.rtt),
+        simulation: &compiled.simulation,
+        groups: compiled.groups.iter().map(|group| group.name.as_str()).collect(),
+        links: &compiled.links,
+        outcome: &outcome,
+        record: &record,
+    };
+    let values = measures.into_iter().map(|(number, measure)| (number, measure.of_run(&run))).collect();
     let drawn = drawn(figure, &job, pictures);
     let curves = drawn.into_iter().map(|(number, picture)| (number, picture.curves(&run))).collect();
     let seconds = outcome.ended.as_secs_f64();

@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::figure::{Claim, Figure};
-use super::measure::Statistic;
-use super::quantity::{Bound, Measured};
-use flowstart_measure::Estimate;
+use flowstart_measure::{Bound, Estimate, Measured, Statistic};
 
 /// What came out of checking a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The report of a race as one page.
 
+use flowstart_race::measures::{ADDED_DELAY, DEFICIT, DELAY_P99, LOST_AFTER, LOST_BEFORE, TIME_TO};
 use flowstart_race::{ContestantResult, Measure};
 use flowstart_report::{Page, Section};
 
@@ -61,23 +62,23 @@ fn summary(shown: &Shown<'_>) -> Vec<String> {
     let labels = |best: &[&ContestantResult]| best.iter().map(|c| c.label.as_str()).collect::<Vec<_>>().join(", ");
     let mut sentences = Vec::new();
     let horizon = result.race.reference().horizon_rtts();
-    let (fastest, time) = lowest(&result.contestants.iter().collect::<Vec<_>>(), |c| mean(c, Measure::TimeTo(90)));
+    let (fastest, time) = lowest(&result.contestants.iter().collect::<Vec<_>>(), |c| mean(c, TIME_TO.at(90)));
     if let Some(time) = time.filter(|time| *time < horizon) {
         sentences.push(format!("First at 90 % of the share: {}, after {time:.1} RTT.", labels(&fastest)));
     }
     let (delay, whose) = if result.race.has_others() {
-        (Measure::AddedDelay(99), "add at most")
+        (ADDED_DELAY.at(99), "add at most")
     } else {
-        (Measure::DelayP99, "keep the 99th percentile of the queueing delay within")
+        (DELAY_P99.measure(), "keep the 99th percentile of the queueing delay within")
     };
     let harmless: Vec<&ContestantResult> = result
         .contestants
         .iter()
         .filter(|c| mean(c, delay).is_some_and(|delay| delay <= HEADLINE_DELAY_MS))
-        .filter(|c| [Measure::LostBefore, Measure::LostAfter].iter().all(|lost| mean(c, *lost) == Some(0.0)))
+        .filter(|c| [LOST_BEFORE.measure(), LOST_AFTER.measure()].iter().all(|lost| mean(c, *lost) == Some(0.0)))
         .collect();
     let unit = if result.race.has_others() { " to the 99th percentile of the others' delay" } else { "" };
-    match lowest(&harmless, |c| mean(c, Measure::Deficit)) {
+    match lowest(&harmless, |c| mean(c, DEFICIT.measure())) {
         (best, Some(deficit)) => sentences.push(format!(
             "Of those that lose no packet and {whose} {HEADLINE_DELAY_MS:.0} ms{unit}, {} has the smallest start-up deficit: {deficit:.2} BDP.",
             labels(&best)
@@ -104,9 +105,8 @@ fn definitions(shown: &Shown<'_>) -> Vec<String> {
         .measures()
         .into_iter()
         .map(|measure| {
-            let info = measure.info();
-            let unit = if info.unit.is_empty() { String::new() } else { format!(" ({})", info.unit) };
-            format!("{}, {}{unit}: {}", info.name, info.heading, info.help)
+            let unit = if measure.unit().is_empty() { String::new() } else { format!(" ({})", measure.unit()) };
+            format!("{}, {}{unit}: {}", measure.name(), measure.heading(), measure.help())
         })
         .collect()
 }

@@ -1,5 +1,9 @@
 //! The tables of a race.
 
+use flowstart_race::measures::{
+    ADDED_DELAY, COMPLETION, CONVERGENCE, DEFICIT, DELAY_MAX, DELAY_MEAN, DELAY_P99, DELIVERED, EXIT_RTTS, EXIT_WINDOW,
+    HARM, HARM_RATIO, Item, JAIN, LOST_AFTER, LOST_BEFORE, LOST_OTHERS, SLOWDOWN, SLOWDOWN_MEAN, TIME_TO,
+};
 use flowstart_race::{Better, ContestantResult, Measure, RaceResult, exit_name};
 use flowstart_report::{Best, Cell, Color, Column, Palette, Table};
 
@@ -21,30 +25,38 @@ enum Show {
 
 /// The tables people read first.
 pub(super) fn main_tables(result: &RaceResult, colors: &[Color]) -> Vec<Table> {
-    use Measure::{
-        AddedDelay, Completion, Convergence, Deficit, DelayMax, DelayMean, DelayP99, Delivered, ExitRtts, ExitWindow,
-        Harm, HarmRatio, Jain, LostAfter, LostBefore, LostOthers, Slowdown, SlowdownMean, TimeTo,
-    };
     let race = &result.race;
     let measures = |list: &[Measure]| list.iter().copied().map(Show::Measure).collect::<Vec<_>>();
     let mut start = vec![Show::Queue, Show::ExitReason];
-    start.extend(measures(&[ExitRtts, ExitWindow, TimeTo(90), Deficit, Delivered(5), Delivered(10), Delivered(20)]));
+    start.extend(measures(&[
+        EXIT_RTTS.measure(),
+        EXIT_WINDOW.measure(),
+        TIME_TO.at(90),
+        DEFICIT.measure(),
+        DELIVERED.at(5),
+        DELIVERED.at(10),
+        DELIVERED.at(20),
+    ]));
     let mut tables = vec![
         table(result, colors, "The start", &start),
         table(
             result,
             colors,
             "Queueing delay and losses",
-            &measures(&[DelayMax, DelayP99, DelayMean, LostBefore, LostAfter]),
+            &measures(&[&DELAY_MAX, &DELAY_P99, &DELAY_MEAN, &LOST_BEFORE, &LOST_AFTER].map(Item::measure)),
         ),
     ];
     if !race.sizes.is_empty() {
-        let mut transfers: Vec<Measure> = race.sizes.iter().flat_map(|s| [Completion(*s), Slowdown(*s)]).collect();
-        transfers.push(SlowdownMean);
+        let mut transfers: Vec<Measure> =
+            race.sizes.iter().flat_map(|s| [COMPLETION.of(*s), SLOWDOWN.of(*s)]).collect();
+        transfers.push(SLOWDOWN_MEAN.measure());
         tables.push(table(result, colors, "Completion of transfers", &measures(&transfers)));
     }
     if race.has_others() {
-        let others = [AddedDelay(50), AddedDelay(99), Harm, HarmRatio, LostOthers, Convergence, Jain];
+        let others = [ADDED_DELAY.at(50), ADDED_DELAY.at(99)]
+            .into_iter()
+            .chain([&HARM, &HARM_RATIO, &LOST_OTHERS, &CONVERGENCE, &JAIN].map(Item::measure))
+            .collect::<Vec<_>>();
         tables.push(table(result, colors, "What it costs the others", &measures(&others)));
     }
     tables
@@ -76,13 +88,12 @@ fn column(show: Show) -> Column {
             Column::text("exit").named("exit_reason").help("Why the start ended (neqo: slow_start_exit_reason).")
         }
         Show::Measure(measure) => {
-            let info = measure.info();
-            let best = match info.better {
+            let best = match measure.item().better {
                 Better::Lower => Best::Lowest,
                 Better::Higher => Best::Highest,
                 Better::Neither => Best::None,
             };
-            Column::number(info.heading, info.unit).named(info.name).help(info.help).best(best)
+            Column::number(measure.heading(), measure.unit()).named(measure.name()).help(measure.help()).best(best)
         }
     }
 }
@@ -109,8 +120,8 @@ fn exits(contestant: &ContestantResult) -> String {
 
 fn value(result: &RaceResult, contestant: &ContestantResult, measure: Measure) -> Cell {
     let Some(estimate) = contestant.estimate(measure) else { return Cell::Missing };
-    let digits = measure.info().digits;
-    if matches!(measure, Measure::TimeTo(_)) {
+    let digits = measure.item().digits;
+    if measure.is(&TIME_TO) {
         let horizon = result.race.reference().horizon_rtts();
         if estimate.min >= horizon {
             return Cell::text(format!("> {horizon:.0}"));

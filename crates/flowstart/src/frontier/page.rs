@@ -1,7 +1,7 @@
 //! The report of a frontier as one page.
 
 use flowstart_frontier::{COMPLETION_RATIO, CellScore, IDLE_DELAY_MS, Shown, front};
-use flowstart_race::Measure;
+use flowstart_race::measures::DEFICIT;
 use flowstart_report::{Axis, Color, Figure, Legend, Page, Section, Series};
 
 use super::tables;
@@ -90,7 +90,7 @@ pub(super) fn fronts(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
         picture(
             "Start-up deficit against added delay",
             Axis::new("Start-up deficit, median", "BDP").fitted(),
-            |score| score.get(Measure::Deficit),
+            |score| score.get(DEFICIT.measure()),
         ),
         picture(
             "Slowdown against added delay",

@@ -1,7 +1,9 @@
 //! The tables of a frontier.
 
 use flowstart_frontier::{CellScore, ContestantScores, Factor, REFERENCE, SIZES, Shown, Verdict, median};
-use flowstart_race::Measure;
+use flowstart_race::measures::{
+    DEFICIT, EXIT_QUALITY, HARM, START_LOST, START_OTHERS_DELAY, START_OWN_DELAY, TIME_TO, TRANSFER_DELAY,
+};
 use flowstart_report::{Best, Cell, Color, Column, Palette, Table};
 
 /// One colour per contestant.
@@ -24,12 +26,12 @@ type Medians = (&'static str, &'static str, &'static str, u8, &'static str, Valu
 
 const MEDIANS: &[Medians] = &[
     ("deficit", "BDP", "deficit_bdp", 2, "M3: data not carried although there was room.", |score| {
-        score.get(Measure::Deficit)
+        score.get(DEFICIT.measure())
     }),
     ("to 90 %", "RTT", "time_to_90_percent_rtts", 1, "M2: until 90 % of the fair share is kept.", |score| {
-        score.get(Measure::TimeTo(90))
+        score.get(TIME_TO.at(90))
     }),
-    ("E", "", "exit_quality", 2, "M6: log2(window at the exit / BDP).", |score| score.get(Measure::ExitQuality)),
+    ("E", "", "exit_quality", 2, "M6: log2(window at the exit / BDP).", |score| score.get(EXIT_QUALITY.measure())),
     (
         "slowdown",
         "",
@@ -47,19 +49,19 @@ const MEDIANS: &[Medians] = &[
         "start_own_delay_p99_ms",
         2,
         "Queueing delay of its own packets, above that without it.",
-        |score| score.get(Measure::StartOwnDelay(99)),
+        |score| score.get(START_OWN_DELAY.at(99)),
     ),
-    ("own max", "ms", "start_own_delay_p100_ms", 2, "The largest.", |score| score.get(Measure::StartOwnDelay(100))),
+    ("own max", "ms", "start_own_delay_p100_ms", 2, "The largest.", |score| score.get(START_OWN_DELAY.at(100))),
     (
         "others' P99",
         "ms",
         "start_others_delay_p99_ms",
         2,
         "M8: delay added to the others' packets, cells with others.",
-        |score| score.get(Measure::StartOthersDelay(99)),
+        |score| score.get(START_OTHERS_DELAY.at(99)),
     ),
     ("others' max", "ms", "start_others_delay_p100_ms", 2, "M8: the largest, with minus without.", |score| {
-        score.get(Measure::StartOthersDelay(100))
+        score.get(START_OTHERS_DELAY.at(100))
     }),
     (
         "delay / ref.",
@@ -70,7 +72,7 @@ const MEDIANS: &[Medians] = &[
         |score| score.delay_ratio,
     ),
     ("harm", "%", "harm_percent", 1, "M9: throughput taken from the greedy flow beyond the fair loss.", |score| {
-        score.get(Measure::Harm)
+        score.get(HARM.measure())
     }),
 ];
 
@@ -130,13 +132,13 @@ fn completions(shown: &Shown<'_>) -> Table {
 fn delays(shown: &Shown<'_>) -> Table {
     let mut columns = vec![Column::key("contestant")];
     for size in SIZES {
-        let name = Measure::TransferDelay(size).info().name;
+        let name = TRANSFER_DELAY.of(size).name();
         columns.push(Column::number(size.to_string(), "ms").named(name).best(Best::Lowest));
     }
     let mut table = Table::new("P99 of the queueing delay of whole transfers, medians over the cells", columns);
     for (contestant, color) in shown.scores.contestants.iter().zip(colors(shown)) {
         let mut cells = vec![Cell::text(&contestant.label)];
-        cells.extend(SIZES.map(|size| number(contestant.median_of(Measure::TransferDelay(size)), 2)));
+        cells.extend(SIZES.map(|size| number(contestant.median_of(TRANSFER_DELAY.of(size)), 2)));
         table.push_colored(color, cells);
     }
     table
@@ -165,7 +167,7 @@ pub(super) fn worst(shown: &Shown<'_>) -> Table {
         };
         push(|score| score.completion_ratio, 2);
         push(|score| score.added_delay, 2);
-        push(|score| score.get(Measure::StartLost), 0);
+        push(|score| score.get(START_LOST.measure()), 0);
         table.push_colored(color, cells);
     }
     table
@@ -198,9 +200,9 @@ fn levels(shown: &Shown<'_>, subject: usize) -> Table {
                 count(|score| score.completion_ratio.is_some_and(|ratio| ratio > 1.0)),
                 number(middle(|score| score.delay_ratio), 3),
                 number(middle(|score| score.added_delay), 2),
-                number(middle(|score| score.get(Measure::Deficit)), 2),
-                number(middle(|score| score.get(Measure::ExitQuality)), 2),
-                count(|score| score.get(Measure::StartLost).is_some_and(|lost| lost > 0.0)),
+                number(middle(|score| score.get(DEFICIT.measure())), 2),
+                number(middle(|score| score.get(EXIT_QUALITY.measure())), 2),
+                count(|score| score.get(START_LOST.measure()).is_some_and(|lost| lost > 0.0)),
             ]);
         }
     }

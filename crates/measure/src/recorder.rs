@@ -1,4 +1,4 @@
-//! The observer of a reproduction: what its measures and pictures are made from.
+//! The observer of a scenario's run, in absolute time: what claims and pictures are made from.
 
 use flowstart_network::packet::Body;
 use flowstart_network::{DropReason, Ecn, Packet};
@@ -7,22 +7,25 @@ use flowstart_simulator::{FlowId, LinkId, Observer, SimulationConfig, Traffic};
 use flowstart_transport::Sender;
 use flowstart_units::{Span, Time};
 
-use flowstart_measure::Egress;
+use crate::changes::note;
+use crate::egress::Egress;
+use crate::packet::payload;
+use crate::thinned::Thinned;
 
 /// One packet's wait at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
+pub struct Wait {
     /// When it arrived at the queue.
-    pub(super) arrived: Time,
+    pub arrived: Time,
     /// How long it waited until its transmission began.
-    pub(super) waited: Span,
+    pub waited: Span,
     /// Whose it was.
-    pub(super) flow: FlowId,
+    pub flow: FlowId,
     /// How long its transmission took, in nanoseconds.
-    pub(super) transmission: u32,
+    pub transmission: u32,
 }
 
-/// Most waits kept per link (24 MB). When full, every second one is dropped and from then on only every second (fourth, …) is kept.
+/// Most waits kept per link (24 MB), see [`Thinned`].
 const MOST_WAITS: usize = 1 << 20;
 /// Most bins of a series.
 const MOST_BINS: usize = 1 << 16;
@@ -33,41 +36,71 @@ const MOST_SERIES: usize = 64;
 
 /// What happened at a link.
 #[derive(Clone, Debug)]
-pub(super) struct LinkRecord {
-    /// Waits of data packets, in order of departure.
-    pub(super) waits: Vec<Wait>,
-    stride: u64,
-    seen: u64,
-    /// Longest wait by time of arrival, one per bin.
-    pub(super) longest: Vec<Span>,
-    /// Bytes that left the link (data packets on the wire), per flow; the last one is for all without a series of their own.
-    pub(super) egress: Vec<Egress>,
-    /// Data packets dropped, by queue or loss process.
-    pub(super) drops: Egress,
-    /// Data packets that left with a congestion mark.
-    pub(super) marks: Egress,
-    /// Requests for a rate that arrived, and the sum in bit/s of what was left of them when they departed.
-    pub(super) requests: (u64, u64),
+pub struct LinkRecord {
+    waits: Thinned<Wait>,
+    longest: Vec<Span>,
+    egress: Vec<Egress>,
+    drops: Egress,
+    marks: Egress,
+    requests: (u64, u64),
     overhead: u32,
 }
 
-/// Records one run.
+impl LinkRecord {
+    /// Waits of data packets, in order of departure.
+    #[must_use]
+    pub fn waits(&self) -> &[Wait] {
+        self.waits.samples()
+    }
+
+    /// Longest wait by time of arrival, one per bin.
+    #[must_use]
+    pub fn longest(&self) -> &[Span] {
+        &self.longest
+    }
+
+    /// Bytes that left the link (data packets on the wire), per flow; the last one is for all
+    /// without a series of their own.
+    #[must_use]
+    pub fn egress(&self) -> &[Egress] {
+        &self.egress
+    }
+
+    /// Data packets dropped, by queue or loss process.
+    #[must_use]
+    pub fn drops(&self) -> &Egress {
+        &self.drops
+    }
+
+    /// Data packets that left with a congestion mark.
+    #[must_use]
+    pub fn marks(&self) -> &Egress {
+        &self.marks
+    }
+
+    /// Requests for a rate that arrived, and the sum in bit/s of what was left of them when they
+    /// departed.
+    #[must_use]
+    pub fn requests(&self) -> (u64, u64) {
+        self.requests
+    }
+}
+
+/// Records one run of a scenario.
 #[derive(Clone, Debug)]
-pub(super) struct Recorder {
-    /// By link number; `None` for links that nobody asked about.
-    pub(super) links: Vec<Option<LinkRecord>>,
-    /// Congestion windows in packets at changes, at most one per bin, per flow with a series of its own.
-    pub(super) cwnd: Vec<Vec<(Time, u32)>>,
-    /// Smoothed RTTs in microseconds, likewise.
-    pub(super) srtt: Vec<Vec<(Time, u32)>>,
-    /// Width of a bin.
-    pub(super) bin: Span,
+pub struct Recorder {
+    links: Vec<Option<LinkRecord>>,
+    cwnd: Vec<Vec<(Time, u32)>>,
+    srtt: Vec<Vec<(Time, u32)>>,
+    bin: Span,
     series: usize,
 }
 
 impl Recorder {
-    /// For this simulation, its `links` of these numbers, until `end`; `rtt` is the shortest time of interest.
-    pub(super) fn new(simulation: &SimulationConfig, links: &[LinkId], rtt: Span, end: Span) -> Self {
+    /// For this simulation, its `links` of these numbers, until `end`; `rtt` is the shortest time
+    /// of interest.
+    #[must_use]
+    pub fn new(simulation: &SimulationConfig, links: &[LinkId], rtt: Span, end: Span) -> Self {
         let bin = (rtt / BINS_PER_RTT).max(end / MOST_BINS as u64).max(Span::from_micros(1));
         let companions = simulation.flows.iter().filter(|flow| match &flow.traffic {
             Traffic::Tcp(tcp) => tcp.controller.start.connections() > 1,
@@ -77,9 +110,7 @@ impl Recorder {
         let bins = Egress::new(bin, end, MOST_BINS);
         let record = |link: usize, overhead: u32| {
             links.contains(&link).then(|| LinkRecord {
-                waits: Vec::new(),
-                stride: 1,
-                seen: 0,
+                waits: Thinned::new(MOST_WAITS),
                 longest: vec![Span::ZERO; bins.bytes().len()],
                 egress: vec![bins.clone(); series + 1],
                 drops: bins.clone(),
@@ -92,58 +123,41 @@ impl Recorder {
         Self { links, cwnd: vec![Vec::new(); series], srtt: vec![Vec::new(); series], bin, series }
     }
 
+    /// By link number; `None` for links that nobody asked about.
+    #[must_use]
+    pub fn links(&self) -> &[Option<LinkRecord>] {
+        &self.links
+    }
+
+    /// Congestion windows in packets at changes, at most one per bin, per flow with a series of its
+    /// own.
+    #[must_use]
+    pub fn cwnd(&self) -> &[Vec<(Time, u32)>] {
+        &self.cwnd
+    }
+
+    /// Smoothed RTTs in microseconds, likewise.
+    #[must_use]
+    pub fn srtt(&self) -> &[Vec<(Time, u32)>] {
+        &self.srtt
+    }
+
+    /// Width of a bin.
+    #[must_use]
+    pub fn bin(&self) -> Span {
+        self.bin
+    }
+
     /// The series of a flow: its own, or the common one.
-    pub(super) fn series_of(&self, flow: FlowId) -> usize {
+    #[must_use]
+    pub fn series_of(&self, flow: FlowId) -> usize {
         (flow as usize).min(self.series)
     }
 
     /// Number of flows with a series of their own.
-    pub(super) fn series(&self) -> usize {
+    #[must_use]
+    pub fn series(&self) -> usize {
         self.series
-    }
-}
-
-impl LinkRecord {
-    fn wait(&mut self, wait: Wait, bin: usize) {
-        if let Some(longest) = self.longest.get_mut(bin) {
-            *longest = (*longest).max(wait.waited);
-        }
-        if self.seen.is_multiple_of(self.stride) {
-            if self.waits.len() == MOST_WAITS {
-                let mut index = 0_usize;
-                self.waits.retain(|_| {
-                    index += 1;
-                    index % 2 == 1
-                });
-                self.stride = self.stride.saturating_mul(2);
-            }
-            if self.seen.is_multiple_of(self.stride) {
-                self.waits.push(wait);
-            }
-        }
-        self.seen += 1;
-    }
-}
-
-/// Notes a value that changes at most once per bin.
-#[inline]
-fn note(changes: &mut Vec<(Time, u32)>, now: Time, value: u32, bin: Span) {
-    if let Some((at, last)) = changes.last_mut()
-        && (*last == value || now < *at + bin)
-    {
-        *last = value;
-    } else if changes.len() < MOST_BINS {
-        changes.push((now, value));
-    }
-}
-
-/// True for packets that carry payload; ACKs and handshakes do not count.
-#[inline]
-fn is_data(packet: &Packet) -> bool {
-    match &packet.body {
-        Body::Segment(segment) => segment.payload > 0,
-        Body::Datagram(_) => true,
-        Body::Ack(_) => false,
     }
 }
 
@@ -171,12 +185,15 @@ impl Observer for Recorder {
         let (series, bin) = (self.series_of(packet.flow), self.bin);
         let Some(record) = self.links.get_mut(link).and_then(Option::as_mut) else { return };
         record.requests.1 += request(packet).rate().as_bps();
-        if !is_data(packet) {
+        if payload(packet).is_none() {
             return;
         }
-        let place = (arrived.as_nanos() / bin.as_nanos()) as usize;
+        let waited = now.since(arrived);
+        if let Some(longest) = record.longest.get_mut((arrived.as_nanos() / bin.as_nanos()) as usize) {
+            *longest = (*longest).max(waited);
+        }
         let transmission = u32::try_from(done.since(now).as_nanos()).unwrap_or(u32::MAX);
-        record.wait(Wait { arrived, waited: now.since(arrived), flow: packet.flow, transmission }, place);
+        record.waits.push(Wait { arrived, waited, flow: packet.flow, transmission });
         let bytes = u64::from(packet.bytes) + u64::from(record.overhead);
         record.egress[series].spread(now.since(Time::ZERO), done.since(Time::ZERO), bytes);
         if packet.ecn == Ecn::Ce {
@@ -186,7 +203,7 @@ impl Observer for Recorder {
 
     fn dropped(&mut self, now: Time, link: LinkId, packet: &Packet, _reason: Option<DropReason>) {
         if let Some(record) = self.links.get_mut(link).and_then(Option::as_mut)
-            && is_data(packet)
+            && payload(packet).is_some()
         {
             record.drops.add(now.since(Time::ZERO), 1);
         }

@@ -1,0 +1,219 @@
+//! What the measures of a race are computed from: one run, and what several of them need of it.
+
+use std::cell::OnceCell;
+
+use flowstart_congestion::ExitReason;
+use flowstart_simulator::{FlowOutcome, Outcome};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use crate::delay::{DelaySummary, Overshoot, overshoot, sorted_quantile};
+use crate::egress::{Cumulative, Reference};
+use crate::exit::Exit;
+use crate::others::waits;
+use crate::own::OwnWaits;
+use crate::probe::{FlowRecord, Probe};
+
+/// What a race's measures are relative to.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Fair share, RTT0 and horizon of a newcomer.
+    pub reference: Reference,
+    /// Rate of the bottleneck.
+    pub capacity: Rate,
+    /// Bytes of a full packet on the wire.
+    pub packet: u32,
+    /// Transmission time of a full packet at the bottleneck.
+    pub service: Span,
+    /// TCP flows that were there before; the flows of lowest numbers.
+    pub others: usize,
+    /// Newcomers; the flows after these.
+    pub newcomers: usize,
+}
+
+/// A run in which newcomers start, finished.
+#[derive(Debug)]
+pub struct StartRun<'a> {
+    /// What its measures are relative to.
+    pub setting: Setting,
+    /// t = 0.
+    pub origin: Time,
+    /// What was recorded.
+    pub with: &'a Probe,
+    /// What was recorded without the newcomers (same seed), if others were there.
+    pub without: Option<&'a Probe>,
+    newcomers: Vec<Newcomer<'a>>,
+    start_phase: Span,
+    delay: OnceCell<Option<DelaySummary>>,
+    overshoot: OnceCell<Overshoot>,
+    added: OnceCell<AddedWaits>,
+    added_in_start: OnceCell<AddedWaits>,
+}
+
+/// One newcomer in a run.
+#[derive(Debug)]
+pub struct Newcomer<'a> {
+    /// What its measures are relative to.
+    pub reference: Reference,
+    /// What became of it.
+    pub flow: &'a FlowOutcome,
+    /// What was recorded of it.
+    pub record: &'a FlowRecord,
+    /// What left the bottleneck.
+    pub egress: Cumulative,
+    /// What the receiving application read.
+    pub delivered: Cumulative,
+    /// How its start ended, if it did.
+    pub exit: Option<Exit>,
+}
+
+/// The transfer of one size in a run of its own, finished.
+#[derive(Debug)]
+pub struct TransferRun<'a> {
+    /// Its size.
+    pub size: Bytes,
+    /// The shortest completion time that is possible (M7).
+    pub ideal: Span,
+    /// What became of it; `None` if it never began.
+    pub flow: Option<&'a FlowOutcome>,
+    /// How long its packets waited at the bottleneck.
+    pub waits: &'a OwnWaits,
+}
+
+impl<'a> StartRun<'a> {
+    /// From what was recorded; `origin` is t = 0.
+    #[must_use]
+    pub fn new(
+        setting: Setting,
+        origin: Time,
+        outcome: &'a Outcome,
+        with: &'a Probe,
+        without: Option<&'a Probe>,
+    ) -> Self {
+        let flows = outcome.flows.iter().zip(with.flows()).skip(setting.others).take(setting.newcomers);
+        let newcomers = flows.map(|(flow, record)| Newcomer::new(&setting, origin, flow, record)).collect();
+        let reference = setting.reference;
+        let flows = outcome.flows.iter().skip(setting.others).take(setting.newcomers);
+        let ends = flows.map(|flow| flow.start_exit.map(|exit| exit.now.since(origin) + reference.base_rtt));
+        let last = ends.map(|end| end.unwrap_or(Span::MAX)).max();
+        let start_phase = last.unwrap_or(Span::MAX).min(reference.horizon);
+        Self {
+            setting,
+            origin,
+            with,
+            without,
+            newcomers,
+            start_phase,
+            delay: OnceCell::new(),
+            overshoot: OnceCell::new(),
+            added: OnceCell::new(),
+            added_in_start: OnceCell::new(),
+        }
+    }
+
+    /// H.
+    #[must_use]
+    pub fn horizon(&self) -> Span {
+        self.setting.reference.horizon
+    }
+
+    /// The newcomers that did anything.
+    #[must_use]
+    pub fn newcomers(&self) -> &[Newcomer<'a>] {
+        &self.newcomers
+    }
+
+    /// Waits of all data packets within the horizon; `None` if there were none.
+    #[must_use]
+    pub fn delay(&self) -> Option<DelaySummary> {
+        let (from, to) = (self.origin, self.origin + self.horizon());
+        *self.delay.get_or_init(|| DelaySummary::of(self.with.samples().samples(), from, to, |_| true))
+    }
+
+    /// M4.
+    #[must_use]
+    pub fn overshoot(&self) -> Overshoot {
+        let (samples, reference) = (self.with.samples(), self.setting.reference);
+        *self.overshoot.get_or_init(|| {
+            let (rtt, service) = (reference.base_rtt, self.setting.service);
+            overshoot(samples.samples(), self.origin, rtt, reference.horizon, service, samples.stride())
+        })
+    }
+
+    /// How long after t = 0 the start of the newcomers lasts, the last of them counting: until one
+    /// RTT0 after its end, in which the window that it handed over is sent once; the horizon at
+    /// most.
+    #[must_use]
+    pub fn start_phase(&self) -> Span {
+        self.start_phase
+    }
+
+    /// Waits of the packets that arrive within the horizon.
+    #[must_use]
+    pub fn added(&self) -> &AddedWaits {
+        self.added.get_or_init(|| AddedWaits::new(self, self.horizon()))
+    }
+
+    /// Waits of the packets that arrive while the start lasts.
+    #[must_use]
+    pub fn added_in_start(&self) -> &AddedWaits {
+        self.added_in_start.get_or_init(|| AddedWaits::new(self, self.start_phase()))
+    }
+
+    /// Bytes of the others' TCP flows through the bottleneck within the horizon.
+    #[must_use]
+    pub fn carried_by_others(&self, probe: &Probe) -> f64 {
+        probe.flows().iter().take(self.setting.others).map(|flow| flow.egress.cumulative().at(self.horizon())).sum()
+    }
+}
+
+impl<'a> Newcomer<'a> {
+    fn new(setting: &Setting, origin: Time, flow: &'a FlowOutcome, record: &'a FlowRecord) -> Self {
+        let reference = setting.reference;
+        let exit = flow.start_exit.map(|exit| {
+            let without_loss = !matches!(exit.reason, ExitReason::Loss | ExitReason::Timeout);
+            let (after, rtt) = (exit.now.since(origin), reference.base_rtt);
+            Exit::new(after, rtt, exit.cwnd, exit.in_flight, setting.packet, reference.bdp(), without_loss)
+        });
+        let (egress, delivered) = (record.egress.cumulative(), record.delivered.cumulative());
+        Self { reference, flow, record, egress, delivered, exit }
+    }
+}
+
+/// Waits of the packets that arrive until some time after t = 0, sorted.
+#[derive(Debug)]
+pub struct AddedWaits {
+    own: Vec<Span>,
+    others: Vec<Span>,
+    /// The others' without the newcomers.
+    before: Vec<Span>,
+}
+
+impl AddedWaits {
+    fn new(run: &StartRun<'_>, until: Span) -> Self {
+        let of = |probe: &Probe, own| {
+            let mut waits = waits(probe.samples().samples(), own, run.origin, until);
+            waits.sort_unstable();
+            waits
+        };
+        let before = run.without.map_or(Vec::new(), |without| of(without, false));
+        Self { own: of(run.with, true), others: of(run.with, false), before }
+    }
+
+    /// A percentile for the others minus that without the newcomers, in ms; `None` if there are none.
+    #[must_use]
+    pub fn others(&self, percentile: u8) -> Option<f64> {
+        Some(rank(&self.others, percentile)? - rank(&self.before, percentile)?)
+    }
+
+    /// A percentile for the newcomers, in ms: more than the others wait without them, or more than
+    /// nothing.
+    #[must_use]
+    pub fn own(&self, percentile: u8) -> Option<f64> {
+        Some(rank(&self.own, percentile)? - rank(&self.before, percentile).unwrap_or(0.0))
+    }
+}
+
+/// A percentile of sorted waits in ms.
+fn rank(sorted: &[Span], percentile: u8) -> Option<f64> {
+    Some(sorted_quantile(sorted, f64::from(percentile) / 100.0)?.as_millis_f64())
+}

@@ -1,0 +1,81 @@
+//! One number for many.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+
+use crate::quantity::Measured;
+
+/// A number for many: "mean", "median", "min", "max" or a percentile such as "p99" or "p99.9" (nearest rank).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// Arithmetic mean.
+    Mean,
+    /// Quantile, 0 ..= 1: the smallest value that is at least as large as this share of all.
+    Quantile(f64),
+}
+
+const STATISTICS: &str = "\"mean\", \"median\", \"min\", \"max\" or a percentile such as \"p99\"";
+
+impl FromStr for Statistic {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percentile = |digits: &str| digits.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
+        match text.trim() {
+            "mean" => Ok(Self::Mean),
+            "median" => Ok(Self::Quantile(0.5)),
+            "min" => Ok(Self::Quantile(0.0)),
+            "max" => Ok(Self::Quantile(1.0)),
+            other => match other.strip_prefix(['p', 'P']).and_then(percentile) {
+                Some(p) => Ok(Self::Quantile(p / 100.0)),
+                None => Err(format!("\"{text}\" is not a statistic; there are {STATISTICS}")),
+            },
+        }
+    }
+}
+
+impl Statistic {
+    /// Of these values; `None` without any. Sorts them.
+    #[must_use]
+    pub fn of(self, values: &mut [f64]) -> Option<f64> {
+        if values.is_empty() {
+            return None;
+        }
+        match self {
+            Self::Mean => Some(values.iter().sum::<f64>() / values.len() as f64),
+            Self::Quantile(p) => {
+                values.sort_by(f64::total_cmp);
+                let rank = (p * values.len() as f64).ceil() as usize;
+                values.get(rank.max(1) - 1).copied()
+            }
+        }
+    }
+
+    /// Of these values, as what is measured.
+    pub(crate) fn measured(self, values: impl Iterator<Item = f64>) -> Option<Measured> {
+        self.of(&mut values.collect::<Vec<_>>()).map(Measured::exact)
+    }
+}
+
+impl<'de> Deserialize<'de> for Statistic {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Statistic {
+    fn schema_name() -> Cow<'static, str> {
+        "Statistic".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": STATISTICS, "examples": ["p99"] })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
