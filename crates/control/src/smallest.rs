@@ -10,11 +10,18 @@ pub struct Smallest {
     turns: Time,
 }
 
+impl Default for Smallest {
+    /// Without a sample.
+    fn default() -> Self {
+        Self { current: Span::MAX, before: Span::MAX, turns: Time::ZERO }
+    }
+}
+
 impl Smallest {
     /// Without a sample.
     #[must_use]
     pub fn new() -> Self {
-        Self { current: Span::MAX, before: Span::MAX, turns: Time::ZERO }
+        Self::default()
     }
 
     /// Takes a sample; true if a half of the window began.

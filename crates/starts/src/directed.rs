@@ -1,5 +1,5 @@
 //! A start that is told when packets leave: the two connections of a detector of fair queuing
-//! ([`crate::detection::pair`]) are each driven by one. A connection that nobody directs does
+//! ([`flowstart_detection::pair`]) are each driven by one. A connection that nobody directs does
 //! standard slow start.
 
 use crate::{Start, StartConstants};
