@@ -62,7 +62,7 @@ impl Default for AllegroConfig {
 impl AllegroConfig {
     /// Utility of a sending rate in Mibit/s at this loss.
     fn utility(&self, rate: f64, loss: f64) -> f64 {
-        let sigmoid = 1.0 / (1.0 + (self.steepness * (loss - self.loss_threshold)).exp());
+        let sigmoid = 1.0 / (1.0 + libm::exp(self.steepness * (loss - self.loss_threshold)));
         rate * (1.0 - loss) * sigmoid - rate * loss
     }
 }

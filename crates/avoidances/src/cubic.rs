@@ -255,7 +255,7 @@ fn befriend(epoch: &mut Epoch, friendly: u64, curve: u64, cwnd: u32) -> u64 {
 fn cube_root(scale: u64, factor: u32) -> u64 {
     let wide = u128::from(scale) * u128::from(factor);
     let cube = |x: u64| u128::from(x) * u128::from(x) * u128::from(x);
-    let mut root = (wide as f64).cbrt() as u64;
+    let mut root = libm::cbrt(wide as f64) as u64;
     while cube(root) > wide {
         root -= 1;
     }

@@ -246,7 +246,7 @@ impl Benchmark {
 fn grid(last: Span) -> Vec<Span> {
     const PER_DECADE: i32 = 20;
     (0..)
-        .map(|n| Span::from_secs_f64(1e-3 * 10_f64.powf(f64::from(n) / f64::from(PER_DECADE))))
+        .map(|n| Span::from_secs_f64(1e-3 * libm::pow(10.0, f64::from(n) / f64::from(PER_DECADE))))
         .take_while(|t| *t <= last && *t < Span::from_secs(1_000_000))
         .collect()
 }

@@ -230,10 +230,10 @@ impl Belief {
         let rise = points[points.len() - 1].delay as f64 - points[0].delay as f64;
         let mean = (time + f64::max(rise, 0.0)) / f64::max(packets, 1.0);
         let BeliefConfig { noise_floor, first_noise, noise_weight, .. } = self.config;
-        let variance = (noise_floor * mean).powi(2) + LEAST_VARIANCE;
+        let variance = square(noise_floor * mean) + LEAST_VARIANCE;
         let floor = Noise { jitter: variance / 4.0, others: variance };
         let mut one = Box::new([[0.0; CELLS]; SHARES.len()]);
-        let guess = (first_noise * mean).powi(2);
+        let guess = square(first_noise * mean);
         let before = self.noise.unwrap_or(Noise { jitter: guess, others: guess });
         let best = self.judge(points, fastest, before.at_least(floor), &mut one);
         let left = self.left_over(points, best);
@@ -316,7 +316,7 @@ impl Belief {
             left.push(point.delay as f64 - queued);
         }
         let moved = |lag: usize| {
-            let squares = left.iter().zip(&left[lag..]).map(|(before, after)| (after - before).powi(2));
+            let squares = left.iter().zip(&left[lag..]).map(|(before, after)| square(after - before));
             squares.sum::<f64>() / (left.len() - lag) as f64
         };
         let together = ((points.len() as f64 * self.config.together) as usize).max(1);
@@ -373,6 +373,10 @@ impl Belief {
             crowded: others > top + crowded_margin,
         })
     }
+}
+
+fn square(x: f64) -> f64 {
+    x * x
 }
 
 #[cfg(test)]

@@ -82,7 +82,16 @@ impl Failure {
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Prints a JSON document piece by piece: it may be larger than the memory.
+pub(crate) fn print_document(document: &impl serde::Serialize) -> Outcome {
+    printed(flowstart_results::write_pretty(document, io::stdout().lock()))
+}
+
+fn printed(outcome: io::Result<()>) -> Outcome {
+    match outcome {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::BrokenPipe),
         Err(error) => Err(Failure::Usage(format!("cannot write to standard output: {error}"))),

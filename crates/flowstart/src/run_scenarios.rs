@@ -2,19 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 use flowstart_capture::{Capture, Captures};
 use flowstart_measure::Estimate;
 use flowstart_report::{Cell, Column, Table, Terminal};
-use flowstart_results::{Provenance, Results, Table as Rows, Value, run_scenario, to_json, write_results};
+use flowstart_results::{Document, Provenance, Results, Table as Rows, Value, run_scenario, write_results};
 use flowstart_scenario::Scenario;
 use flowstart_simulator::Simulation;
 
 use crate::args::RunArgs;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress};
+use crate::output::{Failure, Outcome, note, prepare_folder, print, print_document, progress};
 use crate::scenario::load;
 
 /// Runs the files one after the other, each with all its runs in parallel.
@@ -52,7 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
         }
         if args.json {
-            documents.push(to_json(&results, &provenance));
+            documents.push((results, provenance));
         } else {
             print(&summary(scenario, name, &results, &provenance, began.elapsed().as_secs_f64()))?;
         }
@@ -61,9 +59,11 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         print(&format!("results: {}\n", folder.display()))?;
     }
     if args.json {
+        let documents: Vec<Document<'_>> =
+            documents.iter().map(|(results, provenance)| Document { results, provenance }).collect();
         match documents.as_slice() {
-            [one] if names.len() == 1 => print_json(one)?,
-            several => print_json(&json!(several))?,
+            [one] if names.len() == 1 => print_document(one)?,
+            several => print_document(&several)?,
         }
     }
     if cancel.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }

@@ -73,7 +73,7 @@ impl Exit {
             after_rtts: after.ratio(base_rtt),
             window_per_bdp,
             in_flight_per_window: f64::from(in_flight) / f64::from(window.max(1)),
-            quality: window_per_bdp.log2(),
+            quality: libm::log2(window_per_bdp),
             without_loss,
         }
     }

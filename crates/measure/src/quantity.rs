@@ -77,7 +77,7 @@ fn short(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
-    let magnitude = value.abs().log10().floor() as i32;
+    let magnitude = libm::log10(value.abs()).floor() as i32;
     let decimals = (DIGITS - 1 - magnitude).clamp(0, 6) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

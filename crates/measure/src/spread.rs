@@ -100,7 +100,9 @@ fn student_t_975(degrees: usize) -> f64 {
         return *t;
     }
     let (z, n) = (1.959_964_f64, degrees as f64);
-    z + (z.powi(3) + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
+    let square = z * z;
+    let (third, fifth) = (square * z, square * square * z);
+    z + (third + z) / (4.0 * n) + (5.0 * fifth + 16.0 * third + 3.0 * z) / (96.0 * n * n)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|v| *v <= 0.0 || !v.is_finite()) {
         return None;
     }
-    Some((values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp())
+    Some(libm::exp(values.iter().map(|v| libm::log(*v)).sum::<f64>() / values.len() as f64))
 }
 
 #[cfg(test)]

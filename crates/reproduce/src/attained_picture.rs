@@ -129,8 +129,8 @@ fn parts(picture: &PictureSpec) -> Vec<Part> {
 /// Times from one to another, equally spaced on a logarithmic axis.
 fn decades(from: Span, until: Span) -> impl Iterator<Item = Span> {
     let first = from.max(Span::from_nanos(1)).as_secs_f64();
-    let count = ((until.as_secs_f64() / first).log10() * PER_DECADE).max(0.0) as u32;
-    (0..=count).map(move |n| Span::from_secs_f64(first * 10_f64.powf(f64::from(n) / PER_DECADE)))
+    let count = (libm::log10(until.as_secs_f64() / first) * PER_DECADE).max(0.0) as u32;
+    (0..=count).map(move |n| Span::from_secs_f64(first * libm::pow(10.0, f64::from(n) / PER_DECADE)))
 }
 
 /// Not more points than can be seen.

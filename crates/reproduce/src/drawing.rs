@@ -407,16 +407,16 @@ const LEAST_PER_CLASS: usize = 5;
 
 /// The median completion time of each size class, at the geometric middle of its sizes.
 fn medians(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let class = |size: f64| (size.log2() * CLASSES_PER_OCTAVE).floor() as i64;
+    let class = |size: f64| (libm::log2(size) * CLASSES_PER_OCTAVE).floor() as i64;
     let mut sorted: Vec<[f64; 2]> = points.iter().copied().filter(|[size, _]| *size > 0.0).collect();
     sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
     sorted
         .chunk_by(|a, b| class(a[0]) == class(b[0]))
         .filter(|members| members.len() >= LEAST_PER_CLASS)
         .filter_map(|members| {
-            let middle = members.iter().map(|[size, _]| size.ln()).sum::<f64>() / members.len() as f64;
+            let middle = members.iter().map(|[size, _]| libm::log(*size)).sum::<f64>() / members.len() as f64;
             let mut times: Vec<f64> = members.iter().map(|[_, time]| *time).collect();
-            Some([middle.exp(), Statistic::Quantile(0.5).of(&mut times)?])
+            Some([libm::exp(middle), Statistic::Quantile(0.5).of(&mut times)?])
         })
         .collect()
 }

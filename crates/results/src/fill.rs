@@ -45,7 +45,7 @@ impl Results {
         let mut hasher = blake3::Hasher::new();
         for table in &self.tables {
             hasher.update(table.spec().name.as_bytes());
-            hasher.update(&table.to_csv());
+            let _ = table.write_csv(&mut hasher);
         }
         hasher.finalize().to_hex()[..16].to_owned()
     }
@@ -62,6 +62,7 @@ pub fn run_scenario(
     cancel: &Cancel,
     progress: impl Fn(usize) + Sync,
 ) -> Result<Results, ScenarioError> {
+    scenario.fits_memory()?;
     scenario.simulation(0)?;
     let runs = usize::try_from(scenario.runs).unwrap_or(usize::MAX);
     let tables = in_parallel(runs, threads, cancel, progress, |run| one_run(scenario, run as u64))

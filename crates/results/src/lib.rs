@@ -24,6 +24,7 @@
 //! ```
 
 mod docs;
+mod document;
 mod fill;
 mod sampler;
 mod schema;
@@ -31,6 +32,7 @@ mod table;
 mod write;
 
 pub use docs::results_page;
+pub use document::{Document, write_pretty};
 pub use fill::{Results, exit_name, page_table, run_scenario};
 pub use sampler::Sampler;
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};

@@ -165,19 +165,29 @@ impl Table {
     /// As CSV: a header line, then the rows; what is missing is empty.
     #[must_use]
     pub fn to_csv(&self) -> Vec<u8> {
+        let mut content = Vec::new();
         // Writing into memory does not fail.
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let _ = writer.write_record(self.spec.columns.iter().map(|column| column.name));
+        let _ = self.write_csv(&mut content);
+        content
+    }
+
+    /// The same, written row by row.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn write_csv(&self, out: impl std::io::Write) -> std::io::Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record(self.spec.columns.iter().map(|column| column.name))?;
         for row in 0..self.rows {
-            let _ = writer.write_record(self.columns.iter().map(|column| match column.get(row) {
+            writer.write_record(self.columns.iter().map(|column| match column.get(row) {
                 Value::Missing => String::new(),
                 Value::Text(text) => text,
                 Value::Integer(n) => n.to_string(),
                 Value::Float(n) => n.to_string(),
                 Value::Flag(flag) => flag.to_string(),
-            }));
+            }))?;
         }
-        writer.into_inner().unwrap_or_default()
+        writer.flush()
     }
 
     /// The value of a column in a row; missing if there is no such column.

@@ -4,11 +4,12 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::Results;
+use super::document::{Document, write_pretty};
 use super::schema::SCHEMA_VERSION;
-use super::table::{Table, Value};
+use super::table::Table;
 use flowstart_scenario::Scenario;
 
 /// A file format.
@@ -117,12 +118,17 @@ impl std::error::Error for WriteError {}
 /// # Errors
 /// If the folder or the file cannot be written.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    write_whole(path, |file| file.write_all(content))
+}
+
+/// The same for what is written piece by piece.
+fn write_whole(path: &Path, write: impl FnOnce(&mut std::fs::File) -> std::io::Result<()>) -> Result<(), WriteError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| WriteError::new(path, error))?;
-    file.write_all(content).map_err(|error| WriteError::new(path, error))?;
+    write(file.as_file_mut()).map_err(|error| WriteError::new(path, error))?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -147,29 +153,29 @@ pub fn write_results(
 ) -> Result<Vec<PathBuf>, WriteError> {
     std::fs::create_dir_all(folder).map_err(|error| WriteError::new(folder, error))?;
     let mut written = Vec::new();
-    let mut put = |name: String, content: &[u8]| {
+    let mut put = |name: &str, write: &dyn Fn(&mut std::fs::File) -> std::io::Result<()>| {
         let path = folder.join(name);
-        write_atomically(&path, content)?;
+        write_whole(&path, write)?;
         written.push(path);
         Ok(())
     };
-    put("effective.toml".to_owned(), provenance.effective.as_bytes())?;
-    put("provenance.json".to_owned(), pretty(&provenance.to_json()).as_bytes())?;
+    put("effective.toml", &|file| file.write_all(provenance.effective.as_bytes()))?;
+    put("provenance.json", &|file| write_pretty(&provenance.to_json(), file))?;
     for format in formats {
         if let Format::Json = format {
-            put("results.json".to_owned(), pretty(&to_json(results, provenance)).as_bytes())?;
+            put("results.json", &|file| Document { results, provenance }.write(file))?;
             continue;
         }
         for table in results.tables.iter().filter(|table| table.rows() > 0) {
             let name = table.spec().name;
             match format {
-                Format::Csv => put(format!("{name}.csv"), &table.to_csv())?,
+                Format::Csv => put(&format!("{name}.csv"), &|file| table.write_csv(file))?,
                 Format::Json => {}
                 Format::Tables(Encoding { ending, encode }) => {
                     let file = format!("{name}.{ending}");
                     let content =
                         encode(table, provenance).map_err(|error| WriteError::new(&folder.join(&file), error))?;
-                    put(file, &content)?;
+                    put(&file, &|out| out.write_all(&content))?;
                 }
             }
         }
@@ -180,30 +186,6 @@ pub fn write_results(
 /// All tables and the provenance as one JSON document; tables are lists of objects.
 #[must_use]
 pub fn to_json(results: &Results, provenance: &Provenance) -> Json {
-    let mut document = Map::new();
-    document.insert("provenance".to_owned(), provenance.to_json());
-    for table in &results.tables {
-        let rows = (0..table.rows())
-            .map(|row| {
-                let cells = table.spec().columns.iter().zip(&table.columns);
-                Json::Object(cells.map(|(spec, column)| (spec.name.to_owned(), cell(column.get(row)))).collect())
-            })
-            .collect();
-        document.insert(table.spec().name.to_owned(), Json::Array(rows));
-    }
-    Json::Object(document)
-}
-
-fn cell(value: Value) -> Json {
-    match value {
-        Value::Missing => Json::Null,
-        Value::Text(text) => text.into(),
-        Value::Integer(n) => n.into(),
-        Value::Float(n) => n.into(),
-        Value::Flag(flag) => flag.into(),
-    }
-}
-
-fn pretty(json: &Json) -> String {
-    format!("{json:#}\n")
+    // Everything in it can be written as JSON.
+    serde_json::to_value(Document { results, provenance }).unwrap_or_default()
 }

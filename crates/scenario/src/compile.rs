@@ -36,7 +36,7 @@ pub struct FlowLabel {
 }
 
 /// Most flows that a scenario may start by itself.
-const MOST_FLOWS: u64 = 1_000_000;
+pub(super) const MOST_FLOWS: u64 = 1_000_000;
 
 /// Links of the single-bottleneck form.
 const BOTTLENECK: &str = "bottleneck";

@@ -70,10 +70,14 @@ impl Scenario {
 fn read_list(path: &FilePath, kind: &FlowSpec) -> Result<Vec<FlowSpec>, ScenarioError> {
     let name = path.display().to_string();
     let text = read(path)?;
-    parse_list(&text, kind).map_err(|message| ScenarioError::file(&name, message))
+    parse_flow_list(&text, kind).map_err(|message| ScenarioError::file(&name, message))
 }
 
-fn parse_list(text: &str, kind: &FlowSpec) -> Result<Vec<FlowSpec>, String> {
+/// Reads a list of flows of this kind from the text of its file.
+///
+/// # Errors
+/// The first line that is wrong, and what would be right.
+pub fn parse_flow_list(text: &str, kind: &FlowSpec) -> Result<Vec<FlowSpec>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let headers = reader.headers().map_err(|error| format!("is not CSV: {error}"))?.clone();
     let column = |wanted: &str| {
@@ -123,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_flow_list_gives_a_flow_per_line() {
-        let flows = parse_list("start,bytes\n0,1000\n# a remark\n500 ms, 2 MB\n", &kind()).unwrap();
+        let flows = parse_flow_list("start,bytes\n0,1000\n# a remark\n500 ms, 2 MB\n", &kind()).unwrap();
         let read: Vec<_> = flows.iter().map(|flow| (flow.start, flow.size.unwrap())).collect();
         let wanted = [(Span::ZERO, Bytes::new(1000)), (Span::from_millis(500), Bytes::new(2_000_000))];
         assert_eq!(read, wanted);
@@ -132,10 +136,12 @@ mod tests {
     #[test]
     fn a_bad_flow_list_is_refused_with_the_line() {
         assert!(
-            parse_list("when,bytes\n0,1\n", &kind()).unwrap_err().contains("no column \"start\" (found: when, bytes)")
+            parse_flow_list("when,bytes\n0,1\n", &kind())
+                .unwrap_err()
+                .contains("no column \"start\" (found: when, bytes)")
         );
-        assert!(parse_list("start,bytes\n0,1\n-1,5\n", &kind()).unwrap_err().starts_with("line 3: start:"));
-        assert!(parse_list("start,bytes\n0,0\n", &kind()).unwrap_err().contains("at least 1 byte"));
-        assert!(parse_list("start,bytes\n0\n", &kind()).is_err());
+        assert!(parse_flow_list("start,bytes\n0,1\n-1,5\n", &kind()).unwrap_err().starts_with("line 3: start:"));
+        assert!(parse_flow_list("start,bytes\n0,0\n", &kind()).unwrap_err().contains("at least 1 byte"));
+        assert!(parse_flow_list("start,bytes\n0\n", &kind()).is_err());
     }
 }

@@ -30,6 +30,7 @@ mod error;
 mod files;
 mod flow;
 mod load;
+mod memory;
 mod path;
 mod quick_start;
 mod short;
@@ -50,7 +51,7 @@ pub use buffer::Buffer;
 pub use compile::{Compiled, FlowLabel};
 pub use docs::{GENERATED, describe_keys, scenario_page};
 pub use error::{Problem, ScenarioError};
-pub use files::read;
+pub use files::{parse_flow_list, read};
 pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
 pub use path::{LinkSpec, PathSpec};
@@ -228,6 +229,7 @@ impl Scenario {
         if self.runs == 0 || self.runs > MOST_RUNS {
             return Err(error::Problem::at("runs", format!("runs must be between 1 and {MOST_RUNS}")));
         }
+        self.check_memory()?;
         self.compile(0).map(|_| ())
     }
 }

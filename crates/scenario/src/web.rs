@@ -33,7 +33,7 @@ fn one() -> u32 {
 }
 
 /// Most users of one kind.
-const MOST_USERS: u32 = 10_000;
+pub(super) const MOST_USERS: u32 = 10_000;
 
 impl WebSpec {
     /// The sessions of the users; `flow` is the connection with its way. The users of a scenario's table number `table` are others than those of other tables, but

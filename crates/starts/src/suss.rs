@@ -263,7 +263,7 @@ impl Suss {
 }
 
 fn exp2(n: u32) -> f64 {
-    f64::from(n.min(64)).exp2()
+    (1_u128 << n.min(64)) as f64
 }
 
 impl FlowStart for Suss {

@@ -191,7 +191,7 @@ impl DelayTarget {
         self.quiet = if is_quiet { self.quiet.saturating_add(1) } else { 0 };
         let mut change = self.config.gain * (aim - expected) / rtt;
         if change > 0.0 {
-            let boost = 2.0_f64.powi(self.quiet.saturating_sub(self.config.patience).min(16) as i32);
+            let boost = f64::from(1_u32 << self.quiet.saturating_sub(self.config.patience).min(16));
             change = (change.max(self.config.min_growth) * boost).min(self.config.max_growth);
             // Up to what the path is known to carry there is no need to feel one's way.
             if is_quiet {

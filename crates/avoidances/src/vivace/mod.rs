@@ -104,7 +104,7 @@ impl VivaceConfig {
         let weight = if loss > self.small_loss { self.loss_coefficient } else { self.small_loss_coefficient };
         let latency = self.latency_coefficient.unwrap_or(0.0);
         let gradient = if gradient.abs() < self.latency_noise { 0.0 } else { gradient };
-        rate.powf(self.exponent) - latency * rate * gradient - weight * rate * loss
+        libm::pow(rate, self.exponent) - latency * rate * gradient - weight * rate * loss
     }
 }
 

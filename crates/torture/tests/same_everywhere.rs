@@ -1,0 +1,94 @@
+//! Results do not depend on the machine's mathematical library: what is not exact by IEEE 754 comes
+//! from the crate `libm`.
+
+use std::path::{Path, PathBuf};
+
+/// Methods of floats that the platform may round as it likes. Square roots, and the four
+/// operations, are exact everywhere.
+const FORBIDDEN: &[&str] = &[
+    "exp", "exp2", "exp_m1", "ln", "ln_1p", "log2", "log10", "powf", "powi", "cbrt", "hypot", "sin", "cos", "tan",
+    "sin_cos", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "mul_add",
+];
+
+/// Sources whose numbers are in no result: they place marks in pictures, or wait in real time.
+const PRESENTATION: &[&str] = &[
+    "crates/report/src/",
+    "crates/flowstart/src/quick_start.rs",
+    "crates/flowstart/src/reproduce/page.rs",
+    "crates/emulator/src/traffic/mod.rs",
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let of_tests = name == "tests" || name.ends_with("tests.rs") || name == "testing.rs";
+        if path.is_dir() && !of_tests {
+            sources(&path, found);
+        } else if name.ends_with(".rs") && !of_tests {
+            found.push(path);
+        }
+    }
+}
+
+/// The function of the platform that is called in this line, if one is.
+fn called(line: &str) -> Option<&'static str> {
+    let code = line.split("//").next().unwrap_or_default();
+    let named = |name: &&&str| {
+        [format!(".{name}("), format!("f64::{name}"), format!("f32::{name}")].iter().any(|call| {
+            code.match_indices(call.as_str()).any(|(at, _)| {
+                let behind = code[at + call.len()..].chars().next();
+                call.ends_with('(') || !behind.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+            })
+        })
+    };
+    // `.log()` is an axis; with a base it is a logarithm.
+    let logarithm = code.match_indices(".log(").any(|(at, call)| !code[at + call.len()..].starts_with(')'));
+    FORBIDDEN.iter().find(named).copied().or(logarithm.then_some("log"))
+}
+
+#[test]
+fn what_results_are_made_of_calls_no_mathematical_function_of_the_platform() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    for member in std::fs::read_dir(root.join("crates")).unwrap() {
+        let folder = member.unwrap().path().join("src");
+        if folder.is_dir() {
+            sources(&folder, &mut files);
+        }
+    }
+    files.sort();
+    assert!(files.len() > 100, "only {} sources were found", files.len());
+    let mut faults = String::new();
+    for file in files {
+        let name = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
+        if PRESENTATION.iter().any(|allowed| name.starts_with(allowed)) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        // Tests stand at the end of a file.
+        let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
+        for (number, line) in lines.enumerate() {
+            if let Some(function) = called(line) {
+                faults.push_str(&format!("{name}:{}: {function}; use libm's\n", number + 1));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "results would differ from machine to machine:\n{faults}");
+}
+
+#[test]
+fn the_search_finds_calls_and_nothing_else() {
+    for (line, function) in [
+        ("let y = x.exp();", Some("exp")),
+        ("values.iter().map(f64::ln)", Some("ln")),
+        ("x.log(10.0)", Some("log")),
+        ("2.0_f64.powi(3)", Some("powi")),
+        ("Axis::new(\"Size\", \"kB\").log()", None),
+        ("libm::exp(x) // not x.exp()", None),
+        ("self.experiment(x).expect(\"\")", None),
+        ("f64::cosine", None),
+    ] {
+        assert_eq!(called(line), function, "{line}");
+    }
+}
