@@ -1,6 +1,6 @@
 //! BBR version 1 after its start (Cardwell, Cheng, Gunn, Hassas Yeganeh and Jacobson, "BBR:
 //! congestion-based congestion control", ACM Queue 14(5), 2016; Linux 6.1 `tcp_bbr`). The start
-//! itself is [`crate::start::BbrStart`].
+//! itself is `BbrStart` in the crate of starts.
 //!
 //! The flow paces at the largest delivery rate of the last ten round trips, in cycles of eight
 //! phases: one faster, to see whether there is more; one slower, to drain what that queued; six at
