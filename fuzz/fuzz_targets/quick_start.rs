@@ -1,8 +1,5 @@
-//! Reading and changing Quick-Start options never panics, and what was read is written the same: `cargo +nightly fuzz run quick_start`.
+//! Reading and changing Quick-Start options never panics, and what was read is written the same: `.ci/fuzz`, or `cargo fuzz run quick_start` with a nightly compiler.
 
 #![no_main]
 
-#[path = "../entries/quick_start.rs"]
-mod entry;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entry::quick_start(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| flowstart_entries::quick_start(bytes));

@@ -69,5 +69,5 @@ pub use namespace::{Privilege, enter_user_namespace, privilege};
 pub use record::{Fate, PacketRecord, Tcp};
 pub use recording::{FlowRecording, LinkBin, LinkRecording, Recording};
 pub use sockets::TcpWatch;
-pub use wire::FlowKey;
+pub use wire::{FlowKey, mark_frame, read_frame};
 pub use world::{Outcome, World};

@@ -70,6 +70,17 @@ pub(crate) fn parse(frame: &[u8]) -> Option<Parsed> {
     }
 }
 
+/// Whose an Ethernet frame is, the length of its IP packet and its ECN codepoint, as the engine reads them. `None` for what it passes over.
+#[must_use]
+pub fn read_frame(frame: &[u8]) -> Option<(FlowKey, u32, Ecn)> {
+    parse(frame).map(|parsed| (parsed.key, parsed.bytes, parsed.ecn))
+}
+
+/// Sets congestion experienced in a frame that [`read_frame`] reads, as the engine does.
+pub fn mark_frame(frame: &mut [u8]) {
+    set_ce(frame);
+}
+
 fn ipv4(frame: &[u8]) -> Option<Parsed> {
     let header = frame.get(ETHERNET..ETHERNET + IPV4_HEADER)?;
     let length = usize::from(header[0] & 0x0f) * 4;

@@ -1,0 +1,50 @@
+//! What is done with bytes that come from outside: one function for everything that is read.
+//!
+//! The fuzz targets (`fuzz/fuzz_targets`) call these functions with bytes that a fuzzer makes up;
+//! the test `corpora` calls them with all bytes that are kept in `fuzz/corpus`. None may panic,
+//! whatever the bytes are. Where what was read can be written, it must read back to the same.
+
+#![forbid(unsafe_code)]
+
+mod scenarios;
+mod tables;
+mod words;
+
+#[path = "../../../fuzz/entries/quick_start.rs"]
+mod quick_start;
+
+pub use scenarios::{figure, flow_list, run, scenario, trace};
+pub use tables::{chirp, delays, journal};
+#[cfg(target_os = "linux")]
+pub use words::frame;
+pub use words::{contestant, settings};
+
+/// Options of Quick-Start wherever they are in the bytes, and a router that forwards them.
+pub fn quick_start(bytes: &[u8]) {
+    quick_start::quick_start(bytes);
+}
+
+/// A function that reads bytes, and the name of its fuzz target and of its corpus.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const ENTRIES: &[Entry] = &[
+    ("scenario", scenario),
+    ("run", run),
+    ("flow_list", flow_list),
+    ("trace", trace),
+    ("figure", figure),
+    ("journal", journal),
+    ("delays", delays),
+    ("chirp", chirp),
+    ("contestant", contestant),
+    ("settings", settings),
+    #[cfg(target_os = "linux")]
+    ("frame", frame),
+    ("quick_start", quick_start),
+];
+
+/// The bytes as text, if they are.
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}

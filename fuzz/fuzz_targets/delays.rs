@@ -1,0 +1,5 @@
+//! Reading measured delays, and estimating from them, never panics: `.ci/fuzz`, or `cargo fuzz run delays` with a nightly compiler.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| flowstart_entries::delays(bytes));
