@@ -4,11 +4,10 @@ use std::path::Path;
 
 use clap::{CommandFactory, Parser};
 
-use flowstart_race::Measure;
+use flowstart_race::measures_page;
 use flowstart_reproduce::figures_page;
 use flowstart_results::results_page;
 use flowstart_scenario::{GENERATED, scenario_page};
-use flowstart_units::Bytes;
 
 use crate::args::DocsArgs;
 use crate::cli::{Cli, Command};
@@ -92,28 +91,6 @@ pub(crate) fn docs(args: &DocsArgs) -> Outcome {
 
 fn is_current(path: &Path, text: &str) -> bool {
     std::fs::read_to_string(path).is_ok_and(|old| old == text)
-}
-
-/// The measures of a race.
-fn measures_page() -> String {
-    let mut page = format!(
-        "{GENERATED}\n# Measures of a race\n\nColumns of `summary.csv` and `runs.csv` and keys of `result.json` that `flowstart compare` writes. \
-         t = 0 is when the first data bit of the (first) new flow reaches the bottleneck's queue; RTT0 is propagation both ways plus the \
-         transmission of one packet; C_f is the flow's fair share of the capacity; the horizon is 40 RTT0 unless given. With several newcomers the \
-         value is their mean.\n\n| name | heading | unit | meaning |\n|---|---|---|---|\n"
-    );
-    let sizes = [Bytes::new(100_000)];
-    for measure in Measure::all(&sizes, true) {
-        page.push_str(&format!(
-            "| `{}` | {} | {} | {} |\n",
-            measure.name(),
-            measure.heading(),
-            measure.unit(),
-            measure.help().replace('|', "\\|")
-        ));
-    }
-    page.push_str("\n`completion_…` and `slowdown_…` exist for every size given.\n");
-    page
 }
 
 /// Everything that has a name.

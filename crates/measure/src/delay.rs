@@ -2,59 +2,7 @@
 
 use flowstart_units::{Span, Time};
 
-use super::thinned::Thinned;
-
-/// One packet's wait at the bottleneck.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DelaySample {
-    /// When it arrived at the queue.
-    pub arrived: Time,
-    /// How long it waited until its transmission began.
-    pub waited: Span,
-    /// True if it belongs to a new flow, false if to a flow that was there before.
-    pub own: bool,
-}
-
-/// Waits of packets in order of departure, in bounded memory (see [`Thinned`]); the largest wait is
-/// kept exactly.
-#[derive(Clone, Debug)]
-pub struct DelaySamples {
-    kept: Thinned<DelaySample>,
-    largest: Span,
-}
-
-impl DelaySamples {
-    /// Room for `limit` samples (at least 2).
-    #[must_use]
-    pub fn new(limit: usize) -> Self {
-        Self { kept: Thinned::new(limit), largest: Span::ZERO }
-    }
-
-    /// Takes a packet in.
-    #[inline]
-    pub fn push(&mut self, sample: DelaySample) {
-        self.largest = self.largest.max(sample.waited);
-        self.kept.push(sample);
-    }
-
-    /// The samples kept.
-    #[must_use]
-    pub fn samples(&self) -> &[DelaySample] {
-        self.kept.samples()
-    }
-
-    /// One sample stands for this many packets.
-    #[must_use]
-    pub fn stride(&self) -> u64 {
-        self.kept.stride()
-    }
-
-    /// The largest wait of all packets, kept or not.
-    #[must_use]
-    pub fn largest(&self) -> Span {
-        self.largest
-    }
-}
+use super::wait::Wait;
 
 /// The `p`-quantile (0 ..= 1) by nearest rank: the smallest value that is at least as large as a share `p` of all. Sorts `values`.
 /// `None` without values.
@@ -73,7 +21,7 @@ pub fn sorted_quantile(sorted: &[Span], p: f64) -> Option<Span> {
 
 /// Mean wait of the samples that arrived in [from, to), zero if none did. With the ten RTT0 before t = 0 this is M4's q̄0.
 #[must_use]
-pub fn mean_wait(samples: &[DelaySample], from: Time, to: Time) -> Span {
+pub fn mean_wait(samples: &[Wait], from: Time, to: Time) -> Span {
     let inside = samples.iter().filter(|s| (from..to).contains(&s.arrived));
     let (sum, count) = inside.fold((0_u128, 0_u128), |(sum, n), s| (sum + u128::from(s.waited.as_nanos()), n + 1));
     Span::from_nanos(sum.checked_div(count).unwrap_or(0) as u64)
@@ -97,7 +45,7 @@ pub struct DelaySummary {
 impl DelaySummary {
     /// Of the samples that arrived in [from, to); `None` without any.
     #[must_use]
-    pub fn of(samples: &[DelaySample], from: Time, to: Time, which: impl Fn(&DelaySample) -> bool) -> Option<Self> {
+    pub fn of(samples: &[Wait], from: Time, to: Time, which: impl Fn(&Wait) -> bool) -> Option<Self> {
         let mut waits: Vec<Span> =
             samples.iter().filter(|s| (from..to).contains(&s.arrived) && which(s)).map(|s| s.waited).collect();
         let sum: u128 = waits.iter().map(|wait| u128::from(wait.as_nanos())).sum();
@@ -135,7 +83,7 @@ pub(crate) const BEFORE_RTTS: u64 = 10;
 /// empties in between drains at one second per second.
 #[must_use]
 pub fn overshoot(
-    samples: &[DelaySample],
+    samples: &[Wait],
     start: Time,
     base_rtt: Span,
     horizon: Span,
@@ -145,7 +93,7 @@ pub fn overshoot(
     let end = start + horizon;
     let before = mean_wait(samples, start - base_rtt * BEFORE_RTTS, start);
     let floor = before.as_nanos() as f64;
-    let mut inside: Vec<DelaySample> = samples.iter().filter(|s| (start..=end).contains(&s.arrived)).copied().collect();
+    let mut inside: Vec<Wait> = samples.iter().filter(|s| (start..=end).contains(&s.arrived)).copied().collect();
     // Fair queues do not serve in order of arrival.
     inside.sort_by_key(|s| s.arrived);
     let peak = inside.iter().map(|s| s.waited).max().unwrap_or(Span::ZERO) - before;
@@ -184,9 +132,9 @@ fn area_above(floor: f64, a: f64, b: f64, width: f64) -> f64 {
 
 /// Time within [0, H] during which q > q̄0 + `margin` (M8: `margin` 1 ms), by the packets' waits: each counts from its arrival to the next.
 #[must_use]
-pub fn busy_time(samples: &[DelaySample], start: Time, horizon: Span, level: Span) -> Span {
+pub fn busy_time(samples: &[Wait], start: Time, horizon: Span, level: Span) -> Span {
     let end = start + horizon;
-    let mut inside: Vec<DelaySample> = samples.iter().filter(|s| (start..=end).contains(&s.arrived)).copied().collect();
+    let mut inside: Vec<Wait> = samples.iter().filter(|s| (start..=end).contains(&s.arrived)).copied().collect();
     inside.sort_by_key(|s| s.arrived);
     let mut busy = Span::ZERO;
     for (index, sample) in inside.iter().enumerate() {
@@ -205,8 +153,8 @@ mod tests {
 
     const S: Span = Span::from_micros(120);
 
-    fn sample(at_us: u64, waited: Span) -> DelaySample {
-        DelaySample { arrived: Time::from_nanos(at_us * 1000), waited, own: true }
+    fn sample(at_us: u64, waited: Span) -> Wait {
+        Wait { arrived: Time::from_nanos(at_us * 1000), waited, flow: 1, transmission: 0 }
     }
 
     #[test]
@@ -248,24 +196,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_sample_keeps_every_second_packet_and_the_exact_maximum() {
-        let mut samples = DelaySamples::new(8);
-        for i in 0..100 {
-            samples.push(sample(i, Span::from_nanos(if i == 51 { 1000 } else { i })));
-        }
-        assert_eq!(samples.largest(), Span::from_nanos(1000));
-        assert_eq!(samples.stride(), 16);
-        let kept: Vec<u64> = samples.samples().iter().map(|s| s.arrived.as_nanos() / 1000).collect();
-        assert_eq!(kept, [0, 16, 32, 48, 64, 80, 96]);
-    }
-
-    #[test]
     fn a_summary_looks_only_at_its_window_and_its_packets() {
         let mut samples: Vec<_> = (0..10).map(|t| sample(t, Span::from_nanos(t))).collect();
-        samples[3].own = false;
+        samples[3].flow = 0;
         let all = DelaySummary::of(&samples, Time::from_nanos(2000), Time::from_nanos(6000), |_| true).unwrap();
         assert_eq!((all.mean, all.max), (Span::from_nanos(3), Span::from_nanos(5)));
-        let others = DelaySummary::of(&samples, Time::ZERO, Time::NEVER, |s| !s.own).unwrap();
+        let others = DelaySummary::of(&samples, Time::ZERO, Time::NEVER, |s| s.flow == 0).unwrap();
         assert_eq!(others.max, Span::from_nanos(3));
         assert_eq!(DelaySummary::of(&samples, Time::NEVER, Time::NEVER, |_| true), None);
     }

@@ -9,7 +9,7 @@
 //! | M5 | [`Losses`] | packets lost, own and others', before and after the exit |
 //! | M6 | [`Exit`] | how far from the BDP the start ended, and why |
 //! | M7 | [`ideal_completion`], [`slowdown`] | completion time over the best one possible |
-//! | M8 | [`added_delay`], [`busy_time`] | delay added to other flows, by paired runs |
+//! | M8 | [`waits_of`], [`busy_time`] | delay added to other flows, by paired runs |
 //! | M9 | [`harm`] | throughput taken from other flows beyond the fair loss, by paired runs |
 //! | M10 | [`convergence`], [`jain`] | time until a newcomer keeps its fair share |
 //! | M11 | [`overhead`] | bytes sent over bytes delivered |
@@ -37,29 +37,27 @@ mod egress;
 mod exit;
 pub mod measures;
 mod others;
-mod own;
-mod packet;
-mod probe;
 mod quantity;
-mod recorder;
+mod recording;
 mod speed;
 mod spread;
 mod statistic;
 mod thinned;
 mod transfer;
+mod wait;
 
-pub use delay::{
-    DelaySample, DelaySamples, DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile, sorted_quantile,
-};
+pub use delay::{DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile, sorted_quantile};
 pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
-pub use others::{added_delay, convergence, harm, harm_ratio, jain, waits};
-pub use own::OwnWaits;
-pub use probe::{FlowRecord, Origin, Probe, ProbeConfig};
+pub use others::{convergence, harm, harm_ratio, jain, waits_of};
 pub use quantity::{Bound, Dimension, Measured};
-pub use recorder::{LinkRecord, Recorder, Wait};
+pub use recording::{
+    Asked, FlowRecord, Flows, LinkAsked, LinkRecord, LinkSeries, LinksAndWindows, Newcomers, Origin, Parts, Recording,
+    TransferWaits,
+};
 pub use speed::{deficit, duplicates, least_utilisation, overhead, time_to, utilisation};
 pub use spread::{Estimate, bootstrap_median};
 pub use statistic::Statistic;
 pub use thinned::Thinned;
 pub use transfer::{geometric_mean, ideal_completion, slowdown, wire_bytes};
+pub use wait::Wait;

@@ -3,23 +3,16 @@
 use flowstart_units::{Span, Time};
 
 use super::Reference;
-use super::delay::{DelaySample, quantile};
 use super::egress::Cumulative;
 use super::speed::utilisation;
+use super::wait::Wait;
 
-/// M8, added delay: the `p`-quantile of the queueing delay of the *other* flows' packets in [0, H] with the newcomer minus that without it
-/// (paired runs of the same seed), in seconds; may be negative. `None` if either run had no such packets.
+/// How long the packets that are `wanted` waited that arrived within [0, H): for M8 those of the
+/// newcomers or of the others.
 #[must_use]
-pub fn added_delay(with: &[DelaySample], without: &[DelaySample], p: f64, start: Time, horizon: Span) -> Option<f64> {
-    let of = |samples: &[DelaySample]| quantile(&mut waits(samples, false, start, horizon), p);
-    Some(of(with)?.as_secs_f64() - of(without)?.as_secs_f64())
-}
-
-/// How long the packets of the newcomers (`own`) or of the others waited that arrived within [0, H).
-#[must_use]
-pub fn waits(samples: &[DelaySample], own: bool, start: Time, horizon: Span) -> Vec<Span> {
+pub fn waits_of(samples: &[Wait], wanted: impl Fn(&Wait) -> bool, start: Time, horizon: Span) -> Vec<Span> {
     let inside = start..start + horizon;
-    samples.iter().filter(|s| s.own == own && inside.contains(&s.arrived)).map(|s| s.waited).collect()
+    samples.iter().filter(|wait| wanted(wait) && inside.contains(&wait.arrived)).map(|wait| wait.waited).collect()
 }
 
 /// M9, harm to the throughput of others: h = max(0, (x_without − x_with − fair loss) / x_without), fair loss = x_without − C/(n + 1) for
@@ -99,14 +92,16 @@ mod tests {
     }
 
     #[test]
-    fn added_delay_compares_only_the_others_packets() {
-        let sample =
-            |at, waited, own| DelaySample { arrived: Time::from_nanos(at), waited: Span::from_nanos(waited), own };
-        let with: Vec<_> = (0..100).map(|i| sample(i, 500 + i, false)).chain([sample(50, 9_999_999, true)]).collect();
-        let without: Vec<_> = (0..100).map(|i| sample(i, 400, false)).collect();
-        let added = added_delay(&with, &without, 0.99, Time::ZERO, Span::from_nanos(100)).unwrap();
-        assert!((added - 198e-9).abs() < 1e-15, "{added}");
-        assert_eq!(added_delay(&with, &[], 0.99, Time::ZERO, Span::from_nanos(100)), None);
+    fn waits_are_those_of_the_wanted_packets_within_the_horizon() {
+        let sample = |at, waited, flow| Wait {
+            arrived: Time::from_nanos(at),
+            waited: Span::from_nanos(waited),
+            flow,
+            transmission: 0,
+        };
+        let samples = [sample(9, 1, 0), sample(10, 2, 0), sample(15, 9_999, 1), sample(19, 3, 0), sample(20, 4, 0)];
+        let waits = waits_of(&samples, |wait| wait.flow == 0, Time::from_nanos(10), Span::from_nanos(10));
+        assert_eq!(waits, [2, 3].map(Span::from_nanos));
     }
 
     #[test]

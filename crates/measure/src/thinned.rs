@@ -7,6 +7,7 @@
 pub struct Thinned<T> {
     kept: Vec<T>,
     limit: usize,
+    /// Every `stride`-th sample is kept; a power of two.
     stride: u64,
     seen: u64,
 }
@@ -21,15 +22,22 @@ impl<T> Thinned<T> {
     /// Takes a sample in.
     #[inline]
     pub fn push(&mut self, sample: T) {
-        if self.seen.is_multiple_of(self.stride) {
+        if self.is_due() {
             if self.kept.len() == self.limit {
                 self.halve();
+                if !self.is_due() {
+                    self.seen += 1;
+                    return;
+                }
             }
-            if self.seen.is_multiple_of(self.stride) {
-                self.kept.push(sample);
-            }
+            self.kept.push(sample);
         }
         self.seen += 1;
+    }
+
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.seen & (self.stride - 1) == 0
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
 use flowstart_units::{Bytes, Span, Time};
 
 use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
-use flowstart_measure::{Origin, ProbeConfig, ideal_completion, wire_bytes};
+use flowstart_measure::{Asked, LinkAsked, Origin, ideal_completion, wire_bytes};
 use flowstart_scenario::{FlowSpec, OutputSpec, QueueSpec, Scenario};
 
 /// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is watched for 10, M2 needs 2.
@@ -192,15 +192,14 @@ impl Race {
     }
 
     /// What is recorded. TCP flows that are there before come first, then the newcomers, then datagrams and arriving transfers.
-    pub(crate) fn probe(&self, run: u64, origin: Origin) -> ProbeConfig {
+    pub(crate) fn asked(&self, run: u64, origin: Origin) -> Asked {
         let base_rtt = self.base_rtt();
         let first_new = self.others.tcp_flows();
-        ProbeConfig {
-            link_overhead: self.path.overhead,
+        Asked {
             origin,
             flow_limit: 2 * super::MAX_FLOWS as usize,
-            ..ProbeConfig::new(
-                0,
+            ..Asked::newcomers(
+                LinkAsked { link: 0, overhead: self.path.overhead },
                 first_new..first_new + self.flows,
                 Time::ZERO + self.newcomers_at(run),
                 base_rtt,

@@ -31,6 +31,7 @@
 mod alone;
 mod build;
 mod contestant;
+mod docs;
 mod document;
 mod jobs;
 mod part;
@@ -50,6 +51,7 @@ use flowstart_scenario::{ArrivalSpec, Buffer, FlowSpec, PathSpec, RateSpec, Scen
 pub use alone::{Baselines, Measured};
 pub use build::Purpose;
 pub use contestant::{ALIASES, Acks, Contestant, DEFAULT, MODIFIERS};
+pub use docs::measures_page;
 pub use document::RACE_SCHEMA_VERSION;
 pub use flowstart_measure::measures::{self, Better, Measure};
 pub use jobs::RunOptions;

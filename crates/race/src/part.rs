@@ -8,7 +8,7 @@ use super::build::Purpose;
 use super::stage::Runner;
 use super::{Contestant, Measure, Race, Series};
 use flowstart_measure::measures::{Setting, StartRun, TransferRun};
-use flowstart_measure::{Origin, OwnWaits, Probe, ProbeConfig};
+use flowstart_measure::{Asked, Newcomers, Origin, Recording, TransferWaits};
 
 /// What a job brings.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(crate) struct JobResult {
 /// What the others did without the newcomers, from the moment on that they would have come.
 #[derive(Debug)]
 pub(crate) struct Baseline {
-    probe: Probe,
+    recording: Recording<Newcomers>,
     data_packets: u64,
     simulated: f64,
 }
@@ -43,7 +43,8 @@ impl Race {
         let config = self.simulation(contestant, Purpose::Transfer(size), run)?;
         let slice = (self.effective_warm_up() + self.ideal(size) * 4) / SLICES + Span::from_millis(1);
         let first = self.others.tcp_flows();
-        let watched = OwnWaits::new(0, [first..first + 1, self.companions(contestant, &config, 1)]);
+        let own = [first..first + 1, self.companions(contestant, &config, 1)];
+        let watched = Recording::<TransferWaits>::new(Asked::waits(0, own));
         let Some((outcome, waits)) =
             runner.run(self, (contestant, Purpose::Transfer(size), run), &config, watched, slice)?
         else {
@@ -72,9 +73,9 @@ impl Race {
     ) -> Result<Option<JobResult>, R::Error> {
         let config = self.simulation(contestant, Purpose::Start, run)?;
         let companions = self.companions(contestant, &config, self.flows);
-        let probe = Probe::new(ProbeConfig { companions, ..self.probe(run, Origin::FirstData) });
-        let Some((outcome, probe)) =
-            runner.run(self, (contestant, Purpose::Start, run), &config, probe, self.slice())?
+        let recording = Recording::<Newcomers>::new(Asked { companions, ..self.asked(run, Origin::FirstData) });
+        let Some((outcome, recording)) =
+            runner.run(self, (contestant, Purpose::Start, run), &config, recording, self.slice())?
         else {
             return Ok(None);
         };
@@ -83,7 +84,7 @@ impl Race {
             simulated: outcome.ended.as_secs_f64(),
             ..JobResult::default()
         };
-        let Some(origin) = probe.origin() else { return Ok(Some(result)) };
+        let Some(origin) = recording.origin() else { return Ok(Some(result)) };
         let without = if self.has_others() {
             let Some(without) = without(origin)? else { return Ok(None) };
             result.data_packets += without.data_packets;
@@ -92,16 +93,16 @@ impl Race {
         } else {
             None
         };
-        let without = without.as_ref().map(|baseline| &baseline.probe);
-        let measured = StartRun::new(self.setting(), origin, &outcome, &probe, without);
+        let without = without.as_ref().map(|baseline| &baseline.recording);
+        let measured = StartRun::new(self.setting(), origin, &outcome, &recording, without);
         result.exits =
             measured.newcomers().iter().map(|newcomer| newcomer.flow.start_exit.map(|exit| exit.reason)).collect();
         let values = self.measures().into_iter().map(|measure| (measure, measure.of_start(&measured)));
         result.values = values.filter_map(|(measure, value)| Some((measure, value?))).collect();
         if run == 0
-            && let Some(first) = probe.flows().get(self.others.tcp_flows() as usize)
+            && let Some(first) = recording.flows().get(self.others.tcp_flows() as usize)
         {
-            result.series = Some(Series::new(self, &probe, first));
+            result.series = Some(Series::new(self, &recording, first));
         }
         Ok(Some(result))
     }
@@ -116,13 +117,13 @@ impl Race {
     ) -> Result<Option<Baseline>, R::Error> {
         let config = self.simulation(contestant, Purpose::Without, run)?;
         let companions = self.companions(contestant, &config, self.flows);
-        let probe = Probe::new(ProbeConfig { companions, ..self.probe(run, Origin::At(origin)) });
-        let Some((outcome, probe)) =
-            runner.run(self, (contestant, Purpose::Without, run), &config, probe, self.slice())?
+        let recording = Recording::<Newcomers>::new(Asked { companions, ..self.asked(run, Origin::At(origin)) });
+        let Some((outcome, recording)) =
+            runner.run(self, (contestant, Purpose::Without, run), &config, recording, self.slice())?
         else {
             return Ok(None);
         };
-        Ok(Some(Baseline { probe, data_packets: outcome.data_packets, simulated: outcome.ended.as_secs_f64() }))
+        Ok(Some(Baseline { recording, data_packets: outcome.data_packets, simulated: outcome.ended.as_secs_f64() }))
     }
 
     fn slice(&self) -> Span {

@@ -3,7 +3,7 @@
 use flowstart_units::{Span, Time};
 
 use super::Race;
-use flowstart_measure::{DelaySample, Egress, FlowRecord, Probe};
+use flowstart_measure::{Egress, FlowRecord, Newcomers, Recording, Wait};
 
 /// One newcomer over time; every point is `[time in RTT0 after t = 0, value]`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,14 +27,14 @@ const QUEUE_POINTS_PER_RTT: u64 = 8;
 const DELIVERED_BINS: usize = 4;
 
 impl Series {
-    pub(crate) fn new(race: &Race, probe: &Probe, flow: &FlowRecord) -> Self {
+    pub(crate) fn new(race: &Race, recording: &Recording<Newcomers>, flow: &FlowRecord) -> Self {
         let rtt = race.base_rtt();
         let horizon = race.horizon();
-        let Some(origin) = probe.origin() else { return Self::default() };
+        let Some(origin) = recording.origin() else { return Self::default() };
         Self {
             sending: rates(&flow.sent, rtt, horizon),
             throughput: rates(&flow.egress, rtt, horizon),
-            queue: longest_waits(probe.samples().samples(), origin, rtt, horizon),
+            queue: longest_waits(recording.waits(), origin, rtt, horizon),
             cwnd: cwnd(flow, rtt, horizon),
             delivered: totals(&flow.delivered, rtt, horizon),
         }
@@ -69,7 +69,7 @@ fn totals(egress: &Egress, rtt: Span, horizon: Span) -> Vec<[f64; 2]> {
     points
 }
 
-fn longest_waits(samples: &[DelaySample], origin: Time, rtt: Span, horizon: Span) -> Vec<[f64; 2]> {
+fn longest_waits(samples: &[Wait], origin: Time, rtt: Span, horizon: Span) -> Vec<[f64; 2]> {
     let width = rtt / QUEUE_POINTS_PER_RTT;
     let count = horizon.whole(width);
     let mut longest = vec![Span::ZERO; usize::try_from(count).unwrap_or(0)];

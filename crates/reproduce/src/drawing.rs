@@ -2,7 +2,7 @@
 
 use flowstart_congestion::detection::Isolation;
 use flowstart_measure::claims::ScenarioRun;
-use flowstart_measure::{Dimension, Egress, Estimate, Statistic};
+use flowstart_measure::{Dimension, Egress, Estimate, LinkRecord, Statistic};
 use flowstart_scenario::Problem;
 use flowstart_units::{Span, Time};
 
@@ -113,10 +113,10 @@ impl PictureSpec {
     }
 
     fn throughput(&self, run: &ScenarioRun<'_>) -> Vec<Curve> {
-        let Some(link) = run.link(None) else { return Vec::new() };
+        let Some(link) = run.link(None).and_then(LinkRecord::series) else { return Vec::new() };
         let over = self.over.unwrap_or(run.rtt);
         let one = |name: &str, series: &[usize]| {
-            let egress: Vec<&Egress> = series.iter().filter_map(|series| link.egress().get(*series)).collect();
+            let egress: Vec<&Egress> = series.iter().filter_map(|series| link.egress.get(*series)).collect();
             Curve { name: name.to_owned(), drawn: Drawn::Line, points: self.rates(&egress, run.record.bin(), over) }
         };
         let series = self.series(run);
@@ -144,12 +144,12 @@ impl PictureSpec {
     }
 
     fn queue_delay(&self, run: &ScenarioRun<'_>) -> Vec<[f64; 2]> {
-        let Some(link) = run.link(None) else { return Vec::new() };
+        let Some(link) = run.link(None).and_then(LinkRecord::series) else { return Vec::new() };
         let (bin, window) = (run.record.bin(), self.window_of_time());
         let ended = run.outcome.ended;
         let at = |index: usize| Time::ZERO + bin * index as u64;
         let waits =
-            link.longest().iter().enumerate().filter(|(index, _)| window.contains(&at(*index)) && at(*index) < ended);
+            link.longest.iter().enumerate().filter(|(index, _)| window.contains(&at(*index)) && at(*index) < ended);
         waits.map(|(index, wait)| [at(index).as_secs_f64(), wait.as_millis_f64()]).collect()
     }
 
@@ -157,12 +157,12 @@ impl PictureSpec {
         let window = self.window_of_time();
         let ended = run.outcome.ended;
         let one = |name: String, number: usize| {
-            let changes = run.record.cwnd().get(number).map(Vec::as_slice).unwrap_or_default();
+            let changes = run.record.flows().get(number).map(|flow| flow.cwnd.as_slice()).unwrap_or_default();
             let mut points = Vec::new();
             for (index, (at, cwnd)) in changes.iter().enumerate() {
-                let next = changes.get(index + 1).map_or(ended, |next| next.0);
+                let next = changes.get(index + 1).map_or(ended, |next| Time::ZERO + next.0);
                 // A window holds until it changes.
-                for at in [*at, next].into_iter().filter(|at| window.contains(at)) {
+                for at in [Time::ZERO + *at, next].into_iter().filter(|at| window.contains(at)) {
                     points.push([at.as_secs_f64(), f64::from(*cwnd)]);
                 }
             }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flowstart_measure::claims::ScenarioRun;
-use flowstart_measure::{Measured, Recorder};
+use flowstart_measure::{Asked, LinksAndWindows, Measured, Recording};
 use flowstart_simulator::Simulation;
 use flowstart_units::{Rate, Span};
 
@@ -245,7 +245,8 @@ fn simulate(figure: &Figure, job: Job, pictures: bool) -> Result<Done, String> {
     links.push(0);
     // Without a path nothing says which times matter; 10 ms resolve what a person could look at.
     let rtt = scenario.path.as_ref().map_or(Span::from_millis(10), |path| path.rtt);
-    let recorder = Recorder::new(&compiled.simulation, &links, rtt, scenario.duration);
+    let recorder =
+        Recording::<LinksAndWindows>::new(Asked::scenario(&compiled.simulation, &links, rtt, scenario.duration));
     let simulation = Simulation::new(&compiled.simulation, recorder).map_err(|error| impossible(&error))?;
     let (outcome, record) = simulation.run();
     let run = ScenarioRun {

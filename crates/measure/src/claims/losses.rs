@@ -64,7 +64,7 @@ impl ScenarioMeasure for Marks {
 
     fn value(&self, run: &ScenarioRun<'_>) -> Option<Measured> {
         let (from, until) = run.window(self.from, self.until);
-        Some(Measured::exact(sum_within(run.link(self.link.as_deref())?.marks(), from, until)))
+        Some(Measured::exact(sum_within(&run.link(self.link.as_deref())?.series()?.marks, from, until)))
     }
 }
 

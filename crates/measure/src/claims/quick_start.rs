@@ -71,7 +71,7 @@ impl ScenarioMeasure for GrantedRate {
     }
 
     fn value(&self, run: &ScenarioRun<'_>) -> Option<Measured> {
-        let (requests, granted) = run.link(self.link.as_deref())?.requests();
+        let (requests, granted) = run.link(self.link.as_deref())?.series()?.requests;
         (requests > 0).then(|| Measured::exact(granted as f64 / requests as f64))
     }
 }

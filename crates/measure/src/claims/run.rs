@@ -5,7 +5,7 @@ use flowstart_units::{Span, Time};
 
 use crate::egress::Egress;
 use crate::quantity::{Dimension, Measured};
-use crate::recorder::{LinkRecord, Recorder};
+use crate::recording::{LinkRecord, LinksAndWindows, Recording};
 use crate::statistic::Statistic;
 
 /// One run, over.
@@ -22,7 +22,7 @@ pub struct ScenarioRun<'a> {
     /// What became of it.
     pub outcome: &'a Outcome,
     /// What was recorded.
-    pub record: &'a Recorder,
+    pub record: &'a Recording<LinksAndWindows>,
 }
 
 impl ScenarioRun<'_> {
@@ -53,18 +53,18 @@ impl ScenarioRun<'_> {
     #[must_use]
     pub fn link(&self, name: Option<&str>) -> Option<&LinkRecord> {
         let number = name.map_or(Some(0), |name| self.links.iter().position(|known| known == name))?;
-        self.record.links().get(number)?.as_ref()
+        self.record.link(number)
     }
 
     /// The series of egress that belong to a name.
     pub(super) fn egress<'b>(&self, link: &'b LinkRecord, name: Option<&str>) -> Vec<&'b Egress> {
         let mut wanted: Vec<usize> = match name {
-            None => (0..link.egress().len()).collect(),
+            None => (0..=self.record.series()).collect(),
             Some(_) => self.flows(name).map(|(id, _)| self.record.series_of(id)).collect(),
         };
         wanted.sort_unstable();
         wanted.dedup();
-        wanted.into_iter().filter_map(|series| link.egress().get(series)).collect()
+        wanted.into_iter().filter_map(|series| link.series()?.egress.get(series)).collect()
     }
 
     /// A window of time within the run.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Rate, Span};
 
 use super::item::{Asks, ScenarioMeasure};
 use super::run::{ScenarioRun, mean, time_dimension};
@@ -93,8 +93,9 @@ impl ScenarioMeasure for Window {
     }
 
     fn value(&self, run: &ScenarioRun<'_>) -> Option<Measured> {
-        let (from, until) = run.times(self.from, self.until);
-        let windows = run.flows(self.flow.as_deref()).filter_map(|(id, _)| run.record.cwnd().get(id as usize));
+        let (from, until) = run.window(self.from, self.until);
+        let windows =
+            run.flows(self.flow.as_deref()).filter_map(|(id, _)| Some(&run.record.flows().get(id as usize)?.cwnd));
         weighted(windows, from, until, self.statistic).map(Measured::exact)
     }
 }
@@ -123,26 +124,26 @@ impl ScenarioMeasure for SmoothedRtt {
     }
 
     fn value(&self, run: &ScenarioRun<'_>) -> Option<Measured> {
-        let (from, until) = run.times(self.from, self.until);
+        let (from, until) = run.window(self.from, self.until);
         // Of the first connection: the second is over soon.
         let flows = run.flows(self.flow.as_deref()).filter(|(_, flow)| flow.companion_of.is_none());
-        let changes = flows.filter_map(|(id, _)| run.record.srtt().get(id as usize));
+        let changes = flows.filter_map(|(id, _)| Some(&run.record.flows().get(id as usize)?.srtt));
         Some(Measured::exact(weighted(changes, from, until, self.statistic)? / 1e6))
     }
 }
 
 /// A statistic of values that hold from one change to the next.
 fn weighted<'a>(
-    windows: impl Iterator<Item = &'a Vec<(Time, u32)>>,
-    from: Time,
-    until: Time,
+    windows: impl Iterator<Item = &'a Vec<(Span, u32)>>,
+    from: Span,
+    until: Span,
     statistic: Statistic,
 ) -> Option<f64> {
     let mut pieces: Vec<(f64, f64)> = Vec::new();
     for changes in windows {
         for (index, (at, cwnd)) in changes.iter().enumerate() {
             let next = changes.get(index + 1).map_or(until, |next| next.0);
-            let held = next.min(until).since((*at).max(from)).as_secs_f64();
+            let held = (next.min(until) - (*at).max(from)).as_secs_f64();
             if held > 0.0 {
                 pieces.push((f64::from(*cwnd), held));
             }
@@ -172,7 +173,7 @@ mod tests {
 
     #[test]
     fn windows_count_for_as_long_as_they_held() {
-        let ms = |n: u64| Time::ZERO + Span::from_millis(n);
+        let ms = Span::from_millis;
         let changes = vec![(ms(0), 10), (ms(100), 20), (ms(300), 40)];
         let of = |statistic| weighted([&changes].into_iter(), ms(0), ms(400), statistic).unwrap();
         assert!((of(Statistic::Mean) - (10.0 + 40.0 + 40.0) / 4.0).abs() < 1e-9);

@@ -1,7 +1,7 @@
 //! Measures of what was lost, repaired and marked: M5.
 
 use super::item::{Better, Function, Item, Needs};
-use crate::probe::Probe;
+use crate::recording::{Newcomers, Recording};
 
 /// M5, own packets lost that left before the exit.
 pub static LOST_BEFORE: Item = Item {
@@ -56,7 +56,8 @@ pub static START_LOST: Item = Item {
            after the start's end, minus those dropped without the newcomer (paired runs, same seed).",
     function: Function::Run(|run| {
         let until = run.start_phase();
-        let lost = |probe: &Probe| probe.queue_drops().by(until) as f64;
+        let lost =
+            |recording: &Recording<Newcomers>| recording.bottleneck().map_or(0.0, |link| link.drops().by(until) as f64);
         Some(lost(run.with) - run.without.map_or(0.0, lost))
     }),
 };

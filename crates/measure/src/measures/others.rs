@@ -48,7 +48,7 @@ pub static BUSY_TIME: Item = Item {
     help: "M8: time within the horizon during which the queue was more than 1 ms above its mean before t = 0.",
     function: Function::Run(|run| {
         let above = run.overshoot().before + BUSY_MARGIN;
-        Some(busy_time(run.with.samples().samples(), run.origin, run.horizon(), above).as_millis_f64())
+        Some(busy_time(run.with.waits(), run.origin, run.horizon(), above).as_millis_f64())
     }),
 };
 

@@ -9,9 +9,9 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use crate::delay::{DelaySummary, Overshoot, overshoot, sorted_quantile};
 use crate::egress::{Cumulative, Reference};
 use crate::exit::Exit;
-use crate::others::waits;
-use crate::own::OwnWaits;
-use crate::probe::{FlowRecord, Probe};
+use crate::others::waits_of;
+use crate::recording::{FlowRecord, LinkRecord, Newcomers, Recording, TransferWaits};
+use crate::wait::Wait;
 
 /// What a race's measures are relative to.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +38,9 @@ pub struct StartRun<'a> {
     /// t = 0.
     pub origin: Time,
     /// What was recorded.
-    pub with: &'a Probe,
+    pub with: &'a Recording<Newcomers>,
     /// What was recorded without the newcomers (same seed), if others were there.
-    pub without: Option<&'a Probe>,
+    pub without: Option<&'a Recording<Newcomers>>,
     newcomers: Vec<Newcomer<'a>>,
     start_phase: Span,
     delay: OnceCell<Option<DelaySummary>>,
@@ -76,7 +76,7 @@ pub struct TransferRun<'a> {
     /// What became of it; `None` if it never began.
     pub flow: Option<&'a FlowOutcome>,
     /// How long its packets waited at the bottleneck.
-    pub waits: &'a OwnWaits,
+    pub waits: &'a Recording<TransferWaits>,
 }
 
 impl<'a> StartRun<'a> {
@@ -86,8 +86,8 @@ impl<'a> StartRun<'a> {
         setting: Setting,
         origin: Time,
         outcome: &'a Outcome,
-        with: &'a Probe,
-        without: Option<&'a Probe>,
+        with: &'a Recording<Newcomers>,
+        without: Option<&'a Recording<Newcomers>>,
     ) -> Self {
         let flows = outcome.flows.iter().zip(with.flows()).skip(setting.others).take(setting.newcomers);
         let newcomers = flows.map(|(flow, record)| Newcomer::new(&setting, origin, flow, record)).collect();
@@ -126,16 +126,17 @@ impl<'a> StartRun<'a> {
     #[must_use]
     pub fn delay(&self) -> Option<DelaySummary> {
         let (from, to) = (self.origin, self.origin + self.horizon());
-        *self.delay.get_or_init(|| DelaySummary::of(self.with.samples().samples(), from, to, |_| true))
+        *self.delay.get_or_init(|| DelaySummary::of(self.with.waits(), from, to, |_| true))
     }
 
     /// M4.
     #[must_use]
     pub fn overshoot(&self) -> Overshoot {
-        let (samples, reference) = (self.with.samples(), self.setting.reference);
+        let (waits, reference) = (self.with.waits(), self.setting.reference);
+        let stride = self.with.bottleneck().map_or(1, LinkRecord::stride);
         *self.overshoot.get_or_init(|| {
             let (rtt, service) = (reference.base_rtt, self.setting.service);
-            overshoot(samples.samples(), self.origin, rtt, reference.horizon, service, samples.stride())
+            overshoot(waits, self.origin, rtt, reference.horizon, service, stride)
         })
     }
 
@@ -161,8 +162,8 @@ impl<'a> StartRun<'a> {
 
     /// Bytes of the others' TCP flows through the bottleneck within the horizon.
     #[must_use]
-    pub fn carried_by_others(&self, probe: &Probe) -> f64 {
-        probe.flows().iter().take(self.setting.others).map(|flow| flow.egress.cumulative().at(self.horizon())).sum()
+    pub fn carried_by_others(&self, recording: &Recording<Newcomers>) -> f64 {
+        recording.flows().iter().take(self.setting.others).map(|flow| flow.egress.cumulative().at(self.horizon())).sum()
     }
 }
 
@@ -190,8 +191,9 @@ pub struct AddedWaits {
 
 impl AddedWaits {
     fn new(run: &StartRun<'_>, until: Span) -> Self {
-        let of = |probe: &Probe, own| {
-            let mut waits = waits(probe.samples().samples(), own, run.origin, until);
+        let of = |recording: &Recording<Newcomers>, own| {
+            let wanted = |wait: &Wait| recording.is_new(wait.flow) == own;
+            let mut waits = waits_of(recording.waits(), wanted, run.origin, until);
             waits.sort_unstable();
             waits
         };

@@ -59,5 +59,7 @@ pub static TRANSFER_DELAY: Item = Item {
     needs: Needs::Newcomers,
     help: "99th percentile of the queueing delay at the bottleneck of the packets of a transfer of {} in a run of its \
            own, what other flows cause included.",
-    function: Function::Transfer(|transfer| Some(transfer.waits.quantile(QUANTILE)?.as_millis_f64())),
+    function: Function::Transfer(|transfer| {
+        Some(transfer.waits.bottleneck()?.wait_quantile(QUANTILE)?.as_millis_f64())
+    }),
 };

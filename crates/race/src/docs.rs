@@ -1,0 +1,28 @@
+//! The reference page about the measures of a race, generated from their registry.
+
+use flowstart_measure::measures::Measure;
+use flowstart_scenario::GENERATED;
+use flowstart_units::Bytes;
+
+/// The page about the measures of a race, in Markdown.
+#[must_use]
+pub fn measures_page() -> String {
+    let mut page = format!(
+        "{GENERATED}\n# Measures of a race\n\nColumns of `summary.csv` and `runs.csv` and keys of `result.json` that `flowstart compare` writes. \
+         t = 0 is when the first data bit of the (first) new flow reaches the bottleneck's queue; RTT0 is propagation both ways plus the \
+         transmission of one packet; C_f is the flow's fair share of the capacity; the horizon is 40 RTT0 unless given. With several newcomers the \
+         value is their mean.\n\n| name | heading | unit | meaning |\n|---|---|---|---|\n"
+    );
+    let sizes = [Bytes::new(100_000)];
+    for measure in Measure::all(&sizes, true) {
+        page.push_str(&format!(
+            "| `{}` | {} | {} | {} |\n",
+            measure.name(),
+            measure.heading(),
+            measure.unit(),
+            measure.help().replace('|', "\\|")
+        ));
+    }
+    page.push_str("\n`completion_…` and `slowdown_…` exist for every size given.\n");
+    page
+}
