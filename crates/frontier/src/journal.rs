@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +13,12 @@ use super::{FrontierResult, Record, Work};
 
 /// Name of the file in the results' folder.
 const FILE: &str = "records.csv";
+/// The file as it was before it was written anew.
+const BACKUP: &str = "records.csv.backup";
+/// Lines that could not be used.
+const DAMAGED: &str = "records.damaged.csv";
+/// The last column.
+const CHECKSUM: &str = "checksum";
 
 /// Why the records could not be read or written.
 #[derive(Debug)]
@@ -35,20 +41,37 @@ impl fmt::Display for JournalError {
 
 impl std::error::Error for JournalError {}
 
-/// The records in a folder, as CSV: a line per cell, contestant and seed.
+/// The records in a folder, as CSV: a line per cell, contestant and seed, with a checksum of its own.
 ///
-/// Lines are appended as work is finished, so that nothing is lost if the program is killed; [`close`](Self::close) puts them in order, after which the
-/// file is the same however often the work was interrupted.
+/// Lines are appended as work is finished, so that nothing is lost if the program is killed;
+/// [`close`](Self::close) puts them in order, after which the file is the same however often the
+/// work was interrupted. While a journal is open no second one can be opened on the same folder.
+///
+/// A line that cannot be read, or whose checksum is not that of its fields, is never used and never
+/// thrown away: it is named by [`damaged`](Self::damaged) and kept in `records.damaged.csv`, and the
+/// file as it was is kept as `records.csv.backup`.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: Mutex<File>,
     /// Lines that were there already.
     known: HashMap<String, Record>,
-    /// Those lines as they stand.
+    /// Those lines as they stand, without checksums.
     lines: HashMap<String, Vec<String>>,
+    damaged: Vec<Damage>,
     /// The first error of [`append`](Self::append).
     failed: Mutex<Option<io::Error>>,
+    /// Keeps others out until it is dropped.
+    _lock: Lock,
+}
+
+/// A line that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Its number in the file, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: &'static str,
 }
 
 impl Journal {
@@ -61,22 +84,30 @@ impl Journal {
     /// Opens the records of a folder, or begins new ones. A last line that was cut off is dropped.
     ///
     /// # Errors
-    /// If the file cannot be read or written, or is of another version.
+    /// If the file cannot be read or written, is of another version, or if another run writes it.
     pub fn open(folder: &Path) -> Result<Self, JournalError> {
         let path = folder.join(FILE);
         let fail = |error: &dyn fmt::Display| JournalError::new(&path, error);
+        let lock = Lock::take(folder).map_err(|error| fail(&error))?;
         let old = match std::fs::read(&path) {
             Ok(old) => old,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(fail(&error)),
         };
         let whole = old.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        let (known, lines) = read(&old[..whole]).map_err(|error| fail(&error))?;
-        let mut content = csv(&[Record::header()]);
-        content.extend(csv(&ordered(&lines)));
-        write_atomically(&path, &content).map_err(|error| fail(&error))?;
+        let Contents { known, lines, damaged } = read(&old[..whole]).map_err(|error| fail(&error))?;
+        let content = csv(&std::iter::once(header()).chain(ordered(&lines).map(with_checksum)).collect::<Vec<_>>());
+        if !damaged.is_empty() {
+            set_aside(folder, &old, &damaged).map_err(|error| fail(&error))?;
+        }
+        if content != old {
+            if !old.is_empty() {
+                write_atomically(&folder.join(BACKUP), &old).map_err(|error| fail(&error))?;
+            }
+            write_atomically(&path, &content).map_err(|error| fail(&error))?;
+        }
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| fail(&error))?;
-        Ok(Self { file: Mutex::new(file), known, lines, failed: Mutex::new(None), path })
+        Ok(Self { file: Mutex::new(file), known, lines, damaged, failed: Mutex::new(None), path, _lock: lock })
     }
 
     /// The records that were there, by key.
@@ -85,16 +116,23 @@ impl Journal {
         &self.known
     }
 
+    /// The lines that were there but could not be used, in order; what they held is measured again.
+    #[must_use]
+    pub fn damaged(&self) -> &[Damage] {
+        &self.damaged
+    }
+
     /// Appends a record. An error is kept for [`close`](Self::close).
     pub fn append(&self, work: &Work, record: &Record) {
-        let line = csv(&[record.fields(work)]);
+        let line = csv(&[with_checksum(record.fields(work))]);
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = file.write_all(&line) {
             self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
     }
 
-    /// Writes all records in the order of the work; records that belong to other work come after them, in order of their keys.
+    /// Writes all records in the order of the work; records that belong to other work come after
+    /// them, in order of their keys.
     ///
     /// # Errors
     /// If the file cannot be written, now or before.
@@ -102,42 +140,127 @@ impl Journal {
         if let Some(error) = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(JournalError::new(&self.path, error));
         }
-        let mut lines = vec![Record::header()];
+        let mut lines = vec![header()];
         for (work, record) in &result.records {
             if let Some(record) = record {
                 self.lines.remove(&record.key);
-                lines.push(record.fields(work));
+                lines.push(with_checksum(record.fields(work)));
             }
         }
-        lines.extend(ordered(&self.lines));
-        write_atomically(&self.path, &csv(&lines)).map_err(|error| JournalError::new(&self.path, error))
+        lines.extend(ordered(&self.lines).map(with_checksum));
+        let fail = |error: &dyn fmt::Display| JournalError::new(&self.path, error);
+        write_atomically(&self.path, &csv(&lines)).map_err(|error| fail(&error))?;
+        if self.damaged.is_empty() {
+            // Everything that was in it stands in the file.
+            match std::fs::remove_file(self.path.with_file_name(BACKUP)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(&error)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
-fn ordered(lines: &HashMap<String, Vec<String>>) -> Vec<Vec<String>> {
-    let mut keys: Vec<&String> = lines.keys().collect();
-    keys.sort();
-    keys.into_iter().map(|key| lines[key].clone()).collect()
-}
+/// The folder, held so that no second run writes into it. The system lets go of it when the program
+/// ends, however it ends.
+#[derive(Debug)]
+struct Lock(#[expect(dead_code, reason = "held, not used")] Option<File>);
 
-type Read = (HashMap<String, Record>, HashMap<String, Vec<String>>);
-
-fn read(bytes: &[u8]) -> Result<Read, String> {
-    let (mut known, mut lines) = (HashMap::new(), HashMap::new());
-    if bytes.is_empty() {
-        return Ok((known, lines));
-    }
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
-    if !reader.headers().is_ok_and(|header| header.iter().eq(Record::header().iter())) {
-        return Err("holds other columns than this version writes; choose another folder".to_owned());
-    }
-    for line in reader.records().flatten() {
-        if let Some(record) = Record::from_fields(line.iter()) {
-            lines.insert(record.key.clone(), line.iter().map(str::to_owned).collect());
-            known.insert(record.key.clone(), record);
+impl Lock {
+    fn take(folder: &Path) -> Result<Self, String> {
+        // Where a folder cannot be opened as a file (not on Unix) there is no lock.
+        let Ok(file) = File::open(folder) else { return Ok(Self(None)) };
+        match file.try_lock() {
+            Ok(()) => Ok(Self(Some(file))),
+            Err(TryLockError::WouldBlock) => {
+                Err("another run is writing here; wait for its end or choose another folder".to_owned())
+            }
+            // A file system without locks.
+            Err(TryLockError::Error(_)) => Ok(Self(None)),
         }
     }
-    Ok((known, lines))
+}
+
+/// Copies damaged lines to a file of their own, after those of earlier runs.
+fn set_aside(folder: &Path, content: &[u8], damaged: &[Damage]) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(folder.join(DAMAGED))?;
+    let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
+    for damage in damaged {
+        file.write_all(lines.get(damage.line - 1).copied().unwrap_or_default())?;
+    }
+    file.sync_all()
+}
+
+fn ordered(lines: &HashMap<String, Vec<String>>) -> impl Iterator<Item = Vec<String>> {
+    let mut keys: Vec<&String> = lines.keys().collect();
+    keys.sort();
+    keys.into_iter().map(|key| lines[key].clone())
+}
+
+/// The header: the fields of a record, and the checksum.
+fn header() -> Vec<String> {
+    let mut header = Record::header();
+    header.push(CHECKSUM.to_owned());
+    header
+}
+
+/// A line: these fields, and their checksum.
+fn with_checksum(mut fields: Vec<String>) -> Vec<String> {
+    fields.push(checksum(&fields));
+    fields
+}
+
+/// BLAKE3 over the fields as they stand in the file, 64 bits of it in hexadecimal digits.
+fn checksum(fields: &[String]) -> String {
+    blake3::hash(&csv(&[fields.to_vec()])).to_hex()[..16].to_owned()
+}
+
+/// What a file of records holds.
+#[derive(Default)]
+struct Contents {
+    known: HashMap<String, Record>,
+    lines: HashMap<String, Vec<String>>,
+    damaged: Vec<Damage>,
+}
+
+fn read(bytes: &[u8]) -> Result<Contents, String> {
+    let mut contents = Contents::default();
+    // No field holds a line break, so a stray quote spoils the line it is in and no other.
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let fields = fields(line);
+        if index == 0 {
+            if fields.is_none_or(|fields| fields != header()) {
+                return Err("holds other columns than this version writes; choose another folder".to_owned());
+            }
+            continue;
+        }
+        match fields.ok_or("is not a line of CSV").and_then(record) {
+            Ok((record, fields)) => {
+                contents.lines.insert(record.key.clone(), fields);
+                contents.known.insert(record.key.clone(), record);
+            }
+            Err(reason) => contents.damaged.push(Damage { line: index + 1, reason }),
+        }
+    }
+    Ok(contents)
+}
+
+/// The fields of one line.
+fn fields(line: &[u8]) -> Option<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line);
+    let fields = reader.records().next()?.ok()?;
+    // A quote that is opened and not closed takes the line break along.
+    (!fields.iter().any(|field| field.contains('\n'))).then(|| fields.iter().map(str::to_owned).collect())
+}
+
+/// The record of a line, and its fields without the checksum.
+fn record(mut fields: Vec<String>) -> Result<(Record, Vec<String>), &'static str> {
+    let said = fields.pop().unwrap_or_default();
+    if said != checksum(&fields) {
+        return Err("has another checksum than its numbers");
+    }
+    let record = Record::from_fields(fields.iter().map(String::as_str)).ok_or("has fields that cannot be read")?;
+    Ok((record, fields))
 }
 
 /// Lines of CSV.

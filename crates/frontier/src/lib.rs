@@ -28,7 +28,7 @@ pub use behaviour::behaviour;
 pub use document::{FRONTIER_SCHEMA_VERSION, Shown};
 pub use goals::{COMPLETION_RATIO, Goal, IDLE_DELAY_MS, Verdict, goals};
 pub use grid::{Cell, Grid, LoadKind, PathKind, SIZES};
-pub use journal::{Journal, JournalError};
+pub use journal::{Damage, Journal, JournalError};
 pub use pareto::{front, undominated};
 pub use record::{Record, measures};
 pub use score::{CellScore, ContestantScores, Factor, Scores, median};

@@ -171,6 +171,74 @@ fn records_of_other_columns_are_refused_and_those_of_other_work_kept() {
     assert!(Journal::open(folder.path()).unwrap_err().to_string().contains("other columns"));
 }
 
+/// Resumes a finished run after its file was altered, and gives the numbers of the damaged lines
+/// and how many records were still known.
+fn altered(alter: impl Fn(&str) -> String) -> (Vec<usize>, usize) {
+    let frontier = small(&["paced_chirping+cubic"], vec![2, 4]);
+    let folder = tempfile::tempdir().unwrap();
+    into(folder.path(), &frontier, usize::MAX);
+    let whole = content(folder.path());
+    let spoilt = alter(&whole);
+    std::fs::write(folder.path().join("records.csv"), &spoilt).unwrap();
+    let journal = Journal::open(folder.path()).unwrap();
+    let damaged: Vec<usize> = journal.damaged().iter().map(|damage| damage.line).collect();
+    let known = journal.known().len();
+    drop(journal);
+    // What could not be read is kept twice, and measured again.
+    let kept = std::fs::read_to_string(folder.path().join("records.damaged.csv")).unwrap();
+    let lines: Vec<&str> = spoilt.lines().collect();
+    assert_eq!(kept.lines().collect::<Vec<_>>(), damaged.iter().map(|line| lines[line - 1]).collect::<Vec<_>>());
+    assert_eq!(std::fs::read_to_string(folder.path().join("records.csv.backup")).unwrap(), spoilt);
+    into(folder.path(), &frontier, usize::MAX);
+    assert_eq!(content(folder.path()), whole);
+    (damaged, known)
+}
+
+#[test]
+fn a_stray_quote_costs_the_line_it_is_in_and_no_other() {
+    let quoted = |text: &str| {
+        let lines = text.lines().enumerate();
+        lines.map(|(index, line)| format!("{}{line}\n", if index == 2 { "\"" } else { "" })).collect()
+    };
+    assert_eq!(altered(quoted), (vec![3], 5));
+}
+
+#[test]
+fn an_altered_number_is_found_by_the_checksum_of_its_line() {
+    let changed = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let mut fields: Vec<String> = lines[4].split(',').map(str::to_owned).collect();
+        let place = fields.len() - 2;
+        fields[place] = "-5".to_owned();
+        lines[4] = fields.join(",");
+        lines.join("\n") + "\n"
+    };
+    assert_eq!(altered(changed), (vec![5], 5));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_damage_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let frontier = small(&["paced_chirping+cubic"], vec![2]);
+    into(folder.path(), &frontier, usize::MAX);
+    let mut bytes = content(folder.path()).into_bytes();
+    bytes.extend([0xff, 0xfe, b',', b'1', b'\n', b'\n']);
+    std::fs::write(folder.path().join("records.csv"), &bytes).unwrap();
+    let journal = Journal::open(folder.path()).unwrap();
+    assert_eq!((journal.damaged().len(), journal.known().len()), (2, 4));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_run_is_kept_out_of_the_folder_until_the_first_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Journal::open(folder.path()).unwrap();
+    let refused = Journal::open(folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("another run is writing here"), "{refused}");
+    drop(first);
+    assert!(Journal::open(folder.path()).is_ok());
+}
+
 #[test]
 fn a_record_is_read_back_bit_by_bit() {
     let works = small(&[], vec![2]).works();

@@ -138,7 +138,16 @@ fn journal(folder: &Path, resume: bool) -> Result<Journal, Failure> {
             folder.display()
         )));
     }
-    Journal::open(folder).map_err(Failure::usage)
+    let journal = Journal::open(folder).map_err(Failure::usage)?;
+    for damage in journal.damaged() {
+        note(&format!(
+            "{}: line {} {}; it is measured again, the line is kept in records.damaged.csv and the file as it was in records.csv.backup",
+            folder.join("records.csv").display(),
+            damage.line,
+            damage.reason
+        ));
+    }
+    Ok(journal)
 }
 
 /// Writes the files.
