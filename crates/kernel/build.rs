@@ -1,4 +1,5 @@
-//! Compiles the eBPF programs with clang, and their arithmetic once more for this machine, where tests set it against Rust.
+//! Compiles the eBPF programs with clang, and their arithmetic once more for this machine, where
+//! tests set it against Rust.
 
 fn main() {
     println!("cargo:rerun-if-changed=bpf");

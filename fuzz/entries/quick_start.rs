@@ -1,4 +1,5 @@
-//! What the fuzz target `quick_start` does with bytes; the tests of the crate do the same with random ones.
+//! What the fuzz target `quick_start` does with bytes; the tests of the crate do the same with
+//! random ones.
 
 use flowstart_quick_start::RateCode;
 use flowstart_quick_start::router::{AdmissionConfig, Router, RouterConfig};
@@ -7,7 +8,8 @@ use flowstart_units::{Rate, Span, Time};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-/// Reads and changes options wherever they may be in `bytes`; what was read is written the same. Then a router forwards them.
+/// Reads and changes options wherever they may be in `bytes`; what was read is written the same.
+/// Then a router forwards them.
 pub(crate) fn quick_start(bytes: &[u8]) {
     if let Ok(option) = IpOption::from_ipv4(bytes) {
         assert_eq!(IpOption::from_ipv4(&option.to_ipv4()), Ok(option));
@@ -34,8 +36,8 @@ fn option_of(packet: &mut [u8]) -> Option<IpOption> {
     four.or_else(|| Ipv6::new(packet).ok().and_then(|view| view.option().ok())).flatten()
 }
 
-/// A router that knows flows and shares forwards the same packet at once, a moment later, and when it has forgotten it: no request is raised, no report
-/// touched.
+/// A router that knows flows and shares forwards the same packet at once, a moment later, and when
+/// it has forgotten it: no request is raised, no report touched.
 fn forward(bytes: &[u8]) {
     let config = RouterConfig::new(AdmissionConfig::fair(Rate::from_mbps(100)));
     let mut router = Router::new(&config, Pcg64Mcg::seed_from_u64(1));

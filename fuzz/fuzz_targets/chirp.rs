@@ -1,4 +1,5 @@
-//! Reading and explaining chirps never panics: `.ci/fuzz`, or `cargo fuzz run chirp` with a nightly compiler.
+//! Reading and explaining chirps never panics: `.ci/fuzz`, or `cargo fuzz run chirp` with a nightly
+//! compiler.
 
 #![no_main]
 

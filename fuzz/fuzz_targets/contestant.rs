@@ -1,4 +1,5 @@
-//! Reading contestants never panics, and their names are read as the same: `.ci/fuzz`, or `cargo fuzz run contestant` with a nightly compiler.
+//! Reading contestants never panics, and their names are read as the same: `.ci/fuzz`, or
+//! `cargo fuzz run contestant` with a nightly compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Reading measured delays, and estimating from them, never panics: `.ci/fuzz`, or `cargo fuzz run delays` with a nightly compiler.
+//! Reading measured delays, and estimating from them, never panics: `.ci/fuzz`, or
+//! `cargo fuzz run delays` with a nightly compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Reading figures of papers never panics: `.ci/fuzz`, or `cargo fuzz run figure` with a nightly compiler.
+//! Reading figures of papers never panics: `.ci/fuzz`, or `cargo fuzz run figure` with a nightly
+//! compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Reading lists of flows never panics: `.ci/fuzz`, or `cargo fuzz run flow_list` with a nightly compiler.
+//! Reading lists of flows never panics: `.ci/fuzz`, or `cargo fuzz run flow_list` with a nightly
+//! compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Reading and marking frames never panics and changes nothing but the mark: `.ci/fuzz`, or `cargo fuzz run frame` with a nightly compiler.
+//! Reading and marking frames never panics and changes nothing but the mark: `.ci/fuzz`, or
+//! `cargo fuzz run frame` with a nightly compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Opening a frontier's journal never panics and loses nothing: `.ci/fuzz`, or `cargo fuzz run journal` with a nightly compiler.
+//! Opening a frontier's journal never panics and loses nothing: `.ci/fuzz`, or
+//! `cargo fuzz run journal` with a nightly compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Reading and changing Quick-Start options never panics, and what was read is written the same: `.ci/fuzz`, or `cargo fuzz run quick_start` with a nightly compiler.
+//! Reading and changing Quick-Start options never panics, and what was read is written the same:
+//! `.ci/fuzz`, or `cargo fuzz run quick_start` with a nightly compiler.
 
 #![no_main]
 

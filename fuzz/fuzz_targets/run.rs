@@ -1,4 +1,5 @@
-//! Simulating scenarios never panics and breaks no invariant: `.ci/fuzz`, or `cargo fuzz run run` with a nightly compiler.
+//! Simulating scenarios never panics and breaks no invariant: `.ci/fuzz`, or `cargo fuzz run run`
+//! with a nightly compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Reading scenarios never panics, and what was read prints back to the same: `.ci/fuzz`, or `cargo fuzz run scenario` with a nightly compiler.
+//! Reading scenarios never panics, and what was read prints back to the same: `.ci/fuzz`, or
+//! `cargo fuzz run scenario` with a nightly compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Setting parameters of programs for the kernel never panics, and what is shown can be set: `.ci/fuzz`, or `cargo fuzz run settings` with a nightly compiler.
+//! Setting parameters of programs for the kernel never panics, and what is shown can be set:
+//! `.ci/fuzz`, or `cargo fuzz run settings` with a nightly compiler.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Reading Mahimahi traces, and sending by them, never panics: `.ci/fuzz`, or `cargo fuzz run trace` with a nightly compiler.
+//! Reading Mahimahi traces, and sending by them, never panics: `.ci/fuzz`, or
+//! `cargo fuzz run trace` with a nightly compiler.
 
 #![no_main]
 

@@ -65,7 +65,8 @@ impl Benchmark {
         if let Some(flow) = scenario.flow.last_mut() {
             let (rate, message) = (self.burst_rate(), self.burst());
             flow.paced = Some(PacedSpec { rate, message, spacing: SpacingSpec::Constant, lasting: None });
-            // The first burst opens the connection and is none of those that count; after the last there is time to serve it.
+            // The first burst opens the connection and is none of those that count; after the last
+            // there is time to serve it.
             let gap = rate.transmission_time(message);
             scenario.duration = flow.start + gap * (u64::from(self.bursts) + 1);
         }
@@ -73,8 +74,8 @@ impl Benchmark {
         scenario
     }
 
-    /// Hands bursts to one connection of a contestant. Returns their curve, if there were any that found the connection idle and were served, and
-    /// the virtual time simulated.
+    /// Hands bursts to one connection of a contestant. Returns their curve, if there were any that
+    /// found the connection idle and were served, and the virtual time simulated.
     pub(super) fn handed_over(&self, contestant: &Contestant) -> Result<(Option<BurstCurve>, f64), RaceError> {
         let Prepared { simulation, flow, start } = self.prepare(contestant, &self.burst_scenario(contestant), 0)?;
         let watch = BurstWatch {
@@ -90,7 +91,8 @@ impl Benchmark {
         let simulation = Simulation::new(&simulation, watch).map_err(|error| RaceError::new(error.to_string()))?;
         let (outcome, watch) = simulation.run();
         let mut bursts = watch.delays;
-        // The one that opened the connection, and one that the end cut off: what it lacks would have come late.
+        // The one that opened the connection, and one that the end cut off: what it lacks would
+        // have come late.
         bursts.drain(..bursts.len().min(1));
         for burst in &mut bursts {
             burst.resize(self.burst_packets as usize, Span::MAX);

@@ -144,7 +144,8 @@ impl Benchmark {
         cancel: &Cancel,
     ) -> Result<JobResult, RaceError> {
         let rate = self.rates()[rate];
-        // A refusal only ever comes nearer: whoever is skipped is above the lowest one in the end, too.
+        // A refusal only ever comes nearer: whoever is skipped is above the lowest one in the end,
+        // too.
         let unwanted = || cancel.is_cancelled() || refused.load(Ordering::Relaxed) < rate.as_bps();
         if unwanted() {
             return Ok(JobResult::Nothing);
@@ -178,7 +179,8 @@ impl Benchmark {
     }
 }
 
-/// Probes up to the first that was not accepted. Whether those above it were made depends on the order of work.
+/// Probes up to the first that was not accepted. Whether those above it were made depends on the
+/// order of work.
 fn until_refused(mut probes: Vec<RateProbe>) -> Vec<RateProbe> {
     probes.sort_by_key(|probe| probe.rate);
     let accepted = probes.iter().take_while(|probe| matches!(probe.verdict, Verdict::Accepted(_))).count();

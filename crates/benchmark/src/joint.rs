@@ -18,8 +18,8 @@ struct Job {
 }
 
 impl Benchmark {
-    /// Calibrates the accepted rates of every contestant jointly to the probability that its curve has by the union bound. Returns the virtual time
-    /// that was simulated.
+    /// Calibrates the accepted rates of every contestant jointly to the probability that its curve
+    /// has by the union bound. Returns the virtual time that was simulated.
     pub(super) fn calibrate(
         &self,
         attained: &mut [Attained],
@@ -57,7 +57,8 @@ impl Benchmark {
         Ok(seconds)
     }
 
-    /// The delay of the first message after the warm-up, and how long was simulated. Longer than the measurement may last if it never came.
+    /// The delay of the first message after the warm-up, and how long was simulated. Longer than
+    /// the measurement may last if it never came.
     fn delay(&self, job: Job) -> Result<(Span, f64), RaceError> {
         let contestant = &self.race.contestants[job.contestant];
         let scenario = self.scenario(contestant, job.rate);

@@ -8,11 +8,13 @@ use super::{Benchmark, MESSAGE};
 use flowstart_race::{Background, Contestant, Purpose, Race, RaceError};
 use flowstart_scenario::{FlowSpec, JitterSpec, PacedSpec, Scenario, SpacingSpec};
 
-/// Round trips of the peers in per cent of the path's, one after the other: Table I of the paper, whose nine cross flows have one-way
-/// delays of 8 to 12 ms around the probe's 10 ms. Equal round trips would lose packets in step.
+/// Round trips of the peers in per cent of the path's, one after the other: Table I of the paper,
+/// whose nine cross flows have one-way delays of 8 to 12 ms around the probe's 10 ms. Equal round
+/// trips would lose packets in step.
 const PEER_RTT_PERCENT: [u64; 9] = [120, 110, 90, 110, 80, 100, 90, 80, 120];
 
-/// A run of a scenario with a contestant's flow, which is the last of those that are there from the beginning.
+/// A run of a scenario with a contestant's flow, which is the last of those that are there from the
+/// beginning.
 pub(super) struct Prepared {
     pub(super) simulation: SimulationConfig,
     /// The contestant's flow.
@@ -35,9 +37,11 @@ impl Benchmark {
         Ok(Prepared { simulation, flow: self.with_peers(contestant).others.tcp_flows(), start })
     }
 
-    /// The race of one contestant with its peers among the others. Unless the path has jitter of its own, every packet is delayed at random by up
-    /// to the time that one packet takes at the bottleneck: without any randomness a full queue prefers flows by the phase of their round
-    /// trips (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992, who recommend this remedy).
+    /// The race of one contestant with its peers among the others. Unless the path has jitter of
+    /// its own, every packet is delayed at random by up to the time that one packet takes at the
+    /// bottleneck: without any randomness a full queue prefers flows by the phase of their round
+    /// trips (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992, who
+    /// recommend this remedy).
     #[must_use]
     pub fn with_peers(&self, contestant: &Contestant) -> Race {
         let mut race = self.race.clone();
@@ -58,7 +62,8 @@ impl Benchmark {
         race
     }
 
-    /// The scenario in which a contestant is probed at `rate`. The probe is the last of the TCP flows that are there from the beginning.
+    /// The scenario in which a contestant is probed at `rate`. The probe is the last of the TCP
+    /// flows that are there from the beginning.
     #[must_use]
     pub fn scenario(&self, contestant: &Contestant, rate: Rate) -> Scenario {
         let race = self.with_peers(contestant);

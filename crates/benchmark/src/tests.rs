@@ -49,7 +49,8 @@ fn delays_of_messages_are_from_the_applications_write_to_the_others_read() {
     let simulation = scenario.simulation(0).unwrap().simulation;
     let config = TrainConfig { flow: 0, start: flowstart_units::Time::ZERO, rate, message: MESSAGE };
     let mut train = Train::new(&simulation, config, None, &wanted).unwrap();
-    // The first waits for the handshake: 20 ms, and the transmission of the SYN (52 bytes and options), then 11.2 ms like all others.
+    // The first waits for the handshake: 20 ms, and the transmission of the SYN (52 bytes and
+    // options), then 11.2 ms like all others.
     let first = train.next().unwrap();
     assert!(first >= Span::from_micros(31_200) && first < Span::from_micros(31_300), "{first}");
     assert_eq!(train.nth(100), Some(Span::from_micros(11_200)));
@@ -163,7 +164,8 @@ fn rates_that_fail_together_may_each_use_more_than_the_union_bound_gives_them() 
     let joint = one.joint.as_ref().unwrap();
     let rates = one.estimate.accepted().len();
     assert!(rates > 1, "{rates}");
-    // At most epsilon of the replicas fail in any rate, and each rate gets between epsilon / rates and epsilon.
+    // At most epsilon of the replicas fail in any rate, and each rate gets between epsilon / rates
+    // and epsilon.
     let epsilon = one.estimate.curve.epsilon();
     assert!(joint.curve.epsilon() <= epsilon);
     assert!(joint.per_rate <= epsilon);
@@ -182,8 +184,9 @@ fn a_burst_into_an_idle_connection_is_served_in_windows_which_the_convex_curve_d
     let one = run(&benchmark).attained.remove(0);
     let bursts = one.bursts.as_ref().unwrap();
     assert_eq!((bursts.bursts(), bursts.steps().len()), (4, 30));
-    // An idle connection begins with its initial window again (RFC 5681 section 4.1): ten packets of 1.2 ms after 10 ms, then those that their
-    // ACKs call for, a round trip after the first has left.
+    // An idle connection begins with its initial window again (RFC 5681 section 4.1): ten packets
+    // of 1.2 ms after 10 ms, then those that their ACKs call for, a round trip after the first has
+    // left.
     let steps = bursts.steps();
     assert_eq!((steps[0], steps[9]), (Span::from_micros(11_200), Span::from_millis(22)));
     assert!(steps[10] >= Span::from_millis(31) && steps[10] < Span::from_millis(34), "{}", steps[10]);

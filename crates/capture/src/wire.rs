@@ -1,4 +1,5 @@
-//! The headers a packet would have on a real wire. Built with `etherparse`; the payload is all zeros and not captured.
+//! The headers a packet would have on a real wire. Built with `etherparse`; the payload is all
+//! zeros and not captured.
 
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 
@@ -12,17 +13,20 @@ const TIME_TO_LIVE: u8 = 64;
 const RECEIVER_PORT: u16 = 5201;
 /// Port of the sender of flow 0; later flows count up, wrapping within the ephemeral range.
 const FIRST_SENDER_PORT: u16 = 32_768;
-/// Addresses of senders are 10.1.x.y, of receivers 10.2.x.y, with x.y counting in steps of all sender ports.
+/// Addresses of senders are 10.1.x.y, of receivers 10.2.x.y, with x.y counting in steps of all
+/// sender ports.
 const SENDERS: [u8; 2] = [10, 1];
 const RECEIVERS: [u8; 2] = [10, 2];
 /// Sequence number of the SYN; the stream begins at the next one.
 const INITIAL_SEQUENCE: u32 = 0;
-/// The receive window is scaled by 2 to this power (RFC 7323, the largest allowed), so that large windows fit.
+/// The receive window is scaled by 2 to this power (RFC 7323, the largest allowed), so that large
+/// windows fit.
 const WINDOW_SCALE: u8 = 14;
 /// Bytes of zeros for checksums: the longest payload of an IP packet.
 static ZEROS: [u8; 65_535] = [0; 65_535];
 
-/// The IP and transport headers of a packet. Sequence numbers are 32-bit truncations, time stamps count microseconds since the start of the run.
+/// The IP and transport headers of a packet. Sequence numbers are 32-bit truncations, time stamps
+/// count microseconds since the start of the run.
 #[must_use]
 pub fn headers(packet: &Packet) -> Vec<u8> {
     let slot = packet.flow / u32::from(FIRST_SENDER_PORT);
@@ -210,7 +214,8 @@ mod tests {
     }
 
     proptest! {
-        /// Differential: what is built reads back with the parser's own checks, whatever the packet.
+        /// Differential: what is built reads back with the parser's own checks, whatever the
+        /// packet.
         #[test]
         fn headers_of_any_packet_parse_with_right_checksums(
             body in any_body(), flow: u32, bytes in 88_u16.., ecn in 0_u8..4,

@@ -47,7 +47,8 @@
 //!     }
 //! }
 //!
-//! let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::from_name("dctcp")?);
+//! let dctcp = AvoidanceConfig::from_name("dctcp")?;
+//! let config = ControllerConfig::new(StartConfig::SlowStart, dctcp);
 //! let start = Start::External(Box::new(Triple));
 //! let controller = Controller::join(start, Avoidance::new(&config), &config);
 //! assert!(controller.is_starting());

@@ -1,4 +1,5 @@
-//! Sleeping against watching the clock: how long before a departure an engine should stop sleeping, measured.
+//! Sleeping against watching the clock: how long before a departure an engine should stop sleeping,
+//! measured.
 //!
 //! ```sh
 //! cargo run --release -p flowstart-emulator --example spinning
@@ -20,7 +21,8 @@ fn main() -> Result<(), flowstart_emulator::Error> {
     use flowstart_units::{Rate, Span};
     use nix::time::{ClockId, clock_gettime};
 
-    /// Microseconds before a departure; the last is longer than the time between two packets at 100 Mbit/s, so that the clock is watched all the time.
+    /// Microseconds before a departure; the last is longer than the time between two packets at 100
+    /// Mbit/s, so that the clock is watched all the time.
     const SPINS: [u64; 5] = [0, 6, 12, 50, 150];
     /// Each is measured this often, in turns; the median of every number is shown.
     const ROUNDS: usize = 3;

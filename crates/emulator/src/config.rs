@@ -19,7 +19,8 @@ pub struct HostConfig {
     pub name: String,
     /// Further names for hosts that only this one knows, as its programs' `/etc/hosts` says.
     pub aliases: Vec<(String, HostId)>,
-    /// Initial window of its TCP connections in packets (the attribute `initcwnd` of its routes); `None` for the kernel's, which is 10.
+    /// Initial window of its TCP connections in packets (the attribute `initcwnd` of its routes);
+    /// `None` for the kernel's, which is 10.
     pub initial_window: Option<u32>,
 }
 
@@ -36,7 +37,8 @@ fn is_name(name: &str) -> bool {
     (1..=32).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// A way from one host to another; there is one way back for packets in the other direction, a route of its own.
+/// A way from one host to another; there is one way back for packets in the other direction, a
+/// route of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteConfig {
     /// Who sends.
@@ -54,11 +56,14 @@ pub struct RouteConfig {
 /// How the engines keep time. The defaults are measured (docs/emulator.md says how).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How long before a departure an engine stops sleeping and watches the clock. Default 12 us: waking a real-time thread takes less.
+    /// How long before a departure an engine stops sleeping and watches the clock. Default 12 us:
+    /// waking a real-time thread takes less.
     pub spin: Span,
-    /// Longest time for which packets are not looked at while there is delay to hide it. Default 250 us.
+    /// Longest time for which packets are not looked at while there is delay to hide it. Default
+    /// 250 us.
     pub nap: Span,
-    /// How long decisions of a link wait for packets that were stamped but are not visible yet, where there is delay to hide it. Default 5 us.
+    /// How long decisions of a link wait for packets that were stamped but are not visible yet,
+    /// where there is delay to hide it. Default 5 us.
     pub settle: Span,
     /// An engine that was away this much longer than it asked for has stalled. Default 1 ms.
     pub stall: Span,
@@ -90,7 +95,8 @@ pub struct WorldConfig {
     pub mtu: u32,
     /// How the engines keep time.
     pub timing: Timing,
-    /// How long after the start the clock begins to run (rate schedules too), so that there is time to prepare. Default 0.
+    /// How long after the start the clock begins to run (rate schedules too), so that there is time
+    /// to prepare. Default 0.
     pub lead: Span,
 }
 
@@ -100,7 +106,8 @@ const MTUS: std::ops::RangeInclusive<u32> = 1280..=9000;
 const MOST_HOSTS: usize = 1000;
 
 impl WorldConfig {
-    /// Two hosts, `client` and `server`: what the client sends goes through `link`, what the server sends takes `back` and nothing else.
+    /// Two hosts, `client` and `server`: what the client sends goes through `link`, what the server
+    /// sends takes `back` and nothing else.
     #[must_use]
     pub fn pair(link: LinkConfig, back: Span) -> Self {
         let route = |from, to, links, after| RouteConfig { from, to, before: Span::ZERO, links, after };
@@ -238,7 +245,8 @@ mod tests {
 
     #[test]
     fn hosts_whose_packets_meet_at_a_link_share_an_engine_however_they_meet() {
-        // 0 and 1 meet at link 0; 2 uses link 1; 3 uses both and joins them; 4 and 5 have ways without links.
+        // 0 and 1 meet at link 0; 2 uses link 1; 3 uses both and joins them; 4 and 5 have ways
+        // without links.
         let routes: [(HostId, HostId, &[LinkId]); 6] =
             [(0, 4, &[0]), (1, 4, &[0]), (2, 4, &[1]), (3, 4, &[1, 0]), (4, 0, &[]), (5, 0, &[])];
         assert_eq!(world(6, 2, &routes).engines(), [vec![0, 1, 2, 3], vec![4, 5]]);

@@ -1,5 +1,5 @@
-//! Switching offloads off. An interface that leaves segmentation or checksums to hardware hands over packets that no wire would carry:
-//! longer than the MTU, with checksums unfinished.
+//! Switching offloads off. An interface that leaves segmentation or checksums to hardware hands
+//! over packets that no wire would carry: longer than the MTU, with checksums unfinished.
 
 use std::os::fd::AsRawFd as _;
 
@@ -14,7 +14,8 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Commands of linux/ethtool.h that set one offload, in an order that the kernel accepts: what builds on checksums first.
+/// Commands of linux/ethtool.h that set one offload, in an order that the kernel accepts: what
+/// builds on checksums first.
 const OFFLOADS: [(&str, u32); 5] = [
     ("generic receive offload", 0x0000_002c),
     ("TCP segmentation offload", 0x0000_001f),
@@ -36,11 +37,13 @@ pub(crate) fn no_offloads(interface: &str) -> Result<(), Error> {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_data = (&raw mut value).cast();
-        // SAFETY: SIOCETHTOOL reads the name and reads and writes the structure behind ifru_data; both live until after the call.
+        // SAFETY: SIOCETHTOOL reads the name and reads and writes the structure behind ifru_data;
+        // both live until after the call.
         let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
         if result < 0 {
             let error = nix::errno::Errno::last();
-            // What an interface does not know it does not do either; what is fixed and on shows as packets above the MTU.
+            // What an interface does not know it does not do either; what is fixed and on shows as
+            // packets above the MTU.
             if error != nix::errno::Errno::EOPNOTSUPP {
                 return Err(Error::doing(format_args!("switch off {name} of {interface}"), error));
             }

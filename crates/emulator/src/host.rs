@@ -31,7 +31,8 @@ pub struct Host {
     pub(crate) hosts_file: std::sync::Arc<tempfile::NamedTempFile>,
 }
 
-/// Tables of sockets of the calling thread's namespace, and the state in them that means being ready: TCP_LISTEN, and for UDP not connected.
+/// Tables of sockets of the calling thread's namespace, and the state in them that means being
+/// ready: TCP_LISTEN, and for UDP not connected.
 const LISTENERS: [(&str, &str); 4] = [
     ("/proc/thread-self/net/tcp", "0A"),
     ("/proc/thread-self/net/tcp6", "0A"),
@@ -73,7 +74,8 @@ impl Host {
         self.label.as_ref().map(Name::text)
     }
 
-    /// Runs `f` in this host, on a thread of its own, and waits for it. Sockets opened there belong to this host for good.
+    /// Runs `f` in this host, on a thread of its own, and waits for it. Sockets opened there belong
+    /// to this host for good.
     ///
     /// # Errors
     /// If the thread cannot be started or not enter the namespace.
@@ -107,14 +109,16 @@ impl Host {
         self.run(|| LISTENERS.iter().any(|(file, state)| has_socket(file, state)))
     }
 
-    /// A program that will run in this host, where the names of all hosts stand for their addresses. What it leaves running is ended with the world.
+    /// A program that will run in this host, where the names of all hosts stand for their
+    /// addresses. What it leaves running is ended with the world.
     #[must_use]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         let namespace = self.namespace.clone();
         let file = self.hosts_file.clone();
         let source = CString::new(file.path().as_os_str().as_bytes());
-        // SAFETY: between fork and exec the closure only makes system calls on prepared arguments; it neither allocates nor locks.
+        // SAFETY: between fork and exec the closure only makes system calls on prepared arguments;
+        // it neither allocates nor locks.
         unsafe {
             command.pre_exec(move || {
                 let _keep = &file;
@@ -127,12 +131,14 @@ impl Host {
 
 /// Moves a forked process into a namespace and gives it a hosts file of its own.
 fn enter(namespace: &NetNs, hosts: Option<&std::ffi::CStr>) -> io::Result<()> {
-    // SAFETY: system calls with valid descriptors, constant strings and null pointers where they are allowed.
+    // SAFETY: system calls with valid descriptors, constant strings and null pointers where they
+    // are allowed.
     unsafe {
         if libc::setns(namespace.fd().as_raw_fd(), libc::CLONE_NEWNET) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // Without a mount namespace, or without a hosts file, names do not work; addresses still do.
+        // Without a mount namespace, or without a hosts file, names do not work; addresses still
+        // do.
         if let Some(source) = hosts
             && libc::unshare(libc::CLONE_NEWNS) == 0
             && libc::mount(
@@ -149,7 +155,8 @@ fn enter(namespace: &NetNs, hosts: Option<&std::ffi::CStr>) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a program end when the calling thread does, however that happens: for programs that the thread waits for.
+/// Makes a program end when the calling thread does, however that happens: for programs that the
+/// thread waits for.
 pub fn die_with_this_thread(command: &mut Command) {
     // SAFETY: between fork and exec a single system call without pointers.
     unsafe {

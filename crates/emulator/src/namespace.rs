@@ -29,7 +29,8 @@ pub(crate) struct NetNs {
 }
 
 impl NetNs {
-    /// A new one, with nothing but a loopback interface that is down. The calling thread stays where it is.
+    /// A new one, with nothing but a loopback interface that is down. The calling thread stays
+    /// where it is.
     pub(crate) fn create() -> Result<Self, Error> {
         let made = in_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|error| match error {
@@ -54,7 +55,8 @@ impl NetNs {
         self.file.metadata().map_or(0, |data| data.st_ino())
     }
 
-    /// Runs `f` on a thread in this namespace and waits for it. Sockets made there stay in the namespace wherever they are used.
+    /// Runs `f` on a thread in this namespace and waits for it. Sockets made there stay in the
+    /// namespace wherever they are used.
     pub(crate) fn run<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Error> {
         in_thread(|| {
             self.enter()?;
@@ -68,7 +70,8 @@ impl NetNs {
     }
 }
 
-/// Runs `f` on a thread of its own, so that what it does to the thread's namespaces ends with it; a panic goes on in the caller.
+/// Runs `f` on a thread of its own, so that what it does to the thread's namespaces ends with it; a
+/// panic goes on in the caller.
 fn in_thread<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Error> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()
@@ -127,7 +130,8 @@ pub fn privilege() -> Result<Privilege, Error> {
     }
 }
 
-/// Moves this process into a user namespace of its own in which it may make network namespaces, as the user it is but with the number 0.
+/// Moves this process into a user namespace of its own in which it may make network namespaces, as
+/// the user it is but with the number 0.
 ///
 /// # Errors
 /// If the process has more than one thread already, or the system does not allow it.
@@ -155,7 +159,8 @@ pub fn enter_user_namespace() -> Result<(), Error> {
     write("/proc/self/gid_map", format!("0 {gid} 1\n"))
 }
 
-/// True if this process is in the first user namespace, where names of network namespaces are visible to everybody.
+/// True if this process is in the first user namespace, where names of network namespaces are
+/// visible to everybody.
 pub(crate) fn in_first_user_namespace() -> bool {
     setting("/proc/self/uid_map").is_some_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]))
 }

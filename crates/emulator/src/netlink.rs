@@ -1,4 +1,5 @@
-//! Interfaces, addresses and routes, over rtnetlink. Every function acts on the network namespace of the calling thread.
+//! Interfaces, addresses and routes, over rtnetlink. Every function acts on the network namespace
+//! of the calling thread.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -98,7 +99,8 @@ impl Netlink {
         self.change("make a veth pair", NLM_F_CREATE | NLM_F_EXCL, RouteNetlinkMessage::NewLink(message))
     }
 
-    /// Switches an interface on; with `silent` it asks nobody for addresses (no ARP, no neighbour discovery).
+    /// Switches an interface on; with `silent` it asks nobody for addresses (no ARP, no neighbour
+    /// discovery).
     pub(crate) fn up(&mut self, index: u32, silent: bool) -> Result<(), Error> {
         let mut message = LinkMessage::default();
         message.header.index = index;
@@ -125,7 +127,8 @@ impl Netlink {
         self.change("give an address", NLM_F_CREATE | NLM_F_EXCL, RouteNetlinkMessage::NewAddress(message))
     }
 
-    /// Everything goes out of this interface, and comes from `source`. Its TCP connections begin with `initial_window` packets, if it says so.
+    /// Everything goes out of this interface, and comes from `source`. Its TCP connections begin
+    /// with `initial_window` packets, if it says so.
     pub(crate) fn add_default_route(
         &mut self,
         index: u32,

@@ -87,7 +87,8 @@ pub struct Recording {
     numbers: HashMap<FlowKey, usize>,
 }
 
-/// Most bins per series, so that fine bins of a long run do not fill the memory; what comes later is in the totals only.
+/// Most bins per series, so that fine bins of a long run do not fill the memory; what comes later
+/// is in the totals only.
 const MOST_BINS: usize = 1 << 20;
 /// Most flows told apart, as for bins.
 const MOST_FLOWS: usize = 100_000;

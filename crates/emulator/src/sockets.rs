@@ -1,4 +1,5 @@
-//! What the kernel of a host says of all its TCP connections, whoever's they are (`sock_diag(7)`, INET_DIAG_INFO).
+//! What the kernel of a host says of all its TCP connections, whoever's they are (`sock_diag(7)`,
+//! INET_DIAG_INFO).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -23,7 +24,8 @@ const ANSWER: usize = 72;
 /// The attribute that holds `struct tcp_info`, and the bit that asks for it.
 const INFO: u16 = 2;
 const ASK_FOR_INFO: u8 = 1 << (INFO - 1);
-/// States of connections that carry data (include/net/tcp_states.h): established, the two in which the other end has not closed, and close-wait.
+/// States of connections that carry data (include/net/tcp_states.h): established, the two in which
+/// the other end has not closed, and close-wait.
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8;
 
 /// Asks a host's kernel about its TCP connections.
@@ -49,7 +51,8 @@ impl Host {
 }
 
 impl TcpWatch {
-    /// The connections there are, and what the kernel says of each. The source of a flow is this host.
+    /// The connections there are, and what the kernel says of each. The source of a flow is this
+    /// host.
     ///
     /// # Errors
     /// If the kernel does not answer; one without IPv6 has none of its connections.
@@ -85,7 +88,8 @@ impl TcpWatch {
     }
 }
 
-/// The first of several pieces, each with its length (32 bits in messages, 16 in attributes) and its type before it: type, contents, and the rest.
+/// The first of several pieces, each with its length (32 bits in messages, 16 in attributes) and
+/// its type before it: type, contents, and the rest.
 fn split(bytes: &[u8], header: usize) -> Option<(u16, &[u8], &[u8])> {
     let short = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     let (length, kind) = if header == HEADER {
@@ -134,7 +138,8 @@ mod tests {
 
     use super::*;
 
-    /// An answer about a connection from 10.77.0.1:40000 to 10.77.0.2:80, or the same as addresses of IPv6, with a window of 33 packets.
+    /// An answer about a connection from 10.77.0.1:40000 to 10.77.0.2:80, or the same as addresses
+    /// of IPv6, with a window of 33 packets.
     fn answer(v6: bool) -> Vec<u8> {
         let mut bytes = vec![0; ANSWER];
         bytes[0] = if v6 { libc::AF_INET6 } else { libc::AF_INET } as u8;

@@ -61,7 +61,8 @@ const fn codepoint(bits: u8) -> Ecn {
     }
 }
 
-/// Reads a frame. `None` for what is no IP packet for one host: ARP, broadcasts and multicasts of the interface's own housekeeping, damaged headers.
+/// Reads a frame. `None` for what is no IP packet for one host: ARP, broadcasts and multicasts of
+/// the interface's own housekeeping, damaged headers.
 pub(crate) fn parse(frame: &[u8]) -> Option<Parsed> {
     match u16_at(frame, 12)? {
         TYPE_IPV4 => ipv4(frame),
@@ -70,7 +71,8 @@ pub(crate) fn parse(frame: &[u8]) -> Option<Parsed> {
     }
 }
 
-/// Whose an Ethernet frame is, the length of its IP packet and its ECN codepoint, as the engine reads them. `None` for what it passes over.
+/// Whose an Ethernet frame is, the length of its IP packet and its ECN codepoint, as the engine
+/// reads them. `None` for what it passes over.
 #[must_use]
 pub fn read_frame(frame: &[u8]) -> Option<(FlowKey, u32, Ecn)> {
     parse(frame).map(|parsed| (parsed.key, parsed.bytes, parsed.ecn))
@@ -109,7 +111,8 @@ fn ipv6(frame: &[u8]) -> Option<Parsed> {
         return None;
     }
     let bytes = u32::from(u16_at(header, 4)?) + IPV6_HEADER as u32;
-    // Packets with extension headers belong to the flow of their addresses and that header's number: no ports are read.
+    // Packets with extension headers belong to the flow of their addresses and that header's
+    // number: no ports are read.
     Some(parsed(
         frame,
         (source.into(), destination.into()),
@@ -140,8 +143,9 @@ fn parsed(
     }
 }
 
-/// Sets congestion experienced in a frame that [`parse`] has read, and corrects the IPv4 checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')).
-/// IPv6 has no header checksum, and transport checksums do not cover the field.
+/// Sets congestion experienced in a frame that [`parse`] has read, and corrects the IPv4 checksum
+/// (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')). IPv6 has no header checksum, and transport
+/// checksums do not cover the field.
 pub(crate) fn set_ce(frame: &mut [u8]) {
     match u16_at(frame, 12) {
         Some(TYPE_IPV4) => {

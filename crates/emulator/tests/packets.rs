@@ -1,4 +1,5 @@
-//! What happens to packets between two hosts: none vanishes, none overtakes another, marks and contents are right.
+//! What happens to packets between two hosts: none vanishes, none overtakes another, marks and
+//! contents are right.
 
 mod support;
 
@@ -34,7 +35,8 @@ fn addresses(world: &World, v6: bool) -> Option<[IpAddr; 2]> {
     Some([address(0)?, address(1)?])
 }
 
-/// Sends numbered datagrams as fast as possible and returns those that arrived in order of arrival, with everything the link said.
+/// Sends numbered datagrams as fast as possible and returns those that arrived in order of arrival,
+/// with everything the link said.
 fn blast(
     config: flowstart_emulator::WorldConfig,
     v6: bool,
@@ -117,7 +119,8 @@ fn every_queue_carries_real_packets_and_accounts_for_each() {
         config.links[0].queue = QueueConfig::from_name(name).unwrap();
         // Capable of marks, with random losses and marks beside the queue's.
         config.links[0].loss = LossConfig::Bernoulli { probability: 0.02 };
-        // A packet marked on arrival belongs to the queue for L4S of the two, and overtakes others (RFC 9331, section 5.1).
+        // A packet marked on arrival belongs to the queue for L4S of the two, and overtakes others
+        // (RFC 9331, section 5.1).
         let marks = name != "dual_pi2";
         config.links[0].marking = if marks { LossConfig::Periodic { every: 7 } } else { LossConfig::None };
         let Some((numbers, seen, outcome)) = blast(config, false, 2, 300) else { return };

@@ -1,7 +1,8 @@
-//! One chirp explained: what each of its packets shows, what the published rule makes of it, and what this project's own rule reads.
+//! One chirp explained: what each of its packets shows, what the published rule makes of it, and
+//! what this project's own rule reads.
 //!
-//! A chirp comes from a file ([`read_trace`]) or from a simulated start ([`Simulated`]); [`Explanation::new`] applies both rules to it, whichever
-//! start sent it.
+//! A chirp comes from a file ([`read_trace`]) or from a simulated start ([`Simulated`]);
+//! [`Explanation::new`] applies both rules to it, whichever start sent it.
 
 mod simulate;
 mod trace;
@@ -17,7 +18,8 @@ use flowstart_units::{Bytes, Rate, Span};
 pub use simulate::{ChirpingStart, Observed, Simulated, SimulatedStart};
 pub use trace::{FEWEST_PACKETS, MOST_PACKETS, parse_trace, read_trace};
 
-/// Why there is nothing to explain. Its `Display` is one sentence that also says what would be right.
+/// Why there is nothing to explain. Its `Display` is one sentence that also says what would be
+/// right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainError(String);
 
@@ -40,7 +42,8 @@ impl std::error::Error for ExplainError {}
 pub struct Chirp {
     /// From each packet's predecessor to it, as they left; entry 0 is not used.
     pub gaps: Vec<u64>,
-    /// Queueing delays above the smallest of the chirp; packets that one ACK told of have the delay of the newest of them.
+    /// Queueing delays above the smallest of the chirp; packets that one ACK told of have the delay
+    /// of the newest of them.
     pub delays: Vec<u64>,
     /// The packets whose delay is their own, because an ACK told of them as its newest.
     pub points: Vec<Point>,
@@ -103,7 +106,8 @@ pub struct PacketRow {
     pub sent: u64,
     /// Since the packet before left; `None` for the first.
     pub gap: Option<u64>,
-    /// Between its ACK and the one before, per packet, less what the way back took; `None` without an ACK of its own, and for the first ACK.
+    /// Between its ACK and the one before, per packet, less what the way back took; `None` without
+    /// an ACK of its own, and for the first ACK.
     pub received: Option<u64>,
     /// Queueing delay above the smallest of the chirp.
     pub delay: u64,

@@ -17,7 +17,8 @@ use flowstart_scenario::{Buffer, JitterSpec, SpacingSpec, UdpSpec};
 
 /// Flow starts that send chirps.
 const CHIRPING: &str = "paced_chirping, two_gap_chirping or adaptive_chirping";
-/// Congestion avoidance of a start that names none; it takes over when there are no more chirps to explain.
+/// Congestion avoidance of a start that names none; it takes over when there are no more chirps to
+/// explain.
 const AVOIDANCE: &str = "cubic";
 /// Round trips that datagrams run alone: enough to reach every queue.
 const DATAGRAM_RTTS: u64 = 4;
@@ -29,7 +30,8 @@ pub struct ChirpingStart(Contestant);
 impl FromStr for ChirpingStart {
     type Err = ExplainError;
 
-    /// Reads `START` with the modifiers of contestants ("adaptive_chirping/ack2"), or a whole contestant.
+    /// Reads `START` with the modifiers of contestants ("adaptive_chirping/ack2"), or a whole
+    /// contestant.
     fn from_str(text: &str) -> Result<Self, ExplainError> {
         let (start, modifiers) = text.split_at(text.find('/').unwrap_or(text.len()));
         let whole = if start.contains('+') { text.to_owned() } else { format!("{start}+{AVOIDANCE}{modifiers}") };
@@ -73,7 +75,8 @@ pub struct Simulated {
 /// A chirp of a simulated start.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Counted from 1 over all chirps of the flow; those that said nothing (a packet lost, or late) are left out.
+    /// Counted from 1 over all chirps of the flow; those that said nothing (a packet lost, or late)
+    /// are left out.
     pub number: u32,
     /// When its first packet left, since the flow began.
     pub at: Span,

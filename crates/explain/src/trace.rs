@@ -13,8 +13,9 @@ pub const FEWEST_PACKETS: usize = 5;
 /// Most packets that are taken for one chirp; a file with more is something else.
 pub const MOST_PACKETS: usize = 1000;
 
-/// Reads a chirp from a CSV file with the columns `sent` and `acked`: when each packet left and when the ACK came that told of it, in seconds
-/// since any moment, a line per packet in order of departure. Packets with the same `acked` came in one ACK.
+/// Reads a chirp from a CSV file with the columns `sent` and `acked`: when each packet left and
+/// when the ACK came that told of it, in seconds since any moment, a line per packet in order of
+/// departure. Packets with the same `acked` came in one ACK.
 ///
 /// # Errors
 /// A file that cannot be read, or the first line that is wrong.
@@ -54,7 +55,8 @@ fn times(text: &str) -> Result<Vec<Times>, String> {
         let line = record.position().map_or(0, csv::Position::line);
         let seconds = |column: usize, name: &str| {
             let field = record.get(column).unwrap_or_default();
-            // Through the units' reader, which is exact to the nanosecond also for times since 1970.
+            // Through the units' reader, which is exact to the nanosecond also for times
+            // since 1970.
             let plain = !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
             let time = plain.then(|| format!("{field} s").parse::<Span>().ok()).flatten();
             time.map(Span::as_nanos).ok_or_else(|| match field {

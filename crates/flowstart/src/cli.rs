@@ -44,7 +44,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Explain one chirp: what its delays show, and what is read from them
     ExplainChirp(Box<ExplainArgs>),
-    /// Explain what Quick-Start gains: response times of the analytic model, by size and round-trip time
+    /// Explain what Quick-Start gains: response times of the analytic model, by size and round-trip
+    /// time
     ExplainQuickStart(Box<QuickStartArgs>),
     /// Look at a scenario file without running it
     #[command(subcommand)]

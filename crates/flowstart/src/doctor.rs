@@ -125,7 +125,8 @@ fn namespaces() -> Finding {
     }
 }
 
-/// Makes a world of two hosts, in a process of its own, since it may have to enter a user namespace.
+/// Makes a world of two hosts, in a process of its own, since it may have to enter a user
+/// namespace.
 fn emulation() -> Finding {
     let arguments = ["emulate", "--fidelity", "10s", "--", "true"];
     let tried =

@@ -1,4 +1,5 @@
-//! What goes out: exit statuses, files that are whole or absent, standard output that may be closed, progress.
+//! What goes out: exit statuses, files that are whole or absent, standard output that may be
+//! closed, progress.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -22,7 +23,8 @@ pub(crate) enum Failure {
     Status(u8),
     /// Ctrl-C: exit status 130.
     Interrupted,
-    /// Nobody reads standard output any more: silence, and exit status 0 as far as we are concerned.
+    /// Nobody reads standard output any more: silence, and exit status 0 as far as we are
+    /// concerned.
     BrokenPipe,
 }
 

@@ -1,4 +1,5 @@
-//! `flowstart explain-quick-start`: the analytic model of what Quick-Start gains, as a table and a picture.
+//! `flowstart explain-quick-start`: the analytic model of what Quick-Start gains, as a table and a
+//! picture.
 
 use std::path::PathBuf;
 

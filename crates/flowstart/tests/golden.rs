@@ -1,4 +1,5 @@
-//! The same scenario and seed give the same results on every machine and in every build: hashes of what came out before.
+//! The same scenario and seed give the same results on every machine and in every build: hashes of
+//! what came out before.
 //!
 //! A change that alters results on purpose says so in its commit, and writes the hashes anew:
 //! `FLOWSTART_GOLDEN=write cargo test -p flowstart --test golden`.

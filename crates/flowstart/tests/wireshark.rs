@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-/// The fields of the packets that a display filter lets through, one line each; `None` if `tshark` is missing.
+/// The fields of the packets that a display filter lets through, one line each; `None` if `tshark`
+/// is missing.
 fn fields(capture: &std::path::Path, filter: &str, names: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(capture).args(["-Y", filter, "-T", "fields"]);
@@ -31,7 +32,8 @@ fn wireshark_reads_request_and_report_as_they_were_written_and_the_ttl_differenc
         eprintln!("skipped: tshark is missing (apt-get install tshark)");
         return;
     };
-    // Before the queue and behind it: 1.31 Gbit/s are asked for, 5.12 Mbit/s are granted and reported, with the nonce that was sent.
+    // Before the queue and behind it: 1.31 Gbit/s are asked for, 5.12 Mbit/s are granted and
+    // reported, with the nonce that was sent.
     let [arrives, leaves, reported, behind] = &options[..] else { panic!("{options:?}") };
     assert_eq!((&arrives[..2], &leaves[..2]), (&["0", "15"].map(String::from)[..], &["0", "7"].map(String::from)[..]));
     assert_eq!(arrives[2], leaves[2], "the TTL difference");

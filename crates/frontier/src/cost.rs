@@ -1,4 +1,5 @@
-//! How many packets a piece of work will simulate, roughly: for the order of work and for telling people what they ask for.
+//! How many packets a piece of work will simulate, roughly: for the order of work and for telling
+//! people what they ask for.
 
 use flowstart_units::Span;
 
@@ -60,7 +61,8 @@ impl Frontier {
         let mut last = None;
         for work in works {
             sum += work.packets();
-            // The run without newcomers is shared by all contestants over the same kind of queue; counted once per cell and seed.
+            // The run without newcomers is shared by all contestants over the same kind of queue;
+            // counted once per cell and seed.
             let place = (work.cell_number, work.seed);
             if last != Some(place) && work.contestant_number == 0 {
                 sum += work.baseline_packets();

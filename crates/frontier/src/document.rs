@@ -40,7 +40,8 @@ fn cell_json(cell: &Cell) -> Map<String, Json> {
 }
 
 impl<'a> Shown<'a> {
-    /// Scores of this result, with goals for the contestants whose label or flow start is `subject`.
+    /// Scores of this result, with goals for the contestants whose label or flow start is
+    /// `subject`.
     #[must_use]
     pub fn new(result: &'a FrontierResult, subject: &str) -> Self {
         let scores = Scores::new(result);
@@ -96,7 +97,8 @@ impl<'a> Shown<'a> {
         blake3::hash(self.parameters().to_string().as_bytes()).to_hex()[..16].to_owned()
     }
 
-    /// The whole result with its provenance: medians, goals with the cells that are lost, and every cell. It depends on nothing but the version and the parameters.
+    /// The whole result with its provenance: medians, goals with the cells that are lost, and every
+    /// cell. It depends on nothing but the version and the parameters.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let (finished, all) = self.result.finished();

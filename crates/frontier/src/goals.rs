@@ -80,9 +80,12 @@ impl Goal {
 
 /// The goals, for one contestant:
 ///
-/// 1. completion time of transfers of 100 kB and more, geometric mean over sizes, over the reference's: median over the cells at most 1;
-/// 2. added 99th percentile of the queueing delay over the reference's: median over the cells at most 1/5;
-/// 3. that delay on an idle path: at most 3 ms, as median over the cells of each capacity of 20 Mbit/s and more;
+/// 1. completion time of transfers of 100 kB and more, geometric mean over sizes, over the
+///    reference's: median over the cells at most 1;
+/// 2. added 99th percentile of the queueing delay over the reference's: median over the cells at
+///    most 1/5;
+/// 3. that delay on an idle path: at most 3 ms, as median over the cells of each capacity of 20
+///    Mbit/s and more;
 /// 4. no packet lost because of it on an idle path, in any cell.
 #[must_use]
 pub fn goals(scores: &Scores, contestant: &ContestantScores) -> Vec<Goal> {

@@ -20,7 +20,8 @@ pub enum PathKind {
     Loss,
     /// Packets are delayed at random behind the queue, by up to 5 % of the RTT, without reordering.
     Jitter,
-    /// The receiver acknowledges as Linux does: every segment at the very beginning, then every second one or after 40 ms.
+    /// The receiver acknowledges as Linux does: every segment at the very beginning, then every
+    /// second one or after 40 ms.
     DelayedAcks,
 }
 
@@ -29,7 +30,8 @@ pub enum PathKind {
 pub enum LoadKind {
     /// Nobody.
     Idle,
-    /// One greedy flow of the newcomer's kind: CUBIC over a queue that drops, DCTCP over one that marks.
+    /// One greedy flow of the newcomer's kind: CUBIC over a queue that drops, DCTCP over one that
+    /// marks.
     Greedy,
     /// Datagrams of 1500 B at random moments (Poisson) that take 20 % of the capacity.
     Udp,
@@ -116,7 +118,8 @@ pub struct Cell {
     pub capacity: Rate,
     /// Base round-trip time, propagation only.
     pub rtt: Span,
-    /// Size of a drop-tail queue's buffer. A marking queue has at least the 1000 packets of a Linux device queue.
+    /// Size of a drop-tail queue's buffer. A marking queue has at least the 1000 packets of a Linux
+    /// device queue.
     pub buffer: Buffer,
     /// What is unpleasant about the path.
     pub path: PathKind,
@@ -133,16 +136,20 @@ impl fmt::Display for Cell {
 /// Sizes of the timed transfers (M7).
 pub const SIZES: [Bytes; 5] =
     [Bytes::new(30_000), Bytes::new(100_000), Bytes::new(1_000_000), Bytes::new(10_000_000), Bytes::new(100_000_000)];
-/// A transfer that takes more round trips than this at the fair share is left out of a cell: it says nothing about the start.
+/// A transfer that takes more round trips than this at the fair share is left out of a cell: it
+/// says nothing about the start.
 const MOST_TRANSFER_RTTS: u64 = 200;
 
-/// Packets' times above which a marking queue marks, if that is more than 1 ms: a slower link would mark a packet that waits for a single other one
-/// (RFC 9332 appendix A.1 has a minimum in packets for the same reason).
+/// Packets' times above which a marking queue marks, if that is more than 1 ms: a slower link would
+/// mark a packet that waits for a single other one (RFC 9332 appendix A.1 has a minimum in packets
+/// for the same reason).
 const MARK_PACKETS: u64 = 2;
 
-/// How long datagrams are sent before the newcomer comes: two RTT0 until they arrive everywhere and the ten whose mean is q̄0 (M4).
+/// How long datagrams are sent before the newcomer comes: two RTT0 until they arrive everywhere and
+/// the ten whose mean is q̄0 (M4).
 const UDP_WARM_UP_RTTS: u64 = 12;
-/// How long the greedy flow runs before: at least this many RTT0 (slow start fills 250 000 packets in 15), up to this time, …
+/// How long the greedy flow runs before: at least this many RTT0 (slow start fills 250 000 packets
+/// in 15), up to this time, …
 const GREEDY_WARM_UP_RTTS: u64 = 30;
 const GREEDY_WARM_UP: Span = Span::from_secs(10);
 /// … but for no more packets than this beyond the round trips.
@@ -152,7 +159,8 @@ const PHASE_SHARE: u64 = 2;
 const PHASE_RTTS: u64 = 10;
 
 impl Cell {
-    /// The race of this contestant alone (and the others of the cell) over this cell. One run; its number is 0.
+    /// The race of this contestant alone (and the others of the cell) over this cell. One run; its
+    /// number is 0.
     #[must_use]
     pub fn race(&self, contestant: &Contestant, seed: u64) -> Race {
         let contestant = Contestant { acks: self.path.acks(), ..contestant.clone() };
@@ -246,7 +254,8 @@ impl Grid {
         }
     }
 
-    /// The quick one: 20, 100 and 500 Mbit/s, 20 and 100 ms, buffers of 0.25 and 1 BDP, every path and load: 144 cells.
+    /// The quick one: 20, 100 and 500 Mbit/s, 20 and 100 ms, buffers of 0.25 and 1 BDP, every path
+    /// and load: 144 cells.
     #[must_use]
     pub fn quick() -> Self {
         Self {

@@ -41,15 +41,16 @@ impl fmt::Display for JournalError {
 
 impl std::error::Error for JournalError {}
 
-/// The records in a folder, as CSV: a line per cell, contestant and seed, with a checksum of its own.
+/// The records in a folder, as CSV: a line per cell, contestant and seed, with a checksum of its
+/// own.
 ///
 /// Lines are appended as work is finished, so that nothing is lost if the program is killed;
 /// [`close`](Self::close) puts them in order, after which the file is the same however often the
 /// work was interrupted. While a journal is open no second one can be opened on the same folder.
 ///
 /// A line that cannot be read, or whose checksum is not that of its fields, is never used and never
-/// thrown away: it is named by [`damaged`](Self::damaged) and kept in `records.damaged.csv`, and the
-/// file as it was is kept as `records.csv.backup`.
+/// thrown away: it is named by [`damaged`](Self::damaged) and kept in `records.damaged.csv`, and
+/// the file as it was is kept as `records.csv.backup`.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,

@@ -1,7 +1,7 @@
 //! Who is beaten by nobody.
 
-/// Which points are on the Pareto front: those for which no other is at least as good (small) in all numbers and better in one. A point with a
-/// number that is none (NaN) is not.
+/// Which points are on the Pareto front: those for which no other is at least as good (small) in
+/// all numbers and better in one. A point with a number that is none (NaN) is not.
 #[must_use]
 pub fn undominated<const N: usize>(points: &[[f64; N]]) -> Vec<bool> {
     let beats = |a: &[f64; N], b: &[f64; N]| a != b && a.iter().zip(b).all(|(a, b)| a <= b);

@@ -11,7 +11,8 @@ use super::{Cell, FrontierResult, LoadKind, Record, SIZES, measures, undominated
 /// Transfers from this size on count for the completion ratio.
 const COUNTED_FROM: u64 = 100_000;
 
-/// One contestant in one cell: medians over the seeds (means of what is lost), and how they relate to the reference's with the same seed.
+/// One contestant in one cell: medians over the seeds (means of what is lost), and how they relate
+/// to the reference's with the same seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellScore {
     /// Number of the cell.
@@ -28,8 +29,9 @@ pub struct CellScore {
     pub ratios: Vec<(Bytes, f64)>,
     /// Geometric mean of these ratios over the sizes of 100 kB and more.
     pub completion_ratio: Option<f64>,
-    /// The delay this contestant adds, in ms: the 99th percentile while it starts, for its own packets or the others', whichever is more; at most one packet's
-    /// transmission time counts as none.
+    /// The delay this contestant adds, in ms: the 99th percentile while it starts, for its own
+    /// packets or the others', whichever is more; at most one packet's transmission time counts as
+    /// none.
     pub added_delay: Option<f64>,
     /// That over the reference's; 0 if neither adds any.
     pub delay_ratio: Option<f64>,
@@ -134,8 +136,9 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// The 99th percentile of the delay that a contestant adds in a cell while it starts, in ms: for its own packets or for the others' (M8), whichever is
-/// more. At most one packet's transmission time counts as none: a packet that waits for a single other one is no queue.
+/// The 99th percentile of the delay that a contestant adds in a cell while it starts, in ms: for
+/// its own packets or for the others' (M8), whichever is more. At most one packet's transmission
+/// time counts as none: a packet that waits for a single other one is no queue.
 fn added_delay(cell: &Cell, record: &Record) -> Option<f64> {
     let own = record.get(START_OWN_DELAY.at(99));
     let others = record.get(START_OTHERS_DELAY.at(99));
@@ -190,8 +193,9 @@ impl Scores {
         Self { cells, contestants, reference }
     }
 
-    /// Which contestants are on the Pareto front of start-up deficit (M3), added delay (medians over the cells) and packets lost because of them: the
-    /// three that no single number should hide.
+    /// Which contestants are on the Pareto front of start-up deficit (M3), added delay (medians
+    /// over the cells) and packets lost because of them: the three that no single number should
+    /// hide.
     #[must_use]
     pub fn on_the_front(&self) -> Vec<bool> {
         let point = |contestant: &ContestantScores| {
@@ -235,7 +239,8 @@ impl Scores {
     }
 }
 
-/// Over the seeds: the median, but the mean of what is lost, so that a loss with one seed in ten is one.
+/// Over the seeds: the median, but the mean of what is lost, so that a loss with one seed in ten is
+/// one.
 fn over_seeds(records: &[&Record], measure: Measure) -> Option<f64> {
     let values: Vec<f64> = records.iter().filter_map(|record| record.get(measure)).collect();
     if measure.is(&START_LOST) && !values.is_empty() {
@@ -260,7 +265,8 @@ fn score(place: usize, cell: &Cell, own: &[(u64, &Record)], reference: &[(u64, &
         .iter()
         .filter_map(|(seed, record)| Some((*record, reference.iter().find(|(other, _)| other == seed)?.1)))
         .collect();
-    // Pairs of the same seed only: differences between seeds are larger than those between contestants.
+    // Pairs of the same seed only: differences between seeds are larger than those between
+    // contestants.
     let paired = |ratio: &dyn Fn(&Pair<'_>) -> Option<f64>| median(pairs.iter().filter_map(ratio).collect());
     let ratios: Vec<(Bytes, f64)> =
         SIZES.into_iter().filter_map(|size| Some((size, paired(&|pair| completion_ratio(pair, size))?))).collect();

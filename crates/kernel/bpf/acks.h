@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * What ACKs say of the chirps in flight. The RTT of an ACK is that of the newest packet it acknowledges, so that packet left at "now less
- * RTT". Times of departure and delays both come from there, and delayed ACKs make a chirp coarser, not wrong.
+ * What ACKs say of the chirps in flight. The RTT of an ACK is that of the newest packet it
+ * acknowledges, so that packet left at "now less RTT". Times of departure and delays both come from
+ * there, and delayed ACKs make a chirp coarser, not wrong.
  */
 #ifndef FS_ACKS_H
 #define FS_ACKS_H
@@ -10,7 +11,8 @@
 
 /* Chirps that one ACK can complete; the rest waits for the next. */
 #define FS_TRAINS_PER_ACK 4
-/* The stack sends at once what the pacing rate gives in 2^-10 s (sk_pacing_shift), if the device takes it. */
+/* The stack sends at once what the pacing rate gives in 2^-10 s (sk_pacing_shift), if the device
+ * takes it. */
 #define FS_AUTOSIZE_NS 976562ull
 
 /* The chirp at the tail is acknowledged as a whole. */
@@ -37,7 +39,8 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	said.step = train->step;
 	said.points = flow->points.points;
 	if (!flow->is_void && flow->is_stalled) {
-		/* The stack holds segments back where it hopes to send more at once (see can_chirp_precisely): the load must grow all the same. */
+		/* The stack holds segments back where it hopes to send more at once (see can_chirp_precisely):
+		 * the load must grow all the same. */
 		fs_take_unclear(flow, train->load, (__u64)ca->min_rtt * 1000);
 	} else if (!flow->is_void) {
 		fs_read(&reading, &flow->points, &rule, flow->has_noise ? flow->noise : 0);
@@ -61,7 +64,8 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	return 0;
 }
 
-/* The newest packet of an ACK, number `packets` of this chirp counted from 1, has this RTT in µs. */
+/* The newest packet of an ACK, number `packets` of this chirp counted from 1, has this RTT in
+ * µs. */
 static __noinline int add_point(struct fs_flow *flow, const struct fs_train *train, __u32 packets, __u64 now, __u32 rtt)
 {
 	__u64 left = now - rtt, gap = 0, planned;
@@ -74,7 +78,8 @@ static __noinline int add_point(struct fs_flow *flow, const struct fs_train *tra
 		return 0;
 	if (flow->points.points) {
 		gap = fs_min(fs_minus(left, flow->last_sent) * 1000, FS_LONGEST);
-		/* Two packets left further apart than planned by this factor: the chirp is not what it should be. */
+		/* Two packets left further apart than planned by this factor: the chirp is not what it should
+		 * be. */
 		planned = news * (fs_train_gap(train, flow->read_packets) + fs_train_gap(train, packets - 1)) / 2;
 		if (train->first_gap && gap * FS_RATIO_ONE > planned * fs_parameters.stall)
 			flow->is_stalled = true;
@@ -123,9 +128,10 @@ static __always_inline bool read_chirps(struct sock *sk, struct fs_flow *flow, s
 	return completed;
 }
 
-/* True if single segments with this gap will leave in time although the window is full. If the stack could send several at once by the pacing rate
- * (a millisecond's worth, tcp_tso_autosize) and an ACK is expected soon, it holds a single segment back (tcp_tso_should_defer) until
- * the ACK has come, unless it is a large enough part of the window. */
+/* True if single segments with this gap will leave in time although the window is full. If the
+ * stack could send several at once by the pacing rate (a millisecond's worth, tcp_tso_autosize)
+ * and an ACK is expected soon, it holds a single segment back (tcp_tso_should_defer) until the
+ * ACK has come, unless it is a large enough part of the window. */
 static __always_inline bool can_chirp_precisely(struct sock *sk, __u32 window, __u64 gap)
 {
 	return gap * 2 > FS_AUTOSIZE_NS || window <= sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_tso_win_divisor;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * The arithmetic of chirps in integers: their gaps, and what the delays of one say. No kernel types: it is compiled for user space as well
- * and set against the Rust of the simulator (flowstart-congestion, start/paced_chirping), whose rules these are.
+ * The arithmetic of chirps in integers: their gaps, and what the delays of one say. No kernel
+ * types: it is compiled for user space as well and set against the Rust of the simulator
+ * (flowstart-congestion, start/paced_chirping), whose rules these are.
  *
- * Times are nanoseconds, at most FS_LONGEST, so that no product leaves 64 bits. Ratios are in units of 1/1024. There is no signed division: the
- * instruction sets of older kernels have none.
+ * Times are nanoseconds, at most FS_LONGEST, so that no product leaves 64 bits. Ratios are in units
+ * of 1/1024. There is no signed division: the instruction sets of older kernels have none.
  */
 #ifndef FS_CHIRP_H
 #define FS_CHIRP_H
@@ -62,11 +63,13 @@ static inline __u64 fs_gap(__u64 first_gap, __u64 step, __u32 k)
 	return fs_minus(first_gap, step * (k ? k - 1 : 0));
 }
 
-/* What the packets of a chirp whose RTT is their own (the newest of each ACK) have shown so far. A packet queues from the knee on, the last
- * of the smallest delays: before it delays fall, behind it they rise, and what does not fit into that shape is noise. */
+/* What the packets of a chirp whose RTT is their own (the newest of each ACK) have shown so far.
+ * A packet queues from the knee on, the last of the smallest delays: before it delays fall,
+ * behind it they rise, and what does not fit into that shape is noise. */
 struct fs_points {
 	__u32 points;
-	/* Delays this much above the smallest count as the smallest, in ns: what a host's own timing may add (the simulator has none: 0). */
+	/* Delays this much above the smallest count as the smallest, in ns: what a host's own timing
+	 * may add (the simulator has none: 0). */
 	__u32 jitter;
 	/* The knee, counted from 0. */
 	__u32 knee;
@@ -84,8 +87,8 @@ struct fs_points {
 	__u32 packets;
 	__u32 queued;
 	__u64 floor;
-	/* Sums of a linear regression of the gaps at the receiver (out) over those at the sender (in), since the knee, per packet, in units of
-	 * 2^shift ns. */
+	/* Sums of a linear regression of the gaps at the receiver (out) over those at the sender (in),
+	 * since the knee, per packet, in units of 2^shift ns. */
 	__u32 shift;
 	__u32 n;
 	__s64 in;
@@ -118,14 +121,16 @@ struct fs_reading_rule {
 	__u32 min_points;
 	/* A rise must be this many times the noise. */
 	__u32 contrast;
-	/* The path is crowded if more than this share of a change of the gaps comes out at the other end; FS_NEVER_CROWDED switches the test off. */
+	/* The path is crowded if more than this share of a change of the gaps comes out at the other
+	 * end; FS_NEVER_CROWDED switches the test off. */
 	__u32 crowded;
 };
 
 #define FS_NEVER_CROWDED (~0u)
 /* Fewest points since the knee for that. */
 #define FS_FEWEST_QUEUED 3
-/* The first gap is kept with this many bits, and larger ones up to 16 times that: their products fit into 64 bits. */
+/* The first gap is kept with this many bits, and larger ones up to 16 times that: their products
+ * fit into 64 bits. */
 #define FS_GAP_BITS 16
 #define FS_LARGEST_GAP ((1ll << 20) - 1)
 
@@ -169,8 +174,8 @@ static inline __s64 fs_scaled(__u64 gap, __u32 packets, __u32 shift)
 	return (__s64)fs_min((gap >> (shift & 63)) / packets, FS_LARGEST_GAP);
 }
 
-/* The next point: what left since the one before took `gaps` for `packets` packets, this one included; `delay` is up to a constant. The first
- * point's gap is not used. */
+/* The next point: what left since the one before took `gaps` for `packets` packets, this one
+ * included; `delay` is up to a constant. The first point's gap is not used. */
 static inline void fs_points_add(struct fs_points *p, __u64 gaps, __u32 packets, __u64 delay)
 {
 	__u64 gap;
@@ -212,7 +217,8 @@ static inline void fs_points_add(struct fs_points *p, __u64 gaps, __u32 packets,
 	p->points++;
 }
 
-/* True if more than `crowded`/1024 of a change of the gaps comes out at the other end. A chirp has at most 64 packets, so nothing overflows. */
+/* True if more than `crowded`/1024 of a change of the gaps comes out at the other end. A chirp
+ * has at most 64 packets, so nothing overflows. */
 static inline bool fs_is_crowded(const struct fs_points *p, __u32 crowded)
 {
 	__s64 n = p->n, spread, slope;
@@ -235,7 +241,8 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 	reading->noise = 0;
 	if (p->points < 2 || p->points < rule->min_points)
 		return;
-	/* The falls behind the knee, and the rises up to it: all falls less what the delay came down up to there. */
+	/* The falls behind the knee, and the rises up to it: all falls less what the delay came down up
+	 * to there. */
 	noise = p->falls + p->knee_delay - p->first_delay;
 	reading->has_noise = 1;
 	reading->noise = noise;
@@ -255,7 +262,8 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 		return;
 	}
 	received = (p->time + rise) / (p->packets ? p->packets : 1);
-	/* The first packet that queued came too fast, unless the host's timing made it seem so; the last that did not did not. */
+	/* The first packet that queued came too fast, unless the host's timing made it seem so; the
+	 * last that did not did not. */
 	ceiling = p->knee == 0 ? FS_FOREVER : fs_max(p->knee_gap, p->floor);
 	reading->says = FS_KNEE;
 	reading->gap = fs_min(fs_max(received, p->jitter ? 0 : p->floor), ceiling);

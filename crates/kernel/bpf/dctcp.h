@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * DCTCP (RFC 8257): the share of marked packets and what it takes from the window, in the integers of Linux tcp_dctcp.c, which the
- * simulator has too. No kernel types: it is compiled for user space as well and set against Rust.
+ * DCTCP (RFC 8257): the share of marked packets and what it takes from the window, in the integers
+ * of Linux tcp_dctcp.c, which the simulator has too. No kernel types: it is compiled for user space
+ * as well and set against Rust.
  */
 #ifndef FS_DCTCP_H
 #define FS_DCTCP_H
@@ -14,7 +15,8 @@
 /* The window never falls below this. */
 #define FS_MIN_CWND 2
 
-/* Alpha after a window in which `marked` of `delivered` packets were marked; the window weighs 1/2^gain_shift. */
+/* Alpha after a window in which `marked` of `delivered` packets were marked; the window weighs
+ * 1/2^gain_shift. */
 static inline __u32 fs_dctcp_alpha(__u32 alpha, __u32 delivered, __u32 marked, __u32 gain_shift)
 {
 	__u32 decay = alpha >> gain_shift;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * How chirps leave. The stack asks min_tso_segs before it sends. There the pacing rate is set so that the gap after the next segment is the
- * chirp's, and the window so that exactly this segment may leave; the pacing timer releases the next. As the stack asks also when it does
- * not send, the position in a chirp comes from snd_nxt. The stack does not pace the first ten segments of a connection: the first chirp is
- * the initial window as a burst, and the spacing of its ACKs is read like any other chirp's.
+ * How chirps leave. The stack asks min_tso_segs before it sends. There the pacing rate is set so
+ * that the gap after the next segment is the chirp's, and the window so that exactly this segment
+ * may leave; the pacing timer releases the next. As the stack asks also when it does not send, the
+ * position in a chirp comes from snd_nxt. The stack does not pace the first ten segments of a
+ * connection: the first chirp is the initial window as a burst, and the spacing of its ACKs is read
+ * like any other chirp's.
  */
 #ifndef FS_DEPARTURE_H
 #define FS_DEPARTURE_H
@@ -34,7 +36,8 @@ static __always_inline enum pull pull(struct fs_flow *flow, struct sock *sk, __u
 
 	if (is_first && !flow->window) {
 		packets = fs_min(fs_max(tp->snd_cwnd, FS_MIN_CWND), FS_MAX_CHIRP);
-		/* A transfer that fits into the initial window is over before anything could be learnt from it. */
+		/* A transfer that fits into the initial window is over before anything could be learnt from
+		 * it. */
 		if (queued < packets)
 			return PULL_TOO_LITTLE_DATA;
 		if (!flow->is_known)
@@ -42,7 +45,8 @@ static __always_inline enum pull pull(struct fs_flow *flow, struct sock *sk, __u
 		flow->first_packets = packets;
 		average = flow->probe;
 	} else {
-		/* Until the first chirp is read nobody knows whether the path holds more than the initial window. */
+		/* Until the first chirp is read nobody knows whether the path holds more than the initial
+		 * window. */
 		if (!flow->gaps[0] && !flow->unclear && !flow->window && in_flight >= flow->first_packets)
 			return PULL_HOLD;
 		packets = fs_max(fs_min(fs_parameters.packets, queued), 1);
@@ -77,7 +81,8 @@ static __always_inline __u64 pause_after(const struct fs_flow *flow, const struc
 	return fs_minus(next, now);
 }
 
-/* What may leave now, and when the next may. Returns the fewest segments that the stack shall send at once. */
+/* What may leave now, and when the next may. Returns the fewest segments that the stack shall
+ * send at once. */
 static __always_inline __u32 depart(struct sock *sk)
 {
 	struct fs_private *ca = inet_csk_ca(sk);
@@ -131,8 +136,8 @@ static __always_inline __u32 depart(struct sock *sk)
 		return FS_USUAL_TSO_SEGS;
 	}
 	pause = fs_max(pause_after(flow, tp, sent), 1);
-	/* The stack gives a late packet back at most half of its gap (Linux tcp_update_skb_after_send). That is right within a chirp; but when
-	 * one begins, or ends, nothing was late. */
+	/* The stack gives a late packet back at most half of its gap (Linux tcp_update_skb_after_send).
+	 * That is right within a chirp; but when one begins, or ends, nothing was late. */
 	if (!sent || sent + 1 == flow->leaving.packets)
 		pause += fs_min(pause, fs_minus(tp->tcp_clock_cache, tp->tcp_wstamp_ns));
 	sk->sk_pacing_rate = fs_min(fs_max((__u64)tp->mss_cache * 1000000000ull / pause, 1), sk->sk_max_pacing_rate);

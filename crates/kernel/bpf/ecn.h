@@ -41,7 +41,8 @@ static __always_inline void fs_ecn_init(struct fs_ecn *ecn, const struct tcp_soc
 	fs_ecn_begin_window(ecn, tp);
 }
 
-/* Once per window of data: alpha (RFC 8257 section 3.3). Returns true if there were marks in the window. */
+/* Once per window of data: alpha (RFC 8257 section 3.3). Returns true if there were marks in the
+ * window. */
 static __always_inline bool fs_ecn_on_ack(struct fs_ecn *ecn, const struct tcp_sock *tp, __u32 gain_shift)
 {
 	__u32 marked;
@@ -54,8 +55,9 @@ static __always_inline bool fs_ecn_on_ack(struct fs_ecn *ecn, const struct tcp_s
 	return marked > 0;
 }
 
-/* A packet came with or without a mark: the receiver's state machine of RFC 8257 section 3.2. When the marks change, what came before is
- * acknowledged at once with the old state, so that the sender can count. */
+/* A packet came with or without a mark: the receiver's state machine of RFC 8257 section 3.2.
+ * When the marks change, what came before is acknowledged at once with the old state, so that
+ * the sender can count. */
 static __always_inline void fs_ecn_on_packet(struct fs_ecn *ecn, struct sock *sk, bool ce)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

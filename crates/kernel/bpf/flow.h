@@ -8,7 +8,8 @@
 #include "chirp.h"
 #include "ecn.h"
 
-/* Parameters, in the order of crates/kernel/src/algorithm.rs, which says what they mean. Ratios are in units of 1/1024, times in ns. */
+/* Parameters, in the order of crates/kernel/src/algorithm.rs, which says what they mean. Ratios
+ * are in units of 1/1024, times in ns. */
 struct fs_parameters {
 	__u32 ecn;
 	__u32 avoidance;
@@ -94,7 +95,8 @@ struct fs_train {
 	/* Gaps in ns; 0 if it left as a burst. */
 	__u32 first_gap;
 	__u32 step;
-	/* No gap is shorter: the application set a highest rate (SO_MAX_PACING_RATE). In ns, 0 if it did not. */
+	/* No gap is shorter: the application set a highest rate (SO_MAX_PACING_RATE). In ns, 0 if it
+	 * did not. */
 	__u32 floor;
 	/* Time per packet in ns of the load it was sent with. */
 	__u64 load;
@@ -133,7 +135,8 @@ struct fs_quiet {
 struct fs_flow {
 	/* When the connection, or the search for more, began, in ns. */
 	__u64 began;
-	/* The gap that chirps are centred on, and the time per packet that holds the load, in ns; zero before the first chirp. */
+	/* The gap that chirps are centred on, and the time per packet that holds the load, in ns; zero
+	 * before the first chirp. */
 	__u64 probe;
 	__u64 load;
 	/* The last two gaps that were read, the newest first; zero if there are none. */
@@ -197,7 +200,8 @@ enum fs_event_kind {
 	FS_EVENT_EXIT,
 };
 
-/* fs_event.what of a chirp that says nothing because a packet was lost; the others are enum fs_says. */
+/* fs_event.what of a chirp that says nothing because a packet was lost; the others are enum
+ * fs_says. */
 #define FS_EVENT_VOID 4
 
 enum fs_reason {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* Slow start and Reno (RFC 5681) as a program: what every start here is compared with, at the cost that a program has. */
+/* Slow start and Reno (RFC 5681) as a program: what every start here is compared with, at the
+ * cost that a program has. */
 #include "kernel.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * What the programs use of the kernel's types. preserve_access_index makes the loader look up where each member is in the
- * running kernel, so that only names and types matter here, neither order nor what is left out.
+ * What the programs use of the kernel's types. preserve_access_index makes the loader look up where
+ * each member is in the running kernel, so that only names and types matter here, neither order nor
+ * what is left out.
  */
 #ifndef FS_KERNEL_H
 #define FS_KERNEL_H
@@ -130,7 +131,8 @@ struct tcp_congestion_ops {
 	void (*release)(struct sock *sk);
 };
 
-/* tcp_congestion_ops.flags: the connection asks for ECN, and its packets say that they can be marked. */
+/* tcp_congestion_ops.flags: the connection asks for ECN, and its packets say that they can be
+ * marked. */
 #define TCP_CONG_NEEDS_ECN 0x2
 /* tcp_sock.ecn_flags */
 #define TCP_ECN_OK 1
@@ -144,7 +146,8 @@ struct tcp_congestion_ops {
 /* tcp_sock.snd_ssthresh of a connection that has seen no congestion */
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 
-/* CUBIC, if the kernel has it: its state are the first 60 bytes of what a congestion control has in a socket. */
+/* CUBIC, if the kernel has it: its state are the first 60 bytes of what a congestion control has
+ * in a socket. */
 extern void cubictcp_init(struct sock *sk) __ksym __weak;
 extern __u32 cubictcp_recalc_ssthresh(struct sock *sk) __ksym __weak;
 extern void cubictcp_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym __weak;
@@ -185,7 +188,8 @@ static __always_inline bool before(__u32 a, __u32 b)
 	return (__s32)(a - b) < 0;
 }
 
-/* True if the window, and not the application, held the connection back (RFC 9293 leaves it open, RFC 7661 says why it matters). */
+/* True if the window, and not the application, held the connection back (RFC 9293 leaves it
+ * open, RFC 7661 says why it matters). */
 static __always_inline bool is_cwnd_limited(struct tcp_sock *tp)
 {
 	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))

@@ -102,8 +102,9 @@ static __always_inline void leave(struct sock *sk, struct fs_flow *flow, __u32 c
 	fs_tell(sk, flow, &said);
 }
 
-/* A running flow goes on with the window it had if chirps did not find more. Where the rate that the application allows was the limit, the window
- * must not be: it becomes what slow start would have made of it, twice what is used (Linux tcp_is_cwnd_limited). */
+/* A running flow goes on with the window it had if chirps did not find more. Where the rate that
+ * the application allows was the limit, the window must not be: it becomes what slow start would
+ * have made of it, twice what is used (Linux tcp_is_cwnd_limited). */
 static __always_inline __u32 window_found(const struct fs_flow *flow, const struct fs_private *ca, const struct fs_verdict *verdict)
 {
 	__u32 packets = fs_packets_in((__u64)ca->min_rtt * 1000, verdict->gap);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * When chirps come, what the result of one changes, and when the start is over: the adaptive schedule of flowstart-congestion
- * (start/paced_chirping/adaptive.rs), where the reasons are given. There is no test for a plateau of the delivery rate: rounds here are too uneven for it, since the pause
- * between two chirps is fixed when the first of them ends.
+ * When chirps come, what the result of one changes, and when the start is over: the adaptive
+ * schedule of flowstart-congestion (start/paced_chirping/adaptive.rs), where the reasons are given.
+ * There is no test for a plateau of the delivery rate: rounds here are too uneven for it, since the
+ * pause between two chirps is fixed when the first of them ends.
  */
 #ifndef FS_SCHEDULE_H
 #define FS_SCHEDULE_H
@@ -23,7 +24,8 @@ static __always_inline __u64 fs_shown_gap(const struct fs_flow *flow)
 	return fs_max(flow->gaps[0], flow->gaps[1]);
 }
 
-/* The first chirp is centred on a gap that the RTT suggests, and nothing follows before its first ACK is due. */
+/* The first chirp is centred on a gap that the RTT suggests, and nothing follows before its
+ * first ACK is due. */
 static __always_inline void fs_begin(struct fs_flow *flow, __u64 srtt, __u32 packets)
 {
 	__u64 gap = fs_parameters.max_first_gap, spread = fs_parameters.min_first_gap;
@@ -58,14 +60,16 @@ static __always_inline void fs_take(struct fs_flow *flow, const struct fs_readin
 	/* A flow that fills its path already does not take more on the word of a single chirp. */
 	if (flow->window && !flow->gaps[1])
 		return;
-	/* As far as two chirps have shown that there is room, and no faster than the growth allows since this chirp left. */
+	/* As far as two chirps have shown that there is room, and no faster than the growth allows
+	 * since this chirp left. */
 	flow->load = fs_min(flow->load, fs_max(fs_shown_gap(flow), fs_divided(load, fs_parameters.growth)));
 	/* Two chirps that show less room than the load takes cannot both be wrong. */
 	if (flow->gaps[1])
 		flow->load = fs_max(flow->load, fs_min(flow->gaps[0], flow->gaps[1]));
 }
 
-/* A chirp could not be read, or the path is crowded: grow as slow start would while the window is small, then more slowly. */
+/* A chirp could not be read, or the path is crowded: grow as slow start would while the window
+ * is small, then more slowly. */
 static __always_inline void fs_take_unclear(struct fs_flow *flow, __u64 load, __u64 rtt)
 {
 	__u64 doubled = fs_divided(load, FS_DOUBLING);
@@ -98,7 +102,8 @@ static __always_inline bool fs_is_app_limited(const struct tcp_sock *tp)
 	return !before(tp->snd_nxt, tp->write_seq);
 }
 
-/* The time per packet that the stack's last delivery rate sample says (Linux tcp_rate_gen), in ns; zero if it says nothing. */
+/* The time per packet that the stack's last delivery rate sample says (Linux tcp_rate_gen), in
+ * ns; zero if it says nothing. */
 static __always_inline __u64 fs_delivered_gap(const struct tcp_sock *tp)
 {
 	__u32 delivered = tp->rate_delivered;
@@ -142,7 +147,8 @@ static __always_inline bool fs_is_over(struct fs_verdict *verdict, struct fs_flo
 		verdict->gap = gap;
 		return true;
 	}
-	/* Two chirps have shown room for as much as the application allows: whether there is more does not matter. */
+	/* Two chirps have shown room for as much as the application allows: whether there is more does
+	 * not matter. */
 	if (completed && flow->gaps[1] && fs_is_at_floor(flow, gap) && fs_is_at_floor(flow, flow->load)) {
 		verdict->reason = FS_RATE_LIMIT;
 		verdict->gap = flow->leaving.floor;

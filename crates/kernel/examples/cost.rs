@@ -1,10 +1,13 @@
-//! What a gigabyte costs in the kernel with each congestion control, once started, side by side: short slices in turn, medians of them.
+//! What a gigabyte costs in the kernel with each congestion control, once started, side by side:
+//! short slices in turn, medians of them.
 //!
-//! `cargo run --release -p flowstart-kernel --features ebpf --example cost -- --rate 100Mbit/s,500Mbit/s --slices 9 --seconds 2`
+//! `cargo run --release -p flowstart-kernel --features ebpf --example cost -- --rate
+//! 100Mbit/s,500Mbit/s --slices 9 --seconds 2`
 //!
-//! All are paced by the kernel at the same rate (SO_MAX_PACING_RATE), far below the link's, so that all send alike. Counted is the machine's time
-//! in the kernel (system, interrupts) less that of the emulator's threads. What else the machine does is in it, too: that is why slices
-//! alternate, and why the spread is printed.
+//! All are paced by the kernel at the same rate (SO_MAX_PACING_RATE), far below the link's, so that
+//! all send alike. Counted is the machine's time in the kernel (system, interrupts) less that of
+//! the emulator's threads. What else the machine does is in it, too: that is why slices alternate,
+//! and why the spread is printed.
 
 mod support;
 

@@ -1,6 +1,8 @@
-//! How precisely chirps leave: the gaps on the wire, as the kernel stamped them, against those that the program asked for.
+//! How precisely chirps leave: the gaps on the wire, as the kernel stamped them, against those that
+//! the program asked for.
 //!
-//! `cargo run --release -p flowstart-kernel --features ebpf --example gaps -- --rate 10Mbit/s,100Mbit/s,500Mbit/s`
+//! `cargo run --release -p flowstart-kernel --features ebpf --example gaps -- --rate
+//! 10Mbit/s,100Mbit/s,500Mbit/s`
 
 mod support;
 

@@ -1,7 +1,8 @@
-//! Races congestion controls of the kernel over emulated paths: completion times and queueing delay, medians and quartiles of several runs, as the
-//! tables of docs/kernel.md.
+//! Races congestion controls of the kernel over emulated paths: completion times and queueing
+//! delay, medians and quartiles of several runs, as the tables of docs/kernel.md.
 //!
-//! `cargo run --release -p flowstart-kernel --features ebpf --example race -- --control cubic,bbr,fs_chirp --mark 0ms --runs 5`
+//! `cargo run --release -p flowstart-kernel --features ebpf --example race -- --control
+//! cubic,bbr,fs_chirp --mark 0ms --runs 5`
 
 mod support;
 

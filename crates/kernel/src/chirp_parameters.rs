@@ -1,5 +1,6 @@
-//! Parameters of `fs_chirp`, in the order of `struct fs_parameters` (bpf/flow.h). Those of the schedule are the ones of
-//! `AdaptiveChirpingConfig` in flowstart-congestion, where their sources are.
+//! Parameters of `fs_chirp`, in the order of `struct fs_parameters` (bpf/flow.h). Those of the
+//! schedule are the ones of `AdaptiveChirpingConfig` in flowstart-congestion, where their sources
+//! are.
 
 use crate::parameters::{Kind, Parameter};
 

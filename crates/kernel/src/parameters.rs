@@ -1,4 +1,5 @@
-//! Parameters of the programs: 32-bit integers in a read-only table that is filled before the program is loaded.
+//! Parameters of the programs: 32-bit integers in a read-only table that is filled before the
+//! program is loaded.
 
 use std::fmt;
 
@@ -120,6 +121,23 @@ impl Settings {
         Self { algorithm, values: algorithm.parameters().iter().map(|parameter| parameter.default).collect() }
     }
 
+    /// The defaults with these changes, each written as `name=value`.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set), and if a parameter is set twice.
+    pub fn with(algorithm: Algorithm, changes: &[impl AsRef<str>]) -> Result<Self, InvalidParameter> {
+        let mut settings = Self::new(algorithm);
+        for (place, change) in changes.iter().enumerate() {
+            let change = change.as_ref();
+            settings.set(change)?;
+            let name = |text: &str| text.split('=').next().unwrap_or_default().trim().to_owned();
+            if changes[..place].iter().any(|before| name(before.as_ref()) == name(change)) {
+                return Err(InvalidParameter(format!("{} is set twice; give it once", name(change))));
+            }
+        }
+        Ok(settings)
+    }
+
     /// Sets what is written as `name=value`.
     ///
     /// # Errors
@@ -189,6 +207,14 @@ mod tests {
         assert_eq!(half.value("initial_alpha"), Some(512));
         let shown: Vec<_> = half.iter().map(|(parameter, value)| parameter.show(value)).collect();
         assert_eq!(shown, ["4", "0.5"]);
+    }
+
+    #[test]
+    fn a_parameter_that_is_set_twice_is_refused() {
+        let of = |changes: &[&str]| Settings::with(Algorithm::Dctcp, changes).map_err(|error| error.to_string());
+        let twice = of(&["gain_shift=4", "initial_alpha=1", " gain_shift =5"]);
+        assert_eq!(twice, Err("gain_shift is set twice; give it once".to_owned()));
+        assert_eq!(of(&["gain_shift=5", "initial_alpha=1"]).unwrap().value("gain_shift"), Some(5));
     }
 
     #[test]

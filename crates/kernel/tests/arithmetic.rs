@@ -1,4 +1,5 @@
-//! The arithmetic of the programs, compiled for this machine, beside that of the simulator: identical results.
+//! The arithmetic of the programs, compiled for this machine, beside that of the simulator:
+//! identical results.
 
 #![cfg(feature = "ebpf")]
 
@@ -47,7 +48,8 @@ struct Judged {
     noise: u64,
 }
 
-// SAFETY: the functions are in bpf/arithmetic.c with these types; they are pure but for what their first argument points to.
+// SAFETY: the functions are in bpf/arithmetic.c with these types; they are pure but for what their
+// first argument points to.
 unsafe extern "C" {
     safe fn fs_user_geometry(chirp: &mut Shape, packets: u32, average: u64, geometry: u64);
     safe fn fs_user_gap(first_gap: u64, step: u64, k: u32) -> u64;
@@ -113,7 +115,8 @@ fn program_reads(points: &[Point], rule: &Rule, noise_before: u64) -> (Reading, 
     let points: Vec<UserPoint> =
         points.iter().map(|point| UserPoint { gaps: point.gaps, packets: point.packets, delay: point.delay }).collect();
     let mut judged = Judged::default();
-    // SAFETY: the pointer and the count are those of a slice that lives across the call, which only reads it.
+    // SAFETY: the pointer and the count are those of a slice that lives across the call, which only
+    // reads it.
     unsafe { fs_user_read(&mut judged, points.as_ptr(), points.len() as u32, rule, noise_before) };
     let reading = match judged.says {
         1 => Reading::Clear(judged.gap),
@@ -131,7 +134,8 @@ fn simulator_reads(points: &[Point], rule: &Rule, noise_before: u64) -> (Reading
     (judged.reading, judged.noise)
 }
 
-/// The slope that the simulator's test for a crowded path computes in floating point, over the points after the knee.
+/// The slope that the simulator's test for a crowded path computes in floating point, over the
+/// points after the knee.
 fn slope(points: &[Point]) -> Option<f64> {
     let smallest = points.iter().map(|point| point.delay).min()?;
     let knee = points.iter().rposition(|point| point.delay == smallest)?;
@@ -147,7 +151,8 @@ fn slope(points: &[Point]) -> Option<f64> {
     (spread > 0.0).then(|| (n * xy - x * y) / spread)
 }
 
-/// A chirp over a bottleneck of this service time (ns) of which others take a share, with noise, an ACK for every `every` packets.
+/// A chirp over a bottleneck of this service time (ns) of which others take a share, with noise, an
+/// ACK for every `every` packets.
 fn chirp(average: u64, service: u64, others: f64, noise: &[u64], every: u32) -> Vec<Point> {
     let shape = Geometry::new(16, average, 2 * u64::from(ONE));
     let (mut queue, mut gaps, mut packets) = (service as f64 * 3.0 * others, 0, 0);
@@ -194,7 +199,8 @@ proptest! {
         prop_assert_eq!(program_reads(&points, &rule, noise_before), simulator_reads(&points, &rule, noise_before));
     }
 
-    /// The simulator's regression is in floating point, the program's in 16-bit gaps: they agree but within a hundredth of the threshold.
+    /// The simulator's regression is in floating point, the program's in 16-bit gaps: they agree
+    /// but within a hundredth of the threshold.
     #[test]
     fn chirps_over_a_shared_bottleneck_are_read_as_the_simulator_reads_them(
         average in 10_000u64..5_000_000,

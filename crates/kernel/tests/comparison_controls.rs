@@ -1,4 +1,5 @@
-//! DCTCP, Scalable and Reno as programs, on the running kernel. Needs root; says `skipped: …` otherwise.
+//! DCTCP, Scalable and Reno as programs, on the running kernel. Needs root; says `skipped: …`
+//! otherwise.
 
 #![cfg(feature = "ebpf")]
 

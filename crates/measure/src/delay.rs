@@ -4,8 +4,8 @@ use flowstart_units::{Span, Time};
 
 use super::wait::Wait;
 
-/// The `p`-quantile (0 ..= 1) by nearest rank: the smallest value that is at least as large as a share `p` of all. Sorts `values`.
-/// `None` without values.
+/// The `p`-quantile (0 ..= 1) by nearest rank: the smallest value that is at least as large as a
+/// share `p` of all. Sorts `values`. `None` without values.
 #[must_use]
 pub fn quantile(values: &mut [Span], p: f64) -> Option<Span> {
     values.sort_unstable();
@@ -19,7 +19,8 @@ pub fn sorted_quantile(sorted: &[Span], p: f64) -> Option<Span> {
     sorted.get(rank.max(1) - 1).copied()
 }
 
-/// Mean wait of the samples that arrived in [from, to), zero if none did. With the ten RTT0 before t = 0 this is M4's q̄0.
+/// Mean wait of the samples that arrived in [from, to), zero if none did. With the ten RTT0 before
+/// t = 0 this is M4's q̄0.
 #[must_use]
 pub fn mean_wait(samples: &[Wait], from: Time, to: Time) -> Span {
     let inside = samples.iter().filter(|s| (from..to).contains(&s.arrived));
@@ -76,11 +77,11 @@ pub struct Overshoot {
 /// Round trips before t = 0 over which q̄0 is taken (M4).
 pub(crate) const BEFORE_RTTS: u64 = 10;
 
-/// M4: how much queue the newcomer adds. `start` is t = 0, `service` the transmission time of one full packet, `stride` how many packets
-/// a sample stands for.
+/// M4: how much queue the newcomer adds. `start` is t = 0, `service` the transmission time of one
+/// full packet, `stride` how many packets a sample stands for.
 ///
-/// q(t) is known where a packet arrives. Between two arrivals that find the transmitter busy it is taken as a straight line; a queue that
-/// empties in between drains at one second per second.
+/// q(t) is known where a packet arrives. Between two arrivals that find the transmitter busy it is
+/// taken as a straight line; a queue that empties in between drains at one second per second.
 #[must_use]
 pub fn overshoot(
     samples: &[Wait],
@@ -117,7 +118,8 @@ pub fn overshoot(
     Overshoot { before, peak, peak_rtts: peak.ratio(base_rtt), area: area / (rtt * rtt) }
 }
 
-/// Area between the straight line from `a` to `b` over `width` and the level `floor`, where it lies above.
+/// Area between the straight line from `a` to `b` over `width` and the level `floor`, where it lies
+/// above.
 fn area_above(floor: f64, a: f64, b: f64, width: f64) -> f64 {
     let (a, b) = (a - floor, b - floor);
     if a <= 0.0 && b <= 0.0 {
@@ -130,7 +132,8 @@ fn area_above(floor: f64, a: f64, b: f64, width: f64) -> f64 {
     }
 }
 
-/// Time within [0, H] during which q > q̄0 + `margin` (M8: `margin` 1 ms), by the packets' waits: each counts from its arrival to the next.
+/// Time within [0, H] during which q > q̄0 + `margin` (M8: `margin` 1 ms), by the packets' waits:
+/// each counts from its arrival to the next.
 #[must_use]
 pub fn busy_time(samples: &[Wait], start: Time, horizon: Span, level: Span) -> Span {
     let end = start + horizon;
@@ -177,7 +180,8 @@ mod tests {
         let o = overshoot(&samples, Time::from_nanos(200_000_000), rtt, rtt * 40, S, 1);
         assert_eq!(o.before, Span::from_millis(1));
         assert_eq!(o.peak, Span::from_millis(2));
-        // 99 ms at 2 ms above, 1 ms of slope, and the last packet, which leaves its own 0.12 ms of queue behind.
+        // 99 ms at 2 ms above, 1 ms of slope, and the last packet, which leaves its own 0.12 ms of
+        // queue behind.
         let expected = (2.0 * 99.0 + 1.0 + 0.12 * 0.12 / 2.0) / 400.0;
         assert!((o.area - expected).abs() < 1e-9, "{}", o.area);
         assert!((o.peak_rtts - 0.1).abs() < 1e-12);

@@ -36,7 +36,8 @@ impl Reference {
     }
 }
 
-/// Bytes that passed a point, in bins of equal width from t = 0 on. Within a bin they are taken to be spread evenly.
+/// Bytes that passed a point, in bins of equal width from t = 0 on. Within a bin they are taken to
+/// be spread evenly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Egress {
     bin: Span,
@@ -44,7 +45,8 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Empty bins of width `bin` (at least 1 ns) that reach at least up to `end`; `limit` bins at most.
+    /// Empty bins of width `bin` (at least 1 ns) that reach at least up to `end`; `limit` bins at
+    /// most.
     #[must_use]
     pub fn new(bin: Span, end: Span, limit: usize) -> Self {
         let bin = bin.max(Span::from_nanos(1));
@@ -80,7 +82,8 @@ impl Egress {
         }
     }
 
-    /// `bytes` passed bit by bit from `from` to `to`; each bin gets its share rounded down, the last one the rest.
+    /// `bytes` passed bit by bit from `from` to `to`; each bin gets its share rounded down, the
+    /// last one the rest.
     #[inline]
     pub fn spread(&mut self, from: Span, to: Span, bytes: u64) {
         let bin = self.bin.as_nanos();

@@ -5,7 +5,8 @@ use flowstart_units::Span;
 /// M5: packets lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Own packets dropped that left before the start ended. neqo and quicly call all of these losses of slow start.
+    /// Own packets dropped that left before the start ended. neqo and quicly call all of these
+    /// losses of slow start.
     pub before_exit: u64,
     /// Own packets dropped that left later.
     pub after_exit: u64,
@@ -32,15 +33,16 @@ pub struct Exit {
     pub after: Span,
     /// The same in RTT0.
     pub after_rtts: f64,
-    /// Congestion window when the start ended, before the reduction a loss or a mark brings, over the BDP, both in wire bytes.
-    /// neqo: `slow_start_exit_detection_cwnd` is the numerator.
+    /// Congestion window when the start ended, before the reduction a loss or a mark brings, over
+    /// the BDP, both in wire bytes. neqo: `slow_start_exit_detection_cwnd` is the numerator.
     pub window_per_bdp: f64,
-    /// Packets in flight over that window. neqo: `slow_start_exit_bytes_in_flight` / `slow_start_exit_detection_cwnd`.
+    /// Packets in flight over that window. neqo: `slow_start_exit_bytes_in_flight` /
+    /// `slow_start_exit_detection_cwnd`.
     pub in_flight_per_window: f64,
     /// E = log2(window / B_f): 0 is exact, −1 half of it, 1 twice.
     pub quality: f64,
-    /// True if neither a loss nor a timeout ended it. neqo: `slow_start_exit_reason` is `Heuristic` rather than `CongestionEvent` (which
-    /// includes marks; here marks are no loss).
+    /// True if neither a loss nor a timeout ended it. neqo: `slow_start_exit_reason` is `Heuristic`
+    /// rather than `CongestionEvent` (which includes marks; here marks are no loss).
     pub without_loss: bool,
 }
 

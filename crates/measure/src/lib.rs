@@ -15,19 +15,23 @@
 //! | M11 | [`overhead`] | bytes sent over bytes delivered |
 //! | M12 | [`Estimate`] | spread over runs |
 //!
-//! The numbers M1 … M12 and their formulas are this project's; where the literature has a definition of its own (RFC 5166, the IETF
-//! ICCRG discussion of 2007 on evaluating start-up by per-flow transfer time, data-centre papers' completion-time slowdown) the function
-//! cites it. Where an implementation already reports the same quantity, its name stands in the documentation: neqo's
-//! `slow_start_exit_reason`, `slow_start_exit_detection_cwnd`, `slow_start_exit_bytes_in_flight`, and
-//! quicly's comparison of starts by the integral of delivered bytes.
+//! The numbers M1 … M12 and their formulas are this project's; where the literature has a
+//! definition of its own (RFC 5166, the IETF ICCRG discussion of 2007 on evaluating start-up by
+//! per-flow transfer time, data-centre papers' completion-time slowdown) the function cites it.
+//! Where an implementation already reports the same quantity, its name stands in the documentation:
+//! neqo's `slow_start_exit_reason`, `slow_start_exit_detection_cwnd`,
+//! `slow_start_exit_bytes_in_flight`, and quicly's comparison of starts by the integral of
+//! delivered bytes.
 //!
 //! Conventions, the same in every function:
 //!
 //! - t = 0 when the first data bit of the (first) new flow reaches the bottleneck's queue.
-//! - egress(t): bytes of the flow that have left the bottleneck by t, each byte of the stream counted the first time it leaves, on the
-//!   wire (IP packet and the link's overhead per packet). A packet leaves bit by bit over its transmission time.
-//! - C_f, [`Reference::fair_share`]: the max-min fair share of the flow. RTT0, [`Reference::base_rtt`]: two-way propagation and the
-//!   serialization of one packet. B_f = C_f * RTT0. H, [`Reference::horizon`]: 40 RTT0 unless stated.
+//! - egress(t): bytes of the flow that have left the bottleneck by t, each byte of the stream
+//!   counted the first time it leaves, on the wire (IP packet and the link's overhead per packet).
+//!   A packet leaves bit by bit over its transmission time.
+//! - C_f, [`Reference::fair_share`]: the max-min fair share of the flow. RTT0,
+//!   [`Reference::base_rtt`]: two-way propagation and the serialization of one packet. B_f = C_f *
+//!   RTT0. H, [`Reference::horizon`]: 40 RTT0 unless stated.
 //! - q(t): how long a packet arriving at t waits until its transmission begins, in seconds.
 
 mod changes;

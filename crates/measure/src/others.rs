@@ -15,9 +15,10 @@ pub fn waits_of(samples: &[Wait], wanted: impl Fn(&Wait) -> bool, start: Time, h
     samples.iter().filter(|wait| wanted(wait) && inside.contains(&wait.arrived)).map(|wait| wait.waited).collect()
 }
 
-/// M9, harm to the throughput of others: h = max(0, (x_without − x_with − fair loss) / x_without), fair loss = x_without − C/(n + 1) for
-/// `n` other flows, never negative. Bytes (or rates) of all other flows together over [0, H]; `capacity` in the same measure, so that their fair share
-/// is `capacity` · n / (n + newcomers). `None` if the others carried nothing without the newcomer.
+/// M9, harm to the throughput of others: h = max(0, (x_without − x_with − fair loss) / x_without),
+/// fair loss = x_without − C/(n + 1) for `n` other flows, never negative. Bytes (or rates) of all
+/// other flows together over [0, H]; `capacity` in the same measure, so that their fair share is
+/// `capacity` · n / (n + newcomers). `None` if the others carried nothing without the newcomer.
 #[must_use]
 pub fn harm(without: f64, with: f64, capacity: f64, others: usize, newcomers: usize) -> Option<f64> {
     if without <= 0.0 {
@@ -28,7 +29,8 @@ pub fn harm(without: f64, with: f64, capacity: f64, others: usize, newcomers: us
     Some(((without - with - fair_loss) / without).max(0.0))
 }
 
-/// M9, harm relative to that of a reference newcomer (CUBIC with Linux's HyStart). `None` if the reference does no harm.
+/// M9, harm relative to that of a reference newcomer (CUBIC with Linux's HyStart). `None` if the
+/// reference does no harm.
 #[must_use]
 pub fn harm_ratio(harm: f64, reference: f64) -> Option<f64> {
     (reference > 0.0).then(|| harm / reference)
@@ -40,8 +42,9 @@ const CONVERGED_RTTS: u64 = 10;
 /// Steps per RTT0 at which [`convergence`] looks.
 const STEPS_PER_RTT: u64 = 4;
 
-/// M10, convergence: the first t from which the newcomer's utilisation (M1) stays in [0.8, 1.25] of C_f for 10 RTT0, in RTT0; looked for in
-/// steps of RTT0/4 up to H − 10 RTT0. `None` if there is none.
+/// M10, convergence: the first t from which the newcomer's utilisation (M1) stays in [0.8, 1.25] of
+/// C_f for 10 RTT0, in RTT0; looked for in steps of RTT0/4 up to H − 10 RTT0. `None` if there is
+/// none.
 #[must_use]
 pub fn convergence(egress: &Cumulative, reference: &Reference) -> Option<f64> {
     let steps = reference.horizon.mul_ratio(STEPS_PER_RTT, reference.base_rtt.as_nanos().max(1)).as_nanos();
@@ -58,8 +61,8 @@ pub fn convergence(egress: &Cumulative, reference: &Reference) -> Option<f64> {
     None
 }
 
-/// Jain's fairness index (Jain, Chiu and Hawe 1984): (Σx)² / (n Σx²), from 1/n (one has all) to 1 (all have the same). `None` if nobody has
-/// anything.
+/// Jain's fairness index (Jain, Chiu and Hawe 1984): (Σx)² / (n Σx²), from 1/n (one has all) to 1
+/// (all have the same). `None` if nobody has anything.
 #[must_use]
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();

@@ -25,10 +25,12 @@ pub fn utilisation(egress: &Cumulative, reference: &Reference, t: Span) -> f64 {
     egress.between(t - reference.base_rtt, t) / reference.bdp()
 }
 
-/// M2, time to x: the smallest t with U(s) ≥ x for all s in [t, t + 2 RTT0], in RTT0; `None` if it lies beyond the horizon (which counts
-/// as H where a number is needed). Looked for in steps of RTT0/32. The recording must reach 2 RTT0 past the horizon.
+/// M2, time to x: the smallest t with U(s) ≥ x for all s in [t, t + 2 RTT0], in RTT0; `None` if it
+/// lies beyond the horizon (which counts as H where a number is needed). Looked for in steps of
+/// RTT0/32. The recording must reach 2 RTT0 past the horizon.
 ///
-/// U looks back over one RTT0, so a flow that sends at x·C_f from time t on reaches x one RTT0 later.
+/// U looks back over one RTT0, so a flow that sends at x·C_f from time t on reaches x one RTT0
+/// later.
 #[must_use]
 pub fn time_to(x: f64, egress: &Cumulative, reference: &Reference) -> Option<f64> {
     let steps = in_horizon(reference, STEPS_PER_RTT);
@@ -50,11 +52,12 @@ pub fn time_to(x: f64, egress: &Cumulative, reference: &Reference) -> Option<f64
     None
 }
 
-/// M3, start-up deficit: L = (1/B_f) · ∫₀ᴴ max(0, C_f − e(t)) dt, where e is the egress rate averaged over RTT0/4; in BDP.
-/// The primary score of speed: how much less than its fair share the flow carried.
+/// M3, start-up deficit: L = (1/B_f) · ∫₀ᴴ max(0, C_f − e(t)) dt, where e is the egress rate
+/// averaged over RTT0/4; in BDP. The primary score of speed: how much less than its fair share the
+/// flow carried.
 ///
-/// The same idea as quicly's comparison of starts by the integral of delivered bytes over time, but measured against the ideal and at the
-/// bottleneck.
+/// The same idea as quicly's comparison of starts by the integral of delivered bytes over time, but
+/// measured against the ideal and at the bottleneck.
 #[must_use]
 pub fn deficit(egress: &Cumulative, reference: &Reference) -> f64 {
     let intervals = in_horizon(reference, INTERVALS_PER_RTT);
@@ -70,8 +73,9 @@ pub fn duplicates(bytes: Bytes, reference: &Reference) -> f64 {
     bytes.get() as f64 / reference.bdp()
 }
 
-/// The smallest utilisation of any RTT0 that lies within two times, looked for in steps of RTT0/32 (for M6: undershoot U_min over the 10 RTT0
-/// after the exit, so that what was or was not sent before the exit does not count). `None` if `to` lies past the recording.
+/// The smallest utilisation of any RTT0 that lies within two times, looked for in steps of RTT0/32
+/// (for M6: undershoot U_min over the 10 RTT0 after the exit, so that what was or was not sent
+/// before the exit does not count). `None` if `to` lies past the recording.
 #[must_use]
 pub fn least_utilisation(egress: &Egress, reference: &Reference, from: Span, to: Span) -> Option<f64> {
     let from = from + reference.base_rtt;
@@ -119,7 +123,8 @@ mod tests {
         let egress = fluid(windows, &reference).cumulative();
         let measured = deficit(&egress, &reference);
         assert!((measured - deficit_bdp).abs() < 0.006, "L = {measured}, expected {deficit_bdp}");
-        // The vectors count round trips until the window is the BDP. M1 looks back over one round trip, so that M2 with x = 1 says one more.
+        // The vectors count round trips until the window is the BDP. M1 looks back over one round
+        // trip, so that M2 with x = 1 says one more.
         assert_eq!(time_to(1.0, &egress, &reference), Some(full_after + 1.0));
     }
 
@@ -150,7 +155,8 @@ mod tests {
     fn a_dip_within_two_round_trips_starts_the_wait_again() {
         let reference = reference(40);
         let egress = fluid(&[160, 160, 100, 160], &reference).cumulative();
-        // U falls to 100/160 at t = 3 and is back at 0.9 when 0.625 (1 - f) + f = 0.9, f = 0.733: at 3.75 in steps of 1/32.
+        // U falls to 100/160 at t = 3 and is back at 0.9 when 0.625 (1 - f) + f = 0.9, f = 0.733:
+        // at 3.75 in steps of 1/32.
         assert_eq!(time_to(0.9, &egress, &reference), Some(3.75));
     }
 

@@ -39,8 +39,8 @@ impl Estimate {
         Some(Self { mean, half_width, median: median(&sorted), min, max, runs })
     }
 
-    /// Of the differences between two lists of values, run by run (the same run has the same random numbers): the right way to compare two
-    /// contestants. `None` if the lists differ in length.
+    /// Of the differences between two lists of values, run by run (the same run has the same random
+    /// numbers): the right way to compare two contestants. `None` if the lists differ in length.
     #[must_use]
     pub fn of_paired(a: &[f64], b: &[f64]) -> Option<Self> {
         if a.len() != b.len() {
@@ -64,11 +64,12 @@ fn median(sorted: &[f64]) -> f64 {
 
 /// Resamples of [`bootstrap_median`].
 const RESAMPLES: usize = 2000;
-/// Seed of the resampling, which must not depend on anything so that reports do not change from one reading to the next.
+/// Seed of the resampling, which must not depend on anything so that reports do not change from one
+/// reading to the next.
 const BOOTSTRAP_SEED: u64 = 0x6d31_3262_6f6f_7473;
 
-/// M12: the median and its 95 % interval by the percentile bootstrap (Efron 1979; 2000 resamples, always the same ones). Wants 30 runs or more.
-/// `None` without values or if one is not finite.
+/// M12: the median and its 95 % interval by the percentile bootstrap (Efron 1979; 2000 resamples,
+/// always the same ones). Wants 30 runs or more. `None` without values or if one is not finite.
 #[must_use]
 pub fn bootstrap_median(values: &[f64]) -> Option<(f64, f64, f64)> {
     let estimate = Estimate::of(values)?;
@@ -93,8 +94,9 @@ const STUDENT_T_975: [f64; 30] = [
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The 97.5 % quantile of Student's t distribution; beyond the table by the first two terms of its expansion around the normal quantile
-/// (Abramowitz and Stegun 26.7.5; off by less than 0.001 there).
+/// The 97.5 % quantile of Student's t distribution; beyond the table by the first two terms of its
+/// expansion around the normal quantile (Abramowitz and Stegun 26.7.5; off by less than 0.001
+/// there).
 fn student_t_975(degrees: usize) -> f64 {
     if let Some(t) = degrees.checked_sub(1).and_then(|index| STUDENT_T_975.get(index)) {
         return *t;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::quantity::Measured;
 
-/// A number for many: "mean", "median", "min", "max" or a percentile such as "p99" or "p99.9" (nearest rank).
+/// A number for many: "mean", "median", "min", "max" or a percentile such as "p99" or "p99.9"
+/// (nearest rank).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// Arithmetic mean.

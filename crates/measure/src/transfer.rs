@@ -2,29 +2,30 @@
 
 use flowstart_units::{Bytes, Rate, Span};
 
-/// Bytes that a transfer of `size` payload bytes puts on the wire without loss: `mss` payload bytes per packet, `overhead` bytes of headers
-/// (and link framing) for each.
+/// Bytes that a transfer of `size` payload bytes puts on the wire without loss: `mss` payload bytes
+/// per packet, `overhead` bytes of headers (and link framing) for each.
 #[must_use]
 pub fn wire_bytes(size: Bytes, mss: u32, overhead: u32) -> Bytes {
     let packets = size.get().div_ceil(u64::from(mss.max(1)));
     size + Bytes::new(packets.saturating_mul(u64::from(overhead)))
 }
 
-/// The ideal of M7: RTT0/2 + z_wire / C, as if the transfer began at full rate. RTT0 includes the serialization of one packet, z_wire the
-/// headers; `capacity` is the link's rate.
+/// The ideal of M7: RTT0/2 + z_wire / C, as if the transfer began at full rate. RTT0 includes the
+/// serialization of one packet, z_wire the headers; `capacity` is the link's rate.
 #[must_use]
 pub fn ideal_completion(wire: Bytes, capacity: Rate, base_rtt: Span) -> Span {
     base_rtt / 2 + capacity.transmission_time(wire)
 }
 
-/// M7, completion slowdown: S(z) = completion time / ideal. Completion time runs from the first bit sent to the last byte delivered in
-/// order.
+/// M7, completion slowdown: S(z) = completion time / ideal. Completion time runs from the first bit
+/// sent to the last byte delivered in order.
 #[must_use]
 pub fn slowdown(completion: Span, ideal: Span) -> f64 {
     completion.ratio(ideal)
 }
 
-/// The geometric mean, as M7 takes it over sizes; `None` without values or with one that is not positive.
+/// The geometric mean, as M7 takes it over sizes; `None` without values or with one that is not
+/// positive.
 #[must_use]
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|v| *v <= 0.0 || !v.is_finite()) {
@@ -39,8 +40,9 @@ mod tests {
 
     use super::*;
 
-    /// Completion time of `packets` packets of 1500 bytes when every ACK brings `growth` packets, sent at once as they come: first-in
-    /// first-out, no limit to the queue, nothing lost, propagation `rtt` in all.
+    /// Completion time of `packets` packets of 1500 bytes when every ACK brings `growth` packets,
+    /// sent at once as they come: first-in first-out, no limit to the queue, nothing lost,
+    /// propagation `rtt` in all.
     fn completion(packets: u64, growth: u64, capacity: Rate, rtt: Span) -> Span {
         let service = capacity.transmission_time(Bytes::new(1500));
         let mut acks = VecDeque::new();

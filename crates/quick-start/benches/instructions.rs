@@ -1,5 +1,7 @@
-//! Processing cost of a router in instructions per packet, which do not depend on who else uses the machine; counted by Valgrind's Callgrind.
-//! `cargo bench -p flowstart-quick-start --bench instructions` prints a table; with a number after `--run`, one case is run for as many batches.
+//! Processing cost of a router in instructions per packet, which do not depend on who else uses the
+//! machine; counted by Valgrind's Callgrind.
+//! `cargo bench -p flowstart-quick-start --bench instructions` prints a table; with a number after
+//! `--run`, one case is run for as many batches.
 
 mod cases;
 
@@ -7,7 +9,8 @@ use std::process::{Command, ExitCode};
 
 use cases::{BATCH, Bench, Case};
 
-/// Batches of the shorter and the longer of two runs; what both do besides falls out of the difference.
+/// Batches of the shorter and the longer of two runs; what both do besides falls out of the
+/// difference.
 const SHORT: u64 = 1;
 const LONG: u64 = 3;
 

@@ -1,5 +1,6 @@
-//! Processing cost of a router: nanoseconds per packet for plain forwarding, with metering, and with 1 % and 100 % Quick-Start requests
-//! (Scharf and Strotbek, figure 6). `cargo bench -p flowstart-quick-start --bench router`.
+//! Processing cost of a router: nanoseconds per packet for plain forwarding, with metering, and
+//! with 1 % and 100 % Quick-Start requests (Scharf and Strotbek, figure 6).
+//! `cargo bench -p flowstart-quick-start --bench router`.
 
 mod cases;
 

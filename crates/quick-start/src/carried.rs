@@ -12,8 +12,9 @@ enum Kind {
     Report,
 }
 
-/// The Quick-Start option of a packet, and the TTL of the IP header that it is compared with. A request that was denied by zeroing is none: it is the same to
-/// everybody further on (RFC 4782 section 3.3).
+/// The Quick-Start option of a packet, and the TTL of the IP header that it is compared with. A
+/// request that was denied by zeroing is none: it is the same to everybody further on (RFC 4782
+/// section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     nonce: Nonce,
@@ -67,7 +68,8 @@ impl Carried {
         self.ip_ttl
     }
 
-    /// A router forwards the packet and knows nothing of Quick-Start, or leaves the option alone: the TTL of IP falls, the other does not.
+    /// A router forwards the packet and knows nothing of Quick-Start, or leaves the option alone:
+    /// the TTL of IP falls, the other does not.
     #[inline]
     pub fn pass_unaware(&mut self) {
         if !self.is_none() {
@@ -75,8 +77,9 @@ impl Carried {
         }
     }
 
-    /// A router that knows Quick-Start forwards a request and allows `granted`; the nonce bits of the steps that it takes away become those of `random`
-    /// (RFC 4782 section 3.3). Nothing but requests changes.
+    /// A router that knows Quick-Start forwards a request and allows `granted`; the nonce bits of
+    /// the steps that it takes away become those of `random` (RFC 4782 section 3.3). Nothing but
+    /// requests changes.
     pub fn pass_aware(&mut self, granted: RateCode, random: u32) {
         self.pass_unaware();
         if self.kind != Kind::Request {

@@ -1,13 +1,17 @@
-//! How much faster a transfer with Quick-Start is: the time from the request to the last byte over one link without loss, in closed form.
+//! How much faster a transfer with Quick-Start is: the time from the request to the last byte over
+//! one link without loss, in closed form.
 //!
-//! Slow start sends rounds of W, gW, g²W … packets back to back and waits for the first ACK of each, until the link is full. Quick-Start sends its
-//! window paced in the first round and continues like slow start. (Own derivation; the formula that Scharf and Strotbek refer to was not available.)
+//! Slow start sends rounds of W, gW, g²W … packets back to back and waits for the first ACK of
+//! each, until the link is full. Quick-Start sends its window paced in the first round and
+//! continues like slow start. (Own derivation; the formula that Scharf and Strotbek refer to was
+//! not available.)
 //!
 //! ```
 //! use flowstart_quick_start::model::{Link, Start, Transfer};
 //! use flowstart_units::{Bytes, Rate, Span};
 //!
-//! let link = Link { rate: Rate::from_mbps(10), rtt: Span::from_millis(200), packet: 1500, headers: 40 };
+//! let (rate, rtt) = (Rate::from_mbps(10), Span::from_millis(200));
+//! let link = Link { rate, rtt, packet: 1500, headers: 40 };
 //! let transfer = Transfer::new(link, Start { initial_window: 3, growth: 2.0, threshold: None });
 //! let gain = transfer.gain(Bytes::new(100_000), Rate::from_bps(5_120_000));
 //! assert!((gain - 2.87).abs() < 0.01);
@@ -46,7 +50,8 @@ pub struct Transfer {
     start: Start,
 }
 
-/// Longest model time, in rounds, before a transfer counts as never ending (a link or growth of zero).
+/// Longest model time, in rounds, before a transfer counts as never ending (a link or growth of
+/// zero).
 const MOST_ROUNDS: u32 = 100_000_000;
 
 impl Transfer {
@@ -96,7 +101,8 @@ impl Transfer {
         f64::INFINITY
     }
 
-    /// Seconds from the request to the last byte if the first round is sent at `granted`; as slow start if that is not more than the initial window.
+    /// Seconds from the request to the last byte if the first round is sent at `granted`; as slow
+    /// start if that is not more than the initial window.
     #[must_use]
     pub fn quick_start(&self, size: Bytes, granted: Rate) -> f64 {
         let (rtt, packet_time, bits) = (self.link.rtt.as_secs_f64(), self.packet_time(), self.packet_bits());
@@ -196,7 +202,8 @@ mod tests {
                 }
             }
         }
-        // A tabulation of the same formula that was written down before counts 10 cases down to 0.93; evaluated anew, it has these 13 too.
+        // A tabulation of the same formula that was written down before counts 10 cases down to
+        // 0.93; evaluated anew, it has these 13 too.
         assert_eq!(slower.len(), 13);
         assert!(slower.iter().all(|gain| *gain > 0.903), "{slower:?}");
     }

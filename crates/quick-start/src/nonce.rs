@@ -1,4 +1,5 @@
-//! What protects a request: the nonce against a receiver that claims more, the TTL difference against routers that did not look.
+//! What protects a request: the nonce against a receiver that claims more, the TTL difference
+//! against routers that did not look.
 
 use rand_core::Rng;
 
@@ -8,8 +9,9 @@ use crate::RateCode;
 const BITS: u32 = 30;
 const MASK: u32 = (1 << BITS) - 1;
 
-/// The 30-bit Quick-Start nonce. Two bits belong to each step of the rate; a router that lowers the rate makes the bits of the steps it takes
-/// away random, so that a receiver that claims a step more has to guess them (RFC 4782 section 3.4).
+/// The 30-bit Quick-Start nonce. Two bits belong to each step of the rate; a router that lowers the
+/// rate makes the bits of the steps it takes away random, so that a receiver that claims a step
+/// more has to guess them (RFC 4782 section 3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Nonce(u32);
 
@@ -37,25 +39,28 @@ impl Nonce {
         (1 << (2 * rate.get() as u32)) - 1
     }
 
-    /// What a router makes of the nonce when it lowers `from` to `to`: bits 2 `to` .. 2 `from`, from the least significant, are those of
-    /// `random`; all others stay. The nonce itself if `to` is not lower.
+    /// What a router makes of the nonce when it lowers `from` to `to`: bits 2 `to` .. 2 `from`,
+    /// from the least significant, are those of `random`; all others stay. The nonce itself if `to`
+    /// is not lower.
     #[must_use]
     pub const fn lowered(self, from: RateCode, to: RateCode, random: u32) -> Self {
         let taken = Self::bits_of(from) & !Self::bits_of(to);
         Self((self.0 & !taken) | (random & taken))
     }
 
-    /// True if this nonce, reported together with `rate`, can stem from `sent`: the bits of all steps up to `rate` are equal.
+    /// True if this nonce, reported together with `rate`, can stem from `sent`: the bits of all
+    /// steps up to `rate` are equal.
     #[must_use]
     pub const fn agrees_with(self, sent: Self, rate: RateCode) -> bool {
         (self.0 ^ sent.0) & Self::bits_of(rate) == 0
     }
 }
 
-/// The TTL difference: the TTL of IP minus that of Quick-Start, modulo 256 (RFC 4782 section 3.1). A router that knows Quick-Start lowers both, any
-/// other only the first.
+/// The TTL difference: the TTL of IP minus that of Quick-Start, modulo 256 (RFC 4782 section 3.1).
+/// A router that knows Quick-Start lowers both, any other only the first.
 ///
-/// RFC 4782 prints 28 for TTL 63 and Quick-Start TTL 91 in its figures 1 and 2, which is the opposite sign; its equation gives 228.
+/// RFC 4782 prints 28 for TTL 63 and Quick-Start TTL 91 in its figures 1 and 2, which is the
+/// opposite sign; its equation gives 228.
 #[must_use]
 pub const fn ttl_difference(ip_ttl: u8, quick_start_ttl: u8) -> u8 {
     ip_ttl.wrapping_sub(quick_start_ttl)
@@ -72,7 +77,8 @@ mod tests {
 
     #[test]
     fn two_bits_belong_to_each_step() {
-        // K = 15 -> 14 takes the two most significant bits of the 30, K = 1 -> 0 the two least significant.
+        // K = 15 -> 14 takes the two most significant bits of the 30, K = 1 -> 0 the two least
+        // significant.
         let step =
             |from, to| Nonce::new(0).lowered(RateCode::new(from).unwrap(), RateCode::new(to).unwrap(), u32::MAX).get();
         assert_eq!(step(15, 14), 0x3000_0000);

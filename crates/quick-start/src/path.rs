@@ -11,12 +11,13 @@ use crate::wire::{Function, Ipv4, Ipv6, OptionMut};
 pub enum Hop<R> {
     /// A router that knows Quick-Start.
     Aware(Box<Router<R>>),
-    /// A router that lowers the TTL and leaves unknown options alone: requests are denied by the TTL difference.
+    /// A router that lowers the TTL and leaves unknown options alone: requests are denied by the
+    /// TTL difference.
     Unaware,
     /// A router that takes packets with IP options for attacks.
     DropsOptions,
-    /// A tunnel whose inner packets keep their TTL, over routers that see the outer header only: a request that passes looks approved though nobody was asked
-    /// (RFC 4782 section 6).
+    /// A tunnel whose inner packets keep their TTL, over routers that see the outer header only: a
+    /// request that passes looks approved though nobody was asked (RFC 4782 section 6).
     Tunnel,
     /// A tunnel whose entry knows that, and denies.
     AwareTunnel,

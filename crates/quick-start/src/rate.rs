@@ -7,7 +7,8 @@ const UNIT_BPS: u64 = 40_000;
 /// Bits in a byte times nanoseconds in a second, in window computations.
 const BIT_NANOS_PER_BYTE: u128 = 8 * 1_000_000_000;
 
-/// A rate as Quick-Start writes it: 0 for none, otherwise 40 kbit/s * 2^N, N = 1 ..= 15, headers of IP and TCP included (RFC 4782 section 3.1).
+/// A rate as Quick-Start writes it: 0 for none, otherwise 40 kbit/s * 2^N, N = 1 ..= 15, headers of
+/// IP and TCP included (RFC 4782 section 3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RateCode(u8);
 
@@ -30,7 +31,8 @@ impl RateCode {
         Self(byte & 0x0f)
     }
 
-    /// The largest code whose rate is at most `rate`; zero below 80 kbit/s. What a router offers (RFC 4782 section 3.1).
+    /// The largest code whose rate is at most `rate`; zero below 80 kbit/s. What a router offers
+    /// (RFC 4782 section 3.1).
     #[must_use]
     pub const fn floor(rate: Rate) -> Self {
         match (rate.as_bps() / UNIT_BPS).checked_ilog2() {
@@ -41,8 +43,8 @@ impl RateCode {
         }
     }
 
-    /// The smallest code whose rate is at least `rate`, the largest if there is none; zero only for no rate at all. What a sender may ask
-    /// for (RFC 4782 section 3.1).
+    /// The smallest code whose rate is at least `rate`, the largest if there is none; zero only for
+    /// no rate at all. What a sender may ask for (RFC 4782 section 3.1).
     #[must_use]
     pub fn ceil(rate: Rate) -> Self {
         if rate == Rate::ZERO {
@@ -70,8 +72,8 @@ impl RateCode {
         if self.0 == 0 { Rate::ZERO } else { Rate::from_bps(UNIT_BPS << self.0) }
     }
 
-    /// The window in packets of `packet` bytes (headers of IP and TCP included) that makes this rate over `rtt`, rounded down
-    /// (RFC 4782 section 4.4: R * T / (MSS + H)).
+    /// The window in packets of `packet` bytes (headers of IP and TCP included) that makes this
+    /// rate over `rtt`, rounded down (RFC 4782 section 4.4: R * T / (MSS + H)).
     #[must_use]
     pub fn window(self, rtt: Span, packet: u32) -> u32 {
         let bit_nanos = u128::from(self.rate().as_bps()) * u128::from(rtt.as_nanos());

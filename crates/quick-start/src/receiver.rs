@@ -5,7 +5,8 @@ use flowstart_units::{Rate, Span, Time};
 use crate::wire::{IpOption, TcpResponse};
 use crate::{RateCode, ttl_difference};
 
-/// The receiver: answers a request once, on the ACK of the packet that carried it (RFC 4782 section 4.2).
+/// The receiver: answers a request once, on the ACK of the packet that carried it (RFC 4782 section
+/// 4.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Receiver {
     limit: Option<RateCode>,
@@ -19,7 +20,8 @@ impl Receiver {
         Self { limit: limit.map(RateCode::floor), answer: None }
     }
 
-    /// A packet came with this TTL of IP and this option. Nothing answers a report or a request that was denied.
+    /// A packet came with this TTL of IP and this option. Nothing answers a report or a request
+    /// that was denied.
     pub fn on_packet(&mut self, ip_ttl: u8, option: &IpOption) {
         let IpOption::Request { rate, ttl, nonce } = *option else { return };
         let rate = rate.min(self.limit.unwrap_or(RateCode::MAX));
@@ -27,7 +29,8 @@ impl Receiver {
             (!rate.is_zero()).then_some(TcpResponse { rate, ttl_difference: ttl_difference(ip_ttl, ttl), nonce });
     }
 
-    /// The answer for the ACK that is about to leave and covers that packet. Only once: a lost answer is a denial.
+    /// The answer for the ACK that is about to leave and covers that packet. Only once: a lost
+    /// answer is a denial.
     #[must_use]
     pub fn response(&mut self) -> Option<TcpResponse> {
         self.answer.take()
@@ -49,8 +52,8 @@ impl Default for ThinningConfig {
     }
 }
 
-/// Fewer ACKs in a Quick-Start phase, so that they do not fill a slow way back (RFC 4782 section 4.5): one for every K packets, the first packet at
-/// once; K halves with every RTT that passes.
+/// Fewer ACKs in a Quick-Start phase, so that they do not fill a slow way back (RFC 4782 section
+/// 4.5): one for every K packets, the first packet at once; K halves with every RTT that passes.
 #[derive(Clone, Copy, Debug)]
 pub struct AckThinning {
     config: ThinningConfig,

@@ -1,4 +1,5 @@
-//! What links carry when everybody keeps to what was granted: at every instant, for every kind of admission, whoever asks when.
+//! What links carry when everybody keeps to what was granted: at every instant, for every kind of
+//! admission, whoever asks when.
 
 mod common;
 
@@ -116,21 +117,24 @@ proptest! {
     ) {
         let mut flows = flows;
         if let MeterConfig::Peak { .. } = config.meter {
-            // A peak may be of a sample in which a flow sent that is silent now: its grant counts beside it, to be safe. So nobody falls silent.
+            // A peak may be of a sample in which a flow sent that is silent now: its grant counts
+            // beside it, to be safe. So nobody falls silent.
             flows.iter_mut().for_each(|flow| flow.lasts = u64::MAX / 2);
         }
         let rounding = flows.len() as u64;
         run(&config, percent, &flows, |now| {
             prop_assert!(now.offered <= now.limit, "{} > {} at {} ms", now.offered, now.limit, now.ms);
-            // Measured rates are whole bits per second: what is subtracted for a flow may be one too few.
+            // Measured rates are whole bits per second: what is subtracted for a flow may be one
+            // too few.
             prop_assert!(now.believed <= now.limit + rounding, "{} > {} at {} ms", now.believed, now.limit, now.ms);
             Ok(())
         })?;
     }
 }
 
-/// The most that is offered and believed, as a share of the limit, if two flows ask for 5.12 Mbit/s of 10: one just before an interval of the
-/// meter ends, whose data comes 0.9 s later, and one after two intervals.
+/// The most that is offered and believed, as a share of the limit, if two flows ask for 5.12 Mbit/s
+/// of 10: one just before an interval of the meter ends, whose data comes 0.9 s later, and one
+/// after two intervals.
 fn late(memory: MemoryConfig) -> (f64, f64) {
     let config = AdmissionConfig { memory, ..AdmissionConfig::paper(Rate::from_mbps(10)) };
     let flow = |asks, late| Flow { asks, wants: 7, late, lasts: 3000 };

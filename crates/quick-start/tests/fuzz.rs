@@ -1,4 +1,5 @@
-//! The fuzz target's entry, with what the stable toolchain has: random bytes, and packets of which a few bytes are wrong.
+//! The fuzz target's entry, with what the stable toolchain has: random bytes, and packets of which
+//! a few bytes are wrong.
 
 mod common;
 #[path = "../../../fuzz/entries/quick_start.rs"]

@@ -34,7 +34,8 @@ fn ack(una: u64, response: Option<TcpResponse>) -> AckSeen {
     AckSeen { una, delivered_end: una, delivered: 1, response, rtt: RTT, cwnd: 10, in_flight: 0, next: 1 }
 }
 
-/// A sender that has asked for code 7 on a SYN, and what the receiver behind a path of two routers that lower it to `granted` answers.
+/// A sender that has asked for code 7 on a SYN, and what the receiver behind a path of two routers
+/// that lower it to `granted` answers.
 fn asked(config: SenderConfig, granted: u8) -> (Sender, TcpResponse, Nonce) {
     let mut sender = Sender::new(config);
     sender.request(at(0), Trigger::Start, code(7), None).unwrap();
@@ -283,7 +284,8 @@ fn a_denied_request_leaves_no_trace_but_the_report() {
 
 #[test]
 fn an_rtt_sample_twice_too_long_is_repaired_by_what_was_used() {
-    // The phase is paced for 100 ms, but the first ACK comes after 50 ms: only half has left by then.
+    // The phase is paced for 100 ms, but the first ACK comes after 50 ms: only half has left by
+    // then.
     let mut sender = granted(SenderConfig::default());
     let left = pace(&mut sender, at(100), 42);
     let out = left.iter().filter(|time| **time < at(150)).count() as u32;
@@ -291,7 +293,8 @@ fn an_rtt_sample_twice_too_long_is_repaired_by_what_was_used() {
     assert_eq!(sender.on_ack(at(150), &first), Change::Ended { cwnd: 22, ssthresh: None });
 }
 
-/// How often in 20,000 connections a receiver that claims code `claimed` is believed, if the sender asks for one of `asked` and a router allows code 6.
+/// How often in 20,000 connections a receiver that claims code `claimed` is believed, if the sender
+/// asks for one of `asked` and a router allows code 6.
 fn believed(asked: &[u8], claimed: u8) -> f64 {
     let random = &mut random();
     let tries = 20_000;
@@ -310,8 +313,8 @@ fn believed(asked: &[u8], claimed: u8) -> f64 {
 
 #[test]
 fn a_sender_that_always_asks_for_the_same_helps_the_receiver_to_guess_and_random_wishes_help_only_a_little() {
-    // A receiver that knows the wish claims all of it; one that does not may claim more than was asked for, which is refused. The tolerances are
-    // six standard deviations.
+    // A receiver that knows the wish claims all of it; one that does not may claim more than was
+    // asked for, which is refused. The tolerances are six standard deviations.
     let near = |measured: f64, expected: f64, tolerance: f64| {
         assert!((measured - expected).abs() < tolerance, "{measured} instead of {expected}");
     };

@@ -19,7 +19,8 @@ fn request(rate: RateCode) -> IpOption {
     IpOption::Request { rate, ttl: 91, nonce: Nonce::new(0x2aaa_aaaa) }
 }
 
-/// What repeated requests for 5.12 Mbit/s get within the memory of a link of 10 Mbit/s, in kbit/s, down to the first denial.
+/// What repeated requests for 5.12 Mbit/s get within the memory of a link of 10 Mbit/s, in kbit/s,
+/// down to the first denial.
 fn grants(threshold_percent: u32, load_percent: u64) -> Vec<u64> {
     let mut admission = Admission::new(&AdmissionConfig { threshold_percent, ..AdmissionConfig::paper(TEN) });
     for ms in 0..1000 {
@@ -210,7 +211,8 @@ fn a_source_that_does_not_use_or_report_its_grants_is_refused_for_a_while() {
 #[test]
 fn a_report_of_more_than_was_granted_counts_against_its_source_until_it_is_refused() {
     let mut router = extreme(FlowsConfig { faults: 2, ..FlowsConfig::default() });
-    // 10.24 Mbit/s are more than the link has: 5.12 are granted. The report that claims them counts, whatever it gives back later.
+    // 10.24 Mbit/s are more than the link has: 5.12 are granted. The report that claims them
+    // counts, whatever it gives back later.
     for (ms, flow, faults) in [(0, 1, 1), (10, 2, 2)] {
         let granted = ask(&mut router, ms, 8, flow);
         assert!(granted > 0 && granted < 8);
@@ -239,7 +241,8 @@ fn a_report_with_another_nonce_or_without_a_request_changes_nothing() {
     let mut router = extreme(FlowsConfig { faults: 1, expect_reports: false, ..FlowsConfig::default() });
     assert_eq!(ask(&mut router, 0, 7, 1), 7);
     let forged = |n, nonce| IpOption::Report { rate: code(n), nonce: Nonce::new(nonce) };
-    // Neither is the grant given back, nor does it count as a claim of too much; the sixteen bits above code 7 are not looked at.
+    // Neither is the grant given back, nor does it count as a claim of too much; the sixteen bits
+    // above code 7 are not looked at.
     router.forward(at(10), &mut with(forged(0, 0x2aaa_aaab), 1, 0));
     router.forward(at(11), &mut with(forged(9, 0x2aaa_8aaa), 1, 0));
     router.forward(at(12), &mut with(forged(9, 0x2aaa_aaaa), 2, 0));
@@ -280,7 +283,8 @@ fn a_used_grant_is_forgotten_when_the_load_has_a_whole_interval_of_it() {
             admission.granted().as_bps()
         })
     };
-    // The interval from 1 to 2 s is the first to have all of it, whether it began early or late in the one before.
+    // The interval from 1 to 2 s is the first to have all of it, whether it began early or late in
+    // the one before.
     assert_eq!(granted(10, [2000, 2001]), [5_120_000, 0]);
     assert_eq!(granted(990, [2000, 2001]), [5_120_000, 0]);
 }

@@ -1,8 +1,10 @@
-//! What cheating gains (RFC 4782 sections 3.4, 4.4 and 9): the rates of success of many attempts against the probabilities.
+//! What cheating gains (RFC 4782 sections 3.4, 4.4 and 9): the rates of success of many attempts
+//! against the probabilities.
 //!
-//! In this order: a receiver claims more than was granted; one makes up an answer to a denial; one is caught; one claims more than was asked; one probes a path with a
-//! router that knows nothing; options are sent in floods; requests are sent in vain; what is asked for is always the same. Reports that are wrong or forged
-//! are in `routers.rs`.
+//! In this order: a receiver claims more than was granted; one makes up an answer to a denial; one
+//! is caught; one claims more than was asked; one probes a path with a router that knows nothing;
+//! options are sent in floods; requests are sent in vain; what is asked for is always the same.
+//! Reports that are wrong or forged are in `routers.rs`.
 
 mod common;
 
@@ -185,7 +187,8 @@ fn a_simple_tunnel_is_a_false_positive_and_an_aware_one_is_not() {
     assert_eq!(through(Hop::AwareTunnel).0, Change::Denied(Denial::NoResponse));
     let (change, mut sender) = through(Hop::Tunnel);
     assert_eq!(change, Change::Granted(code(7), 213));
-    // The damage is one window: the first loss leads back to the initial one, and there is no further request.
+    // The damage is one window: the first loss leads back to the initial one, and there is no
+    // further request.
     sender.allowance(at(500), 0, 1);
     assert_eq!(sender.on_congestion(1).unwrap().cwnd, 10);
     assert_eq!(sender.request(at(9000), Trigger::Middle, code(7), None), Err(Refused::Off(OffReason::Congestion)));
@@ -233,7 +236,8 @@ fn the_worst_case_of_admission_is_a_network_without_quick_start() {
 
 #[test]
 fn asking_for_different_rates_helps_a_little_against_a_receiver_that_claims_a_step_more() {
-    // The router leaves code 6. Who always asks for 9 is cheated once in four times; who asks for 6, 7, 8 or 9 in turn is asked for more than that each fourth time.
+    // The router leaves code 6. Who always asks for 9 is cheated once in four times; who asks for
+    // 6, 7, 8 or 9 in turn is asked for more than that each fourth time.
     let cheat = |ip_ttl: u8, rate: RateCode, ttl: u8, nonce: Nonce, _: &mut Pcg64Mcg| {
         assert_eq!(rate, code(6));
         TcpResponse { rate: code(7), ttl_difference: ttl_difference(ip_ttl, ttl), nonce }

@@ -1,4 +1,5 @@
-//! The wire formats: vectors computed from RFC 4782 or captured behind real routers, and any bytes at all.
+//! The wire formats: vectors computed from RFC 4782 or captured behind real routers, and any bytes
+//! at all.
 
 use flowstart_quick_start::wire::{IpOption, Ipv4, Ipv6, Malformed, TcpResponse, checksum, hop_by_hop};
 use flowstart_quick_start::{Nonce, RateCode, ttl_difference};
@@ -10,7 +11,8 @@ fn code(n: u8) -> RateCode {
     RateCode::new(n).unwrap()
 }
 
-/// A SYN of 68 bytes from 10.0.1.2 to 10.0.2.2, id 0x1234, don't fragment, TTL 64, with a request for code 7.
+/// A SYN of 68 bytes from 10.0.1.2 to 10.0.2.2, id 0x1234, don't fragment, TTL 64, with a request
+/// for code 7.
 fn request() -> Vec<u8> {
     let mut packet = vec![0x47, 0, 0, 0x44, 0x12, 0x34, 0x40, 0, 0x40, 6, 0x99, 0xc6, 10, 0, 1, 2, 10, 0, 2, 2];
     packet.extend([0x19, 8, 0x07, 0x5b, 0xaa, 0xaa, 0xaa, 0xa8]);

@@ -10,12 +10,13 @@ use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
 use flowstart_measure::{Asked, LinkAsked, Origin, ideal_completion, wire_bytes};
 use flowstart_scenario::{FlowSpec, OutputSpec, QueueSpec, Scenario};
 
-/// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is watched for 10, M2 needs 2.
+/// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is
+/// watched for 10, M2 needs 2.
 pub(crate) const AFTER_HORIZON_RTTS: u64 = 12;
 /// Background flows start one after the other, so that they do not lose in step.
 const STAGGER: Span = Span::from_millis(100);
-/// With others there, newcomers come at a random moment within this many RTT0, at least within [`MIN_PHASE`]: about one saw-tooth of CUBIC at 100 Mbit/s
-/// and 20 ms.
+/// With others there, newcomers come at a random moment within this many RTT0, at least within
+/// [`MIN_PHASE`]: about one saw-tooth of CUBIC at 100 Mbit/s and 20 ms.
 pub(super) const PHASE_RTTS: u64 = 250;
 pub(super) const MIN_PHASE: Span = Span::from_secs(5);
 /// A transfer is given up after this many times its ideal completion time and [`PATIENCE`].
@@ -91,7 +92,8 @@ impl Race {
         self.effective_warm_up() + Span::from_nanos(below(random, range))
     }
 
-    /// The scenario of a contestant: what `flowstart run` would have to be given to see the same (as its run number `run`).
+    /// The scenario of a contestant: what `flowstart run` would have to be given to see the same
+    /// (as its run number `run`).
     #[must_use]
     pub fn scenario(&self, contestant: &Contestant, purpose: Purpose, run: u64) -> Scenario {
         let arrival = self.newcomers_at(run);
@@ -129,7 +131,8 @@ impl Race {
         }
     }
 
-    /// The queue a contestant meets: the one it names, else the path's if that is more than plain drop-tail, else its usual one.
+    /// The queue a contestant meets: the one it names, else the path's if that is more than plain
+    /// drop-tail, else its usual one.
     fn queue(&self, contestant: &Contestant) -> QueueSpec {
         let path = &self.path;
         let choice = match contestant.queue {
@@ -172,7 +175,8 @@ impl Race {
         ideal_completion(wire, self.capacity(), self.base_rtt())
     }
 
-    /// The numbers of the second connections of `newcomers` flows of a contestant: they stand behind all flows and the second connections of others.
+    /// The numbers of the second connections of `newcomers` flows of a contestant: they stand
+    /// behind all flows and the second connections of others.
     pub(crate) fn companions(
         &self,
         contestant: &Contestant,
@@ -191,7 +195,8 @@ impl Race {
         begin..begin + newcomers
     }
 
-    /// What is recorded. TCP flows that are there before come first, then the newcomers, then datagrams and arriving transfers.
+    /// What is recorded. TCP flows that are there before come first, then the newcomers, then
+    /// datagrams and arriving transfers.
     pub(crate) fn asked(&self, run: u64, origin: Origin) -> Asked {
         let base_rtt = self.base_rtt();
         let first_new = self.others.tcp_flows();

@@ -15,7 +15,8 @@ use flowstart_scenario::nearest;
 pub enum Acks {
     /// As Linux: quick ACKs at the beginning, then one for every second segment or after 40 ms.
     Delayed,
-    /// Every segment at once, as in the experiments of the paced chirping authors, who switch delayed ACKs off at the receiver.
+    /// Every segment at once, as in the experiments of the paced chirping authors, who switch
+    /// delayed ACKs off at the receiver.
     EverySegment,
 }
 
@@ -26,7 +27,8 @@ pub struct Contestant {
     pub start: StartConfig,
     /// How it goes on.
     pub avoidance: AvoidanceConfig,
-    /// The queue it meets; `None` for the one the path has, or else its [usual](Self::usual_queue) one.
+    /// The queue it meets; `None` for the one the path has, or else its [usual](Self::usual_queue)
+    /// one.
     pub queue: Option<QueueChoice>,
     /// Whether packets leave spaced in time where neither start nor avoidance says so itself.
     pub pacing: Pacing,
@@ -77,9 +79,11 @@ pub const DEFAULT: &[&str] = &[
 ];
 
 impl Contestant {
-    /// The contestant as its authors run it: the authors' chirping with an ACK for every segment (the papers' experiments switch delayed ACKs
-    /// off) and the published detector of fair queuing (its transport does so), all others with Linux's ACKs; all unpaced after the start, as Linux runs Reno, CUBIC and DCTCP and as Windows runs HyStart++;
-    /// ECN where the avoidance asks for it.
+    /// The contestant as its authors run it: the authors' chirping with an ACK for every segment
+    /// (the papers' experiments switch delayed ACKs off) and the published detector of fair queuing
+    /// (its transport does so), all others with Linux's ACKs; all unpaced after the start, as Linux
+    /// runs Reno, CUBIC and DCTCP and as Windows runs HyStart++; ECN where the avoidance asks for
+    /// it.
     #[must_use]
     pub fn new(start: StartConfig, avoidance: AvoidanceConfig, queue: Option<QueueChoice>) -> Self {
         let ecn = avoidance.wants_ecn();
@@ -93,7 +97,8 @@ impl Contestant {
         Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn, aware_percent: None }
     }
 
-    /// The queue it is usually run over: one that marks if its avoidance asks for marks, else one that drops.
+    /// The queue it is usually run over: one that marks if its avoidance asks for marks, else one
+    /// that drops.
     #[must_use]
     pub fn usual_queue(&self) -> QueueChoice {
         if self.avoidance.wants_ecn() { QueueChoice::StepMark(None) } else { QueueChoice::DropTail(None) }
@@ -211,7 +216,8 @@ fn alias(name: &str) -> Result<&'static str, RaceError> {
 impl FromStr for Contestant {
     type Err = RaceError;
 
-    /// Reads `START+AVOIDANCE[/MODIFIER...][@QUEUE]` or an [alias](ALIASES) in place of `START+AVOIDANCE`.
+    /// Reads `START+AVOIDANCE[/MODIFIER...][@QUEUE]` or an [alias](ALIASES) in place of
+    /// `START+AVOIDANCE`.
     fn from_str(text: &str) -> Result<Self, RaceError> {
         let (who, queue) = match text.split_once('@') {
             Some((who, queue)) => (who, Some(queue.parse()?)),

@@ -65,7 +65,8 @@ impl Race {
 }
 
 impl RaceResult {
-    /// The whole result with its provenance. It depends on nothing but the version and the race: the same race gives the same bytes.
+    /// The whole result with its provenance. It depends on nothing but the version and the race:
+    /// the same race gives the same bytes.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let measures = self.race.measures();
@@ -91,7 +92,8 @@ impl RaceResult {
         })
     }
 
-    /// What the pictures show as CSV, one line per point: contestant, series, time in RTT0 after t = 0, value.
+    /// What the pictures show as CSV, one line per point: contestant, series, time in RTT0 after
+    /// t = 0, value.
     #[must_use]
     pub fn series_csv(&self) -> String {
         let mut lines = vec![["contestant", "series", "time_rtts", "value"].map(str::to_owned)];

@@ -47,7 +47,8 @@ impl ContestantResult {
         Estimate::of(&values)
     }
 
-    /// How often each reason ended a start, the most frequent first; `None` stands for starts that had not ended.
+    /// How often each reason ended a start, the most frequent first; `None` stands for starts that
+    /// had not ended.
     #[must_use]
     pub fn exits(&self) -> Vec<(Option<ExitReason>, usize)> {
         let mut counts: Vec<(Option<ExitReason>, usize)> = Vec::new();
@@ -79,7 +80,8 @@ pub struct RaceResult {
     pub simulated_seconds: f64,
 }
 
-/// Labels for contestants: their names, with the queue where names repeat, with a number where that repeats too.
+/// Labels for contestants: their names, with the queue where names repeat, with a number where that
+/// repeats too.
 #[must_use]
 pub fn labels(contestants: &[Contestant]) -> Vec<String> {
     let repeated = |names: &[String], index: usize| names.iter().filter(|name| **name == names[index]).count() > 1;

@@ -96,7 +96,8 @@ fn a_cancelled_race_keeps_what_was_finished() {
     assert_eq!(measured, 8, "a completion time, its ratio, the mean over the one size, and a queueing delay");
 }
 
-/// Metric vectors VM2 against the simulator: ACK per packet, unpaced, unlimited buffer, no exit; 2x growth.
+/// Metric vectors VM2 against the simulator: ACK per packet, unpaced, unlimited buffer, no exit; 2x
+/// growth.
 #[test]
 fn slow_start_with_an_unlimited_buffer_has_the_completion_times_that_arithmetic_gives() {
     for (mbps, rtt_ms, size, time_ms, ratio) in [
@@ -113,7 +114,8 @@ fn slow_start_with_an_unlimited_buffer_has_the_completion_times_that_arithmetic_
         let contestant = &result.contestants[0];
         let time = contestant.estimate(COMPLETION.of(Bytes::new(size))).unwrap().mean;
         let slowdown = contestant.estimate(SLOWDOWN.of(Bytes::new(size))).unwrap().mean;
-        // The last segment of a transfer is short, which the vectors round up: less than one packet's time.
+        // The last segment of a transfer is short, which the vectors round up: less than one
+        // packet's time.
         assert!((time - time_ms).abs() < race.service().as_millis_f64() + 0.5, "{size}: {time} ms");
         assert!((slowdown - ratio).abs() < 0.015, "{size}: {slowdown}");
     }

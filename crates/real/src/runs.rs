@@ -22,8 +22,8 @@ pub struct Runs {
 
 /// Runs a scenario as often as it says; [privileges](flowstart_emulator::privilege) must be there.
 /// Every link of the first run is captured into a file of the folder `captures`, which must exist.
-/// `done` hears of each run, how faithful it was, and which parts of the emulator failed in it. `None` if it was cancelled before the first
-/// run had ended.
+/// `done` hears of each run, how faithful it was, and which parts of the emulator failed in it.
+/// `None` if it was cancelled before the first run had ended.
 ///
 /// # Errors
 /// If the scenario cannot be run here.

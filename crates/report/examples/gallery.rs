@@ -1,4 +1,5 @@
-//! Writes a page and a picture made of invented data, to look at: `cargo run -p flowstart-report --example gallery -- FOLDER`.
+//! Writes a page and a picture made of invented data, to look at:
+//! `cargo run -p flowstart-report --example gallery -- FOLDER`.
 
 use std::path::PathBuf;
 

@@ -14,7 +14,8 @@ const LEAST_SPAN: f64 = 1e-11;
 /// Room left above (and below, when not starting at zero) the data, as a share of the span.
 const MARGIN: f64 = 0.05;
 
-/// From this power of ten on, and below the second one, a factor is taken out of the labels into the title.
+/// From this power of ten on, and below the second one, a factor is taken out of the labels into
+/// the title.
 const FACTOR_FROM: i32 = 6;
 const FACTOR_BELOW: i32 = -3;
 
@@ -114,7 +115,8 @@ impl Fitted {
         self.max
     }
 
-    /// How far along the axis a value lies: 0 at the lower, 1 at the upper end; beyond them outside of that.
+    /// How far along the axis a value lies: 0 at the lower, 1 at the upper end; beyond them outside
+    /// of that.
     pub(crate) fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.min) / (self.max - self.min),

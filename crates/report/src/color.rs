@@ -5,9 +5,10 @@ pub(crate) type Rgb = [u8; 3];
 
 /// The hues in order, each as a shade for light and one for dark backgrounds.
 ///
-/// Chosen by a search in the Oklab space that maximised the smallest difference between any two, as seen with normal
-/// vision and with the three dichromacies simulated after Machado, Oliveira, Fernandes 2009, with at least 3:1
-/// contrast against the background (WCAG 2.1, 1.4.11). The tests check both.
+/// Chosen by a search in the Oklab space that maximised the smallest difference between any two, as
+/// seen with normal vision and with the three dichromacies simulated after Machado, Oliveira,
+/// Fernandes 2009, with at least 3:1 contrast against the background (WCAG 2.1, 1.4.11). The tests
+/// check both.
 const HUES: [(Rgb, Rgb); 8] = [
     ([0x1e, 0x3f, 0xb2], [0x41, 0x9c, 0xe2]), // blue
     ([0xaf, 0x53, 0x02], [0xd7, 0x42, 0x18]), // orange
@@ -22,7 +23,8 @@ const HUES: [(Rgb, Rgb); 8] = [
 /// Number of hues; contestants beyond it differ by the dashes of their lines.
 pub(crate) const HUE_COUNT: usize = HUES.len();
 
-/// Dashes of the lines of each round through the hues, in pixels; the last one serves all further rounds.
+/// Dashes of the lines of each round through the hues, in pixels; the last one serves all further
+/// rounds.
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
 /// Background of light pages, the one the light shades were chosen for.
@@ -33,14 +35,15 @@ pub(crate) const DARK_BACKGROUND: Rgb = [0x15, 0x18, 0x1d];
 
 /// The place of a contestant in a [`Palette`]: an index, not a shade.
 ///
-/// Which shade it becomes depends on the background. Past the number of hues (8) the hue repeats with another dash
-/// pattern, so that the ninth contestant is still told from the first.
+/// Which shade it becomes depends on the background. Past the number of hues (8) the hue repeats
+/// with another dash pattern, so that the ninth contestant is still told from the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Color(u16);
 
 /// Gives every name a colour by order of first appearance and remembers it.
 ///
-/// Use one palette for all tables and figures of a page: then a contestant has the same colour everywhere.
+/// Use one palette for all tables and figures of a page: then a contestant has the same colour
+/// everywhere.
 #[derive(Clone, Debug, Default)]
 pub struct Palette {
     names: Vec<String>,
@@ -114,8 +117,9 @@ pub(crate) fn hex(rgb: Rgb) -> String {
 mod tests {
     use super::*;
 
-    /// Normal vision, then protanopia, deuteranopia, tritanopia: linear-RGB matrices of Machado, Oliveira and Fernandes,
-    /// "A Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, severity 1.0.
+    /// Normal vision, then protanopia, deuteranopia, tritanopia: linear-RGB matrices of Machado,
+    /// Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision
+    /// Deficiency", 2009, severity 1.0.
     const VISIONS: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],

@@ -1,9 +1,9 @@
 //! Fewer points, the same picture.
 //!
-//! Within one pixel column a curve covers the span from its lowest to its highest point and enters and leaves at its
-//! first and last one. Keeping those four and dropping the rest draws the same pixels (the M4 aggregation of Jugel,
-//! Jerzak, Hackenbroich, Markl, "M4: A Visualization-Oriented Time Series Data Aggregation", VLDB 2014). Unlike an
-//! average it never hides a spike.
+//! Within one pixel column a curve covers the span from its lowest to its highest point and enters
+//! and leaves at its first and last one. Keeping those four and dropping the rest draws the same
+//! pixels (the M4 aggregation of Jugel, Jerzak, Hackenbroich, Markl, "M4: A Visualization-Oriented
+//! Time Series Data Aggregation", VLDB 2014). Unlike an average it never hides a spike.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -47,11 +47,13 @@ impl Extent for [f64; 3] {
     }
 }
 
-/// Keeps of every pixel column the first, the lowest, the highest and the last point, in their order.
+/// Keeps of every pixel column the first, the lowest, the highest and the last point, in their
+/// order.
 ///
-/// `place` tells how far along the axis an `x` is, 0 at its start and 1 at its end, and there are `columns` columns.
-/// Points that are not finite stay as one gap where a column begins or ends with them; a gap within a pixel vanishes.
-/// When `x` does not rise, equally many points form a column instead. At most six points per column remain.
+/// `place` tells how far along the axis an `x` is, 0 at its start and 1 at its end, and there are
+/// `columns` columns. Points that are not finite stay as one gap where a column begins or ends with
+/// them; a gap within a pixel vanishes. When `x` does not rise, equally many points form a column
+/// instead. At most six points per column remain.
 #[must_use]
 pub fn keep_extremes<P: Extent>(points: &[P], columns: usize, place: impl Fn(f64) -> f64) -> Vec<P> {
     let columns = columns.max(1);
@@ -112,8 +114,8 @@ fn push_column<P: Extent>(kept: &mut Vec<P>, points: &[P], range: Range<usize>) 
     }
 }
 
-/// Thins out a cloud of points: of those in one cell of a grid the first remains, and of every column of cells the
-/// lowest and the highest. Points that are not finite vanish.
+/// Thins out a cloud of points: of those in one cell of a grid the first remains, and of every
+/// column of cells the lowest and the highest. Points that are not finite vanish.
 ///
 /// `cell` tells in which cell (column, row) a point lies.
 #[must_use]

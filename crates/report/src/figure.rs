@@ -25,7 +25,8 @@ pub struct Axis {
     pub min: Option<f64>,
     /// Fixed upper end; from the data when `None`.
     pub max: Option<f64>,
-    /// Whether a linear axis without a fixed lower end starts at zero when the data is not negative.
+    /// Whether a linear axis without a fixed lower end starts at zero when the data is not
+    /// negative.
     pub from_zero: bool,
     /// What stands at 0, 1, 2, ... of a horizontal axis instead of numbers; empty for numbers.
     pub places: Vec<String>,
@@ -84,7 +85,8 @@ pub enum Shape {
 /// One curve of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Name in legend, read-out and CSV. Series of the same name are one entry of the legend (a line and its band).
+    /// Name in legend, read-out and CSV. Series of the same name are one entry of the legend (a
+    /// line and its band).
     pub name: String,
     /// The contestant's colour.
     pub color: Color,

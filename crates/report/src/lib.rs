@@ -1,7 +1,8 @@
 //! Terminal tables, SVG plots and one-file HTML reports.
 //!
-//! The crate knows nothing about networks: it shows a [`Table`], a [`Figure`] or a [`Page`] of them. All text given to it
-//! is plain text; whatever the output format needs escaped is escaped here.
+//! The crate knows nothing about networks: it shows a [`Table`], a [`Figure`] or a [`Page`] of
+//! them. All text given to it is plain text; whatever the output format needs escaped is escaped
+//! here.
 //!
 //! One [`Palette`] per page gives every contestant one [`Color`] in all of them.
 

@@ -40,8 +40,8 @@ pub struct Column {
     pub align: Align,
     /// Which value wins.
     pub best: Best,
-    /// Whether the column says what its row is about. Key columns come first and are repeated when a narrow
-    /// terminal splits the table into several blocks.
+    /// Whether the column says what its row is about. Key columns come first and are repeated when
+    /// a narrow terminal splits the table into several blocks.
     pub key: bool,
 }
 
@@ -88,7 +88,8 @@ impl Column {
     }
 }
 
-/// Letters and digits in lower case joined by `_`, the unit last: `Exit time`, `ms` becomes `exit_time_ms`.
+/// Letters and digits in lower case joined by `_`, the unit last: `Exit time`, `ms` becomes
+/// `exit_time_ms`.
 pub(crate) fn machine_name(heading: &str, unit: &str) -> String {
     let mut name = String::new();
     for part in [heading, unit] {
@@ -177,7 +178,8 @@ impl Cell {
 pub struct Row {
     /// The contestant's colour, shown as a dot before the first cell.
     pub color: Option<Color>,
-    /// The cells in the order of the columns; missing ones at the end count as [`Cell::Missing`], surplus ones are ignored.
+    /// The cells in the order of the columns; missing ones at the end count as [`Cell::Missing`],
+    /// surplus ones are ignored.
     pub cells: Vec<Cell>,
 }
 

@@ -38,8 +38,9 @@ impl Terminal {
         Self { width: usize::MAX, color: false, true_color: false, unicode: true }
     }
 
-    /// What standard output is: its width if it is a terminal, colours unless `NO_COLOR` is set or `TERM` is `dumb`,
-    /// more than ASCII if the locale says UTF-8. The width is `COLUMNS` if that is a number.
+    /// What standard output is: its width if it is a terminal, colours unless `NO_COLOR` is set or
+    /// `TERM` is `dumb`, more than ASCII if the locale says UTF-8. The width is `COLUMNS` if that
+    /// is a number.
     #[must_use]
     pub fn of_stdout() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -84,8 +85,9 @@ struct Block {
 impl Table {
     /// The table as lines of text, each ended by a newline.
     ///
-    /// When the columns do not fit side by side, text is wrapped first; then the columns are split into several blocks
-    /// below each other, each with the key columns. Without colours the best values carry a `*`.
+    /// When the columns do not fit side by side, text is wrapped first; then the columns are split
+    /// into several blocks below each other, each with the key columns. Without colours the best
+    /// values carry a `*`.
     #[must_use]
     pub fn to_terminal(&self, terminal: Terminal) -> String {
         let mut out = String::new();

@@ -10,7 +10,8 @@ const MAX_DIGITS: u8 = 17;
 /// From here on a number is printed with an exponent: nobody reads longer rows of digits.
 const EXPONENT_FROM: f64 = 1e15;
 
-/// `value` with `digits` digits after the point, with an exponent from 1e15; `None` when it is not finite.
+/// `value` with `digits` digits after the point, with an exponent from 1e15; `None` when it is not
+/// finite.
 pub(crate) fn number(value: f64, digits: u8) -> Option<String> {
     if !value.is_finite() {
         return None;
@@ -35,13 +36,15 @@ pub(crate) fn exact(value: f64) -> String {
     }
 }
 
-/// `value` with at most `significant` significant digits, as short as that allows (for embedded data and coordinates).
+/// `value` with at most `significant` significant digits, as short as that allows (for embedded
+/// data and coordinates).
 pub(crate) fn short(value: f64, significant: usize) -> String {
     let rounded = format!("{value:.*e}", significant.saturating_sub(1)).parse::<f64>().unwrap_or(value);
     exact(rounded)
 }
 
-/// Escapes text for HTML and XML, in content and in quoted attributes. Characters that XML forbids become U+FFFD.
+/// Escapes text for HTML and XML, in content and in quoted attributes. Characters that XML forbids
+/// become U+FFFD.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -60,7 +63,8 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// A JSON string, quotes included, that may stand inside an HTML `<script>` (no `<`, `>` or `&` in it).
+/// A JSON string, quotes included, that may stand inside an HTML `<script>` (no `<`, `>` or `&` in
+/// it).
 pub(crate) fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -84,13 +88,15 @@ pub(crate) fn json(text: &str) -> String {
 /// A blank at which no line is broken.
 const FIRM_BLANK: char = '\u{a0}';
 
-/// One line without control characters, so that a name cannot move a terminal's cursor or change its colours.
+/// One line without control characters, so that a name cannot move a terminal's cursor or change
+/// its colours.
 pub(crate) fn one_line(text: &str) -> String {
     let blank = |c: char| if c.is_whitespace() && c != FIRM_BLANK { ' ' } else { c };
     text.chars().map(blank).filter(|c| !c.is_control()).collect()
 }
 
-/// The text with firm blanks between a number and its unit (`100 kB`) and after a lonely sign (`/ ideal`).
+/// The text with firm blanks between a number and its unit (`100 kB`) and after a lonely sign
+/// (`/ ideal`).
 pub(crate) fn keep_together(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split(' ') {
@@ -109,8 +115,8 @@ pub(crate) fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Breaks `text` between words into lines of at most `width` terminal columns; longer words are cut. Never empty. Firm
-/// blanks become plain ones.
+/// Breaks `text` between words into lines of at most `width` terminal columns; longer words are
+/// cut. Never empty. Firm blanks become plain ones.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = vec![String::new()];

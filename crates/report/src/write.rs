@@ -5,13 +5,16 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes a file so that nobody ever sees half of it: into a new file beside it, which then takes its name.
+/// Writes a file so that nobody ever sees half of it: into a new file beside it, which then takes
+/// its name.
 ///
-/// Missing folders are made. On failure an existing file stays as it was and the new one is removed.
+/// Missing folders are made. On failure an existing file stays as it was and the new one is
+/// removed.
 ///
 /// # Errors
 ///
-/// Whatever the system says about the folder or the file, with the path in front; a path without a file name is invalid.
+/// Whatever the system says about the folder or the file, with the path in front; a path without a
+/// file name is invalid.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
     let about = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let name = path.file_name().ok_or_else(|| about(io::Error::new(io::ErrorKind::InvalidInput, "not a file name")))?;

@@ -23,7 +23,8 @@ pub(super) struct Attained {
     pub(super) replay: Option<Replay>,
 }
 
-/// Frames of the film and its seed: ten minutes at 24 frames per second, whose statistics are known (see [`Video`]).
+/// Frames of the film and its seed: ten minutes at 24 frames per second, whose statistics are known
+/// (see [`Video`]).
 const FILM_FRAMES: usize = 14_400;
 const FILM_SEED: u64 = 7;
 
@@ -33,8 +34,9 @@ pub(super) fn is_accepted(probed: &Probed) -> bool {
 }
 
 impl Attained {
-    /// From the probes of a variant, in any order; those above the first that was refused do not count (whether they were made depends on
-    /// the order of work), except for distributions at the rates that are `named`.
+    /// From the probes of a variant, in any order; those above the first that was refused do not
+    /// count (whether they were made depends on the order of work), except for distributions at the
+    /// rates that are `named`.
     ///
     /// # Errors
     /// What is wrong with the description.
@@ -90,7 +92,8 @@ impl Attained {
         }
     }
 
-    /// The autocorrelation of the congestion window at a rate, at lags up to `until`, as (lag in seconds, value).
+    /// The autocorrelation of the congestion window at a rate, at lags up to `until`, as (lag in
+    /// seconds, value).
     pub(super) fn correlation(&self, rate: Rate, until: Span) -> Option<Vec<[f64; 2]>> {
         let passage = self.passage(rate)?;
         let lags = usize::try_from(until.whole(passage.every)).unwrap_or(usize::MAX);
@@ -115,7 +118,8 @@ impl Attained {
         times.map(|time| time.as_secs_f64()).collect()
     }
 
-    /// The delay bounds of the film's frames; `None` if its mean rate is not attained in the long run, where there are none.
+    /// The delay bounds of the film's frames; `None` if its mean rate is not attained in the long
+    /// run, where there are none.
     pub(super) fn film_bounds(&self) -> Option<Vec<f64>> {
         if self.probing.spec.film >= self.estimate.curve.long_term_rate() {
             return None;
@@ -124,8 +128,8 @@ impl Attained {
         Some(bounds.into_iter().map(|bound| bound.as_secs_f64()).collect())
     }
 
-    /// Of each packet of the film that was sent through the loop: when it was handed over, its delay bound, and the delay that it exceeded with
-    /// the curve's probability; in seconds.
+    /// Of each packet of the film that was sent through the loop: when it was handed over, its
+    /// delay bound, and the delay that it exceeded with the curve's probability; in seconds.
     pub(super) fn replayed(&self) -> Vec<[f64; 3]> {
         let of = |replay: &Replay| {
             let packets = replay.times.iter().zip(&replay.bounds).zip(&replay.quantiles);

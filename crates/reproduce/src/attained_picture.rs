@@ -20,7 +20,8 @@ const SERVED: Span = Span::from_secs(1);
 const LAGS: Span = Span::from_secs(5);
 /// Delays below this are drawn here on a logarithmic axis: 10 us.
 const LEAST_MS: f64 = 0.01;
-/// A message has waited in a part if its delay there is longer than the least by more than this: the transmission of a packet or two.
+/// A message has waited in a part if its delay there is longer than the least by more than this:
+/// the transmission of a packet or two.
 const WAITED: Span = Span::from_millis(1);
 
 impl Attained {

@@ -74,7 +74,8 @@ impl Expectation {
         let value = measured.value;
         let above = self.low.map(|end| if end.included { value >= end.value } else { value > end.value });
         let below = self.high.map(|end| if end.included { value <= end.value } else { value < end.value });
-        // What is known from one side decides only where going further to that side would change nothing.
+        // What is known from one side decides only where going further to that side would change
+        // nothing.
         let above = match (above, measured.bound) {
             (None, _) => Some(true),
             (Some(true), Bound::AtMost) | (Some(false), Bound::AtLeast) => None,

@@ -23,7 +23,8 @@ pub struct ReproduceOptions<'a> {
     pub threads: Option<usize>,
     /// Make the pictures.
     pub pictures: bool,
-    /// Probe with as many samples as the papers did, and simulate as many runs as a figure names for that.
+    /// Probe with as many samples as the papers did, and simulate as many runs as a figure names
+    /// for that.
     pub full: bool,
     /// Asks to stop.
     pub cancel: Option<&'a Cancel>,
@@ -54,7 +55,8 @@ enum WorkResult {
     Probed(Box<Result<Option<Probed>, String>>),
 }
 
-/// The probing of a run of a variant. Variants that are probed in the same way, in other figures too, share it.
+/// The probing of a run of a variant. Variants that are probed in the same way, in other figures
+/// too, share it.
 struct Course<'a> {
     probing: &'a Probing,
     run: u64,
@@ -81,8 +83,8 @@ struct Done {
     seconds: f64,
 }
 
-/// Runs figures and checks their claims. Results do not depend on the number of threads. `None` after a cancellation: a claim over a part of
-/// the runs would be another claim.
+/// Runs figures and checks their claims. Results do not depend on the number of threads. `None`
+/// after a cancellation: a claim over a part of the runs would be another claim.
 ///
 /// # Errors
 /// If the threads cannot be started or a simulation cannot be made.
@@ -155,7 +157,8 @@ impl Course<'_> {
     /// Probes the rate at a place, unless a lower one was refused.
     fn probe(&self, place: usize, full: bool, cancel: &Cancel) -> Result<Option<Probed>, String> {
         let Some(rate) = self.probing.rates().get(place).copied() else { return Ok(None) };
-        // A refusal only ever comes nearer: whoever is skipped is above the lowest one in the end, too.
+        // A refusal only ever comes nearer: whoever is skipped is above the lowest one in the end,
+        // too.
         let named = self.named.contains(&rate);
         let unwanted = || cancel.is_cancelled() || (!named && self.refused.load(Ordering::Relaxed) < rate.as_bps());
         if unwanted() {

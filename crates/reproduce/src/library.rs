@@ -66,7 +66,8 @@ fn paper(folder: &Dir<'_>) -> Result<Paper, ScenarioError> {
     Ok(Paper { name, about, figures })
 }
 
-/// The figures of a paper ("paced-chirping"), one of them ("paced-chirping/fig6"), or with an empty name all.
+/// The figures of a paper ("paced-chirping"), one of them ("paced-chirping/fig6"), or with an empty
+/// name all.
 ///
 /// # Errors
 /// A name that nothing has, with the nearest one that something has.

@@ -14,8 +14,9 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use flowstart_probing::{Passage, Train, TrainConfig};
 use flowstart_scenario::{Compiled, FlowSpec, LossSpec, PacedSpec, Problem, Scenario, SpacingSpec};
 
-/// `[probe]`: instead of one simulation per run there is one per probing rate, in which a flow's application writes at that rate; from the delays
-/// of its messages comes a service curve (Luebben and Fidler, arXiv 1609.00653). Pieces in `[vary.FACTOR.LEVEL]` reach it as `probe`.
+/// `[probe]`: instead of one simulation per run there is one per probing rate, in which a flow's
+/// application writes at that rate; from the delays of its messages comes a service curve (Luebben
+/// and Fidler, arXiv 1609.00653). Pieces in `[vary.FACTOR.LEVEL]` reach it as `probe`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeSpec {
@@ -83,7 +84,8 @@ pub enum LoopSpec {
         /// Size of the window.
         window: Bytes,
     },
-    /// A window that grows by one packet per round trip and is halved by every mark; nothing queues in the network.
+    /// A window that grows by one packet per round trip and is halved by every mark; nothing queues
+    /// in the network.
     AdaptiveWindow {
         /// From sender to receiver.
         latency: Span,
@@ -189,7 +191,8 @@ impl LoopSpec {
         }
     }
 
-    /// The delays of packets handed over at `arrivals`, in order of time; they end with the arrivals.
+    /// The delays of packets handed over at `arrivals`, in order of time; they end with the
+    /// arrivals.
     ///
     /// # Errors
     /// What is wrong.
@@ -249,7 +252,8 @@ impl Probing {
         Ok(ProbeConfig {
             samples: if full { spec.samples } else { spec.quick_samples },
             epsilon,
-            // A figure that says 0 is about a flow control without chance: the largest delay counts.
+            // A figure that says 0 is about a flow control without chance: the largest delay
+            // counts.
             deterministic: epsilon == Probability::ZERO,
             packet,
             warm_up: spec.warm_up,

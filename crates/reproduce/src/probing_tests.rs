@@ -11,7 +11,8 @@ fn run(figures: &[Figure], threads: usize, full: bool) -> Vec<FigureResult> {
     reproduce(figures, &options).unwrap().unwrap()
 }
 
-/// A static window of 500 kbit at 10 Mbit/s and 100 ms, and one as large as the bandwidth-delay product.
+/// A static window of 500 kbit at 10 Mbit/s and 100 ms, and one as large as the bandwidth-delay
+/// product.
 const WINDOWS: &str = r#"
 title = "Windows"
 shows = "Something."

@@ -1,4 +1,5 @@
-//! A film sent through a loop again and again, beside the delay bounds that its service curve gives.
+//! A film sent through a loop again and again, beside the delay bounds that its service curve
+//! gives.
 
 use flowstart_service_curve::stats::upper_rank;
 use flowstart_service_curve::{Arrivals, Probability, ServiceCurve, Video, VideoConfig};
@@ -12,7 +13,8 @@ const FRAMES: usize = 720;
 const SEED: u64 = 11;
 /// Most packets that are watched.
 const MOST_PACKETS: usize = 40_000;
-/// The film runs for so long before its packets are watched: a loop begins with its initial window, and the curve is that of the steady state.
+/// The film runs for so long before its packets are watched: a loop begins with its initial window,
+/// and the curve is that of the steady state.
 const WARM_UP: Span = Span::from_secs(5);
 
 /// What packets met, and what they were promised.
@@ -25,7 +27,8 @@ pub(super) struct Replay {
     pub(super) quantiles: Vec<Span>,
 }
 
-/// When the film's packets are handed over, those of a frame at once, and the number of the first that is watched.
+/// When the film's packets are handed over, those of a frame at once, and the number of the first
+/// that is watched.
 fn packets(mean: Rate, packet: Bytes) -> Option<(Vec<Time>, usize)> {
     let film = Video::generate(&VideoConfig { mean, ..VideoConfig::default() }, FRAMES, SEED).ok()?;
     let of_frame = |(index, size): (usize, &Bytes)| {
@@ -38,8 +41,8 @@ fn packets(mean: Rate, packet: Bytes) -> Option<(Vec<Time>, usize)> {
 }
 
 impl Replay {
-    /// Sends a film of this mean rate through the loop `runs` times, with random numbers of its own each time.
-    /// `None` if there is no film of this rate, no run, or no curve.
+    /// Sends a film of this mean rate through the loop `runs` times, with random numbers of its own
+    /// each time. `None` if there is no film of this rate, no run, or no curve.
     ///
     /// # Errors
     /// What is wrong with the loop.

@@ -174,7 +174,8 @@ fn a_claim_that_holds_in_some_readings_of_the_paper_only_is_under_specified() {
     let (verdict, conclusion) = judged("open = [\"control\", \"rtt\"]", "> 1 Mbit/s");
     assert_eq!(verdict, Verdict::UnderSpecified);
     assert_eq!(conclusion, "under-specified: holds in 2 of 4 readings (near: 2 of 2, far: 0 of 2)");
-    // What the paper leaves open does not save a claim that fails in every reading, nor one that fails for another reason.
+    // What the paper leaves open does not save a claim that fails in every reading, nor one that
+    // fails for another reason.
     assert_eq!(judged("open = [\"rtt\"]", "> 30 Mbit/s").0, Verdict::Differs);
     assert_eq!(judged("open = [\"control\"]", "> 1 Mbit/s").0, Verdict::Differs);
     assert_eq!(judged("open = [\"rtt\"]", "<= 20 Mbit/s").0, Verdict::Reproduced);
@@ -199,7 +200,8 @@ fn a_cancelled_reproduction_has_no_verdicts() {
     assert_eq!(reproduce(&[figure(GOOD)], &options), Ok(None));
 }
 
-/// Every measure on a run whose numbers can be worked out by hand: 250 packets of 1500 bytes at 20 Mbit/s and 10 ms.
+/// Every measure on a run whose numbers can be worked out by hand: 250 packets of 1500 bytes at 20
+/// Mbit/s and 10 ms.
 #[test]
 fn measures_of_a_simple_transfer_are_those_worked_out_by_hand() {
     let measured = |measure: &str, expect: &str| {
@@ -344,7 +346,8 @@ fn a_picture_by_level_needs_levels_with_numbers() {
     assert!(error.contains("no number"), "{error}");
 }
 
-/// A detector of fair queuing in front of either kind of queue; more runs if as many as possible are wanted.
+/// A detector of fair queuing in front of either kind of queue; more runs if as many as possible
+/// are wanted.
 const DETECTOR: &str = r#"
 title = "Answers"
 shows = "Something."

@@ -39,7 +39,8 @@ pub struct Case {
     pub half_width: Option<f64>,
     /// Runs with a value.
     pub runs: usize,
-    /// Whether it is as expected; `None` without an expectation or value, or if too little is known of it.
+    /// Whether it is as expected; `None` without an expectation or value, or if too little is known
+    /// of it.
     pub holds: Option<bool>,
 }
 
@@ -139,7 +140,8 @@ impl ClaimResult {
         readings
     }
 
-    /// In how many readings it holds, and in which: by the open factor that makes the greatest difference.
+    /// In how many readings it holds, and in which: by the open factor that makes the greatest
+    /// difference.
     fn in_readings(&self) -> String {
         let readings = self.readings();
         let held = |readings: &[bool]| readings.iter().filter(|holds| **holds).count();

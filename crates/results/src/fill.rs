@@ -39,7 +39,8 @@ impl Results {
         self.tables.iter().find(|table| table.spec().name == name)
     }
 
-    /// A hash over all tables, equal exactly if all values are: BLAKE3 of their CSV form, 16 hexadecimal digits.
+    /// A hash over all tables, equal exactly if all values are: BLAKE3 of their CSV form, 16
+    /// hexadecimal digits.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -51,8 +52,8 @@ impl Results {
     }
 }
 
-/// Runs a scenario, its runs on `threads` threads (`None`: all cores), and fills the tables in order of the runs. `progress` is told how many
-/// runs are finished.
+/// Runs a scenario, its runs on `threads` threads (`None`: all cores), and fills the tables in
+/// order of the runs. `progress` is told how many runs are finished.
 ///
 /// # Errors
 /// A scenario that cannot be simulated.

@@ -90,7 +90,8 @@ struct PacketRow {
 }
 
 impl Sampler {
-    /// For run number `run`; a `bin` of zero records no samples, `packets` asks for the table of packets.
+    /// For run number `run`; a `bin` of zero records no samples, `packets` asks for the table of
+    /// packets.
     #[must_use]
     pub fn new(run: u64, bin: Span, packets: bool) -> Self {
         Self {
@@ -242,7 +243,8 @@ impl Observer for Sampler {
                 row.seq = Some(segment.seq);
                 row.retransmission = segment.retransmission;
                 row.sent = segment.sent_at;
-                // Writes end in ascending order; the one that holds the last byte is the first that reaches it.
+                // Writes end in ascending order; the one that holds the last byte is the first that
+                // reaches it.
                 let place = stream.writes.partition_point(|(total, _)| *total < end);
                 row.written = stream.writes.get(place).map(|(_, at)| *at);
                 if end > stream.delivered {

@@ -1,4 +1,5 @@
-//! The generated reference page is what the tables say now, and every scenario in the repository can be run.
+//! The generated reference page is what the tables say now, and every scenario in the repository
+//! can be run.
 
 use std::fs;
 use std::path::PathBuf;

@@ -85,8 +85,9 @@ impl fmt::Display for Buffer {
 }
 
 impl Buffer {
-    /// The limits in packets and bytes for a link of this rate and a path of this RTT whose full packets have `packet_bytes` on the wire.
-    /// A BDP is rounded up to whole packets; a time is at least one packet.
+    /// The limits in packets and bytes for a link of this rate and a path of this RTT whose full
+    /// packets have `packet_bytes` on the wire. A BDP is rounded up to whole packets; a time is at
+    /// least one packet.
     #[must_use]
     pub fn limits(&self, rate: Rate, rtt: Span, packet_bytes: u64) -> (Option<u64>, Option<u64>) {
         match self {

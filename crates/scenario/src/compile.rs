@@ -31,7 +31,8 @@ pub struct FlowLabel {
     pub name: String,
     /// "START+AVOIDANCE", or "udp".
     pub algorithm: String,
-    /// Congestion control of the kernel that takes its place in real runs, if the scenario names one.
+    /// Congestion control of the kernel that takes its place in real runs, if the scenario names
+    /// one.
     pub kernel: Option<String>,
 }
 

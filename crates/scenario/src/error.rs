@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::suggest::nearest;
 
-/// Why a scenario cannot be used. Its `Display` is one sentence behind `file:line:column:`; [`ScenarioError::snippet`] shows the place.
+/// Why a scenario cannot be used. Its `Display` is one sentence behind `file:line:column:`;
+/// [`ScenarioError::snippet`] shows the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     file: String,
@@ -123,7 +124,8 @@ impl Problem {
         Self { key: format!("{outer}.{}", self.key), ..self }
     }
 
-    /// Finds the key in the text; a key that is not there (a default) leads to the table it would stand in.
+    /// Finds the key in the text; a key that is not there (a default) leads to the table it would
+    /// stand in.
     #[must_use]
     pub fn locate(self, file: &str, text: &str) -> ScenarioError {
         match toml::de::DeTable::parse(text) {

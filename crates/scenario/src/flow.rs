@@ -16,11 +16,12 @@ pub struct FlowSpec {
     /// What tables and pictures call it; default: its algorithm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Flow start and congestion avoidance as "START+AVOIDANCE", for instance "hystart+cubic"; the avoidance alone gets slow start.
-    /// Default: "hystart+cubic".
+    /// Flow start and congestion avoidance as "START+AVOIDANCE", for instance "hystart+cubic"; the
+    /// avoidance alone gets slow start. Default: "hystart+cubic".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
-    /// Congestion control of the Linux kernel that runs in its place with `run --real`; default: the kernel's own of the avoidance's name.
+    /// Congestion control of the Linux kernel that runs in its place with `run --real`; default:
+    /// the kernel's own of the avoidance's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// The flow start with constants of its own, instead of the one in `algorithm`.
@@ -47,8 +48,9 @@ pub struct FlowSpec {
     /// An application that writes given amounts at given times after the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<WriteSpec>,
-    /// A CSV file of transfers of this kind, relative to the scenario: columns `start` and `bytes`, for instance "0.5 s" and "100 kB"
-    /// (bare numbers are seconds and bytes). One flow per line; replaces `start`, `count` and `size`.
+    /// A CSV file of transfers of this kind, relative to the scenario: columns `start` and `bytes`,
+    /// for instance "0.5 s" and "100 kB" (bare numbers are seconds and bytes). One flow per line;
+    /// replaces `start`, `count` and `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<String>,
     /// Base round-trip time, if it differs from the path's.
@@ -66,7 +68,8 @@ pub struct FlowSpec {
     /// Slow-start threshold in packets the connection begins with, at least 2; default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<u32>,
-    /// Spacing of packets by rate when neither start nor avoidance spaces them; default off, as Linux does with CUBIC and Reno.
+    /// Spacing of packets by rate when neither start nor avoidance spaces them; default off, as
+    /// Linux does with CUBIC and Reno.
     #[serde(default)]
     pub pacing: Pacing,
     /// Congestion marks; default: as the avoidance wants it (DCTCP: `dctcp`, others: `off`).
@@ -156,7 +159,8 @@ pub struct ArrivalSpec {
     /// Mean time between arrivals. Either this or `load`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap: Option<Span>,
-    /// Offered load: mean of the sizes (stream bytes, headers not counted) over mean gap, as a share of the path's capacity. Gives the mean gap.
+    /// Offered load: mean of the sizes (stream bytes, headers not counted) over mean gap, as a
+    /// share of the path's capacity. Gives the mean gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// How arrivals are spaced; default Poisson.

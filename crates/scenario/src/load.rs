@@ -1,4 +1,5 @@
-//! Offered load of random transfers: from a share of the capacity to the mean time between arrivals.
+//! Offered load of random transfers: from a share of the capacity to the mean time between
+//! arrivals.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -7,19 +7,23 @@ use flowstart_units::{Rate, Span};
 
 use super::{Buffer, JitterSpec, LossSpec, QueueSpec, QuickStartSpec, RateSpec};
 
-/// One bottleneck that all flows share, with a way back that is never congested unless it has a capacity.
+/// One bottleneck that all flows share, with a way back that is never congested unless it has a
+/// capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathSpec {
     /// Capacity of the bottleneck, counted on IP packets plus `overhead`.
     pub capacity: RateSpec,
-    /// Base round-trip time: propagation in both directions, without queueing and without transmission times.
+    /// Base round-trip time: propagation in both directions, without queueing and without
+    /// transmission times.
     pub rtt: Span,
-    /// One-way propagation delay of the bottleneck itself; the rest of the RTT lies before it (half of the way there) and on the way back.
-    /// Default: half the RTT, so that the bottleneck is at the sender.
+    /// One-way propagation delay of the bottleneck itself; the rest of the RTT lies before it (half
+    /// of the way there) and on the way back. Default: half the RTT, so that the bottleneck is at
+    /// the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
-    /// Size of the bottleneck's buffer; the packet in transmission is not in it. No influence on fair queuing, which has limits of its own.
+    /// Size of the bottleneck's buffer; the packet in transmission is not in it. No influence on
+    /// fair queuing, which has limits of its own.
     #[serde(default = "one_bdp")]
     pub buffer: Buffer,
     /// Queue discipline of the bottleneck.
@@ -49,7 +53,8 @@ pub struct PathSpec {
     /// What the bottleneck's router knows of Quick-Start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quick_start: QuickStartSpec,
-    /// Rate of every sender's own link, with an unlimited queue; without it packets enter the bottleneck's queue at once.
+    /// Rate of every sender's own link, with an unlimited queue; without it packets enter the
+    /// bottleneck's queue at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Rate>,
 }

@@ -13,20 +13,24 @@ use super::error::Problem;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AdmissionSpec {
-    /// Mean load of the last second; grants remembered for one to two seconds (Scharf and Strotbek).
+    /// Mean load of the last second; grants remembered for one to two seconds (Scharf and
+    /// Strotbek).
     #[default]
     Mean,
-    /// Peak load of ten samples of 150 ms; grants remembered for 150 to 300 ms (RFC 4782 appendices C and D).
+    /// Peak load of ten samples of 150 ms; grants remembered for 150 to 300 ms (RFC 4782 appendices
+    /// C and D).
     Peak,
-    /// Mean load of the last second; grants remembered flow by flow, given back if unused, and not counted again once their data is in the
-    /// load (Extreme Quick-Start).
+    /// Mean load of the last second; grants remembered flow by flow, given back if unused, and not
+    /// counted again once their data is in the load (Extreme Quick-Start).
     Flows,
-    /// As `flows`, but what a flow sends counts again beside its grant, as with `mean` and `peak`: to see what counting twice costs.
+    /// As `flows`, but what a flow sends counts again beside its grant, as with `mean` and `peak`:
+    /// to see what counting twice costs.
     FlowsTwice,
-    /// As `flows`, and no flow is granted more than its fair share, the capacity divided by the flows that sent data in the last 200 ms: for fair
-    /// queuing.
+    /// As `flows`, and no flow is granted more than its fair share, the capacity divided by the
+    /// flows that sent data in the last 200 ms: for fair queuing.
     Fair,
-    /// Every flow is granted its fair share, even on a full link: the fair queue in front of it enforces shares anyway.
+    /// Every flow is granted its fair share, even on a full link: the fair queue in front of it
+    /// enforces shares anyway.
     Share,
 }
 
@@ -34,7 +38,8 @@ pub enum AdmissionSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TunnelSpec {
-    /// It hides the TTL, and nobody within is asked: requests pass as if they had been approved (RFC 4782 section 6).
+    /// It hides the TTL, and nobody within is asked: requests pass as if they had been approved
+    /// (RFC 4782 section 6).
     Hidden,
     /// Its entry knows that, and denies.
     Denying,
@@ -44,18 +49,20 @@ pub enum TunnelSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MiddleboxSpec {
-    /// It drops packets with a Quick-Start option, SYN and data alike; they are sent again without it (RFC 4782 section 4.7.2).
+    /// It drops packets with a Quick-Start option, SYN and data alike; they are sent again without
+    /// it (RFC 4782 section 4.7.2).
     Drops,
     /// It takes the option away, which denies.
     Strips,
 }
 
-/// The router in front of a link, as far as Quick-Start (RFC 4782) is concerned. Only flows with the start `quick_start`, or
-/// `careful_resume` with a `request`, ask it anything.
+/// The router in front of a link, as far as Quick-Start (RFC 4782) is concerned. Only flows with
+/// the start `quick_start`, or `careful_resume` with a `request`, ask it anything.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuickStartSpec {
-    /// Share of routers that know Quick-Start, in percent: the probability that this one does in a run. One that does not denies every request.
+    /// Share of routers that know Quick-Start, in percent: the probability that this one does in a
+    /// run. One that does not denies every request.
     pub aware_percent: u32,
     /// How it decides.
     pub admission: AdmissionSpec,
@@ -67,7 +74,8 @@ pub struct QuickStartSpec {
     /// The link is within a tunnel, in which the router sees no requests; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<TunnelSpec>,
-    /// A middlebox on the way to the link, in place of a router that could know Quick-Start; default none. Not beside a tunnel.
+    /// A middlebox on the way to the link, in place of a router that could know Quick-Start;
+    /// default none. Not beside a tunnel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub middlebox: Option<MiddleboxSpec>,
 }

@@ -62,7 +62,8 @@ impl SizeSpec {
         match *self {
             SizeSpec::Fixed { size } => float(size),
             SizeSpec::Pareto { shape, scale, min, max } => {
-                // E = min + integral of P(X > x) from min to max; P(X > x) = (scale/x)^shape above the scale and 1 below.
+                // E = min + integral of P(X > x) from min to max; P(X > x) = (scale/x)^shape above
+                // the scale and 1 below.
                 let (scale, min, max) = (float(scale), float(min), float(max));
                 let certain = (scale.min(max) - min).max(0.0);
                 let from = scale.max(min).min(max);

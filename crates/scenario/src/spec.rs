@@ -44,7 +44,8 @@ macro_rules! short {
     };
 }
 
-/// A queue discipline: a name, a name with its threshold, or a table of all constants. Limits are filled in from the path's buffer.
+/// A queue discipline: a name, a name with its threshold, or a table of all constants. Limits are
+/// filled in from the path's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct QueueSpec(pub QueueConfig);
@@ -112,7 +113,8 @@ fn threshold(text: &str) -> Result<Threshold, String> {
 }
 
 impl QueueSpec {
-    /// The queue with the limits of a buffer, for the disciplines that have one; limits in the table win.
+    /// The queue with the limits of a buffer, for the disciplines that have one; limits in the
+    /// table win.
     #[must_use]
     pub fn with_buffer(self, packets: Option<u64>, bytes: Option<u64>) -> QueueConfig {
         let mut config = self.0;
@@ -205,7 +207,8 @@ pub struct StepSpec {
     pub rate: Rate,
 }
 
-/// A capacity: a rate, a list of steps, or a table with steps and a period or with a Mahimahi trace.
+/// A capacity: a rate, a list of steps, or a table with steps and a period or with a Mahimahi
+/// trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateSpec {
     /// Always the same.

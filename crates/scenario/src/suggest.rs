@@ -1,6 +1,7 @@
 //! "Did you mean": the nearest of the names that would have been right.
 
-/// The name nearest to `wrong`, if it is near enough to be meant (Jaro-Winkler similarity of 0.75 and more).
+/// The name nearest to `wrong`, if it is near enough to be meant (Jaro-Winkler similarity of 0.75
+/// and more).
 #[must_use]
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// Below this similarity a suggestion confuses more than it helps.

@@ -10,8 +10,8 @@ use super::FlowSpec;
 use super::error::Problem;
 use crate::workload::{Files, Http, WebModel};
 
-/// Users who fetch pages one after the other, with pauses between them. The pages depend on seed and run only, so that two scenarios that differ in
-/// transport see the same requests.
+/// Users who fetch pages one after the other, with pauses between them. The pages depend on seed
+/// and run only, so that two scenarios that differ in transport see the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebSpec {
@@ -36,8 +36,8 @@ fn one() -> u32 {
 pub(super) const MOST_USERS: u32 = 10_000;
 
 impl WebSpec {
-    /// The sessions of the users; `flow` is the connection with its way. The users of a scenario's table number `table` are others than those of other tables, but
-    /// the server is the same.
+    /// The sessions of the users; `flow` is the connection with its way. The users of a scenario's
+    /// table number `table` are others than those of other tables, but the server is the same.
     pub(super) fn sessions(
         &self,
         flow: &FlowConfig,
@@ -139,7 +139,8 @@ flow = {{ name = "transfer", flow_start = {start}, avoidance = "cubic" }}
                 }
                 prop_assert_eq!(config.sessions.len(), configs[0].sessions.len());
                 prop_assert!(config.transfers(0).take(100).eq(configs[0].transfers(0).take(100)));
-                // Pages take another time, but they are the same pages in the same order, each after the same pause.
+                // Pages take another time, but they are the same pages in the same order, each
+                // after the same pause.
                 prop_assert_eq!(arrived(outcome), arrived(&outcomes[0]));
                 for (user, slow) in outcome.sessions.iter().zip(&outcomes[0].sessions) {
                     for (page, other) in user.pages.iter().zip(&slow.pages) {

@@ -1,8 +1,9 @@
 //! The scenarios of docs/validation.md against what ns-3 and Linux did on them.
 //!
-//! Tolerances were fixed before the first comparison: throughput 1 %, queue mean and percentiles 5 % or 0.3 ms, losses of the first second
-//! 30 %, later ones 20 %, marks 10 %, saw-tooth period 5 %, time to 90 % of the link one RTT. A check that does not hold stays here, named and
-//! explained in docs/validation.md, with what flowstart gives instead.
+//! Tolerances were fixed before the first comparison: throughput 1 %, queue mean and percentiles 5
+//! % or 0.3 ms, losses of the first second 30 %, later ones 20 %, marks 10 %, saw-tooth period 5 %,
+//! time to 90 % of the link one RTT. A check that does not hold stays here, named and explained in
+//! docs/validation.md, with what flowstart gives instead.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,8 @@ use flowstart_simulator::{LinkId, Observer, Outcome, Simulation};
 use flowstart_transport::Sender;
 use flowstart_units::{Span, Time};
 
-/// What the comparison looks at: queueing delays and deliveries after a warm-up, drops with their times, the window of flow 0.
+/// What the comparison looks at: queueing delays and deliveries after a warm-up, drops with their
+/// times, the window of flow 0.
 struct Watch {
     warm: Time,
     sojourns: Vec<u64>,
@@ -151,8 +153,8 @@ fn one_cubic_flow_over_drop_tail_does_what_it_does_in_ns3() {
     agrees("period", ours.period_s, 4.98, 0.05);
     agrees("cwnd mean", ours.cwnd_mean, 302.8, 0.05);
     assert_eq!(ours.cwnd_range, (233, 334), "to the packet");
-    // ns-3 loses 156: its HyStart leaves only when the RTT has doubled, so that its start overshoots further. Later losses agree: about
-    // one per saw-tooth in both.
+    // ns-3 loses 156: its HyStart leaves only when the RTT has doubled, so that its start
+    // overshoots further. Later losses agree: about one per saw-tooth in both.
     let later = ours.drops - ours.drops_first_second;
     assert!((17..=22).contains(&later), "{later}");
 }
@@ -174,8 +176,9 @@ fn ten_reno_flows_fill_the_link_fairly_as_in_ns3() {
     agrees("goodput", ours.goodput_mbps, 96.405, 0.01);
     assert!(ours.jain > 0.95, "{}", ours.jain);
     delay_agrees("P99", ours.p99_ms, 19.60);
-    // Differs: twice the losses of ns-3 (1489), and with them a mean delay 1 ms lower. ns-3's NewReno adds MSS^2/cwnd per ACK, which with delayed
-    // ACKs is half a packet per RTT; flowstart counts acknowledged packets as Linux does, a whole one. Twice the growth is twice the losses.
+    // Differs: twice the losses of ns-3 (1489), and with them a mean delay 1 ms lower. ns-3's
+    // NewReno adds MSS^2/cwnd per ACK, which with delayed ACKs is half a packet per RTT; flowstart
+    // counts acknowledged packets as Linux does, a whole one. Twice the growth is twice the losses.
     assert!(ours.recoveries > 2 * 689 * 9 / 10 && ours.recoveries < 2 * 689 * 12 / 10, "{}", ours.recoveries);
 }
 
@@ -209,8 +212,9 @@ fn linux_cubic_at_10_mbit_does_what_the_kernel_did() {
     delay_agrees("mean", ours.mean_ms, 100.4);
     delay_agrees("median", ours.p50_ms, 98.8);
     delay_agrees("P95", ours.p95_ms, 118.0);
-    // Differs: six losses at the end of the start, where Linux 6.1 had none in the first second; slow start ends at another threshold (Linux itself
-    // ends it at 51 packets in 6.1 and at 30 in 6.18). All losses together agree.
+    // Differs: six losses at the end of the start, where Linux 6.1 had none in the first second;
+    // slow start ends at another threshold (Linux itself ends it at 51 packets in 6.1 and at 30 in
+    // 6.18). All losses together agree.
     agrees("drops", ours.drops as f64, 27.0, 0.2);
 }
 
@@ -225,7 +229,8 @@ fn linux_dctcp_does_what_the_kernel_did() {
     assert_eq!(ours.drops, 0);
 }
 
-/// Prints every number for docs/validation.md: `cargo test --test references -- --ignored --nocapture`.
+/// Prints every number for docs/validation.md:
+/// `cargo test --test references -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints, checks nothing"]
 fn print_all_numbers() {

@@ -8,7 +8,8 @@
 //! control with application to TCP" (arXiv 1609.00653). The delays may come from anywhere: a
 //! simulation, a file, a socket.
 //!
-//! Delays of a real system are read by [`read_csv`] (Parquet by the crate `parquet`), and analysed by [`estimate_records`].
+//! Delays of a real system are read by [`read_csv`] (Parquet by the crate `parquet`), and analysed
+//! by [`estimate_records`].
 //!
 //! 1. [`probe_rate`] takes the delays of one constant-rate flow, thins them until they are
 //!    independent, checks that they are stationary, and keeps a quantile, or says that the rate is

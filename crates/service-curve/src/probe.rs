@@ -29,9 +29,10 @@ pub const PAPER_SAMPLES: usize = 750;
 pub struct ProbeConfig {
     /// Samples N that are kept; default 750 (paper).
     pub samples: usize,
-    /// The probability epsilon' with which one rate's quantile may be exceeded; default 1 % (chosen:
-    /// the paper's value is illegible in the copies used). It takes 1 / epsilon samples to show it: of
-    /// fewer the largest stands for it, and [`RateProbe::quantile_interval`] has no upper end.
+    /// The probability epsilon' with which one rate's quantile may be exceeded; default 1 %
+    /// (chosen: the paper's value is illegible in the copies used). It takes 1 / epsilon samples to
+    /// show it: of fewer the largest stands for it, and [`RateProbe::quantile_interval`] has no
+    /// upper end.
     pub epsilon: Probability,
     /// True if the flow control is known not to be random, so that the largest delay is never
     /// exceeded and epsilon may be 0; default false.
@@ -110,9 +111,9 @@ impl ProbeConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] naming the field; [`Error::NotShown`] if epsilon is 0 or 1, or so small
-    /// that not even all samples that may be taken, [`Self::samples`] times [`Self::max_thinning`],
-    /// can show it.
+    /// [`Error::InvalidConfig`] naming the field; [`Error::NotShown`] if epsilon is 0 or 1, or so
+    /// small that not even all samples that may be taken, [`Self::samples`] times
+    /// [`Self::max_thinning`], can show it.
     pub fn validate(&self) -> Result<(), Error> {
         let rules = [
             (self.samples >= crate::stats::MIN_SAMPLES, "samples", "at least 10"),

@@ -225,7 +225,8 @@ fn impossible_configurations_and_rates_are_refused() {
         "epsilon 0.01 needs at least 100 samples, and the 50 that may be taken can show an epsilon of 0.02 or more"
     );
     assert!(message(20, 1e-300).contains("needs more samples than can be taken, and the 20 that"));
-    // With the default thinning 20 samples are kept of up to 81 920, of which one may be the quantile.
+    // With the default thinning 20 samples are kept of up to 81 920, of which one may be the
+    // quantile.
     assert!(!refused(ProbeConfig { samples: 20, ..ProbeConfig::default() }));
     let deterministic = ProbeConfig { deterministic: true, epsilon: Probability::ZERO, ..ProbeConfig::default() };
     assert!(!refused(deterministic.clone()));

@@ -245,7 +245,8 @@ mod tests {
         Packet { flow: 0, bytes: 125, ecn: Ecn::NotEct, body: Body::Datagram(Datagram { number, sent_at: Time::ZERO }) }
     }
 
-    /// A link of 1 Mbit/s, on which a packet takes 1 ms, at which two packets have arrived together.
+    /// A link of 1 Mbit/s, on which a packet takes 1 ms, at which two packets have arrived
+    /// together.
     fn two_waiting() -> LinkView {
         let rate = RateSchedule::Constant(Rate::from_mbps(1));
         let mut view = LinkView::new(&LinkConfig::new(rate, Span::ZERO, QueueConfig::drop_tail(10)));

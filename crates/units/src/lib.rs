@@ -1,9 +1,10 @@
 //! Time, rates and sizes as integers, with the field's units for reading and printing.
 //!
-//! Every quantity of flowstart is one of four newtypes over `u64`: [`Time`] (nanoseconds since the start of a run),
-//! [`Span`] (a length of time in nanoseconds), [`Rate`] (bits per second) and [`Bytes`]. Floats never hold time.
-//! All operators saturate: a time past the end of the range is the end of the range, a span below zero is zero.
-//! Where overflow must be noticed there is a `checked_…` method.
+//! Every quantity of flowstart is one of four newtypes over `u64`: [`Time`] (nanoseconds since the
+//! start of a run), [`Span`] (a length of time in nanoseconds), [`Rate`] (bits per second) and
+//! [`Bytes`]. Floats never hold time. All operators saturate: a time past the end of the range is
+//! the end of the range, a span below zero is zero. Where overflow must be noticed there is a
+//! `checked_…` method.
 
 mod bytes;
 mod parse;

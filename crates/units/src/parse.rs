@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use crate::{Bytes, Rate, Span};
 
-/// Why a text is not the quantity that was asked for. Its `Display` is one sentence that also says what would be right.
+/// Why a text is not the quantity that was asked for. Its `Display` is one sentence that also says
+/// what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseUnitError {
     message: String,
@@ -25,7 +26,8 @@ impl fmt::Display for ParseUnitError {
 
 impl std::error::Error for ParseUnitError {}
 
-/// What a kind of quantity is called, its units with their size in the smallest one, and two examples.
+/// What a kind of quantity is called, its units with their size in the smallest one, and two
+/// examples.
 struct Kind {
     name: &'static str,
     /// Spelling and factor; the first spelling with a given factor is the one suggested.

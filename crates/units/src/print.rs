@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::{Bytes, Rate, Span, Time};
 
-/// Writes `value` in the largest of `units` (size, name; ascending) that is not larger than it, exactly, without trailing zeros.
+/// Writes `value` in the largest of `units` (size, name; ascending) that is not larger than it,
+/// exactly, without trailing zeros.
 fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
     let (size, name) = units.iter().rev().find(|(size, _)| value >= *size).unwrap_or(&units[0]);
     let whole = value / size;

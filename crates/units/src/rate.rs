@@ -43,7 +43,8 @@ impl Rate {
         self.0 == u64::MAX
     }
 
-    /// The rate at which `bytes` pass in `span`, rounded down, saturating; unlimited if `span` is zero.
+    /// The rate at which `bytes` pass in `span`, rounded down, saturating; unlimited if `span` is
+    /// zero.
     #[must_use]
     pub const fn of(bytes: Bytes, span: Span) -> Self {
         if span.as_nanos() == 0 {
@@ -53,7 +54,8 @@ impl Rate {
         Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
     }
 
-    /// How long `bytes` take at this rate, rounded to the nearest nanosecond, saturating. [`Span::MAX`] at rate zero, zero at an unlimited rate.
+    /// How long `bytes` take at this rate, rounded to the nearest nanosecond, saturating.
+    /// [`Span::MAX`] at rate zero, zero at an unlimited rate.
     #[must_use]
     pub const fn transmission_time(self, bytes: Bytes) -> Span {
         if self.0 == 0 {
@@ -67,7 +69,8 @@ impl Rate {
         Span::from_nanos(if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 })
     }
 
-    /// How many bytes pass in `span`, rounded down, saturating. [`Bytes::MAX`] at an unlimited rate.
+    /// How many bytes pass in `span`, rounded down, saturating. [`Bytes::MAX`] at an unlimited
+    /// rate.
     #[must_use]
     pub const fn bytes_in(self, span: Span) -> Bytes {
         if self.is_unlimited() {
@@ -77,13 +80,15 @@ impl Rate {
         Bytes::new(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
     }
 
-    /// `self` scaled by a float factor (a config value such as a gain), rounded to the nearest bit/s, saturating.
+    /// `self` scaled by a float factor (a config value such as a gain), rounded to the nearest
+    /// bit/s, saturating.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
 
-    /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A zero denominator gives [`Rate::UNLIMITED`].
+    /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A
+    /// zero denominator gives [`Rate::UNLIMITED`].
     #[must_use]
     pub const fn mul_ratio(self, numerator: u64, denominator: u64) -> Self {
         if denominator == 0 {

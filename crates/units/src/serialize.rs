@@ -1,4 +1,5 @@
-//! Quantities in files: strings with a unit, both ways. A bare number is refused with the likely meaning.
+//! Quantities in files: strings with a unit, both ways. A bare number is refused with the likely
+//! meaning.
 
 use std::borrow::Cow;
 use std::fmt;

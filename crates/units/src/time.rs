@@ -92,7 +92,8 @@ impl Span {
         Self(n.saturating_mul(NANOS_PER_SECOND))
     }
 
-    /// A span of `seconds`, rounded to the nearest nanosecond. Negative and NaN give zero, too large gives [`Span::MAX`].
+    /// A span of `seconds`, rounded to the nearest nanosecond. Negative and NaN give zero, too
+    /// large gives [`Span::MAX`].
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         // `as` saturates and maps NaN to zero.
@@ -129,7 +130,8 @@ impl Span {
         self.0 == 0
     }
 
-    /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A zero denominator gives [`Span::MAX`].
+    /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A
+    /// zero denominator gives [`Span::MAX`].
     #[must_use]
     pub const fn mul_ratio(self, numerator: u64, denominator: u64) -> Self {
         if denominator == 0 {
@@ -139,7 +141,8 @@ impl Span {
         Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
     }
 
-    /// `self` scaled by a float factor (a config value such as a gain), rounded to the nearest nanosecond, saturating.
+    /// `self` scaled by a float factor (a config value such as a gain), rounded to the nearest
+    /// nanosecond, saturating.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)

@@ -1,13 +1,16 @@
-//! Ways to get packets of a host into this process and out again, measured: AF_PACKET rings as the emulator uses them, AF_XDP, TUN.
+//! Ways to get packets of a host into this process and out again, measured: AF_PACKET rings as the
+//! emulator uses them, AF_XDP, TUN.
 //!
 //! ```sh
 //! cargo run --release -p flowstart-emulator --example packet_io
 //! ```
 //!
-//! A host sends numbered datagrams, a forwarder takes each and gives it to another host. Sender and forwarder have real-time priority, as
-//! the emulator's have. *Arrival known*: from before the datagram is sent until the time that the forwarder has for its arrival, a stamp of the
-//! kernel or of an XDP program, or else of the return of `read`. Needs root. docs/emulator.md has a result and says what follows from it. Compare numbers of one run with each other:
-//! those of different machines, or of the same machine on another day, differ by more than the ways do.
+//! A host sends numbered datagrams, a forwarder takes each and gives it to another host. Sender and
+//! forwarder have real-time priority, as the emulator's have. *Arrival known*: from before the
+//! datagram is sent until the time that the forwarder has for its arrival, a stamp of the kernel or
+//! of an XDP program, or else of the return of `read`. Needs root. docs/emulator.md has a result
+//! and says what follows from it. Compare numbers of one run with each other: those of different
+//! machines, or of the same machine on another day, differ by more than the ways do.
 
 #[cfg(target_os = "linux")]
 mod measure;

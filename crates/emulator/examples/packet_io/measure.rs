@@ -20,7 +20,8 @@ const PORT: u16 = 9;
 const PAYLOAD: usize = 1472;
 /// Headers of IPv4 and UDP.
 const HEADERS: usize = 28;
-/// Packets under way where no distance is asked for: below the shortest queue of all ways (500, TUN's).
+/// Packets under way where no distance is asked for: below the shortest queue of all ways (500,
+/// TUN's).
 const WINDOW: u64 = 256;
 
 /// What is sent.
@@ -37,9 +38,10 @@ impl Load {
     }
 }
 
-/// What came of it: packets per second; packets lost; instructions and nanoseconds of processor time per packet, of the forwarder and of all
-/// threads; nanoseconds until the arrival is known (median, 99 %, 99.9 %), and until the packet is there (median, 99 %). Not a number is what
-/// this machine does not count.
+/// What came of it: packets per second; packets lost; instructions and nanoseconds of processor
+/// time per packet, of the forwarder and of all threads; nanoseconds until the arrival is known
+/// (median, 99 %, 99.9 %), and until the packet is there (median, 99 %). Not a number is what this
+/// machine does not count.
 pub(crate) struct Measured([f64; 11]);
 
 impl Measured {
@@ -94,7 +96,8 @@ fn counter(threads_too: bool) -> Option<OwnedFd> {
     attributes[4..8].copy_from_slice(&(SIZE as u32).to_ne_bytes());
     attributes[8..16].copy_from_slice(&1_u64.to_ne_bytes());
     attributes[40..48].copy_from_slice(&(if threads_too { INHERIT } else { 0 }).to_ne_bytes());
-    // SAFETY: the kernel reads `SIZE` bytes, as they say; on success the descriptor is new and owned by nobody else.
+    // SAFETY: the kernel reads `SIZE` bytes, as they say; on success the descriptor is new and
+    // owned by nobody else.
     unsafe {
         let fd = libc::syscall(libc::SYS_perf_event_open, attributes.as_ptr(), 0, -1, -1, 0);
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
@@ -109,7 +112,8 @@ fn count(counter: Option<&OwnedFd>) -> Option<u64> {
 
 fn prompt(priority: i32) {
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: plain system calls on the calling thread with a valid structure; failure leaves everything as it was.
+    // SAFETY: plain system calls on the calling thread with a valid structure; failure leaves
+    // everything as it was.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64);
         libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters);
@@ -227,7 +231,8 @@ fn send(socket: &UdpSocket, load: Load, shared: &Shared) {
                 }
             }
             None => {
-                // What was lost will not be forwarded: after a while the window is open all the same.
+                // What was lost will not be forwarded: after a while the window is open all the
+                // same.
                 let mut patience = 1000;
                 while number.saturating_sub(shared.forwarded.load(Ordering::Relaxed)) >= WINDOW && patience > 0 {
                     std::thread::sleep(Duration::from_micros(20));

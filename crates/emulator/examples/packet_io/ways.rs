@@ -74,7 +74,8 @@ impl Forwarder {
         }
     }
 
-    /// Forwards what is there, at most [`AT_ONCE`] packets. `tell` gets the IP packet and when it arrived, as far as this way knows.
+    /// Forwards what is there, at most [`AT_ONCE`] packets. `tell` gets the IP packet and when it
+    /// arrived, as far as this way knows.
     pub(crate) fn forward(&mut self, mut tell: impl FnMut(&[u8], u64)) -> usize {
         let mut forwarded = 0;
         match self {

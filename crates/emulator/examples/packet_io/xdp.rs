@@ -1,4 +1,5 @@
-//! A small AF_XDP socket: one queue, copy mode, memory of its own. What is needed to measure, no more.
+//! A small AF_XDP socket: one queue, copy mode, memory of its own. What is needed to measure, no
+//! more.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -6,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Error;
 
-/// Entries of each ring, a power of two; half of the memory's chunks are for receiving, half for sending.
+/// Entries of each ring, a power of two; half of the memory's chunks are for receiving, half for
+/// sending.
 const ENTRIES: u32 = 2048;
 /// Bytes per chunk.
 const CHUNK: u64 = 2048;
@@ -79,7 +81,8 @@ impl<T: Copy> Ring<T> {
     }
 
     fn counter(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: the kernel said that an aligned 32-bit counter is here, within the mapping; both sides change it atomically.
+        // SAFETY: the kernel said that an aligned 32-bit counter is here, within the mapping; both
+        // sides change it atomically.
         unsafe { AtomicU32::from_ptr(self.memory.start.add(offset).cast()) }
     }
 
@@ -115,7 +118,8 @@ impl<T: Copy> Ring<T> {
 
 fn set<T>(fd: &OwnedFd, option: libc::c_int, value: &T) -> Result<(), Error> {
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes of `value`, a plain C structure or integer in every call here.
+    // SAFETY: the kernel reads `length` bytes of `value`, a plain C structure or integer in every
+    // call here.
     let result =
         unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_XDP, option, std::ptr::from_ref(value).cast(), length) };
     if result == 0 { Ok(()) } else { Err(failed("prepare an AF_XDP socket")) }
@@ -134,7 +138,8 @@ pub(crate) struct XdpSocket {
     _attached: Option<[OwnedFd; 3]>,
 }
 
-// SAFETY: all memory belongs to this value alone (and the kernel, with which the counters arbitrate); nothing is bound to a thread.
+// SAFETY: all memory belongs to this value alone (and the kernel, with which the counters
+// arbitrate); nothing is bound to a thread.
 unsafe impl Send for XdpSocket {}
 
 impl XdpSocket {
@@ -207,7 +212,8 @@ impl XdpSocket {
     pub(crate) fn receive(&mut self, frame: &mut [u8; 2048]) -> Option<(usize, u64)> {
         let entry = self.received.pop()?;
         let length = (entry.len as usize).min(frame.len());
-        // SAFETY: the kernel says where in our memory the frame is; before it is headroom, of which the program has used 8 bytes.
+        // SAFETY: the kernel says where in our memory the frame is; before it is headroom, of which
+        // the program has used 8 bytes.
         let stamp = unsafe {
             let start = self.chunks.start.add(entry.addr as usize);
             std::ptr::copy_nonoverlapping(start, frame.as_mut_ptr(), length);
@@ -217,13 +223,15 @@ impl XdpSocket {
         Some((length, stamp))
     }
 
-    /// Puts a frame into the ring; [`XdpSocket::kick`] sends what is there. Nothing if there is no room.
+    /// Puts a frame into the ring; [`XdpSocket::kick`] sends what is there. Nothing if there is no
+    /// room.
     pub(crate) fn send(&mut self, frame: &[u8]) {
         while let Some(chunk) = self.completed.pop() {
             self.free.push(chunk);
         }
         if let Some(chunk) = self.free.pop() {
-            // SAFETY: the chunk is ours until it is in the ring, and frames are shorter than chunks.
+            // SAFETY: the chunk is ours until it is in the ring, and frames are shorter than
+            // chunks.
             unsafe {
                 let start = self.chunks.start.add(chunk as usize);
                 std::ptr::copy_nonoverlapping(frame.as_ptr(), start, frame.len().min(CHUNK as usize));
@@ -255,7 +263,8 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, value: i32) -> [u8
 
 /// A command of `bpf(2)`; the descriptor it returns, if it does.
 fn bpf(command: libc::c_int, attributes: &[u8], what: &str) -> Result<Option<OwnedFd>, Error> {
-    // SAFETY: the kernel reads `attributes`, and what the addresses in it point to, which callers keep alive.
+    // SAFETY: the kernel reads `attributes`, and what the addresses in it point to, which callers
+    // keep alive.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_ptr(), attributes.len()) };
     match result {
         ..0 => Err(failed(what)),
@@ -265,7 +274,8 @@ fn bpf(command: libc::c_int, attributes: &[u8], what: &str) -> Result<Option<Own
     }
 }
 
-/// Gives every frame that comes in through the interface to the socket, with the time (CLOCK_MONOTONIC) before it.
+/// Gives every frame that comes in through the interface to the socket, with the time
+/// (CLOCK_MONOTONIC) before it.
 fn attach(index: u32, mode: Mode, socket: &OwnedFd) -> Result<[OwnedFd; 3], Error> {
     // Commands, types and flags of linux/bpf.h and linux/if_link.h.
     const MAP_CREATE: i32 = 0;

@@ -1,4 +1,5 @@
-//! Frames in the engine: their bytes stay where they are, a small handle goes through queues and delays.
+//! Frames in the engine: their bytes stay where they are, a small handle goes through queues and
+//! delays.
 
 use flowstart_network::{Ecn, Frame};
 use flowstart_units::Time;

@@ -1,5 +1,5 @@
-//! Built-in senders and receivers on the kernel's TCP and UDP: bulk, sized, paced and scripted, like the simulator's applications, and users who
-//! ask servers for one reply after the other.
+//! Built-in senders and receivers on the kernel's TCP and UDP: bulk, sized, paced and scripted,
+//! like the simulator's applications, and users who ask servers for one reply after the other.
 
 mod play;
 mod scene;
@@ -78,7 +78,8 @@ pub enum Workload {
     Script(Vec<(Span, Bytes)>),
 }
 
-/// A user who asks a server for one reply after the other: over real connections that the user's host opens, with real requests.
+/// A user who asks a server for one reply after the other: over real connections that the user's
+/// host opens, with real requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionConfig {
     /// Where the replies come from.

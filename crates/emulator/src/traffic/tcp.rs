@@ -175,7 +175,8 @@ pub(super) fn send(
     scene.settle(shared);
 }
 
-/// Opens a connection from the host that the calling thread is in; `None` if everything ended before it came about.
+/// Opens a connection from the host that the calling thread is in; `None` if everything ended
+/// before it came about.
 pub(super) fn connect_to(
     to: SocketAddr,
     congestion: Option<&str>,

@@ -10,7 +10,8 @@ use flowstart_emulator::{Privilege, World, WorldConfig, privilege};
 use flowstart_network::{DropTailConfig, LinkConfig, QueueConfig, RateSchedule};
 use flowstart_units::{Rate, Span};
 
-/// Keeps tests that run in real time apart, also those of other test programs: they would take each other's processor.
+/// Keeps tests that run in real time apart, also those of other test programs: they would take each
+/// other's processor.
 pub(crate) struct Turn(#[expect(dead_code, reason = "held, not read")] nix::fcntl::Flock<File>);
 
 /// Waits for this test's turn; `None`, and one line about it, where worlds cannot be made.

@@ -38,26 +38,31 @@ fn probability(text: &str) -> Result<Probability, String> {
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchmarkArgs {
-    /// Whose attainable rate: a contestant as in `flowstart compare` [default: cubic, unless --measured is given]
+    /// Whose attainable rate: a contestant as in `flowstart compare` [default: cubic, unless
+    /// --measured is given]
     pub(crate) contestant: Option<Contestant>,
     /// Others to put beside it, separated by commas
     #[arg(long, value_name = "CONTESTANT", value_delimiter = ',')]
     pub(crate) against: Vec<Contestant>,
-    /// Put every contestant on each of these queues, separated by commas, instead of the one it names
+    /// Put every contestant on each of these queues, separated by commas, instead of the one it
+    /// names
     #[arg(long, value_name = "QUEUE", value_delimiter = ',')]
     pub(crate) on: Vec<QueueChoice>,
-    /// A CSV file (or Parquet, if the program was built with it) of send and receive times to put beside them; may be repeated
+    /// A CSV file (or Parquet, if the program was built with it) of send and receive times to put
+    /// beside them; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) measured: Vec<PathBuf>,
     /// Rate at which the files of --measured that have no rate_bps were measured
     #[arg(long, value_name = "RATE", requires = "measured")]
     pub(crate) measured_rate: Option<Rate>,
-    /// A scenario file with the path, and with the flows that are there before; options below override it
+    /// A scenario file with the path, and with the flows that are there before; options below
+    /// override it
     #[arg(long, value_name = "FILE", help_heading = "Path")]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) path: RacePathArgs,
-    /// Greedy flows of the contestant's own kind that are there before, with round trips of their own [default: 9]
+    /// Greedy flows of the contestant's own kind that are there before, with round trips of their
+    /// own [default: 9]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) peers: Option<u32>,
@@ -83,14 +88,16 @@ pub(crate) struct BenchmarkArgs {
     /// Mean rate of the video whose delay is bounded [default: 0.4 fair shares]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Procedure")]
     pub(crate) video: Option<Rate>,
-    /// A film whose delay is bounded instead: a file with the size of a frame, in bytes, on every line
+    /// A film whose delay is bounded instead: a file with the size of a frame, in bytes, on every
+    /// line
     #[arg(long, value_name = "FILE", help_heading = "Procedure", conflicts_with = "video")]
     pub(crate) film: Option<PathBuf>,
     /// Frames per second of the film [default: 24]
     #[arg(long, value_name = "N", help_heading = "Procedure", requires = "film",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) film_fps: Option<u16>,
-    /// Bursts of 100 packets into an idle connection, 5 s apart, for a curve that need not be convex; 0 for none [default: 40]
+    /// Bursts of 100 packets into an idle connection, 5 s apart, for a curve that need not be
+    /// convex; 0 for none [default: 40]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
           value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) bursts: Option<u32>,
@@ -98,8 +105,8 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
           value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) connections: Option<u32>,
-    /// Replicas in which all accepted rates meet the same random numbers, to calibrate them jointly instead of by the union
-    /// bound; 0 for none [default: 0]
+    /// Replicas in which all accepted rates meet the same random numbers, to calibrate them jointly
+    /// instead of by the union bound; 0 for none [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub(crate) joint: Option<u32>,

@@ -90,7 +90,8 @@ pub(super) fn start(result: &RaceResult, colors: &[Color], command: &str) -> Fig
     figure
 }
 
-/// At most [`MOST_POINTS`] points: of each stretch its first, lowest and highest, so that peaks stay.
+/// At most [`MOST_POINTS`] points: of each stretch its first, lowest and highest, so that peaks
+/// stay.
 fn thinned(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     if points.len() <= MOST_POINTS {
         return points.to_vec();

@@ -109,7 +109,8 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
     Ok(race)
 }
 
-/// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those who are there before, over what the race has.
+/// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those
+/// who are there before, over what the race has.
 pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathArgs, background: &[Background]) {
     if let Some(capacity) = path.capacity {
         race.set_capacity(capacity);
@@ -192,7 +193,8 @@ impl<'a> Shown<'a> {
         Self { result, title, command, tables, full, colors }
     }
 
-    /// What stands under the tables: how contestants were run, chance, and where the numbers come from.
+    /// What stands under the tables: how contestants were run, chance, and where the numbers come
+    /// from.
     fn remarks(&self) -> Vec<String> {
         let race = &self.result.race;
         let mut remarks = tables::conditions(self.result);

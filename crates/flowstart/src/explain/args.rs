@@ -44,13 +44,15 @@ pub(crate) struct ExplainArgs {
     /// Buffer of the bottleneck, in BDP, packets, bytes or time [default: 1 BDP]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Simulation")]
     pub(crate) buffer: Option<Buffer>,
-    /// Who chirps: paced_chirping, two_gap_chirping, adaptive_chirping; /ack1 and /ack2 as for contestants [default: adaptive_chirping]
+    /// Who chirps: paced_chirping, two_gap_chirping, adaptive_chirping; /ack1 and /ack2 as for
+    /// contestants [default: adaptive_chirping]
     #[arg(long, short = 'C', value_name = "START", help_heading = "Simulation")]
     pub(crate) start: Option<ChirpingStart>,
     /// Share of the capacity that datagrams at random moments take [default: 0 %]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Simulation", value_parser = share)]
     pub(crate) udp: Option<f64>,
-    /// Longest extra delay of a packet behind the bottleneck, at random and without overtaking [default: 0 s]
+    /// Longest extra delay of a packet behind the bottleneck, at random and without overtaking
+    /// [default: 0 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Simulation")]
     pub(crate) jitter: Option<Span>,
     /// Greedy flows that are there before, such as "cubic" or "3 dctcp"; may be repeated
@@ -66,7 +68,8 @@ pub(crate) struct ExplainArgs {
     /// List the chirps of the start instead of explaining one
     #[arg(long, conflicts_with_all = ["chirp", "out"], help_heading = "Simulation")]
     pub(crate) list: bool,
-    /// Folder for three pictures (departures.svg, delays.svg, gaps.svg), or a file for the second (.svg)
+    /// Folder for three pictures (departures.svg, delays.svg, gaps.svg), or a file for the second
+    /// (.svg)
     #[arg(long, value_name = "DIR|FILE.svg", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON document instead of tables

@@ -34,10 +34,12 @@ hystart+cubic, which the others are compared with, always races.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FrontierArgs {
-    /// Who races; repeat it, or separate several by commas [default: every start with cubic, and those used with dctcp]
+    /// Who races; repeat it, or separate several by commas [default: every start with cubic, and
+    /// those used with dctcp]
     #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
     pub(crate) contestants: Vec<Contestant>,
-    /// Whom the goals are for: a contestant, or a flow start for all contestants that have it [default: the chirping start that is furthest developed]
+    /// Whom the goals are for: a contestant, or a flow start for all contestants that have it
+    /// [default: the chirping start that is furthest developed]
     #[arg(long, value_name = "NAME")]
     pub(crate) subject: Option<String>,
     /// A subset of the grid that takes less than three minutes on two cores
@@ -58,7 +60,8 @@ pub(crate) struct FrontierArgs {
     /// Loads: idle, greedy, udp
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "Grid")]
     pub(crate) load: Vec<LoadKind>,
-    /// Which seeds: development (even ones), held-out (odd ones, not to be looked at while tuning), all
+    /// Which seeds: development (even ones), held-out (odd ones, not to be looked at while tuning),
+    /// all
     #[arg(long, value_name = "HALF", default_value = "development", help_heading = "Runs")]
     pub(crate) seeds: Seeds,
     /// How many seeds [default: 10, with --quick 1]
@@ -71,7 +74,8 @@ pub(crate) struct FrontierArgs {
     /// Folder for the results: every cell, contestant and seed, the medians, and a report
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with the results that are in the folder; what ran with the same parameters is not run again
+    /// Go on with the results that are in the folder; what ran with the same parameters is not run
+    /// again
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) resume: bool,
     /// Print one JSON document instead of tables

@@ -17,7 +17,8 @@ pub(crate) use args::FrontierArgs;
 
 /// Whom the goals are for unless somebody else is named: the first of these that races.
 const SUBJECTS: [&str; 3] = ["adaptive_chirping", "two_gap_chirping", "paced_chirping"];
-/// Seeds of cells with randomness unless a number is given: of the whole grid, and of the quick one.
+/// Seeds of cells with randomness unless a number is given: of the whole grid, and of the quick
+/// one.
 const RUNS: u32 = 10;
 const QUICK_RUNS: u32 = 1;
 
@@ -86,8 +87,9 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
     if result.complete() { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
-/// Packets that one core simulates in a second, for saying beforehand how long it will take: 4.9 million (10 Gbit/s and 300 ms) to 7 million
-/// (the quick grid) on a shared virtual AMD EPYC machine.
+/// Packets that one core simulates in a second, for saying beforehand how long it will take: 4.9
+/// million (10 Gbit/s and 300 ms) to 7 million (the quick grid) on a shared virtual AMD EPYC
+/// machine.
 const PACKETS_PER_SECOND: f64 = 5e6;
 
 /// Packets are told to people in millions.

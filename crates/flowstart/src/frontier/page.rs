@@ -133,7 +133,8 @@ fn shares(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
 /// What is less than this has no place of its own on a logarithmic axis.
 const LEAST_MS: f64 = 0.01;
 
-/// The share of values, in percent, up to each of them. Infinite ones count as values but are not drawn.
+/// The share of values, in percent, up to each of them. Infinite ones count as values but are not
+/// drawn.
 fn distribution(mut values: Vec<f64>) -> Vec<[f64; 2]> {
     values.sort_by(f64::total_cmp);
     let all = values.len() as f64;

@@ -43,10 +43,8 @@ mod program {
     use crate::output::{Failure, Outcome, note, print, print_json};
 
     pub(super) fn load(algorithm: Algorithm, parameters: &[String], verbose: bool) -> Outcome {
-        let mut settings = Settings::new(algorithm);
-        for parameter in parameters {
-            settings.set(parameter).map_err(|error| Failure::Usage(format!("--param: {error}")))?;
-        }
+        let settings =
+            Settings::with(algorithm, parameters).map_err(|error| Failure::Usage(format!("--param: {error}")))?;
         let loaded = flowstart_kernel::load(&settings).map_err(|problem| {
             if verbose {
                 note(problem.log.trim_end());

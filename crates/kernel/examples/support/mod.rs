@@ -17,7 +17,8 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, conne
 /// What every measurement program returns.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// A path: rate of the bottleneck, base round-trip time, and where its queue marks, if it does. Its buffer holds one BDP.
+/// A path: rate of the bottleneck, base round-trip time, and where its queue marks, if it does. Its
+/// buffer holds one BDP.
 #[derive(Clone, Copy)]
 pub(crate) struct Path {
     pub(crate) rate: Rate,
@@ -116,10 +117,12 @@ pub(crate) fn transfer(path: &Path, control: &str, bytes: u64) -> Outcome<Transf
     Ok(Transfer { took, packets, fidelity })
 }
 
-/// Other work on this machine must not take the processor away from a sender that holds its socket: nothing could leave meanwhile.
+/// Other work on this machine must not take the processor away from a sender that holds its socket:
+/// nothing could leave meanwhile.
 fn hurry() {
     let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: a system call on this thread with a valid structure; if it is refused, everything is as before.
+    // SAFETY: a system call on this thread with a valid structure; if it is refused, everything is
+    // as before.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &priority) };
 }
 
@@ -147,7 +150,8 @@ fn send(to: SocketAddr, control: &str, bytes: u64, divisor: Option<String>) -> s
     stream.shutdown(Shutdown::Write)
 }
 
-/// Sends without end with a congestion control, paced at no more than this many bytes per second, until it is told to stop.
+/// Sends without end with a congestion control, paced at no more than this many bytes per second,
+/// until it is told to stop.
 pub(crate) fn pour(to: SocketAddr, control: &str, bytes_per_second: u64, stop: &AtomicBool) -> std::io::Result<()> {
     hurry();
     let mut stream = open(to, control)?;

@@ -1,4 +1,5 @@
-//! Two network namespaces of our own, joined by a pair of virtual interfaces, and transfers between them.
+//! Two network namespaces of our own, joined by a pair of virtual interfaces, and transfers between
+//! them.
 
 #![allow(dead_code)]
 
@@ -17,7 +18,8 @@ use nix::sys::socket::{setsockopt, sockopt};
 /// How long a transfer may stand still before the test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One test at a time, on the whole machine: registrations are global. `None` if this machine cannot register anything; the reason is printed.
+/// One test at a time, on the whole machine: registrations are global. `None` if this machine
+/// cannot register anything; the reason is printed.
 pub(crate) fn alone() -> Option<Flock<File>> {
     if let Some(missing) = findings().into_iter().find(|finding| !finding.good) {
         skipped(&format!("{}: {}", missing.what, missing.found));
@@ -124,7 +126,8 @@ pub(crate) fn address(place: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 213, 0, place))
 }
 
-/// A listener on host 1 whose connections use `control` too, so that both ends speak ECN if one asks for it.
+/// A listener on host 1 whose connections use `control` too, so that both ends speak ECN if one
+/// asks for it.
 pub(crate) fn listen(pair: &Pair, control: &'static str) -> (SocketAddr, TcpListener) {
     let listener = pair
         .on(1, move || {

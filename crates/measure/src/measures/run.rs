@@ -201,7 +201,8 @@ impl AddedWaits {
         Self { own: of(run.with, true), others: of(run.with, false), before }
     }
 
-    /// A percentile for the others minus that without the newcomers, in ms; `None` if there are none.
+    /// A percentile for the others minus that without the newcomers, in ms; `None` if there are
+    /// none.
     #[must_use]
     pub fn others(&self, percentile: u8) -> Option<f64> {
         Some(rank(&self.others, percentile)? - rank(&self.before, percentile)?)

@@ -148,8 +148,9 @@ macro_rules! queues {
     };
 }
 
-/// A discipline from outside this crate. What it holds is noted whenever it may have changed: looking
-/// at a queue must not be a call into the unknown, which could not be left out where nobody looks.
+/// A discipline from outside this crate. What it holds is noted whenever it may have changed:
+/// looking at a queue must not be a call into the unknown, which could not be left out where nobody
+/// looks.
 pub(super) struct External<P> {
     discipline: Box<dyn Discipline<P> + Send>,
     tally: Tally,

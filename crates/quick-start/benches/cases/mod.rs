@@ -1,4 +1,5 @@
-//! What the benchmarks of the router forward: packets with 10 bytes of payload, 50 bytes in IPv4 as in figure 6 of Scharf and Strotbek.
+//! What the benchmarks of the router forward: packets with 10 bytes of payload, 50 bytes in IPv4 as
+//! in figure 6 of Scharf and Strotbek.
 
 use std::hint::black_box;
 
@@ -23,14 +24,16 @@ const TCP: u8 = 6;
 /// What is done with each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
-    /// It is copied, and that is all: a packet's TTL would be used up otherwise, so that this much is part of all other numbers.
+    /// It is copied, and that is all: a packet's TTL would be used up otherwise, so that this much
+    /// is part of all other numbers.
     Copy,
     /// Its TTL is lowered.
     Plain,
-    /// A router that sums its grants: the first requests of each millisecond are granted, the others denied by zeroing.
+    /// A router that sums its grants: the first requests of each millisecond are granted, the
+    /// others denied by zeroing.
     Sums,
-    /// The same with an interval per packet, and so much capacity beside the load that every request is granted at a lower rate than asked for: bits of the
-    /// nonce change each time.
+    /// The same with an interval per packet, and so much capacity beside the load that every
+    /// request is granted at a lower rate than asked for: bits of the nonce change each time.
     Lowering,
     /// A router that remembers flows.
     Extreme,

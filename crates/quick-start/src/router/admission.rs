@@ -11,8 +11,9 @@ use crate::{Nonce, RateCode};
 /// Which grants a router remembers while their data is not in the measured load yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryConfig {
-    /// The sum of the grants of the present and the last interval, without regard to flows (Target algorithm; RFC 4782 appendix D, Scharf and
-    /// Strotbek). A grant is remembered for one to two intervals.
+    /// The sum of the grants of the present and the last interval, without regard to flows (Target
+    /// algorithm; RFC 4782 appendix D, Scharf and Strotbek). A grant is remembered for one to two
+    /// intervals.
     Sums,
     /// Every grant by itself (Extreme Quick-Start, RFC 4782 section 3.3).
     Flows(FlowsConfig),
@@ -23,13 +24,15 @@ pub enum MemoryConfig {
 pub struct AdmissionConfig {
     /// Capacity of the link, in bits of IP packets per second.
     pub capacity: Rate,
-    /// Share of the capacity in percent that load and grants may reach together, 0 ..= 100; default 100.
+    /// Share of the capacity in percent that load and grants may reach together, 0 ..= 100;
+    /// default 100.
     pub threshold_percent: u32,
     /// How the load is measured; its interval is that of the memory too.
     pub meter: MeterConfig,
     /// How grants are remembered.
     pub memory: MemoryConfig,
-    /// Whether no flow is granted more than its fair share; default none: whoever asks first may get everything (RFC 4782).
+    /// Whether no flow is granted more than its fair share; default none: whoever asks first may
+    /// get everything (RFC 4782).
     pub share: Option<ShareConfig>,
 }
 
@@ -41,7 +44,8 @@ impl AdmissionConfig {
         Self { capacity, threshold_percent: 100, meter, memory: MemoryConfig::Sums, share: None }
     }
 
-    /// As RFC 4782 appendices C and D: the peak of ten samples of 150 ms, grants remembered for up to 300 ms.
+    /// As RFC 4782 appendices C and D: the peak of ten samples of 150 ms, grants remembered for up
+    /// to 300 ms.
     #[must_use]
     pub fn rfc(capacity: Rate) -> Self {
         let meter = MeterConfig::Peak { sample: Span::from_millis(150), samples: 10 };
@@ -54,7 +58,8 @@ impl AdmissionConfig {
         Self { memory: MemoryConfig::Flows(FlowsConfig::default()), ..Self::paper(capacity) }
     }
 
-    /// A fair-queuing router with the paper's meter: min(target, fair share) for each flow, every grant counted once.
+    /// A fair-queuing router with the paper's meter: min(target, fair share) for each flow, every
+    /// grant counted once.
     #[must_use]
     pub fn fair(capacity: Rate) -> Self {
         Self { share: Some(ShareConfig::default()), ..Self::extreme(capacity) }
@@ -169,8 +174,8 @@ impl Admission {
         }
     }
 
-    /// Decides on a request and remembers what is granted; zero is a denial. `nonce`, as it came here, and `key` matter only where
-    /// [flows](Self::wants_flows) are told apart.
+    /// Decides on a request and remembers what is granted; zero is a denial. `nonce`, as it came
+    /// here, and `key` matter only where [flows](Self::wants_flows) are told apart.
     pub fn admit(&mut self, now: Time, wanted: RateCode, nonce: Nonce, key: &FlowKey) -> RateCode {
         self.turn(now);
         let granted = self.decide(now, wanted, key);
@@ -202,8 +207,10 @@ impl Admission {
         granted
     }
 
-    /// A report of approved rate passes, with the nonce of the request as it was sent. With [`MemoryConfig::Flows`], what others on the path did not
-    /// grant is given back, a report of more than was granted counts against its source, and one whose nonce is of no request changes nothing.
+    /// A report of approved rate passes, with the nonce of the request as it was sent. With
+    /// [`MemoryConfig::Flows`], what others on the path did not grant is given back, a report of
+    /// more than was granted counts against its source, and one whose nonce is of no request
+    /// changes nothing.
     pub fn reported(&mut self, now: Time, rate: RateCode, nonce: Nonce, key: &FlowKey) {
         self.turn(now);
         self.counts.reports += 1;

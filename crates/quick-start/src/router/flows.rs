@@ -1,5 +1,6 @@
-//! Extreme Quick-Start (RFC 4782 section 3.3): grants are remembered flow by flow, unused ones are given back, and sources that ask for more than
-//! they use are refused for a while. The RFC describes it in prose only; the rules here are own choices within that prose.
+//! Extreme Quick-Start (RFC 4782 section 3.3): grants are remembered flow by flow, unused ones are
+//! given back, and sources that ask for more than they use are refused for a while. The RFC
+//! describes it in prose only; the rules here are own choices within that prose.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,23 +11,26 @@ use crate::{Nonce, RateCode};
 
 /// Constants of Extreme Quick-Start.
 ///
-/// A grant that is used is forgotten at the end of the first interval of the meter that has its data from beginning to end, one to two intervals after
-/// the first data: all of it is in the load then.
+/// A grant that is used is forgotten at the end of the first interval of the meter that has its
+/// data from beginning to end, one to two intervals after the first data: all of it is in the load
+/// then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowsConfig {
-    /// Grants remembered at most, and denials; default 1024. While there are as many grants, requests are denied; with more denials, reports of
-    /// their flows go unchecked.
+    /// Grants remembered at most, and denials; default 1024. While there are as many grants,
+    /// requests are denied; with more denials, reports of their flows go unchecked.
     pub flows: u32,
-    /// A grant that no data follows is given back after this, and a denial is forgotten; default 1 s (longer than most round trips).
+    /// A grant that no data follows is given back after this, and a denial is forgotten; default 1
+    /// s (longer than most round trips).
     pub unused_after: Span,
-    /// Faults (grant not used, not reported if that is expected, or a report of more than was granted) after which a source is refused; default 3.
+    /// Faults (grant not used, not reported if that is expected, or a report of more than was
+    /// granted) after which a source is refused; default 3.
     pub faults: u32,
     /// Whether a grant that is used but not reported is a fault; default true.
     pub expect_reports: bool,
     /// A source's faults are forgotten after this without another one; default 60 s.
     pub forgive_after: Span,
-    /// Whether a grant counts only as far as its flow is not in the measured load yet; default true. The Target algorithm counts it twice for up
-    /// to two intervals.
+    /// Whether a grant counts only as far as its flow is not in the measured load yet; default
+    /// true. The Target algorithm counts it twice for up to two intervals.
     pub count_once: bool,
 }
 
@@ -83,8 +87,10 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Whether a report with this nonce, which is the one that was sent, can belong to the request: whatever routers before took away, the bits of the
-    /// rate that came here are those that were sent (RFC 4782 sections 3.1 and 3.4). Who did not see the request guesses right once in 4^rate.
+    /// Whether a report with this nonce, which is the one that was sent, can belong to the request:
+    /// whatever routers before took away, the bits of the rate that came here are those that were
+    /// sent (RFC 4782 sections 3.1 and 3.4). Who did not see the request guesses right once in
+    /// 4^rate.
     fn is_of(&self, sent: Nonce) -> bool {
         self.nonce.agrees_with(sent, self.rate)
     }
@@ -186,7 +192,8 @@ impl FlowTable {
 
     fn fault(&mut self, now: Time, source: u64) {
         self.faults += 1;
-        // Bounded like the grants: when there are too many sources, the faults of all are forgotten rather than memory used up.
+        // Bounded like the grants: when there are too many sources, the faults of all are forgotten
+        // rather than memory used up.
         if self.sources.len() as u64 >= 4 * u64::from(self.config.flows.max(1)) {
             self.sources.clear();
         }
@@ -274,7 +281,8 @@ impl FlowTable {
     pub(super) fn remember(&mut self, now: Time, key: &FlowKey, request: Request, rate: RateCode) {
         let until = now + self.config.unused_after;
         if rate.is_zero() {
-            // Not at each denial: a flood of requests must not cost more than that each of them is looked at.
+            // Not at each denial: a flood of requests must not cost more than that each of them is
+            // looked at.
             if now >= self.next_forgotten {
                 self.denied.retain(|_, denied| now < denied.until);
                 self.next_forgotten = until;
@@ -314,7 +322,8 @@ impl FlowTable {
             None => {
                 let denied = self.denied.get(&key.flow);
                 if denied.is_none_or(|denied| now >= denied.until || !denied.request.is_of(nonce)) {
-                    // Whoever sent it did not see the request: neither does it count against the source, nor does it give anything back.
+                    // Whoever sent it did not see the request: neither does it count against the
+                    // source, nor does it give anything back.
                     self.strays += 1;
                 } else if !rate.is_zero() {
                     // After a denial a report of zero is due.

@@ -38,7 +38,8 @@ pub(super) struct Meter {
     /// When the present interval ends.
     end: Time,
     bytes: u64,
-    /// Means of the last complete intervals, as many as count; `turn` is the next to be overwritten.
+    /// Means of the last complete intervals, as many as count; `turn` is the next to be
+    /// overwritten.
     samples: Box<[Rate]>,
     turn: usize,
     load: Rate,
@@ -72,7 +73,8 @@ impl Meter {
         self.bytes = self.bytes.saturating_add(u64::from(bytes));
     }
 
-    /// Completes the intervals that ended at `now` or before. Returns how many, as far as they matter.
+    /// Completes the intervals that ended at `now` or before. Returns how many, as far as they
+    /// matter.
     #[inline]
     pub(super) fn turn(&mut self, now: Time) -> u64 {
         if now < self.end { 0 } else { self.complete(now) }

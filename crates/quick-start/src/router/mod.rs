@@ -1,4 +1,5 @@
-//! A router that knows Quick-Start (RFC 4782 section 3.3): forwards packets of IPv4 and IPv6, measures its output link, and decides on requests.
+//! A router that knows Quick-Start (RFC 4782 section 3.3): forwards packets of IPv4 and IPv6,
+//! measures its output link, and decides on requests.
 
 mod admission;
 mod flows;
@@ -37,12 +38,13 @@ pub struct RouterConfig {
     pub denial: Denial,
     /// By how much the TTL falls; default 1.
     pub hops: u8,
-    /// Requests per second that are looked at, so that floods of options cost little; others pass unchanged, which denies them. Default 10,000 (own
-    /// choice).
+    /// Requests per second that are looked at, so that floods of options cost little; others pass
+    /// unchanged, which denies them. Default 10,000 (own choice).
     pub requests_per_second: u32,
     /// Requests looked at in a row, if there were fewer before; default 100 (own choice).
     pub burst: u32,
-    /// Whether packets of one flow take several output links: nothing may be approved then (RFC 4782 section 3.3); default false.
+    /// Whether packets of one flow take several output links: nothing may be approved then (RFC
+    /// 4782 section 3.3); default false.
     pub per_packet_multipath: bool,
 }
 
@@ -61,7 +63,8 @@ impl RouterConfig {
     }
 }
 
-/// Limits how many requests are looked at: the virtual scheduling algorithm (ITU-T I.371, appendix).
+/// Limits how many requests are looked at: the virtual scheduling algorithm (ITU-T I.371,
+/// appendix).
 #[derive(Clone, Copy, Debug)]
 struct Limiter {
     gap: Span,
@@ -109,11 +112,13 @@ pub struct RouterCounts {
     pub ignored: u64,
     /// Reports seen.
     pub reports: u64,
-    /// Grants not used or, if that is expected, not reported, and reports of another rate than was granted or reported before; only a router that
-    /// remembers [flows](MemoryConfig::Flows) can tell.
+    /// Grants not used or, if that is expected, not reported, and reports of another rate than was
+    /// granted or reported before; only a router that remembers [flows](MemoryConfig::Flows) can
+    /// tell.
     pub faults: u64,
-    /// Reports that belong to no request remembered, or whose nonce is not that of the request; the same routers can tell. They change nothing, so
-    /// that nobody can return somebody else's grant, or bring faults upon a source, without having seen the request.
+    /// Reports that belong to no request remembered, or whose nonce is not that of the request; the
+    /// same routers can tell. They change nothing, so that nobody can return somebody else's grant,
+    /// or bring faults upon a source, without having seen the request.
     pub strays: u64,
 }
 
@@ -172,7 +177,8 @@ impl<R: Rng> Router<R> {
         RouterCounts { denied: decided.denied + self.counts.denied, ignored: self.counts.ignored, ..decided }
     }
 
-    /// Forwards a packet of IP that leaves at `now`: lowers its TTL, counts its bytes, and looks at a Quick-Start option.
+    /// Forwards a packet of IP that leaves at `now`: lowers its TTL, counts its bytes, and looks at
+    /// a Quick-Start option.
     #[inline]
     pub fn forward(&mut self, now: Time, packet: &mut [u8]) -> Forwarding {
         let key = if self.admission.wants_flows() { flow_of(packet) } else { None };
@@ -267,7 +273,8 @@ impl<R: Rng> Router<R> {
 const TCP: u8 = 6;
 const HOP_BY_HOP: u8 = 0;
 
-/// The flow of a packet, and whether it carries payload; `None` for what is neither IPv4 nor IPv6 or is cut off.
+/// The flow of a packet, and whether it carries payload; `None` for what is neither IPv4 nor IPv6
+/// or is cut off.
 #[inline]
 fn flow_of(packet: &[u8]) -> Option<(FlowKey, bool)> {
     let (source, both, protocol, header, total) = match packet.first()? >> 4 {
@@ -305,7 +312,8 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// In the manner of FNV-1a, over words of eight bytes; the low bits of a product know only the low bits of its factors, so they change places.
+/// In the manner of FNV-1a, over words of eight bytes; the low bits of a product know only the low
+/// bits of its factors, so they change places.
 #[inline]
 fn mixed(state: u64, word: u64) -> u64 {
     (state ^ word).wrapping_add(0xcbf2_9ce4_8422_2325).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)

@@ -7,16 +7,20 @@ use flowstart_units::{Rate, Span, Time};
 
 use super::flows::{FlowKey, Mixed};
 
-/// Constants of a router that grants no flow more than its fair share (own proposal). A fair-queuing scheduler in front of the link gives a flow no
-/// more anyway while others have something to send.
+/// Constants of a router that grants no flow more than its fair share (own proposal). A
+/// fair-queuing scheduler in front of the link gives a flow no more anyway while others have
+/// something to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareConfig {
-    /// A flow counts for this long after its last data packet or its grant; default 200 ms, one to two round trips of most paths.
+    /// A flow counts for this long after its last data packet or its grant; default 200 ms, one to
+    /// two round trips of most paths.
     pub active_for: Span,
-    /// Flows counted at most; default 4096. The share of a link with more is that of one with as many.
+    /// Flows counted at most; default 4096. The share of a link with more is that of one with as
+    /// many.
     pub flows: u32,
-    /// Whether a flow is granted its share even if the link is full; default false: also no more than load and grants leave. With true, only the
-    /// scheduler keeps flows to their shares, and the threshold holds no more.
+    /// Whether a flow is granted its share even if the link is full; default false: also no more
+    /// than load and grants leave. With true, only the scheduler keeps flows to their shares, and
+    /// the threshold holds no more.
     pub alone: bool,
 }
 
@@ -53,7 +57,8 @@ impl Share {
 
     #[cold]
     fn meet(&mut self, now: Time, key: &FlowKey, until: Time) {
-        // Not with each packet of a flow that there is no room for: a flood of flows must not slow the router down.
+        // Not with each packet of a flow that there is no room for: a flood of flows must not slow
+        // the router down.
         if self.until.len() as u64 >= u64::from(self.config.flows) && now >= self.next_sweep {
             self.sweep(now);
             self.next_sweep = until;
@@ -67,8 +72,9 @@ impl Share {
         self.until.retain(|_, until| *until > now);
     }
 
-    /// What this flow may be granted of `limit`, of which `free` is free: each has the same if this one is among them. Walks over all flows: the
-    /// number of requests that are looked at is limited.
+    /// What this flow may be granted of `limit`, of which `free` is free: each has the same if this
+    /// one is among them. Walks over all flows: the number of requests that are looked at is
+    /// limited.
     pub(super) fn of(&mut self, now: Time, limit: Rate, free: Rate, key: &FlowKey) -> Rate {
         self.sweep(now);
         let others = self.until.len() - usize::from(self.until.contains_key(&key.flow));

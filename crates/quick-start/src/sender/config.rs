@@ -7,9 +7,11 @@ use crate::RateCode;
 /// How packets of the Quick-Start phase are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacingConfig {
-    /// Every packet gets a departure time: at the granted rate, as evenly as can be (RFC 4782 section 4.4).
+    /// Every packet gets a departure time: at the granted rate, as evenly as can be (RFC 4782
+    /// section 4.4).
     Departures,
-    /// A timer opens the window in steps, as the implementation of Scharf and Strotbek for Linux 2.6.20 did.
+    /// A timer opens the window in steps, as the implementation of Scharf and Strotbek for Linux
+    /// 2.6.20 did.
     Timers {
         /// Period of the clock that timers are aligned to; 1 ms in the paper (HZ = 1000).
         tick: Span,
@@ -30,28 +32,34 @@ pub struct SenderConfig {
     pub pacing: PacingConfig,
     /// Bytes of a full packet, headers of IP and TCP included; default 1500.
     pub packet: u32,
-    /// Initial window in packets that a loss leads back to; default 10 (RFC 6928; 3 in the paper, RFC 3390).
+    /// Initial window in packets that a loss leads back to; default 10 (RFC 6928; 3 in the paper,
+    /// RFC 3390).
     pub initial_window: u32,
-    /// Whether the threshold becomes the window at the end of the phase; default false. RFC 4782 section 4.6 leaves it open; Scharf and Strotbek
-    /// measured that it costs seconds.
+    /// Whether the threshold becomes the window at the end of the phase; default false. RFC 4782
+    /// section 4.6 leaves it open; Scharf and Strotbek measured that it costs seconds.
     pub adapt_threshold: bool,
-    /// A grant is used if its window is more than this many percent of the present one; default 100 (RFC 4782 section 4.4). With 200 a grant is
-    /// ignored that would be slower than slow start from the initial window.
+    /// A grant is used if its window is more than this many percent of the present one; default 100
+    /// (RFC 4782 section 4.4). With 200 a grant is ignored that would be slower than slow start
+    /// from the initial window.
     pub least_window_percent: u32,
-    /// Packets of the phase that leave at once, before pacing; default 0, as RFC 4782 section 4.4 paces all of them. With the initial window a grant
-    /// is never slower than what needs no grant (own variant).
+    /// Packets of the phase that leave at once, before pacing; default 0, as RFC 4782 section 4.4
+    /// paces all of them. With the initial window a grant is never slower than what needs no grant
+    /// (own variant).
     pub burst: u32,
-    /// Packets at the beginning of the phase that are a chirp: gaps from twice that of the granted rate down to it; default 0 (own variant). Only
-    /// with departure times.
+    /// Packets at the beginning of the phase that are a chirp: gaps from twice that of the granted
+    /// rate down to it; default 0 (own variant). Only with departure times.
     pub ramp: u32,
-    /// A grant that no data follows is forgotten after the RTT, at the latest after this; default 3 s.
+    /// A grant that no data follows is forgotten after the RTT, at the latest after this; default 3
+    /// s.
     pub grant_lifetime: Span,
-    /// RTT assumed for the size of a request if none is known; default 100 ms (RFC 4782 section 4.1).
+    /// RTT assumed for the size of a request if none is known; default 100 ms (RFC 4782 section
+    /// 4.1).
     pub assumed_rtt: Span,
-    /// Wrong TTL differences in a row after which the connection stops asking, so that a receiver cannot try one after the other
-    /// (RFC 4782 section 9.2); default 3 (own choice). At least 1.
+    /// Wrong TTL differences in a row after which the connection stops asking, so that a receiver
+    /// cannot try one after the other (RFC 4782 section 9.2); default 3 (own choice). At least 1.
     pub most_wrong_ttl: u32,
-    /// Retransmission timeout of a SYN that carries a request; default 3 s (RFC 4782 section 4.7.2).
+    /// Retransmission timeout of a SYN that carries a request; default 3 s (RFC 4782 section
+    /// 4.7.2).
     pub syn_timeout: Span,
 }
 
@@ -74,8 +82,9 @@ impl Default for SenderConfig {
 }
 
 impl SenderConfig {
-    /// The rate to ask for: what `backlog` (bytes on the wire) needs to leave within one RTT, rounded up to a code, but after a congestion event at
-    /// most the rate of `largest_window`, the largest window in packets since then, rounded down (RFC 4782 section 4.1).
+    /// The rate to ask for: what `backlog` (bytes on the wire) needs to leave within one RTT,
+    /// rounded up to a code, but after a congestion event at most the rate of `largest_window`, the
+    /// largest window in packets since then, rounded down (RFC 4782 section 4.1).
     #[must_use]
     pub fn wish(&self, backlog: Bytes, rtt: Option<Span>, largest_window: Option<u32>) -> RateCode {
         let rtt = rtt.unwrap_or(self.assumed_rtt);

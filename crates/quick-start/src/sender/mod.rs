@@ -1,6 +1,8 @@
-//! The sender of requests: asks, checks the answer, paces the Quick-Start phase, ends it, and reacts to congestion in it (RFC 4782 section 4).
+//! The sender of requests: asks, checks the answer, paces the Quick-Start phase, ends it, and
+//! reacts to congestion in it (RFC 4782 section 4).
 //!
-//! Sequence numbers are counts of the connection's octets (with 64 bits, so that they do not wrap); windows are counted in packets.
+//! Sequence numbers are counts of the connection's octets (with 64 bits, so that they do not wrap);
+//! windows are counted in packets.
 
 mod config;
 mod mtu;
@@ -23,7 +25,8 @@ pub enum Trigger {
     Start,
     /// In the middle of the connection, on data.
     Middle,
-    /// The connection sends again after nothing was in flight for `idle`, with the retransmission timeout `rto`.
+    /// The connection sends again after nothing was in flight for `idle`, with the retransmission
+    /// timeout `rto`.
     AfterIdle {
         /// How long.
         idle: Span,
@@ -50,12 +53,15 @@ pub enum Refused {
 /// Why a connection makes no requests any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffReason {
-    /// The nonce of an answer was wrong: somebody claims rates that were not granted (RFC 4782 section 4.4: never again).
+    /// The nonce of an answer was wrong: somebody claims rates that were not granted (RFC 4782
+    /// section 4.4: never again).
     Nonce,
     /// A packet of a Quick-Start phase was lost or marked (RFC 4782 section 4.6: should not).
     Congestion,
-    /// Several requests in a row came back with a wrong TTL difference: a router on the path does not know Quick-Start, or a receiver is guessing. Or a packet
-    /// with a request was lost: something on the path may drop packets with options (own choice; RFC 4782 section 4.7.2 only wants it sent again without).
+    /// Several requests in a row came back with a wrong TTL difference: a router on the path does
+    /// not know Quick-Start, or a receiver is guessing. Or a packet with a request was lost:
+    /// something on the path may drop packets with options (own choice; RFC 4782 section 4.7.2 only
+    /// wants it sent again without).
     Path,
 }
 
@@ -117,7 +123,8 @@ pub enum Change {
     TooSmall(RateCode),
     /// Granted; the window may open to this many packets, paced.
     Granted(RateCode, u32),
-    /// The phase is over. The window in packets to continue with, and the threshold if it is adapted.
+    /// The phase is over. The window in packets to continue with, and the threshold if it is
+    /// adapted.
     Ended {
         /// Window in packets.
         cwnd: u32,
@@ -248,14 +255,16 @@ impl Sender {
         &self.config
     }
 
-    /// Retransmission timeout of the packet that opens the connection, if it carries a request: routers that drop packets with options shall not be taken for
-    /// a dead path, nor a slow one for a loss (RFC 4782 section 4.7.2).
+    /// Retransmission timeout of the packet that opens the connection, if it carries a request:
+    /// routers that drop packets with options shall not be taken for a dead path, nor a slow one
+    /// for a loss (RFC 4782 section 4.7.2).
     #[must_use]
     pub fn opening_timeout(&self) -> Option<Span> {
         matches!(self.state, State::Requested(Request { at_start: true, .. })).then_some(self.config.syn_timeout)
     }
 
-    /// The next packet that is acknowledged shall ask for `rate`; `rtt` is the smoothed RTT, if known.
+    /// The next packet that is acknowledged shall ask for `rate`; `rtt` is the smoothed RTT, if
+    /// known.
     ///
     /// # Errors
     /// If RFC 4782 section 4.1 does not allow a request now.
@@ -281,7 +290,8 @@ impl Sender {
         Ok(())
     }
 
-    /// The option for a packet about to leave: a report that is due, or a request that is wanted. The packet holds eight bytes less of data then.
+    /// The option for a packet about to leave: a report that is due, or a request that is wanted.
+    /// The packet holds eight bytes less of data then.
     pub fn attach(&mut self, now: Time, packet: &Departing, random: &mut impl Rng) -> Option<IpOption> {
         // The report is due before, or on, the first data of the phase.
         if let Some(report) = self.take_report() {
@@ -295,7 +305,8 @@ impl Sender {
         self.report.take()
     }
 
-    /// The request for a packet about to leave, if one is wanted, with the nonce and the Quick-Start TTL that `secrets` gives.
+    /// The request for a packet about to leave, if one is wanted, with the nonce and the
+    /// Quick-Start TTL that `secrets` gives.
     pub fn attach_request(
         &mut self,
         now: Time,
@@ -369,8 +380,9 @@ impl Sender {
         Change::Granted(rate, window)
     }
 
-    /// Whether another new packet may leave as far as Quick-Start is concerned; `None` outside of the phase, where the window decides. `next` is the first
-    /// octet of that packet: the phase begins with it.
+    /// Whether another new packet may leave as far as Quick-Start is concerned; `None` outside of
+    /// the phase, where the window decides. `next` is the first octet of that packet: the phase
+    /// begins with it.
     pub fn allowance(&mut self, now: Time, in_flight: u32, next: u64) -> Option<Allowance> {
         if let State::Granted { grant, expires } = self.state {
             if now >= expires {
@@ -395,9 +407,11 @@ impl Sender {
         }
     }
 
-    /// A packet was lost or marked; `first` is its first octet. A reaction if it belongs to a Quick-Start phase, which is over then: at the beginning
-    /// of a connection back to the initial window, with a threshold of half of what was delivered; later to half of the phase's window or the window without
-    /// Quick-Start, whichever is less (RFC 4782 section 4.6). If there is none, [`give_up`](Self::give_up) may be due.
+    /// A packet was lost or marked; `first` is its first octet. A reaction if it belongs to a
+    /// Quick-Start phase, which is over then: at the beginning of a connection back to the initial
+    /// window, with a threshold of half of what was delivered; later to half of the phase's window
+    /// or the window without Quick-Start, whichever is less (RFC 4782 section 4.6). If there is
+    /// none, [`give_up`](Self::give_up) may be due.
     pub fn on_congestion(&mut self, first: u64) -> Option<Reaction> {
         let (grant, delivered) = match self.state {
             State::Pacing { grant, first: begin, .. } if first >= begin => (grant, 0),
@@ -413,24 +427,26 @@ impl Sender {
         })
     }
 
-    /// Something sent before the phase was lost or marked, so the path is congested without it: the grant is not used any more. The window in packets without
-    /// Quick-Start, for the usual reduction; `None` if there is no grant in use. Other requests may follow.
+    /// Something sent before the phase was lost or marked, so the path is congested without it: the
+    /// grant is not used any more. The window in packets without Quick-Start, for the usual
+    /// reduction; `None` if there is no grant in use. Other requests may follow.
     pub fn give_up(&mut self) -> Option<u32> {
         let (State::Granted { grant, .. } | State::Pacing { grant, .. }) = self.state else { return None };
         self.state = State::Idle;
         Some(grant.before)
     }
 
-    /// The packet with the request was lost, if one is under way: it goes out again without one, and no other packet of this connection carries an option, not
-    /// even a report. Whatever routers granted, they forget.
+    /// The packet with the request was lost, if one is under way: it goes out again without one,
+    /// and no other packet of this connection carries an option, not even a report. Whatever
+    /// routers granted, they forget.
     pub fn on_request_lost(&mut self) {
         if matches!(self.state, State::Requested(_)) {
             self.state = State::Off(OffReason::Path);
         }
     }
 
-    /// The retransmission timer expired; `una` is the first octet not acknowledged. A request under way [is lost](Self::on_request_lost). In a phase the same as
-    /// a loss.
+    /// The retransmission timer expired; `una` is the first octet not acknowledged. A request under
+    /// way [is lost](Self::on_request_lost). In a phase the same as a loss.
     pub fn on_timeout(&mut self, una: u64) -> Option<Reaction> {
         self.on_request_lost();
         self.on_congestion(una)

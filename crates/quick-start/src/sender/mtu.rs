@@ -1,6 +1,7 @@
 //! Sizes of packets of the first window while the path MTU is not known.
 
-/// Bytes of an IPv4 packet that every path carries without fragments in practice (RFC 1191 section 5: the MTU to assume).
+/// Bytes of an IPv4 packet that every path carries without fragments in practice (RFC 1191 section
+/// 5: the MTU to assume).
 pub const SAFE_IPV4: u32 = 576;
 /// Bytes of an IPv6 packet that every path carries (RFC 8200 section 5).
 pub const SAFE_IPV6: u32 = 1280;
@@ -10,7 +11,8 @@ pub const SAFE_IPV6: u32 = 1280;
 pub struct Size {
     /// Bytes, headers of IP and TCP included.
     pub bytes: u32,
-    /// True if it shall leave with DF set although it may be too long: exactly one packet of a window.
+    /// True if it shall leave with DF set although it may be too long: exactly one packet of a
+    /// window.
     pub probes: bool,
 }
 
@@ -24,9 +26,11 @@ enum State {
     Known(u32),
 }
 
-/// How long the packets of a Quick-Start window are: a large window of packets that are all too long for the path would be lost as a whole, so without
-/// knowledge of the path MTU only one of them has full size, and the others a size that passes anywhere (RFC 4782 section 4.7.1). The window in packets is that of
-/// [`packet`](Self::packet) bytes: [`Sender::set_packet`](super::Sender::set_packet).
+/// How long the packets of a Quick-Start window are: a large window of packets that are all too
+/// long for the path would be lost as a whole, so without knowledge of the path MTU only one of
+/// them has full size, and the others a size that passes anywhere (RFC 4782 section 4.7.1). The
+/// window in packets is that of [`packet`](Self::packet) bytes:
+/// [`Sender::set_packet`](super::Sender::set_packet).
 ///
 /// ```
 /// use flowstart_quick_start::sender::{PathMtu, SAFE_IPV4};
@@ -51,8 +55,8 @@ impl PathMtu {
         Self { full: bytes, safe: bytes, state: State::Known(bytes) }
     }
 
-    /// A path of which nothing is known: the hosts' own links carry packets of `full` bytes, any path those of `safe` bytes ([`SAFE_IPV4`],
-    /// [`SAFE_IPV6`]).
+    /// A path of which nothing is known: the hosts' own links carry packets of `full` bytes, any
+    /// path those of `safe` bytes ([`SAFE_IPV4`], [`SAFE_IPV6`]).
     #[must_use]
     pub const fn unknown(full: u32, safe: u32) -> Self {
         let state = if full <= safe { State::Known(full) } else { State::Unknown };
@@ -68,7 +72,8 @@ impl PathMtu {
         }
     }
 
-    /// The size of the next packet with new data; `end` is the octet behind its last one if it has full size.
+    /// The size of the next packet with new data; `end` is the octet behind its last one if it has
+    /// full size.
     pub fn next(&mut self, end: u64) -> Size {
         let probes = self.state == State::Unknown;
         if probes {
@@ -77,15 +82,18 @@ impl PathMtu {
         Size { bytes: if probes { self.full } else { self.packet() }, probes }
     }
 
-    /// Everything before this octet was delivered, cumulatively or selectively: if the probe was, packets have full size from now on.
+    /// Everything before this octet was delivered, cumulatively or selectively: if the probe was,
+    /// packets have full size from now on.
     pub fn on_delivered(&mut self, end: u64) {
         if matches!(self.state, State::Probing(probe) if end >= probe) {
             self.state = State::Known(self.full);
         }
     }
 
-    /// A router says that the probe was too long, and what would not be (RFC 1191 section 4; zero if it does not say that). True if the packet that begins with octet
-    /// `first` is the probe: its loss says nothing about congestion, and what it carried is sent again in packets of the size that is known now.
+    /// A router says that the probe was too long, and what would not be (RFC 1191 section 4; zero
+    /// if it does not say that). True if the packet that begins with octet `first` is the probe:
+    /// its loss says nothing about congestion, and what it carried is sent again in packets of the
+    /// size that is known now.
     pub fn on_too_big(&mut self, first: u64, mtu: u32) -> bool {
         let State::Probing(end) = self.state else { return false };
         let probe = first < end;
@@ -95,7 +103,8 @@ impl PathMtu {
         probe
     }
 
-    /// The packet that begins with octet `first` was lost, and no router said why: if it is the probe, packets stay short, and the loss is taken for one of congestion.
+    /// The packet that begins with octet `first` was lost, and no router said why: if it is the
+    /// probe, packets stay short, and the loss is taken for one of congestion.
     pub fn on_lost(&mut self, first: u64) {
         if matches!(self.state, State::Probing(end) if first < end) {
             self.state = State::Known(self.safe);

@@ -4,10 +4,12 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::PacingConfig;
 
-/// The timers of Scharf and Strotbek: a number of packets released over one RTT in steps that a coarse clock can make.
+/// The timers of Scharf and Strotbek: a number of packets released over one RTT in steps that a
+/// coarse clock can make.
 ///
-/// Three cases: fewer packets than ticks and a chunk of 1, one timer per packet; at least as many packets as ticks, one timer per tick, what does
-/// not divide is spread; otherwise the chunk limits the number of timers.
+/// Three cases: fewer packets than ticks and a chunk of 1, one timer per packet; at least as many
+/// packets as ticks, one timer per tick, what does not divide is spread; otherwise the chunk limits
+/// the number of timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timers {
     packets: u32,
@@ -69,7 +71,8 @@ pub enum Allowance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacer {
     began: Time,
-    /// Packets of the phase that have left. Those in flight do not tell: what was sent before arrives meanwhile.
+    /// Packets of the phase that have left. Those in flight do not tell: what was sent before
+    /// arrives meanwhile.
     sent: u32,
     /// Window of the phase in packets.
     window: u32,
@@ -91,7 +94,8 @@ enum Rule {
 }
 
 impl Pacer {
-    /// A phase that begins at `now` with `in_flight` packets under way, opens the window to `window` packets, and sends at `rate` for about an `rtt`.
+    /// A phase that begins at `now` with `in_flight` packets under way, opens the window to
+    /// `window` packets, and sends at `rate` for about an `rtt`.
     #[must_use]
     pub fn new(config: PacingConfig, now: Time, window: u32, in_flight: u32, rate: Rate, rtt: Span) -> Self {
         let rule = match config {
@@ -103,13 +107,15 @@ impl Pacer {
         Self { began: now, sent: 0, window, burst: 0, rule }
     }
 
-    /// The first `packets` leave at once. Those behind them leave when they would have left anyway, so that the mean rate over the phase stays.
+    /// The first `packets` leave at once. Those behind them leave when they would have left anyway,
+    /// so that the mean rate over the phase stays.
     #[must_use]
     pub fn with_burst(self, packets: u32) -> Self {
         Self { burst: packets, ..self }
     }
 
-    /// The first `packets` are a chirp: their gaps shrink evenly from twice that of the rate, and never below it. Timers have no chirp.
+    /// The first `packets` are a chirp: their gaps shrink evenly from twice that of the rate, and
+    /// never below it. Timers have no chirp.
     #[must_use]
     pub fn with_ramp(mut self, packets: u32) -> Self {
         if let Rule::Departures { ramp, left, .. } = &mut self.rule {
@@ -288,7 +294,8 @@ mod tests {
                         pacer.on_sent(now, 1500);
                         let bytes = Bytes::new(u64::from(sent) * 1500);
                         let most = code.rate().bytes_in(now.since(Time::ZERO) + Span::from_millis(1));
-                        // Timers come a tick early at most, and in chunks of up to two times M less one.
+                        // Timers come a tick early at most, and in chunks of up to two times M less
+                        // one.
                         prop_assert!(bytes <= most + Bytes::new(1500 * 6), "{bytes} > {most}");
                     }
                     Allowance::At(time) => {

@@ -98,7 +98,8 @@ impl<'a> Ipv4<'a> {
         u16::from_be_bytes([self.packet[at], self.packet[at + 1]])
     }
 
-    /// Lowers the TTL by `hops`, down to 0, and mends the checksum (RFC 1624 equation 3). Returns the new TTL.
+    /// Lowers the TTL by `hops`, down to 0, and mends the checksum (RFC 1624 equation 3). Returns
+    /// the new TTL.
     #[inline]
     pub fn lower_ttl(&mut self, hops: u8) -> u8 {
         let before = self.word(TTL);
@@ -149,8 +150,9 @@ impl<'a> Ipv4<'a> {
         }
     }
 
-    /// Lets `change` change the data of the Quick-Start option, if there is one, and mends the checksum (by the difference, so that a
-    /// header damaged before stays damaged). The result of `change` is returned.
+    /// Lets `change` change the data of the Quick-Start option, if there is one, and mends the
+    /// checksum (by the difference, so that a header damaged before stays damaged). The result of
+    /// `change` is returned.
     ///
     /// # Errors
     /// If an option has an impossible length.
@@ -159,8 +161,8 @@ impl<'a> Ipv4<'a> {
         Ok(self.exchange(at, |data| change(OptionMut::new(data))))
     }
 
-    /// Overwrites the Quick-Start option, if there is one, with no-operation options, and mends the checksum: it is gone, but the header keeps its
-    /// length. Returns true if there was one.
+    /// Overwrites the Quick-Start option, if there is one, with no-operation options, and mends the
+    /// checksum: it is gone, but the header keeps its length. Returns true if there was one.
     ///
     /// # Errors
     /// If an option has an impossible length.
@@ -181,8 +183,8 @@ impl<'a> Ipv4<'a> {
         Some(result)
     }
 
-    /// The sum of the four words in which the data of an option at `at` is: with type and length in front, or with a byte more on either side if it
-    /// begins within a word.
+    /// The sum of the four words in which the data of an option at `at` is: with type and length in
+    /// front, or with a byte more on either side if it begins within a word.
     #[inline]
     fn sum_around(&self, at: usize) -> u16 {
         let words = self.packet[(at - 1) & !1..].first_chunk();
@@ -194,8 +196,10 @@ impl<'a> Ipv4<'a> {
         self.packet[CHECKSUM..CHECKSUM + 2].copy_from_slice(&(!mended).to_be_bytes());
     }
 
-    /// The packet with `option` as its last option (before the end of the list), its lengths and checksum right; `None` if the header has no room or the
-    /// packet would be longer than IPv4 allows. The options it had must end at the end of the header or with an end-of-options octet.
+    /// The packet with `option` as its last option (before the end of the list), its lengths and
+    /// checksum right; `None` if the header has no room or the packet would be longer than IPv4
+    /// allows. The options it had must end at the end of the header or with an end-of-options
+    /// octet.
     #[must_use]
     pub fn with_option(packet: &[u8], option: IpOption) -> Option<Vec<u8>> {
         let mut copy = packet.to_vec();

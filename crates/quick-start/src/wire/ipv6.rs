@@ -105,7 +105,8 @@ impl<'a> Ipv6<'a> {
     /// The Quick-Start option, if the packet has one.
     ///
     /// # Errors
-    /// If the hop-by-hop header is cut off, an option reaches over its end, or the Quick-Start option is malformed.
+    /// If the hop-by-hop header is cut off, an option reaches over its end, or the Quick-Start
+    /// option is malformed.
     pub fn option(&self) -> Result<Option<IpOption>, Malformed> {
         match self.locate()? {
             Some(data) => IpOption::from_ipv6(&self.packet[data - 2..]).map(Some),
@@ -113,8 +114,9 @@ impl<'a> Ipv6<'a> {
         }
     }
 
-    /// Lets `change` change the data of the Quick-Start option, if there is one, and returns its result. There is no checksum to mend: IPv6 has
-    /// none, and the pseudo-header of TCP does not cover options.
+    /// Lets `change` change the data of the Quick-Start option, if there is one, and returns its
+    /// result. There is no checksum to mend: IPv6 has none, and the pseudo-header of TCP does not
+    /// cover options.
     ///
     /// # Errors
     /// If the hop-by-hop header is cut off or an option reaches over its end.
@@ -124,7 +126,8 @@ impl<'a> Ipv6<'a> {
         Ok(data.map(|data| change(OptionMut::new(data))))
     }
 
-    /// Overwrites the Quick-Start option, if there is one, with padding of the same length. Returns true if there was one.
+    /// Overwrites the Quick-Start option, if there is one, with padding of the same length. Returns
+    /// true if there was one.
     ///
     /// # Errors
     /// If the hop-by-hop header is cut off or an option reaches over its end.

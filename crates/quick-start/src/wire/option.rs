@@ -105,7 +105,8 @@ impl IpOption {
         [IPV4_TYPE, IPV4_LENGTH as u8, a, b, c, d, e, f]
     }
 
-    /// The option in an IPv6 hop-by-hop header, which is as long but counts its length without type and length.
+    /// The option in an IPv6 hop-by-hop header, which is as long but counts its length without type
+    /// and length.
     #[must_use]
     pub fn to_ipv6(self) -> [u8; 2 + DATA_LENGTH] {
         let [a, b, c, d, e, f] = self.to_data();
@@ -115,7 +116,8 @@ impl IpOption {
     /// Reads an option of IPv4 from its type octet on; what follows it does not matter.
     ///
     /// # Errors
-    /// If it is another option, has another length, is cut off, or has a function that is not assigned.
+    /// If it is another option, has another length, is cut off, or has a function that is not
+    /// assigned.
     pub fn from_ipv4(bytes: &[u8]) -> Result<Self, Malformed> {
         Self::from_bytes(bytes, IPV4_TYPE, IPV4_LENGTH)
     }
@@ -123,7 +125,8 @@ impl IpOption {
     /// Reads an option of IPv6 from its type octet on; what follows it does not matter.
     ///
     /// # Errors
-    /// If it is another option, has another length, is cut off, or has a function that is not assigned.
+    /// If it is another option, has another length, is cut off, or has a function that is not
+    /// assigned.
     pub fn from_ipv6(bytes: &[u8]) -> Result<Self, Malformed> {
         Self::from_bytes(bytes, IPV6_TYPE, DATA_LENGTH)
     }
@@ -176,8 +179,9 @@ impl<'a> OptionMut<'a> {
         u32::from_be_bytes([a, b, c, d])
     }
 
-    /// Approves a request at `rate`, which must not be higher than the present one (it is not raised): lowers the Quick-Start TTL by `hops` (the
-    /// amount by which the TTL of IP falls) and makes the bits of the steps taken away random (RFC 4782 section 3.3).
+    /// Approves a request at `rate`, which must not be higher than the present one (it is not
+    /// raised): lowers the Quick-Start TTL by `hops` (the amount by which the TTL of IP falls) and
+    /// makes the bits of the steps taken away random (RFC 4782 section 3.3).
     pub fn approve(&mut self, rate: RateCode, hops: u8, random: u32) {
         let present = self.rate();
         let rate = rate.min(present);

@@ -27,7 +27,8 @@ impl TcpResponse {
         [TCP_KIND, TCP_LENGTH as u8, self.rate.get(), self.ttl_difference, a, b, c, d]
     }
 
-    /// Reads the option from its kind on; what follows it does not matter. Reserved bits are ignored.
+    /// Reads the option from its kind on; what follows it does not matter. Reserved bits are
+    /// ignored.
     ///
     /// # Errors
     /// If it is another option, has another length or is cut off.

@@ -113,7 +113,8 @@ fn paragraphs(out: &mut String, paragraphs: &[String]) {
     }
 }
 
-/// A command with a button that copies it (which the script shows: without a script it could do nothing).
+/// A command with a button that copies it (which the script shows: without a script it could do
+/// nothing).
 fn command(command: &str) -> String {
     format!(
         "<div class=\"command\"><code>{}</code><button type=\"button\" hidden>Copy</button></div>\n",

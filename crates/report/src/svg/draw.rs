@@ -57,7 +57,8 @@ impl Look {
         Self { width: 800.0, plot_height: 360.0, padding: 20.0, standalone: true, columns: 1600 }
     }
 
-    /// A part of a page, which shows title, caption and command itself; curves get this many columns of points.
+    /// A part of a page, which shows title, caption and command itself; curves get this many
+    /// columns of points.
     pub(crate) const fn embedded(columns: usize) -> Self {
         Self { width: 640.0, plot_height: 270.0, padding: 2.0, standalone: false, columns }
     }
@@ -69,7 +70,8 @@ pub(crate) struct Drawn {
     pub(crate) svg: String,
     /// Its width and height in pixels.
     pub(crate) size: [f64; 2],
-    /// The fitted horizontal axis, the vertical one, and the area of the plot in pixels of the drawing.
+    /// The fitted horizontal axis, the vertical one, and the area of the plot in pixels of the
+    /// drawing.
     pub(crate) x: Fitted,
     pub(crate) y: Fitted,
     pub(crate) area: [f64; 4],
@@ -327,7 +329,8 @@ fn swatch(entry: &Entry<'_>) -> String {
 struct Beside {
     /// Pixels they need.
     room: f64,
-    /// For every entry, where its curve ends and where its label stands, in pixels from the top of the plot.
+    /// For every entry, where its curve ends and where its label stands, in pixels from the top of
+    /// the plot.
     rows: Vec<(f64, f64)>,
 }
 

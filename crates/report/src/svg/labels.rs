@@ -33,8 +33,8 @@ pub(crate) fn place(
     Some(free)
 }
 
-/// Moves labels that want to stand at `wanted` apart until any two are at least `gap` apart and all lie between 0 and
-/// `height`; their order stays. `None` when they do not fit.
+/// Moves labels that want to stand at `wanted` apart until any two are at least `gap` apart and all
+/// lie between 0 and `height`; their order stays. `None` when they do not fit.
 pub(crate) fn spread(wanted: &[f64], gap: f64, height: f64) -> Option<Vec<f64>> {
     #[expect(clippy::cast_precision_loss, reason = "a handful of labels")]
     let needed = gap * wanted.len().saturating_sub(1) as f64;

@@ -1,11 +1,11 @@
 //! Figures as SVG.
 //!
-//! Written directly rather than with a plotting library: the page needs one group per contestant (to hide and to
-//! highlight it), shades that follow the reader's light or dark setting, and paths that stay short; the libraries at
-//! hand draw shapes without names in fixed colours.
+//! Written directly rather than with a plotting library: the page needs one group per contestant
+//! (to hide and to highlight it), shades that follow the reader's light or dark setting, and paths
+//! that stay short; the libraries at hand draw shapes without names in fixed colours.
 //!
-//! Shades are given twice: as attributes (light, for programs that know no style sheets) and in a style sheet that has
-//! the dark ones too.
+//! Shades are given twice: as attributes (light, for programs that know no style sheets) and in a
+//! style sheet that has the dark ones too.
 
 mod draw;
 mod labels;
@@ -72,7 +72,8 @@ pub fn side_by_side(rows: &[Vec<&Figure>]) -> String {
 }
 
 impl Figure {
-    /// The figure as an SVG file of its own, with title, caption and command, for a README or a paper.
+    /// The figure as an SVG file of its own, with title, caption and command, for a README or a
+    /// paper.
     ///
     /// It follows the reader's light or dark setting where the viewer does, and is light elsewhere.
     #[must_use]

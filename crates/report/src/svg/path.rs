@@ -1,10 +1,12 @@
-//! Curves as SVG path data: relative steps in tenths of a pixel, the shortest form that stays exact.
+//! Curves as SVG path data: relative steps in tenths of a pixel, the shortest form that stays
+//! exact.
 
 use crate::axis::{Fitted, drawable};
 use crate::downsample::{Extent, keep_extremes, thin_cloud};
 use crate::figure::{Figure, Scale, Shape};
 
-/// How far outside of the plot a coordinate may lie, in widths or heights of it: far enough to keep slopes.
+/// How far outside of the plot a coordinate may lie, in widths or heights of it: far enough to keep
+/// slopes.
 const FAR: f64 = 20.0;
 
 /// Side of the cells in which one point of a cloud remains, in pixels.
@@ -30,7 +32,8 @@ impl Plot {
     }
 }
 
-/// The shape with as few points as draw the same in `columns` columns; what the axes cannot show becomes a gap.
+/// The shape with as few points as draw the same in `columns` columns; what the axes cannot show
+/// becomes a gap.
 pub(crate) fn reduce(figure: &Figure, plot: &Plot, columns: usize, shape: &Shape) -> Shape {
     let place = |x| plot.x.place(x);
     let pair = |[x, y]: [f64; 2]| if shown(figure, x, &[y]) { [x, y] } else { [x, f64::NAN] };
@@ -125,7 +128,8 @@ struct Pen {
 }
 
 impl Pen {
-    /// A curve through points; a single one becomes a segment of no length, which round line caps make a dot.
+    /// A curve through points; a single one becomes a segment of no length, which round line caps
+    /// make a dot.
     fn curve(&mut self, points: impl Iterator<Item = [f64; 2]>) {
         let mut drawn = 0;
         for (i, point) in points.enumerate() {

@@ -17,8 +17,8 @@ const RINGS: u32 = 12;
 /// Most of the plot's width that a label takes.
 const WIDEST: f64 = 0.4;
 
-/// Writes the name of every cloud beside its first dot, tied to it by a line where there is no room close by. A name that finds no room at all
-/// remains as a tooltip.
+/// Writes the name of every cloud beside its first dot, tied to it by a line where there is no room
+/// close by. A name that finds no room at all remains as a tooltip.
 pub(super) fn point_labels(out: &mut String, figure: &Figure, plot: &Plot) {
     let dots: Vec<(&Series, f64, f64)> = figure.series.iter().filter_map(|series| first(series, plot)).collect();
     let mut taken: Vec<Area> = dots

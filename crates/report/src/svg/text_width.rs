@@ -1,6 +1,7 @@
 //! How wide a text is in a proportional sans-serif, without a font: good enough to place labels.
 
-/// Width of `text` in pixels at a font size, erring on the wide side (measured against DejaVu Sans, a wide face).
+/// Width of `text` in pixels at a font size, erring on the wide side (measured against DejaVu Sans,
+/// a wide face).
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }

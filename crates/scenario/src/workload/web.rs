@@ -1,5 +1,6 @@
-//! Web pages after SURGE (Barford and Crovella 1998): a server with a set of files, of which users fetch pages, each a base file with embedded ones or a
-//! file by itself, with pauses between them. The two sets of parameters are those of table 1 of Scharf and Strotbek (2008).
+//! Web pages after SURGE (Barford and Crovella 1998): a server with a set of files, of which users
+//! fetch pages, each a base file with embedded ones or a file by itself, with pauses between them.
+//! The two sets of parameters are those of table 1 of Scharf and Strotbek (2008).
 
 use flowstart_random::{Rng, Stream, stream, unit};
 use flowstart_units::{Bytes, Span};
@@ -12,10 +13,12 @@ use flowstart_simulator::Reply;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Files {
-    /// SURGE's defaults: small files with a heavy tail, Zipf popularity, many embedded files; about 17 kB per page.
+    /// SURGE's defaults: small files with a heavy tail, Zipf popularity, many embedded files; about
+    /// 17 kB per page.
     #[default]
     Surge,
-    /// Log-normal sizes with a median of 150 kB, uniform popularity, few embedded files; about 490 kB per page.
+    /// Log-normal sizes with a median of 150 kB, uniform popularity, few embedded files; about 490
+    /// kB per page.
     Large,
 }
 
@@ -39,9 +42,11 @@ pub struct WebModel {
     pub files: usize,
     /// Share of them that are base files; 0.30 in the paper.
     pub base: f64,
-    /// Share of them that are embedded in base files; 0.38 in the paper. The rest (0.32) are pages by themselves.
+    /// Share of them that are embedded in base files; 0.38 in the paper. The rest (0.32) are pages
+    /// by themselves.
     pub embedded: f64,
-    /// Popularity of pages falls as one over this power of their rank; 1 is Zipf's law, 0 is uniform.
+    /// Popularity of pages falls as one over this power of their rank; 1 is Zipf's law, 0 is
+    /// uniform.
     pub popularity: f64,
     /// Mean of the logarithm of the body's sizes in bytes.
     pub mu: f64,
@@ -81,9 +86,11 @@ pub enum Embedding {
 }
 
 impl WebModel {
-    /// SURGE's defaults. Table 1 of the paper names the distributions of sizes but not their parameters. Here they are the lognormal body (7.630, 1.001) and the
-    /// Pareto tail from 10 kB with shape 1 that the authors of SURGE gave in 1999 for 7 % of the files; the largest size of the tail, 20 kB, is
-    /// chosen so that a page has about 17 kB on average, which is what the paper says (it leaves little of the tail). At most 150 embedded files, as in the SURGE tool.
+    /// SURGE's defaults. Table 1 of the paper names the distributions of sizes but not their
+    /// parameters. Here they are the lognormal body (7.630, 1.001) and the Pareto tail from 10 kB
+    /// with shape 1 that the authors of SURGE gave in 1999 for 7 % of the files; the largest size
+    /// of the tail, 20 kB, is chosen so that a page has about 17 kB on average, which is what the
+    /// paper says (it leaves little of the tail). At most 150 embedded files, as in the SURGE tool.
     pub const SURGE: Self = Self {
         files: 2000,
         base: 0.30,
@@ -183,8 +190,8 @@ impl WebModel {
         pages
     }
 
-    /// What a user asks for in the course of `duration` if everything came at once, a pause first. The same seed gives the same user,
-    /// whatever the transport does.
+    /// What a user asks for in the course of `duration` if everything came at once, a pause first.
+    /// The same seed gives the same user, whatever the transport does.
     #[must_use]
     pub fn user(&self, server: &[Page], http: Http, duration: Span, seed: u64) -> Vec<Reply> {
         let random = &mut stream(seed);

@@ -2,9 +2,10 @@
 
 use super::Series;
 
-/// Autocorrelation at lags 0 ..= `max_lag` (equation 9 of the paper, there of the congestion window):
-/// products of deviations from the mean of the whole series, divided by their sum at lag 0. It is 1 at
-/// lag 0; all are zero for a constant or empty series. Lags past the end are zero.
+/// Autocorrelation at lags 0 ..= `max_lag` (equation 9 of the paper, there of the congestion
+/// window): products of deviations from the mean of the whole series, divided by their sum at
+/// lag 0. It is 1 at lag 0; all are zero for a constant or empty series. Lags past the end are
+/// zero.
 #[must_use]
 pub fn autocorrelation(series: &Series, max_lag: usize) -> Vec<f64> {
     let deviations = deviations(series);

@@ -90,7 +90,8 @@ fn a_flow_that_pauses_briefly_keeps_its_credit_and_after_40_ms_gets_a_quantum() 
     }
 }
 
-/// How many flows are known when one more comes after a pause, of which `active` still have packets.
+/// How many flows are known when one more comes after a pause, of which `active` still have
+/// packets.
 fn known_after(flows: u64, active: u64, pause: Span) -> usize {
     let mut queue = FairQueuing::new(FairQueuingConfig { forget_above: 4, ..FairQueuingConfig::default() }, 0);
     for flow in 0..flows {
