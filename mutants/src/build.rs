@@ -16,8 +16,8 @@ pub(crate) struct Built {
 }
 
 /// Builds the tests of the crate with the changes `chosen`.
-pub(crate) fn build(tree: &Tree, sources: &[Source], chosen: &BTreeSet<u32>) -> Result<Built> {
-    let mut built = Built { programs: vec![], alive: chosen.clone(), dropped: BTreeSet::new() };
+pub(crate) fn build(tree: &Tree, sources: &[Source], chosen: &[u32]) -> Result<Built> {
+    let mut built = Built { programs: vec![], alive: chosen.iter().copied().collect(), dropped: BTreeSet::new() };
     tree.write(Path::new("mutation_switch.rs"), SWITCH)?;
     loop {
         for source in sources {

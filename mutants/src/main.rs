@@ -17,10 +17,10 @@
 //! 4. Run the tests without any change: they must pass, and their time sets the limit. Then run
 //!    them once for each mutant, until the first test fails (`run`).
 //!
-//! What is changed: bodies of functions, binary operators, comparisons, `!` and `-`, guards and arms
-//! of `match`; with `--constants` also numbers. What is not: code under `cfg(test)`, constants and
-//! `const fn`, patterns, types, the insides of macros, and how `Debug` prints. Only the crate's own
-//! unit and integration tests are run, with all of its features.
+//! What is changed: bodies of functions, binary operators, comparisons, `!` and `-`, guards and
+//! arms of `match`; with `--constants` also numbers. What is not: code under `cfg(test)`, constants
+//! and `const fn`, patterns, types, the insides of macros, and how `Debug` prints. Only the crate's
+//! own unit and integration tests are run, with all of its features.
 
 mod build;
 mod rewrite;
@@ -34,6 +34,7 @@ mod values;
 
 use clap::Parser;
 use run::{Outcome, Programs};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -89,7 +90,13 @@ fn examine(arguments: &Arguments) -> Result<()> {
     let built = build::build(&tree, &sources, &chosen)?;
     let programs = Programs::measured(&tree, built.programs, &arguments.skip)?;
     let mut tally = sample::Tally { dropped: built.dropped.len(), ..Default::default() };
-    for mutant in sample::listed(&sources).filter(|m| built.alive.contains(&m.id)) {
+    let all: Vec<sample::Listed> = sample::listed(&sources).collect();
+    // In the order they were drawn: what is tried in time is a sample whenever time is up.
+    let drawn = |among: &BTreeSet<u32>| {
+        let ids: Vec<u32> = chosen.iter().copied().filter(|id| among.contains(id)).collect();
+        ids.into_iter().filter_map(|id| all.iter().find(|m| m.id == id))
+    };
+    for mutant in drawn(&built.alive) {
         if start.elapsed() > Duration::from_secs(60 * arguments.minutes) {
             tally.left += 1;
             continue;
@@ -103,7 +110,7 @@ fn examine(arguments: &Arguments) -> Result<()> {
         }
         tally.add(&outcome);
     }
-    for mutant in sample::listed(&sources).filter(|m| built.dropped.contains(&m.id)) {
+    for mutant in drawn(&built.dropped) {
         println!("no build   {}:{}: {}", mutant.file, mutant.line, mutant.change);
     }
     println!("{tally}");

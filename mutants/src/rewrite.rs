@@ -1,7 +1,7 @@
 //! Writes changes into a source, each beside what it replaces and behind its switch.
 //!
-//! Every rewritten place stands between `/*<*/` and `/*>*/`, so that an error of the compiler can be
-//! traced to the change that made it ([`blame`]).
+//! Every rewritten place stands between `/*<*/` and `/*>*/`, so that an error of the compiler can
+//! be traced to the change that made it ([`blame`]).
 
 use crate::sites::{Kind, Site};
 use std::collections::BTreeSet;

@@ -3,7 +3,6 @@
 use crate::run::Outcome;
 use crate::tree::Source;
 use rand_core::{Rng, SeedableRng};
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// A mutant, for people.
@@ -27,14 +26,15 @@ pub(crate) fn number(sources: &mut [Source]) -> u32 {
     count
 }
 
-/// `size` numbers of 1 to `total`, each set of them as likely as any other.
-pub(crate) fn draw(total: u32, size: usize, seed: u64) -> BTreeSet<u32> {
+/// `size` numbers of 1 to `total` without repetition, in random order: the first of them are a
+/// sample too.
+pub(crate) fn draw(total: u32, size: usize, seed: u64) -> Vec<u32> {
     let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
     let mut numbers: Vec<u32> = (1..=total).collect();
-    let mut drawn = BTreeSet::new();
+    let mut drawn = vec![];
     while drawn.len() < size && !numbers.is_empty() {
         let place = random.next_u64() % numbers.len() as u64;
-        drawn.insert(numbers.swap_remove(place as usize));
+        drawn.push(numbers.swap_remove(place as usize));
     }
     drawn
 }
