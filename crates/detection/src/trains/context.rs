@@ -59,8 +59,9 @@ impl Context {
 
     /// The smallest RTT of both connections.
     pub(super) fn smallest(&self) -> Span {
-        let of = |side: &Side| side.smallest.unwrap_or(Span::MAX);
-        of(&self.sides[0]).min(of(&self.sides[1]))
+        let [one, other] = &self.sides;
+        let least = |one: Option<Span>, other: Option<Span>| one.into_iter().chain(other).min();
+        least(one.smallest, other.smallest).or(least(one.of_repairs, other.of_repairs)).unwrap_or(Span::MAX)
     }
 
     /// Largest difference between RTTs in a row without a queue of ours. Their range would not do:

@@ -34,6 +34,10 @@ pub(super) struct Side {
     pub(super) sent: u64,
     pub(super) open: bool,
     pub(super) smallest: Option<Span>,
+    /// The smallest time from the last transmission of a packet that was sent again to its ACK. It
+    /// may be that of an earlier transmission (Karn), so it only counts as long as nothing else is
+    /// known: what is planned by the RTT must not wait for ever.
+    pub(super) of_repairs: Option<Span>,
 }
 
 /// Packets whose fate is remembered; more than a batch of the longest trains.
@@ -72,9 +76,8 @@ impl Side {
     /// Packets that left earlier by at least `patience` and whose ACK did not come are lost.
     pub(super) fn arrive(&mut self, acked: &Acked, patience: Span) {
         let rtt = round_trip(acked);
-        if !acked.retransmitted {
-            self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
-        }
+        let known = if acked.retransmitted { &mut self.of_repairs } else { &mut self.smallest };
+        *known = Some(known.map_or(rtt, |smallest| smallest.min(rtt)));
         for packet in &mut self.flying {
             if packet.number > acked.number || packet.rtt.is_some() {
                 continue;

@@ -1,5 +1,5 @@
 //! The measures of claims about runs of scenarios. Each is one type with its parameters, its words
-//! and its function, in the file of its subject, and one line of [`scenario_measures`].
+//! and its function, in the file of its subject, and one line of `scenario_measures!`.
 
 mod isolation;
 mod item;
