@@ -59,7 +59,7 @@ struct Arguments {
     /// Leave out test programs whose name begins with this; may be repeated.
     #[arg(long)]
     skip: Vec<String>,
-    /// Begin no mutant after so many minutes and report on those tried until then.
+    /// Begin no mutant after so many minutes of running tests; report on those tried until then.
     #[arg(long, default_value_t = 600)]
     minutes: u64,
     /// Where the copy and what is built from it are kept between runs [default: in the system's
@@ -79,7 +79,6 @@ fn main() -> ExitCode {
 }
 
 fn examine(arguments: &Arguments) -> Result<()> {
-    let start = std::time::Instant::now();
     let folder = arguments.folder.clone().unwrap_or_else(|| std::env::temp_dir().join("flowstart-mutants"));
     let tree = tree::Tree::open(&folder, &arguments.name)?;
     let mut sources = tree.sources(arguments.constants)?;
@@ -91,6 +90,7 @@ fn examine(arguments: &Arguments) -> Result<()> {
     let programs = Programs::measured(&tree, built.programs, &arguments.skip)?;
     let mut tally = sample::Tally { dropped: built.dropped.len(), ..Default::default() };
     let all: Vec<sample::Listed> = sample::listed(&sources).collect();
+    let start = std::time::Instant::now();
     // In the order they were drawn: what is tried in time is a sample whenever time is up.
     let drawn = |among: &BTreeSet<u32>| {
         let ids: Vec<u32> = chosen.iter().copied().filter(|id| among.contains(id)).collect();

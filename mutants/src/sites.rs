@@ -43,17 +43,17 @@ pub(crate) struct Site {
     pub(crate) changes: Vec<Change>,
 }
 
-/// The places of a file and the files it names as modules.
+/// The places of a file and the modules it has for tests only.
 pub(crate) struct Found {
     pub(crate) sites: Vec<Site>,
-    /// `mod name;`, with the inline modules around it.
-    pub(crate) modules: Vec<Vec<String>>,
+    /// `mod name;` under `cfg(test)`, with the inline modules around it.
+    pub(crate) for_tests: Vec<Vec<String>>,
 }
 
 /// All places of `source`; with `constants`, numbers too.
 pub(crate) fn find(source: &str, constants: bool) -> syn::Result<Found> {
     let file = syn::parse_file(source)?;
-    let found = Found { sites: vec![], modules: vec![] };
+    let found = Found { sites: vec![], for_tests: vec![] };
     let mut finder = Finder { found, source, constants, functions: vec![], inside: vec![] };
     finder.visit_file(&file);
     Ok(finder.found)
@@ -166,14 +166,12 @@ impl<'b> Visit<'b> for Finder<'_> {
     }
 
     fn visit_item_mod(&mut self, item: &'b syn::ItemMod) {
-        if for_tests(&item.attrs) {
-            return;
-        }
         self.inside.push(item.ident.to_string());
-        if item.content.is_none() {
-            self.found.modules.push(self.inside.clone());
+        if !for_tests(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        } else if item.content.is_none() {
+            self.found.for_tests.push(self.inside.clone());
         }
-        visit::visit_item_mod(self, item);
         self.inside.pop();
     }
 

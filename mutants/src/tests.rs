@@ -54,9 +54,9 @@ fn code_for_tests_constants_and_insides_of_macros_stay() {
 }
 
 #[test]
-fn modules_are_followed_but_not_those_for_tests() {
-    let found = find("mod a; mod b { mod c; } #[cfg(test)] mod tests;", false).unwrap();
-    assert_eq!(found.modules, [vec!["a"], vec!["b", "c"]]);
+fn modules_for_tests_are_known() {
+    let found = find("mod a; mod b { #[cfg(test)] mod c; } #[cfg(test)] mod tests;", false).unwrap();
+    assert_eq!(found.for_tests, [vec!["b", "c"], vec!["tests"]]);
 }
 
 /// A program that prints one number, which every change in `f` alters in its own way.

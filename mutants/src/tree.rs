@@ -50,23 +50,24 @@ impl Tree {
         self.root.join("crates").join(&self.name)
     }
 
-    /// All sources of the library that are compiled without tests, following `mod` from its root.
+    /// All sources of the library that are compiled without tests. Not by following `mod`: macros
+    /// declare modules too.
     pub(crate) fn sources(&self, constants: bool) -> Result<Vec<Source>> {
         let base = self.folder().join("src");
-        let (mut sources, mut waiting) = (vec![], vec![PathBuf::from("lib.rs")]);
-        while let Some(path) = waiting.pop() {
+        let mut paths = vec![];
+        list(&base, &base, &mut paths)?;
+        let (mut sources, mut for_tests) = (vec![], vec![PathBuf::from("main"), PathBuf::from("bin")]);
+        for path in paths {
             let file = base.join(&path);
             let text = fs::read_to_string(&file).map_err(failed(&file))?;
             let found = sites::find(&text, constants).map_err(|e| format!("{}: {e}", file.display()))?;
             let root = ["lib.rs", "mod.rs"].iter().any(|name| path.ends_with(name));
             let beside = if root { path.with_file_name("") } else { path.with_extension("") };
-            for module in found.modules {
-                let place = module.iter().fold(beside.clone(), |p, name| p.join(name));
-                let candidates = [place.with_extension("rs"), place.join("mod.rs")];
-                waiting.extend(candidates.into_iter().find(|p| base.join(p).is_file()));
-            }
+            for_tests.extend(found.for_tests.iter().map(|m| m.iter().fold(beside.clone(), |p, name| p.join(name))));
             sources.push(Source { path, text, sites: found.sites });
         }
+        // A module and everything below it.
+        sources.retain(|s| !s.path.with_extension("").ancestors().any(|p| for_tests.iter().any(|t| t == p)));
         sources.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(sources)
     }
@@ -75,6 +76,19 @@ impl Tree {
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<()> {
         write(&self.folder().join("src").join(path), text.as_bytes())
     }
+}
+
+/// The Rust files in `folder` and below, by their paths from `base`.
+fn list(base: &Path, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).map_err(failed(folder))?.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            list(base, &path, paths)?;
+        } else if let Some(below) = path.strip_prefix(base).ok().filter(|p| p.extension().is_some_and(|e| e == "rs")) {
+            paths.push(below.to_path_buf());
+        }
+    }
+    Ok(())
 }
 
 /// Writes only what differs: cargo builds again what was written since it built it.
