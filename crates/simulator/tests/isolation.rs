@@ -390,8 +390,8 @@ proptest! {
     }
 }
 
-/// The SYN's answer and the first train meet a full buffer: all that arrives was sent twice, so that
-/// no RTT is certain (Karn), and a chirp has to be planned all the same.
+/// The SYN's answer and the first train meet a full buffer: all that arrives was sent twice, so
+/// that no RTT is certain (Karn), and a chirp has to be planned all the same.
 #[test]
 fn a_transfer_of_which_everything_is_sent_twice_at_first_goes_on() {
     let case = Case { cubic: 1, ..Case::new(queue("drop_tail", 18).0, 1, 2) };
