@@ -16,7 +16,8 @@
 //! }
 //!
 //! fn main() -> ExitCode {
-//!     let own = StartConfig::own("triple", "three times the window every round trip", |_| Box::new(Triple));
+//!     let about = "three times the window every round trip";
+//!     let own = StartConfig::own("triple", about, |_| Box::new(Triple));
 //!     match own.and_then(StartConfig::register) {
 //!         // From now on "triple+cubic" is a contestant.
 //!         Ok(()) => flowstart::main(),
