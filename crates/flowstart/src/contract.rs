@@ -95,7 +95,7 @@ fn outcome(hard: &Hard, contestant: &Contestant, threads: Option<usize>) -> Resu
     let unreadable = |_| Broken(format!("the path \"{}\" cannot be read", hard.name));
     race.set_capacity(hard.capacity.parse().map_err(|error| unreadable(format!("{error}")))?);
     race.path.rtt = hard.rtt.parse().map_err(|error| unreadable(format!("{error}")))?;
-    race.path.buffer = hard.buffer.parse().map_err(|error| unreadable(format!("{error}")))?;
+    race.path.buffer = hard.buffer.parse().map_err(unreadable)?;
     race.path.loss = hard.loss.parse().map_err(unreadable)?;
     race.sizes = SIZES.map(Bytes::new).to_vec();
     race.contestants = vec![contestant.clone()];
@@ -203,7 +203,7 @@ mod tests {
         fn departure(&mut self, now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
             self.calls += 1;
             match self.kind {
-                "restless" if self.calls % 6 > 0 => Some(Departure::At(now + Span::from_micros(10))),
+                "restless" if !self.calls.is_multiple_of(6) => Some(Departure::At(now + Span::from_micros(10))),
                 "never" if self.calls > 40 => Some(Departure::Hold),
                 _ => None,
             }
