@@ -12,9 +12,8 @@ fn the_contract_is_kept() {
 #[test]
 fn it_loses_nothing_before_it_ends_where_the_buffer_holds_a_round_trip() {
     my_start::register().expect("the name is free");
-    let mut race = Race::default();
-    race.contestants = vec!["my_start+cubic".parse().expect("a contestant")];
-    race.sizes.clear();
+    let contestant = "my_start+cubic".parse().expect("a contestant");
+    let race = Race { contestants: vec![contestant], sizes: Vec::new(), ..Race::default() };
     let result = race.run(&RunOptions::default()).expect("the race runs");
     let lost = result.contestants[0].estimate(LOST_BEFORE.measure()).expect("it was measured");
     assert_eq!(lost.mean, 0.0);
