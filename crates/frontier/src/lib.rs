@@ -18,6 +18,7 @@ mod journal;
 mod pareto;
 mod record;
 mod score;
+mod shard;
 mod works;
 
 use flowstart_congestion::StartConfig;
@@ -32,6 +33,7 @@ pub use journal::{Damage, Journal, JournalError};
 pub use pareto::{front, undominated};
 pub use record::{Record, measures};
 pub use score::{CellScore, ContestantScores, Factor, Scores, median};
+pub use shard::Shard;
 pub use works::{Finished, FrontierResult, RunOptions};
 
 /// What everything is compared with: CUBIC with HyStart as Linux runs it, unpaced, over a drop-tail
