@@ -19,8 +19,9 @@
 //!
 //! What is changed: bodies of functions, binary operators, comparisons, `!` and `-`, guards and
 //! arms of `match`; with `--constants` also numbers. What is not: code under `cfg(test)`, constants
-//! and `const fn`, patterns, types, the insides of macros, and how `Debug` prints. Only the crate's
-//! own unit and integration tests are run, with all of its features.
+//! and `const fn`, patterns, types, the insides of macros, and how `Debug` prints. Only the unit and
+//! integration tests of the crates named are run, with all of their features: those that are changed
+//! and those that `--with` adds because they test what is below them.
 
 mod build;
 mod rewrite;
@@ -45,8 +46,12 @@ type Result<T> = std::result::Result<T, String>;
 /// Change a crate in small ways and see whether its tests notice.
 #[derive(Parser)]
 struct Arguments {
-    /// The crate: the name of its folder in `crates`.
-    name: String,
+    /// The crates to change: the names of their folders in `crates`. The sample is drawn from all.
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// Run the tests of this crate too; may be repeated.
+    #[arg(long, value_name = "CRATE")]
+    with: Vec<String>,
     /// How many mutants to try, drawn at random.
     #[arg(long, default_value_t = 60)]
     sample: usize,
@@ -80,14 +85,14 @@ fn main() -> ExitCode {
 
 fn examine(arguments: &Arguments) -> Result<()> {
     let folder = arguments.folder.clone().unwrap_or_else(|| std::env::temp_dir().join("flowstart-mutants"));
-    let tree = tree::Tree::open(&folder, &arguments.name)?;
+    let tree = tree::Tree::open(&folder, &arguments.names, &arguments.with)?;
     let mut sources = tree.sources(arguments.constants)?;
     let total = sample::number(&mut sources);
     let chosen = sample::draw(total, arguments.sample, arguments.seed);
-    println!("{}: {} of {total} mutants, seed {}", arguments.name, chosen.len(), arguments.seed);
+    println!("{}: {} of {total} mutants, seed {}", arguments.names.join(" "), chosen.len(), arguments.seed);
 
     let built = build::build(&tree, &sources, &chosen)?;
-    let programs = Programs::measured(&tree, built.programs, &arguments.skip)?;
+    let programs = Programs::measured(built.programs, &arguments.skip)?;
     let mut tally = sample::Tally { dropped: built.dropped.len(), ..Default::default() };
     let all: Vec<sample::Listed> = sample::listed(&sources).collect();
     let start = std::time::Instant::now();

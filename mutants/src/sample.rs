@@ -45,7 +45,7 @@ pub(crate) fn listed(sources: &[Source]) -> impl Iterator<Item = Listed> {
     places.flat_map(|(source, site)| {
         site.changes.iter().map(move |change| Listed {
             id: change.id,
-            file: source.path.display().to_string(),
+            file: format!("{}/{}", source.name, source.path.display()),
             line: site.line,
             function: site.function.clone(),
             change: change.name.clone(),
