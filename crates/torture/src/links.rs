@@ -3,22 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use flowstart_network::packet::Body;
-use flowstart_network::{Ecn, LinkConfig, Packet, QueueConfig, QuickStartHop, RateSchedule};
+use flowstart_network::{Ecn, LinkConfig, Order, Packet, QuickStartHop, RateSchedule};
 use flowstart_simulator::LinkOutcome;
 use flowstart_units::{Span, Time};
-
-/// In which order a queue promises to let packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    /// All in order of arrival.
-    All,
-    /// Those of a flow in order of arrival.
-    PerFlow,
-    /// Those of a flow that are in the same of two queues.
-    PerFlowAndMark,
-    /// None that can be told from outside.
-    Unknown,
-}
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +17,9 @@ struct Waiting {
 /// A link and what was seen of it.
 #[derive(Debug)]
 pub(crate) struct LinkView {
-    order: Order,
+    /// In which order its queue promises to let packets go; `None` if that cannot be told from
+    /// outside.
+    order: Option<Order>,
     /// The queue may hold packets back while the link is free.
     holds_back: bool,
     /// The rate, if it is always the same.
@@ -74,15 +63,10 @@ fn low_latency(packet: &Packet) -> bool {
 impl LinkView {
     pub(crate) fn new(config: &LinkConfig) -> Self {
         Self {
-            order: match config.queue {
-                QueueConfig::FairQueuing(_) | QueueConfig::Drr(_) | QueueConfig::FqCodel(_) => Order::PerFlow,
-                // What the link marks on arrival is not seen before the queue has chosen by it.
-                QueueConfig::DualPi2(_) if !config.marking.is_none() => Order::Unknown,
-                QueueConfig::DualPi2(_) => Order::PerFlowAndMark,
-                _ => Order::All,
-            },
-            // `sch_fq` throttles a flow that is ahead of its rate.
-            holds_back: matches!(config.queue, QueueConfig::FairQueuing(_)),
+            // What the link marks on arrival is not seen before the queue has chosen by it.
+            order: Some(config.queue.order())
+                .filter(|order| *order != Order::PerFlowAndMark || config.marking.is_none()),
+            holds_back: config.queue.holds_back(),
             rate: match &config.rate {
                 RateSchedule::Constant(rate) => Some(rate.as_bps()),
                 RateSchedule::Steps { .. } => None,
@@ -108,8 +92,8 @@ impl LinkView {
 
     fn class(&self, packet: &Packet) -> u64 {
         match self.order {
-            Order::All => 0,
-            Order::PerFlow | Order::PerFlowAndMark | Order::Unknown => u64::from(packet.flow),
+            Some(Order::Arrival) => 0,
+            Some(Order::PerFlow | Order::PerFlowAndMark) | None => u64::from(packet.flow),
         }
     }
 
@@ -164,12 +148,12 @@ impl LinkView {
         };
         let waiting = queue[place];
         let in_order = match order {
-            Order::All | Order::PerFlow => place == 0,
-            Order::PerFlowAndMark => {
+            Some(Order::Arrival | Order::PerFlow) => place == 0,
+            Some(Order::PerFlowAndMark) => {
                 let mut before = queue.iter().take(place);
                 before.all(|earlier| low_latency(&earlier.packet) != low_latency(&waiting.packet))
             }
-            Order::Unknown => true,
+            None => true,
         };
         assert!(in_order, "a queue let a packet overtake another");
         let gone = queue.remove(place);
@@ -232,6 +216,7 @@ impl LinkView {
 
 #[cfg(test)]
 mod tests {
+    use flowstart_network::QueueConfig;
     use flowstart_network::packet::Datagram;
     use flowstart_units::Rate;
 
