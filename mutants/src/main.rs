@@ -61,6 +61,10 @@ struct Arguments {
     /// Also add one to numbers.
     #[arg(long)]
     constants: bool,
+    /// Instead of a sample, all mutants of this line (`network/queue/red.rs:283`), file or folder;
+    /// may be repeated.
+    #[arg(long, value_name = "PLACE", conflicts_with_all = ["sample", "seed"])]
+    at: Vec<String>,
     /// Leave out test programs whose name begins with this; may be repeated.
     #[arg(long)]
     skip: Vec<String>,
@@ -88,8 +92,12 @@ fn examine(arguments: &Arguments) -> Result<()> {
     let tree = tree::Tree::open(&folder, &arguments.names, &arguments.with)?;
     let mut sources = tree.sources(arguments.constants)?;
     let total = sample::number(&mut sources);
-    let chosen = sample::draw(total, arguments.sample, arguments.seed);
-    println!("{}: {} of {total} mutants, seed {}", arguments.names.join(" "), chosen.len(), arguments.seed);
+    let (chosen, how) = if arguments.at.is_empty() {
+        (sample::draw(total, arguments.sample, arguments.seed), format!("seed {}", arguments.seed))
+    } else {
+        (sample::at(&sources, &arguments.at)?, arguments.at.join(" "))
+    };
+    println!("{}: {} of {total} mutants, {how}", arguments.names.join(" "), chosen.len());
 
     let built = build::build(&tree, &sources, &chosen)?;
     let programs = Programs::measured(built.programs, &arguments.skip)?;
