@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
 use flowstart_race::{Background, Contestant, MarkThreshold};
-use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
+use flowstart_scenario::Buffer;
 use flowstart_units::{Bytes, Rate, Span};
 
 pub(crate) use emulate::EmulateArgs;
