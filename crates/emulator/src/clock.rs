@@ -85,8 +85,8 @@ impl Clock {
         WallReading { offset: self.wall_offset(), at: self.now() }
     }
 
-    /// The time of a packet's stamp; not later than now, whatever the clock says: if it was set back
-    /// after the packet had been stamped, the packet would otherwise wait for that long.
+    /// The time of a packet's stamp; not later than now, whatever the clock says: if it was set
+    /// back after the packet had been stamped, the packet would otherwise wait for that long.
     #[inline]
     pub(crate) fn of_stamp(&self, stamp: u64, reading: WallReading) -> Time {
         let time = Time::from_nanos(stamp.saturating_sub(reading.offset));

@@ -107,9 +107,9 @@ impl Scenario {
         expected.min(spec.most.unwrap_or(u64::MAX))
     }
 
-    /// Data packets to be expected: what flows have to send, or what the fastest link carries if one
-    /// has no end. Arrivals, users and lists are not counted, nor what a varying link carries beyond
-    /// its lowest rate.
+    /// Data packets to be expected: what flows have to send, or what the fastest link carries if
+    /// one has no end. Arrivals, users and lists are not counted, nor what a varying link carries
+    /// beyond its lowest rate.
     fn packets(&self) -> u64 {
         let lowest = |rate: &RateSpec| match rate {
             RateSpec::Constant(rate) => *rate,

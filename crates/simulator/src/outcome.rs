@@ -101,8 +101,8 @@ impl FlowOutcome {
         }
     }
 
-    /// The receiver got this packet. One with CE counts if it carries data, so neither ACKs nor SYNs
-    /// nor window probes do.
+    /// The receiver got this packet. One with CE counts if it carries data, so neither ACKs nor
+    /// SYNs nor window probes do.
     pub fn count_mark(&mut self, packet: &Packet) {
         let data = match &packet.body {
             Body::Datagram(_) => true,
