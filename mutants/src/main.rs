@@ -19,9 +19,9 @@
 //!
 //! What is changed: bodies of functions, binary operators, comparisons, `!` and `-`, guards and
 //! arms of `match`; with `--constants` also numbers. What is not: code under `cfg(test)`, constants
-//! and `const fn`, patterns, types, the insides of macros, and how `Debug` prints. Only the unit and
-//! integration tests of the crates named are run, with all of their features: those that are changed
-//! and those that `--with` adds because they test what is below them.
+//! and `const fn`, patterns, types, the insides of macros, and how `Debug` prints. Run are the unit
+//! and integration tests of the crates that are changed and of those that `--with` adds, with all
+//! of their features.
 
 mod build;
 mod rewrite;

@@ -6,7 +6,8 @@ use flowstart_units::Time;
 use super::{Dequeue, Discipline, DropReason, Tally};
 use crate::Frame;
 
-/// Makes of the list: the modules, the configurations with their names, and the disciplines in operation.
+/// Makes of the list: the modules, the configurations with their names, and the disciplines in
+/// operation.
 ///
 /// A line names the discipline's module (which is its name for users), its type, its constants, how
 /// it is kept, and what `flowstart list` says of it.
