@@ -9,6 +9,7 @@ use crate::benchmark::BenchmarkArgs;
 use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
 use crate::quick_start::QuickStartArgs;
+use crate::router::RouterCommand;
 
 /// Race flow starts over a described path.
 #[derive(Debug, Parser)]
@@ -53,6 +54,9 @@ pub(crate) enum Command {
     /// Load flow starts into this machine's Linux kernel, and watch them
     #[command(subcommand)]
     Kernel(KernelCommand),
+    /// Make devices of this machine Quick-Start routers (Linux)
+    #[command(subcommand)]
+    Router(RouterCommand),
     /// List flow starts, congestion avoidances, queues and contestants
     List(ListArgs),
     /// Say what this machine can do, and what is missing

@@ -17,6 +17,7 @@ mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
 mod reproduce;
+mod router;
 mod run_scenarios;
 mod scenario;
 
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::ExplainQuickStart(args) => quick_start::explain(args),
         Command::Scenario(command) => scenario::scenario(command),
         Command::Kernel(command) => kernel::kernel(command),
+        Command::Router(command) => router::router(command),
         Command::List(args) => list::list(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Docs(args) => docs::docs(args),
