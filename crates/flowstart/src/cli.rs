@@ -8,6 +8,7 @@ use crate::args::{
 use crate::benchmark::BenchmarkArgs;
 use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
+use crate::new_algorithm::NewAlgorithmArgs;
 use crate::quick_start::QuickStartArgs;
 use crate::router::RouterCommand;
 
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Router(RouterCommand),
     /// List flow starts, congestion avoidances, queues and contestants
     List(ListArgs),
+    /// Make a crate for a flow start of your own, which races beside those of the project
+    NewAlgorithm(NewAlgorithmArgs),
     /// Say what this machine can do, and what is missing
     Doctor(DoctorArgs),
     /// Write the generated part of the documentation
