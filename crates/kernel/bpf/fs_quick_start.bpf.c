@@ -10,6 +10,8 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 /* What the stack uses unless told otherwise (net.ipv4.tcp_min_tso_segs). */
 #define FS_USUAL_TSO_SEGS 2
 #define FS_AF_INET6 10
+/* Segments of a connection that the stack does not pace (Linux tcp_update_skb_after_send). */
+#define FS_UNPACED_SEGMENTS 10
 
 static __always_inline __u32 fs_min32(__u32 a, __u32 b)
 {
@@ -125,7 +127,8 @@ static __always_inline void expire(struct sock *sk, struct fs_ask *ask)
 }
 
 /* The stack asks before it sends. In the phase the pacing rate is what was granted, without what
- * headers take of it. The stack leaves the first ten packets of a connection unpaced. */
+ * headers take of it. The stack leaves the first ten packets of a connection unpaced; the gap after
+ * them is as long as all of theirs, so that no more leaves in the round trip than was granted. */
 SEC("struct_ops/min_tso_segs")
 __u32 BPF_PROG(fs_quick_start_min_tso_segs, struct sock *sk)
 {
@@ -149,6 +152,8 @@ __u32 BPF_PROG(fs_quick_start_min_tso_segs, struct sock *sk)
 		return FS_USUAL_TSO_SEGS;
 	mss = tp->mss_cache;
 	rate = fs_rate_of(ask->answered_rate) / 8 * mss / (mss + headers_of(sk));
+	if (tp->data_segs_out < FS_UNPACED_SEGMENTS)
+		rate /= FS_UNPACED_SEGMENTS;
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
