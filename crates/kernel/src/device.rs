@@ -177,12 +177,12 @@ pub(crate) fn pin(what: BorrowedFd<'_>, path: &Path) -> Result<(), Problem> {
 /// exec` makes for a command, whose /sys is named after the network namespace.
 pub(crate) fn check_lasting() -> Result<(), Problem> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let source = mounts.lines().filter_map(|line| line.strip_suffix(" 0 0")).filter_map(|line| {
+    let mut sources = mounts.lines().filter_map(|line| line.strip_suffix(" 0 0")).filter_map(|line| {
         let mut parts = line.split(' ');
         let (source, place, kind) = (parts.next()?, parts.next()?, parts.next()?);
         (place == "/sys" && kind == "sysfs").then_some(source)
     });
-    match source.last().filter(|source| Path::new(NAMESPACES).join(source).exists()) {
+    match sources.next_back().filter(|source| Path::new(NAMESPACES).join(source).exists()) {
         Some(name) => Err(Problem::new(
             format!("what is loaded in `ip netns exec {name}` ends with it"),
             format!("leave that out, and say --netns {name}"),
