@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 #: What the summary of a race shows: measure, heading, digits.
 _SHOWN = (
-    ("exit_time_rtt", "exit (RTT)", 1),
-    ("added_delay_p99_ms", "added P99 (ms)", 2),
+    ("exit_rtts", "exit (RTT)", 1),
+    ("delay_p99_ms", "P99 delay (ms)", 2),
     ("lost_before_exit", "lost before exit", 1),
 )
 

@@ -151,20 +151,21 @@ impl Rounds {
     }
 }
 
-/// Which methods an object has of its own.
-#[derive(Clone, Copy, Default)]
+/// The methods that an object has of its own, bound: looking one up by its name takes longer than
+/// calling it.
+#[derive(Default)]
 struct Methods {
-    on_ack: bool,
-    on_round: bool,
-    grow: bool,
-    on_signal: bool,
-    departure: bool,
-    pacing_rate: bool,
+    on_ack: Option<Py<PyAny>>,
+    on_round: Option<Py<PyAny>>,
+    grow: Option<Py<PyAny>>,
+    reduce: Option<Py<PyAny>>,
+    on_signal: Option<Py<PyAny>>,
+    departure: Option<Py<PyAny>>,
+    pacing_rate: Option<Py<PyAny>>,
 }
 
 /// A Python object and the window it is shown.
 struct Object {
-    object: Py<PyAny>,
     window: Py<Window>,
     methods: Methods,
     rounds: Rounds,
@@ -177,17 +178,20 @@ impl Object {
         let made = Python::attach(|py| -> PyResult<Self> {
             let arguments = (connection.initial_window, connection.mss, connection.seed);
             let (object, names): (Py<PyAny>, Vec<String>) = factory.call1(py, arguments)?.extract(py)?;
-            let has = |name: &str| names.iter().any(|own| own == name);
+            let own = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+                if names.iter().any(|own| own == name) { object.getattr(py, name).map(Some) } else { Ok(None) }
+            };
             let methods = Methods {
-                on_ack: has("on_ack"),
-                on_round: has("on_round"),
-                grow: has("grow"),
-                on_signal: has("on_signal"),
-                departure: has("departure"),
-                pacing_rate: has("pacing_rate"),
+                on_ack: own("on_ack")?,
+                on_round: own("on_round")?,
+                grow: own("grow")?,
+                reduce: own("reduce")?,
+                on_signal: own("on_signal")?,
+                departure: own("departure")?,
+                pacing_rate: own("pacing_rate")?,
             };
             let window = Py::new(py, Window { cwnd: connection.initial_window, ssthresh: u32::MAX })?;
-            Ok(Self { object, window, methods, rounds: Rounds::default(), failed: false })
+            Ok(Self { window, methods, rounds: Rounds::default(), failed: false })
         });
         made.map_err(keep).ok()
     }
@@ -196,17 +200,16 @@ impl Object {
     fn with<T>(
         &mut self,
         state: &mut State,
+        method: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
         call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Window>) -> PyResult<T>,
     ) -> Option<T> {
-        if self.failed {
-            return None;
-        }
+        let method = method(&self.methods).filter(|_| !self.failed)?;
         let called = Python::attach(|py| {
             {
                 let mut shown = self.window.borrow_mut(py);
                 (shown.cwnd, shown.ssthresh) = (state.cwnd, state.ssthresh);
             }
-            let value = call(py, &self.object, &self.window)?;
+            let value = call(py, method, &self.window)?;
             let shown = self.window.borrow(py);
             *state = State { cwnd: shown.cwnd.max(1), ssthresh: shown.ssthresh.max(2) };
             Ok(value)
@@ -273,57 +276,63 @@ struct PythonStart(Option<Object>);
 impl FlowStart for PythonStart {
     fn on_ack(&mut self, ack: &Event, window: &mut State) -> Verdict {
         let Some(object) = &mut self.0 else { return Verdict::Continue };
-        let round = if object.methods.on_round { object.rounds.on_ack(ack) } else { None };
-        let mut exit = None;
-        if object.methods.on_ack {
-            exit = object.with(window, |py, object, window| {
-                verdict(py, object.call_method1(py, "on_ack", (Ack::new(ack), window))?)
-            });
-        }
+        let mut exit = object.with(
+            window,
+            |methods| methods.on_ack.as_ref(),
+            |py, on_ack, window| verdict(py, on_ack.call1(py, (Ack::new(ack), window))?),
+        );
+        let round = object.methods.on_round.is_some().then(|| object.rounds.on_ack(ack)).flatten();
         if let (None | Some(None), Some(round)) = (exit, round) {
-            exit = object
-                .with(window, |py, object, window| verdict(py, object.call_method1(py, "on_round", (round, window))?));
+            exit = object.with(
+                window,
+                |methods| methods.on_round.as_ref(),
+                |py, on_round, window| verdict(py, on_round.call1(py, (round, window))?),
+            );
         }
         exit.flatten().map_or(Verdict::Continue, Verdict::Done)
     }
 
     fn grow(&mut self, ack: &Event, window: &mut State) -> u32 {
-        let own = self.0.as_mut().filter(|object| object.methods.grow && !object.failed);
-        let Some(object) = own else { return window.slow_start(ack.acked) };
-        let called = object
-            .with(window, |py, object, window| object.call_method1(py, "grow", (Ack::new(ack), window)).map(drop));
-        if called.is_none() {
-            window.slow_start(ack.acked);
-        }
-        0
+        let called = self.0.as_mut().and_then(|object| {
+            object.with(
+                window,
+                |methods| methods.grow.as_ref(),
+                |py, grow, window| grow.call1(py, (Ack::new(ack), window)).map(drop),
+            )
+        });
+        if called.is_none() { window.slow_start(ack.acked) } else { 0 }
     }
 
     fn on_signal(&mut self, now: Time, signal: Signal, window: &mut State) -> Response {
-        let own = self.0.as_mut().filter(|object| object.methods.on_signal);
-        let Some(object) = own else { return Response::Leave };
-        let answer = object.with(window, |py, object, window| {
-            let value = object.call_method1(py, "on_signal", (instant(now), name(signal), window))?;
-            if value.is_none(py) {
-                return Ok(Response::Leave);
-            }
-            if let Ok(word) = value.extract::<String>(py) {
-                return match word.as_str() {
-                    "ignore" if signal != Signal::Timeout => Ok(Response::Ignore),
-                    "ignore" | "leave" => Ok(Response::Leave),
-                    _ => Err(PyValueError::new_err("on_signal returns None, \"leave\", \"ignore\" or a threshold")),
-                };
-            }
-            Ok(Response::LeaveAt(value.extract::<u32>(py)?.max(2)))
-        });
+        let Some(object) = &mut self.0 else { return Response::Leave };
+        let answer = object.with(
+            window,
+            |methods| methods.on_signal.as_ref(),
+            |py, on_signal, window| {
+                let value = on_signal.call1(py, (instant(now), name(signal), window))?;
+                if value.is_none(py) {
+                    return Ok(Response::Leave);
+                }
+                if let Ok(word) = value.extract::<String>(py) {
+                    return match word.as_str() {
+                        "ignore" if signal != Signal::Timeout => Ok(Response::Ignore),
+                        "ignore" | "leave" => Ok(Response::Leave),
+                        _ => Err(PyValueError::new_err("on_signal returns None, \"leave\", \"ignore\" or a threshold")),
+                    };
+                }
+                Ok(Response::LeaveAt(value.extract::<u32>(py)?.max(2)))
+            },
+        );
         answer.unwrap_or(Response::Leave)
     }
 
     fn departure(&mut self, now: Time, _next: &Next, window: &State) -> Option<Departure> {
-        let object = self.0.as_mut().filter(|object| object.methods.departure)?;
         let mut state = *window;
-        let at = object.with(&mut state, |py, object, window| {
-            object.call_method1(py, "departure", (instant(now), window))?.extract::<Option<f64>>(py)
-        })??;
+        let at = self.0.as_mut()?.with(
+            &mut state,
+            |methods| methods.departure.as_ref(),
+            |py, departure, window| departure.call1(py, (instant(now), window))?.extract::<Option<f64>>(py),
+        )??;
         let at = Time::from_nanos((at.clamp(0.0, 1e9) * 1e9) as u64);
         Some(if at > now { Departure::At(at) } else { Departure::Now })
     }
@@ -334,40 +343,46 @@ struct PythonAvoidance(Option<Object>);
 impl CongestionAvoidance for PythonAvoidance {
     fn on_ack(&mut self, ack: &Event, window: &State) {
         let Some(object) = &mut self.0 else { return };
-        let round = if object.methods.on_round { object.rounds.on_ack(ack) } else { None };
         let mut state = *window;
-        if object.methods.on_ack {
-            object.with(&mut state, |py, object, window| {
-                object.call_method1(py, "on_ack", (Ack::new(ack), window)).map(drop)
-            });
-        }
-        if let Some(round) = round {
-            object
-                .with(&mut state, |py, object, window| object.call_method1(py, "on_round", (round, window)).map(drop));
+        object.with(
+            &mut state,
+            |methods| methods.on_ack.as_ref(),
+            |py, on_ack, window| on_ack.call1(py, (Ack::new(ack), window)).map(drop),
+        );
+        if let Some(round) = object.methods.on_round.is_some().then(|| object.rounds.on_ack(ack)).flatten() {
+            object.with(
+                &mut state,
+                |methods| methods.on_round.as_ref(),
+                |py, on_round, window| on_round.call1(py, (round, window)).map(drop),
+            );
         }
     }
 
     fn grow(&mut self, ack: &Event, acked: u32, window: &mut State) {
         if let Some(object) = &mut self.0 {
-            object.with(window, |py, object, window| {
-                object.call_method1(py, "grow", (Ack::new(ack), acked, window)).map(drop)
-            });
+            object.with(
+                window,
+                |methods| methods.grow.as_ref(),
+                |py, grow, window| grow.call1(py, (Ack::new(ack), acked, window)).map(drop),
+            );
         }
     }
 
     fn reduce(&mut self, now: Time, signal: Signal, window: &State) -> u32 {
         let mut state = *window;
         let reduced = self.0.as_mut().and_then(|object| {
-            object.with(&mut state, |py, object, window| {
-                object.call_method1(py, "reduce", (instant(now), name(signal), window))?.extract::<u32>(py)
-            })
+            object.with(
+                &mut state,
+                |methods| methods.reduce.as_ref(),
+                |py, reduce, window| reduce.call1(py, (instant(now), name(signal), window))?.extract::<u32>(py),
+            )
         });
         reduced.unwrap_or(window.cwnd / 2).max(2)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        let object = self.0.as_ref().filter(|object| object.methods.pacing_rate && !object.failed)?;
-        let rate = Python::attach(|py| object.object.call_method0(py, "pacing_rate")?.extract::<Option<f64>>(py));
+        let method = self.0.as_ref().filter(|object| !object.failed)?.methods.pacing_rate.as_ref()?;
+        let rate = Python::attach(|py| method.call0(py)?.extract::<Option<f64>>(py));
         rate.map_err(keep).ok().flatten().filter(|rate| *rate >= 1.0).map(|rate| Rate::from_bps(rate as u64))
     }
 }

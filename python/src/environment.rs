@@ -254,7 +254,7 @@ impl Environments {
     /// Begins an episode: the scenario's last flow is the agent, `capacity` is the payload in bit/s
     /// that a reward of 1 stands for. Returns the first observation.
     fn reset(&self, py: Python<'_>, index: usize, toml: &str, capacity: f64, seed: u64) -> PyResult<Vec<f64>> {
-        if index >= self.count || !(capacity > 0.0) {
+        if index >= self.count || capacity.is_nan() || capacity <= 0.0 {
             return Err(PyValueError::new_err("there is no such environment, or its capacity is not above 0"));
         }
         let kind = self.kind;
