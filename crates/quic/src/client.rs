@@ -246,7 +246,7 @@ impl Client {
                 .retain(|stream| !connection.read(*stream, &mut |bytes| receiving.take(now, number, *stream, &bytes)));
         }
         loop {
-            match self.lines[number].decoder.next() {
+            match self.lines[number].decoder.message() {
                 Ok(None) => break,
                 Ok(Some(Message::Accepted(size))) => {
                     self.accepted = true;

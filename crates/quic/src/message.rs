@@ -161,7 +161,7 @@ impl Decoder {
     ///
     /// # Errors
     /// If what arrived is no message, or a longer one than [`MOST_BYTES`].
-    pub fn next(&mut self) -> Result<Option<Message>, NoMessage> {
+    pub fn message(&mut self) -> Result<Option<Message>, NoMessage> {
         let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
         if length > MOST_BYTES {
@@ -181,10 +181,10 @@ pub fn read_control(bytes: &[u8]) {
     let (first, second) = bytes.split_at(bytes.len() / 2);
     for piece in [first, second] {
         decoder.push(piece);
-        while let Ok(Some(message)) = decoder.next() {
+        while let Ok(Some(message)) = decoder.message() {
             let mut again = Decoder::default();
             again.push(&message.encode());
-            assert_eq!(again.next(), Ok(Some(message)));
+            assert_eq!(again.message(), Ok(Some(message)));
         }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
         let mut read = Vec::new();
         for byte in wire {
             decoder.push(&[byte]);
-            while let Some(message) = decoder.next().unwrap() {
+            while let Some(message) = decoder.message().unwrap() {
                 read.push(message);
             }
         }
@@ -219,7 +219,7 @@ mod tests {
         {
             let mut decoder = Decoder::default();
             decoder.push(wrong);
-            assert!(decoder.next().is_err(), "{wrong:?}");
+            assert!(decoder.message().is_err(), "{wrong:?}");
             read_control(wrong);
         }
     }

@@ -247,7 +247,7 @@ impl Server {
         }
         loop {
             let Some(line) = self.lines.get_mut(&number) else { return };
-            match line.decoder.next() {
+            match line.decoder.message() {
                 Ok(None) => return,
                 Ok(Some(message)) => {
                     if let Err(why) = self.message(now, number, message) {
