@@ -8,7 +8,6 @@ use crate::args::{
 use crate::benchmark::BenchmarkArgs;
 use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
-use crate::quic::{FetchArgs, PathArgs, ServeArgs};
 use crate::quick_start::QuickStartArgs;
 
 /// Race flow starts over a described path.
@@ -54,12 +53,6 @@ pub(crate) enum Command {
     /// Load flow starts into this machine's Linux kernel, and watch them
     #[command(subcommand)]
     Kernel(KernelCommand),
-    /// Serve transfers over QUIC, and looks at the path to here
-    Serve(Box<ServeArgs>),
-    /// Transfer over QUIC, with any flow start and congestion avoidance
-    Fetch(Box<FetchArgs>),
-    /// Look at the path to a server: rate, delay, and whether your queue is your own
-    Path(Box<PathArgs>),
     /// List flow starts, congestion avoidances, queues and contestants
     List(ListArgs),
     /// Say what this machine can do, and what is missing

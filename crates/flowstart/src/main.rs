@@ -13,7 +13,6 @@ mod interrupt;
 mod kernel;
 mod list;
 mod output;
-mod quic;
 mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
@@ -47,9 +46,6 @@ fn main() -> ExitCode {
         Command::ExplainQuickStart(args) => quick_start::explain(args),
         Command::Scenario(command) => scenario::scenario(command),
         Command::Kernel(command) => kernel::kernel(command),
-        Command::Serve(args) => quic::serve(args),
-        Command::Fetch(args) => quic::fetch(args),
-        Command::Path(args) => quic::look(args),
         Command::List(args) => list::list(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Docs(args) => docs::docs(args),
