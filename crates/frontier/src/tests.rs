@@ -18,6 +18,7 @@ fn small(contestants: &[&str], seeds: Vec<u64>) -> Frontier {
         buffers: vec![Buffer::Bdp(1.0)],
         paths: vec![PathKind::Clean, PathKind::Jitter],
         loads: vec![LoadKind::Idle],
+        sampled: None,
     };
     let contestants = contestants.iter().map(|name| name.parse().expect("a contestant")).collect();
     Frontier::new(grid, contestants, seeds)
@@ -350,6 +351,7 @@ fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
         capacity: Rate::from_mbps(mbps),
         rtt: Span::from_millis(20),
         buffer: Buffer::Bdp(1.0),
+        queue: None,
         path: PathKind::Clean,
         load,
     };

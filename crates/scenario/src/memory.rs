@@ -90,7 +90,7 @@ impl Scenario {
     /// Arrivals to be expected.
     fn arrivals(&self, spec: &ArrivalSpec) -> u64 {
         let gap = spec.mean_gap.or_else(|| {
-            let capacity = self.path.as_ref()?.capacity.schedule().ok()?.peak();
+            let capacity = self.path.as_ref()?.capacity.nominal();
             Some(spec.load?.mean_gap(&spec.sizes, capacity))
         });
         // Without either it is refused elsewhere.

@@ -2,6 +2,7 @@
 //! discipline; lengths are IP lengths plus a configured link-layer overhead (14 bytes in Linux)
 //! wherever a discipline compares or credits bytes.
 
+mod ack_filter;
 mod codel;
 mod codel_law;
 mod config;
@@ -48,6 +49,8 @@ pub enum DropReason {
     FlowFull,
     /// An active queue management decided so.
     Early,
+    /// A later acknowledgement says the same and more.
+    Thinned,
 }
 
 impl DropReason {
@@ -58,6 +61,7 @@ impl DropReason {
             Self::Full => "full",
             Self::FlowFull => "flow_full",
             Self::Early => "early",
+            Self::Thinned => "thinned",
         }
     }
 }

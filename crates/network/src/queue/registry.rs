@@ -207,6 +207,8 @@ queues! {
         "drops or marks on arrival so that the delay meets a target (RFC 8033)";
     dual_pi2: DualPi2(DualPi2Config) as Box<DualPi2<P>>,
         "two coupled queues, one for scalable (L4S) flows, one for all others (RFC 9332)";
+    ack_filter: AckFilter(AckFilterConfig) as Box<AckFilter<P>>,
+        "first in, first out; an ACK takes the place of those it covers, as Linux's CAKE filters them";
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use flowstart_units::{Span, Time};
 
 use super::{
-    CodelArithmetic, CodelConfig, Dequeue, Discipline, DropReason, DropTailConfig, DrrConfig, DualPi2Config,
-    FairQueuingConfig, FqCodelConfig, L4sClassifier, Limit, PieConfig, Queue, QueueConfig, QueueStats, RedAdaption,
-    RedConfig, SchRedConfig, StepMarkConfig, Tally, Threshold,
+    AckFilterConfig, CodelArithmetic, CodelConfig, Dequeue, Discipline, DropReason, DropTailConfig, DrrConfig,
+    DualPi2Config, FairQueuingConfig, FqCodelConfig, L4sClassifier, Limit, PieConfig, Queue, QueueConfig, QueueStats,
+    RedAdaption, RedConfig, SchRedConfig, StepMarkConfig, Tally, Threshold,
 };
 use crate::{Ecn, Frame};
 
@@ -237,6 +237,7 @@ fn any_simple_queue() -> impl Strategy<Value = QueueConfig> {
     ];
     prop_oneof![
         limit.clone().prop_map(QueueConfig::DropTail),
+        (limit.clone(), 0_u32..3).prop_map(|(limit, keep)| QueueConfig::AckFilter(AckFilterConfig { limit, keep })),
         (threshold, limit, any::<bool>()).prop_map(|(threshold, limit, drop_not_ect)| {
             QueueConfig::StepMark(StepMarkConfig { threshold, limit, drop_not_ect })
         }),
@@ -253,7 +254,8 @@ prop_compose! {
         marks: bool,
     ) -> QueueConfig {
         if drr {
-            return QueueConfig::Drr(DrrConfig { quantum, flow_limit, ..DrrConfig::default() });
+            let limit = marks.then_some(limit);
+            return QueueConfig::Drr(DrrConfig { quantum, flow_limit, limit, ..DrrConfig::default() });
         }
         let mark_threshold = marks.then_some(Span::from_millis(1));
         let plain = FairQueuingConfig::default();
