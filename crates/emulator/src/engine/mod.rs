@@ -223,7 +223,7 @@ impl Engine {
 
     /// Takes packets from the rings, in the order of their stamps.
     fn take_in(&mut self) {
-        let mut offset = None;
+        let mut reading = None;
         let before = self.arrivals.len();
         for number in 0..self.entrances.len() {
             for _ in 0..AT_ONCE {
@@ -252,8 +252,8 @@ impl Engine {
                         counts.no_room += 1;
                         return None;
                     };
-                    let offset = *offset.get_or_insert_with(|| clock.wall_offset());
-                    let stamp = Time::from_nanos(frame.stamp.saturating_sub(offset));
+                    let reading = *reading.get_or_insert_with(|| clock.read_wall());
+                    let stamp = clock.of_stamp(frame.stamp, reading);
                     let before = routes[usize::from(route)].before;
                     let handle = Handle {
                         place,
