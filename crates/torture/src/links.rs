@@ -97,14 +97,13 @@ impl LinkView {
     pub(crate) fn new(config: &LinkConfig) -> Self {
         Self {
             order: match config.queue {
-                QueueConfig::FairQueuing(_) | QueueConfig::Drr(_) | QueueConfig::FqCodel(_) => Order::PerFlow,
                 // What the link marks on arrival is not seen before the queue has chosen by it.
                 QueueConfig::DualPi2(_) if !config.marking.is_none() => Order::Unknown,
                 QueueConfig::DualPi2(dual) => Order::PerFlowAndMark(dual.classifier),
+                queue if queue.isolates() => Order::PerFlow,
                 _ => Order::All,
             },
-            // `sch_fq` throttles a flow that is ahead of its rate.
-            holds_back: matches!(config.queue, QueueConfig::FairQueuing(_)),
+            holds_back: config.queue.holds_back(),
             rate: match &config.rate {
                 RateSchedule::Constant(rate) => Some(rate.as_bps()),
                 RateSchedule::Steps { .. } => None,
