@@ -2,7 +2,7 @@
 //! moment, and sends at it from the first packet on.
 //!
 //! It is no algorithm that anybody could run. In races its rate comes from the path: the capacity
-//! of every moment, shared with the flows that are there.
+//! of every moment, shared with the flows that are there. Without such knowledge it is slow start.
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, Departure, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
@@ -32,8 +32,8 @@ pub struct OracleStep {
     serde(deny_unknown_fields, default)
 )]
 pub struct OracleConfig {
-    /// Its rate over time, in order, the first step at 0; none (the default): 10 Mbit/s, in races
-    /// what the path has.
+    /// Its rate over time, in order, the first step at 0; none (the default): in races what the
+    /// path has, elsewhere it knows nothing and is slow start.
     pub steps: Vec<OracleStep>,
     /// After this time the steps begin again; default never.
     pub period: Option<Span>,
@@ -66,8 +66,6 @@ impl StartConstants for OracleConfig {
     }
 }
 
-/// The rate if none is known.
-const UNKNOWN: Rate = Rate::from_mbps(10);
 /// Repetitions in which a packet may leave; afterwards it is given up as never.
 const MOST_REPETITIONS: u32 = 1000;
 
@@ -87,18 +85,19 @@ impl Oracle {
     /// One that knows this.
     #[must_use]
     pub fn new(config: &OracleConfig) -> Self {
-        let mut steps = config.steps.clone();
-        if steps.is_empty() {
-            steps.push(OracleStep { at: Span::ZERO, rate: UNKNOWN });
-        }
         Self {
-            steps,
+            steps: config.steps.clone(),
             period: config.period.filter(|period| !period.is_zero()),
             window: config.window.max(1),
             overhead: config.overhead,
             next: Time::ZERO,
             in_flight: 0,
         }
+    }
+
+    /// True if it knows a rate.
+    fn knows(&self) -> bool {
+        !self.steps.is_empty()
     }
 
     /// When so many bytes that begin at `from` are through.
@@ -134,7 +133,7 @@ impl Oracle {
 
 impl FlowStart for Oracle {
     fn initial_window(&self) -> Option<u32> {
-        Some(self.window)
+        self.knows().then_some(self.window)
     }
 
     fn on_ack(&mut self, ack: &Ack, _window: &mut Window) -> Verdict {
@@ -142,26 +141,30 @@ impl FlowStart for Oracle {
         Verdict::Continue
     }
 
-    fn grow(&mut self, _ack: &Ack, _window: &mut Window) -> u32 {
-        0
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        if self.knows() { 0 } else { window.slow_start(ack.acked) }
     }
 
     fn on_signal(&mut self, _now: Time, _signal: Signal, window: &mut Window) -> Response {
-        // What was in flight is what the path held.
-        window.cwnd = window.cwnd.min(self.in_flight.max(2));
+        if self.knows() {
+            // What was in flight is what the path held.
+            window.cwnd = window.cwnd.min(self.in_flight.max(2));
+        }
         Response::Leave
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        self.next = self.through(self.next.max(sent.now), sent.bytes.saturating_add(self.overhead));
+        if self.knows() {
+            self.next = self.through(self.next.max(sent.now), sent.bytes.saturating_add(self.overhead));
+        }
     }
 
     fn departure(&mut self, now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
-        Some(if self.next <= now { Departure::Now } else { Departure::At(self.next) })
+        self.knows().then(|| if self.next <= now { Departure::Now } else { Departure::At(self.next) })
     }
 
     fn owns_window(&self) -> bool {
-        true
+        self.knows()
     }
 }
 
