@@ -367,6 +367,7 @@ fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
             buffers: vec![work.cell.buffer],
             paths: vec![work.cell.path],
             loads: vec![work.cell.load],
+            sampled: None,
         };
         let estimate = Frontier::packets(&Frontier::new(grid, Vec::new(), vec![2]).works());
         let ratio = estimate / result.data_packets as f64;
