@@ -214,7 +214,7 @@ impl Observer for Watch {
             self.last = Some(chirp.number());
             let number = chirp.number().saturating_add(1);
             let room = match controller.start() {
-                Start::AdaptiveChirping(start) => start.schedule().room(),
+                Start::AdaptiveChirping(start) => start.chirping().schedule().room(),
                 _ => None,
             };
             let (sent_at, load) = (chirp.sent_at(), chirp.load());

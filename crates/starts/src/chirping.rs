@@ -31,7 +31,7 @@ impl Start {
         match self {
             Self::PacedChirping(start) => start.last_chirp(),
             Self::TwoGapChirping(start) => start.last_chirp(),
-            Self::AdaptiveChirping(start) => start.last_chirp(),
+            Self::AdaptiveChirping(start) => start.chirping().last_chirp(),
             _ => None,
         }
     }
