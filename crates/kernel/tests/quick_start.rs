@@ -95,7 +95,7 @@ fn losses_in_the_phase_lead_back_and_every_byte_arrives() {
     let Some(_alone) = alone() else { return };
     let _registered = Registered::new(Algorithm::QuickStart, &[]);
     let mut config = path(aware());
-    config.links[0].loss = LossConfig::Periodic { every: 50 };
+    config.links[0].loss = LossConfig::Periodic { every: 25 };
     let world = world(config);
     for _ in 0..4 {
         assert_eq!(through(&world, world.hosts()[1].address(), 400_000), Ok(400_000));
