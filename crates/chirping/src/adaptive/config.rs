@@ -110,8 +110,8 @@ pub struct AdaptiveChirpingConfig {
     pub full_rounds: f64,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
-    /// Where the path marks, RTTs in a row whose smallest is compared with the connection's smallest
-    /// while chirps are unclear, at least 1; default 8 (HyStart).
+    /// Where the path marks, RTTs in a row whose smallest is compared with the connection's
+    /// smallest while chirps are unclear, at least 1; default 8 (HyStart).
     pub delay_samples: u32,
     /// Rise of that RTT that ends the start, as a share of the smallest RTT; default 1/8 (HyStart).
     pub delay_share: f64,
