@@ -2,12 +2,9 @@
 //! they load; unlike it, the load grows as fast as the chirps together have shown that there is
 //! room ([`belief`](super::belief)), at most by a fixed factor per round trip, and a start ends as
 //! soon as they leave little doubt about the capacity and the load may follow. The noisier the
-//! path, the longer and faster are the chirps.
-//!
-//! A chirp that cannot be read is no evidence. If the first one says nothing, or later ones for a
-//! round trip, the schedule gives up: another start is to be in charge (HyStart, in the crate of
-//! starts). Only where packets are marked the load grows on as slow start's would, until the
-//! round-trip time rises or the delivery rate stays behind for several rounds.
+//! path, the longer and faster are the chirps. Where they cannot tell (others fill the path, too
+//! few ACKs) the load grows as slow start would, and the start ends as HyStart's or BBR's would:
+//! when the round-trip time rises or the delivery rate stays behind.
 
 mod config;
 
@@ -17,7 +14,7 @@ use super::again::{ChirpingAgainConfig, Known};
 use super::belief::{Belief, Room};
 use super::flight::Measured;
 use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
-use super::reading::{Point, Reading, ReadingRule, read, together};
+use super::reading::{Reading, ReadingRule, read};
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 pub use config::AdaptiveChirpingConfig;
 use flowstart_control::{Ack, Exit, ExitReason, Next, Window};
@@ -37,8 +34,9 @@ struct Round {
     number: u32,
     /// The round ends when this byte is acknowledged.
     end: u64,
-    /// Packets delivered in it.
+    /// Packets delivered in it, and how many of them were marked.
     acked: u32,
+    marked: u32,
     /// When it began.
     began: Time,
     /// Load at its beginning and at that of the round before, in ns per packet; zero if there was
@@ -50,7 +48,7 @@ struct Round {
 }
 
 const FIRST_ROUND: Round =
-    Round { number: 1, end: 0, acked: 0, began: Time::ZERO, load: 0, load_before: 0, plateau: 0 };
+    Round { number: 1, end: 0, acked: 0, marked: 0, began: Time::ZERO, load: 0, load_before: 0, plateau: 0 };
 
 /// The adaptive schedule in operation.
 #[derive(Clone, Debug)]
@@ -72,21 +70,10 @@ pub struct Adaptive {
     room: Option<Room>,
     /// Chirps in a row that left little doubt about the capacity.
     agreed: u32,
-    /// When the first of those left.
-    agreed_from: Time,
-    /// Chirps in a row that did not tell what is to be had, on a path that marks.
+    /// Chirps in a row that did not tell what is to be had.
     unclear: u32,
-    /// When the last chirp was complete that brought the start on.
-    progress: Option<Time>,
-    /// A chirp that did not is complete: the load it left with.
-    vain: Option<u64>,
-    /// Packets were marked: the avoidance knows how to share this path.
-    marked: bool,
-    /// The path cannot be read: another start is to be in charge.
-    gave_up: bool,
     round: Round,
     min_rtt: Span,
-    last_ack: Time,
     losses: u32,
     /// Smallest of the latest RTTs, and how many they are.
     recent: (Span, u32),
@@ -112,15 +99,9 @@ impl Adaptive {
             belief: None,
             room: None,
             agreed: 0,
-            agreed_from: Time::ZERO,
             unclear: 0,
-            progress: None,
-            vain: None,
-            marked: false,
-            gave_up: false,
             round: FIRST_ROUND,
             min_rtt: Span::MAX,
-            last_ack: Time::ZERO,
             losses: 0,
             recent: (Span::MAX, 0),
             first: 0,
@@ -147,22 +128,6 @@ impl Adaptive {
         self.room
     }
 
-    /// True if the path cannot be read and the start is for others to finish.
-    #[must_use]
-    pub fn gave_up(&self) -> bool {
-        self.gave_up
-    }
-
-    /// Number of the first chirp since the flow began, or began again.
-    pub(super) fn first(&self) -> u32 {
-        self.first
-    }
-
-    /// True if the flow was filling a window when it began to chirp.
-    pub(super) fn is_running(&self) -> bool {
-        self.known.is_some_and(|known| known.window.is_some())
-    }
-
     /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing
     /// follows before its first ACK is due.
     fn begin(&mut self, srtt: Span, packets: u32) {
@@ -179,20 +144,19 @@ impl Adaptive {
         self.room.filter(|room| !room.crowded).map(|room| if room.least == 0 { room.most } else { room.best })
     }
 
-    /// The load after a chirp with load `left` that did not tell what is to be had, where the path
-    /// marks: as slow start while few packets are in flight, then more slowly.
-    fn grow_blindly(&mut self, left: u64) {
+    /// The load after a chirp that did not tell what is to be had: as slow start while few packets
+    /// are in flight, then more slowly.
+    fn grow_blindly(&mut self, chirp: &Measured) {
         self.unclear = self.unclear.saturating_add(1);
-        let doubled = Self::divided(left, DOUBLING);
-        let few = doubled.saturating_mul(u64::from(self.config.doubling_packets)) >= self.min_rtt.as_nanos();
-        let next = if few { doubled } else { Self::divided(left, self.config.blind_growth) };
-        (self.agreed, self.load) = (0, self.load.min(next));
+        (self.agreed, self.load) =
+            (0, self.load.min(self.doubled(chirp).unwrap_or(Self::divided(chirp.load(), self.config.blind_growth))));
     }
 
-    /// A chirp that brought the start no further.
-    fn in_vain(&mut self, left: u64) {
-        self.agreed = 0;
-        self.vain = Some(left);
+    /// Twice the load of a chirp, while that is few packets per round trip.
+    fn doubled(&self, chirp: &Measured) -> Option<u64> {
+        let doubled = Self::divided(chirp.load(), DOUBLING);
+        let few = u64::from(self.config.doubling_packets);
+        (doubled.saturating_mul(few) >= chirp.min_rtt().as_nanos()).then_some(doubled)
     }
 
     fn agrees(&self, one: u64, other: u64) -> bool {
@@ -206,18 +170,18 @@ impl Adaptive {
     }
 
     /// Takes in what a chirp says beside those before it.
-    fn learn(&mut self, points: &[Point]) -> Option<Room> {
+    fn learn(&mut self, chirp: &Measured) -> Option<Room> {
         let packets = f64::from(self.config.packets);
         let per_round = self.min_rtt.as_nanos() as f64 / (self.load as f64 * packets);
         let remembered = per_round.min(self.config.most_memory).max(self.config.memory);
         let belief = self.belief.get_or_insert_with(|| Belief::new(self.config.belief));
-        belief.take(points, 1.0 - 1.0 / remembered);
+        belief.take(chirp.points(), 1.0 - 1.0 / remembered);
         let mut room = belief.room(self.config.plausible, self.config.crowded_margin)?;
         // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single
         // chirp is exact, unless one ACK tells of all packets that queued, and of some that did
         // not.
-        let judged = read(points, self.rule, 0);
-        let queued = judged.knee.and_then(|knee| points.get(knee + 1..)).unwrap_or_default();
+        let judged = read(chirp.points(), self.rule, 0);
+        let queued = judged.knee.and_then(|knee| chirp.points().get(knee + 1..)).unwrap_or_default();
         if let (Reading::Knee(gap), Some(noise)) = (judged.reading, judged.noise)
             && (queued.len() > 1 || queued.iter().all(|point| point.packets == 1))
             && (noise as f64).max(belief.noise()) < gap as f64 * self.config.sharp
@@ -264,6 +228,11 @@ impl Adaptive {
         share.max(self.config.min_points).min(self.initial)
     }
 
+    /// True if the flow was filling a window when it began to chirp.
+    fn is_running(&self) -> bool {
+        self.known.is_some_and(|known| known.window.is_some())
+    }
+
     /// The end: a window that this gap fills. A running flow goes on with the window it had if that
     /// is not more.
     fn exit(&self, reason: ExitReason, min_rtt: Span, gap: u64) -> Exit {
@@ -274,24 +243,10 @@ impl Adaptive {
         }
     }
 
-    /// True if chirps have agreed for some round trips.
-    fn has_stayed(&self, ack: &Ack) -> bool {
-        // The latest chirp left a round trip ago.
-        let agreed = (ack.now.since(self.agreed_from) - ack.min_rtt).as_nanos() as f64;
-        agreed >= (self.config.full_rounds - 1.0) * ack.min_rtt.as_nanos() as f64
-    }
-
-    /// The path cannot be read. A flow that was running goes on as it was; the start of any other
-    /// is for others to finish.
-    fn give_up(&mut self, ack: &Ack) -> Option<Exit> {
-        (self.gave_up, self.belief) = (true, None);
-        let running = self.is_running();
-        running.then(|| self.exit(ExitReason::Limit, ack.min_rtt, u64::MAX))
-    }
-
     /// Keeps account of rounds; returns true at the end of one.
     fn end_round(&mut self, ack: &Ack) -> bool {
         self.round.acked = self.round.acked.saturating_add(ack.acked);
+        self.round.marked = self.round.marked.saturating_add(ack.marked);
         ack.una >= self.round.end && ack.acked > 0
     }
 
@@ -301,6 +256,7 @@ impl Adaptive {
             number,
             end: ack.next,
             acked: 0,
+            marked: 0,
             began: ack.now,
             load: self.load,
             load_before: self.round.load,
@@ -343,8 +299,9 @@ impl Schedule for Adaptive {
         let queued = u32::try_from(next.queued).unwrap_or(u32::MAX);
         if number == self.first && !self.is_running() {
             let packets = window.cwnd.clamp(2, super::flight::MAX_CHIRP as u32);
-            // A short transfer is over before what a chirp tells could be used.
-            if queued < packets.max(self.config.short_transfer) {
+            // A transfer that fits into the initial window is over before anything could be learnt
+            // from it.
+            if queued < packets {
                 return Pull::Unchirped;
             }
             match self.known {
@@ -367,10 +324,8 @@ impl Schedule for Adaptive {
             let rest = self.initial.saturating_sub(self.first_packets()).min(queued);
             if number == self.first.saturating_add(1) && rest > 0 && self.known.is_none() {
                 self.rest = Some(number);
-                let gap = self.load.min((self.probe as f64 * self.config.rest_gap) as u64);
-                let soonest = before.map_or(now, |before| before.last + Span::from_nanos(gap)).max(now);
-                let geometry = Geometry::new(rest, gap, RATIO_ONE);
-                return Pull::Chirp(Plan { geometry, guard: 0, at: at.min(soonest), load: self.load });
+                let geometry = Geometry::new(rest, self.load, RATIO_ONE);
+                return Pull::Chirp(Plan { geometry, guard: 0, at, load: self.load });
             }
             return if next.in_flight >= self.initial { Pull::Hold } else { Pull::Unchirped };
         }
@@ -389,35 +344,29 @@ impl Schedule for Adaptive {
             return;
         }
         let Some(chirp) = measured else {
-            // One that was cut short says nothing, nor that the path cannot be read; unless it was
-            // the first: nothing will come of that any more.
-            if self.is_unread() {
-                self.in_vain(self.load);
-            }
+            // Nothing will come of the first chirp any more: others are to tell.
+            self.unclear = self.unclear.max(u32::from(self.is_unread()));
             return;
         };
-        let points = together(chirp.points(), self.config.together);
-        if points.len() < self.rule.min_points {
-            return self.in_vain(chirp.load());
+        if chirp.points().len() < self.rule.min_points {
+            self.grow_blindly(chirp);
+            return;
         }
         let first = self.room.is_none();
-        self.room = self.learn(&points).or(self.room);
-        let Some(room) = self.room else { return self.in_vain(chirp.load()) };
+        self.room = self.learn(chirp).or(self.room);
+        let Some(room) = self.room else { return };
         if room.crowded {
-            return self.in_vain(chirp.load());
+            self.grow_blindly(chirp);
+            return;
         }
         self.unclear = 0;
-        let certain = self.is_certain();
-        if certain && self.agreed == 0 {
-            self.agreed_from = chirp.sent_at();
-        }
-        self.agreed = match certain {
+        self.agreed = match self.is_certain() {
             // Sent with more load than there is room for: there is no more to find.
-            true if chirp.load() <= room.best => self.config.agreeing.max(self.agreed + 1),
+            true if chirp.load() <= room.best => self.config.agreeing,
             true => self.agreed.saturating_add(1),
             false => 0,
         };
-        self.probe = self.centre(room.best, points.len().max(self.config.packets as usize));
+        self.probe = self.centre(room.best, chirp.points().len().max(self.config.packets as usize));
         // A flow that fills its path already does not take more on the word of a single chirp.
         if self.is_running() && first {
             return;
@@ -425,37 +374,21 @@ impl Schedule for Adaptive {
         // As far as there is room in any case, and no faster than the growth allows since this
         // chirp left.
         self.load = self.load.min(room.most.max(Self::divided(chirp.load(), self.config.growth)));
+        if let Some(doubled) = self.doubled(chirp) {
+            self.load = self.load.min(doubled.max(room.least));
+        }
         if room.least > self.load {
             self.load = room.best;
-        }
-        // Less than slow start does needs a reason.
-        let pace = (chirp.load() as f64 * self.config.least_progress) as u64;
-        if !certain && self.load > pace && self.load > room.best {
-            let agreed = self.agreed;
-            self.in_vain(chirp.load());
-            self.agreed = agreed;
-        } else {
-            self.progress = Some(self.last_ack);
         }
     }
 
     fn verdict(&mut self, ack: &Ack, completed: bool) -> Option<Exit> {
-        (self.min_rtt, self.last_ack) = (ack.min_rtt, ack.now);
-        self.marked |= ack.marked > 0;
-        if let Some(left) = self.vain.take() {
-            let patience = Span::from_nanos((ack.min_rtt.as_nanos() as f64 * self.config.patience) as u64);
-            if self.marked {
-                self.grow_blindly(left);
-            } else if self.progress.is_none_or(|progress| ack.now.since(progress) >= patience) {
-                return self.give_up(ack);
-            }
-        }
+        self.min_rtt = ack.min_rtt;
         let known = self.gap().filter(|_| self.agreed >= self.config.agreeing);
         if let Some(gap) = known
             && completed
             && ack.min_rtt != Span::MAX
             && (self.load <= gap || self.agrees(self.load, gap))
-            && self.has_stayed(ack)
         {
             self.belief = None;
             return Some(self.exit(ExitReason::PipeFull, ack.min_rtt, gap));
@@ -464,10 +397,12 @@ impl Schedule for Adaptive {
         let mut reason = delayed.then_some(ExitReason::DelayIncrease);
         if self.end_round(ack) {
             let full = self.is_plateau(ack) && self.unclear > 0;
-            if self.round.number >= self.config.max_rounds && reason.is_none() && !full {
-                return self.give_up(ack);
-            }
-            reason = reason.or(full.then_some(ExitReason::RatePlateau));
+            let marked = f64::from(self.round.marked) > f64::from(self.round.acked) * self.config.mark_share;
+            let over = self.round.number >= self.config.max_rounds;
+            reason = reason
+                .or(marked.then_some(ExitReason::Marks))
+                .or(full.then_some(ExitReason::PipeFull))
+                .or(over.then_some(ExitReason::Limit));
             self.begin_round(ack);
         }
         let reason = reason?;
@@ -512,15 +447,11 @@ impl Schedule for Adaptive {
     }
 
     fn resume(&mut self, number: u32, known: Known) -> bool {
-        if self.gave_up {
-            return false;
-        }
         (self.first, self.known) = (number, Some(known));
         (self.probe, self.load) = (known.gap, known.load);
         (self.belief, self.room) = (None, None);
         (self.agreed, self.unclear, self.losses, self.rest) = (0, 0, 0, None);
         (self.round, self.recent) = (FIRST_ROUND, (Span::MAX, 0));
-        (self.progress, self.vain) = (None, None);
         true
     }
 }

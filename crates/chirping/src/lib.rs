@@ -151,18 +151,6 @@ impl AdaptiveChirping {
     }
 }
 
-impl AdaptiveChirping {
-    /// True before the first chirp, while there is too little to send for one: packets leave as the
-    /// window lets them.
-    #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        self.purpose == Purpose::Start
-            && self.leaving.is_none()
-            && self.chirps == self.schedule.first()
-            && !self.schedule.is_running()
-    }
-}
-
 impl<S: Schedule> Chirping<S> {
     fn with_schedule(schedule: S) -> Self {
         Self {

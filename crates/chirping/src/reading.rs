@@ -27,28 +27,6 @@ impl Point {
     }
 }
 
-/// Points whose ACKs came together as one, with the delay of the last: they arrived closer than
-/// their packets left times `share`. A queue never brings packets closer together than the path
-/// carries them; what holds them back and lets them go at once does.
-#[must_use]
-pub fn together(points: &[Point], share: f64) -> Vec<Point> {
-    let mut joined: Vec<Point> = Vec::with_capacity(points.len());
-    for point in points {
-        let (gaps, delay) = (point.gaps as f64, point.delay as f64);
-        match joined.last_mut() {
-            Some(last) if gaps + delay - (last.delay as f64) < gaps * share => {
-                *last = Point {
-                    gaps: last.gaps.saturating_add(point.gaps),
-                    packets: last.packets.saturating_add(point.packets),
-                    delay: point.delay,
-                };
-            }
-            _ => joined.push(*point),
-        }
-    }
-    joined
-}
-
 /// When a chirp says something.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadingRule {
@@ -291,30 +269,6 @@ mod tests {
         assert_eq!(read(&crossed(24_000.0, 1.0)), Reading::Crowded);
         assert_eq!(read(&crossed(100_000.0, 0.8)), Reading::Crowded);
         assert!(matches!(read(&crossed(150_000.0, 0.2)), Reading::Knee(_)));
-    }
-
-    /// Two bunches of four, each a microsecond between its packets, from a chirp whose packets left
-    /// 100 us apart.
-    #[test]
-    fn acks_that_come_together_are_one_point_at_the_time_of_the_last() {
-        let arrivals = [400, 401, 402, 403, 800, 801, 802, 803];
-        let bunches: Vec<Point> = (0..8_u64)
-            .zip(arrivals)
-            .map(|(k, arrival)| Point {
-                gaps: if k == 0 { 0 } else { 100_000 },
-                packets: 1,
-                delay: (arrival - 100 * k) * 1000,
-            })
-            .collect();
-        let joined = together(&bunches, 0.125);
-        assert_eq!(
-            joined,
-            [Point { gaps: 300_000, packets: 4, delay: 103_000 }, Point { gaps: 400_000, packets: 4, delay: 103_000 }]
-        );
-        // An empty path and a full queue bring no packets together.
-        for smooth in [points(10_000, &[], 1), points(2_400_000, &[], 1)] {
-            assert_eq!(together(&smooth, 0.125), smooth);
-        }
     }
 
     #[test]

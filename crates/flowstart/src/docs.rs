@@ -33,22 +33,7 @@ const CHIRPS: &[(&str, &[&str], &[&str])] = &[
         &["--start", "paced_chirping/ack2", "--capacity", "50Mbit/s", "--rtt", "40ms", "--chirp", "9"],
         &["delays"],
     ),
-    (
-        "chirp-crowded",
-        &[
-            "--start",
-            "paced_chirping",
-            "--capacity",
-            "50Mbit/s",
-            "--rtt",
-            "40ms",
-            "--background",
-            "cubic",
-            "--chirp",
-            "8",
-        ],
-        &["gaps"],
-    ),
+    ("chirp-crowded", &["--capacity", "50Mbit/s", "--rtt", "40ms", "--background", "cubic", "--chirp", "4"], &["gaps"]),
 ];
 
 /// The pictures with their paths.

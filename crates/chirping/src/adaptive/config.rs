@@ -23,8 +23,9 @@ pub struct AdaptiveChirpingConfig {
     pub packets: u32,
     /// Share of the initial window that is the first chirp, above 0 and at most 1; default 0.8: a
     /// receiver that acknowledges every second or fourth packet acknowledges the last of eight. The
-    /// rest of ten follows, and until the first chirp is read a packet leaves only when another has
-    /// arrived: a path that holds the initial window and no more loses none.
+    /// rest of ten follows evenly in the rest of the round trip, and until the first chirp is read
+    /// a packet leaves only when another has arrived: a path that holds the initial window and no
+    /// more loses none.
     pub first_share: f64,
     /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 48
     /// (the authors' later code: 64, which fills 3.7 ms of queue at 20 Mbit/s and 20 ms).
@@ -52,26 +53,10 @@ pub struct AdaptiveChirpingConfig {
     /// Factor by which the load may grow per round trip if chirps show room for it, 1 ..= 16;
     /// default 8.
     pub growth: f64,
-    /// Packets that a transfer must have for chirps to be sent at all; default 30, what slow start
-    /// sends in its first two round trips: what the first chirp tells comes too late for less.
-    pub short_transfer: u32,
-    /// A chirp after which the load is more than this many times the time per packet of the one it
-    /// left with has brought nothing, unless the capacity is known by then, 0 ..= 1; default 0.6:
-    /// slow start would have halved it.
-    pub least_progress: f64,
-    /// Round trips without a chirp that brought anything after which the path cannot be read, at
-    /// least 0; default 1. The first chirp has no such grace.
-    pub patience: f64,
-    /// ACKs come together if they arrive closer than their packets left times this, 0 ..= 1;
-    /// default 1/8. They count as one point, at the time of the last.
-    pub together: f64,
-    /// Gap of the rest of the initial window, in gaps of the first chirp, above 0; default 2. Never
-    /// longer than the initial window spread over a round trip.
-    pub rest_gap: f64,
-    /// On a path that marks the load grows by this factor per round trip while chirps are unclear,
-    /// 1 ..= 4; default 1.5.
+    /// The same while chirps are unclear, 1 ..= 4; default 1.5.
     pub blind_growth: f64,
-    /// Packets per round trip up to which it doubles there, as in slow start; default 48.
+    /// Packets per round trip up to which the load doubles while chirps are unclear, as in slow
+    /// start; default 48.
     pub doubling_packets: u32,
     /// Fewest ACKs a chirp must have brought to be read; default 4.
     pub min_points: u32,
@@ -85,9 +70,9 @@ pub struct AdaptiveChirpingConfig {
     /// above 0; default 1 (84 % of the ranges it makes would hold the true gap if the noise were
     /// Gaussian and its variance known; among random datagrams fewer do).
     pub plausible: f64,
-    /// The path is crowded, so that chirps cannot tell what is to be had, if others take half of it
-    /// or more (`belief.crowded_share`) by a hypothesis whose log-likelihood is this much above all
-    /// others', at least 0; default 0: what looks as much crowded as free is not read.
+    /// The path is crowded, so that chirps cannot tell what is to be had, if others take three
+    /// quarters of it or more by a hypothesis whose log-likelihood is this much above all others',
+    /// at least 0; default 4.
     pub crowded_margin: f64,
     /// The capacity is known when the largest gap that is not improbable is at most the smallest
     /// times this, at least 1; default 1.35 (three cells of the grid of hypotheses span 1.19).
@@ -106,12 +91,10 @@ pub struct AdaptiveChirpingConfig {
     pub sharp: f64,
     /// Chirps in a row after which the capacity must have been known, at least 1; default 2.
     pub agreeing: u32,
-    /// Round trips for which chirps must have agreed, at least 1; default 2.
-    pub full_rounds: f64,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
-    /// Where the path marks, RTTs in a row whose smallest is compared with the connection's
-    /// smallest while chirps are unclear, at least 1; default 8 (HyStart).
+    /// RTTs in a row whose smallest is compared with the connection's smallest while chirps are
+    /// unclear, at least 1; default 8 (HyStart).
     pub delay_samples: u32,
     /// Rise of that RTT that ends the start, as a share of the smallest RTT; default 1/8 (HyStart).
     pub delay_share: f64,
@@ -122,7 +105,7 @@ pub struct AdaptiveChirpingConfig {
     /// While chirps are unclear: the load of the round before over what was delivered that counts
     /// as a plateau, at least 1; default 1.2.
     pub plateau: f64,
-    /// Rounds of plateau in a row that end the start; default 3 (BBR's full-pipe test).
+    /// Rounds of plateau in a row that end the start; default 1.
     pub plateau_rounds: u32,
     /// Losses that are not taken for congestion while the load is below half of what chirps have
     /// shown; default 3.
@@ -130,11 +113,14 @@ pub struct AdaptiveChirpingConfig {
     /// Factor of the window after a loss that is taken for congestion, 0 ..= 1; default 0.7 (CUBIC,
     /// RFC 9438).
     pub loss_factor: f64,
-    /// Round trips after which the path counts as one that cannot be read, at least 1; default 40.
+    /// Round trips after which the start ends in any case, at least 1; default 40.
     pub max_rounds: u32,
     /// A chirp in which two packets left further apart than this many planned gaps says nothing, at
     /// least 1; default 2 (Paced Chirping).
     pub stall: f64,
+    /// Share of a round's packets that must be marked to end the start, 0 ..= 1; default 1/2. A
+    /// single mark says nothing: at a step-marking queue others' marks are normal.
+    pub mark_share: f64,
     /// How chirps are set against hypotheses.
     pub belief: BeliefConfig,
     /// When chirps are sent again after the start.
@@ -155,36 +141,31 @@ impl Default for AdaptiveChirpingConfig {
             fastest_centre: 0.25,
             length: 8.0,
             growth: 8.0,
-            short_transfer: 30,
-            least_progress: 0.6,
-            patience: 1.0,
-            together: 0.125,
-            rest_gap: 2.0,
             blind_growth: 1.5,
             doubling_packets: 48,
             min_points: 4,
             contrast: 1,
             crowded: 0.6,
             plausible: 1.0,
-            crowded_margin: 0.0,
+            crowded_margin: 4.0,
             certain: 1.35,
             improbable: 2.0,
             memory: 16.0,
             most_memory: 1000.0,
             sharp: 1.0 / 16.0,
             agreeing: 2,
-            full_rounds: 2.0,
             tolerance: 0.25,
             delay_samples: 8,
             delay_share: 0.125,
             min_delay: Span::from_millis(2),
             max_delay: Span::from_millis(16),
             plateau: 1.2,
-            plateau_rounds: 3,
+            plateau_rounds: 1,
             pardoned_losses: 3,
             loss_factor: 0.7,
             max_rounds: 40,
             stall: 2.0,
+            mark_share: 0.5,
             belief: BeliefConfig::default(),
             again: ChirpingAgainConfig::default(),
         }
@@ -210,11 +191,6 @@ impl AdaptiveChirpingConfig {
         check(self.fastest_centre > 0.0 && self.fastest_centre <= 1.0, "fastest_centre", "more than 0 and at most 1")?;
         check(within(self.length, 0.0, 100.0), "length", "between 0 and 100")?;
         check(within(self.growth, 1.0, 16.0), "growth", "between 1 and 16")?;
-        check(within(self.least_progress, 0.0, 1.0), "least_progress", "between 0 and 1")?;
-        check(within(self.patience, 0.0, 1000.0), "patience", "between 0 and 1000")?;
-        check(within(self.together, 0.0, 1.0), "together", "between 0 and 1")?;
-        check(self.rest_gap > 0.0 && self.rest_gap.is_finite(), "rest_gap", "more than 0")?;
-        check(within(self.full_rounds, 1.0, 1000.0), "full_rounds", "between 1 and 1000")?;
         check(within(self.blind_growth, 1.0, 4.0), "blind_growth", "between 1 and 4")?;
         check(self.min_points >= 2, "min_points", "at least 2")?;
         check(within(self.crowded, 0.0, 1.0), "crowded", "between 0 and 1")?;
@@ -235,6 +211,7 @@ impl AdaptiveChirpingConfig {
         check(within(self.loss_factor, 0.0, 1.0), "loss_factor", "between 0 and 1")?;
         check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
         check(self.stall >= 1.0, "stall", "at least 1")?;
+        check(within(self.mark_share, 0.0, 1.0), "mark_share", "between 0 and 1")?;
         self.belief.validate()?;
         self.again.validate()
     }
