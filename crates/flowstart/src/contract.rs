@@ -74,8 +74,8 @@ pub fn check(contestant: &str) -> Result<(), Broken> {
                 hard.name, "something in it does not come from what it is told"
             )));
         }
-        // What the simulator does for detectors, for Quick-Start and for the omniscient start goes by
-        // more than the trait.
+        // What the simulator does for detectors, for Quick-Start and for the omniscient start goes
+        // by more than the trait.
         let start = &contestant.start;
         if start.connections() > 1 || start.asks_routers() || matches!(start, StartConfig::Oracle(_)) {
             continue;
