@@ -69,14 +69,14 @@ const PATHS: [(u64, u64); 9] =
     [(20, 50), (100, 5), (100, 20), (150, 15), (100, 100), (800, 100), (1000, 20), (10_000, 20), (10_000, 100)];
 
 #[test]
-fn the_adaptive_schedule_finds_the_capacity_of_an_idle_path_within_nine_round_trips_and_three_packets_of_queue() {
+fn the_adaptive_schedule_finds_the_capacity_of_an_idle_path_within_nine_round_trips_and_four_packets_of_queue() {
     for (mbps, rtt) in PATHS {
         let outcome = on(mbps, rtt, adaptive());
         let what = format!("{mbps} Mbit/s, {rtt} ms: {outcome:?}");
         assert_eq!(outcome.exit.reason, ExitReason::PipeFull, "{what}");
         assert!((0.95..=1.02).contains(&outcome.of_bdp), "{what}");
         assert!(outcome.round_trips <= 9.0, "{what}");
-        assert!(outcome.queued_packets <= 3.0, "{what}");
+        assert!(outcome.queued_packets <= 4.0, "{what}");
     }
 }
 

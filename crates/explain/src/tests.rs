@@ -114,7 +114,7 @@ fn a_simulated_chirp_on_an_idle_path_with_an_ack_for_every_packet_reads_the_capa
 
 #[test]
 fn the_chirp_that_ended_the_start_is_among_those_observed() {
-    let sent = path("adaptive_chirping").run().unwrap();
+    let sent = path("adaptive_chirping/ack1").run().unwrap();
     let knees = sent.chirps.iter().filter(|chirp| matches!(chirp.explanation.judged.reading, Reading::Knee(_)));
     assert!(knees.count() >= 2, "two that agree end the start");
 }
