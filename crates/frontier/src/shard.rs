@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Part `number` of `of`: cells and seeds are dealt out in turn, so that every part has about the
-/// same work. What a part is does not depend on what is finished already.
+/// Part `number` of `of`: cells and seeds are dealt out in turn, the most expensive of a seed
+/// first, so that every part has about the same work. What a part is does not depend on what is
+/// finished already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     number: usize,
@@ -15,7 +16,8 @@ impl Shard {
     /// Most parts.
     pub const MOST: usize = 100_000;
 
-    /// True if this part has the cell and seed with this place among all.
+    /// True if this part has the cell and seed with this place among all, in the order in which
+    /// they are dealt out.
     #[must_use]
     pub fn holds(self, place: usize) -> bool {
         place % self.of == self.number - 1
