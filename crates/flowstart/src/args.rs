@@ -1,11 +1,13 @@
 //! Options that several commands share, and those of commands with few.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
-use flowstart_race::{Background, Contestant, MarkThreshold};
+use flowstart_race::{ALIASES, Background, Contestant, DEFAULT, MarkThreshold};
 use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
 use flowstart_units::{Bytes, Rate, Span};
 
@@ -16,9 +18,40 @@ use flowstart_real::MOST_PAIRS;
 #[cfg(not(target_os = "linux"))]
 const MOST_PAIRS: u32 = 100;
 
+/// Reads contestants, and has names to complete: the short ones and those of the default race.
+#[derive(Clone)]
+pub(crate) struct ContestantParser;
+
+impl TypedValueParser for ContestantParser {
+    type Value = Contestant;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Contestant, clap::Error> {
+        (|text: &str| text.parse::<Contestant>()).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let short = ALIASES.iter().map(|(name, _)| *name);
+        let long = DEFAULT.iter().copied();
+        Some(Box::new(short.chain(long).map(PossibleValue::new)))
+    }
+}
+
 /// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("\"{text}\" is not a whole number between 0 and {}", u64::MAX))
+}
+
+/// A rate, or none.
+fn rate_or_unlimited(text: &str) -> Result<Rate, String> {
+    if text.trim() == "unlimited" {
+        return Ok(Rate::UNLIMITED);
+    }
+    text.parse::<Rate>().map_err(|error| format!("{error}; or \"unlimited\""))
 }
 
 /// A number of threads.
@@ -75,7 +108,8 @@ pub(crate) struct CompareArgs {
     /// override it
     pub(crate) scenario: Option<PathBuf>,
     /// Who races; repeat it, or separate several by commas
-    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
+    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',',
+          value_parser = ContestantParser, hide_possible_values = true)]
     pub(crate) contestants: Vec<Contestant>,
     #[command(flatten)]
     pub(crate) path: RacePathArgs,
@@ -83,7 +117,8 @@ pub(crate) struct CompareArgs {
     #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) flows: Option<u32>,
-    /// Greedy flows that are there before, such as "cubic" or "3 dctcp"; may be repeated
+    /// Greedy flows that are there before, such as "cubic", "3 dctcp" or "2 cubic/ecn", which answers
+    /// marks; may be repeated
     #[arg(long, value_name = "FLOWS", allow_hyphen_values = true, help_heading = "Traffic")]
     pub(crate) background: Vec<Background>,
     /// Sizes of the timed transfers, separated by commas [default: 100 kB,1 MB,10 MB]
@@ -139,6 +174,9 @@ pub(crate) struct OutputArgs {
     /// One more result file; html, json, csv, md, svg or txt by its ending; may be repeated
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
     pub(crate) files: Vec<PathBuf>,
+    /// What .svg files show: a figure of the report by a word of its title, such as "delay"
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub(crate) figure: Option<String>,
     /// Print one JSON document instead of tables
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -147,10 +185,27 @@ pub(crate) struct OutputArgs {
     pub(crate) no_report: bool,
 }
 
+/// Where a page goes beside the results' folder.
+#[derive(Args, Debug)]
+pub(crate) struct PageArgs {
+    /// Write the report: html, md, or svg (one figure of it), by the ending; may be repeated
+    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
+    pub(crate) files: Vec<PathBuf>,
+    /// What .svg files show: a figure of the report by a word of its title, such as "delay"
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub(crate) figure: Option<String>,
+}
+
 /// Options of `flowstart run`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: flowstart run dumbbell.toml --runs 30 --out results")]
+#[command(after_help = "Examples:
+  flowstart run dumbbell.toml
+  flowstart run dumbbell.toml -o dumbbell.html
+  flowstart run dumbbell.toml -o delay.svg --figure delay
+  flowstart run dumbbell.toml --runs 30 --out results")]
 pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Scenario files
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
@@ -188,6 +243,8 @@ pub(crate) struct RunArgs {
 const EMULATE_EXAMPLES: &str = "\
 Examples:
   flowstart emulate --capacity 50Mbit/s --rtt 30ms -- ping -c 5 server
+  flowstart emulate --capacity 20Mbit/s --server 'python3 -m http.server 80' -- curl -o /dev/null http://server/
+  flowstart emulate --capacity 20Mbit/s --reverse-capacity 100Mbit/s -- bash
   flowstart emulate --queue 'step_mark 1ms' --server 'iperf3 -s' -- iperf3 -c server
   flowstart emulate --loss 0.5% --pcap captures
   flowstart emulate --self-test
@@ -244,10 +301,11 @@ pub(crate) struct EmulateArgs {
     /// Largest random extra delay behind the bottleneck
     #[arg(long, value_name = "TIME", help_heading = "Path")]
     pub(crate) jitter: Option<JitterSpec>,
-    /// Rate of the way back [default: unlimited]
-    #[arg(long, value_name = "RATE", help_heading = "Path")]
+    /// Rate of the way back, over which downloads come, or "unlimited" [default: --capacity; of a
+    /// scenario, what it says]
+    #[arg(long, value_name = "RATE", help_heading = "Path", value_parser = rate_or_unlimited)]
     pub(crate) reverse_capacity: Option<Rate>,
-    /// Buffer of the way back, if it has a rate [default: 1 BDP]
+    /// Buffer of the way back, if it has a rate [default: --buffer]
     #[arg(long, value_name = "SIZE", help_heading = "Path")]
     pub(crate) reverse_buffer: Option<Buffer>,
     /// Packets lost on the way back, if it has a rate
@@ -260,6 +318,8 @@ pub(crate) struct EmulateArgs {
     /// ms]
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     pub(crate) fidelity: Option<Span>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Width of the bins of the table of samples [default: 100 ms]
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     pub(crate) sample: Option<Span>,
@@ -313,6 +373,8 @@ pub(crate) struct ReproduceArgs {
     /// Write the figures as SVG and a page with everything (index.html) into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Print one JSON document instead of tables
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,

@@ -12,13 +12,16 @@ mod frontier;
 mod interrupt;
 mod kernel;
 mod list;
+mod man;
 mod output;
+mod pages;
 mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
 mod reproduce;
 mod run_scenarios;
 mod scenario;
+mod scenario_page;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
             clap_complete::generate(*shell, &mut Cli::command(), "flowstart", &mut script);
             output::print(&String::from_utf8_lossy(&script))
         }
+        Command::Man { dir } => man::man(dir.as_deref()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

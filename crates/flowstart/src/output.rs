@@ -5,6 +5,8 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -136,15 +138,89 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
     flowstart_report::write_atomically(path, bytes).map_err(|error| Failure::file("write", path, &error))
 }
 
-/// A progress bar on standard error if that is a terminal, else nothing.
-pub(crate) fn progress(what: &'static str) -> ProgressBar {
+/// How often progress is told where no bar can be drawn.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+
+/// How far something has come, on standard error: a bar on a terminal, elsewhere a line now and
+/// then.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    what: &'static str,
+    began: Instant,
+    /// When something was said last, if lines are written.
+    told: Option<Mutex<Instant>>,
+}
+
+/// Progress of what is done here, for instance "racing".
+pub(crate) fn progress(what: &'static str) -> Progress {
+    let began = Instant::now();
     if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+        return Progress { bar: ProgressBar::hidden(), what, began, told: Some(Mutex::new(began)) };
     }
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10));
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {eta}") {
         bar.set_style(style);
     }
     bar.set_message(what);
-    bar
+    Progress { bar, what, began, told: None }
+}
+
+impl Progress {
+    /// How much there is to do.
+    pub(crate) fn set_length(&self, length: u64) {
+        self.bar.set_length(length);
+    }
+
+    /// How much is done.
+    pub(crate) fn set_position(&self, done: u64) {
+        self.bar.set_position(done);
+        let Some(told) = &self.told else { return };
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.elapsed() >= TELL_EVERY {
+            *told = Instant::now();
+            note(&progress_line(self.what, done, self.bar.length().unwrap_or(0), self.began.elapsed()));
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish_and_clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// "racing: 30 of 120 after 10 s, about 30 s left".
+fn progress_line(what: &str, done: u64, of: u64, elapsed: Duration) -> String {
+    let line = format!("{what}: {done} of {of} after {:.0} s", elapsed.as_secs_f64());
+    if done == 0 || done >= of {
+        return line;
+    }
+    let left = elapsed.as_secs_f64() / done as f64 * (of - done) as f64;
+    format!("{line}, about {left:.0} s left")
+}
+
+/// A length of time in words, as exact as an estimate is.
+pub(crate) fn roughly(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_progress_says_how_much_is_left() {
+        let ten = Duration::from_secs(10);
+        assert_eq!(progress_line("racing", 30, 120, ten), "racing: 30 of 120 after 10 s, about 30 s left");
+        assert_eq!(progress_line("racing", 0, 120, ten), "racing: 0 of 120 after 10 s");
+        assert_eq!(progress_line("racing", 120, 120, ten), "racing: 120 of 120 after 10 s");
+    }
+
+    #[test]
+    fn an_estimate_is_told_in_a_fitting_unit() {
+        assert_eq!([8.4, 300.0, 9000.0].map(roughly), ["8 s", "5 min", "2.5 h"]);
+    }
 }
