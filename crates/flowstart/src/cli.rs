@@ -8,6 +8,7 @@ use crate::args::{
 use crate::benchmark::BenchmarkArgs;
 use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
+use crate::new_algorithm::NewAlgorithmArgs;
 use crate::quick_start::QuickStartArgs;
 
 /// Race flow starts over a described path.
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Kernel(KernelCommand),
     /// List flow starts, congestion avoidances, queues and contestants
     List(ListArgs),
+    /// Make a crate for a flow start of your own, which races beside those of the project
+    NewAlgorithm(NewAlgorithmArgs),
     /// Say what this machine can do, and what is missing
     Doctor(DoctorArgs),
     /// Write the generated part of the documentation

@@ -22,8 +22,8 @@ pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
     let modifiers = MODIFIERS.iter().map(|(word, meaning)| (format!("/{word}"), meaning.to_string()));
     let defaults = DEFAULT.iter().map(|text| (text.to_string(), String::new()));
     vec![
-        ("flow starts", lines(StartConfig::ABOUT)),
-        ("congestion avoidances", lines(AvoidanceConfig::ABOUT)),
+        ("flow starts", lines(&[StartConfig::ABOUT, &StartConfig::registered()].concat())),
+        ("congestion avoidances", lines(&[AvoidanceConfig::ABOUT, &AvoidanceConfig::registered()].concat())),
         ("queues", queues.collect()),
         ("contestants by short name", aliases.collect()),
         ("changes to a contestant, behind its name", modifiers.collect()),
@@ -79,8 +79,9 @@ mod tests {
     fn every_start_and_every_avoidance_is_listed() {
         let catalogue = catalogue();
         let listed = |n: usize| catalogue[n].1.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-        assert_eq!(listed(0), StartConfig::NAMES);
-        assert_eq!(listed(1), AvoidanceConfig::NAMES);
+        // Other tests of this program register starts of their own, which stand behind.
+        assert!(listed(0).starts_with(StartConfig::NAMES));
+        assert!(listed(1).starts_with(AvoidanceConfig::NAMES));
     }
 
     #[test]

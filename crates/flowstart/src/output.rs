@@ -5,10 +5,13 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::embed;
 
 /// How a command ended that did not end well.
 #[derive(Debug)]
@@ -59,38 +62,50 @@ impl Failure {
 
     /// Says it on standard error and gives the exit status.
     pub(crate) fn report(&self) -> ExitCode {
+        let (status, message) = self.told();
+        let before = match self {
+            Self::Usage(_) => "error: ",
+            Self::NotPossible(_) => "not possible here: ",
+            Self::Fidelity(_) => "not faithful enough: ",
+            _ => "",
+        };
+        if !message.is_empty() {
+            let _ = writeln!(io::stderr(), "{before}{message}");
+        }
+        ExitCode::from(status)
+    }
+
+    /// Exit status and sentence; empty if there is nothing to say.
+    pub(crate) fn told(&self) -> (u8, String) {
         match self {
-            Self::Check => ExitCode::from(1),
-            Self::Usage(message) => {
-                let _ = writeln!(io::stderr(), "error: {message}");
-                ExitCode::from(2)
-            }
-            Self::NotPossible(message) => {
-                let _ = writeln!(io::stderr(), "not possible here: {message}");
-                ExitCode::from(3)
-            }
-            Self::Fidelity(message) => {
-                let _ = writeln!(io::stderr(), "not faithful enough: {message}");
-                ExitCode::from(4)
-            }
-            Self::Status(status) => ExitCode::from(*status),
-            Self::Interrupted => {
-                let _ = writeln!(io::stderr(), "interrupted; what was finished is kept");
-                ExitCode::from(crate::interrupt::STATUS)
-            }
-            Self::BrokenPipe => ExitCode::SUCCESS,
+            Self::Check => (1, String::new()),
+            Self::Usage(message) => (2, message.clone()),
+            Self::NotPossible(message) => (3, message.clone()),
+            Self::Fidelity(message) => (4, message.clone()),
+            Self::Status(status) => (*status, String::new()),
+            Self::Interrupted => (crate::interrupt::STATUS, "interrupted; what was finished is kept".to_owned()),
+            Self::BrokenPipe => (0, String::new()),
         }
     }
 }
 
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Outcome {
+    if embed::take(text.as_bytes()) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Prints a JSON document piece by piece: it may be larger than the memory.
 pub(crate) fn print_document(document: &impl serde::Serialize) -> Outcome {
+    if embed::hooks().is_some() {
+        let mut bytes = Vec::new();
+        let written = flowstart_results::write_pretty(document, &mut bytes);
+        embed::take(&bytes);
+        return printed(written);
+    }
     printed(flowstart_results::write_pretty(document, io::stdout().lock()))
 }
 
@@ -109,7 +124,9 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Outcome {
 
 /// Says something beside the data.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    if !embed::take_note(text) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
 }
 
 /// Makes sure that a folder exists and takes files, before anything costly is done.
@@ -141,50 +158,68 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
 /// How often progress is told where no bar can be drawn.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
-/// How far something has come, on standard error: a bar on a terminal, elsewhere a line now and
-/// then.
+/// How far a command is: a bar on standard error if that is a terminal, told to the program that
+/// this is a part of, elsewhere a line now and then.
 pub(crate) struct Progress {
     bar: ProgressBar,
     what: &'static str,
     began: Instant,
     /// When something was said last, if lines are written.
-    told: Option<Mutex<Instant>>,
+    said: Option<Mutex<Instant>>,
+    told: Option<embed::Progress>,
+    of: AtomicU64,
 }
 
-/// Progress of what is done here, for instance "racing".
-pub(crate) fn progress(what: &'static str) -> Progress {
-    let began = Instant::now();
-    if !io::stderr().is_terminal() {
-        return Progress { bar: ProgressBar::hidden(), what, began, told: Some(Mutex::new(began)) };
+impl Progress {
+    /// There is this much to do.
+    pub(crate) fn set_length(&self, of: u64) {
+        self.of.store(of, Ordering::Relaxed);
+        self.bar.set_length(of);
     }
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10));
+
+    /// This much is done.
+    pub(crate) fn set_position(&self, done: u64) {
+        self.bar.set_position(done);
+        let of = self.of.load(Ordering::Relaxed);
+        if let Some(told) = &self.told {
+            told(done, of);
+        }
+        let Some(said) = &self.said else { return };
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.elapsed() >= TELL_EVERY {
+            *said = Instant::now();
+            note(&progress_line(self.what, done, of, self.began.elapsed()));
+        }
+    }
+
+    /// All is done.
+    pub(crate) fn finish_and_clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Shows how far `what` is.
+pub(crate) fn progress(what: &'static str) -> Progress {
+    let hooks = embed::hooks();
+    let bar = if hooks.is_some() || !io::stderr().is_terminal() {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10))
+    };
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {eta}") {
         bar.set_style(style);
     }
     bar.set_message(what);
-    Progress { bar, what, began, told: None }
-}
-
-impl Progress {
-    /// How much there is to do.
-    pub(crate) fn set_length(&self, length: u64) {
-        self.bar.set_length(length);
-    }
-
-    /// How much is done.
-    pub(crate) fn set_position(&self, done: u64) {
-        self.bar.set_position(done);
-        let Some(told) = &self.told else { return };
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.elapsed() >= TELL_EVERY {
-            *told = Instant::now();
-            note(&progress_line(self.what, done, self.bar.length().unwrap_or(0), self.began.elapsed()));
-        }
-    }
-
-    /// Takes the bar away.
-    pub(crate) fn finish_and_clear(&self) {
-        self.bar.finish_and_clear();
+    let began = Instant::now();
+    // A program that this is a part of says what it wants to say.
+    let lines = hooks.is_none() && !io::stderr().is_terminal();
+    Progress {
+        bar,
+        what,
+        began,
+        said: lines.then(|| Mutex::new(began)),
+        told: hooks.and_then(|hooks| hooks.progress),
+        of: AtomicU64::new(0),
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
     let formats = formats(args.parquet)?;
     one_page(args)?;
-    let scenarios = args.files.iter().map(|file| prepared(file, args)).collect::<Result<Vec<_>, _>>()?;
+    let scenarios = scenarios(args)?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
     }
@@ -44,12 +44,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         if let Some(folder) = &args.pcap {
             capture(scenario, folder, name)?;
         }
-        let bar = progress("running");
-        bar.set_length(scenario.runs);
         let began = std::time::Instant::now();
-        let results = run_scenario(scenario, args.threads, &cancel, |done| bar.set_position(done as u64))
-            .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
-        bar.finish_and_clear();
+        let results = results(scenario, name, args, &cancel)?;
         let provenance = Provenance::new(scenario, &results);
         if let Some(folder) = &args.out {
             let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
@@ -187,6 +183,26 @@ fn chance(provenance: &Provenance) -> &'static str {
     } else {
         "No randomness in this scenario: one run is enough."
     }
+}
+
+/// What [`run`] would show and write.
+pub(crate) fn ran(args: &RunArgs) -> Result<Vec<(String, Results)>, Failure> {
+    let cancel = interrupt::listen();
+    let all = scenarios(args)?.into_iter().zip(names(&args.files));
+    all.map(|(scenario, name)| Ok((name.clone(), results(&scenario, &name, args, &cancel)?))).collect()
+}
+
+fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, Failure> {
+    args.files.iter().map(|file| prepared(file, args)).collect()
+}
+
+fn results(scenario: &Scenario, name: &str, args: &RunArgs, cancel: &Cancel) -> Result<Results, Failure> {
+    let bar = progress("running");
+    bar.set_length(scenario.runs);
+    let results = run_scenario(scenario, args.threads, cancel, |done| bar.set_position(done as u64))
+        .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    bar.finish_and_clear();
+    Ok(results)
 }
 
 fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {

@@ -1,6 +1,6 @@
 //! What the constants of a start say beside what they are.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::{FlowStart, InvalidConfig, Own};
 use flowstart_detection::PairDetector;
 
 use crate::StartConfig;
@@ -45,6 +45,9 @@ pub trait StartConstants {
 
 /// A start without constants.
 impl StartConstants for () {}
+
+/// A start from outside has its constants in itself.
+impl StartConstants for Own<dyn FlowStart + Send> {}
 
 impl StartConfig {
     /// Checks that every constant is in its range.

@@ -28,9 +28,7 @@ const ENDINGS: [&str; 6] = ["html", "json", "csv", "md", "svg", "txt"];
 
 /// Runs the race.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
-    let mut race = race(args)?;
-    race.validate().map_err(Failure::usage)?;
-    let warnings = fitting::fit(&mut race).map_err(Failure::usage)?;
+    let (race, warnings) = race(args)?;
     warnings.iter().for_each(|warning| note(warning));
     let folder = folder(args);
     if let Some(folder) = &folder {
@@ -47,21 +45,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         prepare_file(file)?;
     }
     tell_estimate(&race, args.threads);
-    let bar = progress("racing");
-    let tell = |done: usize, of: usize| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-    };
     let began = std::time::Instant::now();
-    let (result, verdict) = if race.real {
-        really(&race, args, tell)?
-    } else {
-        let cancel = interrupt::listen();
-        let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
-        (race.run(&options).map_err(Failure::usage)?, Ok(()))
-    };
+    let (result, verdict) = raced(&race, args)?;
     let took = began.elapsed().as_secs_f64();
-    bar.finish_and_clear();
     let command = command_line();
     let shown = Shown::new(&result, args, command, warnings);
     write(&shown, folder.as_deref(), args)?;
@@ -101,6 +87,24 @@ fn tell_estimate(race: &Race, threads: Option<usize>) {
     }
 }
 
+/// The race, run; and the outcome of what a real one was checked for.
+pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Outcome), Failure> {
+    let bar = progress("racing");
+    let tell = |done: usize, of: usize| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    };
+    let outcome = if race.real {
+        really(race, args, tell)?
+    } else {
+        let cancel = interrupt::listen();
+        let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
+        (race.run(&options).map_err(Failure::usage)?, Ok(()))
+    };
+    bar.finish_and_clear();
+    Ok(outcome)
+}
+
 /// The race on this machine's kernel.
 #[cfg(target_os = "linux")]
 fn really(race: &Race, args: &CompareArgs, progress: impl Fn(usize, usize)) -> Result<(RaceResult, Outcome), Failure> {
@@ -112,8 +116,8 @@ fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceRe
     Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()))
 }
 
-/// The race that the options describe.
-fn race(args: &CompareArgs) -> Result<Race, Failure> {
+/// The race that the options describe, which can be run.
+pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     let mut race = match &args.scenario {
         Some(path) => {
             let scenario = load(path)?;
@@ -139,7 +143,9 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
         // What every kernel has, unless it was built without.
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
     }
-    Ok(race)
+    race.validate().map_err(Failure::usage)?;
+    let warnings = fitting::fit(&mut race).map_err(Failure::usage)?;
+    Ok((race, warnings))
 }
 
 /// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those
