@@ -67,6 +67,6 @@ pub use loss::{Loss, LossConfig, LossError};
 pub use packet::Packet;
 pub use queue::configs::*;
 pub use queue::{
-    CodelArithmetic, Dequeue, Discipline, DropReason, Fifo, L4sClassifier, Limit, Queue, QueueConfig, QueueError,
-    QueueStats, RedAdaption, Tally, Threshold,
+    CodelArithmetic, Dequeue, Discipline, DropReason, Fifo, L4sClassifier, Limit, Order, Queue, QueueConfig,
+    QueueError, QueueStats, RedAdaption, Tally, Threshold,
 };

@@ -40,8 +40,15 @@ pub enum Error {
     Ecn(std::io::Error),
     /// A connection failed; the sentence says how.
     Connection(String),
-    /// A program (the command or the server) cannot be started.
-    Start(&'static str, std::io::Error),
+    /// A program cannot be started.
+    Start {
+        /// Whether it is the command or the server.
+        what: &'static str,
+        /// What was to be started.
+        program: String,
+        /// Why it cannot be.
+        error: std::io::Error,
+    },
     /// A program cannot be waited for.
     Wait(std::io::Error),
     /// The server ended before it was ready.
@@ -53,6 +60,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// The exit status that a shell has when it cannot start its command: 127 if there is none of
+    /// that name, 126 if it cannot be executed (POSIX.1-2024, section 2.8.2 of the shell command
+    /// language). `None` of other errors.
+    #[must_use]
+    pub fn shell_status(&self) -> Option<u8> {
+        match self {
+            Self::Start { error, .. } if error.kind() == std::io::ErrorKind::NotFound => Some(127),
+            Self::Start { .. } => Some(126),
+            _ => None,
+        }
+    }
+
     /// True if it is this machine that does not allow it; otherwise what was asked for is wrong.
     #[must_use]
     pub fn is_of_machine(&self) -> bool {
@@ -91,7 +110,16 @@ impl fmt::Display for Error {
             ),
             Self::RepliesWithoutUser => f.write_str("replies need a user who asks for them"),
             Self::Ecn(error) => write!(f, "cannot switch ECN on: {error}"),
-            Self::Start(what, error) => write!(f, "cannot start {what}: {error}"),
+            Self::Start { what, program, error } => {
+                let why = match error.kind() {
+                    std::io::ErrorKind::NotFound => {
+                        "there is no such program, or not what its first line names".to_owned()
+                    }
+                    std::io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+                    _ => error.to_string(),
+                };
+                write!(f, "cannot start {what} \"{program}\": {why}")
+            }
             Self::Wait(error) => write!(f, "cannot wait for a program: {error}"),
             Self::ServerEnded(status) => write!(f, "the server ended before it was ready ({status})"),
             Self::ServerNotReady(within) => write!(f, "the server listens on no port after {within}"),

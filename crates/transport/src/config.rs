@@ -356,8 +356,13 @@ mod tests {
         assert_eq!(field(SenderConfig { mss: 0, ..SenderConfig::default() }), "mss");
         assert_eq!(field(SenderConfig { send_buffer: Some(Bytes::ZERO), ..SenderConfig::default() }), "send_buffer");
         assert_eq!(field(SenderConfig { min_rto: Span::from_secs(200), ..SenderConfig::default() }), "min_rto");
-        let config = ReceiverConfig { ack_every: 0, ..ReceiverConfig::default() };
-        assert_eq!(config.validate().unwrap_err().field, "ack_every");
+        let sender = |bytes| SenderConfig { send_buffer: Some(Bytes::new(bytes)), ..SenderConfig::default() };
+        assert_eq!(sender(1).validate(), Ok(()));
+        let field = |config: ReceiverConfig| config.validate().unwrap_err().field;
+        assert_eq!(field(ReceiverConfig { ack_every: 0, ..ReceiverConfig::default() }), "ack_every");
+        let receiver = |bytes| ReceiverConfig { receive_buffer: Some(Bytes::new(bytes)), ..ReceiverConfig::default() };
+        assert_eq!(field(receiver(0)), "receive_buffer");
+        assert_eq!(receiver(1).validate(), Ok(()));
     }
 
     #[cfg(feature = "serde")]

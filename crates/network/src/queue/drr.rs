@@ -6,7 +6,7 @@ use flowstart_units::Time;
 
 use super::fifo::{Fifo, counted};
 use super::flow_table::FlowTable;
-use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, Order, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of deficit round robin.
@@ -49,8 +49,8 @@ impl Constants for DrrConfig {
         QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")
     }
 
-    fn isolates(&self) -> bool {
-        true
+    fn order(&self) -> Order {
+        Order::PerFlow
     }
 
     fn limit(&mut self) -> Limit<'_> {
