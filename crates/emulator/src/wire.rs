@@ -14,6 +14,8 @@ const TYPE_IPV6: u16 = 0x86dd;
 /// IP protocol numbers.
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
+/// Next-header number of IPv6's hop-by-hop options.
+const HOP_BY_HOP: u8 = 0;
 
 /// What makes packets belong together: addresses, ports and protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,16 +113,14 @@ fn ipv6(frame: &[u8]) -> Option<Parsed> {
         return None;
     }
     let bytes = u32::from(u16_at(header, 4)?) + IPV6_HEADER as u32;
-    // Packets with extension headers belong to the flow of their addresses and that header's
-    // number: no ports are read.
-    Some(parsed(
-        frame,
-        (source.into(), destination.into()),
-        header[6],
-        bytes,
-        header[1] >> 4,
-        Some(ETHERNET + IPV6_HEADER),
-    ))
+    // A hop-by-hop header, as Quick-Start's, is looked behind. Packets with other extension headers
+    // belong to the flow of their addresses and that header's number: no ports are read.
+    let plain = (header[6], ETHERNET + IPV6_HEADER);
+    let (protocol, transport) = match (header[6], frame.get(ETHERNET + IPV6_HEADER..ETHERNET + IPV6_HEADER + 2)) {
+        (HOP_BY_HOP, Some([next, length])) => (*next, plain.1 + 8 * (usize::from(*length) + 1)),
+        _ => plain,
+    };
+    Some(parsed(frame, (source.into(), destination.into()), protocol, bytes, header[1] >> 4, Some(transport)))
 }
 
 fn parsed(

@@ -326,6 +326,13 @@ pub(crate) enum KernelCommand {
         /// Set a parameter; may be repeated
         #[arg(long = "param", value_name = "NAME=VALUE")]
         parameters: Vec<String>,
+        /// quick_start: device whose packets carry requests and answers; may be repeated, also
+        /// later for more devices [default: all that are up]
+        #[arg(long = "dev", value_name = "DEVICE")]
+        devices: Vec<String>,
+        /// quick_start: network namespace of the devices, as `ip netns` knows it
+        #[arg(long, value_name = "NAME", requires = "devices")]
+        netns: Option<String>,
         /// Print what the kernel says if it refuses
         #[arg(short, long)]
         verbose: bool,

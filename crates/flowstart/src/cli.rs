@@ -10,6 +10,7 @@ use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
 use crate::new_algorithm::NewAlgorithmArgs;
 use crate::quick_start::QuickStartArgs;
+use crate::router::RouterCommand;
 
 /// Race flow starts over a described path.
 #[derive(Debug, Parser)]
@@ -54,6 +55,9 @@ pub(crate) enum Command {
     /// Load flow starts into this machine's Linux kernel, and watch them
     #[command(subcommand)]
     Kernel(KernelCommand),
+    /// Make devices of this machine Quick-Start routers (Linux)
+    #[command(subcommand)]
+    Router(RouterCommand),
     /// List flow starts, congestion avoidances, queues and contestants
     List(ListArgs),
     /// Make a crate for a flow start of your own, which races beside those of the project

@@ -51,6 +51,7 @@ mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
 mod reproduce;
+mod router;
 mod run_scenarios;
 mod scenario;
 mod scenario_page;
@@ -106,6 +107,7 @@ fn obey(command: &Command) -> output::Outcome {
         Command::ExplainQuickStart(args) => quick_start::explain(args),
         Command::Scenario(command) => scenario::scenario(command),
         Command::Kernel(command) => kernel::kernel(command),
+        Command::Router(command) => router::router(command),
         Command::List(args) => list::list(args),
         Command::NewAlgorithm(args) => new_algorithm::new_algorithm(args),
         Command::Doctor(args) => doctor::doctor(args),

@@ -38,6 +38,8 @@ pub enum Error {
     RepliesWithoutUser,
     /// ECN cannot be switched on in a host.
     Ecn(std::io::Error),
+    /// The hosts' packets cannot carry Quick-Start's options; the sentence says why.
+    QuickStart(String),
     /// A connection failed; the sentence says how.
     Connection(String),
     /// A program cannot be started.
@@ -77,7 +79,10 @@ impl Error {
     pub fn is_of_machine(&self) -> bool {
         matches!(
             self,
-            Self::Emulator(flowstart_emulator::Error::NotPossible(_)) | Self::NoControl { .. } | Self::OtherStart(_)
+            Self::Emulator(flowstart_emulator::Error::NotPossible(_))
+                | Self::NoControl { .. }
+                | Self::OtherStart(_)
+                | Self::QuickStart(_)
         )
     }
 }
@@ -98,7 +103,9 @@ impl fmt::Display for Error {
                     known.join(", ")
                 )
             }
-            Self::OtherStart(sentence) | Self::Connection(sentence) => f.write_str(sentence),
+            Self::OtherStart(sentence) | Self::QuickStart(sentence) | Self::Connection(sentence) => {
+                f.write_str(sentence)
+            }
             Self::TooManyPairs(pairs) => write!(
                 f,
                 "the flows have {pairs} different ways or access links; at most {MOST_PAIRS} pairs of hosts are made"

@@ -5,6 +5,7 @@ use flowstart_random::Purpose;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::frames::Handle;
+use super::requests::Requests;
 
 /// What a link did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub(super) struct Link {
     jitter: Option<Jitter>,
     overhead: u32,
     delay: Span,
+    /// What becomes of Quick-Start options.
+    pub(super) requests: Requests,
     /// When the transmitter is free again.
     free: Time,
     /// When it wants to be asked for the next packet; [`Time::NEVER`] if nothing waits.
@@ -71,6 +74,7 @@ impl Link {
             jitter: config.jitter.as_ref().map(|jitter| Jitter::new(jitter, Purpose::Jitter.seed_in_real_time(base))),
             overhead: config.overhead,
             delay: config.delay,
+            requests: Requests::new(&config.quick_start, base),
             free: Time::ZERO,
             wake: Time::NEVER,
             outcome: LinkOutcome::default(),
@@ -100,6 +104,13 @@ impl Link {
         } else if self.wake == Time::NEVER {
             self.wake = self.free;
         }
+    }
+
+    /// A packet was lost before it arrived.
+    pub(super) fn lose(&mut self, frame: Handle, events: &mut Vec<Event>) {
+        self.outcome.arrived += 1;
+        self.outcome.lost += 1;
+        events.push(Event::Lost(frame));
     }
 
     /// The transmitter is free: begins the next transmission, if any.

@@ -12,6 +12,7 @@ mod frames;
 mod link;
 mod pace;
 mod plan;
+mod requests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -304,7 +305,15 @@ impl Engine {
             }
             Some(link) => {
                 let link = *link;
-                self.operate(link, |engine, events| engine.links[usize::from(link)].arrive(now, handle, events));
+                self.operate(link, |engine, events| {
+                    let Self { links, pool, .. } = engine;
+                    let link = &mut links[usize::from(link)];
+                    let packet = |pool: &mut Pool| link.requests.arrives(&mut pool.get_mut(handle.place)[ETHERNET..]);
+                    if link.requests.drops() && !packet(pool) {
+                        return link.lose(Handle { arrived: now, ..handle }, events);
+                    }
+                    link.arrive(now, handle, events);
+                });
             }
         }
     }
@@ -345,6 +354,8 @@ impl Engine {
                     let after = route.after;
                     let delivery = if last { arrival + after } else { Time::NEVER };
                     let began = self.reached;
+                    let packet = &mut self.pool.get_mut(frame.place)[ETHERNET..];
+                    self.links[usize::from(link)].requests.leaves(began, packet);
                     self.note(link, &frame, Fate::Sent { began, done }, delivery);
                     frame.step += 1;
                     if last {
