@@ -187,7 +187,7 @@ pub(crate) struct OutputArgs {
 pub(crate) struct PageArgs {
     /// Write the report: html, md, or svg (one figure of it), by the ending; may be repeated
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
-    pub(crate) files: Vec<PathBuf>,
+    pub(crate) pages: Vec<PathBuf>,
     /// What .svg files show: a figure of the report by a word of its title, such as "delay"
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     pub(crate) figure: Option<String>,

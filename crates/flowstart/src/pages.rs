@@ -12,7 +12,7 @@ const ENDINGS: [&str; 3] = ["html", "md", "svg"];
 
 /// Makes sure, before anything costly is done, that the files can be written.
 pub(crate) fn prepare(args: &PageArgs) -> Outcome {
-    for file in &args.files {
+    for file in &args.pages {
         ending(file)?;
         prepare_file(file)?;
     }
@@ -21,7 +21,7 @@ pub(crate) fn prepare(args: &PageArgs) -> Outcome {
 
 /// Writes the files that are asked for.
 pub(crate) fn write(page: &Page, args: &PageArgs) -> Outcome {
-    for file in &args.files {
+    for file in &args.pages {
         let text = match ending(file)? {
             "html" => page.to_html(),
             "md" => page.to_markdown(),

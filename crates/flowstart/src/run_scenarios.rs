@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
             write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
         }
-        if !args.page.files.is_empty() {
+        if !args.page.pages.is_empty() {
             pages::write(&report(scenario, name, &results, &provenance)?, &args.page)?;
         }
         if args.json {
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 /// Makes sure that what pages are asked for can be written; a page is of one scenario.
 pub(crate) fn one_page(args: &RunArgs) -> Outcome {
     pages::prepare(&args.page)?;
-    if args.files.len() > 1 && !args.page.files.is_empty() {
+    if args.files.len() > 1 && !args.page.pages.is_empty() {
         return Err(Failure::usage("-o writes the report of one scenario; give one file"));
     }
     Ok(())

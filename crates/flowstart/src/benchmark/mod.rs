@@ -43,7 +43,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
         benchmark.validate().map_err(Failure::usage)?;
     }
     pages::prepare(&args.page)?;
-    let elsewhere = args.json || args.markdown || args.no_report || !args.page.files.is_empty();
+    let elsewhere = args.json || args.markdown || args.no_report || !args.page.pages.is_empty();
     let folder = match (&args.out, elsewhere) {
         (Some(folder), _) => Some(folder.clone()),
         (None, true) => None,

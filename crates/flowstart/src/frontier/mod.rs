@@ -81,7 +81,7 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
     if let Some(folder) = &args.out {
         write(&shown, folder)?;
     }
-    if !args.page.files.is_empty() {
+    if !args.page.pages.is_empty() {
         pages::write(&page::page(&shown, &page_command(&command_line())), &args.page)?;
     }
     if args.json {

@@ -58,7 +58,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     }
     let tables = [show::flow_table(&recording), show::link_table(&links, &recording, &outcome)];
     let warning = unlimited(outcome.unlimited_bytes, &recording);
-    if !args.page.files.is_empty() {
+    if !args.page.pages.is_empty() {
         let about = About {
             title: format!("Emulated: {}", title(args)),
             command: command_line(),

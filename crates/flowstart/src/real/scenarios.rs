@@ -64,7 +64,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             let folder = if args.files.len() > 1 { folder.join(&name) } else { folder.clone() };
             write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
         }
-        if !args.page.files.is_empty() {
+        if !args.page.pages.is_empty() {
             let mut remarks: Vec<String> = fidelities.iter().map(ToString::to_string).collect();
             remarks.extend(left_out.iter().map(|line| format!("Not as in the simulator: {line}.")));
             let mut about = about(scenario, &name, &results, &provenance, remarks);

@@ -39,7 +39,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     };
     let options = ReproduceOptions {
         threads: args.threads,
-        pictures: args.plot.is_some() || !args.page.files.is_empty(),
+        pictures: args.plot.is_some() || !args.page.pages.is_empty(),
         full: args.full,
         cancel: Some(&cancel),
         progress: Some(&tell),
@@ -52,7 +52,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     if let Some(folder) = &args.plot {
         plot(&papers, &results, folder)?;
     }
-    if !args.page.files.is_empty() {
+    if !args.page.pages.is_empty() {
         let sections: Vec<_> = results.iter().map(|result| (result, page::figures(result))).collect();
         pages::write(&page::page(&papers, &sections, &command_line()), &args.page)?;
     }

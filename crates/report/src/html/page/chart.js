@@ -130,6 +130,8 @@ const curves = (group, data, plot, hidden) => {
     const d = pathOf(series, data.xs[series.x], plot.across, plot.down);
     const own = draw("g", { class: `series k${series.hue}`, "data-name": series.name }, group);
     const dash = series.dash ? { "stroke-dasharray": series.dash } : {};
+    // Where it leaves the curve below, a dashed one is whole, if thin.
+    if (series.dash) draw("path", { class: `${series.kind} thin`, d }, own);
     draw("path", { class: series.kind, d, ...dash }, own);
   }
 };
@@ -143,7 +145,7 @@ export const chart = (data, drawing, view, hidden) => {
   const y = fitted(data, view, hidden);
   const x = { ...data.x, min: view[0], max: view[1] };
   const height = narrow ? Math.min(data.height, 230) : data.height;
-  const yTicks = ticks(y, height / 44);
+  const yTicks = ticks(y, height / 32);
   const labels = yTicks.map(({ label }) => textWidth(label, TEXT));
   // Figures below each other begin at the same place.
   const least = data.lead ? LEAD_LEFT : 8;
