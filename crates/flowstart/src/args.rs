@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
 use flowstart_race::{ALIASES, Background, Contestant, DEFAULT, MarkThreshold};
-use flowstart_scenario::Buffer;
+use flowstart_scenario::{Buffer, PathSpec, Profile};
 use flowstart_units::{Bytes, Rate, Span};
 
 pub(crate) use emulate::EmulateArgs;
@@ -76,6 +76,10 @@ says otherwise; files of an earlier race there are replaced.";
 /// Options about a path: they override a scenario file's.
 #[derive(Args, Debug)]
 pub(crate) struct PathArgs {
+    /// A path as people have it: wifi, cable, dsl, fibre, lte, starlink, geo, datacentre, or a file
+    /// of one's own (.toml); options below override it
+    #[arg(long, value_name = "NAME", help_heading = "Path")]
+    pub(crate) profile: Option<Profile>,
     /// Rate of the bottleneck [default: 100 Mbit/s]
     #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) capacity: Option<Rate>,
@@ -85,6 +89,24 @@ pub(crate) struct PathArgs {
     /// Buffer of queues that do not name their own, in BDP, packets, bytes or time [default: 1 BDP]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) buffer: Option<Buffer>,
+}
+
+impl PathArgs {
+    /// Lays what was said over a path, with its profile first.
+    pub(crate) fn lay_over(&self, path: &mut PathSpec) {
+        match (&self.profile, self.capacity) {
+            (Some(profile), Some(capacity)) => *path = profile.with_capacity(capacity),
+            (Some(profile), None) => *path = profile.path.clone(),
+            (None, Some(capacity)) => path.capacity = path.capacity.with_nominal(capacity),
+            (None, None) => {}
+        }
+        if let Some(rtt) = self.rtt {
+            path.rtt = rtt;
+            // It was half of the other RTT, or stood in the file for that one.
+            path.delay = None;
+        }
+        path.buffer = self.buffer.unwrap_or(path.buffer);
+    }
 }
 
 /// Options about the path of a race.

@@ -18,6 +18,7 @@ fn small(contestants: &[&str], seeds: Vec<u64>) -> Frontier {
         buffers: vec![Buffer::Bdp(1.0)],
         paths: vec![PathKind::Clean, PathKind::Jitter],
         loads: vec![LoadKind::Idle],
+        sampled: None,
     };
     let contestants = contestants.iter().map(|name| name.parse().expect("a contestant")).collect();
     Frontier::new(grid, contestants, seeds)
@@ -35,7 +36,8 @@ fn the_reference_always_races_and_nobody_twice() {
 #[test]
 fn every_known_start_races_in_front_of_cubic_over_a_queue_that_drops() {
     let contestants = Frontier::default_contestants();
-    for start in StartConfig::NAMES {
+    // The omniscient start is a bound, and races when it is asked to.
+    for start in StartConfig::NAMES.iter().filter(|start| **start != "oracle") {
         assert!(contestants.iter().any(|c| c.start.name() == *start && c.avoidance.name() == "cubic"), "{start}");
     }
     Frontier::new(Grid::full(), contestants, vec![2]).validate().unwrap();
@@ -350,6 +352,7 @@ fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
         capacity: Rate::from_mbps(mbps),
         rtt: Span::from_millis(20),
         buffer: Buffer::Bdp(1.0),
+        queue: None,
         path: PathKind::Clean,
         load,
     };
@@ -364,6 +367,7 @@ fn the_cost_of_a_piece_of_work_is_what_it_simulates_within_a_factor_of_two() {
             buffers: vec![work.cell.buffer],
             paths: vec![work.cell.path],
             loads: vec![work.cell.load],
+            sampled: None,
         };
         let estimate = Frontier::packets(&Frontier::new(grid, Vec::new(), vec![2]).works());
         let ratio = estimate / result.data_packets as f64;

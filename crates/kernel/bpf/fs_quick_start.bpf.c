@@ -147,6 +147,9 @@ __u32 BPF_PROG(fs_quick_start_min_tso_segs, struct sock *sk)
 		ask->first = tp->snd_nxt;
 		ask->is_granted = true;
 		FS_COUNT(used);
+		/* A server may have sent nothing yet that had room for the report, and no data will. */
+		if (ask->is_report_due)
+			bpf_tcp_send_ack(tp, tp->rcv_nxt);
 	}
 	if (ask->phase != FS_PACING)
 		return FS_USUAL_TSO_SEGS;

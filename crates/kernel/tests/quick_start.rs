@@ -84,8 +84,10 @@ fn where_nobody_grants_anything_the_transfer_is_as_if_nobody_had_asked() {
         let of = |hop| outcome(hop, v6);
         assert_eq!(of(QuickStartHop::Unaware), HostCounts { wrong_ttl: 1, ..answered }, "IPv6: {v6}");
         assert_eq!(of(QuickStartHop::AwareTunnel), HostCounts { unanswered: 1, ..asked }, "IPv6: {v6}");
-        assert_eq!(of(QuickStartHop::StripsOptions), HostCounts { unanswered: 1, ..asked }, "IPv6: {v6}");
         let dropped = HostCounts { asked: 1, lost: 1, ..HostCounts::default() };
+        // Over IPv6 the padding in its place is more than the seven bytes that Linux takes.
+        let stripped = if v6 { dropped } else { HostCounts { unanswered: 1, ..asked } };
+        assert_eq!(of(QuickStartHop::StripsOptions), stripped, "IPv6: {v6}");
         assert_eq!(of(QuickStartHop::DropsOptions), dropped, "IPv6: {v6}");
     }
 }
@@ -95,7 +97,7 @@ fn losses_in_the_phase_lead_back_and_every_byte_arrives() {
     let Some(_alone) = alone() else { return };
     let _registered = Registered::new(Algorithm::QuickStart, &[]);
     let mut config = path(aware());
-    config.links[0].loss = LossConfig::Periodic { every: 50 };
+    config.links[0].loss = LossConfig::Periodic { every: 25 };
     let world = world(config);
     for _ in 0..4 {
         assert_eq!(through(&world, world.hosts()[1].address(), 400_000), Ok(400_000));

@@ -55,15 +55,20 @@
 mod frame;
 mod link;
 mod loss;
+mod medium;
 pub mod packet;
 pub mod queue;
 
-pub use frame::{Ecn, Frame, TagWord};
+pub use frame::{Ecn, Frame, PureAck, TagWord};
 pub use link::{
     Jitter, JitterConfig, LinkConfig, LinkError, QuickStartHop, RateError, RateSchedule, RateStep, Transmitter,
     parse_mahimahi,
 };
 pub use loss::{Loss, LossConfig, LossError};
+pub use medium::{
+    Detour, GrantsConfig, HandoverConfig, Medium, MediumConfig, Passage, PolicerConfig, Served, ShaperConfig,
+    SlotsConfig, Wifi, WifiConfig,
+};
 pub use packet::Packet;
 pub use queue::configs::*;
 pub use queue::{

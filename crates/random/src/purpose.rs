@@ -25,6 +25,10 @@ pub enum Purpose {
     Controller = 8,
     /// The nonces that a router writes (Quick-Start).
     Nonce = 9,
+    /// What is unsteady about a link's medium: contention, radio errors, handovers.
+    Medium = 10,
+    /// How a link's rate fades.
+    Fading = 11,
     /// When the newcomers of a race come.
     Newcomers = 0x7068_6173_6521,
     /// Which routers know Quick-Start.
@@ -85,6 +89,8 @@ mod tests {
             Purpose::Sizes,
             Purpose::Controller,
             Purpose::Nonce,
+            Purpose::Medium,
+            Purpose::Fading,
             Purpose::Newcomers,
             Purpose::Aware,
             Purpose::Users,

@@ -97,7 +97,7 @@ impl Scenario {
     /// Arrivals to be expected.
     fn arrivals(&self, spec: &ArrivalSpec) -> u64 {
         let gap = spec.mean_gap.or_else(|| {
-            let capacity = self.path.as_ref()?.capacity.schedule().ok()?.peak();
+            let capacity = self.path.as_ref()?.capacity.nominal();
             Some(spec.load?.mean_gap(&spec.sizes, capacity))
         });
         // Without either it is refused elsewhere.
@@ -114,7 +114,7 @@ impl Scenario {
         let lowest = |rate: &RateSpec| match rate {
             RateSpec::Constant(rate) => *rate,
             RateSpec::Steps(steps, _) => steps.iter().map(|step| step.rate).min().unwrap_or(Rate::ZERO),
-            RateSpec::Trace(_) => Rate::ZERO,
+            RateSpec::Trace(_) | RateSpec::Fading(_) => Rate::ZERO,
         };
         let rates = self.path.iter().map(|path| &path.capacity).chain(self.link.iter().map(|link| &link.capacity));
         let fastest = rates.map(lowest).max().unwrap_or(Rate::ZERO);

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 
+use flowstart_network::QueueConfig;
 use flowstart_units::{Span, Time};
 
 use crate::clock::{self, Clock, Priority};
@@ -67,6 +68,8 @@ pub(crate) struct Engine {
     entrances: Vec<Entrance>,
     exits: Vec<Delivery>,
     routes: Vec<Route>,
+    /// Some link thins acknowledgements.
+    thins: bool,
     links: Vec<Link>,
     names: Vec<usize>,
     longest: usize,
@@ -114,6 +117,7 @@ impl Engine {
             entrances: plan.entrances,
             exits: plan.exits,
             routes: plan.routes,
+            thins: plan.links.iter().any(|(_, link, _)| matches!(link.queue, QueueConfig::AckFilter(_))),
             links,
             names: plan.links.iter().map(|(name, ..)| *name).collect(),
             longest,
@@ -196,7 +200,7 @@ impl Engine {
         let before = self.arrivals.len();
         for number in 0..self.entrances.len() {
             for _ in 0..AT_ONCE {
-                let Self { entrances, pool, flows, routes, recorder, counts, longest, clock, .. } = self;
+                let Self { entrances, pool, flows, routes, recorder, counts, longest, clock, thins, .. } = self;
                 let entrance = &mut entrances[number];
                 let destinations = &entrance.routes;
                 let taken = entrance.ring.receive(|frame| {
@@ -234,6 +238,7 @@ impl Engine {
                         route,
                         step: 0,
                         ecn: parsed.ecn,
+                        ack: if *thins { wire::pure_ack(frame.bytes, &parsed) } else { None },
                         marked_here: false,
                         arrived: stamp,
                     };

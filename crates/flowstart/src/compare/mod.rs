@@ -151,17 +151,7 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
 /// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those
 /// who are there before, over what the race has.
 pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathArgs, background: &[Background]) {
-    if let Some(capacity) = path.capacity {
-        race.set_capacity(capacity);
-    }
-    if let Some(rtt) = path.rtt {
-        race.path.rtt = rtt;
-        // It was half of the other RTT, or stood in the file for that one.
-        race.path.delay = None;
-    }
-    if let Some(buffer) = path.buffer {
-        race.set_buffer(buffer);
-    }
+    path.lay_over(&mut race.path);
     race.mark = mark.unwrap_or(race.mark);
     if !background.is_empty() {
         race.others = Others::default();

@@ -15,6 +15,7 @@ use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, p
 use crate::pages;
 
 pub(crate) use args::FrontierArgs;
+use args::GridKind;
 
 /// Whom the goals are for unless somebody else is named: the first of these that races.
 const SUBJECTS: [&str; 3] = ["adaptive_chirping", "two_gap_chirping", "paced_chirping"];
@@ -102,16 +103,23 @@ const MILLION: u64 = 1_000_000;
 
 /// What the options ask for.
 fn planned(args: &FrontierArgs) -> Frontier {
-    let mut grid = if args.quick { Grid::quick() } else { Grid::full() };
+    let half = args.half.unwrap_or(args.seeds);
+    let rough = args.grid == GridKind::Rough || !args.profile.is_empty();
+    let mut grid = match (rough, args.quick) {
+        (false, false) => Grid::full(),
+        (false, true) => Grid::quick(),
+        (true, false) => Grid::rough(half),
+        (true, true) => Grid::quick_rough(half),
+    };
     replace(&mut grid.capacities, &args.capacity);
     replace(&mut grid.rtts, &args.rtt);
     replace(&mut grid.buffers, &args.buffer);
-    replace(&mut grid.paths, &args.path);
+    replace(&mut grid.paths, if args.path.is_empty() { &args.profile } else { &args.path });
     replace(&mut grid.loads, &args.load);
     let contestants =
         if args.contestants.is_empty() { Frontier::default_contestants() } else { args.contestants.clone() };
     let runs = args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS });
-    Frontier::new(grid, contestants, args.seeds.first(runs))
+    Frontier::new(grid, contestants, half.first(runs))
 }
 
 /// Other values, each once.

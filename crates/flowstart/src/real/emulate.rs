@@ -177,7 +177,8 @@ fn pairs(args: &EmulateArgs) -> Result<usize, Failure> {
 }
 
 fn has_path_options(args: &EmulateArgs) -> bool {
-    args.path.capacity.is_some()
+    args.path.profile.is_some()
+        || args.path.capacity.is_some()
         || args.trace.is_some()
         || args.path.rtt.is_some()
         || args.path.buffer.is_some()
@@ -191,25 +192,20 @@ fn has_path_options(args: &EmulateArgs) -> bool {
 
 /// What the options say of the path.
 fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure> {
-    if let Some(capacity) = args.path.capacity {
-        path.capacity = RateSpec::Constant(capacity);
-    }
+    args.path.lay_over(path);
     if let Some(file) = &args.trace {
         let text = flowstart_scenario::read(file).map_err(Failure::usage)?;
         let schedule = parse_mahimahi(&text).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
         path.capacity = RateSpec::from_schedule(&schedule);
-    }
-    if let Some(rtt) = args.path.rtt {
-        path.rtt = rtt;
-        path.delay = None;
     }
     // Nobody's round trip is shorter than the bottleneck's delay.
     let shortest = args.host_rtt.iter().min().copied().unwrap_or(path.rtt);
     if shortest / 2 < path.delay.unwrap_or(path.rtt / 2) {
         path.delay = Some(shortest / 2);
     }
-    path.buffer = args.path.buffer.unwrap_or(path.buffer);
-    if args.scenario.is_none() {
+    // Who describes a path by options means both ways; profiles and scenarios say it themselves.
+    let by_options = args.scenario.is_none() && args.path.profile.is_none();
+    if by_options {
         path.reverse_buffer = path.buffer;
     }
     path.queue = args.queue.unwrap_or(path.queue);
@@ -217,8 +213,7 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     path.jitter = args.jitter.or(path.jitter);
     if let Some(capacity) = args.reverse_capacity {
         path.reverse_capacity = (!capacity.is_unlimited()).then_some(RateSpec::Constant(capacity));
-    } else if args.scenario.is_none() {
-        // Downloads come back: who describes a path by its rate means both ways.
+    } else if by_options {
         path.reverse_capacity = Some(path.capacity.clone());
     }
     path.reverse_buffer = args.reverse_buffer.unwrap_or(path.reverse_buffer);

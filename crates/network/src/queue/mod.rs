@@ -54,6 +54,8 @@ queues! {
         "drops or marks on arrival so that the delay meets a target (RFC 8033)";
     dual_pi2: DualPi2(DualPi2Config) as Box<DualPi2<P>>,
         "two coupled queues, one for scalable (L4S) flows, one for all others (RFC 9332)";
+    ack_filter: AckFilter(AckFilterConfig) as Box<AckFilter<P>>,
+        "first in, first out; an ACK takes the place of those it covers, as Linux's CAKE filters them";
 }
 
 /// Why a queue dropped a packet.
@@ -65,6 +67,8 @@ pub enum DropReason {
     FlowFull,
     /// An active queue management decided so.
     Early,
+    /// A later acknowledgement says the same and more.
+    Thinned,
 }
 
 impl DropReason {
@@ -75,6 +79,7 @@ impl DropReason {
             Self::Full => "full",
             Self::FlowFull => "flow_full",
             Self::Early => "early",
+            Self::Thinned => "thinned",
         }
     }
 }
