@@ -19,6 +19,7 @@ mod pareto;
 mod record;
 mod rough;
 mod score;
+mod shard;
 mod works;
 
 use flowstart_congestion::StartConfig;
@@ -33,6 +34,7 @@ pub use journal::{Damage, Journal, JournalError};
 pub use pareto::{front, undominated};
 pub use record::{Record, measures};
 pub use score::{CellScore, ContestantScores, Factor, Scores, median};
+pub use shard::Shard;
 pub use works::{Finished, FrontierResult, RunOptions};
 
 /// What everything is compared with: CUBIC with HyStart as Linux runs it, unpaced, over a drop-tail

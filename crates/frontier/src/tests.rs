@@ -129,6 +129,37 @@ fn into(folder: &std::path::Path, frontier: &Frontier, stop_after: usize) -> Fro
     result
 }
 
+#[test]
+fn shards_that_are_merged_are_the_same_bytes_as_one_run() {
+    let frontier = small(&["paced_chirping+cubic"], vec![2, 4]);
+    let whole = tempfile::tempdir().unwrap();
+    let expected = into(whole.path(), &frontier, usize::MAX);
+    let shards: Vec<_> = (1..=3)
+        .map(|number| {
+            let folder = tempfile::tempdir().unwrap();
+            let journal = Journal::open(folder.path()).unwrap();
+            let append = |work: &Work, record: &Record| journal.append(work, record);
+            let shard = Some(format!("{number}/3").parse().unwrap());
+            let options = RunOptions { finished: Some(&append), shard, ..RunOptions::default() };
+            let result = frontier.run(&options).unwrap();
+            assert!(result.finished().0 < expected.finished().0, "a part of the work");
+            journal.close(&result).unwrap();
+            folder
+        })
+        .collect();
+    let merged = tempfile::tempdir().unwrap();
+    let mut journal = Journal::open(merged.path()).unwrap();
+    let taken: usize = shards.iter().map(|shard| journal.take_in(shard.path()).unwrap()).sum();
+    assert_eq!(taken, expected.finished().0, "no work is done twice, none is left out");
+    assert_eq!(journal.take_in(shards[0].path()).unwrap(), 0);
+    // Nothing is left to run.
+    let options = RunOptions { known: journal.known().clone(), ..RunOptions::default() };
+    let result = frontier.run(&options).unwrap();
+    journal.close(&result).unwrap();
+    assert_eq!(result, expected);
+    assert_eq!(content(merged.path()), content(whole.path()));
+}
+
 fn content(folder: &std::path::Path) -> String {
     std::fs::read_to_string(folder.join("records.csv")).unwrap()
 }

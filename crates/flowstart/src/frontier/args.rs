@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use flowstart_frontier::{LoadKind, PathKind, Seeds};
+use flowstart_frontier::{LoadKind, PathKind, Seeds, Shard};
 use flowstart_race::Contestant;
 use flowstart_scenario::Buffer;
 use flowstart_units::{Rate, Span};
@@ -105,6 +105,12 @@ pub(crate) struct FrontierArgs {
     /// again
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) resume: bool,
+    /// Do only a part of the work, such as 3/16: for one of several machines
+    #[arg(long, value_name = "K/N", requires = "out", help_heading = "Output")]
+    pub(crate) shard: Option<Shard>,
+    /// Take in the results of this folder, as another machine or a shard left it; may be repeated
+    #[arg(long, value_name = "DIR", requires = "out", help_heading = "Output")]
+    pub(crate) merge: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
     /// Print one JSON document instead of tables

@@ -43,7 +43,13 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
         known_subject(&frontier, subject)?;
     }
     pages::prepare(&args.page)?;
-    let journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
+    let mut journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
+    for folder in &args.merge {
+        if let Some(journal) = &mut journal {
+            let taken = journal.take_in(folder).map_err(Failure::usage)?;
+            note(&format!("{}: {taken} results taken in", folder.display()));
+        }
+    }
     let works = frontier.works();
     let packets = Frontier::packets(&works);
     note(&format!(
@@ -72,11 +78,17 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
         progress: Some(&tell),
         finished: Some(&append),
         known: journal.as_ref().map(|journal| journal.known().clone()).unwrap_or_default(),
+        shard: args.shard,
     };
     let result = frontier.run(&options).map_err(Failure::Usage)?;
     bar.finish_and_clear();
     if let Some(journal) = journal {
         journal.close(&result).map_err(Failure::usage)?;
+    }
+    if let (Some(shard), false) = (args.shard, cancel.is_cancelled()) {
+        // Tables of a part would be read as those of the whole.
+        let (finished, of) = result.finished();
+        return print(&format!("shard {shard}: {finished} of all {of} simulated starts are there\n"));
     }
     let shown = Shown::new(&result, subject);
     if let Some(folder) = &args.out {
