@@ -102,7 +102,7 @@ impl RaceResult {
         for contestant in &self.contestants {
             let Some(series) = &contestant.series else { continue };
             let spread = series.spread.as_deref();
-            let curves: [(&str, &[[f64; 2]], Option<&[[f64; 3]]>); 5] = [
+            let curves: [Curve<'_>; 5] = [
                 ("sending_rate_mbit_s", &series.sending, spread.map(|s| s.sending.as_slice())),
                 ("throughput_mbit_s", &series.throughput, spread.map(|s| s.throughput.as_slice())),
                 ("queue_delay_max_ms", &series.queue, spread.map(|s| s.queue.as_slice())),
@@ -140,6 +140,9 @@ impl RaceResult {
         csv_text(lines)
     }
 }
+
+/// A name, times and values, and at each time the lowest and highest value of all runs.
+type Curve<'a> = (&'a str, &'a [[f64; 2]], Option<&'a [[f64; 3]]>);
 
 /// Lines of fields as CSV.
 fn csv_text(lines: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {

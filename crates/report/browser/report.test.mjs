@@ -19,7 +19,7 @@ const program = process.env.FLOWSTART ?? "flowstart";
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const artefacts = process.env.ARTEFACTS ?? join(here, "artefacts");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const scenario = join(here, "../../../scenarios/fair_queuing.toml");
+const scenario = join(here, "../../../scenarios/fair-queuing.toml");
 
 const WIDE = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
@@ -122,7 +122,7 @@ test("the first screen has the picture, the delay below it and who was fastest",
   }
   assert.ok(tops[".lead svg"] < tops[".joined svg"] && tops[".joined svg"] < tops[".summary"]);
   assert.ok(tops[".summary"] < WIDE.height, `the verdict begins at ${tops[".summary"]} pixels`);
-  const verdict = await page.locator(".summary").textContent();
+  const verdict = (await page.locator(".summary").textContent()).trim();
   assert.match(verdict, /^Fastest: /);
   assert.match(verdict, /Its cost: /);
 });
