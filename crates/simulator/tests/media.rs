@@ -111,7 +111,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// Whatever arrives is sent, dropped, lost or still there; a link keeps the order of what it
-    /// sends; a transfer gets through.
+    /// sends; a transfer gets through. A policer whose bucket holds less than an initial window
+    /// drops the end of every burst: a transfer lives from time-out to time-out, and no time is
+    /// asked of it.
     #[test]
     fn every_medium_conserves_packets_keeps_their_order_and_lets_transfers_through(
         kind in 0_u8..7, strength in 0_u64..60, jitter: bool, seed: u64,
@@ -123,7 +125,7 @@ proptest! {
         prop_assert_eq!(bottleneck.validate(), Ok(()));
         let rtt = Span::from_millis(20);
         let transfer = tcp_flow(Workload::Sized(Bytes::new(500_000)), rtt);
-        let mut config = simulation(vec![bottleneck], vec![transfer, flow(datagrams(4), rtt)], Stop::At(Time::from_nanos(20_000_000_000)));
+        let mut config = simulation(vec![bottleneck.clone()], vec![transfer, flow(datagrams(4), rtt)], Stop::At(Time::from_nanos(20_000_000_000)));
         config.seed = seed;
         let watch = Watch { in_order: true, ..Watch::default() };
         let mut simulation = Simulation::new(&config, watch).unwrap();
@@ -133,6 +135,8 @@ proptest! {
         prop_assert_eq!(watch.arrived, link.packets + link.dropped + link.lost + link.stored);
         prop_assert_eq!((watch.transmitted, watch.dropped), (link.packets, link.dropped + link.lost));
         prop_assert!(watch.in_order);
-        prop_assert!(outcome.flows[0].completed.is_some(), "{:?}", outcome.flows[0]);
+        let transfer = &outcome.flows[0];
+        let shallow = bottleneck.medium.policer.is_some_and(|policer| policer.burst < Bytes::new(15_140));
+        prop_assert!(transfer.completed.is_some() || shallow, "{transfer:?}");
     }
 }
