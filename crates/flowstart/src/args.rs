@@ -136,8 +136,8 @@ pub(crate) struct CompareArgs {
     #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) flows: Option<u32>,
-    /// Greedy flows that are there before, such as "cubic", "3 dctcp" or "2 cubic/ecn", which answers
-    /// marks; may be repeated
+    /// Greedy flows that are there before, such as "cubic", "3 dctcp" or "2 cubic/ecn", which
+    /// answers marks; may be repeated
     #[arg(long, value_name = "FLOWS", allow_hyphen_values = true, help_heading = "Traffic")]
     pub(crate) background: Vec<Background>,
     /// Sizes of the timed transfers, separated by commas [default: 100 kB,1 MB,10 MB]

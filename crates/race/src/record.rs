@@ -40,8 +40,8 @@ pub struct ContestantResult {
 }
 
 impl ContestantResult {
-    /// A measure over all runs that have it. Once a run was finished, interrupted ones do not count:
-    /// then all measures are of the same runs.
+    /// A measure over all runs that have it. Once a run was finished, interrupted ones do not
+    /// count: then all measures are of the same runs.
     #[must_use]
     pub fn estimate(&self, measure: Measure) -> Option<Estimate> {
         Estimate::of(&self.values(measure))

@@ -9,7 +9,8 @@ use crate::text::{columns, escape, exact, keep_together};
 /// Text longer than this many characters is wrapped.
 const LONG_TEXT: usize = 30;
 
-/// Writes a table with a title of this heading's level: title, headings with their explanations, rows, a link to its CSV.
+/// Writes a table with a title of this heading's level: title, headings with their explanations,
+/// rows, a link to its CSV.
 pub(super) fn write(out: &mut String, table: &Table, heading: &str, count: usize) {
     out.push_str("<div class=\"table\">\n<div class=\"bar\">");
     let _ = write!(out, "<{heading}>{}</{heading}>", escape(&table.title));
