@@ -154,7 +154,7 @@ mod tests {
                     );
                     // A file that is the reader's.
                     let theirs = error.to_string().contains("No such file");
-                    if !asks && !theirs && !(named && lacks) {
+                    if !(asks || theirs || named && lacks) {
                         wrong.push(format!("{}: {command}\n  {}", path.display(), error.render()));
                     }
                 }

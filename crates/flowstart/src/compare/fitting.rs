@@ -86,8 +86,8 @@ mod tests {
     use super::*;
 
     fn race(contestants: &[&str], background: &str) -> Race {
-        let mut race = Race::default();
-        race.contestants = contestants.iter().map(|name| name.parse().unwrap()).collect();
+        let contestants = contestants.iter().map(|name| name.parse().unwrap()).collect();
+        let mut race = Race { contestants, ..Race::default() };
         if !background.is_empty() {
             let background: Background = background.parse().unwrap();
             race.others.flow.push(background.spec(0));

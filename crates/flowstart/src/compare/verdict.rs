@@ -193,9 +193,8 @@ mod tests {
 
     #[test]
     fn equals_are_named_as_such() {
-        let mut race = Race::default();
-        race.contestants = ["cubic", "cubic"].iter().map(|name| name.parse().unwrap()).collect();
-        race.sizes.clear();
+        let contestants = ["cubic", "cubic"].iter().map(|name| name.parse().unwrap()).collect();
+        let race = Race { contestants, sizes: Vec::new(), ..Race::default() };
         let said = verdict(&race.run(&RunOptions::default()).unwrap());
         assert!(said[0].contains("As fast, as far as can be told: hystart+cubic #2"), "{said:#?}");
     }
