@@ -44,9 +44,8 @@ mod tests {
     #[test]
     fn what_is_estimated_is_off_by_less_than_a_factor_of_two() {
         for background in ["", "2 cubic"] {
-            let mut race = Race::default();
-            race.contestants = ["cubic", "slow_start+reno"].iter().map(|name| name.parse().unwrap()).collect();
-            race.runs = Some(2);
+            let contestants = ["cubic", "slow_start+reno"].iter().map(|name| name.parse().unwrap()).collect();
+            let mut race = Race { contestants, runs: Some(2), ..Race::default() };
             if !background.is_empty() {
                 let background: crate::Background = background.parse().unwrap();
                 race.others.flow.push(background.spec(0));
