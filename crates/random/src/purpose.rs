@@ -25,6 +25,8 @@ pub enum Purpose {
     Controller = 8,
     /// The nonces that a router writes (Quick-Start).
     Nonce = 9,
+    /// How much later a flow starts in another repetition of a run without randomness.
+    Phase = 10,
     /// When the newcomers of a race come.
     Newcomers = 0x7068_6173_6521,
     /// Which routers know Quick-Start.
@@ -85,6 +87,7 @@ mod tests {
             Purpose::Sizes,
             Purpose::Controller,
             Purpose::Nonce,
+            Purpose::Phase,
             Purpose::Newcomers,
             Purpose::Aware,
             Purpose::Users,

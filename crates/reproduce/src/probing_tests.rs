@@ -42,7 +42,7 @@ probe.through.window = "125125 B"
 
 fn claim(id: &str, of: &str, measure: &str, expect: &str) -> String {
     format!(
-        "[[claim]]\nid = \"{id}\"\nsource = \"\"\nsays = \"\"\nmeasure = {{ {measure} }}\nof = {of}\nexpect = \"{expect}\"\n"
+        "[[claim]]\nid = \"{id}\"\norigin = \"paper\"\nsource = \"\"\nsays = \"\"\nmeasure = {{ {measure} }}\nof = {of}\nexpect = \"{expect}\"\n"
     )
 }
 
@@ -98,6 +98,7 @@ warm_up = "2 s"
 
 [[claim]]
 id = "parts"
+origin = "paper"
 source = ""
 says = ""
 measure = { kind = "message_delay", rate = "3 Mbit/s", statistic = "mean" }
@@ -105,6 +106,7 @@ expect = ">= 10 ms"
 
 [[claim]]
 id = "beyond"
+origin = "paper"
 source = ""
 says = ""
 measure = { kind = "message_delay", rate = "9 Mbit/s", part = "sender", statistic = "median" }
@@ -112,6 +114,7 @@ expect = ">= 1 s"
 
 [[claim]]
 id = "memory"
+origin = "paper"
 source = ""
 says = ""
 measure = { kind = "window_correlation", rate = "3 Mbit/s", lag = "100 ms" }
@@ -141,7 +144,7 @@ fn a_flow_of_a_scenario_is_probed_and_its_delay_is_the_sum_of_the_parts() {
     let text = |claim: &str| format!("{}{claim}", &SHARED[..SHARED.find("[[claim]]").unwrap()]);
     let figures: Vec<Figure> = ["total", "sender", "network", "receiver"].map(|name| figure(&text(&part(name)))).into();
     let results = run(&figures, 2, false);
-    let mean = |number: usize| results[number].claims[0].cases[0].value.unwrap().value;
+    let mean = |number: usize| results[number].claims[0].cases[0].evidence.mean.unwrap();
     assert!(mean(2) > 0.01, "propagation takes 10 ms");
     // Histograms are 1 % fine.
     assert!((mean(0) / (mean(1) + mean(2) + mean(3)) - 1.0).abs() < 0.02);
