@@ -56,7 +56,7 @@ const PROBE: &str = "probe";
 /// key, as that of the effective parameters does.
 fn run_hash(text: &str) -> String {
     let mut table: toml::Table = toml::from_str(text).unwrap_or_default();
-    table.retain(|key, _| ["scenario", "vary", "probe", "replications"].contains(&key.as_str()));
+    table.retain(|key, _| ["scenario", "vary", "probe", "replications"].contains(&key));
     if let Some(toml::Value::Table(replications)) = table.get_mut("replications") {
         replications.remove("because");
     }

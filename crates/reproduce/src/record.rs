@@ -32,7 +32,7 @@ pub struct FigureRecord {
     /// With the whole budget (`--full`).
     #[serde(default)]
     pub full: bool,
-    /// Processor time, seconds.
+    /// Thread time, seconds: what it took by the clock, all threads together.
     pub seconds: f64,
     /// Hash of what stands in the figure's file about the runs.
     pub hash: String,

@@ -81,7 +81,7 @@ fn when(results: &[FigureResult], record: &Record) -> String {
     let seconds: f64 = kept.iter().map(|kept| kept.seconds).sum();
     let packets: u64 = kept.iter().map(|kept| kept.data_packets).sum();
     format!(
-        "Runs of {}, version {}{}: {} simulations with {:.1} billion data packets, {:.0} minutes of one core.",
+        "Runs of {}, version {}{}: {} simulations with {:.1} billion data packets, {:.0} minutes of thread time.",
         span(kept.iter().map(|kept| kept.date.as_str()).collect()),
         span(kept.iter().map(|kept| kept.version.as_str()).collect()),
         if kept.iter().all(|kept| kept.full) { ", with the whole budget (--full)" } else { "" },
@@ -212,7 +212,7 @@ fn figure(result: &FigureResult, record: Option<&Record>) -> String {
     let run = match record.and_then(|record| record.figures.get(&figure.name)) {
         Some(kept) => {
             let budget = if kept.full { " with --full" } else { "" };
-            format!("{} simulations{budget} on {}, {:.0} s of one core", result.simulations, kept.date, kept.seconds)
+            format!("{} simulations{budget} on {}, {:.0} s of thread time", result.simulations, kept.date, kept.seconds)
         }
         None => format!("{} simulations", result.simulations),
     };
