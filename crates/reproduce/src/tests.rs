@@ -150,8 +150,8 @@ fn verdicts_follow_from_the_measured_values() {
     assert_eq!(transfers.holds, Some(true));
     assert_eq!(never.verdict, Verdict::Differs);
     assert_eq!(never.cases[0].evidence.value().unwrap().bound, Bound::AtLeast);
-    assert_eq!(never.ours(), "> 1 s");
-    assert_eq!(never.explanation(), [("why", "It cannot be.")]);
+    assert_eq!(never.ours(), "> 1 s (n = 6)");
+    assert_eq!(never.explanation(), [("cause", "not found. A guess: It cannot be.".to_owned())]);
     assert_eq!(never.conclusion(), "differs: 100 % above");
 }
 

@@ -202,10 +202,10 @@ impl ClaimResult {
         match self.cases.as_slice() {
             [one] => match (one.evidence.value(), one.half_width) {
                 (None, _) => "nothing to measure".to_owned(),
-                (Some(value), Some(half)) => {
+                (Some(value), Some(half)) if half > 0.0 => {
                     format!("{} ± {}{}", value.show(dimension), dimension.show(half), runs(one.evidence.runs))
                 }
-                (Some(value), None) => format!("{}{}", value.show(dimension), runs(one.evidence.runs)),
+                (Some(value), _) => format!("{}{}", value.show(dimension), runs(one.evidence.runs)),
             },
             several => {
                 let mut values: Vec<Measured> = several.iter().filter_map(|case| case.evidence.value()).collect();
