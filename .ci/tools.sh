@@ -49,3 +49,15 @@ have_kernel_tools() {
     # shellcheck disable=SC2086 # a list of packages
     [ "$(uname -s)" = Linux ] && can_install && install_packages "programs for the kernel" $KERNEL_PACKAGES && kernel_tools_are_there
 }
+
+readonly PYTHON_MISSING="Python 3.11 or later with venv is missing (on Debian: sudo apt-get install python3-venv)"
+
+python_is_there() {
+    command -v python3 >/dev/null && python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+# What the Python package is built and tested with; installs it where it may.
+have_python() {
+    python_is_there && return
+    can_install && install_packages "the Python package" python3 python3-venv && python_is_there
+}

@@ -13,7 +13,8 @@ mod ebpf {
     use std::path::{Path, PathBuf};
     use std::process::Command;
 
-    const PROGRAMS: [&str; 4] = ["fs_chirp", "fs_dctcp", "fs_scalable", "fs_slow_start_reno"];
+    const PROGRAMS: [&str; 6] =
+        ["fs_chirp", "fs_dctcp", "fs_quick_start", "fs_router", "fs_scalable", "fs_slow_start_reno"];
 
     pub(crate) fn compile() {
         let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));

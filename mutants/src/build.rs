@@ -2,30 +2,33 @@
 
 use crate::Result;
 use crate::rewrite::{SWITCH, blame, rewrite};
+use crate::run::Program;
 use crate::tree::{Source, Tree};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Test programs and the changes that are in them.
 pub(crate) struct Built {
-    pub(crate) programs: Vec<PathBuf>,
+    pub(crate) programs: Vec<Program>,
     pub(crate) alive: BTreeSet<u32>,
     pub(crate) dropped: BTreeSet<u32>,
 }
 
-/// Builds the tests of the crate with the changes `chosen`.
+/// Builds the tests of the crates with the changes `chosen`.
 pub(crate) fn build(tree: &Tree, sources: &[Source], chosen: &[u32]) -> Result<Built> {
     let mut built = Built { programs: vec![], alive: chosen.iter().copied().collect(), dropped: BTreeSet::new() };
-    tree.write(Path::new("mutation_switch.rs"), SWITCH)?;
+    for name in &tree.names {
+        tree.write(name, Path::new("mutation_switch.rs"), SWITCH)?;
+    }
     loop {
         for source in sources {
             let mut text = rewrite(&source.text, &source.sites, &built.alive);
             if source.path == Path::new("lib.rs") {
                 text.push_str("\n#[allow(dead_code, missing_docs)]\nmod mutation_switch;\n");
             }
-            tree.write(&source.path, &text)?;
+            tree.write(&source.name, &source.path, &text)?;
         }
         let (done, messages) = cargo(tree)?;
         if done {
@@ -48,7 +51,7 @@ pub(crate) fn build(tree: &Tree, sources: &[Source], chosen: &[u32]) -> Result<B
 fn cargo(tree: &Tree) -> Result<(bool, Vec<Value>)> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["test", "--no-run", "--lib", "--tests", "--all-features", "--message-format=json"])
-        .args(["-p", &format!("flowstart-{}", tree.name)])
+        .args(tree.names.iter().chain(&tree.with).flat_map(|n| ["-p".into(), format!("flowstart-{n}")]))
         .current_dir(&tree.root)
         .env("CARGO_TARGET_DIR", &tree.target)
         // Warnings about changed code say nothing.
@@ -64,9 +67,11 @@ fn cargo(tree: &Tree) -> Result<(bool, Vec<Value>)> {
 }
 
 /// The test program that this message announces.
-fn program(message: &Value) -> Option<PathBuf> {
+fn program(message: &Value) -> Option<Program> {
     let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
-    message["executable"].as_str().filter(|_| is_test).map(PathBuf::from)
+    let path = message["executable"].as_str().filter(|_| is_test)?.into();
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_path_buf();
+    Some(Program { path, folder })
 }
 
 /// The changes that an error comes from.

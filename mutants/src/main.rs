@@ -19,8 +19,9 @@
 //!
 //! What is changed: bodies of functions, binary operators, comparisons, `!` and `-`, guards and
 //! arms of `match`; with `--constants` also numbers. What is not: code under `cfg(test)`, constants
-//! and `const fn`, patterns, types, the insides of macros, and how `Debug` prints. Only the crate's
-//! own unit and integration tests are run, with all of its features.
+//! and `const fn`, patterns, types, the insides of macros, and how `Debug` prints. Run are the unit
+//! and integration tests of the crates that are changed and of those that `--with` adds, with all
+//! of their features.
 
 mod build;
 mod rewrite;
@@ -45,8 +46,12 @@ type Result<T> = std::result::Result<T, String>;
 /// Change a crate in small ways and see whether its tests notice.
 #[derive(Parser)]
 struct Arguments {
-    /// The crate: the name of its folder in `crates`.
-    name: String,
+    /// The crates to change: the names of their folders in `crates`. The sample is drawn from all.
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// Run the tests of this crate too; may be repeated.
+    #[arg(long, value_name = "CRATE")]
+    with: Vec<String>,
     /// How many mutants to try, drawn at random.
     #[arg(long, default_value_t = 60)]
     sample: usize,
@@ -56,6 +61,10 @@ struct Arguments {
     /// Also add one to numbers.
     #[arg(long)]
     constants: bool,
+    /// Instead of a sample, all mutants of this line (`network/queue/red.rs:283`), file or folder;
+    /// may be repeated.
+    #[arg(long, value_name = "PLACE", conflicts_with_all = ["sample", "seed"])]
+    at: Vec<String>,
     /// Leave out test programs whose name begins with this; may be repeated.
     #[arg(long)]
     skip: Vec<String>,
@@ -80,14 +89,18 @@ fn main() -> ExitCode {
 
 fn examine(arguments: &Arguments) -> Result<()> {
     let folder = arguments.folder.clone().unwrap_or_else(|| std::env::temp_dir().join("flowstart-mutants"));
-    let tree = tree::Tree::open(&folder, &arguments.name)?;
+    let tree = tree::Tree::open(&folder, &arguments.names, &arguments.with)?;
     let mut sources = tree.sources(arguments.constants)?;
     let total = sample::number(&mut sources);
-    let chosen = sample::draw(total, arguments.sample, arguments.seed);
-    println!("{}: {} of {total} mutants, seed {}", arguments.name, chosen.len(), arguments.seed);
+    let (chosen, how) = if arguments.at.is_empty() {
+        (sample::draw(total, arguments.sample, arguments.seed), format!("seed {}", arguments.seed))
+    } else {
+        (sample::at(&sources, &arguments.at)?, arguments.at.join(" "))
+    };
+    println!("{}: {} of {total} mutants, {how}", arguments.names.join(" "), chosen.len());
 
     let built = build::build(&tree, &sources, &chosen)?;
-    let programs = Programs::measured(&tree, built.programs, &arguments.skip)?;
+    let programs = Programs::measured(built.programs, &arguments.skip)?;
     let mut tally = sample::Tally { dropped: built.dropped.len(), ..Default::default() };
     let all: Vec<sample::Listed> = sample::listed(&sources).collect();
     let start = std::time::Instant::now();

@@ -1,9 +1,8 @@
 //! Runs the test programs, with one change on or none.
 
 use crate::Result;
-use crate::tree::Tree;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -25,59 +24,63 @@ pub(crate) enum Outcome {
     Missed,
 }
 
-/// The test programs, the quickest first.
-pub(crate) struct Programs {
-    programs: Vec<(PathBuf, Duration)>,
-    folder: PathBuf,
+/// A test program and the folder of its crate, in which it runs.
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    pub(crate) folder: PathBuf,
 }
+
+/// The test programs with the time each takes, the quickest first.
+pub(crate) struct Programs(Vec<(Program, Duration)>);
 
 impl Programs {
     /// Runs all programs without a change; an error if a test fails.
-    pub(crate) fn measured(tree: &Tree, programs: Vec<PathBuf>, skip: &[String]) -> Result<Programs> {
-        let mut all = Programs { programs: vec![], folder: tree.folder() };
+    pub(crate) fn measured(programs: Vec<Program>, skip: &[String]) -> Result<Programs> {
+        let mut all = vec![];
         for program in programs {
-            let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if skip.iter().any(|s| name.starts_with(s)) {
                 continue;
             }
             let start = Instant::now();
-            match all.one(&program, 0, Duration::from_secs(3600)) {
-                Outcome::Missed => all.programs.push((program, start.elapsed())),
+            match one(&program, 0, Duration::from_secs(3600)) {
+                Outcome::Missed => all.push((program, start.elapsed())),
                 Outcome::Caught(test) => return Err(format!("{name} fails without any change: {test}")),
                 Outcome::TimedOut => return Err(format!("{name} does not end within an hour")),
             }
         }
-        all.programs.sort_by_key(|(_, time)| *time);
-        let seconds: f64 = all.programs.iter().map(|(_, time)| time.as_secs_f64()).sum();
-        println!("{} test programs, {seconds:.1} s without a change", all.programs.len());
-        Ok(all)
+        all.sort_by_key(|(_, time)| *time);
+        let seconds: f64 = all.iter().map(|(_, time)| time.as_secs_f64()).sum();
+        println!("{} test programs, {seconds:.1} s without a change", all.len());
+        Ok(Programs(all))
     }
 
     /// Runs the programs with a change on until a test fails.
     pub(crate) fn run(&self, id: u32) -> Outcome {
-        let outcomes = self.programs.iter().map(|(program, time)| self.one(program, id, LEAST.max(*time * PATIENCE)));
-        outcomes.into_iter().find(|o| !matches!(o, Outcome::Missed)).unwrap_or(Outcome::Missed)
+        let mut outcomes = self.0.iter().map(|(program, time)| one(program, id, LEAST.max(*time * PATIENCE)));
+        outcomes.find(|o| !matches!(o, Outcome::Missed)).unwrap_or(Outcome::Missed)
     }
+}
 
-    fn one(&self, program: &Path, id: u32, limit: Duration) -> Outcome {
-        let started = Command::new("sh")
-            .args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$0\"")])
-            .arg(program)
-            .current_dir(&self.folder)
-            .env("CARGO_MANIFEST_DIR", &self.folder)
-            .env("FLOWSTART_MUTANT", id.to_string())
-            // Random tests draw the same for every mutant and keep nothing.
-            .envs([("PROPTEST_RNG_SEED", "1"), ("PROPTEST_MAX_SHRINK_ITERS", "0")])
-            .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1")
-            .env("INSTA_UPDATE", "no")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        match started {
-            Ok(child) => watch(child, limit),
-            Err(error) => Outcome::Caught(format!("it does not start: {error}")),
-        }
+/// Runs one program with one change on.
+fn one(program: &Program, id: u32, limit: Duration) -> Outcome {
+    let started = Command::new("sh")
+        .args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$0\"")])
+        .arg(&program.path)
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .env("FLOWSTART_MUTANT", id.to_string())
+        // Random tests draw the same for every mutant and keep nothing.
+        .envs([("PROPTEST_RNG_SEED", "1"), ("PROPTEST_MAX_SHRINK_ITERS", "0")])
+        .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1")
+        .env("INSTA_UPDATE", "no")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    match started {
+        Ok(child) => watch(child, limit),
+        Err(error) => Outcome::Caught(format!("it does not start: {error}")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Numbers the mutants, draws a sample, counts what became of it.
 
+use crate::Result;
 use crate::run::Outcome;
 use crate::tree::Source;
 use rand_core::{Rng, SeedableRng};
@@ -39,13 +40,32 @@ pub(crate) fn draw(total: u32, size: usize, seed: u64) -> Vec<u32> {
     drawn
 }
 
+/// The numbers of all mutants in these places: `FILE:LINE`, a file, or a folder.
+pub(crate) fn at(sources: &[Source], places: &[String]) -> Result<Vec<u32>> {
+    let mut numbers = vec![];
+    for place in places {
+        let before = numbers.len();
+        let inside = |m: &Listed| {
+            let whole = format!("{}:{}", m.file, m.line);
+            whole.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+        };
+        numbers.extend(listed(sources).filter(inside).map(|m| m.id));
+        if numbers.len() == before {
+            return Err(format!("there is nothing to change at {place}; a place looks like network/queue/red.rs:283"));
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
+}
+
 /// All mutants in the order of the sources.
 pub(crate) fn listed(sources: &[Source]) -> impl Iterator<Item = Listed> {
     let places = sources.iter().flat_map(|source| source.sites.iter().map(move |site| (source, site)));
     places.flat_map(|(source, site)| {
         site.changes.iter().map(move |change| Listed {
             id: change.id,
-            file: source.path.display().to_string(),
+            file: format!("{}/{}", source.name, source.path.display()),
             line: site.line,
             function: site.function.clone(),
             change: change.name.clone(),

@@ -1,8 +1,9 @@
 //! The rewriting itself, held against small programs.
 
 use crate::rewrite::{SWITCH, blame, rewrite};
-use crate::sample::{draw, wilson};
+use crate::sample::{at, draw, number, wilson};
 use crate::sites::{Site, find};
+use crate::tree::Source;
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -51,6 +52,23 @@ fn code_for_tests_constants_and_insides_of_macros_stay() {
         assert_eq!(names(source, true), [""; 0], "{source}");
     }
     assert_eq!(names("fn f() { assert!(a < b); }", true), ["return ()"]);
+}
+
+#[test]
+fn a_place_is_a_line_a_file_or_a_folder() {
+    let source = |path: &str| Source {
+        name: "network".into(),
+        path: path.into(),
+        text: "fn f() {\n    g(a < 3);\n    g(!b);\n}\n".into(),
+        sites: find("fn f() {\n    g(a < 3);\n    g(!b);\n}\n", false).unwrap().sites,
+    };
+    let mut sources = [source("queue/red.rs"), source("queue/pie.rs"), source("link.rs")];
+    let each = number(&mut sources) / 3;
+    let of = |places: &[&str]| at(&sources, &places.iter().map(|p| (*p).to_string()).collect::<Vec<_>>());
+    assert_eq!(of(&["network/queue/red.rs:2"]), Ok(vec![2, 3, 4]));
+    assert_eq!(of(&["network/queue/red.rs"]).unwrap().len() as u32, each);
+    assert_eq!(of(&["network/queue", "network/queue/red.rs:2"]).unwrap().len() as u32, 2 * each);
+    assert!(of(&["network/queue/r"]).is_err() && of(&["network/link.rs:1", "network/link.rs:20"]).is_err());
 }
 
 #[test]

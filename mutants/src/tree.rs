@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// A source of the crate with the places in it that can be changed.
+/// A source of a crate with the places in it that can be changed.
 pub(crate) struct Source {
+    /// The crate.
+    pub(crate) name: String,
     /// Below the `src` of the crate.
     pub(crate) path: PathBuf,
     pub(crate) text: String,
@@ -20,8 +22,10 @@ pub(crate) struct Tree {
     pub(crate) root: PathBuf,
     /// What is built from it.
     pub(crate) target: PathBuf,
-    /// The crate, the name of its folder.
-    pub(crate) name: String,
+    /// The crates that are changed, the names of their folders.
+    pub(crate) names: Vec<String>,
+    /// Other crates whose tests are run.
+    pub(crate) with: Vec<String>,
     _lock: File,
 }
 
@@ -31,9 +35,10 @@ fn failed(path: &Path) -> impl Fn(std::io::Error) -> String {
 
 impl Tree {
     /// Copies the tree that this program was compiled in to `folder`.
-    pub(crate) fn open(folder: &Path, name: &str) -> Result<Tree> {
+    pub(crate) fn open(folder: &Path, names: &[String], with: &[String]) -> Result<Tree> {
         let original = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("there is no tree above this program")?;
-        if !original.join("crates").join(name).join("src/lib.rs").is_file() {
+        let missing = |name: &&String| !original.join("crates").join(name).join("src/lib.rs").is_file();
+        if let Some(name) = names.iter().chain(with).find(missing) {
             return Err(format!("there is no crates/{name}/src/lib.rs in {}", original.display()));
         }
         fs::create_dir_all(folder).map_err(failed(folder))?;
@@ -42,18 +47,26 @@ impl Tree {
         lock.try_lock().map_err(|_| format!("{} is in use: name another with --folder", folder.display()))?;
         let (root, target) = (folder.join("tree"), folder.join("target"));
         copy(original, &root, true)?;
-        Ok(Tree { root, target, name: name.to_string(), _lock: lock })
+        Ok(Tree { root, target, names: names.to_vec(), with: with.to_vec(), _lock: lock })
     }
 
-    /// The crate's folder.
-    pub(crate) fn folder(&self) -> PathBuf {
-        self.root.join("crates").join(&self.name)
+    /// A crate's sources in the copy.
+    fn base(&self, name: &str) -> PathBuf {
+        self.root.join("crates").join(name).join("src")
     }
 
-    /// All sources of the library that are compiled without tests. Not by following `mod`: macros
-    /// declare modules too.
+    /// All sources of the libraries that are compiled without tests.
     pub(crate) fn sources(&self, constants: bool) -> Result<Vec<Source>> {
-        let base = self.folder().join("src");
+        let mut all = vec![];
+        for name in &self.names {
+            all.append(&mut self.of_crate(name, constants)?);
+        }
+        Ok(all)
+    }
+
+    /// Not by following `mod`: macros declare modules too.
+    fn of_crate(&self, name: &str, constants: bool) -> Result<Vec<Source>> {
+        let base = self.base(name);
         let mut paths = vec![];
         list(&base, &base, &mut paths)?;
         let (mut sources, mut for_tests) = (vec![], vec![PathBuf::from("main"), PathBuf::from("bin")]);
@@ -64,7 +77,7 @@ impl Tree {
             let root = ["lib.rs", "mod.rs"].iter().any(|name| path.ends_with(name));
             let beside = if root { path.with_file_name("") } else { path.with_extension("") };
             for_tests.extend(found.for_tests.iter().map(|m| m.iter().fold(beside.clone(), |p, name| p.join(name))));
-            sources.push(Source { path, text, sites: found.sites });
+            sources.push(Source { name: name.to_string(), path, text, sites: found.sites });
         }
         // A module and everything below it.
         sources.retain(|s| !s.path.with_extension("").ancestors().any(|p| for_tests.iter().any(|t| t == p)));
@@ -72,9 +85,9 @@ impl Tree {
         Ok(sources)
     }
 
-    /// Writes a source of the crate.
-    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<()> {
-        write(&self.folder().join("src").join(path), text.as_bytes())
+    /// Writes a source of a crate.
+    pub(crate) fn write(&self, name: &str, path: &Path, text: &str) -> Result<()> {
+        write(&self.base(name).join(path), text.as_bytes())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the constants of an avoidance say beside what they are.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::{CongestionAvoidance, InvalidConfig, Own};
 
 use crate::AvoidanceConfig;
 
@@ -31,6 +31,13 @@ pub trait AvoidanceConstants {
 
 /// An avoidance without constants.
 impl AvoidanceConstants for () {}
+
+/// An avoidance from outside has its constants in itself.
+impl AvoidanceConstants for Own<dyn CongestionAvoidance + Send> {
+    fn wants_ecn(&self) -> bool {
+        Own::wants_ecn(self)
+    }
+}
 
 impl AvoidanceConfig {
     /// Checks that every constant is in its range.

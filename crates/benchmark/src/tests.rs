@@ -13,6 +13,7 @@ fn light(contestants: &[&str], peers: u32) -> Benchmark {
     let mut benchmark = Benchmark::new(race);
     benchmark.peers = peers;
     benchmark.probe.samples = 50;
+    benchmark.probe.epsilon = flowstart_service_curve::Probability::new(0.02).unwrap();
     benchmark.probe.warm_up = Span::from_secs(2);
     benchmark.lasting = Span::from_secs(20);
     benchmark.startup = Span::from_secs(1);

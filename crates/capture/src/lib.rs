@@ -3,31 +3,16 @@
 
 mod wire;
 
-use std::borrow::Cow;
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
-use pcap_file::{DataLink, PcapError};
-use tempfile::NamedTempFile;
 
 use flowstart_network::Packet;
+use flowstart_pcapng::{File, Layer};
 use flowstart_simulator::{LinkId, Observer};
 use flowstart_units::Time;
 
 use flowstart_results::WriteError;
 
 pub use wire::headers;
-
-/// Most packets a capture holds, so that a forgotten capture does not fill the disk.
-const MOST_PACKETS: u64 = 10_000_000;
-
-/// Time stamps count nanoseconds (pcapng option `if_tsresol`: 10 to the power of minus 9).
-const NANOSECONDS: u8 = 9;
 
 /// The points of a link where packets are seen; each is an interface of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,30 +25,11 @@ enum Point {
 
 /// Writes what passes a link into a pcapng file; an observer. The file appears under its name only
 /// when [`Capture::finish`] succeeds.
+#[derive(Debug)]
 pub struct Capture {
     link: LinkId,
     path: PathBuf,
-    writer: Option<PcapNgWriter<BufWriter<NamedTempFile>>>,
-    packets: u64,
-    error: Option<WriteError>,
-}
-
-/// Why a block could not be written. The library calls whatever the system says "Error reading
-/// bytes".
-fn why(error: &PcapError) -> String {
-    match error {
-        PcapError::IoError(error) if error.kind() == std::io::ErrorKind::StorageFull => {
-            "no space is left on its disk".to_owned()
-        }
-        PcapError::IoError(error) => error.to_string(),
-        other => other.to_string(),
-    }
-}
-
-impl std::fmt::Debug for Capture {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Capture of link {} into {}", self.link, self.path.display())
-    }
+    file: File,
 }
 
 impl Capture {
@@ -72,45 +38,14 @@ impl Capture {
     /// # Errors
     /// If the folder cannot be written.
     pub fn new(link: LinkId, name: &str, path: &Path) -> Result<Self, WriteError> {
-        let wrong = |error: &dyn std::fmt::Display| WriteError::new(path, error);
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        std::fs::create_dir_all(folder).map_err(|error| wrong(&error))?;
-        let file = NamedTempFile::new_in(folder).map_err(|error| wrong(&error))?;
-        let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(|error| wrong(&why(&error)))?;
-        for place in ["arrival at the queue", "transmission"] {
-            writer
-                .write_pcapng_block(InterfaceDescriptionBlock {
-                    linktype: DataLink::IPV4,
-                    snaplen: 0,
-                    options: vec![
-                        InterfaceDescriptionOption::IfName(Cow::Owned(format!("{name}: {place}"))),
-                        InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-                    ],
-                })
-                .map_err(|error| wrong(&why(&error)))?;
-        }
-        Ok(Self { link, path: path.to_owned(), writer: Some(writer), packets: 0, error: None })
+        let places = ["arrival at the queue", "transmission"].map(|place| format!("{name}: {place}"));
+        let file = File::create(path, Layer::Ipv4, &places).map_err(|error| WriteError::new(path, error))?;
+        Ok(Self { link, path: path.to_owned(), file })
     }
 
     fn write(&mut self, now: Time, point: Point, packet: &Packet) {
-        let Some(writer) = &mut self.writer else { return };
-        if self.packets >= MOST_PACKETS {
-            return;
-        }
-        self.packets += 1;
-        let block = EnhancedPacketBlock {
-            interface_id: point as u32,
-            timestamp: Duration::from_nanos(now.as_nanos()),
-            original_len: u32::from(packet.bytes),
-            data: Cow::Owned(headers(packet)),
-            options: vec![],
-        };
-        if let Err(error) = writer.write_pcapng_block(block) {
-            self.error = Some(WriteError::new(&self.path, why(&error)));
-            self.writer = None;
+        if self.file.takes_more() {
+            self.file.add(point as usize, now, headers(packet), u32::from(packet.bytes), None);
         }
     }
 
@@ -118,18 +53,8 @@ impl Capture {
     ///
     /// # Errors
     /// If something could not be written; then there is no file.
-    pub fn finish(mut self) -> Result<u64, WriteError> {
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        if let Some(writer) = self.writer.take() {
-            let wrong = |error: &dyn std::fmt::Display| WriteError::new(&self.path, error);
-            let mut buffer = writer.into_inner();
-            buffer.flush().map_err(|error| wrong(&why(&PcapError::IoError(error))))?;
-            let file = buffer.into_inner().map_err(|error| wrong(&error))?;
-            let _: File = file.persist(&self.path).map_err(|error| wrong(&error.error))?;
-        }
-        Ok(self.packets)
+    pub fn finish(self) -> Result<u64, WriteError> {
+        self.file.finish().map_err(|error| WriteError::new(&self.path, error))
     }
 }
 
@@ -167,6 +92,9 @@ impl Observer for Captures {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
     use flowstart_simulator::Simulation;
     use pcap_file::pcapng::{Block, PcapNgReader};
 
@@ -187,15 +115,6 @@ size = "300 kB"
 rate = "1 Mbit/s"
 packet = "500 B"
 "#;
-
-    #[test]
-    fn a_full_disk_is_called_that() {
-        let full = |error| why(&PcapError::IoError(error));
-        let said = full(std::io::Error::from_raw_os_error(28));
-        assert_eq!(said, "no space is left on its disk");
-        let other = full(std::io::ErrorKind::BrokenPipe.into());
-        assert!(other.contains("pipe") && !other.contains("reading"), "{other}");
-    }
 
     #[test]
     fn a_capture_reads_back_with_an_independent_parser_in_order_of_time() {

@@ -1,80 +1,22 @@
 //! The controller: one start and one avoidance, whichever is in charge.
 
+mod config;
+mod idle;
 mod pacer;
 mod steering;
 
-use flowstart_avoidances::{Avoidance, AvoidanceConfig};
+use flowstart_avoidances::Avoidance;
 use flowstart_control::{
-    Ack, Acked, Answer, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart, InvalidConfig,
-    Isolation, LastRtt, Next, Occasion, Pacing, Response, Restart, Sent, Setup, Signal, Verdict, Window,
+    Ack, Acked, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, LastRtt, Next,
+    Occasion, Response, Restart, Sent, Signal, Verdict, Window,
 };
 use flowstart_quick_start::Carried;
-use flowstart_starts::{Start, StartConfig};
+use flowstart_starts::Start;
 use flowstart_units::{Rate, Span, Time};
 
+pub use config::ControllerConfig;
 use pacer::Pacer;
 pub use steering::Steering;
-
-/// Everything a controller is made of.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ControllerConfig {
-    /// The flow start.
-    pub start: StartConfig,
-    /// The congestion avoidance.
-    pub avoidance: AvoidanceConfig,
-    /// Threshold in packets the connection begins with, at least 2, if one is known from before
-    /// (Linux's `ssthresh` route metric); default none.
-    pub initial_ssthresh: Option<u32>,
-    /// Initial window in packets, 1 ..= 1000; default 10 (RFC 6928 section 2).
-    pub initial_window: u32,
-    /// Whether and how packets are spaced when neither start nor avoidance say so themselves.
-    pub pacing: Pacing,
-    /// Maximum segment size in payload bytes, for algorithms that count bytes or set rates.
-    pub mss: u32,
-    /// Seed of the algorithm's own randomness (none of the deterministic algorithms uses it).
-    pub seed: u64,
-}
-
-impl ControllerConfig {
-    /// A start and an avoidance with initial window 10, MSS 1448, no pacing and seed 0.
-    #[must_use]
-    pub fn new(start: StartConfig, avoidance: AvoidanceConfig) -> Self {
-        Self { start, avoidance, initial_ssthresh: None, initial_window: 10, pacing: Pacing::Off, mss: 1448, seed: 0 }
-    }
-
-    /// Checks that every value is in its range. A controller made from values out of range works,
-    /// with the nearest value in range.
-    ///
-    /// # Errors
-    /// Names the first field that is not, and what it must be.
-    pub fn validate(&self) -> Result<(), InvalidConfig> {
-        InvalidConfig::unless((1..=1000).contains(&self.initial_window), "initial_window", "between 1 and 1000")?;
-        InvalidConfig::unless(self.initial_ssthresh.is_none_or(|s| s >= 2), "initial_ssthresh", "at least 2")?;
-        InvalidConfig::unless(self.mss >= 1, "mss", "at least 1 byte")?;
-        self.pacing.validate()?;
-        self.start.validate()?;
-        self.avoidance.validate()
-    }
-}
-
-impl ControllerConfig {
-    fn connection(&self) -> Connection {
-        let Self { initial_window, mss, seed, .. } = *self;
-        Connection { initial_window, mss, paced: self.pacing != Pacing::Off, seed }
-    }
-}
-
-impl<'a> From<&'a ControllerConfig> for Setup<'a, StartConfig> {
-    fn from(config: &'a ControllerConfig) -> Self {
-        Self { config: &config.start, connection: config.connection() }
-    }
-}
-
-impl<'a> From<&'a ControllerConfig> for Setup<'a, AvoidanceConfig> {
-    fn from(config: &'a ControllerConfig) -> Self {
-        Self { config: &config.avoidance, connection: config.connection() }
-    }
-}
 
 /// How and when a start ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -428,47 +370,6 @@ impl Controller {
             self.in_charge = true;
         }
         client.take_report()
-    }
-
-    /// The flow sends again after an idle time longer than `rto` (RFC 5681 section 4.1; Linux
-    /// `tcp_cwnd_restart`): the threshold keeps three quarters of the window, which halves once per
-    /// idle `rto` down to the initial window. The avoidance learns of the idle time.
-    pub fn restart_after_idle(&mut self, now: Time, idle: Span, rto: Span) {
-        self.on_idle(idle);
-        if self.in_charge && self.start.owns_window() {
-            return;
-        }
-        let floor = self.initial_window.min(self.window.cwnd);
-        self.remember_window();
-        self.remember_three_quarters();
-        let mut left = idle;
-        while left > rto && self.window.cwnd > floor && !rto.is_zero() {
-            self.window.cwnd >>= 1;
-            left -= rto;
-        }
-        self.window.cwnd = self.window.cwnd.max(floor);
-        self.restart(now, Restart::Idle);
-    }
-
-    /// The flow sends again after `idle` with nothing in flight, however short (Linux
-    /// `CA_EVENT_TX_START`). Windows stay; [`restart_after_idle`](Self::restart_after_idle)
-    /// includes this.
-    pub fn on_idle(&mut self, idle: Span) {
-        self.avoidance.on_idle(idle);
-    }
-
-    /// The application used only `used` packets of the window for a whole RTO (RFC 7661 in spirit;
-    /// Linux `tcp_cwnd_application_limited`).
-    pub fn validate_window(&mut self, used: u32) {
-        if self.in_charge && self.start.owns_window() {
-            return;
-        }
-        let used = used.max(self.initial_window);
-        if used < self.window.cwnd {
-            self.remember_window();
-            self.remember_three_quarters();
-            self.window.cwnd = self.window.cwnd.midpoint(used);
-        }
     }
 
     /// If the window is below the threshold again after the start was over, the start may want to

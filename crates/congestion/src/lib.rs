@@ -20,8 +20,9 @@
 //! # Own algorithms
 //!
 //! Any [`FlowStart`] goes with any [`CongestionAvoidance`]. One from outside this crate is joined
-//! with [`Start::External`] or [`Avoidance::External`]; what it does not say, it leaves to defaults
-//! that fit the ACK clock. A start that triples the window until half of the packets it sees are
+//! with [`Start::External`] or [`Avoidance::External`], or has a name wherever names are read:
+//! [`Own`], [`StartConfig::register`]. What it does not say, it leaves to defaults that fit the ACK
+//! clock. A start that triples the window until half of the packets it sees are
 //! marked:
 //!
 //! ```
@@ -61,9 +62,9 @@ pub use controller::{Controller, ControllerConfig, StartExit, Steering};
 pub use flowstart_avoidances as avoidance;
 pub use flowstart_avoidances::{Avoidance, AvoidanceConfig};
 pub use flowstart_control::{
-    Ack, Acked, Answer, CongestionAvoidance, DeliveryRate, Departure, Exit, ExitReason, FlowStart, INFINITE_SSTHRESH,
-    InvalidConfig, IsolationAware, Lookout, Moment, Next, Occasion, Pacing, Response, Restart, RouterClient, Sent,
-    Signal, UnknownName, Verdict, Window,
+    Ack, Acked, Answer, CongestionAvoidance, Connection, DeliveryRate, Departure, Exit, ExitReason, FlowStart,
+    INFINITE_SSTHRESH, InvalidConfig, IsolationAware, LastRtt, Lookout, Moment, Next, Occasion, Own, OwnError, Pacing,
+    Response, Restart, RouterClient, Sent, Setup, Signal, UnknownName, Verdict, Window,
 };
 pub use flowstart_detection as detection;
 pub use flowstart_starts as start;

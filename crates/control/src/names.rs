@@ -102,4 +102,24 @@ mod tests {
     fn the_beginning_of_a_name_suggests_it() {
         assert_eq!(UnknownName::new("flow start", "slow", KNOWN).nearest(), Some("slow_start"));
     }
+
+    #[test]
+    fn names_are_compared_in_lower_case_with_underscores_and_plus_in_words() {
+        assert_eq!(canonical(" HyStart++ "), "hystart_plus_plus");
+        assert_eq!(canonical("Slow-Start"), "slow_start");
+        assert_eq!(canonical("paced chirping"), "paced_chirping");
+    }
+
+    #[test]
+    fn two_letters_suggest_nothing_and_three_do() {
+        assert_eq!(UnknownName::new("flow start", "sl", KNOWN).nearest(), None);
+        assert_eq!(UnknownName::new("flow start", "slo", KNOWN).nearest(), Some("slow_start"));
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_named_with_what_it_must_be() {
+        assert_eq!(InvalidConfig::unless(true, "mss", "at least 1"), Ok(()));
+        let error = InvalidConfig::unless(false, "mss", "at least 1").unwrap_err();
+        assert_eq!(error.to_string(), "mss must be at least 1");
+    }
 }

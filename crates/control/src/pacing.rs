@@ -235,6 +235,28 @@ mod tests {
         assert_eq!(rate(50), Rate::from_bps(50 * 8000 * 12 / 10));
     }
 
+    fn pacing(start_percent: u32, avoidance_percent: u32, catch_up_percent: u32) -> Pacing {
+        Pacing::Window { start_percent, avoidance_percent, unpaced_packets: 10, catch_up_percent }
+    }
+
+    #[test]
+    fn a_late_packet_gets_back_half_of_its_gap_or_the_share_that_is_configured() {
+        let of = |percent| pacing(200, 120, percent).catch_up(Span::from_micros(1000));
+        assert_eq!([0, 20, 50, 100, 300].map(of), [0, 200, 500, 1000, 1000].map(Span::from_micros));
+        assert_eq!(Pacing::LINUX.catch_up(Span::from_nanos(7)), Span::from_nanos(3));
+    }
+
+    #[test]
+    fn percentages_of_nothing_are_refused_and_named() {
+        let wrong = |pacing: Pacing| pacing.validate().map_err(|error| error.field);
+        for right in [Pacing::Off, Pacing::LINUX, pacing(1, 1, 100)] {
+            assert_eq!(wrong(right), Ok(()));
+        }
+        assert_eq!(wrong(pacing(0, 1, 0)), Err("start_percent"));
+        assert_eq!(wrong(pacing(1, 0, 0)), Err("avoidance_percent"));
+        assert_eq!(wrong(pacing(1, 1, 101)), Err("catch_up_percent"));
+    }
+
     #[test]
     fn gaps_are_those_of_the_rate_and_never_overflow() {
         for (packets, srtt) in

@@ -32,3 +32,25 @@ impl Random {
         self.0.unit()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_its_own_stream_whose_coins_are_fair_and_whose_shares_fill_0_to_1() {
+        let four = |seed| {
+            let mut random = Random::new(seed);
+            [(); 4].map(|()| random.next())
+        };
+        assert_eq!(four(1), four(1));
+        assert_ne!(four(1), four(2));
+        let mut random = Random::new(7);
+        let heads = (0..10_000).filter(|_| random.coin()).count();
+        assert!((4_800..5_200).contains(&heads), "{heads}");
+        let shares: Vec<f64> = (0..10_000).map(|_| random.unit()).collect();
+        assert!(shares.iter().all(|share| (0.0..1.0).contains(share)));
+        let mean = shares.iter().sum::<f64>() / 10_000.0;
+        assert!((mean - 0.5).abs() < 0.02, "{mean}");
+    }
+}

@@ -69,9 +69,50 @@ macro_rules! registry {
                 #[cfg_attr(feature = "serde", serde(rename = $name))]
                 $variant $(($config))?,
             )*
+            /// One from outside this project.
+            #[cfg_attr(feature = "serde", serde(untagged))]
+            Own($crate::Own<dyn $Trait + Send>),
         }
 
+        /// Those from outside that have been registered.
+        static OWN: $crate::OwnNames<dyn $Trait + Send> = $crate::OwnNames::new();
+
         impl $Config {
+            #[doc = concat!("A ", $kind, " from outside, called `name`, of which `about` says in a line what it is.")]
+            /// `make` makes one for every connection that runs it, from any thread.
+            ///
+            /// # Errors
+            /// If the name is not made of lower-case letters, digits and underscores.
+            pub fn own(
+                name: &'static str,
+                about: &'static str,
+                make: impl Fn($crate::Connection) -> Box<dyn $Trait + Send> + Send + Sync + 'static,
+            ) -> Result<$crate::Own<dyn $Trait + Send>, $crate::OwnError> {
+                $crate::Own::new(name, about, make)
+            }
+
+            #[doc = concat!("From now on `own` is a ", $kind, " wherever a name is read in this program:")]
+            /// in contestants, scenario files, races, grids. An own one that had the name before is
+            /// replaced.
+            ///
+            /// # Errors
+            /// If the name is taken by an algorithm of this project.
+            pub fn register(own: $crate::Own<dyn $Trait + Send>) -> Result<(), $crate::OwnError> {
+                match Self::from_name(own.name()) {
+                    Ok(Self::Own(_)) | Err(_) => {
+                        OWN.register(own);
+                        Ok(())
+                    }
+                    Ok(_) => Err($crate::OwnError::taken($kind, own.name())),
+                }
+            }
+
+            /// Name and line of those that have been [registered](Self::register).
+            #[must_use]
+            pub fn registered() -> Vec<(&'static str, &'static str)> {
+                OWN.all().iter().map(|own| (own.name(), own.about())).collect()
+            }
+
             #[doc = concat!("The names of all, as [`from_name`](Self::from_name) reads and [`name`](Self::name) prints them.")]
             pub const NAMES: &[&str] = &[$($name),*];
 
@@ -85,7 +126,10 @@ macro_rules! registry {
             pub fn from_name(name: &str) -> Result<Self, $crate::UnknownName> {
                 match $crate::names::canonical(name).as_str() {
                     $($name $(| $alias)* => Ok(Self::$variant $((<$config>::default()))?),)*
-                    _ => Err($crate::UnknownName::new($kind, name, Self::NAMES)),
+                    _ => OWN
+                        .find(name)
+                        .map(Self::Own)
+                        .ok_or_else(|| $crate::UnknownName::new($kind, name, Self::NAMES)),
                 }
             }
 
@@ -94,12 +138,14 @@ macro_rules! registry {
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant { .. } => $name,)*
+                    Self::Own(own) => own.name(),
                 }
             }
 
             fn constants(&self) -> &dyn $Constants {
                 match self {
                     $(Self::$variant $(($constants))? => $crate::registry!(@constants $($constants)?),)*
+                    Self::Own(own) => own,
                 }
             }
         }
@@ -115,6 +161,7 @@ macro_rules! registry {
             fn with_fields<'de, D: serde::Deserializer<'de>>(name: &str, fields: D) -> Result<Self, D::Error> {
                 match Self::from_name(name).map_err(serde::de::Error::custom)? {
                     $(Self::$variant { .. } => $crate::registry!(@read fields, Self::$variant $(, $config)?),)*
+                    Self::Own(own) => $crate::registry!(@read fields, Self::Own(own)),
                 }
             }
         }
@@ -158,6 +205,7 @@ macro_rules! registry {
                         let $connection = connection;
                         Self::$variant($new)
                     })*
+                    $Config::Own(own) => Self::External(own.make(connection)),
                 }
             }
         }

@@ -40,6 +40,13 @@ fn apart(mut read: impl FnMut() -> [u64; 3]) -> u64 {
     apart
 }
 
+/// How far the wall clock was ahead, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallReading {
+    offset: u64,
+    at: Time,
+}
+
 /// Time since the start of a world, on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
@@ -70,6 +77,20 @@ impl Clock {
             [before, nanos(ClockId::CLOCK_REALTIME), nanos(ClockId::CLOCK_MONOTONIC)]
         });
         apart.wrapping_add(self.origin)
+    }
+
+    /// The offset of the wall clock, and the time at which it was read: for a batch of packets.
+    #[inline]
+    pub(crate) fn read_wall(&self) -> WallReading {
+        WallReading { offset: self.wall_offset(), at: self.now() }
+    }
+
+    /// The time of a packet's stamp; not later than now, whatever the clock says: if it was set
+    /// back after the packet had been stamped, the packet would otherwise wait for that long.
+    #[inline]
+    pub(crate) fn of_stamp(&self, stamp: u64, reading: WallReading) -> Time {
+        let time = Time::from_nanos(stamp.saturating_sub(reading.offset));
+        if time > reading.at { time.min(self.now()) } else { time }
     }
 
     /// The time of a stamp of the wall clock.
@@ -197,5 +218,17 @@ mod tests {
             [before, wall, monotonic]
         });
         assert_eq!(apart, ahead);
+    }
+
+    #[test]
+    fn a_packet_that_was_stamped_before_the_wall_clock_was_set_back_arrives_now_and_not_in_an_hour() {
+        let clock = Clock::start(Span::ZERO);
+        let wall = || nanos(ClockId::CLOCK_REALTIME);
+        let (stamp, reading) = (wall() + 3_600_000_000_000, clock.read_wall());
+        let arrived = clock.of_stamp(stamp, reading);
+        assert!(reading.at <= arrived && arrived <= clock.now(), "{arrived:?}");
+        // What was stamped before the reading keeps its time.
+        let reading = WallReading { offset: 1_000, at: Time::from_nanos(500) };
+        assert_eq!(clock.of_stamp(1_200, reading), Time::from_nanos(200));
     }
 }

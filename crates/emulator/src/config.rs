@@ -85,7 +85,7 @@ impl Default for Timing {
 pub struct WorldConfig {
     /// Hosts, at most 1000.
     pub hosts: Vec<HostConfig>,
-    /// Links in one direction each. Quick-Start admission is not emulated.
+    /// Links in one direction each.
     pub links: Vec<LinkConfig>,
     /// Routes, at most one for every ordered pair of hosts.
     pub routes: Vec<RouteConfig>,

@@ -68,6 +68,12 @@ impl Host {
         self.v6.map(IpAddr::from)
     }
 
+    /// Name of its network interface, inside it.
+    #[must_use]
+    pub fn interface(&self) -> &'static str {
+        crate::setup::HOST_INTERFACE
+    }
+
     /// What `ip netns exec` calls it; `None` where names cannot be given (without root).
     #[must_use]
     pub fn netns_name(&self) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use flowstart_network::Ecn;
+use flowstart_network::{Ecn, PureAck};
 
 /// Length of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
@@ -14,6 +14,8 @@ const TYPE_IPV6: u16 = 0x86dd;
 /// IP protocol numbers.
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
+/// Next-header number of IPv6's hop-by-hop options.
+const HOP_BY_HOP: u8 = 0;
 
 /// What makes packets belong together: addresses, ports and protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,6 +85,38 @@ pub fn mark_frame(frame: &mut [u8]) {
     set_ce(frame);
 }
 
+/// What a packet acknowledges, if it is a TCP acknowledgement without data, for ACK filters.
+pub(crate) fn pure_ack(frame: &[u8], parsed: &Parsed) -> Option<PureAck> {
+    /// No operation.
+    const NOP: u8 = 1;
+    /// The timestamps that every packet has (RFC 7323).
+    const TIMESTAMPS: u8 = 8;
+    const SYN_FIN_RST: u8 = 0x07;
+    const ACK: u8 = 0x10;
+    if parsed.key.protocol != TCP {
+        return None;
+    }
+    let header = frame.get(parsed.transport?..)?;
+    let (&offset, &flags) = (header.get(12)?, header.get(13)?);
+    let length = usize::from(offset >> 4) * 4;
+    let end = (ETHERNET + parsed.bytes as usize).checked_sub(parsed.transport?)?;
+    if length != end || flags & SYN_FIN_RST != 0 || flags & ACK == 0 {
+        return None;
+    }
+    let mut options = header.get(20..length)?;
+    let mut plain = true;
+    while let Some((&kind, rest)) = options.split_first() {
+        if kind == 0 {
+            break;
+        }
+        let skipped = if kind == NOP { 1 } else { usize::from(*rest.first()?).max(2) };
+        plain &= kind == NOP || kind == TIMESTAMPS;
+        options = options.get(skipped..).unwrap_or_default();
+    }
+    // The reserved bits beside the data offset have the third flag of accurate ECN.
+    Some(PureAck { ack: u32_at(header, 8)?, flags: (flags & 0xf8) | (offset & 0x0f) & 0x07, plain })
+}
+
 fn ipv4(frame: &[u8]) -> Option<Parsed> {
     let header = frame.get(ETHERNET..ETHERNET + IPV4_HEADER)?;
     let length = usize::from(header[0] & 0x0f) * 4;
@@ -111,16 +145,14 @@ fn ipv6(frame: &[u8]) -> Option<Parsed> {
         return None;
     }
     let bytes = u32::from(u16_at(header, 4)?) + IPV6_HEADER as u32;
-    // Packets with extension headers belong to the flow of their addresses and that header's
-    // number: no ports are read.
-    Some(parsed(
-        frame,
-        (source.into(), destination.into()),
-        header[6],
-        bytes,
-        header[1] >> 4,
-        Some(ETHERNET + IPV6_HEADER),
-    ))
+    // A hop-by-hop header, as Quick-Start's, is looked behind. Packets with other extension headers
+    // belong to the flow of their addresses and that header's number: no ports are read.
+    let plain = (header[6], ETHERNET + IPV6_HEADER);
+    let (protocol, transport) = match (header[6], frame.get(ETHERNET + IPV6_HEADER..ETHERNET + IPV6_HEADER + 2)) {
+        (HOP_BY_HOP, Some([next, length])) => (*next, plain.1 + 8 * (usize::from(*length) + 1)),
+        _ => plain,
+    };
+    Some(parsed(frame, (source.into(), destination.into()), protocol, bytes, header[1] >> 4, Some(transport)))
 }
 
 fn parsed(
@@ -207,6 +239,29 @@ mod tests {
             builder.udp(40_000, 5_201).write(&mut bytes, &payload).unwrap();
         }
         bytes
+    }
+
+    #[test]
+    fn a_pure_ack_is_known_by_its_flags_its_length_and_its_options() {
+        use etherparse::TcpOptionElement::{Noop, SelectiveAcknowledgement, Timestamp};
+        let build = |options: &[etherparse::TcpOptionElement], payload: usize, fin: bool| {
+            let mut builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
+                .ipv4([10, 77, 0, 1], [10, 77, 0, 2], 64)
+                .tcp(40_000, 5_201, 17, 1_000)
+                .ack(0xfedc_ba98);
+            if fin {
+                builder = builder.fin();
+            }
+            let mut bytes = Vec::new();
+            builder.options(options).unwrap().write(&mut bytes, &vec![0; payload]).unwrap();
+            pure_ack(&bytes, &parse(&bytes).unwrap())
+        };
+        let usual = build(&[Noop, Noop, Timestamp(1, 2)], 0, false).unwrap();
+        assert_eq!((usual.ack, usual.plain), (0xfedc_ba98, true));
+        assert!(build(&[], 0, false).unwrap().plain);
+        assert!(!build(&[SelectiveAcknowledgement((1, 2), [None; 3])], 0, false).unwrap().plain);
+        assert_eq!(build(&[], 1, false), None);
+        assert_eq!(build(&[], 0, true), None);
     }
 
     proptest! {

@@ -24,6 +24,11 @@ pub fn quick_start(bytes: &[u8]) {
     quick_start::quick_start(bytes);
 }
 
+/// Messages of the control stream over QUIC, cut in two: what is read is written and read the same.
+pub fn control(bytes: &[u8]) {
+    flowstart_quic::message::read_control(bytes);
+}
+
 /// A function that reads bytes, and the name of its fuzz target and of its corpus.
 pub type Entry = (&'static str, fn(&[u8]));
 
@@ -42,6 +47,7 @@ pub const ENTRIES: &[Entry] = &[
     #[cfg(target_os = "linux")]
     ("frame", frame),
     ("quick_start", quick_start),
+    ("control", control),
 ];
 
 /// The bytes as text, if they are.

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use flowstart_congestion::start::Start;
 use flowstart_congestion::start::paced_chirping::belief::Room;
 use flowstart_congestion::{StartConfig, StartExit};
 use flowstart_network::JitterConfig;
@@ -15,8 +14,6 @@ use super::{Chirp, ExplainError, Explanation};
 use flowstart_race::{Background, Contestant, Purpose, Race};
 use flowstart_scenario::{Buffer, JitterSpec, SpacingSpec, UdpSpec};
 
-/// Flow starts that send chirps.
-const CHIRPING: &str = "paced_chirping, two_gap_chirping or adaptive_chirping";
 /// Congestion avoidance of a start that names none; it takes over when there are no more chirps to
 /// explain.
 const AVOIDANCE: &str = "cubic";
@@ -36,12 +33,13 @@ impl FromStr for ChirpingStart {
         let (start, modifiers) = text.split_at(text.find('/').unwrap_or(text.len()));
         let whole = if start.contains('+') { text.to_owned() } else { format!("{start}+{AVOIDANCE}{modifiers}") };
         let contestant: Contestant = whole.parse().map_err(ExplainError::new)?;
-        match contestant.start {
-            StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::AdaptiveChirping(_) => {
-                Ok(Self(contestant))
-            }
-            _ => Err(ExplainError::new(format!("\"{}\" sends no chirps; choose {CHIRPING}", contestant.start.name()))),
+        if contestant.start.chirps() {
+            return Ok(Self(contestant));
         }
+        let sends = |name: &&&str| StartConfig::from_name(name).is_ok_and(|start| start.chirps());
+        let known: Vec<&str> = StartConfig::NAMES.iter().filter(sends).copied().collect();
+        let start = contestant.start.name();
+        Err(ExplainError::new(format!("\"{start}\" sends no chirps; choose one of {}", known.join(", "))))
     }
 }
 
@@ -213,10 +211,7 @@ impl Observer for Watch {
         {
             self.last = Some(chirp.number());
             let number = chirp.number().saturating_add(1);
-            let room = match controller.start() {
-                Start::AdaptiveChirping(start) => start.schedule().room(),
-                _ => None,
-            };
+            let room = controller.start().room();
             let (sent_at, load) = (chirp.sent_at(), chirp.load());
             self.chirps.push(Seen { number, sent_at, load, chirp: Chirp::from(chirp), room });
         }

@@ -141,7 +141,7 @@ fn a_greedy_flow_makes_a_path_crowded() {
 #[test]
 fn what_cannot_be_explained_is_one_sentence() {
     let start = |text: &str| text.parse::<ChirpingStart>().unwrap_err().to_string();
-    assert!(start("hystart").contains("sends no chirps; choose paced_chirping"));
+    assert!(start("hystart").contains("sends no chirps; choose one of paced_chirping"));
     assert!(start("paced_chrping").contains("paced_chirping"));
     let sent = path("paced_chirping").run().unwrap();
     assert!(sent.choose(Some(9999)).unwrap_err().to_string().contains("there is no chirp 9999"));

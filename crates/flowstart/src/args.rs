@@ -1,20 +1,17 @@
 //! Options that several commands share, and those of commands with few.
 
+mod emulate;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
 use flowstart_race::{Background, Contestant, MarkThreshold};
-use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
+use flowstart_scenario::{Buffer, PathSpec, Profile};
 use flowstart_units::{Bytes, Rate, Span};
 
-#[cfg(target_os = "linux")]
-use flowstart_real::MOST_PAIRS;
-
-/// Options are read everywhere, so that help is the same; hosts are only made on Linux.
-#[cfg(not(target_os = "linux"))]
-const MOST_PAIRS: u32 = 100;
+pub(crate) use emulate::EmulateArgs;
 
 /// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
@@ -58,6 +55,10 @@ says otherwise; files of an earlier race there are replaced.";
 /// Options about a path: they override a scenario file's.
 #[derive(Args, Debug)]
 pub(crate) struct PathArgs {
+    /// A path as people have it: wifi, cable, dsl, fibre, lte, starlink, geo, datacentre, or a file
+    /// of one's own (.toml); options below override it
+    #[arg(long, value_name = "NAME", help_heading = "Path")]
+    pub(crate) profile: Option<Profile>,
     /// Rate of the bottleneck [default: 100 Mbit/s]
     #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) capacity: Option<Rate>,
@@ -67,6 +68,24 @@ pub(crate) struct PathArgs {
     /// Buffer of queues that do not name their own, in BDP, packets, bytes or time [default: 1 BDP]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) buffer: Option<Buffer>,
+}
+
+impl PathArgs {
+    /// Lays what was said over a path, with its profile first.
+    pub(crate) fn lay_over(&self, path: &mut PathSpec) {
+        match (&self.profile, self.capacity) {
+            (Some(profile), Some(capacity)) => *path = profile.with_capacity(capacity),
+            (Some(profile), None) => *path = profile.path.clone(),
+            (None, Some(capacity)) => path.capacity = path.capacity.with_nominal(capacity),
+            (None, None) => {}
+        }
+        if let Some(rtt) = self.rtt {
+            path.rtt = rtt;
+            // It was half of the other RTT, or stood in the file for that one.
+            path.delay = None;
+        }
+        path.buffer = self.buffer.unwrap_or(path.buffer);
+    }
 }
 
 /// Options about the path of a race.
@@ -197,104 +216,6 @@ pub(crate) struct RunArgs {
     pub(crate) fidelity: Option<Span>,
 }
 
-const EMULATE_EXAMPLES: &str = "\
-Examples:
-  flowstart emulate --capacity 50Mbit/s --rtt 30ms -- ping -c 5 server
-  flowstart emulate --queue 'step_mark 1ms' --server 'iperf3 -s' -- iperf3 -c server
-  flowstart emulate --loss 0.5% --pcap captures
-  flowstart emulate --self-test
-  flowstart emulate --clean
-
-COMMAND runs on the host client; the host server is at the other end of the path, also by that name. Both
-have their addresses in FLOWSTART_CLIENT and FLOWSTART_SERVER (and _V6). What passes the bottleneck is
-reported on standard error. The exit status is COMMAND's, 3 if this machine does not allow it, 4 if packets
-were later than --fidelity allows.";
-
-/// Options of `flowstart emulate`.
-#[derive(Args, Debug)]
-#[command(after_help = EMULATE_EXAMPLES)]
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read on Linux"))]
-pub(crate) struct EmulateArgs {
-    /// Program to run on the client (on every one of several), and its arguments [default: a shell
-    /// on the first]
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<std::ffi::OsString>,
-    /// Shell command to start on the server (on every one of several) first; COMMAND waits until it
-    /// listens on a port
-    #[arg(long, value_name = "CMD")]
-    pub(crate) server: Option<String>,
-    /// How long the server may take to listen
-    #[arg(long, value_name = "TIME", default_value = "10 s")]
-    pub(crate) ready_within: Span,
-    /// Longest run; then COMMAND is ended
-    #[arg(long, value_name = "TIME", default_value = "3600 s")]
-    pub(crate) time_limit: Span,
-    /// A scenario file with the path or links, and a pair of hosts for every way of its flows;
-    /// options below override its path
-    #[arg(long, value_name = "FILE", help_heading = "Path")]
-    pub(crate) scenario: Option<PathBuf>,
-    /// Pairs of hosts on the two sides of the bottleneck: client1 and server1, client2 and server2
-    /// ... [default: 1, client and server]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Path",
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PAIRS)))]
-    pub(crate) hosts: Option<u32>,
-    /// Base round-trip time of each pair, separated by commas: a pair for each [default: that of
-    /// the path]
-    #[arg(long, value_name = "TIME", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Path")]
-    pub(crate) host_rtt: Vec<Span>,
-    #[command(flatten)]
-    pub(crate) path: PathArgs,
-    /// A Mahimahi trace of the bottleneck's rate, instead of a constant one
-    #[arg(long, value_name = "FILE", conflicts_with = "capacity", help_heading = "Path")]
-    pub(crate) trace: Option<PathBuf>,
-    /// Queue of the bottleneck, such as "step_mark 1ms" or "fq_codel" [default: drop_tail]
-    #[arg(long, value_name = "QUEUE", help_heading = "Path")]
-    pub(crate) queue: Option<QueueSpec>,
-    /// Packets lost on arrival at the bottleneck, such as "0.1 %" or "every 100"
-    #[arg(long, value_name = "SHARE", help_heading = "Path")]
-    pub(crate) loss: Option<LossSpec>,
-    /// Largest random extra delay behind the bottleneck
-    #[arg(long, value_name = "TIME", help_heading = "Path")]
-    pub(crate) jitter: Option<JitterSpec>,
-    /// Rate of the way back [default: unlimited]
-    #[arg(long, value_name = "RATE", help_heading = "Path")]
-    pub(crate) reverse_capacity: Option<Rate>,
-    /// Buffer of the way back, if it has a rate [default: 1 BDP]
-    #[arg(long, value_name = "SIZE", help_heading = "Path")]
-    pub(crate) reverse_buffer: Option<Buffer>,
-    /// Packets lost on the way back, if it has a rate
-    #[arg(long, value_name = "SHARE", help_heading = "Path")]
-    pub(crate) reverse_loss: Option<LossSpec>,
-    /// Seed of all random numbers [default: 1]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed, help_heading = "Path")]
-    pub(crate) seed: Option<u64>,
-    /// Most lateness of 99 % of the packets; a run that is later fails with status 4 [default: 1
-    /// ms]
-    #[arg(long, value_name = "TIME", help_heading = "Output")]
-    pub(crate) fidelity: Option<Span>,
-    /// Width of the bins of the table of samples [default: 100 ms]
-    #[arg(long, value_name = "TIME", help_heading = "Output")]
-    pub(crate) sample: Option<Span>,
-    /// Folder for the result tables
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
-    /// Write the tables as Apache Parquet too (if the program was built with it)
-    #[arg(long, requires = "out", help_heading = "Output")]
-    pub(crate) parquet: bool,
-    /// Write the packets of every link into this folder, as pcapng
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub(crate) pcap: Option<PathBuf>,
-    /// Print one JSON document on standard output; COMMAND's output goes to standard error
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Measure how precise and how fast emulation is on this machine
-    #[arg(long, conflicts_with_all = ["command", "server", "clean"], help_heading = "Instead")]
-    pub(crate) self_test: bool,
-    /// Remove what a killed flowstart left behind
-    #[arg(long, exclusive = true, help_heading = "Instead")]
-    pub(crate) clean: bool,
-}
-
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   flowstart reproduce --list
@@ -404,6 +325,13 @@ pub(crate) enum KernelCommand {
         /// Set a parameter; may be repeated
         #[arg(long = "param", value_name = "NAME=VALUE")]
         parameters: Vec<String>,
+        /// quick_start: device whose packets carry requests and answers; may be repeated, also
+        /// later for more devices [default: all that are up]
+        #[arg(long = "dev", value_name = "DEVICE")]
+        devices: Vec<String>,
+        /// quick_start: network namespace of the devices, as `ip netns` knows it
+        #[arg(long, value_name = "NAME", requires = "devices")]
+        netns: Option<String>,
         /// Print what the kernel says if it refuses
         #[arg(short, long)]
         verbose: bool,

@@ -8,7 +8,9 @@ use crate::args::{
 use crate::benchmark::BenchmarkArgs;
 use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
+use crate::new_algorithm::NewAlgorithmArgs;
 use crate::quick_start::QuickStartArgs;
+use crate::router::RouterCommand;
 
 /// Race flow starts over a described path.
 #[derive(Debug, Parser)]
@@ -53,8 +55,13 @@ pub(crate) enum Command {
     /// Load flow starts into this machine's Linux kernel, and watch them
     #[command(subcommand)]
     Kernel(KernelCommand),
+    /// Make devices of this machine Quick-Start routers (Linux)
+    #[command(subcommand)]
+    Router(RouterCommand),
     /// List flow starts, congestion avoidances, queues and contestants
     List(ListArgs),
+    /// Make a crate for a flow start of your own, which races beside those of the project
+    NewAlgorithm(NewAlgorithmArgs),
     /// Say what this machine can do, and what is missing
     Doctor(DoctorArgs),
     /// Write the generated part of the documentation

@@ -7,6 +7,10 @@ pub(crate) const STATUS: u8 = 130;
 
 /// From now on Ctrl-C (and SIGTERM) asks what is returned to stop.
 pub(crate) fn listen() -> Cancel {
+    // Another program has its own way with Ctrl-C.
+    if let Some(hooks) = crate::embed::hooks() {
+        return hooks.cancel;
+    }
     let cancel = Cancel::default();
     let asked = cancel.clone();
     // Without a handler Ctrl-C ends the program at once, which loses results but nothing else.

@@ -5,8 +5,11 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::embed;
 
 /// How a command ended that did not end well.
 #[derive(Debug)]
@@ -57,38 +60,50 @@ impl Failure {
 
     /// Says it on standard error and gives the exit status.
     pub(crate) fn report(&self) -> ExitCode {
+        let (status, message) = self.told();
+        let before = match self {
+            Self::Usage(_) => "error: ",
+            Self::NotPossible(_) => "not possible here: ",
+            Self::Fidelity(_) => "not faithful enough: ",
+            _ => "",
+        };
+        if !message.is_empty() {
+            let _ = writeln!(io::stderr(), "{before}{message}");
+        }
+        ExitCode::from(status)
+    }
+
+    /// Exit status and sentence; empty if there is nothing to say.
+    pub(crate) fn told(&self) -> (u8, String) {
         match self {
-            Self::Check => ExitCode::from(1),
-            Self::Usage(message) => {
-                let _ = writeln!(io::stderr(), "error: {message}");
-                ExitCode::from(2)
-            }
-            Self::NotPossible(message) => {
-                let _ = writeln!(io::stderr(), "not possible here: {message}");
-                ExitCode::from(3)
-            }
-            Self::Fidelity(message) => {
-                let _ = writeln!(io::stderr(), "not faithful enough: {message}");
-                ExitCode::from(4)
-            }
-            Self::Status(status) => ExitCode::from(*status),
-            Self::Interrupted => {
-                let _ = writeln!(io::stderr(), "interrupted; what was finished is kept");
-                ExitCode::from(crate::interrupt::STATUS)
-            }
-            Self::BrokenPipe => ExitCode::SUCCESS,
+            Self::Check => (1, String::new()),
+            Self::Usage(message) => (2, message.clone()),
+            Self::NotPossible(message) => (3, message.clone()),
+            Self::Fidelity(message) => (4, message.clone()),
+            Self::Status(status) => (*status, String::new()),
+            Self::Interrupted => (crate::interrupt::STATUS, "interrupted; what was finished is kept".to_owned()),
+            Self::BrokenPipe => (0, String::new()),
         }
     }
 }
 
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Outcome {
+    if embed::take(text.as_bytes()) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Prints a JSON document piece by piece: it may be larger than the memory.
 pub(crate) fn print_document(document: &impl serde::Serialize) -> Outcome {
+    if embed::hooks().is_some() {
+        let mut bytes = Vec::new();
+        let written = flowstart_results::write_pretty(document, &mut bytes);
+        embed::take(&bytes);
+        return printed(written);
+    }
     printed(flowstart_results::write_pretty(document, io::stdout().lock()))
 }
 
@@ -107,7 +122,9 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Outcome {
 
 /// Says something beside the data.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    if !embed::take_note(text) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
 }
 
 /// Makes sure that a folder exists and takes files, before anything costly is done.
@@ -136,15 +153,46 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
     flowstart_report::write_atomically(path, bytes).map_err(|error| Failure::file("write", path, &error))
 }
 
-/// A progress bar on standard error if that is a terminal, else nothing.
-pub(crate) fn progress(what: &'static str) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+/// How far a command is: a bar on standard error if that is a terminal, told to the program that
+/// this is a part of, or nothing.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    told: Option<embed::Progress>,
+    of: AtomicU64,
+}
+
+impl Progress {
+    /// There is this much to do.
+    pub(crate) fn set_length(&self, of: u64) {
+        self.of.store(of, Ordering::Relaxed);
+        self.bar.set_length(of);
     }
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10));
+
+    /// This much is done.
+    pub(crate) fn set_position(&self, done: u64) {
+        self.bar.set_position(done);
+        if let Some(told) = &self.told {
+            told(done, self.of.load(Ordering::Relaxed));
+        }
+    }
+
+    /// All is done.
+    pub(crate) fn finish_and_clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Shows how far `what` is.
+pub(crate) fn progress(what: &'static str) -> Progress {
+    let hooks = embed::hooks();
+    let bar = if hooks.is_some() || !io::stderr().is_terminal() {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10))
+    };
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {eta}") {
         bar.set_style(style);
     }
     bar.set_message(what);
-    bar
+    Progress { bar, told: hooks.and_then(|hooks| hooks.progress), of: AtomicU64::new(0) }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use flowstart_capture::{Capture, Captures};
 use flowstart_measure::Estimate;
+use flowstart_parallel::Cancel;
 use flowstart_report::{Cell, Column, Table, Terminal};
 use flowstart_results::{Document, Provenance, Results, Table as Rows, Value, run_scenario, write_results};
 use flowstart_scenario::Scenario;
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()));
     }
     let formats = formats(args.parquet)?;
-    let scenarios = args.files.iter().map(|file| prepared(file, args)).collect::<Result<Vec<_>, _>>()?;
+    let scenarios = scenarios(args)?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
     }
@@ -38,12 +39,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         if let Some(folder) = &args.pcap {
             capture(scenario, folder, name)?;
         }
-        let bar = progress("running");
-        bar.set_length(scenario.runs);
         let began = std::time::Instant::now();
-        let results = run_scenario(scenario, args.threads, &cancel, |done| bar.set_position(done as u64))
-            .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
-        bar.finish_and_clear();
+        let results = results(scenario, name, args, &cancel)?;
         let provenance = Provenance::new(scenario, &results);
         if let Some(folder) = &args.out {
             let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
@@ -67,6 +64,26 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         }
     }
     if cancel.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// What [`run`] would show and write.
+pub(crate) fn ran(args: &RunArgs) -> Result<Vec<(String, Results)>, Failure> {
+    let cancel = interrupt::listen();
+    let all = scenarios(args)?.into_iter().zip(names(&args.files));
+    all.map(|(scenario, name)| Ok((name.clone(), results(&scenario, &name, args, &cancel)?))).collect()
+}
+
+fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, Failure> {
+    args.files.iter().map(|file| prepared(file, args)).collect()
+}
+
+fn results(scenario: &Scenario, name: &str, args: &RunArgs, cancel: &Cancel) -> Result<Results, Failure> {
+    let bar = progress("running");
+    bar.set_length(scenario.runs);
+    let results = run_scenario(scenario, args.threads, cancel, |done| bar.set_position(done as u64))
+        .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    bar.finish_and_clear();
+    Ok(results)
 }
 
 fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {

@@ -1,8 +1,9 @@
 //! ARCHITECTURE.md says which crates there are and what they use; here that is held against the
-//! manifests.
+//! manifests. And what others made may be handed on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::process::Command;
 
 /// What each crate uses itself, not for tests.
 type Uses = BTreeMap<String, BTreeSet<String>>;
@@ -98,4 +99,82 @@ fn no_crate_uses_itself_over_others() {
     for name in uses.keys() {
         assert!(!reached(&uses, name).contains(name), "{name} is in a cycle");
     }
+}
+
+/// What `deny.toml` allows.
+fn allowed() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join("deny.toml")).expect("readable");
+    let deny: toml::Table = toml::from_str(&text).expect("TOML");
+    let list = deny["licenses"]["allow"].as_array().expect("a list");
+    list.iter().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+}
+
+/// True if an SPDX expression (or the older list with slashes) can be satisfied with what is
+/// allowed.
+fn satisfied(expression: &str, allowed: &BTreeSet<String>) -> bool {
+    let expression = expression.trim();
+    // The operators outside brackets, `OR` first: it binds less than `AND`.
+    for (operator, any) in [(" OR ", true), ("/", true), (" AND ", false)] {
+        let mut parts = vec![String::new()];
+        let mut depth = 0;
+        let mut rest = expression;
+        while let Some(next) = rest.chars().next() {
+            if depth == 0
+                && let Some(after) = rest.strip_prefix(operator)
+            {
+                parts.push(String::new());
+                rest = after;
+                continue;
+            }
+            depth += i32::from(next == '(') - i32::from(next == ')');
+            parts.last_mut().expect("at least one").push(next);
+            rest = &rest[next.len_utf8()..];
+        }
+        if parts.len() > 1 {
+            let mut each = parts.iter().map(|part| satisfied(part, allowed));
+            return if any { each.any(|one| one) } else { each.all(|one| one) };
+        }
+    }
+    match expression.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+        Some(inner) => satisfied(inner, allowed),
+        None => allowed.contains(expression),
+    }
+}
+
+#[test]
+fn licences_are_read_as_spdx_means_them() {
+    let allowed: BTreeSet<String> = ["MIT", "Apache-2.0", "Unicode-3.0"].map(str::to_owned).into();
+    for good in
+        ["MIT", "MIT OR GPL-3.0", "GPL-2.0/MIT", "(MIT OR GPL-3.0) AND Unicode-3.0", "MIT AND (GPL-3.0 OR Apache-2.0)"]
+    {
+        assert!(satisfied(good, &allowed), "{good}");
+    }
+    for bad in ["GPL-3.0", "MIT AND GPL-3.0", "(MIT OR GPL-3.0) AND GPL-2.0", "Apache-2.0 WITH X", "", "MITX"] {
+        assert!(!satisfied(bad, &allowed), "{bad}");
+    }
+}
+
+#[test]
+fn what_the_program_is_built_from_may_be_handed_on_with_it() {
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(root()).output().expect("it is there");
+        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let compiler = run("rustc", &["-vV"]);
+    let host = compiler.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
+    // Of this platform: the others' crates are not here.
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let metadata =
+        run(&cargo, &["metadata", "--format-version", "1", "--locked", "--all-features", "--filter-platform", host]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("a list");
+    let allowed = allowed();
+    let wrong: Vec<String> = packages
+        .iter()
+        .map(|package| (package["name"].to_string(), package["license"].as_str().unwrap_or("no licence")))
+        .filter(|(_, license)| !satisfied(license, &allowed))
+        .map(|(name, license)| format!("{name} ({license})"))
+        .collect();
+    assert!(packages.len() > 100 && wrong.is_empty(), "{} packages: {}", packages.len(), wrong.join(", "));
 }

@@ -16,6 +16,8 @@ const LIGHT: &[&str] = &[
     "0",
     "--samples",
     "20",
+    "--epsilon",
+    "5 %",
     "--lasting",
     "5s",
     "--warm-up",
@@ -76,7 +78,7 @@ fn a_file_of_measurements_needs_no_simulation() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let rows: String = (0..2_000_u64).map(|n| format!("1000000,{},{}\n", n * 12, n * 12 + 31)).collect();
     std::fs::write(folder.path().join("lab.csv"), format!("rate_bps,sent_ms,received_ms\n{rows}")).expect("written");
-    let arguments = ["benchmark", "--measured", "lab.csv", "--samples", "20", "--warm-up", "1s", "--no-report"];
+    let arguments = ["benchmark", "--measured", "lab.csv", "--samples", "100", "--warm-up", "1s", "--no-report"];
     let text = text(&run(folder.path(), &arguments).success());
     assert!(text.contains("lab") && text.contains("31.0"), "{text}");
     std::fs::write(folder.path().join("bad.csv"), "sent_ms\n1\n").expect("written");
@@ -88,13 +90,20 @@ fn a_file_of_measurements_needs_no_simulation() {
 #[test]
 fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for (more, part) in [
-        (["--step", "50Mbit/s"], "no probing rate"),
-        (["--epsilon", "2"], "--epsilon"),
-        (["--against", "cubik"], "did you mean \"cubic\"?"),
-    ] {
+    for (more, part) in
+        [(["--step", "50Mbit/s"], "no probing rate"), (["--against", "cubik"], "did you mean \"cubic\"?")]
+    {
         let arguments: Vec<&str> = LIGHT[..LIGHT.len() - 2].iter().chain(&more).copied().collect();
         let refused = run(folder.path(), &arguments).code(2);
+        let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    for (more, part) in [
+        (["--samples", "20"], "an epsilon of 1 % needs at least 100 samples, not 20"),
+        (["--epsilon", "0 %"], "epsilon must be above 0 %"),
+        (["--epsilon", "2"], "--epsilon"),
+    ] {
+        let refused = run(folder.path(), &[["benchmark", "cubic"], more].concat()).code(2);
         let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
         assert!(message.contains(part), "{part}: {message}");
     }

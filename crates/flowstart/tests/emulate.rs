@@ -66,8 +66,13 @@ fn the_exit_status_is_that_of_the_command_and_its_output_is_untouched() {
     assert!(text(&output.stderr).contains("the command ended with status 7"), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("fidelity: "));
     let missing = emulate(&["--", "/no/such/program"]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("cannot start the command"));
+    let said = text(&missing.stderr);
+    assert_eq!(missing.status.code(), Some(127), "{said}");
+    assert!(said.contains("error: cannot start the command \"/no/such/program\": there is no such program"), "{said}");
+    // A folder cannot be executed.
+    let folder = emulate(&["--", "/etc"]);
+    assert_eq!(folder.status.code(), Some(126), "{}", text(&folder.stderr));
+    assert!(text(&folder.stderr).contains("\"/etc\": it may not be executed"), "{}", text(&folder.stderr));
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn cells() -> [Cell; 5] {
         capacity: Rate::from_mbps(mbps),
         rtt: Span::from_millis(rtt),
         buffer: Buffer::Bdp(buffer),
+        queue: None,
         path,
         load,
     };

@@ -12,6 +12,9 @@ const BEYOND_HORIZON_RTTS: u64 = 14;
 /// RTT0 that a transfer takes beyond its ideal time, in the middle of the grid.
 const TRANSFER_RTTS: u64 = 15;
 
+/// Share of the capacity that web transfers take.
+const WEB_SHARE: f64 = 0.3;
+
 impl Work {
     /// Estimated data packets: off by a factor of two now and then.
     #[must_use]
@@ -20,8 +23,9 @@ impl Work {
         let rtt = race.base_rtt();
         let load = match self.cell.load {
             LoadKind::Idle => 0.0,
-            LoadKind::Greedy => 1.0,
+            LoadKind::Greedy | LoadKind::Bbr => 1.0,
             LoadKind::Udp => 0.2,
+            LoadKind::Web => WEB_SHARE,
         };
         let packets = |span: Span| span.ratio(race.service());
         let before = race.effective_warm_up() + race.effective_phase() / 2;
@@ -43,8 +47,9 @@ impl Work {
             + race.base_rtt() * BEYOND_HORIZON_RTTS;
         match self.cell.load {
             LoadKind::Idle => 0.0,
-            LoadKind::Greedy => span.ratio(race.service()),
+            LoadKind::Greedy | LoadKind::Bbr => span.ratio(race.service()),
             LoadKind::Udp => 0.2 * span.ratio(race.service()),
+            LoadKind::Web => WEB_SHARE * span.ratio(race.service()),
         }
     }
 }

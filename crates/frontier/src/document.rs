@@ -33,7 +33,7 @@ fn cell_json(cell: &Cell) -> Map<String, Json> {
     let mut fields = Map::new();
     fields.insert("capacity".to_owned(), json!(cell.capacity));
     fields.insert("rtt".to_owned(), json!(cell.rtt));
-    fields.insert("buffer".to_owned(), json!(cell.buffer));
+    fields.insert("buffer".to_owned(), json!(cell.room()));
     fields.insert("path".to_owned(), json!(cell.path.name()));
     fields.insert("load".to_owned(), json!(cell.load.name()));
     fields
@@ -193,7 +193,7 @@ impl<'a> Shown<'a> {
                 let mut line = vec![
                     cell.capacity.as_mbps_f64().to_string(),
                     cell.rtt.as_millis_f64().to_string(),
-                    cell.buffer.to_string(),
+                    cell.room(),
                     cell.path.to_string(),
                     cell.load.to_string(),
                     contestant.label.clone(),

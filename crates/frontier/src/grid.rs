@@ -4,12 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use flowstart_network::{JitterConfig, LossConfig};
+use flowstart_random::{SplitMix64, mix};
 use flowstart_units::{Bytes, Rate, Span};
 
 use flowstart_measure::Reference;
 use flowstart_race::{Acks, Background, Contestant, MarkThreshold, Others, QueueChoice, Race};
 use flowstart_scenario::nearest;
-use flowstart_scenario::{Buffer, JitterSpec, LossSpec, SpacingSpec, UdpSpec};
+use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec, SpacingSpec, UdpSpec};
+
+use super::{Seeds, rough};
 
 /// What is unpleasant about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +26,8 @@ pub enum PathKind {
     /// The receiver acknowledges as Linux does: every segment at the very beginning, then every
     /// second one or after 40 ms.
     DelayedAcks,
+    /// A kind of rough path, or a profile, by its name.
+    Rough(&'static str),
 }
 
 /// Who else is on the path.
@@ -35,6 +40,10 @@ pub enum LoadKind {
     Greedy,
     /// Datagrams of 1500 B at random moments (Poisson) that take 20 % of the capacity.
     Udp,
+    /// One greedy BBR flow.
+    Bbr,
+    /// Transfers of 3 kB to 3 MB at random moments (Poisson) that offer 30 % of the capacity.
+    Web,
 }
 
 /// Share of lost packets on a path with [`PathKind::Loss`].
@@ -45,7 +54,7 @@ const JITTER_PERCENT: u64 = 5;
 const UDP_PERCENT: u64 = 20;
 
 impl PathKind {
-    /// All, in the order of the grid.
+    /// Those of the smooth grid, in its order.
     pub const ALL: [Self; 4] = [Self::Clean, Self::Loss, Self::Jitter, Self::DelayedAcks];
 
     /// Its name.
@@ -56,6 +65,7 @@ impl PathKind {
             Self::Loss => "loss",
             Self::Jitter => "jitter",
             Self::DelayedAcks => "delayed_acks",
+            Self::Rough(name) => name,
         }
     }
 
@@ -63,7 +73,8 @@ impl PathKind {
     #[must_use]
     pub fn acks(self) -> Acks {
         match self {
-            Self::DelayedAcks => Acks::Delayed,
+            // As receivers are.
+            Self::DelayedAcks | Self::Rough(_) => Acks::Delayed,
             Self::Clean | Self::Loss | Self::Jitter => Acks::EverySegment,
         }
     }
@@ -71,7 +82,7 @@ impl PathKind {
 
 impl LoadKind {
     /// All, in the order of the grid.
-    pub const ALL: [Self; 3] = [Self::Idle, Self::Greedy, Self::Udp];
+    pub const ALL: [Self; 5] = [Self::Idle, Self::Greedy, Self::Udp, Self::Bbr, Self::Web];
 
     /// Its name.
     #[must_use]
@@ -80,12 +91,14 @@ impl LoadKind {
             Self::Idle => "idle",
             Self::Greedy => "greedy",
             Self::Udp => "udp",
+            Self::Bbr => "bbr",
+            Self::Web => "web",
         }
     }
 }
 
 macro_rules! by_name {
-    ($type:ident, $what:literal) => {
+    ($type:ident, $what:literal, $other:expr) => {
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.name())
@@ -96,11 +109,15 @@ macro_rules! by_name {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
+                let other: fn(&str) -> Option<Result<Self, String>> = $other;
+                if let Some(found) = other(text.trim()) {
+                    return found;
+                }
                 let wanted = text.trim().to_lowercase().replace(['-', ' '], "_");
-                Self::ALL.into_iter().find(|kind| kind.name() == wanted).ok_or_else(|| {
-                    let known = Self::ALL.map(Self::name);
-                    let meant =
-                        nearest(&wanted, known).map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"));
+                Self::known().into_iter().find(|kind| kind.name() == wanted).ok_or_else(|| {
+                    let known: Vec<&str> = Self::known().into_iter().map(Self::name).collect();
+                    let meant = nearest(&wanted, known.iter().copied())
+                        .map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"));
                     format!("there is no {} \"{text}\"; there are {}{meant}", $what, known.join(", "))
                 })
             }
@@ -108,8 +125,27 @@ macro_rules! by_name {
     };
 }
 
-by_name!(PathKind, "path");
-by_name!(LoadKind, "load");
+impl PathKind {
+    /// All that have a name.
+    fn known() -> Vec<Self> {
+        Self::ALL.into_iter().chain(rough::all().iter().map(|rough| Self::Rough(&rough.name))).collect()
+    }
+
+    /// The kinds of the rough grid.
+    #[must_use]
+    pub fn rough() -> Vec<Self> {
+        rough::kinds().iter().map(|rough| Self::Rough(&rough.name)).collect()
+    }
+}
+
+impl LoadKind {
+    fn known() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
+}
+
+by_name!(PathKind, "path", |text: &str| text.ends_with(".toml").then(|| rough::from_file(text).map(PathKind::Rough)));
+by_name!(LoadKind, "load", |_: &str| None);
 
 /// One cell of the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,15 +157,25 @@ pub struct Cell {
     /// Size of a drop-tail queue's buffer. A marking queue has at least the 1000 packets of a Linux
     /// device queue.
     pub buffer: Buffer,
+    /// The queue of contestants that name none; `None` for their usual one.
+    pub queue: Option<QueueSpec>,
     /// What is unpleasant about the path.
     pub path: PathKind,
     /// Who else is on it.
     pub load: LoadKind,
 }
 
+impl Cell {
+    /// The queue if the cell has one, else the buffer.
+    #[must_use]
+    pub fn room(&self) -> String {
+        self.queue.map_or_else(|| self.buffer.to_string(), |queue| queue.0.name().to_owned())
+    }
+}
+
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}, {}, {}, {}", self.capacity, self.rtt, self.buffer, self.path, self.load)
+        write!(f, "{}, {}, {}, {}, {}", self.capacity, self.rtt, self.room(), self.path, self.load)
     }
 }
 
@@ -154,6 +200,12 @@ const GREEDY_WARM_UP_RTTS: u64 = 30;
 const GREEDY_WARM_UP: Span = Span::from_secs(10);
 /// … but for no more packets than this beyond the round trips.
 const GREEDY_WARM_UP_PACKETS: u64 = 200_000;
+/// The web's transfers, and how long they come before the newcomer does.
+const WEB: &str = "flow = { algorithm = \"hystart+cubic\" }\nload = \"30 %\"\n\
+                   sizes = { kind = \"log_normal\", median = \"30 kB\", sigma = 1.5, min = \"3 kB\", max = \"3 MB\" }\n";
+const WEB_WARM_UP: Span = Span::from_secs(2);
+/// Round trips and [`WEB_WARM_UP`] after the newcomer may have come the last of them begins.
+const WEB_RTTS: u64 = 100;
 /// Newcomers come at a random moment within half of that, or a third of the round trips.
 const PHASE_SHARE: u64 = 2;
 const PHASE_RTTS: u64 = 10;
@@ -166,11 +218,20 @@ impl Cell {
         let contestant = Contestant { acks: self.path.acks(), ..contestant.clone() };
         let marks = matches!(contestant.queue.unwrap_or(contestant.usual_queue()), QueueChoice::StepMark(_));
         let mut race = Race { seed, runs: Some(1), contestants: vec![contestant], ..Race::default() };
-        race.set_capacity(self.capacity);
+        match self.path {
+            PathKind::Rough(name) => {
+                if let Some(rough) = rough::named(name) {
+                    race.path = rough.path(self.capacity);
+                    race.path.delay = None;
+                }
+            }
+            _ => race.set_capacity(self.capacity),
+        }
         race.set_buffer(self.buffer);
         race.path.rtt = self.rtt;
+        race.path.queue = self.queue.unwrap_or(race.path.queue);
         match self.path {
-            PathKind::Clean | PathKind::DelayedAcks => {}
+            PathKind::Clean | PathKind::DelayedAcks | PathKind::Rough(_) => {}
             PathKind::Loss => race.path.loss = LossSpec(LossConfig::Bernoulli { probability: LOSS }),
             PathKind::Jitter => {
                 let spread = self.rtt.mul_ratio(JITTER_PERCENT, 100);
@@ -183,12 +244,17 @@ impl Cell {
         let (warm_up, phase) = match self.load {
             LoadKind::Idle => (Span::ZERO, Span::ZERO),
             LoadKind::Udp => (rtt * UDP_WARM_UP_RTTS, Span::ZERO),
-            LoadKind::Greedy => {
+            LoadKind::Web => (WEB_WARM_UP.max(rtt * UDP_WARM_UP_RTTS), WEB_WARM_UP / PHASE_SHARE),
+            LoadKind::Greedy | LoadKind::Bbr => {
                 let some = GREEDY_WARM_UP.min(race.service() * GREEDY_WARM_UP_PACKETS);
                 ((rtt * GREEDY_WARM_UP_RTTS).max(some), (rtt * PHASE_RTTS).max(some / PHASE_SHARE))
             }
         };
         (race.warm_up, race.phase) = (Some(warm_up), Some(phase));
+        for arrivals in &mut race.others.arrivals {
+            // A run ends when all transfers are complete, so they must end sooner or later.
+            arrivals.until = Some(warm_up + phase + rtt * WEB_RTTS + WEB_WARM_UP);
+        }
         race.sizes = Self::sizes(&race.reference());
         race
     }
@@ -203,8 +269,13 @@ impl Cell {
         let mut others = Others::default();
         match self.load {
             LoadKind::Idle => {}
-            LoadKind::Greedy => {
-                let name = if marks { "dctcp" } else { "cubic" };
+            LoadKind::Web => others.arrivals.extend(toml::from_str(WEB).ok()),
+            LoadKind::Greedy | LoadKind::Bbr => {
+                let name = match (self.load, marks) {
+                    (LoadKind::Bbr, _) => "bbr",
+                    (_, true) => "dctcp",
+                    (_, false) => "cubic",
+                };
                 if let Ok(mut background) = name.parse::<Background>() {
                     background.flow.acks = self.path.acks();
                     others.flow.push(background.spec(0));
@@ -239,6 +310,18 @@ pub struct Grid {
     pub paths: Vec<PathKind>,
     /// Loads.
     pub loads: Vec<LoadKind>,
+    /// Not every combination, but for every path, capacity and RTT one of the buffers, queues and
+    /// loads, and of those cells this half.
+    pub sampled: Option<Sampled>,
+}
+
+/// How cells of the rough grid are chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampled {
+    /// Queues that take turns with the buffers.
+    pub queues: Vec<QueueSpec>,
+    /// Which cells.
+    pub half: Seeds,
 }
 
 impl Grid {
@@ -250,7 +333,34 @@ impl Grid {
             rtts: [5, 20, 50, 100, 300].map(Span::from_millis).to_vec(),
             buffers: [0.25, 1.0, 4.0].map(Buffer::Bdp).to_vec(),
             paths: PathKind::ALL.to_vec(),
-            loads: LoadKind::ALL.to_vec(),
+            loads: vec![LoadKind::Idle, LoadKind::Greedy, LoadKind::Udp],
+            sampled: None,
+        }
+    }
+
+    /// The rough grid: every kind of rough path at 5, 20, 80, 300 and 1000 Mbit/s (as far as the
+    /// kind goes) and 10, 30, 70 and 150 ms, each with one of seven queues and one of four loads,
+    /// half of them idle. Which one, and which half a cell belongs to, is drawn once and for all.
+    #[must_use]
+    pub fn rough(half: Seeds) -> Self {
+        let queues = ["pie", "codel", "fq_codel", "dual_pi2"];
+        Self {
+            capacities: [5, 20, 80, 300, 1000].map(Rate::from_mbps).to_vec(),
+            rtts: [10, 30, 70, 150].map(Span::from_millis).to_vec(),
+            buffers: [0.5, 1.0, 4.0].map(Buffer::Bdp).to_vec(),
+            paths: PathKind::rough(),
+            loads: vec![LoadKind::Idle, LoadKind::Greedy, LoadKind::Bbr, LoadKind::Web],
+            sampled: Some(Sampled { queues: queues.iter().filter_map(|name| name.parse().ok()).collect(), half }),
+        }
+    }
+
+    /// The quick one of the rough grids: 20 and 80 Mbit/s, 30 and 70 ms.
+    #[must_use]
+    pub fn quick_rough(half: Seeds) -> Self {
+        Self {
+            capacities: [20, 80].map(Rate::from_mbps).to_vec(),
+            rtts: [30, 70].map(Span::from_millis).to_vec(),
+            ..Self::rough(half)
         }
     }
 
@@ -269,12 +379,54 @@ impl Grid {
     /// Its cells, the last of the lists first to change.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
+        if let Some(sampled) = &self.sampled {
+            return self.sample(sampled);
+        }
         let mut cells = Vec::new();
         for &capacity in &self.capacities {
             for &rtt in &self.rtts {
                 for &buffer in &self.buffers {
                     for &path in &self.paths {
-                        cells.extend(self.loads.iter().map(|&load| Cell { capacity, rtt, buffer, path, load }));
+                        let queue = None;
+                        cells.extend(self.loads.iter().map(|&load| Cell { capacity, rtt, buffer, queue, path, load }));
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    /// For every path, capacity and RTT one cell. What is drawn depends on these three alone, so
+    /// that a part of the grid has the cells of the whole.
+    fn sample(&self, sampled: &Sampled) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for &path in &self.paths {
+            let most = rough::named(path.name()).map_or(Rate::UNLIMITED, |rough| rough.most);
+            for &capacity in self.capacities.iter().filter(|capacity| **capacity <= most) {
+                for &rtt in &self.rtts {
+                    let place = path
+                        .name()
+                        .bytes()
+                        .fold(capacity.as_bps() ^ rtt.as_nanos(), |sum, byte| mix(sum ^ u64::from(byte)));
+                    let held_out = place & 1 == 1;
+                    let wanted = match sampled.half {
+                        Seeds::All => true,
+                        Seeds::Development => !held_out,
+                        Seeds::HeldOut => held_out,
+                    };
+                    let pick = |number: u64, of: usize| (SplitMix64::nth(place, number) % of.max(1) as u64) as usize;
+                    let choices = self.buffers.len() + sampled.queues.len();
+                    let choice = pick(1, choices);
+                    let buffer = self.buffers.get(choice).copied().unwrap_or(Buffer::Bdp(1.0));
+                    let queue = choice.checked_sub(self.buffers.len()).and_then(|at| sampled.queues.get(at)).copied();
+                    // Half of the cells have the first load, which is nobody.
+                    let load = match (self.loads.split_first(), pick(2, 2)) {
+                        (Some((_, others)), 1) if !others.is_empty() => others[pick(3, others.len())],
+                        (Some((first, _)), _) => *first,
+                        (None, _) => LoadKind::Idle,
+                    };
+                    if wanted {
+                        cells.push(Cell { capacity, rtt, buffer, queue, path, load });
                     }
                 }
             }
@@ -299,6 +451,30 @@ mod tests {
                 assert!(race.sizes.len() >= 2, "{cell}: {:?}", race.sizes);
             }
         }
+    }
+
+    #[test]
+    fn every_cell_of_the_rough_grid_can_be_raced_and_is_in_one_half() {
+        let all = Grid::rough(Seeds::All).cells();
+        let (development, held_out) = (Grid::rough(Seeds::Development).cells(), Grid::rough(Seeds::HeldOut).cells());
+        assert_eq!(all.len(), development.len() + held_out.len());
+        assert!(all.len() > 300, "{}", all.len());
+        assert!(development.len().abs_diff(held_out.len()) < all.len() / 5);
+        assert!(development.iter().all(|cell| !held_out.contains(cell) && all.contains(cell)));
+        for name in ["hystart+cubic", "oracle+cubic"] {
+            for cell in &all {
+                cell.race(&name.parse().unwrap(), 1).validate().unwrap_or_else(|error| panic!("{cell}: {error}"));
+            }
+        }
+        // In both halves every kind, every load and every queue.
+        for half in [development, held_out] {
+            assert!(PathKind::rough().iter().all(|path| half.iter().any(|cell| cell.path == *path)));
+            let mut seen: Vec<String> = half.iter().map(|cell| format!("{:?} {:?}", cell.load, cell.queue)).collect();
+            seen.sort();
+            seen.dedup();
+            assert!(seen.len() >= 18, "{seen:?}");
+        }
+        assert!(Grid::quick_rough(Seeds::All).cells().iter().all(|cell| all.contains(cell)));
     }
 
     #[test]

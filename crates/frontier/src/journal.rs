@@ -111,6 +111,31 @@ impl Journal {
         Ok(Self { file: Mutex::new(file), known, lines, damaged, failed: Mutex::new(None), path, _lock: lock })
     }
 
+    /// Takes in what the records of another folder have and these have not. Lines that cannot be
+    /// used are left there. Gives the number of records taken.
+    ///
+    /// # Errors
+    /// If the other file cannot be read or is of another version, or this one cannot be written.
+    pub fn take_in(&mut self, folder: &Path) -> Result<usize, JournalError> {
+        let other = folder.join(FILE);
+        let fail = |path: &Path, error: &dyn fmt::Display| JournalError::new(path, error);
+        let bytes = std::fs::read(&other).map_err(|error| fail(&other, &error))?;
+        let contents = read(&bytes).map_err(|error| fail(&other, &error))?;
+        let mut taken = Vec::new();
+        for (key, record) in contents.known {
+            if let (false, Some(fields)) = (self.known.contains_key(&key), contents.lines.get(&key)) {
+                taken.push(with_checksum(fields.clone()));
+                self.lines.insert(key.clone(), fields.clone());
+                self.known.insert(key, record);
+            }
+        }
+        // Maps have no order; the file gets its own when it is closed.
+        taken.sort();
+        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&csv(&taken)).map_err(|error| fail(&self.path, &error))?;
+        Ok(taken.len())
+    }
+
     /// The records that were there, by key.
     #[must_use]
     pub fn known(&self) -> &HashMap<String, Record> {

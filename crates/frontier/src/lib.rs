@@ -17,7 +17,9 @@ mod grid;
 mod journal;
 mod pareto;
 mod record;
+mod rough;
 mod score;
+mod shard;
 mod works;
 
 use flowstart_congestion::StartConfig;
@@ -27,11 +29,12 @@ use flowstart_race::{Contestant, Race};
 pub use behaviour::behaviour;
 pub use document::{FRONTIER_SCHEMA_VERSION, Shown};
 pub use goals::{COMPLETION_RATIO, Goal, IDLE_DELAY_MS, Verdict, goals};
-pub use grid::{Cell, Grid, LoadKind, PathKind, SIZES};
+pub use grid::{Cell, Grid, LoadKind, PathKind, SIZES, Sampled};
 pub use journal::{Damage, Journal, JournalError};
 pub use pareto::{front, undominated};
 pub use record::{Record, measures};
 pub use score::{CellScore, ContestantScores, Factor, Scores, median};
+pub use shard::Shard;
 pub use works::{Finished, FrontierResult, RunOptions};
 
 /// What everything is compared with: CUBIC with HyStart as Linux runs it, unpaced, over a drop-tail
@@ -166,7 +169,9 @@ impl Frontier {
     /// DCTCP over marking ones.
     #[must_use]
     pub fn default_contestants() -> Vec<Contestant> {
-        let cubic = StartConfig::NAMES.iter().map(|start| format!("{start}+cubic"));
+        // Who is compared, not the bound.
+        let starts = StartConfig::NAMES.iter().filter(|start| **start != "oracle");
+        let cubic = starts.map(|start| format!("{start}+cubic"));
         let names = cubic.chain(MARKED.iter().map(|name| (*name).to_owned()));
         names.filter_map(|name| name.parse().ok()).collect()
     }

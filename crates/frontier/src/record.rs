@@ -55,7 +55,7 @@ impl Record {
         let mut fields = vec![
             cell.capacity.as_mbps_f64().to_string(),
             cell.rtt.as_millis_f64().to_string(),
-            cell.buffer.to_string(),
+            cell.room(),
             cell.path.to_string(),
             cell.load.to_string(),
             work.contestant.to_string(),

@@ -84,7 +84,7 @@ impl Factor {
         match self {
             Self::Capacity => cell.capacity.to_string(),
             Self::Rtt => cell.rtt.to_string(),
-            Self::Buffer => cell.buffer.to_string(),
+            Self::Buffer => cell.room(),
             Self::Path => cell.path.to_string(),
             Self::Load => cell.load.to_string(),
         }

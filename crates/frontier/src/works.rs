@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_race::{Baselines, RaceError};
 
-use super::{Frontier, Record, Work, behaviour};
+use super::{Frontier, Record, Shard, Work, behaviour};
 
 /// Is told a record as soon as it is there.
 pub type Finished<'a> = &'a (dyn Fn(&Work, &Record) + Sync);
@@ -24,6 +24,8 @@ pub struct RunOptions<'a> {
     pub finished: Option<Finished<'a>>,
     /// Records that are there already, by key.
     pub known: HashMap<String, Record>,
+    /// Only this part of the work; `None` for all.
+    pub shard: Option<Shard>,
 }
 
 /// What came out.
@@ -64,7 +66,7 @@ impl Frontier {
         let keys = self.keys(&works, options, cancel)?;
         let mut records: Vec<Option<Record>> = keys.iter().map(|key| options.known.get(key).cloned()).collect();
         let costs: Vec<f64> = works.iter().map(Work::packets).collect();
-        let groups = self.groups(&works, &records, &costs);
+        let groups = self.groups(&works, &records, &costs, options.shard);
         let all: f64 = groups.iter().flatten().map(|number| costs[*number]).sum();
         let simulated = AtomicU64::new(0);
         let job = |position: usize| {
@@ -108,10 +110,19 @@ impl Frontier {
 
     /// What is still to be done: numbers of work of the same cell and seed, in the order in which
     /// they are to be begun.
-    fn groups(&self, works: &[Work], records: &[Option<Record>], costs: &[f64]) -> Vec<Vec<usize>> {
+    fn groups(
+        &self,
+        works: &[Work],
+        records: &[Option<Record>],
+        costs: &[f64],
+        shard: Option<Shard>,
+    ) -> Vec<Vec<usize>> {
         let turn = |seed: u64| self.seeds.iter().position(|known| *known == seed);
+        let cells = self.grid.cells().len();
+        let place = |work: &Work| turn(work.seed).unwrap_or(0) * cells + work.cell_number;
+        let ours = |work: &Work| shard.is_none_or(|shard| shard.holds(place(work)));
         let mut groups: BTreeMap<(Option<usize>, usize), Vec<usize>> = BTreeMap::new();
-        for number in (0..works.len()).filter(|number| records[*number].is_none()) {
+        for number in (0..works.len()).filter(|number| records[*number].is_none() && ours(&works[*number])) {
             groups.entry((turn(works[number].seed), works[number].cell_number)).or_default().push(number);
         }
         let mut groups: Vec<(Option<usize>, f64, Vec<usize>)> = groups

@@ -2,6 +2,7 @@
 /* The arithmetic of the programs for user space, where tests set it against the simulator's. */
 #include "chirp.h"
 #include "dctcp.h"
+#include "quick_start.h"
 
 __u32 fs_user_dctcp_alpha(__u32 alpha, __u32 delivered, __u32 marked, __u32 gain_shift);
 __u32 fs_user_dctcp_ssthresh(__u32 cwnd, __u32 alpha);
@@ -16,6 +17,37 @@ void fs_user_geometry(struct fs_geometry *chirp, __u32 packets, __u64 average, _
 __u64 fs_user_gap(__u64 first_gap, __u64 step, __u32 k);
 void fs_user_read(struct fs_reading *reading, const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
 		  __u64 noise_before);
+
+__u32 fs_user_floor_code(__u64 bps);
+__u32 fs_user_lowered_nonce(__u32 nonce, __u32 from, __u32 to, __u32 random);
+__u32 fs_user_check_answer(__u32 asked, __u32 difference, __u32 nonce, __u32 code, __u32 answered_difference, __u32 answered_nonce);
+__u32 fs_user_rate_window(__u32 code, __u64 rtt_us, __u32 packet);
+__u64 fs_user_load_of(__u64 bytes, __u64 interval);
+
+__u32 fs_user_floor_code(__u64 bps)
+{
+	return fs_floor_code(bps);
+}
+
+__u32 fs_user_lowered_nonce(__u32 nonce, __u32 from, __u32 to, __u32 random)
+{
+	return fs_lowered_nonce(nonce, from, to, random);
+}
+
+__u32 fs_user_check_answer(__u32 asked, __u32 difference, __u32 nonce, __u32 code, __u32 answered_difference, __u32 answered_nonce)
+{
+	return fs_check_answer(asked, difference, nonce, code, answered_difference, answered_nonce);
+}
+
+__u32 fs_user_rate_window(__u32 code, __u64 rtt_us, __u32 packet)
+{
+	return fs_rate_window(code, rtt_us, packet);
+}
+
+__u64 fs_user_load_of(__u64 bytes, __u64 interval)
+{
+	return fs_load_of(bytes, interval);
+}
 
 __u32 fs_user_dctcp_alpha(__u32 alpha, __u32 delivered, __u32 marked, __u32 gain_shift)
 {

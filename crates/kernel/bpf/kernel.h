@@ -39,6 +39,9 @@ struct sock_common {
 	__u16 skc_num;
 	unsigned short skc_family;
 	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+	/* Of a connection that is being opened: who listens. */
+	struct sock *skc_listener;
 };
 
 struct sock {
@@ -52,8 +55,26 @@ struct inet_sock {
 	struct sock sk;
 };
 
+/* The kernel's own, to be read; what a program declares is further below. */
+struct tcp_congestion_ops___known {
+	char name[16];
+};
+
+struct request_sock {
+	struct sock_common __req_common;
+};
+
+struct inet_request_sock {
+	struct request_sock req;
+};
+
+struct tcp_request_sock {
+	struct inet_request_sock req;
+};
+
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	const struct tcp_congestion_ops___known *icsk_ca_ops;
 	__u8 icsk_ca_state : 5;
 	struct {
 		__u8 pending;
@@ -63,7 +84,9 @@ struct inet_connection_sock {
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	__u16 tcp_header_len;
 	__u32 mss_cache;
+	__u32 snd_cwnd_clamp;
 	__u32 snd_cwnd;
 	__u32 snd_ssthresh;
 	__u32 packets_out;

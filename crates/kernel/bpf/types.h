@@ -33,6 +33,8 @@ enum {
 
 /* Map types of the kernel (enum bpf_map_type). */
 enum {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::chirp_parameters::CHIRP;
 use crate::parameters::{Kind, Parameter};
+use crate::quick_start_parameters::QUICK_START;
 
 /// A congestion control that can be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Algorithm {
     PacedChirping,
     /// DCTCP (RFC 8257) with slow start.
     Dctcp,
+    /// Quick-Start (RFC 4782), then slow start and CUBIC.
+    QuickStart,
     /// Scalable TCP (Kelly 2003) with slow start.
     Scalable,
     /// Slow start and Reno (RFC 5681).
@@ -59,7 +62,8 @@ const SCALABLE: &[Parameter] = &[
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::PacedChirping, Self::Dctcp, Self::Scalable, Self::SlowStartReno];
+    pub const ALL: [Self; 5] =
+        [Self::PacedChirping, Self::Dctcp, Self::QuickStart, Self::Scalable, Self::SlowStartReno];
 
     /// The name in flowstart.
     #[must_use]
@@ -67,6 +71,7 @@ impl Algorithm {
         match self {
             Self::PacedChirping => "paced_chirping",
             Self::Dctcp => "dctcp",
+            Self::QuickStart => "quick_start",
             Self::Scalable => "scalable",
             Self::SlowStartReno => "slow_start_reno",
         }
@@ -79,6 +84,7 @@ impl Algorithm {
         match self {
             Self::PacedChirping => "fs_chirp",
             Self::Dctcp => "fs_dctcp",
+            Self::QuickStart => "fs_quick_start",
             Self::Scalable => "fs_scalable",
             Self::SlowStartReno => "fs_reno",
         }
@@ -90,6 +96,7 @@ impl Algorithm {
         match self {
             Self::PacedChirping => "Paced Chirping, then DCTCP with ECN, else CUBIC or Reno; asks for ECN",
             Self::Dctcp => "DCTCP (RFC 8257) with slow start; asks for ECN",
+            Self::QuickStart => "Quick-Start (RFC 4782): asks the routers for a rate, then slow start and CUBIC",
             Self::Scalable => "Scalable TCP (Kelly 2003) with slow start",
             Self::SlowStartReno => "slow start and Reno (RFC 5681)",
         }
@@ -101,6 +108,7 @@ impl Algorithm {
         match self {
             Self::PacedChirping => CHIRP,
             Self::Dctcp => DCTCP,
+            Self::QuickStart => QUICK_START,
             Self::Scalable => SCALABLE,
             Self::SlowStartReno => &[],
         }

@@ -5,6 +5,9 @@
 //! and `findings` says beforehand what this kernel lacks. The system's default congestion control
 //! is never touched.
 //!
+//! Quick-Start needs programs at devices too: `attach_host` where a host's packets carry requests
+//! and answers, `load_router` where a link's packets are metered and requests are decided on.
+//!
 //! The programs are C (`bpf/`), under a licence that the kernel accepts (MIT or GPL-2.0). Their
 //! arithmetic is in headers without kernel types, which are compiled for user space too and tested
 //! against `flowstart-congestion`.
@@ -14,12 +17,19 @@ mod algorithm;
 mod bpffs;
 mod chirp_parameters;
 #[cfg(feature = "ebpf")]
+mod device;
+#[cfg(feature = "ebpf")]
 mod findings;
+#[cfg(feature = "ebpf")]
+mod hosts;
 #[cfg(feature = "ebpf")]
 mod loader;
 #[cfg(feature = "ebpf")]
 mod lock;
 mod parameters;
+mod quick_start_parameters;
+#[cfg(feature = "ebpf")]
+mod router;
 #[cfg(feature = "ebpf")]
 mod watch;
 
@@ -27,7 +37,13 @@ pub use algorithm::Algorithm;
 #[cfg(feature = "ebpf")]
 pub use findings::{Finding, findings};
 #[cfg(feature = "ebpf")]
+pub use hosts::{HostCounts, HostLinks, attach_host, carry_host, host_counts, host_devices, usual_devices};
+#[cfg(feature = "ebpf")]
 pub use loader::{Loaded, Problem, load, loaded, unload, unseen};
 pub use parameters::{InvalidParameter, Kind, Parameter, Settings};
+#[cfg(feature = "ebpf")]
+pub use router::{
+    LoadedRouter, Passed, RouterBench, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers,
+};
 #[cfg(feature = "ebpf")]
 pub use watch::{Ended, Event, Said, Watch, What};

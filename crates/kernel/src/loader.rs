@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{ErrorExt, MapCore, MapFlags, MapHandle, ObjectBuilder, PrintLevel, set_print};
 
 use crate::lock::{self, Lock, Only};
-use crate::{Algorithm, Settings, bpffs, findings};
+use crate::{Algorithm, Settings, bpffs, findings, hosts};
 
 /// Names of what is pinned in an algorithm's folder.
 const LINK: &str = "link";
@@ -20,8 +20,12 @@ pub(crate) const WATCHERS: &str = "watchers";
 /// The section of every program's parameters.
 const PARAMETERS_SECTION: &str = ".rodata.parameters";
 /// What is kept open for other processes: the map's name and the pin's.
-const PINNED: [(&str, &str); 3] =
-    [(PARAMETERS_SECTION, PARAMETERS), ("fs_events", EVENTS), (".bss.watchers", WATCHERS)];
+const PINNED: [(&str, &str); 4] = [
+    (PARAMETERS_SECTION, PARAMETERS),
+    ("fs_events", EVENTS),
+    (".bss.watchers", WATCHERS),
+    (".bss.counts", hosts::COUNTS),
+];
 /// The parameter that decides whether connections ask for ECN, and the flag in `tcp_congestion_ops`
 /// for it (Linux `TCP_CONG_NEEDS_ECN`).
 const ECN: &str = "ecn";
@@ -73,20 +77,26 @@ pub struct Loaded {
     pub folder: PathBuf,
 }
 
+// The ELF parser wants the alignment of its widest field.
+#[repr(C, align(8))]
+pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);
+
+/// A compiled program.
+macro_rules! embedded {
+    ($name:literal) => {{
+        static OBJECT: &$crate::loader::Aligned<[u8]> =
+            &$crate::loader::Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")));
+        &OBJECT.0
+    }};
+}
+pub(crate) use embedded;
+
 /// The compiled program.
 fn object(algorithm: Algorithm) -> &'static [u8] {
-    // The ELF parser wants the alignment of its widest field.
-    #[repr(C, align(8))]
-    struct Aligned<T: ?Sized>(T);
-    macro_rules! embedded {
-        ($name:literal) => {{
-            static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")));
-            &OBJECT.0
-        }};
-    }
     match algorithm {
         Algorithm::PacedChirping => embedded!("fs_chirp"),
         Algorithm::Dctcp => embedded!("fs_dctcp"),
+        Algorithm::QuickStart => embedded!("fs_quick_start"),
         Algorithm::Scalable => embedded!("fs_scalable"),
         Algorithm::SlowStartReno => embedded!("fs_slow_start_reno"),
     }
@@ -115,7 +125,7 @@ fn is_released(algorithm: Algorithm) -> bool {
 }
 
 /// This process alone loads and unloads while it has this.
-fn turn() -> Result<Lock, Problem> {
+pub(crate) fn turn() -> Result<Lock, Problem> {
     lock::take(Only::Changes, TURN)?.map_err(|pid| {
         Problem::new(format!("another flowstart (process {pid}) has been loading or unloading for long"), "try again")
     })
@@ -180,10 +190,15 @@ pub fn load(settings: &Settings) -> Result<Loaded, Problem> {
 }
 
 fn register(settings: &Settings, folder: &Path) -> Result<(), Problem> {
+    logged(settings.algorithm().kernel_name(), || attach(settings, folder))
+}
+
+/// Does something with the kernel's loader; if it fails, with what was said.
+pub(crate) fn logged<T>(name: &str, act: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, Problem> {
     let _one = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
     LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
     let before = set_print(Some((PrintLevel::Debug, remember)));
-    let result = attach(settings, folder);
+    let result = act();
     set_print(before);
     result.map_err(|error| {
         let denied = error.kind() == libbpf_rs::ErrorKind::PermissionDenied;
@@ -193,7 +208,7 @@ fn register(settings: &Settings, folder: &Path) -> Result<(), Problem> {
             "`flowstart kernel check` says what this kernel lacks"
         };
         let log = std::mem::take(&mut *LOG.lock().unwrap_or_else(PoisonError::into_inner));
-        let cause = format!("the kernel did not take {}: {error:#}", settings.algorithm().kernel_name());
+        let cause = format!("the kernel did not take {name}: {error:#}");
         Problem { log, is_denied: denied, ..Problem::new(cause, remedy) }
     })
 }
@@ -217,6 +232,11 @@ fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {
     for mut map in object.maps_mut() {
         if let Some((_, pin)) = PINNED.iter().find(|(name, _)| map.name() == *name) {
             map.pin(folder.join(pin))?;
+        }
+    }
+    for mut program in object.progs_mut() {
+        if let Some(pin) = program.name().to_str().and_then(hosts::pin_of) {
+            program.pin(folder.join(pin))?;
         }
     }
     for mut map in object.maps_mut() {
@@ -330,8 +350,8 @@ pub fn unload(algorithm: Algorithm) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Takes away an algorithm's folder with everything pinned in it.
-fn remove(folder: &Path) {
+/// Takes away a folder with everything pinned in it.
+pub(crate) fn remove(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let _ = fs::remove_file(entry.path());
     }

@@ -9,7 +9,8 @@ use flowstart_congestion::start::paced_chirping::reading::{Point, Reading, Readi
 use flowstart_congestion::{Ack, CongestionAvoidance, Signal, Window};
 // Its library has the functions.
 use flowstart_kernel as _;
-use flowstart_units::{Span, Time};
+use flowstart_quick_start::{Nonce, RateCode};
+use flowstart_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
 /// `struct fs_geometry` of bpf/chirp.h.
@@ -56,6 +57,18 @@ unsafe extern "C" {
     fn fs_user_read(reading: &mut Judged, points: *const UserPoint, count: u32, rule: &Rule, noise_before: u64);
     safe fn fs_user_dctcp_alpha(alpha: u32, delivered: u32, marked: u32, gain_shift: u32) -> u32;
     safe fn fs_user_dctcp_ssthresh(cwnd: u32, alpha: u32) -> u32;
+    safe fn fs_user_floor_code(bps: u64) -> u32;
+    safe fn fs_user_lowered_nonce(nonce: u32, from: u32, to: u32, random: u32) -> u32;
+    safe fn fs_user_check_answer(
+        asked: u32,
+        difference: u32,
+        nonce: u32,
+        code: u32,
+        answered_difference: u32,
+        answered_nonce: u32,
+    ) -> u32;
+    safe fn fs_user_rate_window(code: u32, rtt_us: u64, packet: u32) -> u32;
+    safe fn fs_user_load_of(bytes: u64, interval: u64) -> u64;
 }
 
 /// An ACK that ends an observation window in which `marked` of `acked` packets were marked.
@@ -262,4 +275,46 @@ fn recorded_chirps_are_read_as_the_simulator_reads_them() {
         chirps.len() > 40 && seen.iter().all(|count| *count > 0),
         "all that a chirp can say is among them: {seen:?}"
     );
+}
+
+proptest! {
+    #[test]
+    fn rates_windows_nonces_and_loads_of_quick_start_are_those_of_the_crate(
+        bps: u64, shift in 0_u32..64, from in 0_u8..16, to in 0_u8..16, nonce in 0_u32..1 << 30, random: u32,
+        rtt_us in 0_u64..60_000_000, packet in 1_u32..9001, bytes in 0_u64..1 << 40, interval in 1_u64..2_000_000_001,
+    ) {
+        let code = |n: u8| RateCode::new(n).unwrap();
+        prop_assert_eq!(fs_user_floor_code(bps >> shift), u32::from(RateCode::floor(Rate::from_bps(bps >> shift)).get()));
+        let lowered = Nonce::new(nonce).lowered(code(from), code(to), random).get();
+        prop_assert_eq!(fs_user_lowered_nonce(nonce, from.into(), to.into(), random), lowered);
+        prop_assert_eq!(
+            fs_user_rate_window(from.into(), rtt_us, packet),
+            code(from).window(Span::from_micros(rtt_us), packet)
+        );
+        let load = Rate::of(Bytes::new(bytes), Span::from_nanos(interval)).as_bps();
+        // What no link carries in so short a time saturates there and wraps here.
+        if u128::from(bytes) * 8_000_000_000 / u128::from(interval) < 1 << 63 {
+            prop_assert_eq!(fs_user_load_of(bytes, interval), load);
+        }
+    }
+
+    #[test]
+    fn answers_are_checked_in_the_order_of_the_rfc(
+        asked in 1_u8..16, answered in 0_u8..16, difference: u8, wrong_ttl in 0_u8..3, nonce in 0_u32..1 << 30, flipped in 0_u32..30,
+    ) {
+        let (code, answered_difference) = (u32::from(answered), u32::from(difference) + u32::from(wrong_ttl == 1));
+        let answered_nonce = nonce ^ 1 << flipped;
+        let expected = if answered == 0 || answered > asked {
+            2
+        } else if wrong_ttl == 1 {
+            3
+        } else if !Nonce::new(answered_nonce).agrees_with(Nonce::new(nonce), RateCode::new(answered).unwrap()) {
+            4
+        } else {
+            0
+        };
+        let checked =
+            fs_user_check_answer(asked.into(), difference.into(), nonce, code, answered_difference, answered_nonce);
+        prop_assert_eq!(checked, expected);
+    }
 }

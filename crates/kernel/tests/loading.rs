@@ -29,7 +29,7 @@ fn of_two_loads_at_once_one_succeeds_and_what_it_loaded_stays() {
     let Some(_alone) = alone() else { return };
     let algorithm = Algorithm::Scalable;
     let _away = Away(algorithm);
-    for _ in 0..5 {
+    for _ in 0..20 {
         let together = Barrier::new(2);
         let results = std::thread::scope(|scope| {
             let load = || {

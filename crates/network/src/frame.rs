@@ -34,6 +34,17 @@ pub enum TagWord {
     Present,
 }
 
+/// What an ACK filter looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PureAck {
+    /// The lower 32 bits of the next byte expected.
+    pub ack: u32,
+    /// Its flags, in any coding: of two ACKs with different flags neither says all of the other.
+    pub flags: u8,
+    /// It says no more than that: no SACK blocks, no options that only it carries.
+    pub plain: bool,
+}
+
 /// Anything that can stand in a queue.
 pub trait Frame {
     /// Length in bytes as the queue counts it (for TCP/IP traffic the IP packet; a link may add its
@@ -45,6 +56,11 @@ pub trait Frame {
 
     /// Its ECN codepoint.
     fn ecn(&self) -> Ecn;
+
+    /// What it acknowledges, if it is a TCP acknowledgement without data.
+    fn pure_ack(&self) -> Option<PureAck> {
+        None
+    }
 
     /// Sets congestion experienced. Returns false, and changes nothing, if the packet is not
     /// ECN-capable; true on a packet that already carried the mark (which therefore counts as

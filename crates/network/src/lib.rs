@@ -55,18 +55,23 @@
 mod frame;
 mod link;
 mod loss;
+mod medium;
 pub mod packet;
 pub mod queue;
 
-pub use frame::{Ecn, Frame, TagWord};
+pub use frame::{Ecn, Frame, PureAck, TagWord};
 pub use link::{
     Jitter, JitterConfig, LinkConfig, LinkError, QuickStartHop, RateError, RateSchedule, RateStep, Transmitter,
     parse_mahimahi,
 };
 pub use loss::{Loss, LossConfig, LossError};
+pub use medium::{
+    Detour, GrantsConfig, HandoverConfig, Medium, MediumConfig, Passage, PolicerConfig, Served, ShaperConfig,
+    SlotsConfig, Wifi, WifiConfig,
+};
 pub use packet::Packet;
 pub use queue::configs::*;
 pub use queue::{
-    CodelArithmetic, Dequeue, Discipline, DropReason, Fifo, L4sClassifier, Limit, Queue, QueueConfig, QueueError,
-    QueueStats, RedAdaption, Tally, Threshold,
+    CodelArithmetic, Dequeue, Discipline, DropReason, Fifo, L4sClassifier, Limit, Order, Queue, QueueConfig,
+    QueueError, QueueStats, RedAdaption, Tally, Threshold,
 };

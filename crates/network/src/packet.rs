@@ -4,7 +4,7 @@ use flowstart_quick_start::wire::TcpResponse;
 use flowstart_quick_start::{Carried, Nonce, RateCode};
 use flowstart_units::Time;
 
-use crate::{Ecn, Frame};
+use crate::{Ecn, Frame, PureAck};
 
 /// Most SACK blocks an ACK carries (three beside the timestamp option, RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
@@ -152,6 +152,12 @@ impl Frame for Packet {
     #[inline]
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        let Body::Ack(ack) = &self.body else { return None };
+        let plain = ack.sack_len == 0 && !ack.duplicate && !ack.syn && ack.granted_rate.is_zero();
+        Some(PureAck { ack: ack.ack as u32, flags: u8::from(ack.ece) | u8::from(ack.syn) << 1, plain })
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use flowstart_units::{Rate, Span};
 
 #[test]
 fn a_file_gives_the_same_estimate_as_the_same_records_in_csv() {
-    let config = ProbeConfig { samples: 50, warm_up: Span::from_secs(1), ..ProbeConfig::default() };
+    let config = ProbeConfig { samples: 100, warm_up: Span::from_secs(1), ..ProbeConfig::default() };
     let (mut text, mut rows) = ("rate_bps,sent_ns,received_ns\n".to_owned(), Vec::new());
     for packets_per_second in [500_u64, 2_000] {
         let rate = Rate::from_bps(packets_per_second * 12_000);

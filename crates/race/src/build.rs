@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use flowstart_congestion::StartConfig;
+use flowstart_congestion::start::oracle::{OracleConfig, OracleStep};
+use flowstart_network::{RateSchedule, Transmitter};
 use flowstart_random::{Purpose as Stream, below};
 use flowstart_simulator::{FlowId, SimulationConfig, Traffic};
-use flowstart_units::{Bytes, Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
 use flowstart_measure::{Asked, LinkAsked, Origin, ideal_completion, wire_bytes};
@@ -103,7 +106,10 @@ impl Race {
             path.quick_start.aware_percent = percent;
         }
         let mut flow = self.others.flow.clone();
-        let newcomer = FlowSpec { start: arrival, ..contestant.spec() };
+        let mut newcomer = FlowSpec { start: arrival, ..contestant.spec() };
+        if let StartConfig::Oracle(config) = &contestant.start {
+            newcomer.flow_start = Some(StartConfig::Oracle(Box::new(self.omniscience(config, run))));
+        }
         let (duration, stop_when_complete) = match purpose {
             // One RTT for the handshake, one for the SYN's wait in a full queue.
             Purpose::Start | Purpose::Without => (self.horizon() + self.base_rtt() * (AFTER_HORIZON_RTTS + 2), false),
@@ -129,6 +135,27 @@ impl Race {
             arrivals: self.others.arrivals.clone(),
             web: Vec::new(),
         }
+    }
+
+    /// What an omniscient start knows of this path, unless it was told something else.
+    fn omniscience(&self, config: &OracleConfig, run: u64) -> OracleConfig {
+        let seed = Stream::Fading.seed(self.seed, run, 0);
+        let (true, Ok(schedule)) = (config.steps.is_empty(), self.path.capacity.schedule(seed)) else {
+            return config.clone();
+        };
+        // Its share of the capacity of every moment.
+        let share = self.reference().fair_share.as_bps() as f64 / self.capacity().as_bps().max(1) as f64;
+        let step = |at, rate: Rate| OracleStep { at, rate: rate.mul_f64(share) };
+        let (steps, period) = match &schedule {
+            RateSchedule::Constant(rate) => (vec![step(Span::ZERO, *rate)], None),
+            RateSchedule::Steps { steps, period } => {
+                (steps.iter().map(|s| step(s.at.since(Time::ZERO), s.rate)).collect(), *period)
+            }
+        };
+        // What a round trip at the highest rate holds, twice: bunches and handovers make it longer.
+        let flight = schedule.peak().mul_f64(share).bytes_in(self.base_rtt() * 2 + Span::from_millis(20));
+        let window = u32::try_from(flight.get() / u64::from(self.packet())).unwrap_or(u32::MAX).clamp(10, 1 << 24);
+        OracleConfig { steps, period, window, overhead: HEADER_BYTES + self.path.overhead }
     }
 
     /// The queue a contestant meets: the one it names, else the path's if that is more than plain
@@ -173,6 +200,22 @@ impl Race {
     pub fn ideal(&self, size: Bytes) -> Span {
         let wire = wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead);
         ideal_completion(wire, self.capacity(), self.base_rtt())
+    }
+
+    /// The same at the capacity of the moments from `at` on.
+    pub(crate) fn ideal_at(&self, simulation: &SimulationConfig, size: Bytes, at: Time) -> Span {
+        let rate = match simulation.links.first().map(|link| &link.rate) {
+            Some(rate @ RateSchedule::Steps { .. }) => rate,
+            _ => return self.ideal(size),
+        };
+        let mut transmitter = Transmitter::new(rate);
+        let (mut left, mut done) = (wire_bytes(size, MSS, HEADER_BYTES + self.path.overhead).get(), at);
+        while left > 0 {
+            let part = u32::try_from(left).unwrap_or(u32::MAX);
+            done = transmitter.transmit(done, part);
+            left -= u64::from(part);
+        }
+        self.base_rtt() / 2 + done.since(at)
     }
 
     /// The numbers of the second connections of `newcomers` flows of a contestant: they stand

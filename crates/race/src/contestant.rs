@@ -87,12 +87,7 @@ impl Contestant {
     #[must_use]
     pub fn new(start: StartConfig, avoidance: AvoidanceConfig, queue: Option<QueueChoice>) -> Self {
         let ecn = avoidance.wants_ecn();
-        let acks = match start {
-            StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::TwoFlowProbe(_) => {
-                Acks::EverySegment
-            }
-            _ => Acks::Delayed,
-        };
+        let acks = if start.wants_every_ack() { Acks::EverySegment } else { Acks::Delayed };
         let ecn = if ecn { EcnMode::Dctcp } else { EcnMode::Off };
         Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn, aware_percent: None }
     }
@@ -147,17 +142,8 @@ impl Contestant {
             Acks::Delayed => "quick then delayed ACKs (Linux)",
             Acks::EverySegment => "an ACK for every segment",
         };
-        let pacing = match (&self.start, self.pacing) {
-            (
-                StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::AdaptiveChirping(_),
-                Pacing::Off,
-            ) => "departures set by the chirps, unpaced after the start",
-            (StartConfig::TwoFlowProbe(_), _) => "two connections with jittered gaps at first",
-            (StartConfig::FairQueuingProbe(_), _) => "two connections with planned departures at first",
-            (StartConfig::QuickStart(_), Pacing::Off) => "paced at the granted rate for one round trip, then unpaced",
-            (_, Pacing::Off) => "unpaced",
-            (_, Pacing::Window { .. }) => "paced (Linux)",
-        };
+        let paced = self.pacing != Pacing::Off;
+        let pacing = self.start.sends(paced).unwrap_or(if paced { "paced (Linux)" } else { "unpaced" });
         let ecn = match self.ecn {
             EcnMode::Off => "no ECN",
             EcnMode::Classic => "ECN (RFC 3168)",

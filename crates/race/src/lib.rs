@@ -245,13 +245,10 @@ impl Race {
         })
     }
 
-    /// Rate of the bottleneck; zero if it is not constant, which is not [valid](Self::validate).
+    /// Rate of the bottleneck; of one that varies, the mean.
     #[must_use]
     pub fn capacity(&self) -> Rate {
-        match self.path.capacity {
-            RateSpec::Constant(rate) => rate,
-            _ => Rate::ZERO,
-        }
+        self.path.capacity.mean()
     }
 
     /// Sets the rate of the bottleneck.
@@ -351,9 +348,7 @@ impl Race {
     /// One sentence about the first value that is out of range, and what would be right.
     pub fn validate(&self) -> Result<(), RaceError> {
         let fail = |message: String| Err(RaceError(message));
-        let RateSpec::Constant(capacity) = self.path.capacity else {
-            return fail("a race needs a constant capacity, because its measures are relative to it".to_owned());
-        };
+        let capacity = self.capacity();
         if capacity == Rate::ZERO {
             return fail("a capacity of 0 carries nothing; the default is \"100 Mbit/s\"".to_owned());
         }

@@ -56,7 +56,8 @@ impl Race {
             ..JobResult::default()
         };
         let flow = outcome.flows.get(first as usize);
-        let transfer = TransferRun { size, ideal: self.ideal(size), flow, waits: &waits };
+        let ideal = self.ideal_at(&config, size, Time::ZERO + self.newcomers_at(run));
+        let transfer = TransferRun { size, ideal, flow, waits: &waits };
         let values = self.measures().into_iter().map(|measure| (measure, measure.of_transfer(&transfer)));
         result.values = values.filter_map(|(measure, value)| Some((measure, value?))).collect();
         Ok(Some(result))

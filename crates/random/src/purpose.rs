@@ -25,8 +25,12 @@ pub enum Purpose {
     Controller = 8,
     /// The nonces that a router writes (Quick-Start).
     Nonce = 9,
+    /// What is unsteady about a link's medium: contention, radio errors, handovers.
+    Medium = 10,
+    /// How a link's rate fades.
+    Fading = 11,
     /// How much later a flow starts in another repetition of a run without randomness.
-    Phase = 10,
+    Phase = 12,
     /// When the newcomers of a race come.
     Newcomers = 0x7068_6173_6521,
     /// Which routers know Quick-Start.
@@ -87,6 +91,8 @@ mod tests {
             Purpose::Sizes,
             Purpose::Controller,
             Purpose::Nonce,
+            Purpose::Medium,
+            Purpose::Fading,
             Purpose::Phase,
             Purpose::Newcomers,
             Purpose::Aware,

@@ -17,13 +17,43 @@ const OWN_STARTS: [(&str, &str); 5] = [
 /// What `flowstart kernel load` has, beside paced chirping.
 const LOADABLE: [&str; 2] = ["dctcp", "scalable"];
 
-/// Flow starts that `flowstart kernel load paced_chirping` brings, and the congestion control's
-/// name.
-const CHIRPS: ([&str; 2], &str) = (["paced_chirping", "adaptive_chirping"], "fs_chirp");
+/// Flow starts that programs bring.
+struct Brought {
+    starts: &'static [&'static str],
+    /// The congestion control's name.
+    control: &'static str,
+    /// What `flowstart kernel load` calls it.
+    load: &'static str,
+    /// What it does after the start, in words.
+    after: &'static str,
+}
 
-/// True if the loaded program does this start.
-fn chirps_for_real(start: &str, known: &[String]) -> bool {
-    CHIRPS.0.contains(&start) && known.iter().any(|name| name == CHIRPS.1)
+const BROUGHT: [Brought; 2] = [
+    Brought {
+        starts: &["paced_chirping", "adaptive_chirping"],
+        control: "fs_chirp",
+        load: "paced_chirping",
+        after: "goes on as DCTCP where its packets can be marked, else as CUBIC",
+    },
+    Brought {
+        starts: &["quick_start"],
+        control: QUICK_START,
+        load: "quick_start",
+        after: "sends its first ten packets at once and goes on as CUBIC",
+    },
+];
+
+/// The congestion control of Quick-Start hosts.
+pub(super) const QUICK_START: &str = "fs_quick_start";
+
+/// The program that brings this start.
+fn brought(start: &str) -> Option<&'static Brought> {
+    BROUGHT.iter().find(|brought| brought.starts.contains(&start))
+}
+
+/// The same, if it is loaded.
+fn brought_for_real(start: &str, known: &[String]) -> Option<&'static Brought> {
+    brought(start).filter(|brought| known.iter().any(|name| name == brought.control))
 }
 
 /// The largest window that a segment with SYN can offer (RFC 7323, section 2.2).
@@ -35,12 +65,12 @@ const FULL_SEGMENT: u32 = 1448;
 /// it does what it says.
 pub(super) fn other_start(algorithm: &str) -> Option<String> {
     let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
-    if chirps_for_real(start, &traffic::congestion_controls()) {
+    if brought_for_real(start, &traffic::congestion_controls()).is_some() {
         return None;
     }
     let (_, own) = OWN_STARTS.iter().find(|(name, own)| *name == avoidance && *own != start)?;
-    let remedy =
-        if CHIRPS.0.contains(&start) { "; `flowstart kernel load paced_chirping` brings the other" } else { "" };
+    let remedy = brought(start)
+        .map_or(String::new(), |brought| format!("; `flowstart kernel load {}` brings the other", brought.load));
     Some(format!("{algorithm}: the kernel's {avoidance} begins with {own}{remedy}"))
 }
 
@@ -84,11 +114,8 @@ pub fn not_real(scenario: &Scenario, compiled: &Compiled) -> Vec<String> {
     let known = traffic::congestion_controls();
     for label in compiled.groups.iter().filter(|label| label.kernel.is_none()) {
         let start = label.algorithm.rsplit_once('+').map_or("", |(start, _)| start);
-        if chirps_for_real(start, &known) {
-            list.push(format!(
-                "{}: fs_chirp, which goes on as DCTCP where its packets can be marked, else as CUBIC",
-                label.algorithm
-            ));
+        if let Some(brought) = brought_for_real(start, &known) {
+            list.push(format!("{}: {}, which {}", label.algorithm, brought.control, brought.after));
             continue;
         }
         list.extend(other_start(&label.algorithm));
@@ -112,8 +139,8 @@ pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, E
         return Ok(name.to_owned());
     }
     let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
-    if chirps_for_real(start, &known) {
-        return Ok(CHIRPS.1.to_owned());
+    if let Some(brought) = brought_for_real(start, &known) {
+        return Ok(brought.control.to_owned());
     }
     let loaded = format!("fs_{avoidance}");
     let found = [avoidance, loaded.as_str()].into_iter().find(|name| known.iter().any(|known| known == name));
@@ -143,6 +170,10 @@ mod tests {
     #[test]
     fn a_start_other_than_the_kernels_own_is_named() {
         assert_eq!(other_start("hystart+cubic"), None);
+        // Without the program; with it there is nothing to be named.
+        if let Some(other) = other_start("quick_start+cubic") {
+            assert!(other.ends_with("hystart; `flowstart kernel load quick_start` brings the other"), "{other}");
+        }
         let other = other_start("search+cubic").unwrap();
         assert_eq!(other, "search+cubic: the kernel's cubic begins with hystart");
     }

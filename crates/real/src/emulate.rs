@@ -13,6 +13,7 @@ use super::Error;
 use super::captures::Captures;
 use super::layout::Layout;
 use super::programs::{Ended, Programs, run_programs};
+use super::quick_start::carry;
 use super::tables::{FlowFacts, FlowRow, SenderSample, flow_name, results};
 use super::watch::watch;
 
@@ -58,6 +59,7 @@ pub fn emulate(
         }
     };
     let world = World::start_with(layout.config.clone(), sink)?;
+    let _carried = carry(&world)?;
     let over = AtomicBool::new(false);
     let (ended, mut states) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch(&world, sample, &over, say));

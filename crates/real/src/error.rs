@@ -38,10 +38,19 @@ pub enum Error {
     RepliesWithoutUser,
     /// ECN cannot be switched on in a host.
     Ecn(std::io::Error),
+    /// The hosts' packets cannot carry Quick-Start's options; the sentence says why.
+    QuickStart(String),
     /// A connection failed; the sentence says how.
     Connection(String),
-    /// A program (the command or the server) cannot be started.
-    Start(&'static str, std::io::Error),
+    /// A program cannot be started.
+    Start {
+        /// Whether it is the command or the server.
+        what: &'static str,
+        /// What was to be started.
+        program: String,
+        /// Why it cannot be.
+        error: std::io::Error,
+    },
     /// A program cannot be waited for.
     Wait(std::io::Error),
     /// The server ended before it was ready.
@@ -53,12 +62,27 @@ pub enum Error {
 }
 
 impl Error {
+    /// The exit status that a shell has when it cannot start its command: 127 if there is none of
+    /// that name, 126 if it cannot be executed (POSIX.1-2024, section 2.8.2 of the shell command
+    /// language). `None` of other errors.
+    #[must_use]
+    pub fn shell_status(&self) -> Option<u8> {
+        match self {
+            Self::Start { error, .. } if error.kind() == std::io::ErrorKind::NotFound => Some(127),
+            Self::Start { .. } => Some(126),
+            _ => None,
+        }
+    }
+
     /// True if it is this machine that does not allow it; otherwise what was asked for is wrong.
     #[must_use]
     pub fn is_of_machine(&self) -> bool {
         matches!(
             self,
-            Self::Emulator(flowstart_emulator::Error::NotPossible(_)) | Self::NoControl { .. } | Self::OtherStart(_)
+            Self::Emulator(flowstart_emulator::Error::NotPossible(_))
+                | Self::NoControl { .. }
+                | Self::OtherStart(_)
+                | Self::QuickStart(_)
         )
     }
 }
@@ -79,7 +103,9 @@ impl fmt::Display for Error {
                     known.join(", ")
                 )
             }
-            Self::OtherStart(sentence) | Self::Connection(sentence) => f.write_str(sentence),
+            Self::OtherStart(sentence) | Self::QuickStart(sentence) | Self::Connection(sentence) => {
+                f.write_str(sentence)
+            }
             Self::TooManyPairs(pairs) => write!(
                 f,
                 "the flows have {pairs} different ways or access links; at most {MOST_PAIRS} pairs of hosts are made"
@@ -91,7 +117,16 @@ impl fmt::Display for Error {
             ),
             Self::RepliesWithoutUser => f.write_str("replies need a user who asks for them"),
             Self::Ecn(error) => write!(f, "cannot switch ECN on: {error}"),
-            Self::Start(what, error) => write!(f, "cannot start {what}: {error}"),
+            Self::Start { what, program, error } => {
+                let why = match error.kind() {
+                    std::io::ErrorKind::NotFound => {
+                        "there is no such program, or not what its first line names".to_owned()
+                    }
+                    std::io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+                    _ => error.to_string(),
+                };
+                write!(f, "cannot start {what} \"{program}\": {why}")
+            }
             Self::Wait(error) => write!(f, "cannot wait for a program: {error}"),
             Self::ServerEnded(status) => write!(f, "the server ended before it was ready ({status})"),
             Self::ServerNotReady(within) => write!(f, "the server listens on no port after {within}"),

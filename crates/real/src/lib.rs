@@ -16,6 +16,7 @@ mod layout;
 mod perform;
 mod plan;
 mod programs;
+mod quick_start;
 mod race;
 mod replay;
 mod rows;

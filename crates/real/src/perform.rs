@@ -17,6 +17,7 @@ use super::Error;
 use super::captures::Captures;
 use super::layout::{Layout, flows, wants_ecn};
 use super::plan::Plan;
+use super::quick_start::carry;
 
 /// Time to prepare a world before its clock runs.
 const LEAD: Span = Span::from_millis(200);
@@ -100,6 +101,7 @@ pub(super) fn perform(
         }
     };
     let world = World::start_with(layout.config.clone(), sink)?;
+    let _carried = carry(&world)?;
     prepare_hosts(compiled, &layout, &world)?;
     let sample = scenario.output.sample;
     let config = RunConfig {

@@ -217,7 +217,8 @@ fn start(
     }
     die_with_this_thread(&mut command);
     let what = if std::ptr::eq(on, client) { "the command" } else { "the server" };
-    command.spawn().map_err(|error| Error::Start(what, error))
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.spawn().map_err(|error| Error::Start { what, program, error })
 }
 
 /// Asks a program that still runs to end. True if it does still run.

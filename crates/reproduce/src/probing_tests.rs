@@ -93,6 +93,7 @@ samples = 60
 quick_samples = 20
 lasting = "60 s"
 quick_lasting = "30 s"
+epsilon = 0.05
 least = "20 s"
 warm_up = "2 s"
 
@@ -177,7 +178,7 @@ fn a_film_on_a_constant_rate_is_delayed_as_worked_out_from_its_frames() {
     let text = format!(
         "{}{}",
         WINDOWS
-            .replace("epsilon = 0\nwarm_up = \"1 s\"", "warm_up = \"0 s\"")
+            .replace("epsilon = 0\nwarm_up = \"1 s\"", "epsilon = 0.02\nwarm_up = \"0 s\"")
             .replace("\"1 Mbit/s\"", "\"0.94 Mbit/s\"")
             .replace("\"10 Mbit/s\"", "\"9.4 Mbit/s\"")
             .replace("50 ms", "0 ms")
@@ -228,7 +229,7 @@ fn errors_say_what_a_probing_needs() {
         ("step = \"1 Mbit/s\"", "step = \"10 Mbit/s\"", "no probing rate"),
         ("step = \"1 Mbit/s\"", "step = \"1 kbit/s\"", "more than 1000"),
         ("samples = 60", "samples = 2", "at least 10"),
-        ("least = \"20 s\"", "least = \"20 s\"\nepsilon = 2", "epsilon"),
+        ("epsilon = 0.05", "epsilon = 2", "epsilon"),
         ("rate = \"3 Mbit/s\", statistic", "rate = \"3.5 Mbit/s\", statistic", "is not a probing rate"),
         ("kind = \"message_delay\", rate = \"3 Mbit/s\",", "kind = \"queue_delay\",", "is not measured by probing"),
         ("kind = \"delay_ccdf\"", "kind = \"throughput\"", "is not made by probing"),

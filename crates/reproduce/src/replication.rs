@@ -139,7 +139,7 @@ impl Replications {
                 "a trickle needs a [path]; with [[link]] tables move the starts",
             ));
         };
-        let peak = path.capacity.schedule().map_err(|error| Problem::at("path.capacity", error))?.peak();
+        let peak = path.capacity.schedule(scenario.seed).map_err(|error| Problem::at("path.capacity", error))?.peak();
         let rate = self.rate.unwrap_or(Rate::from_bps((peak.as_bps() / TRICKLE_PART).max(1)));
         scenario.udp.push(UdpSpec {
             name: Some("trickle".to_owned()),

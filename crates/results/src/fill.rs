@@ -1,10 +1,11 @@
 //! From a scenario to its tables.
 
 use flowstart_congestion::ExitReason;
+use flowstart_measure::{Asked, Recording, SamplesAndPackets};
 use flowstart_simulator::{Outcome, SessionOutcome, Simulation};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::sampler::Sampler;
+use super::samples::{packet_table, sample_table};
 use super::schema::{FLOWS, LINKS, PACKETS, PAGES, RUNS, SAMPLES};
 use super::table::{Table, Value};
 use flowstart_parallel::{Cancel, in_parallel};
@@ -83,16 +84,16 @@ pub fn run_scenario(
 fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 6], u64), ScenarioError> {
     let compiled = scenario.simulation(run)?;
     let impossible = |error: &dyn std::fmt::Display| ScenarioError::file("scenario", error.to_string());
-    let (outcome, sampler) = if scenario.output.sample.is_zero() && !scenario.output.packets {
+    let recording = Recording::<SamplesAndPackets>::new(Asked::tables(scenario.output.sample, scenario.output.packets));
+    let (outcome, recording) = if scenario.output.sample.is_zero() && !scenario.output.packets {
         let simulation = Simulation::new(&compiled.simulation, ()).map_err(|error| impossible(&error))?;
-        let (outcome, ()) = simulation.run();
-        (outcome, Sampler::new(run, Span::ZERO, false))
+        (simulation.run().0, recording)
     } else {
-        let sampler = Sampler::new(run, scenario.output.sample, scenario.output.packets);
-        Simulation::new(&compiled.simulation, sampler).map_err(|error| impossible(&error))?.run()
+        Simulation::new(&compiled.simulation, recording).map_err(|error| impossible(&error))?.run()
     };
     let name = |flow: u32| compiled.groups[outcome.flows[flow as usize].group as usize].name.clone();
-    let (samples, packets) = sampler.tables(name, &compiled.links);
+    let samples = sample_table(run, recording.samples(), name, &compiled.links);
+    let packets = packet_table(run, recording.packets());
     let simulated = outcome.data_packets;
     Ok((
         [

@@ -26,7 +26,7 @@
 mod docs;
 mod document;
 mod fill;
-mod sampler;
+mod samples;
 mod schema;
 mod table;
 mod write;
@@ -34,7 +34,6 @@ mod write;
 pub use docs::results_page;
 pub use document::{Document, write_pretty};
 pub use fill::{Results, exit_name, page_table, run_scenario};
-pub use sampler::Sampler;
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};
 pub use table::{Column, Table, Value};
 pub use write::{Encoding, Format, Provenance, WriteError, to_json, write_atomically, write_results};

@@ -2,6 +2,7 @@
 
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::{LinkConfig, LinkError, LossConfig};
+use flowstart_random::Purpose;
 use flowstart_simulator::{
     Access, ArrivalConfig, FlowConfig, SessionConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
     UdpConfig, Workload,
@@ -92,6 +93,8 @@ impl Scenario {
 fn place_of(error: &LinkError, capacity: &'static str) -> &'static str {
     match error.field() {
         "overhead" => "overhead",
+        "medium" if capacity == "reverse_capacity" => "reverse_medium",
+        "medium" => "medium",
         _ => capacity,
     }
 }
@@ -182,13 +185,14 @@ impl<'a> Compiler<'a> {
         if delay > path.rtt {
             return Err(Problem::at("delay", format!("is longer than the whole round trip of {}", path.rtt)));
         }
-        let rate = path.capacity.schedule().map_err(|error| Problem::at("capacity", error))?;
-        let limits = path.buffer.limits(rate.peak(), path.rtt, self.packet_bytes(path.overhead));
+        let rate = path.capacity.schedule(self.fading()).map_err(|error| Problem::at("capacity", error))?;
+        let limits = path.buffer.limits(path.capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
         let mut link = LinkConfig::new(rate, delay, path.queue.with_buffer(limits.0, limits.1));
         link.overhead = path.overhead;
         link.loss = path.loss.0;
         link.marking = path.mark.0;
         link.jitter = path.jitter.map(|jitter| jitter.0);
+        link.medium = path.medium.clone();
         link.quick_start = path.quick_start.hop(link.rate.peak(), self.router())?;
         link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
         let (packet, ack) = self.smallest_packets();
@@ -196,18 +200,28 @@ impl<'a> Compiler<'a> {
         self.links.push(link);
         self.names.push(BOTTLENECK.to_owned());
         if let Some(capacity) = &path.reverse_capacity {
-            let rate = capacity.schedule().map_err(|error| Problem::at("reverse_capacity", error))?;
-            let limits = path.reverse_buffer.limits(rate.peak(), path.rtt, self.packet_bytes(path.overhead));
-            let queue = super::QueueSpec::default().with_buffer(limits.0, limits.1);
+            let rate = capacity.schedule(self.fading()).map_err(|error| Problem::at("reverse_capacity", error))?;
+            let limits = path.reverse_buffer.limits(capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
+            let queue = path.reverse_queue.with_buffer(limits.0, limits.1);
             let mut link = LinkConfig::new(rate, Span::ZERO, queue);
             link.overhead = path.overhead;
             link.loss = path.reverse_loss.0;
+            link.jitter = path.reverse_jitter.map(|jitter| jitter.0);
+            link.medium = path.reverse_medium.clone();
             link.validate().map_err(|error| Problem::at(place_of(&error, "reverse_capacity"), error.to_string()))?;
             Self::check_room(&link, ack, "reverse_buffer")?;
             self.links.push(link);
             self.names.push(WAY_BACK.to_owned());
-        } else if path.reverse_loss.0 != LossConfig::None {
-            return Err(Problem::at("reverse_loss", "needs a reverse_capacity, so that there is a link to lose on"));
+        } else {
+            let needs = [
+                ("reverse_loss", path.reverse_loss.0 != LossConfig::None, "lose on"),
+                ("reverse_queue", path.reverse_queue != super::QueueSpec::default(), "queue at"),
+                ("reverse_jitter", path.reverse_jitter.is_some(), "be late on"),
+                ("reverse_medium", !path.reverse_medium.is_plain(), "be of a kind"),
+            ];
+            if let Some((key, _, what)) = needs.into_iter().find(|(_, set, _)| *set) {
+                return Err(Problem::at(key, format!("needs a reverse_capacity, so that there is a link to {what}")));
+            }
         }
         Ok(())
     }
@@ -216,19 +230,20 @@ impl<'a> Compiler<'a> {
         if self.names.contains(&spec.name) {
             return Err(Problem::at("name", format!("there are two links \"{}\"", spec.name)));
         }
-        let rate = spec.capacity.schedule().map_err(|error| Problem::at("capacity", error))?;
+        let rate = spec.capacity.schedule(self.fading()).map_err(|error| Problem::at("capacity", error))?;
         let rtt = match (spec.buffer, spec.rtt) {
             (super::Buffer::Bdp(_), None) => {
                 return Err(Problem::at("buffer", "a buffer in BDP needs the rtt it refers to: rtt = \"20 ms\""));
             }
             (_, rtt) => rtt.unwrap_or(Span::ZERO),
         };
-        let limits = spec.buffer.limits(rate.peak(), rtt, self.packet_bytes(spec.overhead));
+        let limits = spec.buffer.limits(spec.capacity.nominal(), rtt, self.packet_bytes(spec.overhead));
         let mut link = LinkConfig::new(rate, spec.delay, spec.queue.with_buffer(limits.0, limits.1));
         link.overhead = spec.overhead;
         link.loss = spec.loss.0;
         link.marking = spec.mark.0;
         link.jitter = spec.jitter.map(|jitter| jitter.0);
+        link.medium = spec.medium.clone();
         link.quick_start = spec.quick_start.hop(link.rate.peak(), self.router())?;
         link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
         // A link may be on the way back only.
@@ -242,6 +257,11 @@ impl<'a> Compiler<'a> {
     /// The seeds of the next link's router.
     fn router(&self) -> (u64, u64, usize) {
         (self.scenario.seed, self.run, self.links.len())
+    }
+
+    /// The seed with which the next link's rate fades.
+    fn fading(&self) -> u64 {
+        Purpose::Fading.seed(self.scenario.seed, self.run, self.links.len() as u64)
     }
 
     fn find(&self, key: &str, names: &[String]) -> Result<Vec<usize>, Problem> {
@@ -351,6 +371,17 @@ impl<'a> Compiler<'a> {
         controller.pacing = spec.pacing;
         controller.mss = spec.sender.mss;
         let (mut sender, mut receiver) = (spec.sender.clone(), spec.receiver.clone());
+        if let Some(merged) = self.path.and_then(|path| path.merged_acks)
+            && receiver.ack_aggregation.is_none()
+        {
+            if merged.most == Some(0) {
+                return Err(Problem::at(
+                    "path.merged_acks.most",
+                    "at least one ACK is merged; leave it out for any number",
+                ));
+            }
+            (receiver.ack_aggregation, receiver.ack_aggregation_most) = (Some(merged.within), merged.most);
+        }
         if spec.ecn.is_some() || ecn != EcnMode::Off {
             sender.ecn = ecn;
             receiver.ecn = ecn;
@@ -396,7 +427,7 @@ impl<'a> Compiler<'a> {
                 let path = self.path.ok_or_else(|| {
                     Problem::at("load", "is a share of the path's capacity; with [[link]] tables give the mean_gap")
                 })?;
-                let capacity = path.capacity.schedule().map_err(|error| Problem::at("load", error))?.peak();
+                let capacity = path.capacity.nominal();
                 Ok(load.mean_gap(&spec.sizes, capacity))
             }
             _ => Err(Problem::at("mean_gap", "arrivals have either a mean_gap (\"20 ms\") or a load (\"50 %\")")),

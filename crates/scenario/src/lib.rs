@@ -27,11 +27,13 @@ mod buffer;
 mod compile;
 mod docs;
 mod error;
+mod fading;
 mod files;
 mod flow;
 mod load;
 mod memory;
 mod path;
+mod profile;
 mod quick_start;
 mod short;
 mod sizes;
@@ -51,10 +53,12 @@ pub use buffer::Buffer;
 pub use compile::{Compiled, FlowLabel};
 pub use docs::{GENERATED, describe_keys, scenario_page};
 pub use error::{Problem, ScenarioError};
+pub use fading::FadingSpec;
 pub use files::{parse_flow_list, read};
 pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
-pub use path::{LinkSpec, PathSpec};
+pub use path::{LinkSpec, MergedAcks, PathSpec};
+pub use profile::{PROFILES, Profile};
 pub use quick_start::{AdmissionSpec, MiddleboxSpec, QuickStartSpec, TunnelSpec};
 pub use sizes::SizeSpec;
 pub use spec::{JitterSpec, LossSpec, QueueSpec, RateSpec, StepSpec};
@@ -205,6 +209,12 @@ impl Scenario {
                 || path.mark.is_random()
                 || path.jitter.is_some()
                 || path.queue.is_random()
+                || path.capacity.is_random()
+                || path.medium.is_random()
+                || path.reverse_queue.is_random()
+                || path.reverse_jitter.is_some()
+                || path.reverse_medium.is_random()
+                || path.reverse_capacity.as_ref().is_some_and(RateSpec::is_random)
                 || path.quick_start.is_random()
         });
         let links = self.link.iter().any(|link| {
@@ -212,6 +222,8 @@ impl Scenario {
                 || link.mark.is_random()
                 || link.jitter.is_some()
                 || link.queue.is_random()
+                || link.capacity.is_random()
+                || link.medium.is_random()
                 || link.quick_start.is_random()
         });
         let poisson = SpacingSpec::Poisson;

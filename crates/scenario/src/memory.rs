@@ -1,11 +1,11 @@
 //! Whether the memory of this machine is enough for a scenario, before it is run.
 
-use flowstart_units::Span;
+use flowstart_units::{Rate, Span};
 
 use super::compile::MOST_FLOWS;
 use super::error::Problem;
 use super::web::MOST_USERS;
-use super::{ArrivalSpec, FlowSpec, Scenario, ScenarioError, WebSpec};
+use super::{ArrivalSpec, FlowSpec, RateSpec, Scenario, ScenarioError, WebSpec};
 
 /// A flow in a simulation with its endpoints, rounded up; measured with 100 000 flows of a byte.
 const PER_FLOW: u64 = 5_500;
@@ -13,6 +13,8 @@ const PER_FLOW: u64 = 5_500;
 const PER_ROW: u64 = 1_200;
 /// A reply that a user will ask for.
 const PER_REPLY: u64 = 32;
+/// A row of the table of packets, while it is collected and as a table; measured with two million.
+const PER_PACKET: u64 = 330;
 /// Mean pause between two pages (Pareto from 2 s with shape 1.4).
 const PAUSE: Span = Span::from_secs(7);
 /// Files of a page, on average.
@@ -65,6 +67,11 @@ impl Scenario {
                 advice: "a larger mean_gap, a limit (most), a shorter duration or fewer runs would do",
             },
             Need {
+                bytes: if self.output.packets { times(self.packets(), times(PER_PACKET, self.runs)) } else { 0 },
+                key: "output.packets",
+                advice: "a shorter duration, fewer runs or no table of packets would do",
+            },
+            Need {
                 bytes: times(replies, times(PER_REPLY, at_once)),
                 key: "web",
                 advice: "fewer users or a shorter duration would do",
@@ -90,7 +97,7 @@ impl Scenario {
     /// Arrivals to be expected.
     fn arrivals(&self, spec: &ArrivalSpec) -> u64 {
         let gap = spec.mean_gap.or_else(|| {
-            let capacity = self.path.as_ref()?.capacity.schedule().ok()?.peak();
+            let capacity = self.path.as_ref()?.capacity.nominal();
             Some(spec.load?.mean_gap(&spec.sizes, capacity))
         });
         // Without either it is refused elsewhere.
@@ -98,6 +105,43 @@ impl Scenario {
         let time = spec.until.unwrap_or(Span::MAX).min(self.duration);
         let expected = time.as_nanos() / gap.as_nanos().max(1);
         expected.min(spec.most.unwrap_or(u64::MAX))
+    }
+
+    /// Data packets to be expected: what flows have to send, or what the fastest link carries if
+    /// one has no end. Arrivals, users and lists are not counted, nor what a varying link carries
+    /// beyond its lowest rate.
+    fn packets(&self) -> u64 {
+        let lowest = |rate: &RateSpec| match rate {
+            RateSpec::Constant(rate) => *rate,
+            RateSpec::Steps(steps, _) => steps.iter().map(|step| step.rate).min().unwrap_or(Rate::ZERO),
+            RateSpec::Trace(_) | RateSpec::Fading(_) => Rate::ZERO,
+        };
+        let rates = self.path.iter().map(|path| &path.capacity).chain(self.link.iter().map(|link| &link.capacity));
+        let fastest = rates.map(lowest).max().unwrap_or(Rate::ZERO);
+        // More than the fastest link carries does not arrive.
+        let carried = |rate: Rate, time: Span| rate.min(fastest).bytes_in(time).get();
+        let (mut packets, mut greedy) = (0_u64, 0);
+        for flow in &self.flow {
+            let payload = u64::from(flow.sender.mss).max(1);
+            let time = self.duration - flow.start;
+            let bytes = match (flow.size, &flow.paced) {
+                (Some(size), _) => size.get().min(carried(fastest, time)),
+                (None, Some(paced)) => carried(paced.rate, time),
+                (None, None) if !flow.writes.is_empty() => flow.writes.iter().map(|write| write.bytes.get()).sum(),
+                // Unlimited links leave it to windows.
+                (None, None) if flow.list.is_none() && !fastest.is_unlimited() => {
+                    greedy = greedy.max(carried(fastest, time) / payload);
+                    0
+                }
+                (None, None) => 0,
+            };
+            packets = packets.saturating_add(times(bytes.div_ceil(payload), flow.count.into()));
+        }
+        for udp in &self.udp {
+            let time = udp.lasting.unwrap_or(Span::MAX).min(self.duration - udp.start);
+            packets = packets.saturating_add(carried(udp.rate, time) / udp.packet.get().max(1));
+        }
+        packets.saturating_add(greedy)
     }
 
     /// Replies that users may ask for.
@@ -159,6 +203,30 @@ mod tests {
         let flows = "flow = [{ count = 100000, size = \"1 B\" }]";
         assert_eq!(complaint(flows), None);
         assert!(complaint(&format!("runs = 100\n{flows}")).is_some());
+    }
+
+    #[test]
+    fn a_table_of_more_packets_than_fit_is_refused_and_of_fewer_is_not() {
+        let output = "output = { packets = true }";
+        // 10 Mbit/s for an hour are 3.1 million packets, and for a day 75 million.
+        let greedy = |hours: u64, more: &str| complaint(&format!("duration = \"{} s\"\n{more}", hours * 3600));
+        assert_eq!(greedy(1, &format!("{output}\nflow = [{{}}, {{}}]")), None);
+        let refused = greedy(24, &format!("{output}\nflow = [{{}}]")).unwrap();
+        assert!(refused.contains("output.packets") && refused.contains("no table of packets"), "{refused}");
+        assert_eq!(greedy(24, "flow = [{}]"), None, "nobody asked for it");
+        // Two hours of all that arrives of a flood.
+        assert_eq!(greedy(2, &format!("{output}\nudp = [{{ rate = \"10 Gbit/s\" }}]")), None);
+        for (few, many) in [
+            ("flow = [{ size = \"1 GB\" }]", "flow = [{ size = \"100 GB\" }]"),
+            ("udp = [{ rate = \"1 Mbit/s\" }]", "udp = [{ rate = \"10 Mbit/s\" }]"),
+            (
+                "flow = [{ paced = { rate = \"1 Mbit/s\", message = \"1 kB\" } }]",
+                "flow = [{ count = 20, paced = { rate = \"1 Mbit/s\", message = \"1 kB\" } }]",
+            ),
+        ] {
+            assert_eq!(greedy(24, &format!("{output}\n{few}")), None, "{few}");
+            assert!(greedy(24, &format!("{output}\n{many}")).is_some(), "{many}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use flowstart_network::MediumConfig;
 use flowstart_units::{Rate, Span};
 
 use super::{Buffer, JitterSpec, LossSpec, QueueSpec, QuickStartSpec, RateSpec};
@@ -41,6 +42,10 @@ pub struct PathSpec {
     /// Random extra delay behind the bottleneck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
+    /// What kind of link the bottleneck is: shaper, policer, Wi-Fi, grants, slots, handovers,
+    /// changes of route.
+    #[serde(default, skip_serializing_if = "MediumConfig::is_plain")]
+    pub medium: MediumConfig,
     /// Capacity of the way back; without it ACKs never wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_capacity: Option<RateSpec>,
@@ -50,6 +55,19 @@ pub struct PathSpec {
     /// ACKs lost on the way back; needs `reverse_capacity`.
     #[serde(default)]
     pub reverse_loss: LossSpec,
+    /// Queue discipline of the way back; needs `reverse_capacity`.
+    #[serde(default, skip_serializing_if = "is_default_queue")]
+    pub reverse_queue: QueueSpec,
+    /// Random extra delay on the way back; needs `reverse_capacity`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_jitter: Option<JitterSpec>,
+    /// What kind of link the way back is; needs `reverse_capacity`.
+    #[serde(default, skip_serializing_if = "MediumConfig::is_plain")]
+    pub reverse_medium: MediumConfig,
+    /// The receivers' hosts merge ACKs, as with receive offload (GRO, LRO); flows whose receiver
+    /// has an `ack_aggregation` keep that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_acks: Option<MergedAcks>,
     /// What the bottleneck's router knows of Quick-Start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quick_start: QuickStartSpec,
@@ -57,6 +75,18 @@ pub struct PathSpec {
     /// bottleneck's queue at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Rate>,
+}
+
+/// How receivers merge ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MergedAcks {
+    /// ACKs are held back for this long and merged into one.
+    pub within: Span,
+    /// … but at most this many; default any number. With receive offload one ACK is for at most 64
+    /// kB, 44 segments of 1448 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
 }
 
 /// A link with a name, in one direction.
@@ -90,6 +120,9 @@ pub struct LinkSpec {
     /// Random extra delay behind the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
+    /// What kind of link it is: shaper, policer, Wi-Fi, grants, slots, handovers, changes of route.
+    #[serde(default, skip_serializing_if = "MediumConfig::is_plain")]
+    pub medium: MediumConfig,
     /// What the link's router knows of Quick-Start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quick_start: QuickStartSpec,
@@ -97,6 +130,10 @@ pub struct LinkSpec {
 
 fn is_default(spec: &QuickStartSpec) -> bool {
     *spec == QuickStartSpec::default()
+}
+
+fn is_default_queue(spec: &QueueSpec) -> bool {
+    *spec == QueueSpec::default()
 }
 
 fn one_bdp() -> Buffer {

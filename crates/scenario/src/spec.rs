@@ -13,6 +13,7 @@ use flowstart_network::{
 };
 use flowstart_units::{Rate, Span, Time, parse_fraction};
 
+use super::FadingSpec;
 use super::short::{FromLong, Short};
 
 macro_rules! short {
@@ -209,7 +210,7 @@ pub struct StepSpec {
 
 /// A capacity: a rate, a list of steps, or a table with steps and a period or with a Mahimahi
 /// trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum RateSpec {
     /// Always the same.
     Constant(Rate),
@@ -217,6 +218,8 @@ pub enum RateSpec {
     Steps(Vec<StepSpec>, Option<Span>),
     /// A Mahimahi trace in a file, not read yet.
     Trace(String),
+    /// It fades at random.
+    Fading(FadingSpec),
 }
 
 /// The forms of a capacity in full.
@@ -237,12 +240,14 @@ enum LongRate {
         /// Its file, relative to the scenario.
         trace: String,
     },
+    /// A rate that fades at random.
+    Fading(FadingSpec),
 }
 
 short!(
     RateSpec,
     LongRate,
-    "a rate such as \"100 Mbit/s\", a list of { at, rate }, or { trace = \"FILE\" }",
+    "a rate such as \"100 Mbit/s\", a list of { at, rate }, { trace = \"FILE\" }, or { mean, spread, correlation }",
     "100 Mbit/s"
 );
 
@@ -252,6 +257,7 @@ impl FromLong<LongRate> for RateSpec {
             LongRate::Steps(steps) => Self::Steps(steps, None),
             LongRate::Periodic { steps, period } => Self::Steps(steps, Some(period)),
             LongRate::Trace { trace } => Self::Trace(trace),
+            LongRate::Fading(fading) => Self::Fading(fading),
         }
     }
 }
@@ -271,17 +277,18 @@ impl Serialize for RateSpec {
             Self::Steps(steps, None) => LongRate::Steps(steps),
             Self::Steps(steps, Some(period)) => LongRate::Periodic { steps, period },
             Self::Trace(trace) => LongRate::Trace { trace },
+            Self::Fading(fading) => LongRate::Fading(fading),
         };
         long.serialize(serializer)
     }
 }
 
 impl RateSpec {
-    /// The schedule.
+    /// The schedule; what is random about it is drawn with this seed.
     ///
     /// # Errors
-    /// A trace that has not been read.
-    pub fn schedule(&self) -> Result<RateSchedule, String> {
+    /// A trace that has not been read, a fading rate that makes no sense.
+    pub fn schedule(&self, seed: u64) -> Result<RateSchedule, String> {
         match self {
             Self::Constant(rate) => Ok(RateSchedule::Constant(*rate)),
             Self::Steps(steps, period) => Ok(RateSchedule::Steps {
@@ -289,7 +296,43 @@ impl RateSpec {
                 period: *period,
             }),
             Self::Trace(file) => Err(format!("the trace \"{file}\" has not been read")),
+            Self::Fading(fading) => fading.schedule(seed),
         }
+    }
+
+    /// The rate that buffers in BDP and load refer to: the largest, of a fading one the mean.
+    #[must_use]
+    pub fn nominal(&self) -> Rate {
+        match self {
+            Self::Constant(rate) => *rate,
+            Self::Steps(steps, _) => steps.iter().map(|step| step.rate).max().unwrap_or(Rate::ZERO),
+            Self::Trace(_) => Rate::ZERO,
+            Self::Fading(fading) => fading.mean,
+        }
+    }
+
+    /// The mean rate: over a period, if it repeats, else over the time to the last step (and the
+    /// last one's if there is only one). Zero for a trace that has not been read.
+    #[must_use]
+    pub fn mean(&self) -> Rate {
+        let Self::Steps(steps, period) = self else { return self.nominal() };
+        let Some(last) = steps.last() else { return Rate::ZERO };
+        let end = period.unwrap_or(last.at);
+        if end.is_zero() {
+            return last.rate;
+        }
+        let ends = steps.iter().skip(1).map(|step| step.at).chain([end]);
+        let work = steps.iter().zip(ends).map(|(step, until)| {
+            u128::from(step.rate.as_bps()).saturating_mul(u128::from((until - step.at).as_nanos()))
+        });
+        let mean = work.fold(0, u128::saturating_add) / u128::from(end.as_nanos());
+        Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+
+    /// True if random numbers are drawn.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        matches!(self, Self::Fading(_))
     }
 
     /// A schedule that came from a trace.

@@ -32,23 +32,21 @@ impl fmt::Display for Error {
             Self::NotAProbability(value) => write!(f, "{value} is not a probability between 0 and 1"),
             Self::NotFinite(index) => write!(f, "value {index} (from 0) is not a finite number of moderate size"),
             Self::NotShown(epsilon, samples) => {
-                match epsilon.get() {
-                    0.0 => {
-                        f.write_str("epsilon must be above 0, since no number of samples shows what never happens")?
+                // Products such as 100 * 0.07 are off by roundings that nobody wants to read.
+                let percent = epsilon.get() * 100.0;
+                let percent = if percent < 1e-6 {
+                    format!("{percent:.2e}")
+                } else {
+                    (libm::round(percent * 1e9) / 1e9).to_string()
+                };
+                match (epsilon.get(), fewest_samples(*epsilon)) {
+                    (0.0, _) => f.write_str("epsilon must be above 0 %: no number of samples shows what never happens"),
+                    (0.5.., _) => f.write_str("epsilon must be below 100 %: no delay is exceeded more often"),
+                    (_, Some(need)) => {
+                        write!(f, "an epsilon of {percent} % needs at least {need} samples, not {samples}")
                     }
-                    1.0 => f.write_str(
-                        "epsilon must be below 1, since every delay is exceeded with probability 1 at most",
-                    )?,
-                    few => match fewest_samples(*epsilon) {
-                        Some(need) => write!(f, "epsilon {few} needs at least {need} samples")?,
-                        None => write!(f, "epsilon {few} needs more samples than can be taken")?,
-                    },
+                    (_, None) => write!(f, "an epsilon of {percent} % needs more samples than can be counted"),
                 }
-                write!(
-                    f,
-                    ", and the {samples} that may be taken can show an epsilon of {} or more",
-                    1.0 / *samples as f64
-                )
             }
             Self::InvalidConfig(field, must) => write!(f, "{field} must be {must}"),
             Self::UnequalReplicas(which, has, must) => {

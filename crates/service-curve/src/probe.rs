@@ -31,8 +31,7 @@ pub struct ProbeConfig {
     pub samples: usize,
     /// The probability epsilon' with which one rate's quantile may be exceeded; default 1 %
     /// (chosen: the paper's value is illegible in the copies used). It takes 1 / epsilon samples to
-    /// show it: of fewer the largest stands for it, and [`RateProbe::quantile_interval`] has no
-    /// upper end.
+    /// show it; fewer are refused.
     pub epsilon: Probability,
     /// True if the flow control is known not to be random, so that the largest delay is never
     /// exceeded and epsilon may be 0; default false.
@@ -112,8 +111,8 @@ impl ProbeConfig {
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] naming the field; [`Error::NotShown`] if epsilon is 0 or 1, or so
-    /// small that not even all samples that may be taken, [`Self::samples`] times
-    /// [`Self::max_thinning`], can show it.
+    /// small that [`Self::samples`] cannot show it. Thinning takes more, but keeps so many, and the
+    /// quantile is one of those that are kept.
     pub fn validate(&self) -> Result<(), Error> {
         let rules = [
             (self.samples >= crate::stats::MIN_SAMPLES, "samples", "at least 10"),
@@ -125,8 +124,11 @@ impl ProbeConfig {
             return Err(Error::InvalidConfig(field, must));
         }
         let largest = self.deterministic && self.epsilon == Probability::ZERO;
-        let most = self.samples.saturating_mul(usize::try_from(self.max_thinning).unwrap_or(usize::MAX));
-        if largest || can_show(most, self.epsilon) { Ok(()) } else { Err(Error::NotShown(self.epsilon, most)) }
+        if largest || can_show(self.samples, self.epsilon) {
+            Ok(())
+        } else {
+            Err(Error::NotShown(self.epsilon, self.samples))
+        }
     }
 
     /// The smallest class that is tested: [`Self::min_class`] for the number of samples at hand.

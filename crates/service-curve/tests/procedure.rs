@@ -211,23 +211,21 @@ fn impossible_configurations_and_rates_are_refused() {
     assert!(refused(ProbeConfig { max_thinning: 0, ..ProbeConfig::default() }));
     let message = |samples, epsilon: f64| {
         let epsilon = Probability::new(epsilon).unwrap();
-        let config = ProbeConfig { samples, epsilon, max_thinning: 1, ..ProbeConfig::default() };
+        let config = ProbeConfig { samples, epsilon, ..ProbeConfig::default() };
         probe_rate(packets(1), std::iter::empty(), &config).unwrap_err().to_string()
     };
-    assert_eq!(
-        message(20, 0.0),
-        "epsilon must be above 0, since no number of samples shows what never happens, and the 20 that may be taken can \
-         show an epsilon of 0.05 or more"
-    );
-    assert!(message(20, 1.0).starts_with("epsilon must be below 1, since every delay is exceeded with"));
-    assert_eq!(
-        message(50, 0.01),
-        "epsilon 0.01 needs at least 100 samples, and the 50 that may be taken can show an epsilon of 0.02 or more"
-    );
-    assert!(message(20, 1e-300).contains("needs more samples than can be taken, and the 20 that"));
-    // With the default thinning 20 samples are kept of up to 81 920, of which one may be the
-    // quantile.
-    assert!(!refused(ProbeConfig { samples: 20, ..ProbeConfig::default() }));
+    assert_eq!(message(20, 0.0), "epsilon must be above 0 %: no number of samples shows what never happens");
+    assert_eq!(message(20, 1.0), "epsilon must be below 100 %: no delay is exceeded more often");
+    assert_eq!(message(50, 0.01), "an epsilon of 1 % needs at least 100 samples, not 50");
+    assert_eq!(message(10, 0.07), "an epsilon of 7 % needs at least 15 samples, not 10");
+    assert_eq!(message(20, 1e-6), "an epsilon of 0.0001 % needs at least 1000000 samples, not 20");
+    assert_eq!(message(20, 5e-9), "an epsilon of 5.00e-7 % needs at least 200000000 samples, not 20");
+    let tiny = message(20, 1e-300);
+    assert!(tiny.ends_with("1.00e-298 % needs more samples than can be counted") && tiny.len() < 80, "{tiny}");
+    // However many are taken while they are thinned, so many are kept, and of 20 the largest is the
+    // 95 % quantile at most.
+    assert!(refused(ProbeConfig { samples: 20, ..ProbeConfig::default() }));
+    assert!(!refused(ProbeConfig { samples: 20, epsilon: Probability::FIVE_PERCENT, ..ProbeConfig::default() }));
     let deterministic = ProbeConfig { deterministic: true, epsilon: Probability::ZERO, ..ProbeConfig::default() };
     assert!(!refused(deterministic.clone()));
     assert!(refused(ProbeConfig { epsilon: Probability::new(1e-9).unwrap(), ..deterministic }));

@@ -2,7 +2,9 @@
 //! acts next.
 
 use flowstart_network::packet::Body;
-use flowstart_network::{Dequeue, Frame, Jitter, LinkConfig, Loss, Packet, Queue, QuickStartHop, Transmitter};
+use flowstart_network::{
+    Dequeue, Frame, Jitter, LinkConfig, Loss, Medium, Packet, Queue, QuickStartHop, Served, Transmitter, Wifi,
+};
 use flowstart_quick_start::Carried;
 use flowstart_quick_start::router::{Admission, FlowKey, RouterCounts};
 use flowstart_quick_start::wire::{IPV4_LENGTH, IpOption};
@@ -26,9 +28,10 @@ struct Link {
     /// What only some links have; one question per packet for all of it.
     extras: Option<Box<Extras>>,
     overhead: u32,
-    /// A middlebox drops packets with options.
-    drops_options: bool,
-    /// When the transmitter is free again.
+    /// Something stands before the queue: a middlebox that drops packets with options, or a
+    /// policer.
+    guarded: bool,
+    /// When the transmitter is free again; [`Time::NEVER`] if the medium serves the queue itself.
     free: Time,
     /// `2 * route + direction` to lane.
     hops: Vec<Hop>,
@@ -46,12 +49,33 @@ impl Link {
     fn requests(&self) -> Option<&Requests> {
         self.extras.as_ref()?.requests.as_ref()
     }
+
+    fn wifi(&self) -> Option<&Wifi<Packet>> {
+        self.extras.as_ref()?.medium.as_ref()?.wifi.as_ref()
+    }
+
+    /// Packets in the queue and in the medium.
+    fn stored(&self) -> u64 {
+        self.queue.packets() + self.wifi().map_or(0, Wifi::stored)
+    }
+
+    /// False if what stands before the queue lets a packet not pass.
+    #[inline(never)]
+    fn admits(&mut self, now: Time, packet: &Packet) -> bool {
+        let bytes = packet.bytes() + self.overhead;
+        let Some(extras) = &mut self.extras else { return true };
+        let dropped = extras.drops_options && carries_option(packet);
+        !dropped && extras.medium.as_mut().is_none_or(|medium| medium.admits(now, bytes))
+    }
 }
 
 /// What only some links have.
 #[derive(Debug)]
 struct Extras {
+    medium: Option<Medium<Packet>>,
     jitter: Option<Jitter>,
+    /// A middlebox drops packets with options.
+    drops_options: bool,
     /// What becomes of Quick-Start options, if anybody sends any.
     requests: Option<Requests>,
 }
@@ -128,9 +152,12 @@ impl Requests {
 }
 
 impl Extras {
-    fn new(config: &LinkConfig, seed: u64, requests: Option<Requests>) -> Option<Box<Self>> {
-        let jitter = config.jitter.as_ref().map(|jitter| Jitter::new(jitter, seed));
-        (jitter.is_some() || requests.is_some()).then(|| Box::new(Self { jitter, requests }))
+    fn new(config: &LinkConfig, [jitter, medium]: [u64; 2], requests: Option<Requests>) -> Option<Box<Self>> {
+        let jitter = config.jitter.as_ref().map(|config| Jitter::new(config, jitter));
+        let medium = Medium::new(config, medium);
+        let drops_options = config.quick_start == QuickStartHop::DropsOptions;
+        let needed = jitter.is_some() || medium.is_some() || requests.is_some() || drops_options;
+        needed.then(|| Box::new(Self { medium, jitter, drops_options, requests }))
     }
 }
 
@@ -173,22 +200,23 @@ impl Network {
             .enumerate()
             .map(|(index, (link, hops))| {
                 let seed = |purpose: Purpose| purpose.seed(config.seed, config.run, index as u64);
+                let serves_itself = link.medium.wifi.is_some();
                 Link {
                     queue: Queue::new(&link.queue, seed(Purpose::Queue)),
-                    transmitter: Transmitter::new(&link.rate),
+                    transmitter: Transmitter::new(&link.wire_rate()),
                     loss: Loss::new(&link.loss, seed(Purpose::Loss)),
                     marking: Loss::new(&link.marking, seed(Purpose::Marking)),
                     extras: Extras::new(
                         link,
-                        seed(Purpose::Jitter),
+                        [seed(Purpose::Jitter), seed(Purpose::Medium)],
                         asks.then(|| {
                             let nonces = || Purpose::Nonce.stream(config.seed, config.run, index as u64);
                             Requests::new(&link.quick_start, nonces)
                         }),
                     ),
                     overhead: link.overhead,
-                    drops_options: link.quick_start == QuickStartHop::DropsOptions,
-                    free: Time::ZERO,
+                    guarded: link.quick_start == QuickStartHop::DropsOptions || link.medium.policer.is_some(),
+                    free: if serves_itself { Time::NEVER } else { Time::ZERO },
                     hops,
                     packets: 0,
                     bytes: 0,
@@ -296,7 +324,7 @@ impl Network {
     ) {
         let link = &mut self.links[id];
         observer.arrived(now, id, &packet, link.queue.packets(), link.queue.bytes());
-        if link.loss.hits() || (link.drops_options && carries_option(&packet)) {
+        if link.loss.hits() || (link.guarded && !link.admits(now, &packet)) {
             link.lost += 1;
             ledger.dropped(&packet);
             observer.dropped(now, id, &packet, None);
@@ -316,14 +344,71 @@ impl Network {
         } else if self.schedule.time(self.slots.place(Slot::Link(id))) == Time::NEVER {
             // The transmitter was left alone because nothing waited.
             let free = link.free;
-            self.schedule_slot(Slot::Link(id), free);
+            if free == Time::NEVER {
+                self.serve(now, id, ledger, observer);
+            } else {
+                self.schedule_slot(Slot::Link(id), free);
+            }
         }
+    }
+
+    /// Lets a medium that serves the queue itself do so.
+    #[inline(never)]
+    fn serve(&mut self, now: Time, id: LinkId, ledger: &mut Ledger, observer: &mut impl Observer) {
+        let link = &mut self.links[id];
+        let Some(extras) = &mut link.extras else { return };
+        let Extras { medium: Some(medium), jitter, requests, .. } = &mut **extras else { return };
+        let Some(mut wifi) = medium.wifi.take() else { return };
+        let (busy, overhead) = (wifi.busy(), link.overhead);
+        let (lanes, routes, hops) = (&mut self.lanes, &self.route_of, &link.hops);
+        let (schedule, slots) = (&mut self.schedule, &self.slots);
+        let wake = wifi.serve(now, &mut link.queue, overhead, &mut |served| match served {
+            Served::Sent { mut packet, arrived, begun, done } => {
+                let Some(there) = medium.beyond(done) else {
+                    link.lost += 1;
+                    ledger.dropped(&packet);
+                    return observer.dropped(now, id, &packet, None);
+                };
+                let sojourn = begun.since(arrived);
+                link.packets += 1;
+                link.bytes += u64::from(packet.bytes() + overhead);
+                link.marked += u64::from(packet.ecn == flowstart_network::Ecn::Ce);
+                link.max_sojourn = link.max_sojourn.max(sojourn);
+                link.total_sojourn += sojourn;
+                if let Some(requests) = requests.as_mut() {
+                    requests.look(now, &mut packet);
+                }
+                observer.transmitted(now, id, &packet, arrived, done);
+                let hop = hops[2 * routes[packet.flow as usize] as usize + direction(&packet) as usize];
+                let arrival = there + hop.delay;
+                let arrival = jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
+                if lanes[hop.lane as usize].push(arrival, packet) {
+                    schedule.set(slots.place(Slot::Lane(hop.lane as usize)), arrival);
+                }
+            }
+            Served::Dropped(packet, reason) => {
+                link.dropped += 1;
+                ledger.dropped(&packet);
+                observer.dropped(now, id, &packet, Some(reason));
+            }
+            Served::Lost(packet) => {
+                link.lost += 1;
+                ledger.dropped(&packet);
+                observer.dropped(now, id, &packet, None);
+            }
+        });
+        link.busy += wifi.busy() - busy;
+        medium.wifi = Some(wifi);
+        self.schedule_slot(Slot::Link(id), wake);
     }
 
     /// The transmitter of a link is free: begins the next transmission, if any.
     #[inline]
     pub(crate) fn transmit(&mut self, now: Time, id: LinkId, ledger: &mut Ledger, observer: &mut impl Observer) {
         let link = &mut self.links[id];
+        if link.free == Time::NEVER {
+            return self.serve(now, id, ledger, observer);
+        }
         let dropped = &mut link.dropped;
         let next = link.queue.dequeue(now, &mut |packet, reason| {
             *dropped += 1;
@@ -331,7 +416,7 @@ impl Network {
             observer.dropped(now, id, &packet, Some(reason));
         });
         match next {
-            Dequeue::Packet(packet, arrived) => self.forward(now, id, &packet, arrived, observer),
+            Dequeue::Packet(packet, arrived) => self.forward(now, id, &packet, arrived, ledger, observer),
             Dequeue::Empty => self.schedule_slot(Slot::Link(id), Time::NEVER),
             Dequeue::NotBefore(time) => self.schedule_slot(Slot::Link(id), time.max(now + Span::from_nanos(1))),
         }
@@ -341,10 +426,32 @@ impl Network {
     // Not inlined, and by reference: otherwise the compiler takes the packet apart, and putting it
     // together again stalls (see `TagWord`).
     #[inline(never)]
-    fn forward(&mut self, now: Time, id: LinkId, packet: &Packet, arrived: Time, observer: &mut impl Observer) {
+    fn forward(
+        &mut self,
+        now: Time,
+        id: LinkId,
+        packet: &Packet,
+        arrived: Time,
+        ledger: &mut Ledger,
+        observer: &mut impl Observer,
+    ) {
         let link = &mut self.links[id];
+        if link.extras.is_some() {
+            return self.forward_specially(now, id, packet, arrived, ledger, observer);
+        }
         let bytes = packet.bytes() + link.overhead;
         let done = link.transmitter.transmit(now, bytes);
+        let (wake, hop) = Self::account(link, &self.route_of, packet, [now, arrived, done]);
+        observer.transmitted(now, id, packet, arrived, done);
+        self.schedule_slot(Slot::Link(id), wake);
+        self.push(hop.lane, done + hop.delay, *packet);
+    }
+
+    /// Counts a packet whose transmission begins; says when the link is to be woken, and where the
+    /// packet goes.
+    #[inline(always)]
+    fn account(link: &mut Link, route_of: &[u32], packet: &Packet, [now, arrived, done]: [Time; 3]) -> (Time, Hop) {
+        let bytes = packet.bytes() + link.overhead;
         let sojourn = now.since(arrived);
         link.packets += 1;
         link.bytes += u64::from(bytes);
@@ -354,48 +461,62 @@ impl Network {
         link.busy += done.since(now);
         link.free = done;
         let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
-        let hop = link.hops[2 * self.route_of[packet.flow as usize] as usize + direction(packet) as usize];
-        let arrival = done + hop.delay;
-        if link.extras.is_some() {
-            return self.forward_specially(now, id, packet, (arrived, done, arrival), wake, hop.lane, observer);
-        }
-        observer.transmitted(now, id, packet, arrived, done);
-        self.schedule_slot(Slot::Link(id), wake);
-        self.push(hop.lane, arrival, *packet);
+        (wake, link.hops[2 * route_of[packet.flow as usize] as usize + direction(packet) as usize])
     }
 
-    /// The end of [`forward`](Self::forward) on a link that has jitter, or that looks at
-    /// Quick-Start requests.
-    #[expect(clippy::too_many_arguments, reason = "one function in two parts, so that the usual one stays small")]
+    /// [`forward`](Self::forward) on a link that is not plain, or that looks at Quick-Start
+    /// requests.
     #[inline(never)]
     fn forward_specially(
         &mut self,
         now: Time,
         id: LinkId,
         packet: &Packet,
-        (arrived, done, arrival): (Time, Time, Time),
-        wake: Time,
-        lane: LaneId,
+        arrived: Time,
+        ledger: &mut Ledger,
         observer: &mut impl Observer,
     ) {
-        let (mut packet, mut arrival) = (*packet, arrival);
-        if let Some(extras) = &mut self.links[id].extras {
-            if let Some(jitter) = &mut extras.jitter {
-                arrival = jitter.delay(arrival);
+        let mut packet = *packet;
+        let link = &mut self.links[id];
+        let Some(mut extras) = link.extras.take() else { return };
+        let bytes = packet.bytes() + link.overhead;
+        let (done, there) = match &mut extras.medium {
+            None => {
+                let done = link.transmitter.transmit(now, bytes);
+                (done, Some(done))
             }
-            if let Some(requests) = &mut extras.requests {
-                requests.look(now, &mut packet);
+            Some(medium) => {
+                let passage = medium.pass(&mut link.transmitter, now, arrived, bytes);
+                (passage.done, passage.there)
             }
+        };
+        let Some(there) = there else {
+            // It had its time on the air, and nobody heard it.
+            link.extras = Some(extras);
+            link.lost += 1;
+            link.busy += done.since(now);
+            link.free = done;
+            let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
+            ledger.dropped(&packet);
+            observer.dropped(now, id, &packet, None);
+            return self.schedule_slot(Slot::Link(id), wake);
+        };
+        let (wake, hop) = Self::account(link, &self.route_of, &packet, [now, arrived, done]);
+        if let Some(requests) = &mut extras.requests {
+            requests.look(now, &mut packet);
         }
+        let arrival = there + hop.delay;
+        let arrival = extras.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
+        link.extras = Some(extras);
         observer.transmitted(now, id, &packet, arrived, done);
         self.schedule_slot(Slot::Link(id), wake);
-        self.push(lane, arrival, packet);
+        self.push(hop.lane, arrival, packet);
     }
 
     /// Packets in lanes and queues.
     pub(crate) fn stored(&self) -> u64 {
         let lanes: usize = self.lanes.iter().map(Lane::len).sum();
-        lanes as u64 + self.links.iter().map(|link| link.queue.packets()).sum::<u64>()
+        lanes as u64 + self.links.iter().map(Link::stored).sum::<u64>()
     }
 
     /// What the links did.
@@ -412,7 +533,7 @@ impl Network {
                 total_sojourn: link.total_sojourn,
                 busy: link.busy,
                 quick_start: link.requests().map_or_else(RouterCounts::default, Requests::counts),
-                stored: link.queue.packets(),
+                stored: link.stored(),
             })
             .collect()
     }

@@ -2,7 +2,7 @@
 
 use flowstart_congestion::StartExit;
 use flowstart_congestion::detection::Decision;
-use flowstart_network::{Packet, packet::Body};
+use flowstart_network::{Ecn, Packet, packet::Body};
 use flowstart_quick_start::router::RouterCounts;
 use flowstart_units::{Bytes, Span, Time};
 
@@ -101,6 +101,17 @@ impl FlowOutcome {
         }
     }
 
+    /// The receiver got this packet. One with CE counts if it carries data, so neither ACKs nor
+    /// SYNs nor window probes do.
+    pub fn count_mark(&mut self, packet: &Packet) {
+        let data = match &packet.body {
+            Body::Datagram(_) => true,
+            Body::Segment(segment) => segment.payload > 0,
+            Body::Ack(_) => false,
+        };
+        self.marked += u64::from(data && packet.ecn == Ecn::Ce);
+    }
+
     /// A link dropped this packet. Only data counts, so neither ACKs nor SYNs nor window probes do;
     /// a segment belongs to the start if it was sent before that ended.
     pub fn count_drop(&mut self, packet: &Packet) {
@@ -145,7 +156,6 @@ pub struct LinkOutcome {
 #[cfg(test)]
 mod tests {
     use flowstart_congestion::ExitReason;
-    use flowstart_network::Ecn;
     use flowstart_network::packet::{Datagram, Segment};
 
     use super::*;
@@ -173,6 +183,17 @@ mod tests {
         assert_eq!((outcome.dropped, outcome.dropped_in_start), (0, 0));
         outcome.count_drop(&segment(Time::ZERO, 1));
         assert_eq!((outcome.dropped, outcome.dropped_in_start), (1, 1));
+    }
+
+    #[test]
+    fn a_marked_syn_is_no_marked_data_packet() {
+        let mut outcome = FlowOutcome::new(0, Time::ZERO, None);
+        let marked = |payload| Packet { ecn: Ecn::Ce, ..segment(Time::ZERO, payload) };
+        outcome.count_mark(&marked(0));
+        assert_eq!(outcome.marked, 0);
+        outcome.count_mark(&marked(1));
+        outcome.count_mark(&Packet { ecn: Ecn::Ect0, ..marked(1) });
+        assert_eq!(outcome.marked, 1);
     }
 
     #[test]

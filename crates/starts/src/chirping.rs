@@ -1,13 +1,31 @@
 //! Paced Chirping as flow starts.
 
+use flowstart_chirping::belief::Room;
 use flowstart_chirping::{AdaptiveChirpingConfig, Measured, PacedChirpingConfig, TwoGapChirpingConfig};
 use flowstart_control::InvalidConfig;
 
 use crate::{Start, StartConstants};
 
+/// Chirps have departures of their own; what follows them is paced or not.
+fn sends(paced: bool) -> Option<&'static str> {
+    (!paced).then_some("departures set by the chirps, unpaced after the start")
+}
+
 impl StartConstants for PacedChirpingConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
         self.validate()
+    }
+
+    fn wants_every_ack(&self) -> bool {
+        true
+    }
+
+    fn sends(&self, paced: bool) -> Option<&'static str> {
+        sends(paced)
+    }
+
+    fn chirps(&self) -> bool {
+        true
     }
 }
 
@@ -15,11 +33,31 @@ impl StartConstants for TwoGapChirpingConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
         self.validate()
     }
+
+    fn wants_every_ack(&self) -> bool {
+        true
+    }
+
+    fn sends(&self, paced: bool) -> Option<&'static str> {
+        sends(paced)
+    }
+
+    fn chirps(&self) -> bool {
+        true
+    }
 }
 
 impl StartConstants for AdaptiveChirpingConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
         self.validate()
+    }
+
+    fn sends(&self, paced: bool) -> Option<&'static str> {
+        sends(paced)
+    }
+
+    fn chirps(&self) -> bool {
+        true
     }
 }
 
@@ -32,6 +70,16 @@ impl Start {
             Self::PacedChirping(start) => start.last_chirp(),
             Self::TwoGapChirping(start) => start.last_chirp(),
             Self::AdaptiveChirping(start) => start.last_chirp(),
+            _ => None,
+        }
+    }
+
+    /// What all chirps so far say together of the room on the path; `None` for starts that go by
+    /// one chirp after the other.
+    #[must_use]
+    pub fn room(&self) -> Option<Room> {
+        match self {
+            Self::AdaptiveChirping(start) => start.schedule().room(),
             _ => None,
         }
     }

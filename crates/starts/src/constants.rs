@@ -1,6 +1,6 @@
 //! What the constants of a start say beside what they are.
 
-use flowstart_control::InvalidConfig;
+use flowstart_control::{FlowStart, InvalidConfig, Own};
 use flowstart_detection::PairDetector;
 
 use crate::StartConfig;
@@ -34,6 +34,24 @@ pub trait StartConstants {
         None
     }
 
+    /// True if the receivers of those who designed this start acknowledge every segment at once.
+    /// Races do so too where they run it as its authors did; otherwise they delay ACKs as Linux.
+    fn wants_every_ack(&self) -> bool {
+        false
+    }
+
+    /// How a flow with this start sends at first, in a few words, where that is particular to it.
+    /// `paced` says whether its packets are spaced at Linux's rates otherwise.
+    fn sends(&self, _paced: bool) -> Option<&'static str> {
+        None
+    }
+
+    /// True if the start sends chirps, whose last one that could be read
+    /// [`Start::last_chirp`](crate::Start::last_chirp) gives.
+    fn chirps(&self) -> bool {
+        false
+    }
+
     /// These constants, whichever they are.
     fn constants(&self) -> &dyn StartConstants
     where
@@ -45,6 +63,9 @@ pub trait StartConstants {
 
 /// A start without constants.
 impl StartConstants for () {}
+
+/// A start from outside has its constants in itself.
+impl StartConstants for Own<dyn FlowStart + Send> {}
 
 impl StartConfig {
     /// Checks that every constant is in its range.
@@ -75,5 +96,24 @@ impl StartConfig {
     #[must_use]
     pub fn detector(&self, mss: u32, header: u32, seed: u64) -> Option<PairDetector> {
         self.constants().detector(mss, header, seed)
+    }
+
+    /// True if the receivers of those who designed this start acknowledge every segment at once.
+    #[must_use]
+    pub fn wants_every_ack(&self) -> bool {
+        self.constants().wants_every_ack()
+    }
+
+    /// How a flow with this start sends at first, in a few words, where that is particular to it.
+    /// `paced` says whether its packets are spaced at Linux's rates otherwise.
+    #[must_use]
+    pub fn sends(&self, paced: bool) -> Option<&'static str> {
+        self.constants().sends(paced)
+    }
+
+    /// True if the start sends chirps.
+    #[must_use]
+    pub fn chirps(&self) -> bool {
+        self.constants().chirps()
     }
 }

@@ -15,6 +15,14 @@ impl StartConstants for DetectorConfig {
         self.validate()
     }
 
+    fn wants_every_ack(&self) -> bool {
+        true
+    }
+
+    fn sends(&self, _paced: bool) -> Option<&'static str> {
+        Some("two connections with jittered gaps at first")
+    }
+
     fn connections(&self) -> usize {
         if self.single { 1 } else { 2 }
     }
@@ -27,6 +35,10 @@ impl StartConstants for DetectorConfig {
 impl StartConstants for TrainProbeConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
         self.validate()
+    }
+
+    fn sends(&self, _paced: bool) -> Option<&'static str> {
+        Some("two connections with planned departures at first")
     }
 
     fn connections(&self) -> usize {

@@ -138,6 +138,14 @@ flowstart_control::registry! {
         new: |flow| Box::new(Suss::new(config, flow.initial_window, flow.paced, flow.mss)),
     }
 
+    /// An omniscient start, the bound.
+    [pub mod oracle::{Oracle, OracleConfig}]
+    Oracle(config: Box<OracleConfig>) => Box<Oracle> {
+        names: "oracle",
+        about: "knows the capacity of every moment and sends at it: no algorithm, but the bound for all of them",
+        new: |_| Box::new(Oracle::new(config)),
+    }
+
     /// Two connections that look for fair queuing (Bachl, Fabini and Zseby 2020).
     [pub mod directed::{Directed}]
     TwoFlowProbe(_config: DetectorConfig) => Box<Directed> {

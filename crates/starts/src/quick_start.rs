@@ -134,6 +134,10 @@ impl StartConstants for QuickStartConfig {
         self.check.map_or(Ok(()), |check| check.validate())
     }
 
+    fn sends(&self, paced: bool) -> Option<&'static str> {
+        (!paced).then_some("paced at the granted rate for one round trip, then unpaced")
+    }
+
     fn asks_routers(&self) -> bool {
         true
     }

@@ -23,9 +23,8 @@ struct FlowView {
     in_network: u64,
     data_sent: u64,
     retransmitted: u64,
-    /// Dropped packets with data, and SYNs.
+    /// Packets with data that were dropped, and that arrived with a mark.
     dropped: u64,
-    dropped_syns: u64,
     marked: u64,
     /// IP bytes of datagrams that arrived.
     datagram_bytes: u64,
@@ -162,8 +161,7 @@ impl Checker {
         for ((view, said), paired) in self.flows.iter().zip(&outcome.flows).zip(paired) {
             assert_eq!(said.packets_sent, view.data_sent, "a flow's packets");
             assert_eq!(said.retransmitted, view.retransmitted, "a flow's retransmissions");
-            let drops = [view.dropped, view.dropped + view.dropped_syns];
-            assert!(drops.contains(&said.dropped), "a flow's drops: {} and not {drops:?}", said.dropped);
+            assert_eq!(said.dropped, view.dropped, "a flow's drops");
             assert!(said.dropped_in_start <= said.dropped, "more drops in the start than in all");
             assert_eq!(said.marked, view.marked, "a flow's marks");
             assert_eq!(said.completed, view.completed, "when a flow was complete");
@@ -235,8 +233,8 @@ impl Observer for Checker {
         let flow = self.flow(packet.flow);
         flow.in_network -= 1;
         match &packet.body {
-            Body::Segment(segment) if segment.syn => flow.dropped_syns += 1,
-            Body::Segment(_) | Body::Datagram(_) => flow.dropped += 1,
+            Body::Segment(segment) => flow.dropped += u64::from(segment.payload > 0),
+            Body::Datagram(_) => flow.dropped += 1,
             Body::Ack(_) => {}
         }
     }
@@ -265,7 +263,8 @@ impl Observer for Checker {
                 return;
             }
         }
-        flow.marked += u64::from(packet.ecn == Ecn::Ce);
+        let data = !matches!(&packet.body, Body::Segment(segment) if segment.payload == 0);
+        flow.marked += u64::from(data && packet.ecn == Ecn::Ce);
     }
 
     fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
@@ -291,12 +290,15 @@ impl Observer for Checker {
             stats.in_flight
         );
         // A packet that was sent again counts twice where it did not count as lost, or does no
-        // longer (a probe, a loss that was undone), as in Linux (`tcp_packets_in_flight`).
+        // longer (a probe, a loss that was undone), as in Linux (`tcp_packets_in_flight`): so at
+        // most as many more as were sent again. Which of them are meant cannot be seen from
+        // outside; the tests of the scoreboard hold every counter against a model.
+        let out = u64::from(stats.packets_out);
         assert!(
-            stats.in_flight <= stats.packets_out.saturating_mul(2),
-            "{} packets in flight, {} out",
+            u64::from(stats.in_flight) <= out + out.min(flow.retransmitted),
+            "{} packets in flight, {out} out, {} sent again",
             stats.in_flight,
-            stats.packets_out
+            flow.retransmitted
         );
         assert_eq!(stats.packets_sent, flow.data_sent, "a sender's packets");
         assert!(stats.una <= stats.next && stats.next == flow.next, "a sender's place in the stream");

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use flowstart_network::packet::Body;
-use flowstart_network::{Ecn, LinkConfig, Packet, QueueConfig, QuickStartHop, RateSchedule};
+use flowstart_network::{Ecn, L4sClassifier, LinkConfig, Packet, QueueConfig, QuickStartHop, RateSchedule};
 use flowstart_simulator::LinkOutcome;
 use flowstart_units::{Span, Time};
 
@@ -14,8 +14,8 @@ enum Order {
     All,
     /// Those of a flow in order of arrival.
     PerFlow,
-    /// Those of a flow that are in the same of two queues.
-    PerFlowAndMark,
+    /// Those of a flow that are in the same of two queues, which this one chooses between.
+    PerFlowAndMark(L4sClassifier),
     /// None that can be told from outside.
     Unknown,
 }
@@ -23,6 +23,8 @@ enum Order {
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
+    /// Counts arrivals at the link.
+    number: u64,
     arrived: Time,
     packet: Packet,
 }
@@ -38,6 +40,9 @@ pub(crate) struct LinkView {
     overhead: u32,
     strips: bool,
     queues: HashMap<u64, VecDeque<Waiting>>,
+    /// Packets that were dropped while another waited that looks the same, such as an ACK that was
+    /// repeated: which of them it was shows when the next one leaves.
+    doubtful: HashMap<u64, Vec<Waiting>>,
     stored: u64,
     stored_bytes: u64,
     /// Since when packets have been waiting, if any are.
@@ -67,22 +72,38 @@ fn same(a: &Packet, b: &Packet) -> bool {
     a.flow == b.flow && body
 }
 
-fn low_latency(packet: &Packet) -> bool {
-    matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce)
+/// True if a packet belongs into the low-latency queue of a DualPI2 (RFC 9332, RFC 9331 section
+/// 5.1).
+fn low_latency(classifier: L4sClassifier, packet: &Packet) -> bool {
+    match classifier {
+        L4sClassifier::L4s => matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce),
+        L4sClassifier::AnyEct => packet.ecn != Ecn::NotEct,
+    }
+}
+
+impl Order {
+    /// True if `later`, which arrived after `earlier`, must not leave before it. Both are of the
+    /// same class.
+    fn holds(self, earlier: &Packet, later: &Packet) -> bool {
+        match self {
+            Self::All | Self::PerFlow => true,
+            Self::PerFlowAndMark(by) => low_latency(by, earlier) == low_latency(by, later),
+            Self::Unknown => false,
+        }
+    }
 }
 
 impl LinkView {
     pub(crate) fn new(config: &LinkConfig) -> Self {
         Self {
             order: match config.queue {
-                QueueConfig::FairQueuing(_) | QueueConfig::Drr(_) | QueueConfig::FqCodel(_) => Order::PerFlow,
                 // What the link marks on arrival is not seen before the queue has chosen by it.
                 QueueConfig::DualPi2(_) if !config.marking.is_none() => Order::Unknown,
-                QueueConfig::DualPi2(_) => Order::PerFlowAndMark,
+                QueueConfig::DualPi2(dual) => Order::PerFlowAndMark(dual.classifier),
+                queue if queue.isolates() => Order::PerFlow,
                 _ => Order::All,
             },
-            // `sch_fq` throttles a flow that is ahead of its rate.
-            holds_back: matches!(config.queue, QueueConfig::FairQueuing(_)),
+            holds_back: config.queue.holds_back(),
             rate: match &config.rate {
                 RateSchedule::Constant(rate) => Some(rate.as_bps()),
                 RateSchedule::Steps { .. } => None,
@@ -90,6 +111,7 @@ impl LinkView {
             overhead: config.overhead,
             strips: config.quick_start == QuickStartHop::StripsOptions,
             queues: HashMap::new(),
+            doubtful: HashMap::new(),
             stored: 0,
             stored_bytes: 0,
             since: Time::ZERO,
@@ -109,7 +131,7 @@ impl LinkView {
     fn class(&self, packet: &Packet) -> u64 {
         match self.order {
             Order::All => 0,
-            Order::PerFlow | Order::PerFlowAndMark | Order::Unknown => u64::from(packet.flow),
+            Order::PerFlow | Order::PerFlowAndMark(_) | Order::Unknown => u64::from(packet.flow),
         }
     }
 
@@ -127,7 +149,11 @@ impl LinkView {
         self.stored += 1;
         self.stored_bytes += u64::from(packet.bytes);
         let class = self.class(packet);
-        self.queues.entry(class).or_default().push_back(Waiting { arrived: now, packet: *packet });
+        self.queues.entry(class).or_default().push_back(Waiting {
+            number: self.arrived,
+            arrived: now,
+            packet: *packet,
+        });
     }
 
     /// A packet is dropped, by the queue or (`lost`) before it.
@@ -141,6 +167,9 @@ impl LinkView {
         };
         let gone = place.and_then(|place| queue.remove(place));
         assert!(gone.is_some(), "a packet was dropped that was not there");
+        if let Some(gone) = gone.filter(|_| !lost && queue.iter().any(|waiting| same(&waiting.packet, packet))) {
+            self.doubtful.entry(class).or_default().push(gone);
+        }
         if lost {
             self.lost += 1
         } else {
@@ -159,20 +188,44 @@ impl LinkView {
     pub(crate) fn transmitted(&mut self, now: Time, packet: &Packet, arrived: Time, done: Time) {
         let (order, class) = (self.order, self.class(packet));
         let queue = self.queues.entry(class).or_default();
-        let Some(place) = queue.iter().position(|waiting| same(&waiting.packet, packet)) else {
-            panic!("a packet was transmitted that was not there");
+        // Of those that look the same, the one that arrived when the queue says.
+        let find = |queue: &VecDeque<Waiting>| {
+            let mut alike = (0..queue.len()).filter(|place| same(&queue[*place].packet, packet)).peekable();
+            let first = alike.peek().copied();
+            alike.find(|place| queue[*place].arrived == arrived).or(first)
+        };
+        let overtaken = |queue: &VecDeque<Waiting>, place: usize| {
+            queue.iter().take(place).position(|earlier| order.holds(&earlier.packet, &queue[place].packet))
+        };
+        let doubtful = self.doubtful.entry(class).or_default();
+        let place = loop {
+            let Some(place) = find(queue) else {
+                panic!("a packet was transmitted that was not there");
+            };
+            let right = queue[place].arrived == arrived;
+            let wrong = overtaken(queue, place);
+            if right && wrong.is_none() {
+                break place;
+            }
+            // Was it this one that was dropped, and not the one that looks the same?
+            let blamed = wrong.unwrap_or(place);
+            let innocent = doubtful
+                .iter()
+                .position(|other| same(&other.packet, &queue[blamed].packet) && other.number > queue[blamed].number);
+            let Some(innocent) = innocent else {
+                assert!(wrong.is_none(), "a queue let a packet overtake another");
+                break place;
+            };
+            let innocent = std::mem::replace(&mut doubtful[innocent], queue[blamed]);
+            queue.remove(blamed);
+            let place = queue.partition_point(|waiting| waiting.number < innocent.number);
+            queue.insert(place, innocent);
         };
         let waiting = queue[place];
-        let in_order = match order {
-            Order::All | Order::PerFlow => place == 0,
-            Order::PerFlowAndMark => {
-                let mut before = queue.iter().take(place);
-                before.all(|earlier| low_latency(&earlier.packet) != low_latency(&waiting.packet))
-            }
-            Order::Unknown => true,
-        };
-        assert!(in_order, "a queue let a packet overtake another");
         let gone = queue.remove(place);
+        if queue.is_empty() {
+            doubtful.clear();
+        }
         let bytes = u64::from(waiting.packet.bytes) + u64::from(self.overhead);
         assert_eq!(waiting.arrived, arrived, "a packet did not arrive when the queue says");
         assert!(arrived <= now && now <= done, "a transmission ends before it begins");
@@ -267,6 +320,43 @@ mod tests {
     #[should_panic(expected = "overtake")]
     fn a_fifo_that_lets_a_packet_overtake_is_noticed() {
         two_waiting().transmitted(at(0), &packet(1), at(0), at(1000));
+    }
+
+    /// Three packets of which the first and the last look the same, as repeated ACKs do, while
+    /// another one is on its way for the first millisecond.
+    fn twins() -> LinkView {
+        let rate = RateSchedule::Constant(Rate::from_mbps(1));
+        let mut view = LinkView::new(&LinkConfig::new(rate, Span::ZERO, QueueConfig::drop_tail(10)));
+        view.arrived(at(0), &packet(9), 0, 0);
+        view.transmitted(at(0), &packet(9), at(0), at(1000));
+        view.arrived(at(0), &packet(0), 0, 0);
+        view.arrived(at(0), &packet(1), 1, 125);
+        view.arrived(at(5), &packet(0), 2, 250);
+        view
+    }
+
+    #[test]
+    fn whether_the_first_or_the_last_of_two_that_look_the_same_was_dropped_shows_later() {
+        // The first: the one between them leaves next, and then the last.
+        let mut view = twins();
+        view.dropped(at(6), &packet(0), false);
+        view.transmitted(at(1000), &packet(1), at(0), at(2000));
+        view.transmitted(at(2000), &packet(0), at(5), at(3000));
+        // The last.
+        let mut view = twins();
+        view.dropped(at(6), &packet(0), false);
+        view.transmitted(at(1000), &packet(0), at(0), at(2000));
+        view.transmitted(at(2000), &packet(1), at(0), at(3000));
+        assert_eq!(view.stored(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "overtake")]
+    fn of_two_that_look_the_same_one_explains_no_more_than_one_drop() {
+        let mut view = twins();
+        view.arrived(at(6), &packet(0), 3, 375);
+        view.dropped(at(6), &packet(0), false);
+        view.transmitted(at(1000), &packet(0), at(6), at(2000));
     }
 
     #[test]

@@ -47,8 +47,20 @@ fn called(line: &str) -> Option<&'static str> {
     FORBIDDEN.iter().find(named).copied().or(logarithm.then_some("log"))
 }
 
+/// Sources that may ask for the time of day: the kernel stamps packets with it.
+const TIME_OF_DAY: &[&str] = &["crates/emulator/src/clock.rs"];
+
 #[test]
-fn what_results_are_made_of_calls_no_mathematical_function_of_the_platform() {
+fn nothing_that_is_computed_or_waited_for_depends_on_the_time_of_day() {
+    let faults = found(TIME_OF_DAY, |line| {
+        let code = line.split("//").next().unwrap_or_default();
+        ["SystemTime", "CLOCK_REALTIME", "chrono::", "UNIX_EPOCH"].into_iter().find(|clock| code.contains(clock))
+    });
+    assert!(faults.is_empty(), "a clock that is set would change results:\n{faults}");
+}
+
+/// Lines of all sources but these in which something is found, with their places.
+fn found(exempt: &[&str], what: impl Fn(&str) -> Option<&'static str>) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
     for member in std::fs::read_dir(root.join("crates")).unwrap() {
@@ -62,19 +74,25 @@ fn what_results_are_made_of_calls_no_mathematical_function_of_the_platform() {
     let mut faults = String::new();
     for file in files {
         let name = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
-        if PRESENTATION.iter().any(|allowed| name.starts_with(allowed)) {
+        if exempt.iter().any(|allowed| name.starts_with(allowed)) {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();
         // Tests stand at the end of a file.
         let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
         for (number, line) in lines.enumerate() {
-            if let Some(function) = called(line) {
-                faults.push_str(&format!("{name}:{}: {function}; use libm's\n", number + 1));
+            if let Some(found) = what(line) {
+                faults.push_str(&format!("{name}:{}: {found}\n", number + 1));
             }
         }
     }
-    assert!(faults.is_empty(), "results would differ from machine to machine:\n{faults}");
+    faults
+}
+
+#[test]
+fn what_results_are_made_of_calls_no_mathematical_function_of_the_platform() {
+    let faults = found(PRESENTATION, called);
+    assert!(faults.is_empty(), "results would differ from machine to machine; use libm's:\n{faults}");
 }
 
 #[test]

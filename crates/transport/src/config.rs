@@ -317,6 +317,10 @@ pub struct ReceiverConfig {
     /// ACKs are held back for this long and merged into one, as links that aggregate frames do;
     /// default none.
     pub ack_aggregation: Option<Span>,
+    /// ... but at most this many, at least 1; default any number. With receive offload one ACK is
+    /// for at most 64 kB.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub ack_aggregation_most: Option<u32>,
     /// Receive buffer: bytes in order that the application has not read are taken off the window;
     /// default none (the window never limits).
     pub receive_buffer: Option<Bytes>,
@@ -346,6 +350,7 @@ impl Default for ReceiverConfig {
             compressed_sack_rtt_percent: 5,
             compressed_sack_count: 44,
             ack_aggregation: None,
+            ack_aggregation_most: None,
             receive_buffer: None,
             auto_read: true,
             min_rto: Span::from_millis(200),
@@ -365,6 +370,7 @@ impl ReceiverConfig {
         unless(self.ack_every >= 1, "ack_every", "at least 1 segment")?;
         unless(self.initial_mss >= 1, "initial_mss", "at least 1 byte")?;
         unless(self.compressed_sack_rtt_percent <= 100, "compressed_sack_rtt_percent", "between 0 and 100")?;
+        unless(self.ack_aggregation_most.is_none_or(|most| most > 0), "ack_aggregation_most", "at least 1 ACK")?;
         unless(self.receive_buffer.is_none_or(|b| b.get() > 0), "receive_buffer", "at least 1 byte")?;
         unless(!self.initial_rto.is_zero(), "initial_rto", "more than zero")
     }
@@ -405,8 +411,13 @@ mod tests {
         assert_eq!(field(SenderConfig { mss: 0, ..SenderConfig::default() }), "mss");
         assert_eq!(field(SenderConfig { send_buffer: Some(Bytes::ZERO), ..SenderConfig::default() }), "send_buffer");
         assert_eq!(field(SenderConfig { min_rto: Span::from_secs(200), ..SenderConfig::default() }), "min_rto");
-        let config = ReceiverConfig { ack_every: 0, ..ReceiverConfig::default() };
-        assert_eq!(config.validate().unwrap_err().field, "ack_every");
+        let sender = |bytes| SenderConfig { send_buffer: Some(Bytes::new(bytes)), ..SenderConfig::default() };
+        assert_eq!(sender(1).validate(), Ok(()));
+        let field = |config: ReceiverConfig| config.validate().unwrap_err().field;
+        assert_eq!(field(ReceiverConfig { ack_every: 0, ..ReceiverConfig::default() }), "ack_every");
+        let receiver = |bytes| ReceiverConfig { receive_buffer: Some(Bytes::new(bytes)), ..ReceiverConfig::default() };
+        assert_eq!(field(receiver(0)), "receive_buffer");
+        assert_eq!(receiver(1).validate(), Ok(()));
     }
 
     #[cfg(feature = "serde")]

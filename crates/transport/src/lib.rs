@@ -17,5 +17,6 @@ mod striping;
 
 pub use config::{AckCounting, EcnMode, Kernel, LossDetection, ReceiverConfig, Reduction, RtoRule, SenderConfig};
 pub use receiver::{OutgoingAck, Receiver, ReceiverStats};
+pub use sender::parts;
 pub use sender::{Outgoing, Sender, SenderState, SenderStats};
 pub use striping::{Joining, Striping};

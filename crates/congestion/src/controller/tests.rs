@@ -1,7 +1,8 @@
 use super::*;
+use flowstart_avoidances::AvoidanceConfig;
 use flowstart_control::INFINITE_SSTHRESH;
 use flowstart_control::testing::{ack, next};
-use flowstart_starts::HystartConfig;
+use flowstart_starts::{HystartConfig, StartConfig};
 
 /// A controller with this start in front of NewReno.
 fn config(start: StartConfig) -> ControllerConfig {

@@ -1,7 +1,7 @@
 //! Frames in the engine: their bytes stay where they are, a small handle goes through queues and
 //! delays.
 
-use flowstart_network::{Ecn, Frame};
+use flowstart_network::{Ecn, Frame, PureAck};
 use flowstart_units::Time;
 
 /// A frame's handle, as it stands in queues.
@@ -19,6 +19,8 @@ pub(super) struct Handle {
     pub(super) step: u16,
     /// Its codepoint now; the bytes still have the one it came with.
     pub(super) ecn: Ecn,
+    /// What it acknowledges, if some link of the engine asks for that.
+    pub(super) ack: Option<PureAck>,
     /// True if the link it is at set the mark.
     pub(super) marked_here: bool,
     /// When it arrived at the link it is at.
@@ -39,6 +41,10 @@ impl Frame for Handle {
     #[inline]
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        self.ack
     }
 
     #[inline]

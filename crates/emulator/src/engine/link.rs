@@ -1,10 +1,13 @@
 //! A link in operation. The rules are those of the simulator's network, on real frames.
 
-use flowstart_network::{Dequeue, DropReason, Ecn, Frame as _, Jitter, LinkConfig, Loss, Queue, Transmitter};
+use flowstart_network::{
+    Dequeue, DropReason, Ecn, Frame as _, Jitter, LinkConfig, Loss, Medium, Passage, Queue, Served, Transmitter, Wifi,
+};
 use flowstart_random::Purpose;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::frames::Handle;
+use super::requests::Requests;
 
 /// What a link did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,28 +55,36 @@ pub(super) struct Link {
     loss: Loss,
     marking: Loss,
     jitter: Option<Jitter>,
+    medium: Option<Medium<Handle>>,
     overhead: u32,
     delay: Span,
+    /// What becomes of Quick-Start options.
+    pub(super) requests: Requests,
     /// When the transmitter is free again.
     free: Time,
     /// When it wants to be asked for the next packet; [`Time::NEVER`] if nothing waits.
     pub(super) wake: Time,
     outcome: LinkOutcome,
+    /// What the medium has just served; empty but for its room.
+    served: Vec<Served<Handle>>,
 }
 
 impl Link {
     pub(super) fn new(config: &LinkConfig, base: u64) -> Self {
         Self {
             queue: Queue::new(&config.queue, Purpose::Queue.seed_in_real_time(base)),
-            transmitter: Transmitter::new(&config.rate),
+            transmitter: Transmitter::new(&config.wire_rate()),
             loss: Loss::new(&config.loss, Purpose::Loss.seed_in_real_time(base)),
             marking: Loss::new(&config.marking, Purpose::Marking.seed_in_real_time(base)),
             jitter: config.jitter.as_ref().map(|jitter| Jitter::new(jitter, Purpose::Jitter.seed_in_real_time(base))),
+            medium: Medium::new(config, Purpose::Medium.seed_in_real_time(base)),
             overhead: config.overhead,
             delay: config.delay,
+            requests: Requests::new(&config.quick_start, base),
             free: Time::ZERO,
             wake: Time::NEVER,
             outcome: LinkOutcome::default(),
+            served: Vec::new(),
         }
     }
 
@@ -82,7 +93,8 @@ impl Link {
         frame.arrived = now;
         frame.marked_here = false;
         self.outcome.arrived += 1;
-        if self.loss.hits() {
+        let admitted = |medium: &mut Medium<Handle>| medium.admits(now, frame.bytes + self.overhead);
+        if self.loss.hits() || !self.medium.as_mut().is_none_or(admitted) {
             self.outcome.lost += 1;
             events.push(Event::Lost(frame));
             return;
@@ -95,15 +107,29 @@ impl Link {
             *dropped += 1;
             events.push(Event::Dropped(frame, reason));
         });
-        if self.free <= now {
+        if self.wifi().is_some() {
+            if self.wake == Time::NEVER {
+                self.serve(now, events);
+            }
+        } else if self.free <= now {
             self.transmit(now, events);
         } else if self.wake == Time::NEVER {
             self.wake = self.free;
         }
     }
 
+    /// A packet was lost before it arrived.
+    pub(super) fn lose(&mut self, frame: Handle, events: &mut Vec<Event>) {
+        self.outcome.arrived += 1;
+        self.outcome.lost += 1;
+        events.push(Event::Lost(frame));
+    }
+
     /// The transmitter is free: begins the next transmission, if any.
     pub(super) fn transmit(&mut self, now: Time, events: &mut Vec<Event>) {
+        if self.wifi().is_some() {
+            return self.serve(now, events);
+        }
         let dropped = &mut self.outcome.dropped;
         let next = self.queue.dequeue(now, &mut |frame, reason| {
             *dropped += 1;
@@ -112,28 +138,207 @@ impl Link {
         match next {
             Dequeue::Packet(frame, arrived) => {
                 let bytes = frame.bytes + self.overhead;
-                let done = self.transmitter.transmit(now, bytes);
-                let sojourn = now.since(arrived);
-                let outcome = &mut self.outcome;
-                outcome.packets += 1;
-                outcome.bytes += Bytes::new(u64::from(bytes));
-                outcome.marked += u64::from(frame.ecn == Ecn::Ce);
-                outcome.max_sojourn = outcome.max_sojourn.max(sojourn);
-                outcome.total_sojourn += sojourn;
-                outcome.busy += done.since(now);
+                let Passage { done, there } = match &mut self.medium {
+                    Some(medium) => medium.pass(&mut self.transmitter, now, arrived, bytes),
+                    None => {
+                        let done = self.transmitter.transmit(now, bytes);
+                        Passage { done, there: Some(done) }
+                    }
+                };
+                self.outcome.busy += done.since(now);
                 self.free = done;
                 self.wake = if self.queue.packets() > 0 { done } else { Time::NEVER };
-                let arrival = done + self.delay;
-                let arrival = self.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
-                events.push(Event::Sent { frame, done, arrival });
+                self.left(frame, now.since(arrived), done, there, events);
             }
             Dequeue::Empty => self.wake = Time::NEVER,
             Dequeue::NotBefore(time) => self.wake = time.max(now + Span::from_nanos(1)),
         }
     }
 
+    fn wifi(&self) -> Option<&Wifi<Handle>> {
+        self.medium.as_ref()?.wifi.as_ref()
+    }
+
+    /// Lets a medium that serves the queue itself do so.
+    fn serve(&mut self, now: Time, events: &mut Vec<Event>) {
+        let Some(mut wifi) = self.medium.as_mut().and_then(|medium| medium.wifi.take()) else { return };
+        let busy = wifi.busy();
+        let mut served = std::mem::take(&mut self.served);
+        self.wake = wifi.serve(now, &mut self.queue, self.overhead, &mut |what| served.push(what));
+        self.outcome.busy += wifi.busy() - busy;
+        if let Some(medium) = &mut self.medium {
+            medium.wifi = Some(wifi);
+        }
+        for what in served.drain(..) {
+            match what {
+                Served::Sent { packet, arrived, begun, done } => {
+                    let there = self.medium.as_ref().map_or(Some(done), |medium| medium.beyond(done));
+                    self.left(packet, begun.since(arrived), done, there, events);
+                }
+                Served::Dropped(frame, reason) => {
+                    self.outcome.dropped += 1;
+                    events.push(Event::Dropped(frame, reason));
+                }
+                Served::Lost(frame) => {
+                    self.outcome.lost += 1;
+                    events.push(Event::Lost(frame));
+                }
+            }
+        }
+        self.served = served;
+    }
+
+    /// A packet that waited for `sojourn` leaves, or is lost on its way.
+    fn left(&mut self, frame: Handle, sojourn: Span, done: Time, there: Option<Time>, events: &mut Vec<Event>) {
+        let Some(there) = there else {
+            self.outcome.lost += 1;
+            return events.push(Event::Lost(frame));
+        };
+        let outcome = &mut self.outcome;
+        outcome.packets += 1;
+        outcome.bytes += Bytes::new(u64::from(frame.bytes + self.overhead));
+        outcome.marked += u64::from(frame.ecn == Ecn::Ce);
+        outcome.max_sojourn = outcome.max_sojourn.max(sojourn);
+        outcome.total_sojourn += sojourn;
+        let arrival = there + self.delay;
+        let arrival = self.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
+        events.push(Event::Sent { frame, done, arrival });
+    }
+
     /// What it did so far.
     pub(super) fn outcome(&self) -> LinkOutcome {
-        LinkOutcome { stored: self.queue.packets(), ..self.outcome.clone() }
+        let held = self.wifi().map_or(0, Wifi::stored);
+        LinkOutcome { stored: self.queue.packets() + held, ..self.outcome.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_network::packet::Body;
+    use flowstart_network::{
+        Detour, GrantsConfig, MediumConfig, Packet, PolicerConfig, QueueConfig, RateSchedule, ShaperConfig,
+        SlotsConfig, WifiConfig,
+    };
+    use flowstart_simulator::{
+        Access, FlowConfig, LinkId, Observer, Simulation, SimulationConfig, Spacing, Stop, Traffic, UdpConfig,
+    };
+    use flowstart_units::Rate;
+
+    use super::*;
+
+    /// When datagrams came to the link, and when they were received.
+    #[derive(Default)]
+    struct Watch {
+        arrived: Vec<Time>,
+        received: Vec<(u64, Time)>,
+    }
+
+    impl Observer for Watch {
+        fn arrived(&mut self, now: Time, _link: LinkId, _packet: &Packet, _packets: u64, _bytes: u64) {
+            self.arrived.push(now);
+        }
+
+        fn received(&mut self, now: Time, packet: &Packet) {
+            let Body::Datagram(datagram) = packet.body else { panic!("only datagrams are sent") };
+            self.received.push((datagram.number, now));
+        }
+    }
+
+    fn simulated(link: &LinkConfig) -> Watch {
+        let udp = UdpConfig {
+            rate: Rate::from_mbps(14),
+            packet: 1500,
+            spacing: Spacing::Constant,
+            lasting: Span::from_millis(400),
+            ecn: false,
+        };
+        let flow = FlowConfig {
+            forward: vec![0],
+            reverse: vec![],
+            access: Access { rate: Rate::UNLIMITED, delay: Span::ZERO },
+            tail_delay: Span::ZERO,
+            return_delay: Span::ZERO,
+            start: Time::ZERO,
+            traffic: Traffic::Udp(udp),
+            group: 0,
+        };
+        let config = SimulationConfig {
+            links: vec![link.clone()],
+            flows: vec![flow],
+            arrivals: vec![],
+            sessions: vec![],
+            stop: Stop::At(Time::from_nanos(2_000_000_000)),
+            seed: 1,
+            run: 0,
+        };
+        Simulation::new(&config, Watch::default()).unwrap().run().1
+    }
+
+    /// The same arrivals at a link of the emulator, in virtual time.
+    fn emulated(link: &LinkConfig, arrived: &[Time]) -> Vec<(u64, Time)> {
+        let mut link = Link::new(link, 1);
+        let (mut events, mut received) = (Vec::new(), Vec::new());
+        for (number, time) in arrived.iter().map(Some).chain([None]).enumerate() {
+            while link.wake != Time::NEVER && time.is_none_or(|time| link.wake <= *time) {
+                let now = link.wake;
+                link.transmit(now, &mut events);
+            }
+            if let Some(time) = time {
+                let frame = Handle {
+                    place: number as u32,
+                    bytes: 1500,
+                    flow: 0,
+                    route: 0,
+                    step: 0,
+                    ecn: Ecn::NotEct,
+                    ack: None,
+                    marked_here: false,
+                    arrived: *time,
+                };
+                link.arrive(*time, frame, &mut events);
+            }
+            received.extend(events.drain(..).filter_map(|event| match event {
+                Event::Sent { frame, arrival, .. } => Some((u64::from(frame.place), arrival)),
+                Event::Dropped(..) | Event::Lost(_) => None,
+            }));
+        }
+        received.sort_by_key(|(number, time)| (*time, *number));
+        received
+    }
+
+    /// Differential: every medium that draws no random numbers, here and in the simulator, to the
+    /// nanosecond.
+    #[test]
+    fn links_of_every_kind_do_what_those_of_the_simulator_do() {
+        let plain = MediumConfig::default();
+        let ms = Span::from_millis;
+        let shaper = ShaperConfig {
+            peak: Some(Rate::from_mbps(13)),
+            line: Some(Rate::from_mbps(100)),
+            ..ShaperConfig::new(Bytes::new(20_000))
+        };
+        let media = [
+            plain.clone(),
+            MediumConfig { shaper: Some(shaper), ..plain.clone() },
+            MediumConfig {
+                policer: Some(PolicerConfig { rate: Rate::from_mbps(10), burst: Bytes::new(9_000) }),
+                ..plain.clone()
+            },
+            MediumConfig { wifi: Some(WifiConfig { contention_window: 0, ..WifiConfig::default() }), ..plain.clone() },
+            MediumConfig { grants: Some(GrantsConfig { every: ms(2), delay: ms(5) }), ..plain.clone() },
+            MediumConfig { slots: Some(SlotsConfig::new(ms(4))), ..plain.clone() },
+            MediumConfig {
+                detours: vec![Detour { at: ms(100), extra: ms(9) }, Detour { at: ms(200), extra: ms(0) }],
+                ..plain.clone()
+            },
+        ];
+        for medium in media {
+            let rate = RateSchedule::Constant(Rate::from_mbps(12));
+            let link = LinkConfig { medium, ..LinkConfig::new(rate, ms(10), QueueConfig::drop_tail(20)) };
+            assert_eq!(link.validate(), Ok(()));
+            let Watch { arrived, received } = simulated(&link);
+            assert!(received.len() > 300, "{:?}: {}", link.medium, received.len());
+            assert_eq!(emulated(&link, &arrived), received, "{:?}", link.medium);
+        }
     }
 }

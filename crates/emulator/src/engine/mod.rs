@@ -7,10 +7,12 @@
 //! has passed; and after a pause it processes what happened meanwhile in the order in which it
 //! happened.
 
+mod due;
 mod frames;
 mod link;
 mod pace;
 mod plan;
+mod requests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -21,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 
+use flowstart_network::QueueConfig;
 use flowstart_units::{Span, Time};
 
 use crate::clock::{self, Clock, Priority};
@@ -29,10 +32,11 @@ use crate::fidelity::Lateness;
 use crate::record::{Entry, Fate, Recorder};
 use crate::wire::{self, ETHERNET, FlowKey};
 
+use due::{Due, Schedule};
 use frames::{Handle, Pool};
 use link::{Event, Link};
 use pace::{Budget, Looks};
-use plan::Counts;
+use plan::{Counts, close};
 
 pub use link::LinkOutcome;
 #[cfg(test)]
@@ -50,34 +54,6 @@ const LONGEST_SLEEP: Span = Span::from_millis(50);
 /// To sleep for less costs more of the processor than to watch the clock.
 const WORTH_SLEEPING: Span = Span::from_micros(5);
 
-/// Something due at a time; what is due at the same time goes in order of scheduling.
-#[derive(Clone, Copy, Debug)]
-struct Due<T> {
-    time: Time,
-    order: u64,
-    what: T,
-}
-
-impl<T> PartialEq for Due<T> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.time, self.order) == (other.time, other.order)
-    }
-}
-
-impl<T> Eq for Due<T> {}
-
-impl<T> PartialOrd for Due<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Due<T> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.time, self.order).cmp(&(other.time, other.order))
-    }
-}
-
 /// What happens inside.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -87,13 +63,13 @@ enum Step {
     Reach(Handle),
 }
 
-type Schedule<T> = BinaryHeap<Reverse<Due<T>>>;
-
 /// An engine in operation.
 pub(crate) struct Engine {
     entrances: Vec<Entrance>,
     exits: Vec<Delivery>,
     routes: Vec<Route>,
+    /// Some link thins acknowledgements.
+    thins: bool,
     links: Vec<Link>,
     names: Vec<usize>,
     longest: usize,
@@ -141,6 +117,7 @@ impl Engine {
             entrances: plan.entrances,
             exits: plan.exits,
             routes: plan.routes,
+            thins: plan.links.iter().any(|(_, link, _)| matches!(link.queue, QueueConfig::AckFilter(_))),
             links,
             names: plan.links.iter().map(|(name, ..)| *name).collect(),
             longest,
@@ -219,11 +196,11 @@ impl Engine {
 
     /// Takes packets from the rings, in the order of their stamps.
     fn take_in(&mut self) {
-        let mut offset = None;
+        let mut reading = None;
         let before = self.arrivals.len();
         for number in 0..self.entrances.len() {
             for _ in 0..AT_ONCE {
-                let Self { entrances, pool, flows, routes, recorder, counts, longest, clock, .. } = self;
+                let Self { entrances, pool, flows, routes, recorder, counts, longest, clock, thins, .. } = self;
                 let entrance = &mut entrances[number];
                 let destinations = &entrance.routes;
                 let taken = entrance.ring.receive(|frame| {
@@ -248,8 +225,8 @@ impl Engine {
                         counts.no_room += 1;
                         return None;
                     };
-                    let offset = *offset.get_or_insert_with(|| clock.wall_offset());
-                    let stamp = Time::from_nanos(frame.stamp.saturating_sub(offset));
+                    let reading = *reading.get_or_insert_with(|| clock.read_wall());
+                    let stamp = clock.of_stamp(frame.stamp, reading);
                     let before = routes[usize::from(route)].before;
                     let handle = Handle {
                         place,
@@ -258,6 +235,7 @@ impl Engine {
                         route,
                         step: 0,
                         ecn: parsed.ecn,
+                        ack: if *thins { wire::pure_ack(frame.bytes, &parsed) } else { None },
                         marked_here: false,
                         arrived: stamp,
                     };
@@ -329,7 +307,15 @@ impl Engine {
             }
             Some(link) => {
                 let link = *link;
-                self.operate(link, |engine, events| engine.links[usize::from(link)].arrive(now, handle, events));
+                self.operate(link, |engine, events| {
+                    let Self { links, pool, .. } = engine;
+                    let link = &mut links[usize::from(link)];
+                    let packet = |pool: &mut Pool| link.requests.arrives(&mut pool.get_mut(handle.place)[ETHERNET..]);
+                    if link.requests.drops() && !packet(pool) {
+                        return link.lose(Handle { arrived: now, ..handle }, events);
+                    }
+                    link.arrive(now, handle, events);
+                });
             }
         }
     }
@@ -370,6 +356,8 @@ impl Engine {
                     let after = route.after;
                     let delivery = if last { arrival + after } else { Time::NEVER };
                     let began = self.reached;
+                    let packet = &mut self.pool.get_mut(frame.place)[ETHERNET..];
+                    self.links[usize::from(link)].requests.leaves(began, packet);
                     self.note(link, &frame, Fate::Sent { began, done }, delivery);
                     frame.step += 1;
                     if last {
@@ -473,26 +461,4 @@ fn processors() -> f64 {
 pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason was given".to_owned())
-}
-
-/// Threads that close sockets at the same time.
-const CLOSING: usize = 32;
-
-/// Closes the sockets. The kernel waits for all processors with every ring (synchronize_net), one
-/// after the other for those of one thread; several threads wait together.
-fn close(entrances: Vec<Entrance>, exits: Vec<Delivery>) {
-    let mut parts: Vec<(Vec<Entrance>, Vec<Delivery>)> = (0..CLOSING).map(|_| Default::default()).collect();
-    for (number, entrance) in entrances.into_iter().enumerate() {
-        parts[number % CLOSING].0.push(entrance);
-    }
-    for (number, exit) in exits.into_iter().enumerate() {
-        parts[number % CLOSING].1.push(exit);
-    }
-    parts.retain(|(entrances, exits)| entrances.len() + exits.len() > 0);
-    std::thread::scope(|scope| {
-        for part in parts {
-            // Where no thread can be started the socket is closed here.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(part));
-        }
-    });
 }

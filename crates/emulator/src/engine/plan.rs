@@ -105,3 +105,25 @@ pub(crate) struct Counts {
     pub(crate) stalls: u64,
     pub(crate) longest_stall: Span,
 }
+
+/// Threads that close sockets at the same time.
+const CLOSING: usize = 32;
+
+/// Closes the sockets. The kernel waits for all processors with every ring (synchronize_net), one
+/// after the other for those of one thread; several threads wait together.
+pub(super) fn close(entrances: Vec<Entrance>, exits: Vec<Delivery>) {
+    let mut parts: Vec<(Vec<Entrance>, Vec<Delivery>)> = (0..CLOSING).map(|_| Default::default()).collect();
+    for (number, entrance) in entrances.into_iter().enumerate() {
+        parts[number % CLOSING].0.push(entrance);
+    }
+    for (number, exit) in exits.into_iter().enumerate() {
+        parts[number % CLOSING].1.push(exit);
+    }
+    parts.retain(|(entrances, exits)| entrances.len() + exits.len() > 0);
+    std::thread::scope(|scope| {
+        for part in parts {
+            // Where no thread can be started the socket is closed here.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(part));
+        }
+    });
+}

@@ -24,7 +24,6 @@ const ENDINGS: [&str; 6] = ["html", "json", "csv", "md", "svg", "txt"];
 /// Runs the race.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let race = race(args)?;
-    race.validate().map_err(Failure::usage)?;
     let folder = folder(args);
     if let Some(folder) = &folder {
         prepare_folder(folder)?;
@@ -36,21 +35,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         ending(file)?;
         prepare_file(file)?;
     }
-    let bar = progress("racing");
-    let tell = |done: usize, of: usize| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-    };
     let began = std::time::Instant::now();
-    let (result, verdict) = if race.real {
-        really(&race, args, tell)?
-    } else {
-        let cancel = interrupt::listen();
-        let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
-        (race.run(&options).map_err(Failure::usage)?, Ok(()))
-    };
+    let (result, verdict) = raced(&race, args)?;
     let took = began.elapsed().as_secs_f64();
-    bar.finish_and_clear();
     let command = command_line();
     let shown = Shown::new(&result, args, command);
     write(&shown, folder.as_deref(), args)?;
@@ -68,6 +55,24 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     if result.complete { verdict } else { Err(Failure::Interrupted) }
 }
 
+/// The race, run; and the outcome of what a real one was checked for.
+pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Outcome), Failure> {
+    let bar = progress("racing");
+    let tell = |done: usize, of: usize| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    };
+    let outcome = if race.real {
+        really(race, args, tell)?
+    } else {
+        let cancel = interrupt::listen();
+        let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
+        (race.run(&options).map_err(Failure::usage)?, Ok(()))
+    };
+    bar.finish_and_clear();
+    Ok(outcome)
+}
+
 /// The race on this machine's kernel.
 #[cfg(target_os = "linux")]
 fn really(race: &Race, args: &CompareArgs, progress: impl Fn(usize, usize)) -> Result<(RaceResult, Outcome), Failure> {
@@ -79,8 +84,8 @@ fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceRe
     Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()))
 }
 
-/// The race that the options describe.
-fn race(args: &CompareArgs) -> Result<Race, Failure> {
+/// The race that the options describe, which can be run.
+pub(crate) fn race(args: &CompareArgs) -> Result<Race, Failure> {
     let mut race = match &args.scenario {
         Some(path) => {
             let scenario = load(path)?;
@@ -106,23 +111,14 @@ fn race(args: &CompareArgs) -> Result<Race, Failure> {
         // What every kernel has, unless it was built without.
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
     }
+    race.validate().map_err(Failure::usage)?;
     Ok(race)
 }
 
 /// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those
 /// who are there before, over what the race has.
 pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathArgs, background: &[Background]) {
-    if let Some(capacity) = path.capacity {
-        race.set_capacity(capacity);
-    }
-    if let Some(rtt) = path.rtt {
-        race.path.rtt = rtt;
-        // It was half of the other RTT, or stood in the file for that one.
-        race.path.delay = None;
-    }
-    if let Some(buffer) = path.buffer {
-        race.set_buffer(buffer);
-    }
+    path.lay_over(&mut race.path);
     race.mark = mark.unwrap_or(race.mark);
     if !background.is_empty() {
         race.others = Others::default();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use flowstart_frontier::{LoadKind, PathKind, Seeds};
+use flowstart_frontier::{LoadKind, PathKind, Seeds, Shard};
 use flowstart_race::Contestant;
 use flowstart_scenario::Buffer;
 use flowstart_units::{Rate, Span};
@@ -15,6 +15,8 @@ const EXAMPLES: &str = "\
 Examples:
   flowstart frontier --quick
   flowstart frontier --quick -C search+cubic,paced_chirping+cubic --capacity 100Mbit/s --load idle
+  flowstart frontier --grid rough --quick --half development
+  flowstart frontier --profile wifi,lte -C adaptive_chirping+cubic,oracle+cubic
   flowstart frontier --out frontier-results
   flowstart frontier --out frontier-results --resume
   flowstart frontier --quick --seeds held-out --runs 10 --json | jq '.contestants[].medians.completion_ratio'
@@ -27,8 +29,21 @@ with one seed. The options under \"Grid\" choose other values than these.
 --quick is 20, 100 and 500 Mbit/s; 20 and 100 ms; buffers of 0.25 and 1 BDP; every path and load: 144 cells. The
 whole grid takes hours: Ctrl-C keeps what is finished, --resume goes on from there.
 
+--grid rough: kinds of paths as people have them (docs/rough-paths.md) at 5 to 1000 Mbit/s and 10 to 150 ms, each
+with one of seven queues and one of four loads, drawn once and for all. --half chooses half of its cells and of the
+seeds: constants are chosen on one half and judged on the other.
+
 Contestants are those of `flowstart compare`; when the receiver acknowledges is the path's business here.
 hystart+cubic, which the others are compared with, always races.";
+
+/// Which grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum GridKind {
+    /// Smooth links: the grid above
+    Smooth,
+    /// Links as people have them: merged ACKs, bunches, jitter, shapers, Wi-Fi, LTE, slow ways back
+    Rough,
+}
 
 /// Options of `flowstart frontier`.
 #[derive(Args, Debug)]
@@ -42,9 +57,21 @@ pub(crate) struct FrontierArgs {
     /// [default: the chirping start that is furthest developed]
     #[arg(long, value_name = "NAME")]
     pub(crate) subject: Option<String>,
-    /// A subset of the grid that takes less than three minutes on two cores
+    /// A subset of the grid that takes less than three minutes on two cores, of the rough one less
+    /// than five
     #[arg(long, help_heading = "Grid")]
     pub(crate) quick: bool,
+    /// Which grid: smooth, or rough for paths as people have them
+    #[arg(long, value_enum, default_value_t = GridKind::Smooth, help_heading = "Grid")]
+    pub(crate) grid: GridKind,
+    /// Which half of seeds and, in the rough grid, of cells: development, held-out (not to be
+    /// looked at while tuning), all [default: as --seeds]
+    #[arg(long, value_name = "HALF", conflicts_with = "seeds", help_heading = "Runs")]
+    pub(crate) half: Option<Seeds>,
+    /// Profiles such as wifi or lte (`flowstart list` has all), separated by commas: their paths at
+    /// the capacities and round trips of the rough grid
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "path", help_heading = "Grid")]
+    pub(crate) profile: Vec<PathKind>,
     /// Rates of the bottleneck, separated by commas
     #[arg(long, value_name = "RATE", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Grid")]
     pub(crate) capacity: Vec<Rate>,
@@ -54,10 +81,10 @@ pub(crate) struct FrontierArgs {
     /// Buffers of drop-tail queues
     #[arg(long, value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Grid")]
     pub(crate) buffer: Vec<Buffer>,
-    /// Paths: clean, loss, jitter, delayed-acks
+    /// Paths: clean, loss, jitter, delayed-acks; of the rough grid its kinds and the profiles
     #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "Grid")]
     pub(crate) path: Vec<PathKind>,
-    /// Loads: idle, greedy, udp
+    /// Loads: idle, greedy, udp, bbr, web
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "Grid")]
     pub(crate) load: Vec<LoadKind>,
     /// Which seeds: development (even ones), held-out (odd ones, not to be looked at while tuning),
@@ -78,6 +105,12 @@ pub(crate) struct FrontierArgs {
     /// again
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) resume: bool,
+    /// Do only a part of the work, such as 3/16: for one of several machines
+    #[arg(long, value_name = "K/N", requires = "out", help_heading = "Output")]
+    pub(crate) shard: Option<Shard>,
+    /// Take in the results of this folder, as another machine or a shard left it; may be repeated
+    #[arg(long, value_name = "DIR", requires = "out", help_heading = "Output")]
+    pub(crate) merge: Vec<PathBuf>,
     /// Print one JSON document instead of tables
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

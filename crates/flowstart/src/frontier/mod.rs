@@ -14,6 +14,7 @@ use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress, write_file};
 
 pub(crate) use args::FrontierArgs;
+use args::GridKind;
 
 /// Whom the goals are for unless somebody else is named: the first of these that races.
 const SUBJECTS: [&str; 3] = ["adaptive_chirping", "two_gap_chirping", "paced_chirping"];
@@ -40,7 +41,13 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
     if args.subject.is_some() {
         known_subject(&frontier, subject)?;
     }
-    let journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
+    let mut journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
+    for folder in &args.merge {
+        if let Some(journal) = &mut journal {
+            let taken = journal.take_in(folder).map_err(Failure::usage)?;
+            note(&format!("{}: {taken} results taken in", folder.display()));
+        }
+    }
     let works = frontier.works();
     let packets = Frontier::packets(&works);
     note(&format!(
@@ -69,11 +76,17 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
         progress: Some(&tell),
         finished: Some(&append),
         known: journal.as_ref().map(|journal| journal.known().clone()).unwrap_or_default(),
+        shard: args.shard,
     };
     let result = frontier.run(&options).map_err(Failure::Usage)?;
     bar.finish_and_clear();
     if let Some(journal) = journal {
         journal.close(&result).map_err(Failure::usage)?;
+    }
+    if let (Some(shard), false) = (args.shard, cancel.is_cancelled()) {
+        // Tables of a part would be read as those of the whole.
+        let (finished, of) = result.finished();
+        return print(&format!("shard {shard}: {finished} of all {of} simulated starts are there\n"));
     }
     let shown = Shown::new(&result, subject);
     if let Some(folder) = &args.out {
@@ -97,16 +110,23 @@ const MILLION: u64 = 1_000_000;
 
 /// What the options ask for.
 fn planned(args: &FrontierArgs) -> Frontier {
-    let mut grid = if args.quick { Grid::quick() } else { Grid::full() };
+    let half = args.half.unwrap_or(args.seeds);
+    let rough = args.grid == GridKind::Rough || !args.profile.is_empty();
+    let mut grid = match (rough, args.quick) {
+        (false, false) => Grid::full(),
+        (false, true) => Grid::quick(),
+        (true, false) => Grid::rough(half),
+        (true, true) => Grid::quick_rough(half),
+    };
     replace(&mut grid.capacities, &args.capacity);
     replace(&mut grid.rtts, &args.rtt);
     replace(&mut grid.buffers, &args.buffer);
-    replace(&mut grid.paths, &args.path);
+    replace(&mut grid.paths, if args.path.is_empty() { &args.profile } else { &args.path });
     replace(&mut grid.loads, &args.load);
     let contestants =
         if args.contestants.is_empty() { Frontier::default_contestants() } else { args.contestants.clone() };
     let runs = args.runs.unwrap_or(if args.quick { QUICK_RUNS } else { RUNS });
-    Frontier::new(grid, contestants, args.seeds.first(runs))
+    Frontier::new(grid, contestants, half.first(runs))
 }
 
 /// Other values, each once.

@@ -7,7 +7,9 @@ use crate::output::Outcome;
 #[cfg(feature = "kernel")]
 pub(crate) fn kernel(command: &KernelCommand) -> Outcome {
     match command {
-        KernelCommand::Load { algorithm, parameters, verbose } => program::load(*algorithm, parameters, *verbose),
+        KernelCommand::Load { algorithm, parameters, devices, netns, verbose } => {
+            program::load(*algorithm, parameters, (devices, netns.as_deref()), *verbose)
+        }
         KernelCommand::Unload { algorithms } => program::unload(algorithms),
         KernelCommand::List { json } => program::list(*json),
         KernelCommand::Watch { json } => watch::watch(*json),
@@ -18,13 +20,19 @@ pub(crate) fn kernel(command: &KernelCommand) -> Outcome {
 /// Says how to get it.
 #[cfg(not(feature = "kernel"))]
 pub(crate) fn kernel(_command: &KernelCommand) -> Outcome {
+    without_support()
+}
+
+/// Says how to get what this program was built without.
+#[cfg(not(feature = "kernel"))]
+pub(crate) fn without_support() -> Outcome {
     let sentence = "this flowstart was built without kernel support: install clang, libelf-dev, zlib1g-dev and pkg-config, then build it with \
                     `cargo build --release -p flowstart --features kernel` or run `./flowstart` in its source folder, which does both";
     Err(crate::output::Failure::Usage(sentence.to_owned()))
 }
 
 #[cfg(feature = "kernel")]
-fn failure(problem: &flowstart_kernel::Problem) -> crate::output::Failure {
+pub(crate) fn failure(problem: &flowstart_kernel::Problem) -> crate::output::Failure {
     match problem.is_denied {
         true => crate::output::Failure::NotPossible(problem.to_string()),
         false => crate::output::Failure::Usage(problem.to_string()),
@@ -42,9 +50,23 @@ mod program {
     use super::failure;
     use crate::output::{Failure, Outcome, note, print, print_json};
 
-    pub(super) fn load(algorithm: Algorithm, parameters: &[String], verbose: bool) -> Outcome {
+    pub(super) fn load(
+        algorithm: Algorithm,
+        parameters: &[String],
+        (devices, netns): (&[String], Option<&str>),
+        verbose: bool,
+    ) -> Outcome {
         let settings =
             Settings::with(algorithm, parameters).map_err(|error| Failure::Usage(format!("--param: {error}")))?;
+        if algorithm != Algorithm::QuickStart && !devices.is_empty() {
+            let why = format!("--dev is for quick_start, whose options packets carry; {algorithm} needs no devices");
+            return Err(Failure::Usage(why));
+        }
+        // More devices for what is there already.
+        let is_there = flowstart_kernel::loaded().iter().any(|loaded| loaded.algorithm == algorithm);
+        if is_there && !devices.is_empty() && parameters.is_empty() {
+            return attach(devices, netns);
+        }
         let loaded = flowstart_kernel::load(&settings).map_err(|problem| {
             if verbose {
                 note(problem.log.trim_end());
@@ -54,6 +76,20 @@ mod program {
             failure(&problem)
         })?;
         let name = loaded.algorithm.kernel_name();
+        if algorithm == Algorithm::QuickStart {
+            let usual;
+            let devices = if devices.is_empty() {
+                usual = flowstart_kernel::usual_devices();
+                &usual
+            } else {
+                devices
+            };
+            if let Err(failure) = attach(devices, netns) {
+                // All or nothing; if it does not go either, that is said when it is looked for.
+                let _ = flowstart_kernel::unload(algorithm);
+                return Err(failure);
+            }
+        }
         print(&format!(
             "{name} is loaded; it stays so until `flowstart kernel unload {algorithm}` or a restart.\n\
              One socket:  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{name}\", {})\n\
@@ -61,6 +97,14 @@ mod program {
              All:         sysctl net.ipv4.tcp_congestion_control={name}\n",
             name.len()
         ))
+    }
+
+    fn attach(devices: &[String], netns: Option<&str>) -> Outcome {
+        for device in devices {
+            flowstart_kernel::attach_host(device, netns).map_err(|problem| failure(&problem))?;
+            print(&format!("packets at {device} carry requests, answers and reports of Quick-Start\n"))?;
+        }
+        Ok(())
     }
 
     pub(super) fn unload(algorithms: &[Algorithm]) -> Outcome {
@@ -127,12 +171,42 @@ mod program {
                 None => "not loaded",
             };
             text.push_str(&format!("{algorithm} ({}): {}; {state}\n", algorithm.kernel_name(), algorithm.about()));
+            if algorithm == Algorithm::QuickStart && of(algorithm).is_some() {
+                text.push_str(&quick_start());
+            }
             for (parameter, value) in settings_of(algorithm).unwrap_or_else(|| Settings::new(algorithm)).iter() {
                 text.push_str(&format!("    {}={}  {}\n", parameter.name, parameter.show(value), parameter.help));
             }
         }
         print(&text)?;
         said_unseen()
+    }
+
+    /// Where Quick-Start is and what became of its requests.
+    fn quick_start() -> String {
+        let devices = flowstart_kernel::host_devices();
+        let at = if devices.is_empty() { "no device".to_owned() } else { devices.join(", ") };
+        let Ok(c) = flowstart_kernel::host_counts() else { return format!("    at {at}\n") };
+        format!(
+            "    at {at}\n    as sender: {} requests ({} packets with one sent again), {} granted ({} used, {} too small, \
+             {} expired),\n    {} unanswered, {} with a wrong rate, {} TTL difference, {} nonce; {} phases met congestion; \
+             {} reports\n    as receiver: {} requests, {} answers; {} packets had no room\n",
+            c.asked,
+            c.lost,
+            c.granted,
+            c.used,
+            c.too_small,
+            c.expired,
+            c.unanswered,
+            c.wrong_rate,
+            c.wrong_ttl,
+            c.wrong_nonce,
+            c.congested,
+            c.reports,
+            c.heard,
+            c.answered,
+            c.failed
+        )
     }
 
     pub(super) fn check(json: bool) -> Outcome {

@@ -123,7 +123,8 @@ fn pairs(args: &EmulateArgs) -> Result<usize, Failure> {
 }
 
 fn has_path_options(args: &EmulateArgs) -> bool {
-    args.path.capacity.is_some()
+    args.path.profile.is_some()
+        || args.path.capacity.is_some()
         || args.trace.is_some()
         || args.path.rtt.is_some()
         || args.path.buffer.is_some()
@@ -137,24 +138,17 @@ fn has_path_options(args: &EmulateArgs) -> bool {
 
 /// What the options say of the path.
 fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure> {
-    if let Some(capacity) = args.path.capacity {
-        path.capacity = RateSpec::Constant(capacity);
-    }
+    args.path.lay_over(path);
     if let Some(file) = &args.trace {
         let text = flowstart_scenario::read(file).map_err(Failure::usage)?;
         let schedule = parse_mahimahi(&text).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
         path.capacity = RateSpec::from_schedule(&schedule);
-    }
-    if let Some(rtt) = args.path.rtt {
-        path.rtt = rtt;
-        path.delay = None;
     }
     // Nobody's round trip is shorter than the bottleneck's delay.
     let shortest = args.host_rtt.iter().min().copied().unwrap_or(path.rtt);
     if shortest / 2 < path.delay.unwrap_or(path.rtt / 2) {
         path.delay = Some(shortest / 2);
     }
-    path.buffer = args.path.buffer.unwrap_or(path.buffer);
     path.queue = args.queue.unwrap_or(path.queue);
     path.loss = args.loss.unwrap_or(path.loss);
     path.jitter = args.jitter.or(path.jitter);

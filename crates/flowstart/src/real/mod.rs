@@ -40,6 +40,10 @@ impl From<&flowstart_emulator::Error> for Failure {
 impl From<flowstart_real::Error> for Failure {
     fn from(error: flowstart_real::Error) -> Self {
         use flowstart_real::Error;
+        if let Some(status) = error.shell_status() {
+            note(&format!("error: {error}"));
+            return Self::Status(status);
+        }
         match &error {
             Error::Cancelled => Self::Interrupted,
             Error::ServerNotReady(_) => Self::Usage(format!("{error}; --ready-within gives it more time")),

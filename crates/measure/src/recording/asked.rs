@@ -47,6 +47,9 @@ pub trait Parts {
     const LINK_SERIES: bool;
     /// Only waits of [`Asked::waits_of`], in the whole run.
     const ONLY_WAITS: bool;
+    /// What happened in bins of [`Asked::bin`], of all flows and links, and the packets received if
+    /// [`Asked::packets`] says so.
+    const TABLES: bool = false;
 }
 
 /// For the measures of newcomers: everything of flows at a bottleneck.
@@ -79,6 +82,17 @@ impl Parts for LinksAndWindows {
     const ONLY_WAITS: bool = false;
 }
 
+/// For the tables of a scenario: samples in bins and packets.
+#[derive(Clone, Copy, Debug)]
+pub struct SamplesAndPackets;
+
+impl Parts for SamplesAndPackets {
+    const FLOWS: Flows = Flows::Nothing;
+    const LINK_SERIES: bool = false;
+    const ONLY_WAITS: bool = true;
+    const TABLES: bool = true;
+}
+
 /// Of what, when and how finely a recording is made.
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -101,6 +115,8 @@ pub struct Asked {
     pub origin: Origin,
     /// Width of bins.
     pub bin: Span,
+    /// Every packet that is received, with [`Parts::TABLES`].
+    pub packets: bool,
     /// How long after t = 0 packets are counted as lost, sent and delivered (H).
     pub horizon: Span,
     /// How long after t = 0 bins and waits are recorded; at least the horizon.
@@ -143,6 +159,7 @@ impl Asked {
             companions: 0..0,
             origin: Origin::FirstData,
             bin: base_rtt / BINS_PER_RTT,
+            packets: false,
             horizon,
             record: horizon + extra,
         }
@@ -161,6 +178,27 @@ impl Asked {
             companions: 0..0,
             origin: Origin::At(Time::ZERO),
             bin: Span::from_secs(1),
+            packets: false,
+            horizon: Span::ZERO,
+            record: Span::ZERO,
+        }
+    }
+
+    /// For the tables of a scenario: samples in bins of this width, none if it is zero, and every
+    /// packet that is received.
+    #[must_use]
+    pub fn tables(bin: Span, packets: bool) -> Self {
+        Self {
+            links: Vec::new(),
+            waits_of: [0..0, 0..0],
+            waits_from: Time::ZERO,
+            wait_limit: 0,
+            flow_limit: 0,
+            new_flows: 0..0,
+            companions: 0..0,
+            origin: Origin::At(Time::ZERO),
+            bin,
+            packets,
             horizon: Span::ZERO,
             record: Span::ZERO,
         }
@@ -185,6 +223,7 @@ impl Asked {
             companions: 0..0,
             origin: Origin::At(Time::ZERO),
             bin: (rtt / SCENARIO_BINS_PER_RTT).max(end / BIN_LIMIT as u64).max(Span::from_micros(1)),
+            packets: false,
             horizon: end,
             record: end,
         }

@@ -4,6 +4,8 @@ mod asked;
 mod flow;
 mod link;
 mod observe;
+mod packets;
+mod samples;
 
 use std::marker::PhantomData;
 
@@ -12,9 +14,11 @@ use flowstart_units::{Span, Time};
 
 use crate::wait::Wait;
 
-pub use asked::{Asked, Flows, LinkAsked, LinksAndWindows, Newcomers, Origin, Parts, TransferWaits};
+pub use asked::{Asked, Flows, LinkAsked, LinksAndWindows, Newcomers, Origin, Parts, SamplesAndPackets, TransferWaits};
 pub use flow::FlowRecord;
 pub use link::{LinkRecord, LinkSeries};
+pub use packets::{PacketRecord, Packets};
+pub use samples::{FlowSample, LinkSample, Samples, SenderState};
 
 /// Most bins per series.
 pub(crate) const BIN_LIMIT: usize = 1 << 16;
@@ -28,6 +32,8 @@ pub struct Recording<P> {
     /// By link number; `None` for links that nobody asked about.
     links: Vec<Option<LinkRecord>>,
     flows: Vec<FlowRecord>,
+    samples: Option<Box<Samples>>,
+    packets: Option<Box<Packets>>,
 }
 
 impl<P: Parts> Recording<P> {
@@ -43,7 +49,9 @@ impl<P: Parts> Recording<P> {
         for link in &asked.links {
             links[link.link] = Some(LinkRecord::new::<P>(&asked, link));
         }
-        Self { parts: PhantomData, asked, origin, links, flows: Vec::new() }
+        let samples = (P::TABLES && !asked.bin.is_zero()).then(|| Box::new(Samples::new(asked.bin)));
+        let packets = (P::TABLES && asked.packets).then(Box::default);
+        Self { parts: PhantomData, asked, origin, links, flows: Vec::new(), samples, packets }
     }
 
     /// t = 0; `None` if no data of a new flow reached the bottleneck.
@@ -87,6 +95,18 @@ impl<P: Parts> Recording<P> {
     #[must_use]
     pub fn flows(&self) -> &[FlowRecord] {
         &self.flows
+    }
+
+    /// What happened in bins, with [`Parts::TABLES`] and a width other than zero.
+    #[must_use]
+    pub fn samples(&self) -> Option<&Samples> {
+        self.samples.as_deref()
+    }
+
+    /// All packets that were received, with [`Parts::TABLES`] and if they were asked for.
+    #[must_use]
+    pub fn packets(&self) -> Option<&Packets> {
+        self.packets.as_deref()
     }
 
     /// The series of a flow at a link: its own, or the common one.

@@ -144,7 +144,30 @@ impl<P: Parts> Recording<P> {
 
 impl<P: Parts> Observer for Recording<P> {
     #[inline]
+    fn written(&mut self, now: Time, flow: FlowId, total: u64) {
+        if P::TABLES
+            && let Some(packets) = &mut self.packets
+        {
+            packets.written(now, flow, total);
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, now: Time, packet: &Packet) {
+        if P::TABLES
+            && let Some(packets) = &mut self.packets
+        {
+            packets.received(now, packet);
+        }
+    }
+
+    #[inline]
     fn sent(&mut self, now: Time, packet: &Packet) {
+        if P::TABLES
+            && let Some(samples) = &mut self.samples
+        {
+            samples.sent(now, packet);
+        }
         if P::FLOWS != Flows::Everything {
             return;
         }
@@ -182,6 +205,11 @@ impl<P: Parts> Observer for Recording<P> {
     }
 
     fn dropped(&mut self, now: Time, link: LinkId, packet: &Packet, reason: Option<DropReason>) {
+        if P::TABLES
+            && let Some(samples) = &mut self.samples
+        {
+            samples.dropped(now, link);
+        }
         if P::ONLY_WAITS || payload(packet).is_none() {
             return;
         }
@@ -201,6 +229,11 @@ impl<P: Parts> Observer for Recording<P> {
 
     #[inline]
     fn transmitted(&mut self, now: Time, link: LinkId, packet: &Packet, arrived: Time, done: Time) {
+        if P::TABLES
+            && let Some(samples) = &mut self.samples
+        {
+            samples.transmitted(now, link, packet, arrived);
+        }
         let (place, bin) = (self.series_of(packet.flow), self.asked.bin);
         let Some(record) = self.links.get_mut(link).and_then(Option::as_mut) else { return };
         if P::LINK_SERIES
@@ -236,6 +269,14 @@ impl<P: Parts> Observer for Recording<P> {
     }
 
     fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
+        if P::TABLES {
+            if let Some(samples) = &mut self.samples {
+                samples.delivered(now, flow, total);
+            }
+            if let Some(packets) = &mut self.packets {
+                packets.delivered(now, flow, total);
+            }
+        }
         if P::FLOWS != Flows::Everything {
             return;
         }
@@ -253,6 +294,11 @@ impl<P: Parts> Observer for Recording<P> {
 
     #[inline]
     fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
+        if P::TABLES
+            && let Some(samples) = &mut self.samples
+        {
+            samples.sender(now, flow, sender);
+        }
         if P::FLOWS == Flows::Nothing {
             return;
         }

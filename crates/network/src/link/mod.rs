@@ -7,9 +7,9 @@ mod transmitter;
 use std::fmt;
 
 use flowstart_quick_start::router::AdmissionConfig;
-use flowstart_units::Span;
+use flowstart_units::{Rate, Span};
 
-use crate::{LossConfig, QueueConfig};
+use crate::{LossConfig, MediumConfig, QueueConfig};
 
 pub use jitter::{Jitter, JitterConfig};
 pub use rate::{RateError, RateSchedule, RateStep, parse_mahimahi};
@@ -33,6 +33,8 @@ pub struct LinkConfig {
     pub marking: LossConfig,
     /// Random extra delay after the transmission.
     pub jitter: Option<JitterConfig>,
+    /// What kind of link it is.
+    pub medium: MediumConfig,
     /// What becomes of Quick-Start requests on the way to this link.
     pub quick_start: QuickStartHop,
 }
@@ -71,6 +73,7 @@ impl LinkConfig {
             loss: LossConfig::None,
             marking: LossConfig::None,
             jitter: None,
+            medium: MediumConfig::default(),
             quick_start: QuickStartHop::Unaware,
         }
     }
@@ -92,7 +95,17 @@ impl LinkConfig {
             );
             return Err(wrong("overhead", message));
         }
+        self.medium.validate(&self.rate).map_err(|error| wrong("medium", error))?;
         self.queue.validate().map_err(|error| wrong("queue", error.to_string()))
+    }
+
+    /// The rate of the transmitter: behind a shaper that of its line.
+    #[must_use]
+    pub fn wire_rate(&self) -> RateSchedule {
+        match &self.medium.shaper {
+            Some(shaper) => RateSchedule::Constant(shaper.line.unwrap_or(Rate::UNLIMITED)),
+            None => self.rate.clone(),
+        }
     }
 }
 
@@ -121,8 +134,6 @@ impl std::error::Error for LinkError {}
 
 #[cfg(test)]
 mod tests {
-    use flowstart_units::Rate;
-
     use super::*;
 
     #[test]

@@ -165,6 +165,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_peak_is_the_largest_rate_and_the_initial_one_the_first() {
+        let step = |at, mbps| RateStep { at: Time::ZERO + Span::from_millis(at), rate: Rate::from_mbps(mbps) };
+        let steps = vec![step(0, 5), step(10, 20), step(20, 1)];
+        let schedule = RateSchedule::Steps { steps, period: None };
+        assert_eq!((schedule.initial(), schedule.peak()), (Rate::from_mbps(5), Rate::from_mbps(20)));
+        let constant = RateSchedule::Constant(Rate::from_mbps(7));
+        assert_eq!((constant.initial(), constant.peak()), (Rate::from_mbps(7), Rate::from_mbps(7)));
+    }
+
+    #[test]
     fn a_mahimahi_trace_of_one_line_with_1_is_12_mbit_per_second() {
         let schedule = parse_mahimahi("1\n").unwrap();
         assert_eq!(schedule.validate(), Ok(()));

@@ -16,8 +16,13 @@ pub(super) trait Constants: Default {
     /// Checks the constants.
     fn validate(&self) -> Result<(), QueueError>;
 
-    /// True if flows wait in queues of their own.
-    fn isolates(&self) -> bool {
+    /// In which order packets leave.
+    fn order(&self) -> Order {
+        Order::Arrival
+    }
+
+    /// True if packets may be held back while the link is free.
+    fn holds_back(&self) -> bool {
         false
     }
 
@@ -35,6 +40,18 @@ pub(super) trait Constants: Default {
     }
 }
 
+/// In which order a queue lets packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All in order of arrival.
+    Arrival,
+    /// Those of a flow in order of arrival: flows wait in queues of their own.
+    PerFlow,
+    /// Those of a flow in order of arrival that are alike in being of low latency (ECT(1) or CE) or
+    /// not.
+    PerFlowAndMark,
+}
+
 /// The constant that says how much a queue holds, in the unit it has.
 #[derive(Debug)]
 pub enum Limit<'a> {
@@ -47,6 +64,12 @@ pub enum Limit<'a> {
 }
 
 impl QueueConfig {
+    /// True if flows wait in queues of their own.
+    #[must_use]
+    pub fn isolates(&self) -> bool {
+        self.order() == Order::PerFlow
+    }
+
     /// A FIFO of at most `packets` packets.
     #[must_use]
     pub const fn drop_tail(packets: u64) -> Self {

@@ -6,7 +6,7 @@ use flowstart_units::Time;
 
 use super::fifo::{Fifo, counted};
 use super::flow_table::FlowTable;
-use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, Order, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of deficit round robin.
@@ -19,6 +19,11 @@ pub struct DrrConfig {
     /// Most packets stored of one flow; default 1000, the transmit queue length of a Linux device
     /// (the class's pfifo).
     pub flow_limit: u64,
+    /// Most packets stored of all flows; default none, as in Linux. When it is exceeded the longest
+    /// flow in bytes loses its oldest packet (as in Linux's fq_codel; the paper steals buffers from
+    /// the longest, too).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub limit: Option<u64>,
     /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
     /// queues count.
     pub overhead: u32,
@@ -26,7 +31,7 @@ pub struct DrrConfig {
 
 impl Default for DrrConfig {
     fn default() -> Self {
-        Self { quantum: 1514, flow_limit: 1000, overhead: 14 }
+        Self { quantum: 1514, flow_limit: 1000, limit: None, overhead: 14 }
     }
 }
 
@@ -46,11 +51,12 @@ impl Constants for DrrConfig {
 
     fn validate(&self) -> Result<(), QueueError> {
         QueueError::unless(self.flow_limit > 0, "deficit round robin needs room for at least 1 packet per flow")?;
+        QueueError::unless(self.limit != Some(0), "a limit of 0 has room for no packet; leave it out for none")?;
         QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")
     }
 
-    fn isolates(&self) -> bool {
-        true
+    fn order(&self) -> Order {
+        Order::PerFlow
     }
 
     fn limit(&mut self) -> Limit<'_> {
@@ -102,6 +108,23 @@ impl<P: Frame> Drr<P> {
         self.active.push_back(index);
         index
     }
+
+    /// The longest flow loses its oldest packet.
+    fn shorten(&mut self, dropped: &mut dyn FnMut(P, DropReason)) {
+        let bytes = |index: &u32| self.classes[*index as usize].fifo.bytes();
+        let longest = (0..self.active.len()).max_by_key(|place| self.active.get(*place).map(bytes));
+        let Some((place, index)) = longest.and_then(|place| Some((place, *self.active.get(place)?))) else { return };
+        let class = &mut self.classes[index as usize];
+        let Some((packet, _)) = class.fifo.pop() else { return };
+        if class.fifo.packets() == 0 {
+            self.known.remove(&class.flow);
+            self.unused.push(index);
+            self.active.remove(place);
+        }
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.bytes());
+        dropped(packet, DropReason::Full);
+    }
 }
 
 impl<P: Frame> Discipline<P> for Drr<P> {
@@ -118,6 +141,9 @@ impl<P: Frame> Discipline<P> for Drr<P> {
         self.packets += 1;
         self.bytes += u64::from(packet.bytes());
         class.fifo.push(packet, now);
+        if self.config.limit.is_some_and(|limit| self.packets > limit) {
+            self.shorten(dropped);
+        }
     }
 
     // The next packet in turn.
@@ -157,7 +183,7 @@ mod tests {
     use super::*;
     use crate::queue::testing::Box1;
 
-    const PLAIN: DrrConfig = DrrConfig { quantum: 1500, flow_limit: 1000, overhead: 0 };
+    const PLAIN: DrrConfig = DrrConfig { quantum: 1500, flow_limit: 1000, limit: None, overhead: 0 };
 
     fn fill(queue: &mut Drr<Box1>, flow: u64, bytes: u32, count: usize) {
         for _ in 0..count {
@@ -178,6 +204,26 @@ mod tests {
         // Each packet's flow, and what its deficit is then.
         let expected = [(0, 500), (1, 900), (1, 300), (0, 1000), (0, 0), (1, 1200), (1, 600), (1, 0), (0, 500)];
         assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn beyond_the_limit_the_longest_flow_loses_its_oldest_packet() {
+        let mut queue = Drr::new(DrrConfig { limit: Some(4), ..PLAIN });
+        let mut dropped = Vec::new();
+        for flow in [0, 1, 1, 1, 2, 3] {
+            queue.enqueue(Time::ZERO, Box1::new(flow, 1000), &mut |packet, reason| {
+                assert_eq!(reason, DropReason::Full);
+                dropped.push(packet.flow());
+            });
+        }
+        assert_eq!(dropped, [1, 1]);
+        let mut left: Vec<u64> = std::iter::from_fn(|| match queue.dequeue(Time::ZERO, &mut |_, _| panic!()) {
+            Dequeue::Packet(packet, _) => Some(packet.flow()),
+            _ => None,
+        })
+        .collect();
+        left.sort_unstable();
+        assert_eq!((left, queue.packets(), queue.bytes()), (vec![0, 1, 2, 3], 0, 0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use flowstart_units::{Span, Time};
 
 use super::fifo::{Fifo, counted};
 use super::ticks::Ticks;
-use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, Order, QueueError, Tally};
 use crate::{Ecn, Frame};
 
 /// Which packets go to the low-latency queue.
@@ -162,6 +162,10 @@ impl Constants for DualPi2Config {
         QueueError::unless(!self.update_interval.is_zero(), "DualPI2's update_interval must not be 0")?;
         QueueError::unless(self.coupling > 0, "DualPI2's coupling is at least 1")?;
         QueueError::unless(self.classic_protection <= WHOLE, "DualPI2's classic_protection lies between 0 and 100 %")
+    }
+
+    fn order(&self) -> Order {
+        Order::PerFlowAndMark
     }
 
     fn is_random(&self) -> bool {

@@ -7,7 +7,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::fifo::{Fifo, counted};
 use super::flow_table::{FlowTable, key};
-use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, Order, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of fair queuing; names in parentheses are those of tc-fq(8) and `sch_fq`.
@@ -107,7 +107,12 @@ impl Constants for FairQueuingConfig {
         QueueError::unless(self.max_rate != Some(Rate::ZERO), "a flow paced to a rate of 0 would never be served")
     }
 
-    fn isolates(&self) -> bool {
+    fn order(&self) -> Order {
+        Order::PerFlow
+    }
+
+    // A flow that is ahead of its rate is throttled.
+    fn holds_back(&self) -> bool {
         true
     }
 

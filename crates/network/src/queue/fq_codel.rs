@@ -7,7 +7,7 @@ use flowstart_units::{Span, Time};
 use super::codel_law::{CodelArithmetic, Control, Law, Source};
 use super::fifo::{Fifo, counted};
 use super::flow_table::key;
-use super::{Constants, Dequeue, Discipline, DropReason, Limit, QueueError, Tally};
+use super::{Constants, Dequeue, Discipline, DropReason, Limit, Order, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of fq_codel; names in parentheses are those of tc-fq_codel(8).
@@ -129,8 +129,8 @@ impl Constants for FqCodelConfig {
         QueueError::unless(self.interval >= Span::from_micros(2), "CoDel needs an interval, such as \"100 ms\"")
     }
 
-    fn isolates(&self) -> bool {
-        true
+    fn order(&self) -> Order {
+        Order::PerFlow
     }
 
     fn is_random(&self) -> bool {

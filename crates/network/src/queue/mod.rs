@@ -1,25 +1,19 @@
 //! Queue disciplines. The names, constants and rules are those of Linux where Linux has the
 //! discipline; lengths are IP lengths plus a configured link-layer overhead (14 bytes in Linux)
 //! wherever a discipline compares or credits bytes.
+//!
+//! This page is the registry of all. To add a discipline: a file with its constants (`Constants`)
+//! and what it does ([`Discipline`]), and an entry below.
 
-mod codel;
 mod codel_law;
 mod config;
 mod discipline;
-mod drop_tail;
-mod drr;
-mod dual_pi2;
-mod fair_queuing;
 mod fifo;
 mod flow_table;
-mod fq_codel;
-mod pie;
 #[cfg(test)]
 mod ranges;
-mod red;
+#[macro_use]
 mod registry;
-mod sch_red;
-mod step_mark;
 #[cfg(test)]
 mod testing;
 mod ticks;
@@ -29,15 +23,40 @@ use flowstart_units::Time;
 use crate::Frame;
 
 pub use codel_law::CodelArithmetic;
-pub use config::{Limit, QueueError};
+pub use config::{Limit, Order, QueueError};
 pub use discipline::{Discipline, Tally};
 pub use dual_pi2::L4sClassifier;
 pub use fifo::Fifo;
 pub use red::RedAdaption;
-pub use registry::*;
 pub use step_mark::Threshold;
 
 use config::Constants;
+use registry::External;
+
+queues! {
+    drop_tail: DropTail(DropTailConfig) as DropTail<P>,
+        "first in, first out; drops arrivals when full; \"drop_tail 1 BDP\"";
+    step_mark: StepMark(StepMarkConfig) as StepMark<P>,
+        "marks every packet above a threshold of waiting time or length; \"step_mark 1 ms\"";
+    fair_queuing: FairQueuing(FairQueuingConfig) as Box<FairQueuing<P>>,
+        "a queue per flow, served in turns, new flows first, as Linux's sch_fq";
+    drr: Drr(DrrConfig) as Box<Drr<P>>,
+        "a queue per flow, served in turns by deficit round robin, as Linux's sch_drr";
+    codel: Codel(CodelConfig) as Box<Codel<P>>,
+        "drops or marks at the head when packets keep waiting longer than a target (RFC 8289)";
+    fq_codel: FqCodel(FqCodelConfig) as Box<FqCodel<P>>,
+        "a queue per flow, each with CoDel (RFC 8290)";
+    red: Red(RedConfig) as Box<Red<P>>,
+        "drops or marks at random, more often the longer the average queue (Floyd and Jacobson 1993)";
+    sch_red: SchRed(SchRedConfig) as Box<SchRed<P>>,
+        "RED in bytes and integers, as Linux's sch_red";
+    pie: Pie(PieConfig) as Box<Pie<P>>,
+        "drops or marks on arrival so that the delay meets a target (RFC 8033)";
+    dual_pi2: DualPi2(DualPi2Config) as Box<DualPi2<P>>,
+        "two coupled queues, one for scalable (L4S) flows, one for all others (RFC 9332)";
+    ack_filter: AckFilter(AckFilterConfig) as Box<AckFilter<P>>,
+        "first in, first out; an ACK takes the place of those it covers, as Linux's CAKE filters them";
+}
 
 /// Why a queue dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +67,8 @@ pub enum DropReason {
     FlowFull,
     /// An active queue management decided so.
     Early,
+    /// A later acknowledgement says the same and more.
+    Thinned,
 }
 
 impl DropReason {
@@ -58,6 +79,7 @@ impl DropReason {
             Self::Full => "full",
             Self::FlowFull => "flow_full",
             Self::Early => "early",
+            Self::Thinned => "thinned",
         }
     }
 }

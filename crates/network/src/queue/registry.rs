@@ -1,22 +1,24 @@
-//! The registry of disciplines: everything that goes by kind of queue is made from one list.
+//! What the registry of disciplines is made with: everything that goes by kind of queue comes from
+//! one list.
 
 use flowstart_units::Time;
 
-use super::config::Constants;
-use super::{Dequeue, Discipline, DropReason, QueueError, Tally};
+use super::{Dequeue, Discipline, DropReason, Tally};
 use crate::Frame;
 
-/// Makes of the list: the configurations with their names, and the disciplines in operation.
+/// Makes of the list: the modules, the configurations with their names, and the disciplines in
+/// operation.
 ///
 /// A line names the discipline's module (which is its name for users), its type, its constants, how
 /// it is kept, and what `flowstart list` says of it.
 macro_rules! queues {
     ($($module:ident: $queue:ident($config:ident) as $kept:ty, $help:literal;)*) => {
-        $(pub use super::$module::{$queue, $config};)*
+        $(mod $module;)*
+        $(pub use $module::{$queue, $config};)*
 
         /// The constants of each discipline.
         pub mod configs {
-            $(pub use super::super::$module::$config;)*
+            $(pub use super::$module::$config;)*
         }
 
         /// Which discipline, with its constants.
@@ -59,11 +61,19 @@ macro_rules! queues {
                 }
             }
 
-            /// True if flows wait in queues of their own.
+            /// In which order packets leave.
             #[must_use]
-            pub fn isolates(&self) -> bool {
+            pub fn order(&self) -> Order {
                 match self {
-                    $(Self::$queue(config) => config.isolates(),)*
+                    $(Self::$queue(config) => config.order(),)*
+                }
+            }
+
+            /// True if packets may be held back while the link is free.
+            #[must_use]
+            pub fn holds_back(&self) -> bool {
+                match self {
+                    $(Self::$queue(config) => config.holds_back(),)*
                 }
             }
 
@@ -77,7 +87,7 @@ macro_rules! queues {
             }
 
             /// The constant that says how much the queue holds.
-            pub fn limit(&mut self) -> super::Limit<'_> {
+            pub fn limit(&mut self) -> Limit<'_> {
                 match self {
                     $(Self::$queue(config) => config.limit(),)*
                 }
@@ -104,7 +114,7 @@ macro_rules! queues {
             }
 
             /// The discipline in operation.
-            pub(super) fn install<P: Frame>(self, seed: u64) -> Installed<P> {
+            fn install<P: Frame>(self, seed: u64) -> Installed<P> {
                 match self {
                     $(Self::$queue(config) => Installed::$queue(config.build(seed).into()),)*
                 }
@@ -113,7 +123,7 @@ macro_rules! queues {
 
         /// A discipline in operation. The fast ones are kept in place.
         #[derive(Debug)]
-        pub(super) enum Installed<P> {
+        enum Installed<P> {
             $($queue($kept),)*
             External(External<P>),
         }
@@ -183,43 +193,5 @@ impl<P: Frame> Discipline<P> for External<P> {
 impl<P> std::fmt::Debug for External<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("External")
-    }
-}
-
-queues! {
-    drop_tail: DropTail(DropTailConfig) as DropTail<P>,
-        "first in, first out; drops arrivals when full; \"drop_tail 1 BDP\"";
-    step_mark: StepMark(StepMarkConfig) as StepMark<P>,
-        "marks every packet above a threshold of waiting time or length; \"step_mark 1 ms\"";
-    fair_queuing: FairQueuing(FairQueuingConfig) as Box<FairQueuing<P>>,
-        "a queue per flow, served in turns, new flows first, as Linux's sch_fq";
-    drr: Drr(DrrConfig) as Box<Drr<P>>,
-        "a queue per flow, served in turns by deficit round robin, as Linux's sch_drr";
-    codel: Codel(CodelConfig) as Box<Codel<P>>,
-        "drops or marks at the head when packets keep waiting longer than a target (RFC 8289)";
-    fq_codel: FqCodel(FqCodelConfig) as Box<FqCodel<P>>,
-        "a queue per flow, each with CoDel (RFC 8290)";
-    red: Red(RedConfig) as Box<Red<P>>,
-        "drops or marks at random, more often the longer the average queue (Floyd and Jacobson 1993)";
-    sch_red: SchRed(SchRedConfig) as Box<SchRed<P>>,
-        "RED in bytes and integers, as Linux's sch_red";
-    pie: Pie(PieConfig) as Box<Pie<P>>,
-        "drops or marks on arrival so that the delay meets a target (RFC 8033)";
-    dual_pi2: DualPi2(DualPi2Config) as Box<DualPi2<P>>,
-        "two coupled queues, one for scalable (L4S) flows, one for all others (RFC 9332)";
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_makes_a_valid_queue_of_that_name_and_no_other_does() {
-        for name in QueueConfig::NAMES {
-            let config = QueueConfig::from_name(name).unwrap();
-            assert_eq!(config.name(), name);
-            assert_eq!(config.validate(), Ok(()), "{name}");
-        }
-        assert_eq!(QueueConfig::from_name("droptail"), None);
     }
 }

@@ -11,6 +11,9 @@ const HOP_BY_HOP: u8 = 0;
 /// Padding options (RFC 8200 section 4.2).
 const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
+/// Options, paddings of one byte among them, that are looked at in search of Quick-Start's: more
+/// would let a flood of headers full of padding slow a router down (own choice).
+const MOST_OPTIONS: u32 = 64;
 /// Length of a hop-by-hop header with a Quick-Start option: 2 + 8 bytes, padded to a multiple of 8.
 const EXTENSION: usize = 16;
 
@@ -84,7 +87,10 @@ impl<'a> Ipv6<'a> {
             return Err(Malformed::Truncated);
         }
         let mut at = FIXED + 2;
-        while at < end {
+        for _ in 0..MOST_OPTIONS {
+            if at >= end {
+                return Ok(None);
+            }
             match self.packet[at] {
                 PAD_1 => at += 1,
                 kind => {

@@ -1,10 +1,35 @@
 //! Measurements as CSV.
 
+use std::cell::Cell;
 use std::io::Read;
+use std::rc::Rc;
 
 use flowstart_units::{Rate, Time};
 
 use super::{Columns, Record, RecordError};
+
+/// A row is not longer than this: three numbers and what somebody may have put beside them.
+const LONGEST_ROW: u64 = 1 << 20;
+
+/// Reads a row, and then no more until the next one is allowed: what has no end of line, or a quote
+/// that nobody closes, must not be taken into memory whole.
+struct Rationed<R> {
+    inner: R,
+    left: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Rationed<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.left.get();
+        if left == 0 {
+            return Err(std::io::Error::other(format!("a row is longer than {LONGEST_ROW} bytes")));
+        }
+        let most = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let read = self.inner.read(&mut bytes[..most])?;
+        self.left.set(left - read as u64);
+        Ok(read)
+    }
+}
 
 /// The records of a CSV file with a head, row by row: memory does not grow with the file.
 ///
@@ -12,17 +37,21 @@ use super::{Columns, Record, RecordError};
 /// If the head cannot be read or lacks a column. Each row has an error of its own.
 pub fn read_csv<R: Read>(reader: R) -> Result<impl Iterator<Item = Result<Record, RecordError>> + use<R>, RecordError> {
     let unreadable = |error: csv::Error| RecordError::Unreadable(error.to_string());
-    let mut reader = csv::Reader::from_reader(reader);
+    let left = Rc::new(Cell::new(LONGEST_ROW));
+    let mut reader = csv::Reader::from_reader(Rationed { inner: reader, left: left.clone() });
     let names = reader.headers().map_err(unreadable)?.clone();
     let columns = Columns::of(&names.iter().collect::<Vec<_>>())?;
     let mut row = csv::StringRecord::new();
     let mut number = 0;
-    Ok(std::iter::from_fn(move || match reader.read_record(&mut row) {
-        Ok(false) => None,
-        Err(error) => Some(Err(unreadable(error))),
-        Ok(true) => {
-            number += 1;
-            Some(record(&row, &names, &columns, number))
+    Ok(std::iter::from_fn(move || {
+        left.set(LONGEST_ROW);
+        match reader.read_record(&mut row) {
+            Ok(false) => None,
+            Err(error) => Some(Err(unreadable(error))),
+            Ok(true) => {
+                number += 1;
+                Some(record(&row, &names, &columns, number))
+            }
         }
     }))
 }
@@ -71,6 +100,20 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<Record>, RecordError> {
         read_csv(text.as_bytes())?.collect()
+    }
+
+    #[test]
+    fn what_has_no_end_of_line_is_refused_and_not_read_to_its_end() {
+        let endless = || std::io::Read::chain("sent_s,received_s\n1,2\n\"".as_bytes(), std::io::repeat(b'x'));
+        let mut rows = read_csv(endless()).unwrap();
+        assert!(rows.next().unwrap().is_ok());
+        let refused = rows.next().unwrap().unwrap_err().to_string();
+        assert!(refused.contains("a row is longer than 1048576 bytes"), "{refused}");
+        let refused = read_csv(std::io::repeat(0)).err().expect("no head ends").to_string();
+        assert!(refused.contains("a row is longer"), "{refused}");
+        // Many rows are not one.
+        let rows = "1,2\n".repeat(1_000_000);
+        assert_eq!(read_csv(format!("sent_s,received_s\n{rows}").as_bytes()).unwrap().count(), 1_000_000);
     }
 
     #[test]

@@ -18,13 +18,14 @@ impl<O: Observer> Simulation<O> {
     pub(super) fn receive(&mut self, packet: Packet) {
         let now = self.now;
         self.observer.received(now, &packet);
+        // Also of a flow that is over: a packet that was sent twice may come after the end.
+        if packet.ecn == Ecn::Ce {
+            self.ledger.entry(packet.flow).count_mark(&packet);
+        }
         let Some(slot) = self.ledger.slot(packet.flow) else { return };
         let Some(flow) = &mut self.flows[slot] else { return };
         match (&packet.body, &mut flow.endpoints) {
             (Body::Segment(segment), Endpoints::Tcp(tcp)) => {
-                if packet.ecn == Ecn::Ce {
-                    self.ledger.entry(packet.flow).marked += 1;
-                }
                 tcp.receiver.on_segment(now, segment, packet.ecn);
                 if let Some((pair, connection)) = flow.pair {
                     self.pairs[pair as usize].arrived(connection, segment);
@@ -37,9 +38,6 @@ impl<O: Observer> Simulation<O> {
             }
             (Body::Datagram(_), Endpoints::Udp(udp)) => {
                 udp.received += Bytes::new(u64::from(packet.bytes));
-                if packet.ecn == Ecn::Ce {
-                    self.ledger.entry(packet.flow).marked += 1;
-                }
             }
             _ => {}
         }

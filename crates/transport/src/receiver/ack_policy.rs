@@ -372,6 +372,25 @@ mod tests {
     }
 
     #[test]
+    fn after_a_change_of_marks_two_acks_leave_at_once_or_as_many_as_there_may_be() {
+        for (most, expected) in [(16, [true, true, false]), (1, [true, false, false])] {
+            let config = ReceiverConfig { quick_acks: most, ..slow() };
+            let mut policy = patient(&config, None, false);
+            policy.quick = 0;
+            policy.on_mark_change(&config, u64::MAX);
+            assert_eq!(policy.timeout, config.ack_delay);
+            let at_once = [1, 2, 3].map(|n| {
+                policy.on_data(at(n), &config, 100, false, u64::MAX);
+                let waiting = Situation { next: 100 * n, told: 100 * (n - 1), gaps: false, window_moves: true };
+                let leaves = policy.decide(at(n), &config, waiting);
+                policy.on_ack_sent(&config);
+                leaves
+            });
+            assert_eq!(at_once, expected);
+        }
+    }
+
+    #[test]
     fn quick_acks_are_half_the_window_in_segments_between_2_and_16() {
         assert_eq!(quick_ack_credit(65_535, 536, 16), 16);
         assert_eq!(quick_ack_credit(14_600, 1460, 16), 5);

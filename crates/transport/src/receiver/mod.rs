@@ -97,6 +97,8 @@ pub struct Receiver {
     first_words: bool,
     /// An ACK is held for aggregation until then.
     aggregated: Time,
+    /// ACKs that wait to be merged.
+    merged: u32,
     syn_ack: Option<Time>,
     syn_ack_sent: Option<Time>,
     /// Approved rate for the next ACK.
@@ -124,6 +126,7 @@ impl Receiver {
             early: None,
             first_words: false,
             aggregated: Time::NEVER,
+            merged: 0,
             syn_ack: None,
             syn_ack_sent: None,
             granted: None,
@@ -265,7 +268,8 @@ impl Receiver {
         match self.config.ack_aggregation {
             None => self.ack_now = true,
             Some(hold) => {
-                self.ack_now = false;
+                self.merged = self.merged.saturating_add(1);
+                self.ack_now = self.config.ack_aggregation_most.is_some_and(|most| self.merged >= most);
                 self.aggregated = self.aggregated.min(now + hold);
             }
         }
@@ -302,6 +306,7 @@ impl Receiver {
             return None;
         }
         self.ack_now = false;
+        self.merged = 0;
         self.aggregated = Time::NEVER;
         Some(Saying { next: self.stream.next(), ece: self.ece, echo: self.echo, syn: false, ordinary: true })
     }

@@ -95,6 +95,18 @@ fn aggregation_merges_the_acks_of_a_while_into_one() {
 }
 
 #[test]
+fn an_ack_is_for_so_many_merged_ones_at_most() {
+    let (ack_aggregation, ack_aggregation_most) = (Some(ms(1)), Some(4));
+    let config = ReceiverConfig { ack_aggregation, ack_aggregation_most, ..ReceiverConfig::every_segment() };
+    let mut receiver = Receiver::new(&config);
+    let acked: Vec<u64> =
+        (0..10).flat_map(|i| receive(&mut receiver, Time::ZERO, i)).map(|packet| packet.ack.ack / MSS).collect();
+    assert_eq!(acked, [4, 8]);
+    receiver.on_timer(Time::ZERO + ms(1));
+    assert_eq!(receiver.poll_ack().unwrap().ack.ack, 10 * MSS);
+}
+
+#[test]
 fn out_of_order_segments_are_told_at_once_with_their_ranges_newest_first() {
     let mut receiver = Receiver::new(&ReceiverConfig::every_second_segment());
     let now = Time::ZERO;

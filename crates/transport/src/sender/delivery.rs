@@ -35,17 +35,17 @@ pub(super) struct Delivery {
 
 /// How a packet left, for the delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flight {
+pub struct Flight {
     /// When.
-    pub(super) sent_at: Time,
+    pub sent_at: Time,
     /// Since the first packet of its flight; `None` if that is too long to be of use.
-    pub(super) send_elapsed: Option<Span>,
+    pub send_elapsed: Option<Span>,
     /// Since the delivery before.
-    pub(super) delivered_elapsed: Option<Span>,
+    pub delivered_elapsed: Option<Span>,
     /// Packets delivered until then.
-    pub(super) prior_delivered: u64,
+    pub prior_delivered: u64,
     /// The application was the limit.
-    pub(super) app_limited: bool,
+    pub app_limited: bool,
 }
 
 /// The round-trip times an ACK gave.

@@ -31,6 +31,15 @@ pub use stats::SenderStats;
 use timers::Timer;
 use usage::WindowUsage;
 
+/// Parts of the sender that transports with another wire format share: bookkeeping beside a
+/// [`Controller`].
+pub mod parts {
+    pub use super::delivery::Flight;
+    pub use super::prr::Prr;
+    pub use super::rate::RateEstimator;
+    pub use super::usage::{Usage, WindowUsage};
+}
+
 /// A data packet (or SYN) ready to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {

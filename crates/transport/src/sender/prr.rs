@@ -3,7 +3,7 @@
 
 /// The state of one reduction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Prr {
+pub struct Prr {
     /// What the threshold is divided by: the window before, or RecoverFS.
     prior: u32,
     /// Packets delivered since the reduction began.
@@ -15,19 +15,19 @@ pub(super) struct Prr {
 impl Prr {
     /// A reduction begins. `prior` is the window before it (Linux) or the data in flight (RFC 9937,
     /// RecoverFS), in packets.
-    pub(super) fn new(prior: u32) -> Self {
+    pub fn new(prior: u32) -> Self {
         Self { prior: prior.max(1), delivered: 0, out: 0 }
     }
 
     /// A packet left.
     #[inline]
-    pub(super) fn on_sent(&mut self) {
+    pub fn on_sent(&mut self) {
         self.out = self.out.saturating_add(1);
     }
 
     /// An ACK delivered `delivered` packets. `safe` is true if it moved the cumulative
     /// acknowledgement and no further loss was found. Returns the packets that may leave now.
-    pub(super) fn on_delivered(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, safe: bool) -> u32 {
+    pub fn on_delivered(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, safe: bool) -> u32 {
         if delivered == 0 {
             return 0;
         }

@@ -8,11 +8,11 @@ use super::delivery::Flight;
 
 /// The connection's part of the estimate; the packets' part is in their records.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RateEstimator {
+pub struct RateEstimator {
     /// When the newest delivered packet was sent: the send phase of the next sample begins there.
-    pub(super) first_sent_at: Time,
+    pub first_sent_at: Time,
     /// When a packet was delivered last.
-    pub(super) delivered_at: Time,
+    pub delivered_at: Time,
     /// Samples are limited by the application until this many packets are delivered; 0 if they are
     /// not.
     app_limited_until: u64,
@@ -21,19 +21,19 @@ pub(super) struct RateEstimator {
 impl RateEstimator {
     /// A packet leaves with nothing in flight: a new flight begins.
     #[inline]
-    pub(super) fn begin_flight(&mut self, now: Time) {
+    pub fn begin_flight(&mut self, now: Time) {
         self.first_sent_at = now;
         self.delivered_at = now;
     }
 
     /// The application has nothing more to send although the window is open.
-    pub(super) fn mark_app_limited(&mut self, delivered: u64, in_flight: u32) {
+    pub fn mark_app_limited(&mut self, delivered: u64, in_flight: u32) {
         self.app_limited_until = (delivered + u64::from(in_flight)).max(1);
     }
 
     /// True if the application limits the samples of packets that leave now.
     #[inline]
-    pub(super) fn is_app_limited(&self) -> bool {
+    pub fn is_app_limited(&self) -> bool {
         self.app_limited_until != 0
     }
 
@@ -41,7 +41,7 @@ impl RateEstimator {
     /// known although something was delivered), `delivered` the connection's count, this ACK's
     /// packets included.
     #[inline]
-    pub(super) fn sample(
+    pub fn sample(
         &mut self,
         now: Time,
         newest: Option<&Flight>,

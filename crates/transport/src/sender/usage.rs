@@ -4,11 +4,11 @@ use flowstart_units::{Span, Time};
 
 /// Whether the flow uses its window up, remembered for a window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WindowUsage {
+pub struct WindowUsage {
     /// The window was used up.
-    pub(super) limited: bool,
+    pub limited: bool,
     /// Largest number of packets outstanding.
-    pub(super) max_packets_out: u32,
+    pub max_packets_out: u32,
     /// The window ends when this byte is acknowledged.
     window_end: u64,
     /// Most packets outstanding since the window was last used up.
@@ -19,16 +19,21 @@ pub(super) struct WindowUsage {
 
 /// The sender's situation at the end of a burst.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Usage {
-    pub(super) una: u64,
-    pub(super) next: u64,
-    pub(super) packets_out: u32,
-    pub(super) cwnd: u32,
-    pub(super) in_slow_start: bool,
+pub struct Usage {
+    /// First byte not cumulatively acknowledged.
+    pub una: u64,
+    /// Next new byte to be sent.
+    pub next: u64,
+    /// Packets sent and not cumulatively acknowledged.
+    pub packets_out: u32,
+    /// Congestion window in packets.
+    pub cwnd: u32,
+    /// The window is below the threshold.
+    pub in_slow_start: bool,
     /// In flight reached the window.
-    pub(super) limited: bool,
+    pub limited: bool,
     /// Having been used up is remembered for a window (not before Linux 3.14).
-    pub(super) remembered: bool,
+    pub remembered: bool,
 }
 
 impl WindowUsage {
@@ -36,7 +41,7 @@ impl WindowUsage {
     /// until a window has passed. Returns `Some(used)` if the window was not used for `rto` and
     /// should shrink towards that many packets.
     #[inline]
-    pub(super) fn update(&mut self, now: Time, usage: &Usage, rto: Span) -> Option<u32> {
+    pub fn update(&mut self, now: Time, usage: &Usage, rto: Span) -> Option<u32> {
         if usage.una >= self.window_end || usage.limited || (!self.limited && usage.packets_out > self.max_packets_out)
         {
             self.limited = usage.limited;
@@ -63,7 +68,7 @@ impl WindowUsage {
 
     /// The window is measured anew.
     #[inline]
-    pub(super) fn restart(&mut self, now: Time) {
+    pub fn restart(&mut self, now: Time) {
         self.used = 0;
         self.stamp = now;
     }

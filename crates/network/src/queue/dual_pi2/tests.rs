@@ -155,6 +155,19 @@ fn who_was_alone_at_the_link_owes_nothing_for_it() {
 }
 
 #[test]
+fn a_share_of_two_fifths_is_kept_from_the_first_packet_on() {
+    let config = DualPi2Config { classic_protection: 40, packet: 1500, overhead: 0, ..DualPi2Config::default() };
+    let mut queue = dual(config);
+    for _ in 0..10 {
+        queue.enqueue(Time::ZERO, l4s(1, 1500), &mut |_, _| panic!());
+        queue.enqueue(Time::ZERO, Box1::new(0, 1500), &mut |_, _| panic!());
+    }
+    // 1500 B * (2 * 40 - 100) = -30 000 at first; a low-latency packet is 60 000, a classic one
+    // less 90 000.
+    assert_eq!(order(&mut queue, 5), [true, false, true, true, false]);
+}
+
+#[test]
 fn the_share_of_classic_traffic_is_kept_in_bytes_whatever_the_packets() {
     let config = DualPi2Config { classic_protection: 25, overhead: 0, ..DualPi2Config::default() };
     let mut queue = dual(config);

@@ -104,6 +104,19 @@ fn capable_packets_are_marked_up_to_a_tenth_and_dropped_above() {
 }
 
 #[test]
+fn arrivals_are_spared_only_while_both_the_delay_and_the_probability_are_small() {
+    for (delay, probability, spared) in [(5, 0.1, true), (5, 0.3, false), (20, 0.1, false), (20, 0.3, false)] {
+        let mut queue = pie(PieConfig::default());
+        for _ in 0..10 {
+            queue.fifo.push(Box1::new(0, 1500), Time::ZERO);
+        }
+        (queue.state.probability, queue.delay) = (probability, Span::from_millis(delay));
+        (queue.state.burst_allowance, queue.state.accumulated) = (Span::ZERO, 9.0);
+        assert_eq!(queue.hits(), !spared, "{delay} ms, {probability}");
+    }
+}
+
+#[test]
 fn updates_that_nobody_watched_are_caught_up_with() {
     let (mut often, mut once) = (pie(PieConfig::default()), pie(PieConfig::default()));
     for queue in [&mut often, &mut once] {

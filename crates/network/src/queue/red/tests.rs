@@ -142,6 +142,25 @@ fn adaptive_red_chooses_its_constants_for_10_mbit() {
     assert_eq!(config.validate(), Ok(()));
 }
 
+#[test]
+fn adaptive_red_at_100_mbit_keeps_half_of_what_makes_up_the_delay() {
+    let config = RedConfig::adaptive(Rate::from_mbps(100), Bytes::new(1500), Span::from_millis(5));
+    // 5 ms are 41.67 packets of 120 us.
+    assert!((config.min - 125.0 / 6.0).abs() < 1e-9, "{}", config.min);
+    assert!((config.max - 62.5).abs() < 1e-9, "{}", config.max);
+}
+
+#[test]
+fn a_capable_packet_that_is_hit_is_marked_with_ecn_and_dropped_without() {
+    for (ecn, expected) in [(true, (1, vec![])), (false, (0, vec![DropReason::Early]))] {
+        let mut queue = standing(RedConfig { ecn, ..RedConfig::default() }, 10);
+        queue.average = 100.0;
+        let mut drops = vec![];
+        queue.enqueue(Time::ZERO, Box1::ect(0, 1000), &mut |_, reason| drops.push(reason));
+        assert_eq!((queue.marked(), drops), expected);
+    }
+}
+
 /// The average as the paper defines it, over a copy of the queue's length: an arrival averages the
 /// length it finds, after as many lengths of 0 as small packets could have been sent since the
 /// queue became empty.

@@ -134,6 +134,23 @@ fn the_loss_of_a_tail_of_several_is_probed_after_two_round_trips() {
 }
 
 #[test]
+fn a_probe_that_answers_a_lost_ack_is_no_sign_of_loss() {
+    // All 20 packets arrive, but the ACKs of the last five are lost: the probe arrives twice.
+    let silent = |ack: u64| ack > 15 * MSS && ack <= 20 * MSS;
+    let mut pipe = Pipe::new(&no_handshake(), steady(20), &every_segment(), ms(50)).on_ack(move |packet, delay| {
+        if silent(packet.ack.ack) && !packet.ack.duplicate { Vec::new() } else { vec![delay] }
+    });
+    pipe.sender.write(Time::ZERO, 20 * MSS);
+    pipe.run_until(at(450));
+    let stats = *pipe.sender.stats();
+    assert_eq!((stats.tail_loss_probes, stats.packets_retransmitted, stats.una), (1, 1, 20 * MSS));
+    pipe.sender.write(at(450), 20 * MSS);
+    pipe.run_until(at(700));
+    assert_eq!(pipe.sender.stats().una, 40 * MSS);
+    assert!(pipe.sender.controller().cwnd() >= 20, "{}", pipe.sender.controller().cwnd());
+}
+
+#[test]
 fn a_lost_retransmission_is_found_a_round_trip_later_without_a_timeout() {
     // Packet 5 and its retransmission (the 8 packets after it are sent by then) are lost.
     let mut first = true;

@@ -128,6 +128,28 @@ fn f_rto_finds_the_spike_out_even_without_timestamps() {
     assert!(pipe.sender.controller().cwnd() >= cwnd);
 }
 
+/// RFC 5682 section 2.1 step 3: a duplicate ACK after new data says that the loss was real; an
+/// original that comes later no longer changes that.
+#[test]
+fn f_rto_ends_with_the_first_ack_out_of_order_behind_new_data() {
+    let config = SenderConfig { undo: false, ..no_handshake() };
+    let mut pipe = Pipe::new(&config, steady(20), &every_segment(), ms(25)).on_data(|packet, delay| {
+        let left = packet.segment.sent_at;
+        match packet.segment.number {
+            // Held until two new packets behind the timeout have been told of.
+            19 => vec![(at(512).since(left), packet.ecn)],
+            number if number >= 5 && left < at(300) => Vec::new(),
+            _ => vec![(delay, packet.ecn)],
+        }
+    });
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.run_until(at(560));
+    let stats = pipe.sender.stats();
+    assert_eq!((stats.timeouts, stats.undone), (1, 0), "{stats:?}");
+    assert_eq!(pipe.sender.state(), SenderState::Loss);
+    assert!(pipe.sender.controller().cwnd() < 20);
+}
+
 #[test]
 fn without_f_rto_and_undo_a_spike_costs_the_window() {
     let (pipe, cwnd) = spike(SenderConfig { undo: false, f_rto: false, ..no_handshake() });

@@ -1,0 +1,64 @@
+//! What a controller is made of.
+
+use flowstart_avoidances::AvoidanceConfig;
+use flowstart_control::{Connection, InvalidConfig, Pacing, Setup};
+use flowstart_starts::StartConfig;
+
+/// Everything a controller is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerConfig {
+    /// The flow start.
+    pub start: StartConfig,
+    /// The congestion avoidance.
+    pub avoidance: AvoidanceConfig,
+    /// Threshold in packets the connection begins with, at least 2, if one is known from before
+    /// (Linux's `ssthresh` route metric); default none.
+    pub initial_ssthresh: Option<u32>,
+    /// Initial window in packets, 1 ..= 1000; default 10 (RFC 6928 section 2).
+    pub initial_window: u32,
+    /// Whether and how packets are spaced when neither start nor avoidance say so themselves.
+    pub pacing: Pacing,
+    /// Maximum segment size in payload bytes, for algorithms that count bytes or set rates.
+    pub mss: u32,
+    /// Seed of the algorithm's own randomness (none of the deterministic algorithms uses it).
+    pub seed: u64,
+}
+
+impl ControllerConfig {
+    /// A start and an avoidance with initial window 10, MSS 1448, no pacing and seed 0.
+    #[must_use]
+    pub fn new(start: StartConfig, avoidance: AvoidanceConfig) -> Self {
+        Self { start, avoidance, initial_ssthresh: None, initial_window: 10, pacing: Pacing::Off, mss: 1448, seed: 0 }
+    }
+
+    /// Checks that every value is in its range. A controller made from values out of range works,
+    /// with the nearest value in range.
+    ///
+    /// # Errors
+    /// Names the first field that is not, and what it must be.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        InvalidConfig::unless((1..=1000).contains(&self.initial_window), "initial_window", "between 1 and 1000")?;
+        InvalidConfig::unless(self.initial_ssthresh.is_none_or(|s| s >= 2), "initial_ssthresh", "at least 2")?;
+        InvalidConfig::unless(self.mss >= 1, "mss", "at least 1 byte")?;
+        self.pacing.validate()?;
+        self.start.validate()?;
+        self.avoidance.validate()
+    }
+
+    fn connection(&self) -> Connection {
+        let Self { initial_window, mss, seed, .. } = *self;
+        Connection { initial_window, mss, paced: self.pacing != Pacing::Off, seed }
+    }
+}
+
+impl<'a> From<&'a ControllerConfig> for Setup<'a, StartConfig> {
+    fn from(config: &'a ControllerConfig) -> Self {
+        Self { config: &config.start, connection: config.connection() }
+    }
+}
+
+impl<'a> From<&'a ControllerConfig> for Setup<'a, AvoidanceConfig> {
+    fn from(config: &'a ControllerConfig) -> Self {
+        Self { config: &config.avoidance, connection: config.connection() }
+    }
+}

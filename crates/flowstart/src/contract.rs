@@ -1,0 +1,243 @@
+//! What a flow start or a congestion avoidance must keep to, as a test that its author runs.
+
+use std::fmt;
+
+use flowstart_congestion::{
+    Ack, Acked, Departure, FlowStart, LastRtt, Lookout, Next, OwnError, Response, Restart, RouterClient, Sent, Setup,
+    Signal, Start, StartConfig, Verdict, Window,
+};
+use flowstart_race::{Contestant, Race, RaceError, RunOptions};
+use flowstart_units::{Bytes, Time};
+
+/// What a contestant did against the contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken(String);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl From<RaceError> for Broken {
+    fn from(error: RaceError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<OwnError> for Broken {
+    fn from(error: OwnError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// A path on which starts have gone wrong before: its name, capacity, RTT, buffer and losses, as in
+/// scenario files.
+struct Hard {
+    name: &'static str,
+    capacity: &'static str,
+    rtt: &'static str,
+    buffer: &'static str,
+    loss: &'static str,
+}
+
+const HARD: [Hard; 5] = [
+    Hard { name: "usual", capacity: "50 Mbit/s", rtt: "20 ms", buffer: "80 packets", loss: "none" },
+    Hard { name: "slow and long", capacity: "500 kbit/s", rtt: "300 ms", buffer: "20 packets", loss: "none" },
+    Hard { name: "short and fast", capacity: "1 Gbit/s", rtt: "1 ms", buffer: "40 packets", loss: "none" },
+    Hard { name: "a buffer of two", capacity: "10 Mbit/s", rtt: "20 ms", buffer: "2 packets", loss: "none" },
+    Hard { name: "losses", capacity: "10 Mbit/s", rtt: "40 ms", buffer: "40 packets", loss: "2 %" },
+];
+
+/// Sizes of the transfers that must complete.
+const SIZES: [u64; 3] = [1_000, 100_000, 1_000_000];
+
+/// Runs the contestant (`"mine+cubic"`) over paths on which starts have gone wrong before, and says
+/// what it does against the contract:
+///
+/// - every transfer completes, over short buffers and with losses too;
+/// - the same race gives the same result again, and with one thread (no clock, no randomness but
+///   the [`Connection`](flowstart_congestion::Connection)'s seed, nothing shared by connections);
+/// - asking for the departure of a packet twice changes nothing (the transport may).
+///
+/// # Errors
+/// The first rule that it breaks, and on which path; or that its name is not known.
+pub fn check(contestant: &str) -> Result<(), Broken> {
+    let contestant: Contestant = contestant.parse()?;
+    for hard in &HARD {
+        let results = outcome(hard, &contestant, None)?;
+        if results != outcome(hard, &contestant, Some(1))? {
+            return Err(Broken(format!(
+                "{contestant} gives another result when the same race is run again, on the path \"{}\": {}",
+                hard.name, "something in it does not come from what it is told"
+            )));
+        }
+        // What the simulator does for detectors, for Quick-Start and for the omniscient start goes
+        // by more than the trait.
+        let start = &contestant.start;
+        if start.connections() > 1 || start.asks_routers() || matches!(start, StartConfig::Oracle(_)) {
+            continue;
+        }
+        let twice = Contestant { start: asked_twice(&contestant.start)?, ..contestant.clone() };
+        if results != outcome(hard, &twice, None)? {
+            return Err(Broken(format!(
+                "{contestant} behaves in another way when it is asked for each departure twice, on the path \"{}\": {}",
+                hard.name, "`departure` must change nothing until `on_sent`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Values of every run as text, once every transfer completed.
+fn outcome(hard: &Hard, contestant: &Contestant, threads: Option<usize>) -> Result<String, Broken> {
+    let mut race = Race::default();
+    let unreadable = |_| Broken(format!("the path \"{}\" cannot be read", hard.name));
+    race.set_capacity(hard.capacity.parse().map_err(|error| unreadable(format!("{error}")))?);
+    race.path.rtt = hard.rtt.parse().map_err(|error| unreadable(format!("{error}")))?;
+    race.path.buffer = hard.buffer.parse().map_err(unreadable)?;
+    race.path.loss = hard.loss.parse().map_err(unreadable)?;
+    race.sizes = SIZES.map(Bytes::new).to_vec();
+    race.contestants = vec![contestant.clone()];
+    race.runs = Some(2);
+    let result = race.run(&RunOptions { threads, ..RunOptions::default() })?;
+    for run in &result.contestants[0].runs {
+        for measure in race.measures() {
+            let of_a_transfer = measure.name().starts_with("completion");
+            if of_a_transfer && run.get(measure).is_none() {
+                return Err(Broken(format!(
+                    "{contestant} does not complete a transfer on the path \"{}\" ({})",
+                    hard.name,
+                    measure.name()
+                )));
+            }
+        }
+    }
+    Ok(result.contestants[0].runs.iter().map(|run| format!("{:?} {:?}\n", run.values, run.exits)).collect())
+}
+
+/// The same start, which hears every question for a departure twice.
+fn asked_twice(start: &StartConfig) -> Result<StartConfig, OwnError> {
+    let of = start.clone();
+    let make = move |connection| -> Box<dyn FlowStart + Send> {
+        Box::new(AskedTwice(Start::new(Setup { config: &of, connection })))
+    };
+    StartConfig::own("asked_twice", "another start, asked twice", make).map(StartConfig::Own)
+}
+
+struct AskedTwice(Start);
+
+impl FlowStart for AskedTwice {
+    fn initial_window(&self) -> Option<u32> {
+        self.0.initial_window()
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+        self.0.on_ack(ack, window)
+    }
+
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        self.0.grow(ack, window)
+    }
+
+    fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
+        self.0.on_signal(now, signal, window)
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.0.on_sent(sent);
+    }
+
+    fn wants_packets(&self) -> bool {
+        self.0.wants_packets()
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        self.0.on_acked(acked);
+    }
+
+    fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
+        let _ = self.0.departure(now, next, window);
+        self.0.departure(now, next, window)
+    }
+
+    fn owns_window(&self) -> bool {
+        self.0.owns_window()
+    }
+
+    fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
+        self.0.router_client()
+    }
+
+    fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
+        self.0.on_restart(now, restart, window, last)
+    }
+
+    fn lookout(&mut self) -> Option<&mut dyn Lookout> {
+        self.0.lookout()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use flowstart_units::Span;
+
+    use super::*;
+
+    /// Slow start but for one method.
+    struct Odd {
+        calls: u32,
+        kind: &'static str,
+    }
+
+    static SHARED: AtomicU32 = AtomicU32::new(0);
+
+    impl FlowStart for Odd {
+        fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+            let more = if self.kind == "shared" { SHARED.fetch_add(1, Ordering::Relaxed) % 7 } else { ack.acked };
+            window.slow_start(more)
+        }
+
+        fn departure(&mut self, now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
+            self.calls += 1;
+            match self.kind {
+                "restless" if !self.calls.is_multiple_of(6) => Some(Departure::At(now + Span::from_micros(10))),
+                "never" if self.calls > 40 => Some(Departure::Hold),
+                _ => None,
+            }
+        }
+    }
+
+    fn check_kind(kind: &'static str) -> Result<(), Broken> {
+        StartConfig::register(StartConfig::own(kind, "odd", move |_| Box::new(Odd { calls: 0, kind }))?)?;
+        check(&format!("{kind}+cubic"))
+    }
+
+    #[test]
+    fn an_own_slow_start_keeps_the_contract() {
+        assert_eq!(check_kind("plain"), Ok(()));
+    }
+
+    #[test]
+    fn each_broken_rule_is_named() {
+        for (kind, part) in [
+            ("shared", "another result when the same race is run again"),
+            ("restless", "asked for each departure twice"),
+            ("never", "does not complete a transfer on the path \"usual\""),
+        ] {
+            let message = check_kind(kind).expect_err(kind).to_string();
+            assert!(message.contains(part), "{kind}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_starts_of_the_project_keep_the_contract() {
+        for name in StartConfig::NAMES {
+            assert_eq!(check(&format!("{name}+cubic")), Ok(()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The command line of flowstart, as a library: a program of one's own with an algorithm of one's
+//! own gets all of its commands, the algorithm among those of the project.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! use flowstart::congestion::{Ack, FlowStart, StartConfig, Window};
+//!
+//! /// Three times the window every round trip.
+//! struct Triple;
+//!
+//! impl FlowStart for Triple {
+//!     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+//!         window.slow_start(2 * ack.acked)
+//!     }
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     let about = "three times the window every round trip";
+//!     let own = StartConfig::own("triple", about, |_| Box::new(Triple));
+//!     match own.and_then(StartConfig::register) {
+//!         // From now on "triple+cubic" is a contestant.
+//!         Ok(()) => flowstart::main(),
+//!         Err(error) => {
+//!             eprintln!("{error}");
+//!             ExitCode::FAILURE
+//!         }
+//!     }
+//! }
+//! ```
+
+mod args;
+mod benchmark;
+mod cli;
+mod compare;
+pub mod contract;
+mod docs;
+mod doctor;
+pub mod embed;
+mod explain;
+mod formats;
+mod frontier;
+mod interrupt;
+mod kernel;
+mod list;
+mod new_algorithm;
+mod output;
+mod quick_start;
+#[cfg(target_os = "linux")]
+mod real;
+mod reproduce;
+mod router;
+mod run_scenarios;
+mod scenario;
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use cli::{Cli, Command};
+
+pub use flowstart_congestion as congestion;
+pub use flowstart_race as race;
+pub use flowstart_units as units;
+
+/// What the program `flowstart` does with the arguments of this process. Gives the status to end
+/// with: 0, 2 for arguments that are wrong, 3 for what this machine cannot do, 1 else.
+pub fn main() -> ExitCode {
+    main_with(std::env::args_os())
+}
+
+/// The same with these arguments, the first of which is the name of the program.
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let outcome = match Cli::try_parse_from(arguments) {
+        Ok(cli) => obey(&cli.command),
+        Err(error) if is_a_value(&error) => Err(refused(&error)),
+        Err(error) => {
+            // Nothing can be done if nobody reads it.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Does what a command says.
+fn obey(command: &Command) -> output::Outcome {
+    match command {
+        Command::Compare(args) => compare::compare(args),
+        Command::Frontier(args) => frontier::frontier(args),
+        Command::Benchmark(args) => benchmark::benchmark(args),
+        Command::Run(args) => run_scenarios::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Emulate(args) => real::emulate(args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Emulate(_) => Err(output::Failure::NotPossible(output::NEEDS_LINUX.to_owned())),
+        Command::Reproduce(args) => reproduce::reproduce(args),
+        Command::ExplainChirp(args) => explain::explain(args),
+        Command::ExplainQuickStart(args) => quick_start::explain(args),
+        Command::Scenario(command) => scenario::scenario(command),
+        Command::Kernel(command) => kernel::kernel(command),
+        Command::Router(command) => router::router(command),
+        Command::List(args) => list::list(args),
+        Command::NewAlgorithm(args) => new_algorithm::new_algorithm(args),
+        Command::Doctor(args) => doctor::doctor(args),
+        Command::Docs(args) => docs::docs(args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "flowstart", &mut script);
+            output::print(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+fn is_a_value(error: &clap::Error) -> bool {
+    error.kind() == clap::error::ErrorKind::ValueValidation && error.source().is_some()
+}
+
+/// What is wrong with the arguments, in one sentence; help and version as they are.
+fn refused(error: &clap::Error) -> output::Failure {
+    use clap::error::ContextKind;
+    if is_a_value(error)
+        && let (Some(option), Some(reason)) = (error.get(ContextKind::InvalidArg), error.source())
+    {
+        let option = option.to_string();
+        let name = option.split_whitespace().next().unwrap_or_default();
+        return output::Failure::Usage(format!("{name}: {reason}"));
+    }
+    let text = error.to_string();
+    output::Failure::Usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned())
+}
+
+#[doc = include_str!("../../../docs/own-algorithm.md")]
+#[cfg(doctest)]
+struct OwnAlgorithmPage;

@@ -1,0 +1,151 @@
+//! `flowstart new-algorithm`: a crate for a flow start of one's own.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use flowstart_congestion::StartConfig;
+
+use crate::output::{Failure, Outcome, print};
+
+/// Options of `flowstart new-algorithm`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: flowstart new-algorithm my_start && cd my_start && cargo run")]
+pub(crate) struct NewAlgorithmArgs {
+    /// Its name, which is also that of the folder that is made: lower-case letters, digits and
+    /// underscores
+    pub(crate) name: String,
+    /// Where the source of flowstart is: a folder with its Cargo.toml, or the address of a
+    /// repository [default: where this program was built from, else the project's repository]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) source: Option<String>,
+    /// Make the folder in here
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) into: PathBuf,
+}
+
+/// Files of the crate. `my_start` and `MyStart` in them become the name; `@SOURCE@` is filled in.
+/// The project's own tests compile them as they are.
+const FILES: [(&str, &str); 4] = [
+    ("Cargo.toml", include_str!("../templates/algorithm/manifest.toml")),
+    ("src/lib.rs", include_str!("../templates/algorithm/src/lib.rs")),
+    ("src/main.rs", include_str!("../templates/algorithm/src/main.rs")),
+    ("tests/contract.rs", include_str!("../templates/algorithm/tests/contract.rs")),
+];
+
+/// Makes the crate, or nothing.
+pub(crate) fn new_algorithm(args: &NewAlgorithmArgs) -> Outcome {
+    let name = args.name.as_str();
+    check_name(name)?;
+    let source = source(args.source.as_deref())?;
+    let folder = args.into.join(name);
+    if folder.exists() {
+        return Err(Failure::usage(format!("{} is there already; choose another name or folder", folder.display())));
+    }
+    let made = make(&folder, name, &source);
+    if made.is_err() {
+        // What was begun is of no use; that it cannot be removed is not what went wrong.
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+    made?;
+    print(&format!(
+        "{} is ready: the start is in src/lib.rs, what it must keep to in tests/contract.rs.\n\
+         cd {} && cargo run    builds it (minutes the first time), and races it beside five others\n",
+        folder.display(),
+        folder.display()
+    ))
+}
+
+fn make(folder: &Path, name: &str, source: &str) -> Outcome {
+    for (file, template) in FILES {
+        let path = folder.join(file);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).map_err(|error| Failure::file("create", parent, &error))?;
+        let text = template.replace("my_start", name).replace("MyStart", &type_name(name)).replace("@SOURCE@", source);
+        std::fs::write(&path, text).map_err(|error| Failure::file("write", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// `my_start` as the name of a type: `MyStart`.
+fn type_name(name: &str) -> String {
+    name.split('_')
+        .flat_map(|word| {
+            let mut letters = word.chars();
+            letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters)
+        })
+        .collect()
+}
+
+/// Names that a crate, a type and a contestant can have.
+fn check_name(name: &str) -> Outcome {
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let keywords = ["flowstart", "test", "core", "std", "alloc", "fn", "loop", "match", "move", "start", "self"];
+    if !begins || name.len() > 64 || !name.chars().all(letters) || keywords.contains(&name) {
+        return Err(Failure::usage(format!(
+            "\"{name}\" cannot name a crate and a start; use lower-case letters, digits and underscores, \
+             as in \"my_start\""
+        )));
+    }
+    if StartConfig::from_name(name).is_ok() {
+        return Err(Failure::usage(format!("the flow start \"{name}\" is part of flowstart; choose another name")));
+    }
+    Ok(())
+}
+
+/// The dependency on flowstart, as the manifest writes it.
+fn source(given: Option<&str>) -> Result<String, Failure> {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    if let Some(address) = given.filter(|text| text.contains("://")) {
+        return Ok(format!("git = {}", quoted(address)));
+    }
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = match given {
+        Some(folder) => {
+            let folder = Path::new(folder);
+            let inner = folder.join("crates/flowstart");
+            if inner.join("Cargo.toml").is_file() { inner } else { folder.to_owned() }
+        }
+        None if built_from.join("Cargo.toml").is_file() => built_from.to_owned(),
+        None => return Ok(format!("git = {}", quoted(env!("CARGO_PKG_REPOSITORY")))),
+    };
+    let manifest = folder.join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).map_err(|error| Failure::file("read", &manifest, &error))?;
+    if !text.lines().any(|line| line.trim() == "name = \"flowstart\"") {
+        return Err(Failure::usage(format!("{} is not the manifest of flowstart", manifest.display())));
+    }
+    let folder = folder.canonicalize().map_err(|error| Failure::file("read", &folder, &error))?;
+    Ok(format!("path = {}", quoted(&folder.to_string_lossy())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_would_not_compile_are_refused() {
+        for name in ["", "9lives", "My", "my-start", "self", "cubic+", "a b", "hystart"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+        assert!(check_name("my_start2").is_ok());
+        assert_eq!(type_name("my_start2"), "MyStart2");
+    }
+
+    #[test]
+    fn a_crate_is_made_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = |name: &str, source: Option<&str>| NewAlgorithmArgs {
+            name: name.to_owned(),
+            source: source.map(str::to_owned),
+            into: folder.path().to_owned(),
+        };
+        assert!(new_algorithm(&args("mine", Some("/nowhere"))).is_err());
+        assert!(!folder.path().join("mine").exists());
+        assert!(new_algorithm(&args("mine", None)).is_ok());
+        for (file, _) in FILES {
+            let text = std::fs::read_to_string(folder.path().join("mine").join(file)).unwrap();
+            assert!(!text.contains("my_start") && !text.contains("@SOURCE@"), "{file}");
+        }
+        assert!(new_algorithm(&args("mine", None)).is_err(), "what is there stays");
+    }
+}

@@ -1,0 +1,418 @@
+//! Quick-Start routers (RFC 4782 section 3.3) at the egress of this machine's devices: loaded,
+//! listed, read and taken away. The program is bpf/fs_router.bpf.c; its decisions are those of
+//! `flowstart-quick-start`.
+
+use std::fs;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use flowstart_units::{Bytes, Rate, Span};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
+use nix::time::{ClockId, clock_gettime};
+
+use crate::device::{self, Device, Order, Side};
+use crate::loader::{self, embedded};
+use crate::{Problem, bpffs, findings, hosts};
+
+const LINK: &str = "link";
+const PARAMETERS: &str = "parameters";
+const STATE: &str = "state";
+const PARAMETERS_SECTION: &str = ".rodata.parameters";
+const STATE_MAP: &str = "fs_state";
+const PROGRAM: &str = "fs_router_egress";
+/// Our folders begin so; the device's number and its namespace follow.
+const FOLDER: &str = "router-";
+/// Longest interval for which the program's arithmetic is exact.
+const LONGEST_INTERVAL: Span = Span::from_secs(2);
+/// Most samples that it keeps.
+const MOST_SAMPLES: u32 = 20;
+
+/// How the load of the device is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouterMeter {
+    /// The mean of the last second; grants count for one to two seconds (Scharf and Strotbek).
+    Mean,
+    /// The largest of ten samples of 150 ms; grants count for 150 to 300 ms (RFC 4782 appendices C
+    /// and D).
+    Peak,
+}
+
+impl RouterMeter {
+    /// Length of a sample, and how many count.
+    #[must_use]
+    pub fn samples(self) -> (Span, u32) {
+        match self {
+            Self::Mean => (Span::from_secs(1), 1),
+            Self::Peak => (Span::from_millis(150), 10),
+        }
+    }
+}
+
+/// What a router is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterSettings {
+    /// Capacity of the link, in bits of IP packets per second.
+    pub capacity: Rate,
+    /// Share of it in percent that load and grants may reach together, 0 ..= 100.
+    pub threshold_percent: u32,
+    /// How the load is measured.
+    pub meter: RouterMeter,
+    /// Requests per second that are looked at; others pass unchanged, which denies them.
+    pub requests_per_second: u32,
+    /// Requests looked at in a row, if there were fewer before.
+    pub burst: u32,
+    /// By how much this machine lowers the TTL of what it forwards: 1 for a router, 0 for a bridge.
+    pub hops: u8,
+}
+
+impl RouterSettings {
+    /// With the crate's defaults: the paper's meter, all of the capacity, 10,000 requests per
+    /// second, 100 in a row.
+    #[must_use]
+    pub fn new(capacity: Rate) -> Self {
+        Self {
+            capacity,
+            threshold_percent: 100,
+            meter: RouterMeter::Mean,
+            requests_per_second: 10_000,
+            burst: 100,
+            hops: 1,
+        }
+    }
+
+    /// What load and grants may reach together.
+    #[must_use]
+    pub fn limit(&self) -> Rate {
+        self.capacity.mul_ratio(u64::from(self.threshold_percent.min(100)), 100)
+    }
+
+    /// The table as the program reads it (`fs_parameters` in bpf/fs_router.bpf.c).
+    fn bytes(&self, origin: u64, link_header: u32, test: bool) -> Vec<u8> {
+        let (interval, samples) = self.meter.samples();
+        let gap = Span::from_secs(1) / u64::from(self.requests_per_second);
+        let tolerance = gap * u64::from(self.burst.saturating_sub(1));
+        let interval = interval.min(LONGEST_INTERVAL).as_nanos();
+        let wide = [self.limit().as_bps(), interval, origin, gap.as_nanos(), tolerance.as_nanos()];
+        let narrow = [samples.min(MOST_SAMPLES), u32::from(self.hops), link_header, u32::from(test)];
+        wide.iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .chain(narrow.iter().flat_map(|word| word.to_ne_bytes()))
+            .collect()
+    }
+}
+
+/// What a router has seen and decided since it was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouterState {
+    /// The load measured last, and the grants that count beside it, as of the last packet.
+    pub load: Rate,
+    /// Sum of the grants that still count, as of the last packet.
+    pub granted: Rate,
+    /// Requests approved, at any rate.
+    pub approved: u64,
+    /// Requests denied after they were looked at.
+    pub denied: u64,
+    /// Requests not looked at because there were too many.
+    pub ignored: u64,
+    /// Reports of approved rate seen.
+    pub reports: u64,
+    /// Of them, those that said that nothing was approved.
+    pub reports_of_zero: u64,
+    /// Sum of all rates granted so far.
+    pub granted_sum: Rate,
+    /// Sum of all rates that reports named.
+    pub reported_sum: Rate,
+    /// Packets that left, segments of one super-packet counted as one.
+    pub packets: u64,
+    /// Bytes of IP that left.
+    pub bytes: Bytes,
+}
+
+impl RouterState {
+    /// From the program's memory (`struct fs_router`).
+    fn read(bytes: &[u8]) -> Option<Self> {
+        // The lock and the turn come first.
+        let words: Vec<u64> =
+            bytes.get(8..)?.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes)).collect();
+        let word = |place: usize| words.get(place).copied();
+        Some(Self {
+            load: Rate::from_bps(word(2)?),
+            granted: Rate::from_bps(word(3)?.saturating_add(word(4)?)),
+            approved: word(6)?,
+            denied: word(7)?,
+            ignored: word(8)?,
+            reports: word(9)?,
+            reports_of_zero: word(10)?,
+            granted_sum: Rate::from_bps(word(11)?),
+            reported_sum: Rate::from_bps(word(12)?),
+            packets: word(13)?,
+            bytes: Bytes::new(word(14)?),
+        })
+    }
+}
+
+/// A router that is loaded.
+#[derive(Clone, Debug)]
+pub struct LoadedRouter {
+    /// Name of its device; `None` if that is in a network namespace that is not this one.
+    pub device: Option<String>,
+    /// Number of its device in its network namespace.
+    pub index: u32,
+    /// Inode of that namespace.
+    pub namespace: u64,
+    folder: PathBuf,
+}
+
+impl LoadedRouter {
+    /// What it has seen and decided.
+    ///
+    /// # Errors
+    /// If this user may not read it, or it was taken away.
+    pub fn state(&self) -> Result<RouterState, Problem> {
+        let map = MapHandle::from_pinned_path(self.folder.join(STATE)).map_err(|error| self.unreadable(&error))?;
+        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| self.unreadable(&error))?;
+        bytes
+            .as_deref()
+            .and_then(RouterState::read)
+            .ok_or_else(|| Problem::new("the router's state has another form", ""))
+    }
+
+    /// What load and grants may reach together.
+    ///
+    /// # Errors
+    /// As [`state`](Self::state).
+    pub fn limit(&self) -> Result<Rate, Problem> {
+        let map = MapHandle::from_pinned_path(self.folder.join(PARAMETERS)).map_err(|error| self.unreadable(&error))?;
+        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| self.unreadable(&error))?;
+        let first = bytes.as_deref().and_then(|bytes| bytes.first_chunk());
+        Ok(Rate::from_bps(first.map_or(0, |word| u64::from_ne_bytes(*word))))
+    }
+
+    fn unreadable(&self, error: &libbpf_rs::Error) -> Problem {
+        Problem::denied(format!("the router at {} cannot be read ({error})", self.folder.display()), "this needs root")
+    }
+
+    /// Takes it away; packets pass as if it had never been there.
+    ///
+    /// # Errors
+    /// If this user may not.
+    pub fn unload(self) -> Result<(), Problem> {
+        let _turn = loader::turn()?;
+        fs::remove_file(self.folder.join(LINK)).map_err(|error| {
+            Problem::denied(format!("{} could not be removed: {error}", self.folder.display()), "this needs root")
+        })?;
+        loader::remove(&self.folder);
+        if let Some(parent) = self.folder.parent() {
+            bpffs::clean(parent);
+        }
+        Ok(())
+    }
+}
+
+/// Nanoseconds of the clock that programs read.
+fn clock() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC)
+        .map_or(0, |time| time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs())
+}
+
+fn opened(settings: &RouterSettings, link_header: u32, test: bool) -> libbpf_rs::Result<Object> {
+    let mut open = ObjectBuilder::default().open_memory(embedded!("fs_router"))?;
+    for mut map in open.maps_mut() {
+        if map.name() == PARAMETERS_SECTION {
+            map.set_initial_value(&settings.bytes(if test { 0 } else { clock() }, link_header, test))?;
+        }
+    }
+    open.load()
+}
+
+/// Loads a router at the egress of a device, in this network namespace or the one named as `ip
+/// netns` knows it. It stays when the process ends. A `capacity` of zero stands for what the device
+/// says.
+///
+/// # Errors
+/// If there is no such device, one of ours is there already, this user may not, or the kernel
+/// refuses.
+pub fn load_router(name: &str, namespace: Option<&str>, settings: &RouterSettings) -> Result<LoadedRouter, Problem> {
+    let capabilities = findings::capabilities();
+    if !capabilities.good {
+        return Err(Problem::denied(format!("capabilities are {}", capabilities.found), "run it as root"));
+    }
+    device::check_lasting()?;
+    let found = device::within(namespace, || Device::find(name))?;
+    let mut settings = *settings;
+    if settings.capacity == Rate::ZERO {
+        let megabits = found.megabits.ok_or_else(|| {
+            Problem::new(
+                format!("{name} does not say how fast it is"),
+                "say it with --capacity, as in --capacity 1Gbit/s",
+            )
+        })?;
+        settings.capacity = Rate::from_mbps(megabits);
+    }
+    let _turn = loader::turn()?;
+    let parent = bpffs::make_folder().map_err(|error| {
+        Problem::denied(format!("no BPF file system could be mounted or written to ({error})"), "this needs root")
+    })?;
+    let folder = parent.join(format!("{FOLDER}{}-{}", found.index, found.namespace));
+    if fs::symlink_metadata(folder.join(LINK)).is_ok() {
+        // A device that went away leaves a link to nothing behind; its number may be another's now.
+        if hosts::is_attached(&folder.join(LINK)) {
+            return Err(Problem::new(
+                format!("there is a router at {name} already"),
+                format!("`flowstart router unload --dev {name}` first"),
+            ));
+        }
+    }
+    loader::remove(&folder);
+    let result = fs::create_dir(&folder)
+        .map_err(|error| Problem::denied(format!("{} could not be made: {error}", folder.display()), "this needs root"))
+        .and_then(|()| attach(&settings, &found, namespace, &folder));
+    if let Err(problem) = result {
+        loader::remove(&folder);
+        bpffs::clean(&parent);
+        return Err(problem);
+    }
+    Ok(LoadedRouter { device: Some(name.to_owned()), index: found.index, namespace: found.namespace, folder })
+}
+
+fn attach(settings: &RouterSettings, device: &Device, namespace: Option<&str>, folder: &Path) -> Result<(), Problem> {
+    let object = loader::logged("the router", || opened(settings, device.link_header, false))?;
+    for map in object.maps() {
+        let pin = match map.name().to_str() {
+            Some(PARAMETERS_SECTION) => PARAMETERS,
+            Some(STATE_MAP) => STATE,
+            _ => continue,
+        };
+        device::pin(map.as_fd(), &folder.join(pin))?;
+    }
+    let program = object.progs().find(|program| program.name() == PROGRAM);
+    let program = program.ok_or_else(|| Problem::new("the program is missing in its object", ""))?;
+    let fd = program.as_fd();
+    let link = device::within(namespace, || device::attach(fd, device, Side::Egress, Order::Last))?;
+    device::pin(link.as_fd(), &folder.join(LINK))
+}
+
+/// Routers that are loaded, by us, at devices that still exist; as far as this user may see them.
+///
+/// # Errors
+/// If there is a BPF file system that this user may not look into.
+pub fn routers() -> Result<Vec<LoadedRouter>, Problem> {
+    if let Some(hidden) = bpffs::hidden() {
+        return Err(Problem::denied(format!("{} may not be looked into", hidden.display()), "this needs root"));
+    }
+    let here = device::namespace();
+    let mut found = Vec::new();
+    for folder in bpffs::folders().iter().filter_map(|parent| fs::read_dir(parent).ok()).flatten().flatten() {
+        let name = folder.file_name();
+        let Some((index, namespace)) =
+            name.to_str().and_then(|name| name.strip_prefix(FOLDER)).and_then(|name| name.split_once('-'))
+        else {
+            continue;
+        };
+        let (Ok(index), Ok(namespace)) = (index.parse(), namespace.parse()) else { continue };
+        let folder = folder.path();
+        if hosts::is_attached(&folder.join(LINK)) {
+            let device = if namespace == here { device::name_of(index) } else { None };
+            found.push(LoadedRouter { device, index, namespace, folder });
+        } else {
+            // Its device is gone, and so is all it could say.
+            loader::remove(&folder);
+        }
+    }
+    found.sort_by_key(|router| (router.namespace, router.index));
+    Ok(found)
+}
+
+/// The router at this device.
+///
+/// # Errors
+/// If there is no such device, or no router of ours at it.
+pub fn router_at(name: &str, namespace: Option<&str>) -> Result<LoadedRouter, Problem> {
+    let device = device::within(namespace, || Device::find(name))?;
+    let at = |router: &LoadedRouter| (router.index, router.namespace) == (device.index, device.namespace);
+    let router = routers()?.into_iter().find(at);
+    router.map(|router| LoadedRouter { device: Some(name.to_owned()), ..router }).ok_or_else(|| {
+        Problem::new(format!("there is no router at {name}"), "`flowstart router list` says where there are")
+    })
+}
+
+/// A router's program without a device: it is given packets, and the time, by `BPF_PROG_TEST_RUN`.
+/// For tests, and to see what it costs.
+#[derive(Debug)]
+pub struct RouterBench {
+    object: Object,
+}
+
+/// What became of a packet in a [`RouterBench`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The packet as it leaves, from its header of IP on.
+    pub packet: Vec<u8>,
+    /// What was granted, as a rate code; `None` if nothing was decided.
+    pub decided: Option<u8>,
+}
+
+/// Offset of `cb` in `struct __sk_buff`.
+const CONTROL: usize = 48;
+const CONTEXT: usize = 192;
+const ETHERNET: usize = 14;
+
+impl RouterBench {
+    /// The program with these settings. With `test_clock` time comes with each packet, else it is
+    /// the kernel's.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn new(settings: &RouterSettings, test_clock: bool) -> Result<Self, Problem> {
+        let object = loader::logged("the router", || opened(settings, ETHERNET as u32, test_clock))?;
+        Ok(Self { object })
+    }
+
+    /// A packet of IP, whose TTL has been lowered, leaves `now` nanoseconds after the beginning;
+    /// `random` is what makes nonces. With `repeat` above one it is given to the program so often,
+    /// as it was left. Also how long that took for each.
+    ///
+    /// # Errors
+    /// If the kernel does not run it.
+    pub fn pass(
+        &mut self,
+        now: u64,
+        random: u32,
+        packet: &[u8],
+        repeat: u32,
+    ) -> Result<(Passed, std::time::Duration), Problem> {
+        let kind: u16 = if packet.first().is_some_and(|first| first >> 4 == 6) { 0x86dd } else { 0x0800 };
+        let mut frame = vec![0; ETHERNET - 2];
+        frame.extend_from_slice(&kind.to_be_bytes());
+        frame.extend_from_slice(packet);
+        let mut context = [0; CONTEXT];
+        context[CONTROL..CONTROL + 8].copy_from_slice(&now.to_ne_bytes());
+        context[CONTROL + 8..CONTROL + 12].copy_from_slice(&random.to_ne_bytes());
+        let mut out = vec![0; frame.len() + 64];
+        let program = self.object.progs_mut().find(|program| program.name() == PROGRAM);
+        let program = program.ok_or_else(|| Problem::new("the program is missing in its object", ""))?;
+        let input = ProgramInput {
+            context_in: Some(&mut context),
+            data_in: Some(&frame),
+            data_out: Some(&mut out),
+            repeat,
+            ..ProgramInput::default()
+        };
+        let run =
+            program.test_run(input).map_err(|error| Problem::new(format!("the kernel did not run it: {error}"), ""))?;
+        let packet = run.data.as_deref().and_then(|data| data.get(ETHERNET..)).unwrap_or_default().to_vec();
+        let decided = run.return_value.checked_sub(1).and_then(|code| u8::try_from(code).ok());
+        Ok((Passed { packet, decided }, run.duration))
+    }
+
+    /// What it has seen and decided.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn state(&self) -> Result<RouterState, Problem> {
+        let unreadable = || Problem::new("the router's state cannot be read", "");
+        let map = self.object.maps().find(|map| map.name() == STATE_MAP).ok_or_else(unreadable)?;
+        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok().flatten().ok_or_else(unreadable)?;
+        RouterState::read(&bytes).ok_or_else(unreadable)
+    }
+}

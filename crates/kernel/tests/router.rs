@@ -1,0 +1,231 @@
+//! The router's program beside the crate's router: the same packets, the same clock, the same
+//! random numbers; packet by packet the same decisions and bytes. Needs root; says `skipped: …`
+//! otherwise.
+
+#![cfg(feature = "ebpf")]
+
+mod common;
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::rc::Rc;
+
+use common::{Pair, alone, ip, skipped};
+use flowstart_kernel::{RouterBench, RouterMeter, RouterSettings, load_router, router_at};
+use flowstart_quick_start::router::{AdmissionConfig, Forwarding, RouterConfig, forward_plain};
+use flowstart_quick_start::wire::{IpOption, Ipv4, checksum, hop_by_hop};
+use flowstart_quick_start::{Nonce, RateCode, Router};
+use flowstart_random::{Rng, below, stream};
+use flowstart_units::{Rate, Span, Time};
+use rand_core::TryRng;
+
+/// Says the number that it was told last.
+#[derive(Clone)]
+struct Told(Rc<Cell<u32>>);
+
+impl TryRng for Told {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.0.get())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(u64::from(self.0.get()))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        bytes.fill(0);
+        Ok(())
+    }
+}
+
+fn both(settings: &RouterSettings) -> (RouterBench, Router<Told>, Rc<Cell<u32>>) {
+    let admission = match settings.meter {
+        RouterMeter::Mean => AdmissionConfig::paper(settings.capacity),
+        RouterMeter::Peak => AdmissionConfig::rfc(settings.capacity),
+    };
+    let config = RouterConfig {
+        requests_per_second: settings.requests_per_second,
+        burst: settings.burst,
+        hops: settings.hops,
+        ..RouterConfig::new(AdmissionConfig { threshold_percent: settings.threshold_percent, ..admission })
+    };
+    let told = Rc::new(Cell::new(0));
+    let bench = match RouterBench::new(settings, true) {
+        Ok(bench) => bench,
+        Err(problem) => panic!("{problem}\n{}", problem.log),
+    };
+    (bench, Router::new(&config, Told(told.clone())), told)
+}
+
+/// A packet of TCP over IPv4 with this option, and some no-operation options in front of it.
+fn ipv4(option: Option<IpOption>, payload: usize, pads: usize) -> Vec<u8> {
+    let total = (40 + payload) as u16;
+    let mut packet = vec![0x45, 0];
+    packet.extend(total.to_be_bytes());
+    packet.extend([0x12, 0x34, 0x40, 0, 64, 6, 0, 0, 10, 0, 1, 2, 10, 0, 2, 2]);
+    packet.resize(usize::from(total), 0);
+    packet[32] = 0x50;
+    let check = checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&check.to_be_bytes());
+    let Some(option) = option else { return packet };
+    packet = Ipv4::with_option(&packet, option).unwrap();
+    if pads > 0 {
+        // Four bytes more of options: as many of them in front as asked for.
+        let front = pads.min(4);
+        for place in 0..4 {
+            packet.insert(if place < front { 20 } else { 28 + front }, 1);
+        }
+        packet[0] += 1;
+        packet[10..12].fill(0);
+        let check = checksum(&packet[..32]);
+        packet[10..12].copy_from_slice(&check.to_be_bytes());
+    }
+    packet
+}
+
+fn ipv6(option: Option<IpOption>, payload: usize) -> Vec<u8> {
+    let extension = option.map(|option| hop_by_hop(6, option)).map_or(Vec::new(), |bytes| bytes.to_vec());
+    let length = (20 + payload + extension.len()) as u16;
+    let mut packet = vec![0x60, 0, 0, 0];
+    packet.extend(length.to_be_bytes());
+    packet.extend([if extension.is_empty() { 6 } else { 0 }, 64]);
+    packet.extend([1; 32]);
+    packet.extend(extension);
+    packet.resize(40 + usize::from(length), 0);
+    packet
+}
+
+fn option(random: &mut impl Rng) -> Option<IpOption> {
+    let bits = random.next_u32();
+    let rate = RateCode::new((bits & 15) as u8).unwrap();
+    let (nonce, ttl) = (Nonce::new(random.next_u32()), (bits >> 8) as u8);
+    match bits >> 16 & 7 {
+        0..4 => Some(IpOption::Request { rate, ttl, nonce }),
+        4 | 5 => Some(IpOption::Report { rate, nonce }),
+        _ => None,
+    }
+}
+
+/// Gives `packets` packets to both; each is wrong in a few bytes with probability `damage` percent.
+fn compare(settings: &RouterSettings, packets: u64, damage: u64, seed: u64) {
+    let (mut bench, mut router, told) = both(settings);
+    let mut random = stream(seed);
+    let (mut now, mut decisions, mut granted) = (0_u64, 0, 0);
+    for number in 0..packets {
+        let pads = below(&mut random, 5) as usize;
+        let payload = below(&mut random, 1400) as usize;
+        let chosen = option(&mut random);
+        let mut packet = if below(&mut random, 2) == 0 { ipv4(chosen, payload, pads) } else { ipv6(chosen, payload) };
+        if below(&mut random, 100) < damage {
+            for _ in 0..=below(&mut random, 4) {
+                // Headers are where it matters.
+                let place = below(&mut random, 72.min(packet.len() as u64)) as usize;
+                packet[place] = random.next_u32() as u8;
+            }
+            if below(&mut random, 8) == 0 {
+                packet.truncate(21 + below(&mut random, packet.len() as u64 - 21) as usize);
+            }
+        }
+        // Bursts, pauses, and once in a while a long silence.
+        now += match below(&mut random, 100) {
+            0 => 3_000_000_000,
+            1..10 => below(&mut random, 200_000_000),
+            _ => below(&mut random, 300_000),
+        };
+        let random_bits = random.next_u32();
+        told.set(random_bits);
+        let mut lowered = packet.clone();
+        let mut expected = packet.clone();
+        match forward_plain(&mut lowered, settings.hops) {
+            Forwarding::Forwarded => {}
+            // The kernel forwards nothing of the kind.
+            _ => continue,
+        }
+        let forwarding = router.forward(Time::ZERO + Span::from_nanos(now), &mut expected);
+        // The kernel's test wants a whole header of IP behind that of Ethernet.
+        let (passed, _) = bench.pass(now, random_bits, &lowered, 1).unwrap();
+        let decided = match forwarding {
+            Forwarding::Decided(code) => Some(code.get()),
+            _ => None,
+        };
+        assert_eq!(passed.decided, decided, "packet {number} at {now} ns: {packet:02x?}");
+        assert_eq!(passed.packet, expected, "packet {number} at {now} ns: {packet:02x?}");
+        decisions += u64::from(decided.is_some());
+        granted += u64::from(decided.is_some_and(|code| code > 0));
+    }
+    let (state, counts) = (bench.state().unwrap(), router.counts());
+    let of_program = (state.approved, state.denied, state.ignored, state.reports);
+    assert_eq!(of_program, (counts.approved, counts.denied, counts.ignored, counts.reports));
+    assert_eq!((state.load, state.granted), (router.admission().load(), router.admission().granted()));
+    assert!(granted > 0 && granted < decisions, "{granted} of {decisions} requests were granted: nothing was tested");
+}
+
+fn settings(meter: RouterMeter, capacity: Rate, threshold_percent: u32) -> RouterSettings {
+    RouterSettings { meter, threshold_percent, ..RouterSettings::new(capacity) }
+}
+
+#[test]
+fn the_program_decides_and_writes_packet_by_packet_what_the_crate_does() {
+    let Some(_alone) = alone() else { return };
+    let packets = std::env::var("FLOWSTART_ROUTER_PACKETS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
+    for (seed, (meter, capacity, threshold)) in [
+        (RouterMeter::Mean, Rate::from_mbps(10), 100),
+        (RouterMeter::Peak, Rate::from_mbps(10), 90),
+        (RouterMeter::Mean, Rate::from_mbps(1000), 75),
+        (RouterMeter::Peak, Rate::from_mbps(200), 100),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let settings = settings(meter, capacity, threshold);
+        compare(&settings, packets, 0, seed as u64);
+        compare(&settings, packets, 60, 100 + seed as u64);
+    }
+    // Few requests are looked at, and none of them twice in a row.
+    let scarce = RouterSettings { requests_per_second: 50, burst: 3, ..RouterSettings::new(Rate::from_mbps(100)) };
+    compare(&scarce, packets, 10, 7);
+}
+
+#[test]
+fn a_router_is_loaded_at_a_device_once_counts_what_leaves_there_and_goes_without_a_trace() {
+    let Some(_alone) = alone() else { return };
+    let pair = Pair::new();
+    let [a, b] = [0, 1].map(|end| pair.name(end).to_owned());
+    let settings = RouterSettings::new(Rate::from_mbps(100));
+    let there = load_router("fs0", Some(&a), &settings).unwrap();
+    let twice = load_router("fs0", Some(&a), &settings).unwrap_err();
+    assert!(twice.to_string().contains("router unload --dev fs0"), "{twice}");
+    assert_eq!(router_at("fs0", Some(&a)).unwrap().index, there.index);
+    assert!(router_at("fs0", Some(&b)).is_err(), "the device of the same name of the other host has none");
+    let sent = pair.on(0, || {
+        let socket = std::net::UdpSocket::bind((common::address(1), 0)).unwrap();
+        (0..100).for_each(|_| drop(socket.send_to(&[0; 72], (common::address(2), 9))));
+    });
+    sent.join().unwrap();
+    let state = there.state().unwrap();
+    assert!(state.packets >= 100 && state.bytes.get() >= 100 * 100, "{state:?}");
+    there.unload().unwrap();
+    assert!(router_at("fs0", Some(&a)).is_err());
+    // A device that goes takes its router with it.
+    load_router("fs0", Some(&a), &settings).unwrap();
+    ip(&format!("-n {a} link del fs0"));
+    assert!(flowstart_kernel::routers().unwrap().is_empty());
+}
+
+#[test]
+fn what_cannot_be_loaded_is_refused_in_a_sentence() {
+    let Some(_alone) = alone() else { return };
+    let settings = RouterSettings::new(Rate::from_mbps(100));
+    let none = load_router("fs-none", None, &settings).unwrap_err();
+    assert_eq!(none.to_string(), "there is no network device fs-none; `ip link` says which there are");
+    let nowhere = load_router("fs0", Some("fs-nowhere"), &settings).unwrap_err();
+    assert!(nowhere.to_string().contains("there is no network namespace fs-nowhere"), "{nowhere}");
+    let pair = Pair::new();
+    let unknown = load_router("fs0", Some(pair.name(0)), &RouterSettings::new(Rate::ZERO)).unwrap_err();
+    assert!(unknown.to_string().contains("--capacity"), "{unknown}");
+    if flowstart_kernel::routers().unwrap().iter().any(|router| router.device.as_deref() == Some("fs0")) {
+        skipped("somebody has a router at fs0");
+    }
+}

@@ -1,0 +1,396 @@
+//! The client's side of a transfer: one or two connections, each over a socket of its own, so that
+//! they are two flows for whatever stands between.
+
+use std::net::SocketAddr;
+
+use flowstart_congestion::ControllerConfig;
+use flowstart_units::{Span, Time};
+use noq_proto::{ConnectionError, Dir, StreamId};
+
+use crate::clock::Clock;
+use crate::connection::{Connection, Happening};
+use crate::data::{Receiving, Sink, Source};
+use crate::endpoint::{Endpoint, Limits, Outgoing};
+use crate::message::{Decoder, Direction, Message, Received, Report, Request};
+use crate::node::Node;
+use crate::sending::Sending;
+use crate::tls::{self, Fingerprint};
+
+/// Time after which a server that was never heard of counts as out of reach.
+pub const SILENCE: Span = Span::from_secs(3);
+
+/// What went wrong, in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed(pub String);
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// How a transfer went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// From the sender.
+    pub report: Report,
+    /// From the receiver.
+    pub received: Received,
+    /// The server's certificate.
+    pub fingerprint: Option<Fingerprint>,
+    /// RTT of the handshake.
+    pub handshake: Span,
+}
+
+/// One connection with its control stream.
+#[derive(Debug, Default)]
+struct Line {
+    control: Option<StreamId>,
+    decoder: Decoder,
+    inbound: Vec<StreamId>,
+    begun: bool,
+}
+
+/// A transfer in progress.
+#[derive(Debug)]
+pub struct Client {
+    endpoints: Vec<Endpoint>,
+    lines: Vec<Line>,
+    request: Request,
+    to: SocketAddr,
+    began: Time,
+    heard: bool,
+    accepted: bool,
+    sending: Option<Sending>,
+    receiving: Option<Receiving>,
+    report: Option<Report>,
+    received: Option<Received>,
+    fingerprint: Option<Fingerprint>,
+    handshake: Span,
+    ended: Option<(Time, Result<(), Failed>)>,
+}
+
+impl Client {
+    /// A client that asks the server at `to`. `sender` is the controller of what it sends itself.
+    ///
+    /// # Errors
+    /// If the address cannot be connected to.
+    pub fn new(
+        clock: Clock,
+        now: Time,
+        limits: &Limits,
+        to: SocketAddr,
+        pinned: Option<Fingerprint>,
+        request: Request,
+        ends: (ControllerConfig, Sink),
+    ) -> Result<Self, Failed> {
+        let failed = |error: &dyn std::fmt::Display| Failed(format!("cannot connect to {to}: {error}"));
+        let mut endpoints = Vec::new();
+        for number in 0..usize::from(request.connections.clamp(1, 2)) {
+            let mut limits = limits.clone();
+            if let Some(seed) = &mut limits.seed {
+                seed[0] ^= number as u8 + 1;
+            }
+            let mut endpoint = Endpoint::new(clock, &limits, None).map_err(|error| failed(&error))?;
+            let config = tls::client(pinned).map_err(|error| failed(&error))?;
+            endpoint.connect(now, config, to).map_err(|error| failed(&error))?;
+            endpoints.push(endpoint);
+        }
+        let (config, sink) = ends;
+        let (mut sending, mut receiving) = (None, None);
+        match request.direction {
+            Direction::Up => {
+                let lasts = request.nanos.map(Span::from_nanos);
+                let (connections, streams) = (endpoints.len(), request.streams);
+                sending = Some(Sending::new(Source::Test, request.size, lasts, config, connections, streams));
+            }
+            Direction::Down => receiving = Some(Receiving::new(sink, u64::MAX)),
+        }
+        Ok(Self {
+            lines: endpoints.iter().map(|_| Line::default()).collect(),
+            endpoints,
+            request,
+            to,
+            began: now,
+            heard: false,
+            accepted: false,
+            sending,
+            receiving,
+            report: None,
+            received: None,
+            fingerprint: None,
+            handshake: Span::ZERO,
+            ended: None,
+        })
+    }
+
+    /// Bytes that went from application to application so far, as far as this end knows.
+    #[must_use]
+    pub fn progress(&self) -> u64 {
+        match (&self.receiving, &self.sending) {
+            (Some(receiving), _) => receiving.delivered(),
+            (None, Some(sending)) => sending.offered(),
+            (None, None) => 0,
+        }
+    }
+
+    /// The latest RTT this end saw.
+    #[must_use]
+    pub fn last_rtt(&self) -> Span {
+        self.sending.as_ref().map_or(self.handshake, Sending::last_rtt)
+    }
+
+    /// Ends it from this side.
+    pub fn stop(&mut self, now: Time, why: &str) {
+        self.end(now, Err(Failed(why.to_owned())));
+    }
+
+    /// How it went, once it is over.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub fn outcome(self) -> Result<Outcome, Failed> {
+        match (self.ended, self.report, self.received) {
+            (Some((_, Err(failed))), _, _) => Err(failed),
+            (Some(_), Some(report), Some(received)) => {
+                Ok(Outcome { report, received, fingerprint: self.fingerprint, handshake: self.handshake })
+            }
+            _ => Err(Failed(format!("{} ended the transfer before it was complete", self.to))),
+        }
+    }
+
+    fn end(&mut self, now: Time, how: Result<(), Failed>) {
+        if self.ended.is_some() {
+            return;
+        }
+        let word = how.as_ref().err().map_or("", |failed| failed.0.as_str());
+        for endpoint in &mut self.endpoints {
+            if let Some(connection) = endpoint.connection(0) {
+                connection.close(now, u32::from(!word.is_empty()), word);
+            }
+        }
+        self.ended = Some((now, how));
+    }
+
+    /// What happened at the connections.
+    fn listen(&mut self, now: Time) {
+        for number in 0..self.endpoints.len() {
+            self.endpoints[number].exchange(now);
+            loop {
+                let Some(happening) = self.endpoints[number].connection(0).and_then(Connection::poll) else { break };
+                match happening {
+                    Happening::Ready => self.ready(number),
+                    Happening::Readable => self.read(now, number),
+                    Happening::Finished(stream) => {
+                        if let Some(sending) = &mut self.sending {
+                            sending.finished(now, number, stream);
+                        }
+                    }
+                    Happening::Lost(reason) => {
+                        let failed = self.lost(&reason);
+                        self.end(now, Err(failed));
+                    }
+                }
+            }
+        }
+        self.begin(now);
+        self.conclude(now);
+    }
+
+    fn lost(&self, reason: &ConnectionError) -> Failed {
+        let to = self.to;
+        Failed(match reason {
+            ConnectionError::ConnectionClosed(close) if close.to_string().contains("refused") => {
+                format!("{to} refuses the connection: it has as many as it takes")
+            }
+            ConnectionError::TransportError(error) if error.to_string().contains(tls::WRONG_FINGERPRINT) => {
+                let text = error.to_string();
+                let seen = text.rsplit(' ').next().unwrap_or_default().trim_end_matches(['"', ')']).to_owned();
+                format!("{to} is not the server expected: the fingerprint of its certificate is {seen}")
+            }
+            ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
+            ConnectionError::TimedOut => unreachable(to),
+            other => format!("{to} ended the connection: {other}"),
+        })
+    }
+
+    /// The handshake is complete: says what is wanted.
+    fn ready(&mut self, number: usize) {
+        let Some(connection) = self.endpoints[number].connection(0) else { return };
+        if number == 0 {
+            self.fingerprint = connection.peer_certificate().map(|bytes| Fingerprint::of(&bytes));
+            self.handshake = connection.handshake_rtt();
+        }
+        let Some(stream) = connection.open(Dir::Bi) else { return };
+        self.lines[number].control = Some(stream);
+        let message = match number {
+            0 => Message::Request(self.request.clone()),
+            _ => Message::Join(self.request.session),
+        };
+        connection.write(stream, &message.encode());
+    }
+
+    fn read(&mut self, now: Time, number: usize) {
+        let Some(connection) = self.endpoints[number].connection(0) else { return };
+        let line = &mut self.lines[number];
+        if let Some(control) = line.control {
+            connection.read(control, &mut |bytes| line.decoder.push(&bytes));
+        }
+        while let Some(stream) = connection.accept(Dir::Uni) {
+            line.inbound.push(stream);
+        }
+        if let Some(receiving) = &mut self.receiving {
+            line.inbound
+                .retain(|stream| !connection.read(*stream, &mut |bytes| receiving.take(now, number, *stream, &bytes)));
+        }
+        loop {
+            match self.lines[number].decoder.message() {
+                Ok(None) => break,
+                Ok(Some(Message::Accepted(size))) => {
+                    self.accepted = true;
+                    self.request.size = self.request.size.or(size);
+                }
+                Ok(Some(Message::Refused(why))) => self.end(now, Err(Failed(format!("{} refuses: {why}", self.to)))),
+                Ok(Some(Message::Report(report))) => self.report = Some(*report),
+                Ok(Some(Message::Received(received))) => self.received = Some(received),
+                Ok(Some(Message::Request(_) | Message::Join(_))) => {
+                    let why = format!("{} does not speak flowstart's protocol", self.to);
+                    self.end(now, Err(Failed(why)));
+                }
+                Err(error) => self.end(now, Err(Failed(error.to_string()))),
+            }
+        }
+    }
+
+    /// Once all connections are there and the server takes part, data may flow.
+    fn begin(&mut self, now: Time) {
+        let Some(sending) = &mut self.sending else { return };
+        if !self.accepted || self.ended.is_some() {
+            return;
+        }
+        for (number, (endpoint, line)) in self.endpoints.iter_mut().zip(&mut self.lines).enumerate() {
+            if let Some(connection) = endpoint.connection(0)
+                && connection.is_ready()
+                && !std::mem::replace(&mut line.begun, true)
+            {
+                sending.begin(now, number, connection);
+            }
+        }
+    }
+
+    fn conclude(&mut self, now: Time) {
+        if let Some(sending) = &self.sending {
+            if let Some(fault) = sending.fault() {
+                let failed = Failed(fault.to_owned());
+                return self.end(now, Err(failed));
+            }
+            if sending.is_complete() && self.report.is_none() {
+                let report = sending.report(now);
+                if let (Some(control), Some(connection)) = (self.lines[0].control, self.endpoints[0].connection(0)) {
+                    connection.write(control, &Message::Report(Box::new(report.clone())).encode());
+                }
+                self.report = Some(report);
+            }
+        }
+        if let Some(receiving) = &self.receiving {
+            if let Some(fault) = receiving.fault() {
+                let failed = Failed(fault.to_owned());
+                return self.end(now, Err(failed));
+            }
+            let bytes = receiving.delivered();
+            if self.report.as_ref().is_some_and(|report| bytes >= report.bytes) {
+                let nanos = receiving.times().map_or(0, |(first, last)| last.since(first).as_nanos());
+                self.received = Some(Received { bytes, nanos, intact: receiving.is_intact() });
+            }
+        }
+        if self.report.is_some() && self.received.is_some() {
+            self.end(now, Ok(()));
+        }
+    }
+}
+
+/// What is said if nothing ever comes back.
+fn unreachable(to: SocketAddr) -> String {
+    let seconds = SILENCE.as_secs_f64();
+    format!("nothing came back from {to} within {seconds} s: is `flowstart serve` running there, and does UDP pass?")
+}
+
+impl Node for Client {
+    fn sockets(&self) -> usize {
+        self.endpoints.len()
+    }
+
+    fn handle(
+        &mut self,
+        now: Time,
+        socket: usize,
+        from: SocketAddr,
+        ecn: Option<noq_proto::EcnCodepoint>,
+        data: &[u8],
+    ) {
+        self.heard = true;
+        if let Some(endpoint) = self.endpoints.get_mut(socket) {
+            endpoint.handle(now, from, ecn, data);
+        }
+        self.listen(now);
+    }
+
+    fn refused(&mut self, now: Time) {
+        if !self.heard {
+            let failed = Failed(format!("nobody listens at {}: is `flowstart serve` running there?", self.to));
+            self.end(now, Err(failed));
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, socket: usize, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let Self { endpoints, sending, .. } = self;
+        endpoints.get_mut(socket)?.poll_transmit(now, buffer, &mut |_, connection, exhausted| {
+            sending.as_mut().is_some_and(|sending| sending.feed(now, socket, connection, exhausted))
+        })
+    }
+
+    fn departed(&mut self, socket: usize, outgoing: &Outgoing, at: Time) {
+        let Some(number) = outgoing.connection else { return };
+        let Some(connection) = self.endpoints.get_mut(socket).and_then(|it| it.connection(number)) else { return };
+        connection.departed(at);
+        if let Some(sending) = &mut self.sending {
+            sending.departed(socket, connection, at);
+        }
+    }
+
+    fn waited(&mut self, until: Time) {
+        if let Some(sending) = &mut self.sending {
+            sending.promise(until);
+        }
+    }
+
+    fn departs(&self) -> Time {
+        self.endpoints.iter().map(Endpoint::departs).min().unwrap_or(Time::NEVER)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        for endpoint in &mut self.endpoints {
+            endpoint.handle_timeout(now);
+        }
+        if !self.heard && now.since(self.began) >= SILENCE {
+            let failed = Failed(unreachable(self.to));
+            self.end(now, Err(failed));
+        }
+        self.listen(now);
+    }
+
+    fn deadline(&self) -> Time {
+        let mut deadline = self.endpoints.iter().map(Endpoint::deadline).min().unwrap_or(Time::NEVER);
+        if !self.heard {
+            deadline = deadline.min(self.began + SILENCE);
+        }
+        deadline.min(self.sending.as_ref().map_or(Time::NEVER, Sending::deadline))
+    }
+
+    fn is_over(&self, now: Time) -> bool {
+        // The word of farewell leaves at once; nobody needs to wait for its echo.
+        self.ended.as_ref().is_some_and(|(ended, _)| now >= *ended)
+    }
+}

@@ -1,0 +1,283 @@
+//! One connection of the stack, driven so that every packet leaves at a time of its own.
+
+use std::num::NonZeroUsize;
+
+use bytes::Bytes;
+use flowstart_congestion::{Controller, Departure};
+use flowstart_units::{Span, Time};
+use noq_proto::{
+    ConnectionError, ConnectionEvent, ConnectionHandle, Dir, EndpointEvent, Event, PathId, StreamEvent, StreamId,
+    Transmit, VarInt,
+};
+
+use crate::clock::Clock;
+use crate::gate::{Gate, Told};
+use crate::ledger::Ledger;
+
+/// Why nothing leaves now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// There is nothing to send: more data may be written.
+    Exhausted,
+    /// The controller says when.
+    Until(Time),
+    /// The controller waits for ACKs.
+    Held,
+}
+
+/// What happened to a connection, for the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// Streams may be opened.
+    Ready,
+    /// A stream has data, or a new one may.
+    Readable,
+    /// A stream's data was all acknowledged.
+    Finished(StreamId),
+    /// The connection is over.
+    Lost(ConnectionError),
+}
+
+/// A connection with its gate, and once data is to be sent, its ledger.
+#[derive(Debug)]
+pub struct Connection {
+    inner: noq_proto::Connection,
+    handle: ConnectionHandle,
+    clock: Clock,
+    gate: Gate,
+    ledger: Option<Ledger>,
+    notes: Vec<Told>,
+    wake: Option<Time>,
+    /// The stack had something to send behind the shut gate when it was last asked.
+    waiting: bool,
+    ready: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(inner: noq_proto::Connection, handle: ConnectionHandle, clock: Clock, gate: Gate) -> Self {
+        gate.set(true);
+        Self { inner, handle, clock, gate, ledger: None, notes: Vec::new(), wake: None, waiting: false, ready: false }
+    }
+
+    /// Hands all further packets to a controller. To be called when the handshake is complete.
+    pub fn begin(&mut self, controller: Controller) {
+        self.gate.take(&mut self.notes);
+        self.notes.clear();
+        let mtu = u32::from(self.inner.current_mtu());
+        self.ledger = Some(Ledger::new(controller, mtu, self.handshake_rtt()));
+    }
+
+    /// The stack's RTT, which is the handshake's as long as nothing else was sent.
+    #[must_use]
+    pub fn handshake_rtt(&self) -> Span {
+        let rtt = self.inner.rtt(PathId::ZERO).unwrap_or_default();
+        Span::from_nanos(u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// The packets and their controller, once it was [begun](Self::begin).
+    #[must_use]
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref()
+    }
+
+    /// The same, for detectors.
+    pub fn ledger_mut(&mut self) -> Option<&mut Ledger> {
+        self.ledger.as_mut()
+    }
+
+    /// True once the handshake is complete on both sides.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// True when nothing more will come of it.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.inner.is_drained()
+    }
+
+    /// The fingerprint of the certificate that the other end showed, if it did.
+    #[must_use]
+    pub fn peer_certificate(&self) -> Option<Vec<u8>> {
+        let identity = self.inner.crypto_session().peer_identity()?;
+        let chain = identity.downcast::<Vec<rustls::pki_types::CertificateDer<'static>>>().ok()?;
+        chain.first().map(|certificate| certificate.to_vec())
+    }
+
+    pub(crate) fn handle_event(&mut self, now: Time, event: ConnectionEvent) {
+        self.inner.handle_event(event);
+        self.listen(now);
+    }
+
+    pub(crate) fn poll_endpoint_events(&mut self) -> Option<EndpointEvent> {
+        self.inner.poll_endpoint_events()
+    }
+
+    pub(crate) fn handle(&self) -> ConnectionHandle {
+        self.handle
+    }
+
+    /// A time that [`deadline`](Self::deadline) named has come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.inner.poll_timeout().is_some_and(|at| self.clock.time(at) <= now) {
+            self.inner.handle_timeout(self.clock.instant(now));
+            self.listen(now);
+        }
+    }
+
+    /// When something is to be done without a packet coming in; [`Time::NEVER`] if nothing is.
+    #[must_use]
+    pub fn deadline(&self) -> Time {
+        let stack = self.inner.poll_timeout().map_or(Time::NEVER, |at| self.clock.time(at));
+        stack.min(self.wake.unwrap_or(Time::NEVER))
+    }
+
+    /// When the next packet may leave, if nothing but its time holds it back.
+    #[must_use]
+    pub fn departs(&self) -> Time {
+        self.wake.unwrap_or(Time::NEVER)
+    }
+
+    /// Takes in what the stack said about packets.
+    fn listen(&mut self, now: Time) {
+        self.waiting = false;
+        self.gate.take(&mut self.notes);
+        match &mut self.ledger {
+            Some(ledger) => {
+                for told in self.notes.drain(..) {
+                    ledger.note(now, told);
+                }
+                ledger.settle(now);
+            }
+            None => self.notes.clear(),
+        }
+    }
+
+    /// The next datagram, if one may leave now. [`departed`](Self::departed) must follow.
+    ///
+    /// # Errors
+    /// Why none leaves.
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Result<Transmit, Idle> {
+        let instant = self.clock.instant(now);
+        self.wake = None;
+        let Some(ledger) = &mut self.ledger else {
+            self.gate.set(true);
+            return self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer).ok_or(Idle::Exhausted);
+        };
+        if !self.waiting {
+            self.gate.set(false);
+            if let Some(transmit) = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer) {
+                return Ok(transmit);
+            }
+            if !self.gate.held_back() {
+                ledger.end_burst(now, true);
+                return Err(Idle::Exhausted);
+            }
+            self.waiting = true;
+        }
+        match ledger.departure(now, u64::MAX) {
+            Departure::Now => {
+                self.gate.set(true);
+                let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer);
+                self.gate.set(false);
+                if let Some(transmit) = transmit {
+                    return Ok(transmit);
+                }
+                self.waiting = false;
+                ledger.end_burst(now, true);
+                Err(Idle::Exhausted)
+            }
+            Departure::At(at) => {
+                self.wake = Some(at);
+                ledger.end_burst(now, false);
+                Err(Idle::Until(at))
+            }
+            Departure::Hold => {
+                ledger.end_burst(now, false);
+                Err(Idle::Held)
+            }
+        }
+    }
+
+    /// The datagram that was polled left at this time, which is what congestion control hears.
+    pub fn departed(&mut self, at: Time) {
+        self.gate.take(&mut self.notes);
+        match &mut self.ledger {
+            Some(ledger) => self.notes.drain(..).for_each(|told| ledger.note(at, told)),
+            None => self.notes.clear(),
+        }
+    }
+
+    /// What happened, oldest first.
+    pub fn poll(&mut self) -> Option<Happening> {
+        while let Some(event) = self.inner.poll() {
+            return Some(match event {
+                Event::Connected => Happening::Ready,
+                Event::HandshakeConfirmed => {
+                    self.ready = true;
+                    continue;
+                }
+                Event::ConnectionLost { reason } => Happening::Lost(reason),
+                Event::Stream(StreamEvent::Opened { .. } | StreamEvent::Readable { .. }) => Happening::Readable,
+                Event::Stream(StreamEvent::Finished { id }) => Happening::Finished(id),
+                _ => continue,
+            });
+        }
+        None
+    }
+
+    /// Opens a stream; `None` if the other end allows no more now.
+    pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
+        self.inner.streams().open(dir)
+    }
+
+    /// A stream that the other end opened, if there is a new one.
+    pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
+        self.inner.streams().accept(dir)
+    }
+
+    /// Writes to a stream; how many bytes it took (0 if it takes none now, or no more).
+    pub fn write(&mut self, stream: StreamId, data: &[u8]) -> usize {
+        self.waiting = false;
+        self.inner.send_stream(stream).write(data).unwrap_or(0)
+    }
+
+    /// Ends a stream.
+    pub fn finish(&mut self, stream: StreamId) {
+        self.waiting = false;
+        let _ = self.inner.send_stream(stream).finish();
+    }
+
+    /// Reads what has arrived of a stream, in order. True if the stream is over.
+    pub fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(Bytes)) -> bool {
+        let mut over = false;
+        let mut receive = self.inner.recv_stream(stream);
+        let Ok(mut chunks) = receive.read(true) else { return true };
+        loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => take(chunk.bytes),
+                Ok(None) => {
+                    over = true;
+                    break;
+                }
+                Err(noq_proto::ReadError::Blocked) => break,
+                Err(noq_proto::ReadError::Reset(_)) => {
+                    over = true;
+                    break;
+                }
+            }
+        }
+        if chunks.finalize().should_transmit() {
+            self.waiting = false;
+        }
+        over
+    }
+
+    /// Ends the connection with a word for the other end.
+    pub fn close(&mut self, now: Time, code: u32, reason: &str) {
+        self.waiting = false;
+        let reason = Bytes::copy_from_slice(reason.as_bytes());
+        self.inner.close(self.clock.instant(now), VarInt::from_u32(code), reason);
+    }
+}

@@ -1,0 +1,262 @@
+//! The data of transfers: test data that every receiver can check, files, and pieces with their
+//! offsets, which may travel in any order over several streams and connections.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+
+use flowstart_transport::Joining;
+use flowstart_units::Time;
+use noq_proto::StreamId;
+
+/// Bytes before every piece: its offset (eight) and its length (four).
+pub(crate) const PIECE_HEADER: usize = 12;
+/// Longest piece in bytes.
+const MOST_PIECE: u32 = 1 << 20;
+/// First offset that no piece reaches.
+const MOST_OFFSET: u64 = 1 << 62;
+
+/// Byte `offset` of the test data (SplitMix64 of its place): no two places are alike.
+fn word(index: u64) -> [u8; 8] {
+    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)).to_le_bytes()
+}
+
+/// Calls `each` for every stretch of test data from `offset` on, with the place in `length` bytes.
+fn stretches(offset: u64, length: usize, mut each: impl FnMut(usize, &[u8])) {
+    let mut done = 0;
+    while done < length {
+        let at = offset + done as u64;
+        let word = word(at / 8);
+        let from = (at % 8) as usize;
+        let take = (8 - from).min(length - done);
+        each(done, &word[from..from + take]);
+        done += take;
+    }
+}
+
+/// Where data comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// Test data.
+    Test,
+    /// A file.
+    File(File),
+}
+
+impl Source {
+    /// Appends `length` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn read(&self, offset: u64, length: usize, to: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Self::Test => stretches(offset, length, |_, bytes| to.extend_from_slice(bytes)),
+            Self::File(file) => {
+                let before = to.len();
+                to.resize(before + length, 0);
+                read_at(file, &mut to[before..], offset)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, to: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, to, offset)
+}
+
+#[cfg(unix)]
+fn write_at(file: &File, from: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, from, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(mut file: &File, to: &mut [u8], offset: u64) -> io::Result<()> {
+    use std::io::{Read as _, Seek as _};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read_exact(to)
+}
+
+#[cfg(not(unix))]
+fn write_at(mut file: &File, from: &[u8], offset: u64) -> io::Result<()> {
+    use std::io::{Seek as _, Write as _};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.write_all(from)
+}
+
+/// Where data goes.
+#[derive(Debug)]
+pub enum Sink {
+    /// It is compared with the test data.
+    Check,
+    /// A file.
+    File(File),
+}
+
+#[derive(Debug, Default)]
+struct Piece {
+    header: Vec<u8>,
+    offset: u64,
+    left: u32,
+}
+
+/// Data that arrives.
+#[derive(Debug)]
+pub struct Receiving {
+    sink: Sink,
+    joining: Joining,
+    pieces: HashMap<(usize, StreamId), Piece>,
+    first: Option<Time>,
+    last: Time,
+    wrong: Option<u64>,
+    fault: Option<String>,
+    /// Bytes that may still arrive.
+    allowed: u64,
+}
+
+impl Receiving {
+    /// Nothing has arrived, and at most so many bytes may, headers and repetitions included.
+    #[must_use]
+    pub fn new(sink: Sink, allowed: u64) -> Self {
+        Self {
+            allowed,
+            sink,
+            joining: Joining::default(),
+            pieces: HashMap::new(),
+            first: None,
+            last: Time::ZERO,
+            wrong: None,
+            fault: None,
+        }
+    }
+
+    /// Bytes that have arrived without a gap.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.joining.delivered()
+    }
+
+    /// When the first and the last byte arrived; `None` before the first.
+    #[must_use]
+    pub fn times(&self) -> Option<(Time, Time)> {
+        self.first.map(|first| (first, self.last))
+    }
+
+    /// True if all test data was right.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        self.wrong.is_none()
+    }
+
+    /// What is wrong with what arrived, or with the file it goes to.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// Bytes of a stream of a connection arrived, in order.
+    pub fn take(&mut self, now: Time, connection: usize, stream: StreamId, mut bytes: &[u8]) {
+        match self.allowed.checked_sub(bytes.len() as u64) {
+            Some(left) => self.allowed = left,
+            None => self.fault = Some("more data came than a transfer may have".to_owned()),
+        }
+        let piece = self.pieces.entry((connection, stream)).or_default();
+        while !bytes.is_empty() && self.fault.is_none() {
+            if piece.left == 0 {
+                let missing = PIECE_HEADER - piece.header.len();
+                let (header, rest) = bytes.split_at(missing.min(bytes.len()));
+                piece.header.extend_from_slice(header);
+                bytes = rest;
+                if let Some((offset, length)) = piece.header.split_first_chunk::<8>()
+                    && let Ok(length) = <[u8; 4]>::try_from(length)
+                {
+                    piece.offset = u64::from_be_bytes(*offset);
+                    piece.left = u32::from_be_bytes(length);
+                    piece.header.clear();
+                    if piece.left == 0 || piece.left > MOST_PIECE || piece.offset >= MOST_OFFSET {
+                        self.fault = Some("the other end sent data that makes no sense".to_owned());
+                        return;
+                    }
+                }
+                continue;
+            }
+            let (part, rest) = bytes.split_at(bytes.len().min(piece.left as usize));
+            bytes = rest;
+            match &self.sink {
+                Sink::Check => stretches(piece.offset, part.len(), |at, right| {
+                    if part[at..at + right.len()] != *right {
+                        self.wrong.get_or_insert(piece.offset + at as u64);
+                    }
+                }),
+                Sink::File(file) => {
+                    if let Err(error) = write_at(file, part, piece.offset) {
+                        self.fault = Some(format!("cannot write what arrives: {error}"));
+                        return;
+                    }
+                }
+            }
+            let end = piece.offset + part.len() as u64;
+            self.joining.arrived(piece.offset..end);
+            piece.offset = end;
+            piece.left -= part.len() as u32;
+            self.first.get_or_insert(now);
+            self.last = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(offset: u64, length: usize) -> Vec<u8> {
+        let mut bytes = offset.to_be_bytes().to_vec();
+        bytes.extend_from_slice(&(length as u32).to_be_bytes());
+        Source::Test.read(offset, length, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn stream(number: u64) -> StreamId {
+        StreamId::new(noq_proto::Side::Client, noq_proto::Dir::Uni, number)
+    }
+
+    #[test]
+    fn pieces_in_any_order_cut_anywhere_are_put_together_and_checked() {
+        let mut receiving = Receiving::new(Sink::Check, 10_000);
+        let late = piece(1003, 500);
+        for byte in &late {
+            receiving.take(Time::ZERO, 0, stream(0), &[*byte]);
+        }
+        assert_eq!(receiving.delivered(), 0);
+        receiving.take(Time::from_nanos(5), 1, stream(0), &piece(0, 1003));
+        assert_eq!((receiving.delivered(), receiving.is_intact()), (1503, true));
+        let mut wrong = piece(1503, 20);
+        wrong[PIECE_HEADER + 9] ^= 1;
+        receiving.take(Time::from_nanos(9), 0, stream(4), &wrong);
+        assert_eq!((receiving.delivered(), receiving.is_intact()), (1523, false));
+        assert_eq!(receiving.times(), Some((Time::ZERO, Time::from_nanos(9))));
+    }
+
+    #[test]
+    fn more_than_is_allowed_is_a_fault() {
+        let mut receiving = Receiving::new(Sink::Check, 600);
+        receiving.take(Time::ZERO, 0, stream(0), &piece(0, 500));
+        assert!(receiving.fault().is_none());
+        receiving.take(Time::ZERO, 0, stream(0), &piece(500, 100));
+        assert!(receiving.fault().is_some());
+    }
+
+    #[test]
+    fn lengths_and_offsets_that_make_no_sense_are_a_fault() {
+        for (offset, length) in [(u64::MAX, 10), (0, 0), (0, u32::MAX)] {
+            let mut receiving = Receiving::new(Sink::Check, 10_000);
+            let header: Vec<u8> = [&u64::to_be_bytes(offset)[..], &u32::to_be_bytes(length)].concat();
+            receiving.take(Time::ZERO, 0, stream(0), &[&header[..], b"abc"].concat());
+            assert!(receiving.fault().is_some(), "{offset} {length}");
+        }
+    }
+}

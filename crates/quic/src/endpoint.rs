@@ -1,0 +1,279 @@
+//! The connections of one UDP socket, without the socket.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use flowstart_units::Time;
+use noq_proto::{
+    AckFrequencyConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointConfig, FourTuple,
+    IdleTimeout, Incoming, Transmit, TransportConfig, VarInt,
+};
+
+use crate::clock::Clock;
+use crate::connection::{Connection, Idle};
+use crate::gate::Gates;
+use crate::tls::Identity;
+
+/// What the stack may do, beyond what congestion control decides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// UDP payload of a full packet in bytes, 1200 ..= 9000; default 1452, which fits 1500-byte
+    /// links with IPv6 too. Where the path takes less the stack falls back to 1200.
+    pub mtu: u16,
+    /// Connections at the same time; default 64.
+    pub connections: usize,
+    /// Bytes that may arrive without having been read; default 32 MiB.
+    pub receive_window: u32,
+    /// Time after which a silent connection is over; default 10 s.
+    pub idle: Duration,
+    /// The seed of connection identifiers; `None` for unpredictable ones, as any real network
+    /// needs.
+    pub seed: Option<[u8; 32]>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { mtu: 1452, connections: 64, receive_window: 32 << 20, idle: Duration::from_secs(10), seed: None }
+    }
+}
+
+impl Limits {
+    fn transport(&self, gates: &Arc<Gates>) -> TransportConfig {
+        let mut transport = TransportConfig::default();
+        let mut acks = AckFrequencyConfig::default();
+        // Every packet is acknowledged at once.
+        acks.ack_eliciting_threshold(VarInt::from_u32(0));
+        acks.reordering_threshold(VarInt::from_u32(1));
+        transport
+            .ack_frequency_config(Some(acks))
+            .congestion_controller_factory(Arc::clone(gates) as _)
+            .enable_segmentation_offload(false)
+            .initial_mtu(self.mtu.max(1200))
+            .stream_receive_window(VarInt::from_u32(self.receive_window))
+            .receive_window(VarInt::from_u32(self.receive_window))
+            .send_window(1 << 30)
+            .max_concurrent_bidi_streams(VarInt::from_u32(1))
+            .max_concurrent_uni_streams(VarInt::from_u32(256))
+            .datagram_receive_buffer_size(None)
+            .max_idle_timeout(IdleTimeout::try_from(self.idle).ok());
+        transport
+    }
+}
+
+/// A datagram to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Where to.
+    pub to: SocketAddr,
+    /// Its ECN field.
+    pub ecn: Option<EcnCodepoint>,
+    /// Which connection it is of; `None` for one that the endpoint itself sends.
+    pub connection: Option<usize>,
+}
+
+impl Outgoing {
+    fn new(transmit: &Transmit, connection: Option<usize>) -> Self {
+        Self { to: transmit.destination, ecn: transmit.ecn, connection }
+    }
+}
+
+/// An endpoint: the stack's, with driven connections.
+#[derive(Debug)]
+pub struct Endpoint {
+    inner: noq_proto::Endpoint,
+    clock: Clock,
+    gates: Arc<Gates>,
+    limits: Limits,
+    connections: Vec<Option<Connection>>,
+    /// What the endpoint itself has to send.
+    answers: Vec<(Outgoing, Vec<u8>)>,
+    turn: usize,
+    server: bool,
+}
+
+impl Endpoint {
+    /// An endpoint that serves if it has an identity.
+    ///
+    /// # Errors
+    /// If the identity does not fit the stack.
+    pub fn new(clock: Clock, limits: &Limits, identity: Option<&Identity>) -> Result<Self, rustls::Error> {
+        let gates = Arc::new(Gates::default());
+        let mut config = EndpointConfig::default();
+        config.rng_seed(limits.seed);
+        let server = match identity {
+            Some(identity) => {
+                let mut server = identity.server()?;
+                server.transport_config(Arc::new(limits.transport(&gates)));
+                server.migration(false);
+                Some(Arc::new(server))
+            }
+            None => None,
+        };
+        Ok(Self {
+            server: server.is_some(),
+            inner: noq_proto::Endpoint::new(Arc::new(config), server, true),
+            clock,
+            gates,
+            limits: limits.clone(),
+            connections: Vec::new(),
+            answers: Vec::new(),
+            turn: 0,
+        })
+    }
+
+    /// Opens a connection; its number.
+    ///
+    /// # Errors
+    /// If the address or the name cannot be connected to.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        mut client: noq_proto::ClientConfig,
+        to: SocketAddr,
+    ) -> Result<usize, ConnectError> {
+        client.transport_config(Arc::new(self.limits.transport(&self.gates)));
+        let (handle, connection) = self.inner.connect(self.clock.instant(now), client, to, crate::tls::NAME)?;
+        Ok(self.keep(handle, connection))
+    }
+
+    fn keep(&mut self, handle: ConnectionHandle, connection: noq_proto::Connection) -> usize {
+        let connection = Connection::new(connection, handle, self.clock, self.gates.last());
+        if self.connections.len() <= handle.0 {
+            self.connections.resize_with(handle.0 + 1, || None);
+        }
+        self.connections[handle.0] = Some(connection);
+        handle.0
+    }
+
+    /// A connection by its number.
+    pub fn connection(&mut self, number: usize) -> Option<&mut Connection> {
+        self.connections.get_mut(number)?.as_mut()
+    }
+
+    /// Numbers of the connections there are.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<usize> {
+        (0..self.connections.len()).filter(|number| self.connections[*number].is_some()).collect()
+    }
+
+    /// A datagram arrived. Returns the number of a new connection if it opened one.
+    pub fn handle(&mut self, now: Time, from: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) -> Option<usize> {
+        let mut buffer = Vec::new();
+        let path = FourTuple::from_remote(from);
+        let event = self.inner.handle(self.clock.instant(now), path, ecn, BytesMut::from(data), &mut buffer)?;
+        match event {
+            DatagramEvent::ConnectionEvent(handle, event) => {
+                if let Some(connection) = self.connections.get_mut(handle.0).and_then(Option::as_mut) {
+                    connection.handle_event(now, event);
+                }
+                None
+            }
+            DatagramEvent::NewConnection(incoming) => self.incoming(now, incoming),
+            DatagramEvent::Response(transmit) => {
+                buffer.truncate(transmit.size);
+                self.answers.push((Outgoing::new(&transmit, None), buffer));
+                None
+            }
+        }
+    }
+
+    fn incoming(&mut self, now: Time, incoming: Incoming) -> Option<usize> {
+        let mut buffer = Vec::new();
+        if !self.server || self.inner.open_connections() >= self.limits.connections {
+            let transmit = self.inner.refuse(incoming, &mut buffer);
+            self.answers.push((Outgoing::new(&transmit, None), buffer));
+            return None;
+        }
+        // Nothing is sent to an address that has not shown that it receives (RFC 9000 section
+        // 8.1.2), but for the datagram that asks it to.
+        if !incoming.remote_address_validated() && incoming.may_retry() {
+            if let Ok(transmit) = self.inner.retry(incoming, &mut buffer) {
+                self.answers.push((Outgoing::new(&transmit, None), buffer));
+            }
+            return None;
+        }
+        match self.inner.accept(incoming, self.clock.instant(now), &mut buffer, None) {
+            Ok((handle, connection)) => Some(self.keep(handle, connection)),
+            Err(error) => {
+                if let Some(transmit) = error.response {
+                    self.answers.push((Outgoing::new(&transmit, None), buffer));
+                }
+                None
+            }
+        }
+    }
+
+    /// The next datagram of the endpoint itself or of a connection. If it is of a connection, its
+    /// [`departed`](Connection::departed) must be called. Asks connections in turn, and `feed`
+    /// before each of them, once more and with `true` if the connection had nothing to send; it
+    /// returns true if it wrote something.
+    pub fn poll_transmit(
+        &mut self,
+        now: Time,
+        buffer: &mut Vec<u8>,
+        feed: &mut dyn FnMut(usize, &mut Connection, bool) -> bool,
+    ) -> Option<Outgoing> {
+        if let Some((outgoing, data)) = self.answers.pop() {
+            buffer.clear();
+            buffer.extend_from_slice(&data);
+            return Some(outgoing);
+        }
+        let count = self.connections.len();
+        for step in 0..count {
+            let number = (self.turn + step) % count;
+            let Some(connection) = &mut self.connections[number] else { continue };
+            loop {
+                buffer.clear();
+                feed(number, connection, false);
+                match connection.poll_transmit(now, buffer) {
+                    Ok(transmit) => {
+                        self.turn = number;
+                        return Some(Outgoing::new(&transmit, Some(number)));
+                    }
+                    Err(Idle::Exhausted) if feed(number, connection, true) => {}
+                    Err(_) => break,
+                }
+            }
+        }
+        self.turn = if count > 0 { (self.turn + 1) % count } else { 0 };
+        None
+    }
+
+    /// When something is to be done without a packet coming in.
+    #[must_use]
+    pub fn deadline(&self) -> Time {
+        self.connections.iter().flatten().map(Connection::deadline).min().unwrap_or(Time::NEVER)
+    }
+
+    /// When the next packet that is only held back by its departure time may leave.
+    #[must_use]
+    pub fn departs(&self) -> Time {
+        self.connections.iter().flatten().map(Connection::departs).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Does what is due, and forgets connections of which nothing more will come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        for connection in self.connections.iter_mut().flatten() {
+            connection.handle_timeout(now);
+        }
+        self.exchange(now);
+    }
+
+    /// Passes on what endpoint and connections have to tell each other. To be called after
+    /// datagrams were handled.
+    pub fn exchange(&mut self, now: Time) {
+        for slot in &mut self.connections {
+            let Some(connection) = slot else { continue };
+            while let Some(event) = connection.poll_endpoint_events() {
+                if let Some(event) = self.inner.handle_event(connection.handle(), event) {
+                    connection.handle_event(now, event);
+                }
+            }
+            if connection.is_drained() {
+                *slot = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! What became of every packet, told to a congestion [`Controller`] as it wants to hear it.
+//!
+//! QUIC acknowledges packets, not bytes, and what is sent again is sent in new packets. The ledger
+//! makes of that the events of `flowstart-congestion`: packets are counted from 0 in the order they
+//! leave, and every packet is a piece of an imagined stream of all bytes sent, so that "the first
+//! byte not acknowledged" is where the oldest packet begins whose fate is open. A packet is never
+//! sent twice, hence no RTT is ever ambiguous.
+//!
+//! Reductions walk to the threshold by proportional rate reduction, as in `flowstart-transport`,
+//! which lends its parts.
+
+use std::collections::VecDeque;
+
+use flowstart_congestion::{Ack, Acked, Controller, Departure, Next, Sent, Signal};
+use flowstart_transport::parts::{Flight, Prr, RateEstimator, Usage, WindowUsage};
+use flowstart_units::{Span, Time};
+
+use crate::gate::Told;
+
+/// Bytes of IPv4 and UDP headers around a QUIC packet.
+pub const HEADER_BYTES: u32 = 28;
+/// Window after nothing came through for long (RFC 9002 section 7.6.2, kMinimumWindow).
+const MINIMUM_WINDOW: u32 = 2;
+/// Shortest time after which a window counts as idle.
+const LEAST_IDLE: Span = Span::from_millis(200);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Open,
+    Delivered,
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// The stack's packet number.
+    packet: u64,
+    /// Transmission number.
+    number: u64,
+    seq: u64,
+    bytes: u32,
+    fate: Fate,
+    flight: Flight,
+}
+
+/// A reduction in progress.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reduction {
+    /// Losses below this byte belong to it; it ends when nothing below is open.
+    until: u64,
+    /// There is one.
+    active: bool,
+    /// The window walks to the threshold.
+    walking: bool,
+    prr: Prr,
+    /// Window and threshold before, if they may come back.
+    prior: Option<(u32, u32)>,
+}
+
+/// What was told since the controller heard of it last.
+#[derive(Clone, Debug, Default)]
+struct Batch {
+    acked: Vec<Acked>,
+    bytes: u64,
+    newest: Option<(u64, Flight)>,
+    lost: u32,
+    /// First byte of the latest packet lost.
+    lost_seq: u64,
+    marked: bool,
+    persistent: bool,
+    spurious: bool,
+}
+
+/// Counts of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets sent that are acknowledged.
+    pub sent: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Packets deemed lost.
+    pub lost: u64,
+    /// Packets whose ACK reported more congestion marks.
+    pub marked: u64,
+    /// ACKs that told of something new.
+    pub acks: u64,
+}
+
+/// The packets of one connection and its controller.
+#[derive(Debug)]
+pub struct Ledger {
+    controller: Controller,
+    records: VecDeque<Record>,
+    mtu: u32,
+    next: u64,
+    in_flight: u32,
+    srtt: Span,
+    rttvar: Span,
+    min_rtt: Span,
+    latest: Span,
+    counts: Counts,
+    rate: RateEstimator,
+    usage: WindowUsage,
+    reduction: Reduction,
+    batch: Batch,
+    last_sent: Option<Time>,
+    sent_in_burst: bool,
+    exhausted: bool,
+}
+
+impl Ledger {
+    /// A ledger of a connection whose full packets have `mtu` bytes and whose handshake took `rtt`
+    /// ([`Span::ZERO`] if unknown).
+    #[must_use]
+    pub fn new(controller: Controller, mtu: u32, rtt: Span) -> Self {
+        Self {
+            controller,
+            records: VecDeque::new(),
+            mtu: mtu.max(1),
+            next: 0,
+            in_flight: 0,
+            srtt: rtt,
+            rttvar: rtt / 2,
+            min_rtt: if rtt.is_zero() { Span::MAX } else { rtt },
+            latest: rtt,
+            counts: Counts::default(),
+            rate: RateEstimator::default(),
+            usage: WindowUsage::default(),
+            reduction: Reduction::default(),
+            batch: Batch::default(),
+            last_sent: None,
+            sent_in_burst: false,
+            exhausted: false,
+        }
+    }
+
+    /// The controller.
+    #[must_use]
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// The controller, for detectors that steer it.
+    pub fn controller_mut(&mut self) -> &mut Controller {
+        &mut self.controller
+    }
+
+    /// Counts so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Smoothed RTT; zero before the first.
+    #[must_use]
+    pub fn srtt(&self) -> Span {
+        self.srtt
+    }
+
+    /// Latest RTT; zero before the first.
+    #[must_use]
+    pub fn latest_rtt(&self) -> Span {
+        self.latest
+    }
+
+    /// Smallest RTT; [`Span::MAX`] before the first.
+    #[must_use]
+    pub fn min_rtt(&self) -> Span {
+        self.min_rtt
+    }
+
+    /// Packets in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Bytes of a full packet without the headers of IP and UDP.
+    #[must_use]
+    pub fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    /// Time after which the flow counts as idle (RFC 6298, with a floor).
+    fn patience(&self) -> Span {
+        (self.srtt + self.rttvar * 4).max(LEAST_IDLE)
+    }
+
+    /// When the next packet may leave, if anything waits. `queued` is how many packets wait.
+    pub fn departure(&mut self, now: Time, queued: u64) -> Departure {
+        if self.in_flight == 0
+            && let Some(last) = self.last_sent
+            && now.since(last) > self.patience()
+        {
+            let idle = now.since(last);
+            self.controller.restart_after_idle(now, idle, self.patience());
+            self.last_sent = Some(now);
+        }
+        if self.in_flight >= self.controller.cwnd() {
+            return Departure::Hold;
+        }
+        let next = Next {
+            number: self.counts.sent,
+            bytes: self.mtu,
+            wire_bytes: self.mtu.saturating_add(HEADER_BYTES),
+            in_flight: self.in_flight,
+            packets_out: self.packets_out(),
+            queued: queued.max(1),
+            retransmission: false,
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+        };
+        match self.controller.departure(now, &next) {
+            Departure::At(at) if at <= now => Departure::Now,
+            other => other,
+        }
+    }
+
+    fn packets_out(&self) -> u32 {
+        u32::try_from(self.records.len()).unwrap_or(u32::MAX)
+    }
+
+    fn una(&self) -> u64 {
+        self.records.front().map_or(self.next, |record| record.seq)
+    }
+
+    /// Takes a note of the stack. What it says of ACKs and losses counts once
+    /// [`settle`](Self::settle) is called.
+    pub(crate) fn note(&mut self, now: Time, told: Told) {
+        match told {
+            Told::Sent { number, bytes } => self.sent(now, number, bytes),
+            Told::Acked { number } => self.acked(now, number),
+            Told::Lost { number } => self.lost(number),
+            Told::Marked => self.batch.marked = true,
+            Told::Persistent => self.batch.persistent = true,
+            Told::Spurious => self.batch.spurious = true,
+            Told::Mtu(bytes) => self.mtu = u32::from(bytes).max(1),
+        }
+    }
+
+    fn sent(&mut self, now: Time, packet: u64, bytes: u32) {
+        if self.in_flight == 0 {
+            self.rate.begin_flight(now);
+            if let Some(last) = self.last_sent {
+                self.controller.on_idle(now.since(last));
+            }
+        }
+        let number = self.counts.sent;
+        let flight = Flight {
+            sent_at: now,
+            send_elapsed: Some(now.since(self.rate.first_sent_at)),
+            delivered_elapsed: Some(now.since(self.rate.delivered_at)),
+            prior_delivered: self.counts.delivered,
+            app_limited: self.rate.is_app_limited(),
+        };
+        self.records.push_back(Record { packet, number, seq: self.next, bytes, fate: Fate::Open, flight });
+        let seq = self.next;
+        self.next = self.next.saturating_add(u64::from(bytes));
+        self.counts.sent += 1;
+        self.counts.bytes += u64::from(bytes);
+        self.in_flight += 1;
+        self.last_sent = Some(now);
+        self.sent_in_burst = true;
+        if self.reduction.walking {
+            self.reduction.prr.on_sent();
+        }
+        let in_flight = self.in_flight;
+        self.controller.on_sent(&Sent { now, number, seq, bytes, in_flight, retransmission: false });
+    }
+
+    /// The record of a packet whose fate is open.
+    fn open(&mut self, packet: u64) -> Option<&mut Record> {
+        let at = self.records.partition_point(|record| record.packet < packet);
+        self.records.get_mut(at).filter(|record| record.packet == packet && record.fate != Fate::Delivered)
+    }
+
+    fn acked(&mut self, now: Time, packet: u64) {
+        let Some(record) = self.open(packet) else { return };
+        if record.fate != Fate::Open {
+            return;
+        }
+        record.fate = Fate::Delivered;
+        let Record { number, bytes, flight, .. } = *record;
+        self.in_flight -= 1;
+        self.batch.bytes += u64::from(bytes);
+        if self.batch.newest.is_none_or(|(newest, _)| number > newest) {
+            self.batch.newest = Some((number, flight));
+        }
+        self.batch.acked.push(Acked { now, number, bytes, sent_at: flight.sent_at, rtt: None, retransmitted: false });
+    }
+
+    fn lost(&mut self, packet: u64) {
+        let Some(record) = self.open(packet) else { return };
+        if record.fate != Fate::Open {
+            return;
+        }
+        record.fate = Fate::Lost;
+        let seq = record.seq;
+        self.in_flight -= 1;
+        self.counts.lost += 1;
+        self.batch.lost += 1;
+        self.batch.lost_seq = self.batch.lost_seq.max(seq);
+    }
+
+    /// Nothing more leaves now. `exhausted` if that is so because the application has no more.
+    pub fn end_burst(&mut self, now: Time, exhausted: bool) {
+        self.exhausted = exhausted;
+        let cwnd = self.controller.cwnd();
+        let limited = self.in_flight >= cwnd;
+        let sent = std::mem::take(&mut self.sent_in_burst);
+        if sent || (limited && !exhausted) {
+            let usage = Usage {
+                una: self.una(),
+                next: self.next,
+                packets_out: self.packets_out(),
+                cwnd,
+                in_slow_start: cwnd < self.controller.ssthresh(),
+                limited,
+                remembered: true,
+            };
+            if let Some(used) = self.usage.update(now, &usage, self.patience())
+                && !self.reduction.active
+                && !self.controller.controls_recovery()
+            {
+                self.controller.validate_window(used);
+            }
+        }
+        if exhausted && !limited {
+            self.rate.mark_app_limited(self.counts.delivered, self.in_flight);
+        }
+    }
+
+    /// Tells the controller of the ACKs and losses noted since the last time, in the order of Linux
+    /// `tcp_ack`.
+    pub fn settle(&mut self, now: Time) {
+        let mut batch = std::mem::take(&mut self.batch);
+        if batch.acked.is_empty() && batch.lost == 0 && !batch.marked && !batch.persistent && !batch.spurious {
+            self.batch = batch;
+            return;
+        }
+        let before = self.una();
+        while self.records.front().is_some_and(|record| record.fate != Fate::Open) {
+            self.records.pop_front();
+        }
+        let advanced = self.una() > before;
+        let packets = u32::try_from(batch.acked.len()).unwrap_or(u32::MAX);
+        let rtt = batch.newest.map(|(_, flight)| now.since(flight.sent_at).max(Span::from_nanos(1)));
+        self.counts.delivered += u64::from(packets);
+        if let Some(rtt) = rtt {
+            self.sample(rtt);
+            self.counts.acks += 1;
+        }
+        let mut rate = None;
+        if packets > 0 {
+            let newest = batch.newest.as_ref().map(|(_, flight)| flight);
+            rate = self.rate.sample(now, newest, self.counts.delivered, self.min_rtt);
+        }
+        let marked = if batch.marked { packets } else { 0 };
+        self.counts.marked += u64::from(marked);
+        if self.reduction.active && self.una() >= self.reduction.until {
+            self.end_reduction();
+        }
+        if batch.spurious {
+            self.undo();
+        }
+        let view = Ack {
+            now,
+            acked: packets,
+            acked_bytes: batch.bytes,
+            marked,
+            lost: batch.lost,
+            rtt,
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            una: self.una(),
+            next: self.next,
+            advanced,
+            in_flight: self.in_flight,
+            packets_out: self.packets_out(),
+            cwnd_limited: self.usage.limited,
+            max_packets_out: self.usage.max_packets_out,
+            app_limited: self.exhausted,
+            delivered: self.counts.delivered,
+            rate,
+        };
+        if self.controller.wants_packets() {
+            batch.acked.sort_unstable_by_key(|acked| acked.number);
+            for acked in &mut batch.acked {
+                acked.rtt = rtt;
+                self.controller.on_acked(acked);
+            }
+        }
+        if packets > 0 {
+            self.controller.on_ack(&view);
+        }
+        self.react(now, &batch);
+        if packets > 0 {
+            self.grow(&view);
+        }
+        batch.acked.clear();
+        self.batch = Batch { acked: batch.acked, ..Batch::default() };
+    }
+
+    /// RFC 6298 section 2.
+    fn sample(&mut self, rtt: Span) {
+        self.latest = rtt;
+        self.min_rtt = self.min_rtt.min(rtt);
+        if self.srtt.is_zero() {
+            (self.srtt, self.rttvar) = (rtt, rtt / 2);
+            return;
+        }
+        let apart = Span::from_nanos(self.srtt.as_nanos().abs_diff(rtt.as_nanos()));
+        self.rttvar = (self.rttvar * 3 + apart) / 4;
+        self.srtt = (self.srtt * 7 + rtt) / 8;
+    }
+
+    /// Losses and marks call for at most one reduction per window.
+    fn react(&mut self, now: Time, batch: &Batch) {
+        if batch.persistent {
+            self.reduction = Reduction { until: self.next, active: true, ..Reduction::default() };
+            if self.controller.on_signal(now, Signal::Timeout).is_some() && !self.controller.controls_recovery() {
+                self.controller.set_cwnd(MINIMUM_WINDOW);
+            }
+            return;
+        }
+        let anew = |reduction: &Reduction| !reduction.active;
+        if batch.lost > 0 && (anew(&self.reduction) || batch.lost_seq >= self.reduction.until) {
+            self.reduce(now, Signal::Loss, !batch.marked);
+        } else if batch.marked && anew(&self.reduction) {
+            self.reduce(now, Signal::Marks, false);
+        }
+    }
+
+    fn reduce(&mut self, now: Time, signal: Signal, may_return: bool) {
+        let cwnd = self.controller.cwnd();
+        let worth = self.controller.ssthresh().max((cwnd >> 1) + (cwnd >> 2));
+        let obeyed = self.controller.on_signal(now, signal).is_some();
+        let mut reduction = Reduction { until: self.next, active: true, ..Reduction::default() };
+        if obeyed {
+            let fell_from = self.controller.fell_from();
+            let prior = fell_from.unwrap_or(self.controller.cwnd());
+            reduction.prior = may_return.then_some((prior, worth));
+            reduction.walking = fell_from.is_none() && !self.controller.controls_recovery();
+            reduction.prr = Prr::new(prior);
+        }
+        self.reduction = reduction;
+        if obeyed && self.reduction.walking {
+            // Whatever found the loss lets one packet go.
+            self.walk(1, false);
+        }
+    }
+
+    fn walk(&mut self, delivered: u32, safe: bool) {
+        let send = self.reduction.prr.on_delivered(delivered, self.in_flight, self.controller.ssthresh(), safe);
+        self.controller.set_cwnd(self.in_flight.saturating_add(send));
+    }
+
+    fn end_reduction(&mut self) {
+        if std::mem::take(&mut self.reduction).walking {
+            self.controller.end_recovery();
+        }
+    }
+
+    fn undo(&mut self) {
+        let reduction = std::mem::take(&mut self.reduction);
+        if let Some((cwnd, ssthresh)) = reduction.prior {
+            self.controller.undo(cwnd, ssthresh);
+        } else if reduction.walking {
+            self.controller.end_recovery();
+        }
+    }
+
+    fn grow(&mut self, view: &Ack) {
+        if self.controller.controls_recovery() {
+            self.controller.grow(view);
+        } else if self.reduction.walking {
+            self.walk(view.acked, view.advanced && view.lost == 0);
+        } else {
+            self.controller.grow(view);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
+
+use super::*;
+
+fn ledger(window: u32) -> Ledger {
+    let avoidance = AvoidanceConfig::from_name("reno").unwrap();
+    let mut config = ControllerConfig::new(StartConfig::SlowStart, avoidance);
+    config.initial_window = window;
+    Ledger::new(Controller::new(&config), 1452, Span::from_millis(20))
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+fn send(ledger: &mut Ledger, now: Time, first: u64, count: u64) {
+    for number in first..first + count {
+        ledger.note(now, Told::Sent { number, bytes: 1452 });
+    }
+    ledger.end_burst(now, false);
+}
+
+fn acknowledge(ledger: &mut Ledger, now: Time, number: u64) {
+    ledger.note(now, Told::Acked { number });
+    ledger.settle(now);
+}
+
+#[test]
+fn a_window_of_packets_may_leave_and_every_ack_lets_two_follow_in_slow_start() {
+    let mut ledger = ledger(10);
+    assert_eq!(ledger.departure(at(0), 99), Departure::Now);
+    // The stack's numbers need not begin at 0, and may have holes.
+    send(&mut ledger, at(0), 5, 10);
+    assert_eq!(ledger.departure(at(0), 99), Departure::Hold);
+    acknowledge(&mut ledger, at(20), 5);
+    assert_eq!((ledger.in_flight(), ledger.controller().cwnd()), (9, 11));
+    acknowledge(&mut ledger, at(20), 5);
+    assert_eq!(ledger.controller().cwnd(), 11, "an ACK of what was acknowledged counts for nothing");
+    acknowledge(&mut ledger, at(20), 4);
+    assert_eq!(ledger.counts().delivered, 1, "of what was sent before the beginning neither");
+    assert_eq!(ledger.min_rtt(), Span::from_millis(20));
+}
+
+#[test]
+fn losses_of_one_window_are_one_reduction_and_the_window_ends_at_the_threshold() {
+    let mut ledger = ledger(20);
+    send(&mut ledger, at(0), 0, 20);
+    for number in [3, 4, 5] {
+        acknowledge(&mut ledger, at(20), number);
+    }
+    for number in [0, 1] {
+        ledger.note(at(20), Told::Lost { number });
+    }
+    ledger.settle(at(20));
+    let threshold = ledger.controller().ssthresh();
+    assert!(threshold <= 12, "half of the window: {threshold}");
+    ledger.note(at(21), Told::Lost { number: 2 });
+    ledger.settle(at(21));
+    assert_eq!(ledger.controller().ssthresh(), threshold, "the same window");
+    for number in 6..20 {
+        acknowledge(&mut ledger, at(22), number);
+    }
+    assert_eq!((ledger.in_flight(), ledger.counts().lost), (0, 3));
+    assert_eq!(ledger.controller().cwnd(), threshold);
+}
+
+#[test]
+fn what_was_deemed_lost_and_arrived_gives_the_window_back() {
+    let mut ledger = ledger(20);
+    send(&mut ledger, at(0), 0, 20);
+    ledger.note(at(20), Told::Acked { number: 5 });
+    ledger.note(at(20), Told::Lost { number: 0 });
+    ledger.settle(at(20));
+    assert!(ledger.controller().ssthresh() < 20);
+    ledger.note(at(21), Told::Spurious);
+    ledger.settle(at(21));
+    assert!(ledger.controller().cwnd() >= 20, "{}", ledger.controller().cwnd());
+}
+
+#[test]
+fn marks_reduce_once_a_window_and_are_counted() {
+    let mut ledger = ledger(20);
+    send(&mut ledger, at(0), 0, 20);
+    for number in 0..3 {
+        ledger.note(at(20), Told::Acked { number });
+        ledger.note(at(20), Told::Marked);
+        ledger.settle(at(20));
+    }
+    assert_eq!(ledger.counts().marked, 3);
+    assert!(ledger.controller().ssthresh() >= 10, "{}", ledger.controller().ssthresh());
+}
+
+#[test]
+fn after_long_silence_the_window_is_the_smallest() {
+    let mut ledger = ledger(20);
+    send(&mut ledger, at(0), 0, 20);
+    for number in 0..20 {
+        ledger.note(at(900), Told::Lost { number });
+    }
+    ledger.note(at(900), Told::Persistent);
+    ledger.settle(at(900));
+    assert_eq!((ledger.controller().cwnd(), ledger.in_flight()), (2, 0));
+}

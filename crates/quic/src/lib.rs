@@ -1,0 +1,57 @@
+//! QUIC whose packets leave when a congestion [`Controller`](flowstart_congestion::Controller)
+//! says, one by one.
+//!
+//! The stack is `noq-proto`, unchanged. Its own congestion control and pacing are out of the way:
+//! the window that it asks for is a gate that opens for one packet at a time (`gate`), at the
+//! moment the controller wants that packet to leave ([`Connection`]). What became of every packet
+//! goes to the controller as the events of `flowstart-congestion` ([`Ledger`]), with the times at
+//! which packets really left. The other end is asked to acknowledge every packet at once (ACK
+//! frequency extension), so every packet gives an RTT of its own.
+//!
+//! Nothing above [`Sockets`] knows a clock or a socket: a [`Node`] ([`Client`], [`Server`]) runs in
+//! virtual time as well. Starts that look for fair queuing get two connections that carry one
+//! stream ([`Sending`]).
+
+mod client;
+mod clock;
+mod connection;
+mod data;
+mod endpoint;
+mod gate;
+mod ledger;
+pub mod message;
+mod node;
+mod sending;
+mod server;
+mod system;
+pub mod tls;
+mod udp;
+
+pub use client::{Client, Failed, Outcome, SILENCE};
+pub use clock::Clock;
+pub use connection::{Connection, Happening, Idle};
+pub use data::{Receiving, Sink, Source};
+pub use endpoint::{Endpoint, Limits, Outgoing};
+pub use ledger::{Counts, HEADER_BYTES, Ledger};
+pub use node::Node;
+pub use noq_proto::{ConnectionError, EcnCodepoint, StreamId};
+pub use sending::Sending;
+pub use server::{Controllers, News, Server, Service};
+pub use udp::Sockets;
+
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, Pacing, StartConfig};
+
+/// The controller of a start and an avoidance by their names, with packets of `mtu` bytes. Packets
+/// are paced where neither says when they leave (RFC 9002 section 7.7).
+///
+/// # Errors
+/// If there is no algorithm of that name.
+pub fn controller(start: &str, avoidance: &str, mtu: u16) -> Result<ControllerConfig, String> {
+    let start = StartConfig::from_name(start).map_err(|error| error.to_string())?;
+    let avoidance = AvoidanceConfig::from_name(avoidance).map_err(|error| error.to_string())?;
+    let mut config = ControllerConfig::new(start, avoidance);
+    config.mss = u32::from(mtu);
+    config.pacing = Pacing::LINUX;
+    config.validate().map_err(|error| error.to_string())?;
+    Ok(config)
+}

@@ -1,0 +1,226 @@
+//! What both ends say to each other on the control stream: a length of four bytes and a JSON
+//! document.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of this protocol; both ends must have the same.
+pub const VERSION: u32 = 1;
+/// Longest document in bytes.
+pub const MOST_BYTES: usize = 16 << 10;
+
+/// Who sends the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The server.
+    Down,
+    /// The client.
+    Up,
+}
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// [`VERSION`].
+    pub version: u32,
+    /// A number that both connections of one transfer share.
+    pub session: u64,
+    /// Connections that carry the transfer: 1 or 2.
+    pub connections: u8,
+    /// Who sends.
+    pub direction: Direction,
+    /// Bytes to transfer; as many as the time allows if there is none.
+    pub size: Option<u64>,
+    /// Nanoseconds after which the sender stops.
+    pub nanos: Option<u64>,
+    /// Streams that carry the data, 1 ..= 64.
+    pub streams: u8,
+    /// Flow start of the sender.
+    pub start: String,
+    /// Congestion avoidance of the sender.
+    pub avoidance: String,
+    /// File to send instead of test data, relative to the server's root.
+    pub file: Option<String>,
+}
+
+/// What a detector of fair queuing found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Isolated {
+    /// `isolated`, `shared` or `unknown`.
+    pub isolation: String,
+    /// Probability that this is right, if the detector reckons with one.
+    pub confidence: Option<f64>,
+    /// Rate that it found, in bit/s of IP packets.
+    pub rate: u64,
+    /// Nanoseconds after the first packet.
+    pub after: u64,
+}
+
+/// What the sender knows when all has arrived.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// Bytes of the application.
+    pub bytes: u64,
+    /// Nanoseconds from the first packet until all was acknowledged.
+    pub nanos: u64,
+    /// Packets sent that are acknowledged, repairs included.
+    pub packets: u64,
+    /// Packets deemed lost.
+    pub lost: u64,
+    /// Packets acknowledged with a congestion mark.
+    pub marked: u64,
+    /// ACKs that told of something new.
+    pub acks: u64,
+    /// Smallest RTT in nanoseconds.
+    pub min_rtt: u64,
+    /// Mean RTT in nanoseconds.
+    pub mean_rtt: u64,
+    /// Largest RTT in nanoseconds.
+    pub max_rtt: u64,
+    /// Mean difference of successive RTTs in nanoseconds.
+    pub jitter: u64,
+    /// Why the flow start ended, once it did.
+    pub exit: Option<String>,
+    /// Nanoseconds after the first packet at which it ended.
+    pub exit_after: Option<u64>,
+    /// Lateness of departures in nanoseconds: median and 99 %.
+    pub late: [u64; 2],
+    /// What a detector found, if there was one.
+    pub queue: Option<Isolated>,
+}
+
+/// What the receiver has when all has arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Received {
+    /// Bytes of the application.
+    pub bytes: u64,
+    /// Nanoseconds from the first byte to the last.
+    pub nanos: u64,
+    /// Every byte of test data was the right one.
+    pub intact: bool,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Message {
+    /// The first on the first connection.
+    Request(Request),
+    /// The first on the second connection: the session it belongs to.
+    Join(u64),
+    /// The server takes part; with the size of the file if one was asked for.
+    Accepted(Option<u64>),
+    /// It does not, and why.
+    Refused(String),
+    /// From the sender.
+    Report(Box<Report>),
+    /// From the receiver.
+    Received(Received),
+}
+
+/// Bytes that are no message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoMessage(String);
+
+impl fmt::Display for NoMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the other end does not speak flowstart's protocol: {}", self.0)
+    }
+}
+
+impl Message {
+    /// The message as it goes over the wire.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        // Plain values always have a document.
+        let document = serde_json::to_vec(self).unwrap_or_default();
+        let length = u32::try_from(document.len()).unwrap_or(u32::MAX);
+        [&length.to_be_bytes()[..], &document].concat()
+    }
+}
+
+/// Puts messages together from what arrives.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+}
+
+impl Decoder {
+    /// More bytes arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next message, if it is complete.
+    ///
+    /// # Errors
+    /// If what arrived is no message, or a longer one than [`MOST_BYTES`].
+    pub fn message(&mut self) -> Result<Option<Message>, NoMessage> {
+        let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > MOST_BYTES {
+            return Err(NoMessage(format!("a message of {length} bytes (at most {MOST_BYTES})")));
+        }
+        let Some(document) = rest.get(..length) else { return Ok(None) };
+        let message = serde_json::from_slice(document).map_err(|error| NoMessage(error.to_string()))?;
+        self.buffer.drain(..4 + length);
+        Ok(Some(message))
+    }
+}
+
+/// For fuzzing: what arrives on a control stream, in two pieces. What is read is written and read
+/// again the same.
+pub fn read_control(bytes: &[u8]) {
+    let mut decoder = Decoder::default();
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    for piece in [first, second] {
+        decoder.push(piece);
+        while let Ok(Some(message)) = decoder.message() {
+            let mut again = Decoder::default();
+            again.push(&message.encode());
+            assert_eq!(again.message(), Ok(Some(message)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_arrive_whole_however_they_are_cut() {
+        let messages = [
+            Message::Join(7),
+            Message::Refused("too many".into()),
+            Message::Received(Received { bytes: 1, nanos: 2, intact: true }),
+        ];
+        let wire: Vec<u8> = messages.iter().flat_map(Message::encode).collect();
+        let mut decoder = Decoder::default();
+        let mut read = Vec::new();
+        for byte in wire {
+            decoder.push(&[byte]);
+            while let Some(message) = decoder.message().unwrap() {
+                read.push(message);
+            }
+        }
+        assert_eq!(read, messages);
+    }
+
+    #[test]
+    fn what_is_no_message_is_an_error_and_lengths_are_bounded() {
+        for wrong in
+            [&b"\0\0\0\x02{}"[..], b"\xff\xff\xff\xff", b"\0\0\0\x0f{\"join\":\"seven\"}", b"GET / HTTP/1.1\r\n"]
+        {
+            let mut decoder = Decoder::default();
+            decoder.push(wrong);
+            assert!(decoder.message().is_err(), "{wrong:?}");
+            read_control(wrong);
+        }
+    }
+}

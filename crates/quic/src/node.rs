@@ -1,0 +1,43 @@
+//! What a loop over sockets, real or imagined, drives.
+
+use std::net::SocketAddr;
+
+use flowstart_units::Time;
+use noq_proto::EcnCodepoint;
+
+use crate::endpoint::Outgoing;
+
+/// A client or a server without sockets and clocks. After every call but
+/// [`poll_transmit`](Self::poll_transmit), all sockets are to be polled for packets.
+pub trait Node {
+    /// How many sockets it needs.
+    fn sockets(&self) -> usize;
+
+    /// A datagram arrived at a socket.
+    fn handle(&mut self, now: Time, socket: usize, from: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]);
+
+    /// The system says that nobody listens where datagrams are sent to.
+    fn refused(&mut self, now: Time);
+
+    /// The next datagram to leave a socket now. It must be sent at once, and
+    /// [`departed`](Self::departed) follow.
+    fn poll_transmit(&mut self, now: Time, socket: usize, buffer: &mut Vec<u8>) -> Option<Outgoing>;
+
+    /// The datagram polled last left.
+    fn departed(&mut self, socket: usize, outgoing: &Outgoing, at: Time);
+
+    /// The loop waited for this time, at which a packet departs.
+    fn waited(&mut self, until: Time);
+
+    /// The next time of departure, if that is all that holds a packet back.
+    fn departs(&self) -> Time;
+
+    /// A time that [`deadline`](Self::deadline) named has come.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// When something is to be done without a datagram coming in.
+    fn deadline(&self) -> Time;
+
+    /// True when there is nothing more to do.
+    fn is_over(&self, now: Time) -> bool;
+}

@@ -1,0 +1,466 @@
+//! The sender of a transfer: which bytes go over which stream of which connection, what a detector
+//! of fair queuing says of it, and what there is to report in the end.
+
+use flowstart_congestion::detection::PairDetector;
+use flowstart_congestion::{Controller, ControllerConfig, Departure, ExitReason};
+use flowstart_units::{Span, Time};
+use noq_proto::{Dir, StreamId};
+
+use crate::connection::Connection;
+use crate::data::{PIECE_HEADER, Source};
+use crate::ledger::HEADER_BYTES;
+use crate::message::{Isolated, Report};
+
+/// Bytes of a packet that are not application data: short header, number, tag, stream frame.
+const OVERHEAD: u64 = 56;
+/// Packets that are ready to leave at least: with fewer they would not be full.
+const READY_PACKETS: u64 = 3;
+/// Bytes of a piece outside of pairs.
+const PIECE: usize = 32 << 10;
+
+/// What one connection of the transfer has.
+#[derive(Debug, Default)]
+struct Lane {
+    streams: Vec<StreamId>,
+    /// What a stream did not take yet, by its place in `streams`.
+    left: Vec<Vec<u8>>,
+    turn: usize,
+    /// Bytes written, and packets sent when all of them had left last.
+    written: u64,
+    emptied: (u64, u64),
+    unfinished: usize,
+    closed: bool,
+}
+
+impl Lane {
+    /// Bytes that wait to be sent, at least.
+    fn ready(&self, sent: u64, mtu: u64) -> u64 {
+        let (written, packets) = self.emptied;
+        (self.written - written).saturating_sub((sent - packets) * mtu.saturating_sub(OVERHEAD))
+    }
+}
+
+/// RTTs seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rtts {
+    count: u64,
+    sum: u64,
+    least: u64,
+    most: u64,
+    last: u64,
+    moved: u64,
+}
+
+impl Rtts {
+    fn add(&mut self, rtt: u64) {
+        if self.count == 0 {
+            (self.least, self.most) = (rtt, rtt);
+        } else {
+            self.moved = self.moved.saturating_add(rtt.abs_diff(self.last));
+        }
+        self.least = self.least.min(rtt);
+        self.most = self.most.max(rtt);
+        self.count += 1;
+        self.sum = self.sum.saturating_add(rtt);
+        self.last = rtt;
+    }
+}
+
+/// How late departures were: a histogram in steps of a sixteenth of a power of two.
+#[derive(Clone, Debug)]
+struct Lateness {
+    counts: Vec<u64>,
+    total: u64,
+}
+
+impl Lateness {
+    const STEPS: u64 = 16;
+
+    fn slot(nanos: u64) -> usize {
+        if nanos < Self::STEPS {
+            return nanos as usize;
+        }
+        let power = u64::from(nanos.ilog2());
+        ((power - 3) * Self::STEPS + ((nanos >> (power - 4)) - Self::STEPS)) as usize
+    }
+
+    fn add(&mut self, nanos: u64) {
+        if let Some(count) = self.counts.get_mut(Self::slot(nanos)) {
+            *count += 1;
+            self.total += 1;
+        }
+    }
+
+    /// The upper end of the step that `percent` per cent do not exceed.
+    fn percentile(&self, percent: u64) -> u64 {
+        let wanted = (self.total * percent).div_ceil(100);
+        let mut seen = 0;
+        for (slot, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= wanted.max(1) {
+                let slot = slot as u64;
+                return match slot < Self::STEPS {
+                    true => slot,
+                    false => (Self::STEPS + slot % Self::STEPS + 1) << (slot / Self::STEPS - 1),
+                };
+            }
+        }
+        0
+    }
+}
+
+/// A reason in words: `ack train`.
+fn words(reason: ExitReason) -> String {
+    let mut words = String::new();
+    for letter in format!("{reason:?}").chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
+}
+
+/// A transfer seen from its sender. Connections are numbered 0 and 1 here.
+#[derive(Debug)]
+pub struct Sending {
+    source: Source,
+    size: Option<u64>,
+    lasts: Option<Span>,
+    next: u64,
+    lanes: Vec<Lane>,
+    config: ControllerConfig,
+    streams: u8,
+    detector: Option<PairDetector>,
+    told: Option<Time>,
+    revoked: Option<Time>,
+    confirmed: bool,
+    began: Option<Time>,
+    ended: Option<Time>,
+    over: bool,
+    rtts: Rtts,
+    late: Lateness,
+    promised: Option<Time>,
+    isolated: Option<Isolated>,
+    totals: [crate::ledger::Counts; 2],
+    exit: Option<(String, u64)>,
+    fault: Option<String>,
+}
+
+impl Sending {
+    /// A transfer of `size` bytes that takes `lasts` at most, over so many connections, each with
+    /// `streams` streams.
+    #[must_use]
+    pub fn new(
+        source: Source,
+        size: Option<u64>,
+        lasts: Option<Span>,
+        config: ControllerConfig,
+        connections: usize,
+        streams: u8,
+    ) -> Self {
+        let detector =
+            (connections > 1).then(|| config.start.detector(config.mss, HEADER_BYTES, config.seed)).flatten();
+        Self {
+            source,
+            size,
+            lasts,
+            next: 0,
+            lanes: (0..connections.clamp(1, 2)).map(|_| Lane::default()).collect(),
+            config,
+            streams: streams.max(1),
+            detector,
+            told: None,
+            revoked: None,
+            confirmed: false,
+            began: None,
+            ended: None,
+            over: false,
+            rtts: Rtts::default(),
+            late: Lateness { counts: vec![0; 61 * Lateness::STEPS as usize], total: 0 },
+            promised: None,
+            isolated: None,
+            totals: Default::default(),
+            exit: None,
+            fault: None,
+        }
+    }
+
+    /// A connection is there and the transfer is agreed upon: data may be sent over it.
+    pub fn begin(&mut self, now: Time, number: usize, connection: &mut Connection) {
+        connection.begin(Controller::new(&self.config));
+        self.began.get_or_insert(now);
+        let Some(lane) = self.lanes.get_mut(number) else { return };
+        for _ in 0..self.streams {
+            if let Some(stream) = connection.open(Dir::Uni) {
+                lane.streams.push(stream);
+                lane.left.push(Vec::new());
+            }
+        }
+        lane.unfinished = lane.streams.len();
+        if lane.streams.is_empty() {
+            self.fault = Some("the other end allows no streams".to_owned());
+        }
+    }
+
+    /// What keeps it from going on.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// Bytes given out so far.
+    #[must_use]
+    pub fn offered(&self) -> u64 {
+        self.next
+    }
+
+    /// When [`feed`](Self::feed) must be called at the latest, because the time is over.
+    #[must_use]
+    pub fn deadline(&self) -> Time {
+        match (self.began, self.lasts) {
+            (Some(began), Some(lasts)) if !self.over && !self.is_over(Time::ZERO) => {
+                began.checked_add(lasts).unwrap_or(Time::NEVER)
+            }
+            _ => Time::NEVER,
+        }
+    }
+
+    /// True if no more will be given out.
+    fn is_over(&self, now: Time) -> bool {
+        self.size.is_some_and(|size| self.next >= size)
+            || matches!((self.began, self.lasts), (Some(began), Some(lasts)) if now.since(began) >= lasts)
+            || self.lanes.iter().all(|lane| lane.closed)
+    }
+
+    /// Does everything that is due at a connection before it is asked for a packet. `exhausted` if
+    /// it had nothing to send. True if there is something new to send.
+    pub fn feed(&mut self, now: Time, number: usize, connection: &mut Connection, exhausted: bool) -> bool {
+        if connection.ledger().is_none() || self.began.is_none() || number >= self.lanes.len() {
+            return false;
+        }
+        self.steer(number, connection);
+        self.observe(number, connection);
+        self.over |= self.is_over(now);
+        let over = self.over;
+        let wrote = self.refill(now, over, number, connection, exhausted);
+        self.direct(now, over, number, connection);
+        wrote
+    }
+
+    /// Passes news between the detector and the connection's controller.
+    fn steer(&mut self, number: usize, connection: &mut Connection) {
+        let Some(detector) = &mut self.detector else { return };
+        let Some(ledger) = connection.ledger_mut() else { return };
+        let mtu = ledger.mtu();
+        if let Some(directed) = ledger.controller_mut().steering().directed() {
+            let before = detector.confirmed();
+            directed.take_acked().for_each(|acked| detector.on_acked(number, &acked));
+            self.confirmed |= detector.confirmed() > before;
+        }
+        if number > 0 {
+            return;
+        }
+        if let Some(decision) = detector.decision().copied()
+            && self.told != Some(decision.now)
+        {
+            self.told = Some(decision.now);
+            let mut steering = ledger.controller_mut().steering();
+            steering.on_decision(&decision, mtu, mtu + HEADER_BYTES);
+            steering.overhear(detector.watches());
+            self.isolated = Some(Isolated {
+                isolation: decision.isolation.name().to_owned(),
+                confidence: decision.confidence,
+                rate: decision.rate.as_bps(),
+                after: decision.now.since(self.began.unwrap_or_default()).as_nanos(),
+            });
+        }
+        if std::mem::take(&mut self.confirmed) {
+            ledger.controller_mut().steering().on_isolation_confirmed();
+        }
+        if let Some(revoked) = ledger.controller().isolation_revoked()
+            && self.revoked.replace(revoked) != Some(revoked)
+        {
+            detector.on_revoked(revoked);
+        }
+    }
+
+    fn observe(&mut self, number: usize, connection: &Connection) {
+        let Some(ledger) = connection.ledger() else { return };
+        let counts = ledger.counts();
+        if counts.acks > self.totals[number].acks {
+            self.rtts.add(ledger.latest_rtt().as_nanos());
+        }
+        self.totals[number] = counts;
+        if self.exit.is_none()
+            && number == 0
+            && let Some(exit) = ledger.controller().start_exit()
+        {
+            let after = exit.now.since(self.began.unwrap_or_default()).as_nanos();
+            self.exit = Some((words(exit.reason), after));
+        }
+    }
+
+    /// Writes pieces until enough is ready, or all streams are over.
+    fn refill(&mut self, now: Time, over: bool, number: usize, connection: &mut Connection, exhausted: bool) -> bool {
+        let Some((sent, mtu)) = connection.ledger().map(|ledger| (ledger.counts().sent, u64::from(ledger.mtu())))
+        else {
+            return false;
+        };
+        let paired = self.lanes.len() > 1;
+        let decided = self.told.is_some();
+        let looking = paired && decided && number == 1;
+        let asked = looking && self.detector.as_mut().is_some_and(|it| it.departure(1, now) != Departure::Hold);
+        let lane = &mut self.lanes[number];
+        if exhausted {
+            lane.emptied = (lane.written, sent);
+        }
+        let mut wrote = Self::flush(lane, connection);
+        let wanted = match looking {
+            // What this connection sends beyond what the detector asks for would come late.
+            true => u64::from(asked),
+            false => READY_PACKETS * mtu,
+        };
+        while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent, mtu) < wanted {
+            let most = if paired && !decided { (mtu - OVERHEAD) as usize - PIECE_HEADER } else { PIECE };
+            let left = self.size.map_or(u64::MAX, |size| size.saturating_sub(self.next));
+            let length = most.min(usize::try_from(left).unwrap_or(usize::MAX));
+            if length == 0 {
+                break;
+            }
+            let mut piece = Vec::with_capacity(length + PIECE_HEADER);
+            piece.extend_from_slice(&self.next.to_be_bytes());
+            piece.extend_from_slice(&(length as u32).to_be_bytes());
+            if let Err(error) = self.source.read(self.next, length, &mut piece) {
+                self.fault = Some(format!("cannot read the file: {error}"));
+                return wrote;
+            }
+            self.next += length as u64;
+            lane.turn = (lane.turn + 1) % lane.streams.len().max(1);
+            let turn = lane.turn;
+            lane.left[turn] = piece;
+            wrote |= Self::flush(lane, connection);
+        }
+        let lane_over = over || (looking && !self.detector.as_ref().is_some_and(PairDetector::watches));
+        if lane_over && !lane.closed && lane.left.iter().all(Vec::is_empty) {
+            lane.closed = true;
+            lane.streams.iter().for_each(|stream| connection.finish(*stream));
+            wrote = true;
+        }
+        wrote
+    }
+
+    fn flush(lane: &mut Lane, connection: &mut Connection) -> bool {
+        let mut wrote = false;
+        for (stream, left) in lane.streams.iter().zip(&mut lane.left) {
+            if left.is_empty() {
+                continue;
+            }
+            let took = connection.write(*stream, left);
+            left.drain(..took);
+            lane.written += took as u64;
+            wrote |= took > 0;
+        }
+        wrote
+    }
+
+    /// The detector says when the next packet leaves.
+    fn direct(&mut self, now: Time, over: bool, number: usize, connection: &mut Connection) {
+        let Some(detector) = &mut self.detector else { return };
+        let looking = self.told.is_some() && number == 1;
+        if self.told.is_some() && !looking {
+            return;
+        }
+        let Some(ledger) = connection.ledger_mut() else { return };
+        let mut departure = detector.departure(number, now);
+        // Repairs, and what a detector waits for that would not come after the last of the data.
+        if over || (looking && departure == Departure::Hold) {
+            departure = Departure::Now;
+        }
+        ledger.controller_mut().steering().direct(departure);
+    }
+
+    /// A packet of a connection left; the one before promised when.
+    pub fn departed(&mut self, number: usize, connection: &mut Connection, at: Time) {
+        if let Some(promised) = self.promised.take()
+            && promised <= at
+        {
+            self.late.add(at.since(promised).as_nanos());
+        }
+        if let Some(detector) = &mut self.detector
+            && let Some(ledger) = connection.ledger_mut()
+            && let Some(sent) = ledger.controller_mut().steering().directed().and_then(|directed| directed.take_sent())
+        {
+            detector.on_sent(number, &sent);
+        }
+    }
+
+    /// The next packet will leave at this time, and the thread waits for it.
+    pub fn promise(&mut self, at: Time) {
+        self.promised = Some(at);
+    }
+
+    /// All data of a stream was acknowledged.
+    pub fn finished(&mut self, now: Time, number: usize, stream: StreamId) {
+        if let Some(lane) = self.lanes.get_mut(number)
+            && lane.streams.contains(&stream)
+        {
+            lane.unfinished = lane.unfinished.saturating_sub(1);
+        }
+        if self.lanes.iter().all(|lane| lane.closed && lane.unfinished == 0) {
+            self.ended.get_or_insert(now);
+        }
+    }
+
+    /// True when all was acknowledged.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// What there is to report now.
+    #[must_use]
+    pub fn report(&self, now: Time) -> Report {
+        let total = |count: fn(&crate::ledger::Counts) -> u64| self.totals.iter().map(count).sum();
+        let began = self.began.unwrap_or_default();
+        Report {
+            bytes: self.next,
+            nanos: self.ended.unwrap_or(now).since(began).as_nanos(),
+            packets: total(|counts| counts.sent),
+            lost: total(|counts| counts.lost),
+            marked: total(|counts| counts.marked),
+            acks: total(|counts| counts.acks),
+            min_rtt: self.rtts.least,
+            mean_rtt: self.rtts.sum / self.rtts.count.max(1),
+            max_rtt: self.rtts.most,
+            jitter: self.rtts.moved / self.rtts.count.saturating_sub(1).max(1),
+            exit: self.exit.as_ref().map(|(reason, _)| reason.clone()),
+            exit_after: self.exit.as_ref().map(|(_, after)| *after),
+            late: [self.late.percentile(50), self.late.percentile(99)],
+            queue: self.isolated.clone(),
+        }
+    }
+
+    /// Smoothed and latest smallest RTT so far, for a live line.
+    #[must_use]
+    pub fn last_rtt(&self) -> Span {
+        Span::from_nanos(self.rtts.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_lateness_are_off_by_a_sixteenth_at_most() {
+        let mut late = Lateness { counts: vec![0; 61 * 16], total: 0 };
+        (1..=1000).for_each(|n| late.add(n * 100));
+        for (percent, exact) in [(50, 50_000), (99, 99_000)] {
+            let read = late.percentile(percent);
+            assert!(read >= exact && read <= exact + exact / 16, "{percent}: {read}");
+        }
+        late.add(u64::MAX);
+        assert_eq!(late.total, 1001);
+    }
+}

@@ -1,0 +1,535 @@
+//! The server: takes part in transfers within its limits.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Component, Path, PathBuf};
+
+use flowstart_congestion::ControllerConfig;
+use flowstart_units::{Span, Time};
+use noq_proto::{Dir, EcnCodepoint, StreamId};
+
+use crate::clock::Clock;
+use crate::connection::{Connection, Happening};
+use crate::data::{Receiving, Sink, Source};
+use crate::endpoint::{Endpoint, Limits, Outgoing};
+use crate::message::{Decoder, Direction, Message, Received, Report, Request, VERSION};
+use crate::node::Node;
+use crate::sending::Sending;
+use crate::tls::Identity;
+
+/// Makes the controller of a start and an avoidance by their names, or says what is wrong.
+pub type Controllers = Box<dyn Fn(&str, &str, u16) -> Result<ControllerConfig, String>>;
+
+/// What a server lets clients have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Service {
+    /// Bytes of one transfer at most; default 10 GB.
+    pub most_bytes: u64,
+    /// Time of one transfer at most; default 60 s.
+    pub most_time: Span,
+    /// Connections of one address at the same time; default 8.
+    pub per_peer: usize,
+    /// The folder whose files may be fetched; none by default.
+    pub root: Option<PathBuf>,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self { most_bytes: 10_000_000_000, most_time: Span::from_secs(60), per_peer: 8, root: None }
+    }
+}
+
+/// A file below `root` by the name a client gave; nothing outside of it, whatever the name or links
+/// say.
+fn below(root: &Path, name: &str) -> Result<File, String> {
+    let relative = Path::new(name);
+    let no_file = || format!("there is no file {name:?}");
+    if !relative.components().all(|part| matches!(part, Component::Normal(_))) || name.is_empty() {
+        return Err(no_file());
+    }
+    let root = root.canonicalize().map_err(|_| no_file())?;
+    let path = root.join(relative).canonicalize().map_err(|_| no_file())?;
+    let file = File::open(&path).map_err(|_| no_file())?;
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    if path.starts_with(&root) && is_file { Ok(file) } else { Err(no_file()) }
+}
+
+/// A connection's part in a transfer.
+#[derive(Debug)]
+struct Line {
+    peer: SocketAddr,
+    since: Time,
+    control: Option<StreamId>,
+    decoder: Decoder,
+    inbound: Vec<StreamId>,
+    session: Option<(u64, usize)>,
+    /// The session it wants to join, whose first connection has not spoken yet.
+    joining: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Session {
+    /// Connections by their place in the transfer.
+    members: [Option<usize>; 2],
+    wanted: usize,
+    peer: SocketAddr,
+    began: Time,
+    sending: Option<Sending>,
+    receiving: Option<Receiving>,
+    peer_report: Option<Box<Report>>,
+    told: bool,
+    begun: bool,
+}
+
+/// Something the server says to whoever runs it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// A client asked for this.
+    Asked(SocketAddr, Box<Request>),
+    /// A client was refused, and why.
+    Refused(SocketAddr, String),
+    /// A transfer is complete.
+    Complete(SocketAddr, Received),
+}
+
+/// The server.
+pub struct Server {
+    endpoint: Endpoint,
+    service: Service,
+    controllers: Controllers,
+    mtu: u16,
+    lines: HashMap<usize, Line>,
+    sessions: HashMap<u64, Session>,
+    news: Vec<News>,
+    changed: HashSet<usize>,
+    once: bool,
+    served: usize,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Server({} sessions)", self.sessions.len())
+    }
+}
+
+impl Server {
+    /// A server. With `once` it is over after the first transfer.
+    ///
+    /// # Errors
+    /// If the identity does not fit the stack.
+    pub fn new(
+        clock: Clock,
+        limits: &Limits,
+        identity: &Identity,
+        service: Service,
+        controllers: Controllers,
+        once: bool,
+    ) -> Result<Self, rustls::Error> {
+        Ok(Self {
+            endpoint: Endpoint::new(clock, limits, Some(identity))?,
+            service,
+            controllers,
+            mtu: limits.mtu,
+            lines: HashMap::new(),
+            sessions: HashMap::new(),
+            news: Vec::new(),
+            changed: HashSet::new(),
+            once,
+            served: 0,
+        })
+    }
+
+    /// What happened since the last time.
+    pub fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    fn accept(&mut self, now: Time, number: usize, peer: SocketAddr) {
+        let same = self.lines.values().filter(|line| line.peer.ip() == peer.ip()).count();
+        if same >= self.service.per_peer {
+            let why = format!("{same} connections of one address are enough");
+            if let Some(connection) = self.endpoint.connection(number) {
+                connection.close(now, 1, &why);
+            }
+            self.news.push(News::Refused(peer, why));
+            return;
+        }
+        let line = Line {
+            peer,
+            since: now,
+            control: None,
+            decoder: Decoder::default(),
+            inbound: Vec::new(),
+            session: None,
+            joining: None,
+        };
+        self.lines.insert(number, line);
+    }
+
+    fn listen(&mut self, now: Time) {
+        self.endpoint.exchange(now);
+        for number in self.endpoint.numbers() {
+            loop {
+                let Some(happening) = self.endpoint.connection(number).and_then(Connection::poll) else { break };
+                match happening {
+                    Happening::Ready => {}
+                    Happening::Readable => self.read(now, number),
+                    Happening::Finished(stream) => {
+                        if let Some((session, member)) = self.session_of(number)
+                            && let Some(sending) = self.sessions.get_mut(&session).and_then(|it| it.sending.as_mut())
+                        {
+                            sending.finished(now, member, stream);
+                        }
+                        self.changed.insert(number);
+                    }
+                    Happening::Lost(_) => self.forget(now, number),
+                }
+            }
+        }
+        for number in std::mem::take(&mut self.changed) {
+            if let Some((session, _)) = self.session_of(number) {
+                self.begin(now, session);
+                self.conclude(now, session);
+            }
+        }
+    }
+
+    fn session_of(&self, number: usize) -> Option<(u64, usize)> {
+        self.lines.get(&number)?.session
+    }
+
+    /// A connection is over: so is what it took part in.
+    fn forget(&mut self, now: Time, number: usize) {
+        let Some(line) = self.lines.remove(&number) else { return };
+        if let Some((session, _)) = line.session
+            && let Some(session) = self.sessions.remove(&session)
+        {
+            self.served += usize::from(session.told);
+            for other in session.members.into_iter().flatten().filter(|other| *other != number) {
+                if let Some(connection) = self.endpoint.connection(other) {
+                    connection.close(now, 0, "");
+                }
+                self.lines.remove(&other);
+            }
+        }
+    }
+
+    fn refuse(&mut self, number: usize, why: &str) {
+        let Some(line) = self.lines.get(&number) else { return };
+        let (peer, control) = (line.peer, line.control);
+        if let (Some(control), Some(connection)) = (control, self.endpoint.connection(number)) {
+            connection.write(control, &Message::Refused(why.to_owned()).encode());
+            connection.finish(control);
+        }
+        self.news.push(News::Refused(peer, why.to_owned()));
+    }
+
+    fn read(&mut self, now: Time, number: usize) {
+        let (Some(connection), Some(line)) = (self.endpoint.connection(number), self.lines.get_mut(&number)) else {
+            return;
+        };
+        self.changed.insert(number);
+        if line.control.is_none() {
+            line.control = connection.accept(Dir::Bi);
+        }
+        if let Some(control) = line.control {
+            connection.read(control, &mut |bytes| line.decoder.push(&bytes));
+        }
+        while let Some(stream) = connection.accept(Dir::Uni) {
+            line.inbound.push(stream);
+        }
+        if let Some((session, member)) = line.session
+            && let Some(receiving) = self.sessions.get_mut(&session).and_then(|it| it.receiving.as_mut())
+        {
+            line.inbound
+                .retain(|stream| !connection.read(*stream, &mut |bytes| receiving.take(now, member, *stream, &bytes)));
+        }
+        loop {
+            let Some(line) = self.lines.get_mut(&number) else { return };
+            match line.decoder.message() {
+                Ok(None) => return,
+                Ok(Some(message)) => {
+                    if let Err(why) = self.message(now, number, message) {
+                        return self.refuse(number, &why);
+                    }
+                }
+                Err(error) => {
+                    if let Some(connection) = self.endpoint.connection(number) {
+                        connection.close(now, 2, &error.to_string());
+                    }
+                    return self.forget(now, number);
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, now: Time, number: usize, message: Message) -> Result<(), String> {
+        let Some(line) = self.lines.get_mut(&number) else { return Ok(()) };
+        match (message, line.session) {
+            (Message::Request(request), None) => self.open(now, number, request),
+            (Message::Join(session), None) if line.joining.is_none() => {
+                line.joining = Some(session);
+                self.join(session)
+            }
+            (Message::Report(report), Some((session, _))) => {
+                if let Some(session) = self.sessions.get_mut(&session) {
+                    session.peer_report = Some(report);
+                }
+                Ok(())
+            }
+            _ => Err("that message has no place here".to_owned()),
+        }
+    }
+
+    fn open(&mut self, now: Time, number: usize, request: Request) -> Result<(), String> {
+        let Some(line) = self.lines.get_mut(&number) else { return Ok(()) };
+        let peer = line.peer;
+        if request.version != VERSION {
+            return Err(format!("this is version {VERSION} of the protocol, not {}", request.version));
+        }
+        if !(1..=2).contains(&request.connections) || !(1..=64).contains(&request.streams) {
+            return Err("a transfer has 1 or 2 connections with 1 to 64 streams".to_owned());
+        }
+        if self.sessions.contains_key(&request.session) {
+            return Err("there is such a session".to_owned());
+        }
+        let mut size = request.size;
+        let mut source = Source::Test;
+        if let Some(name) = &request.file {
+            let root = self.service.root.as_deref().ok_or("no files are served here")?;
+            let file = below(root, name)?;
+            size = Some(file.metadata().map_err(|error| error.to_string())?.len());
+            source = Source::File(file);
+        }
+        if size.is_some_and(|size| size > self.service.most_bytes) {
+            return Err(format!("a transfer has at most {} bytes here", self.service.most_bytes));
+        }
+        let most = self.service.most_time;
+        let lasts = request.nanos.map(Span::from_nanos);
+        if lasts.is_some_and(|lasts| lasts > most) || size.is_none() && lasts.is_none() {
+            return Err(format!("a transfer takes at most {} s here", most.as_secs_f64()));
+        }
+        let (mut sending, mut receiving) = (None, None);
+        match request.direction {
+            Direction::Down => {
+                let config = (self.controllers)(&request.start, &request.avoidance, self.mtu)?;
+                let connections = usize::from(request.connections);
+                let end = size.or(Some(self.service.most_bytes));
+                sending =
+                    Some(Sending::new(source, end, Some(lasts.unwrap_or(most)), config, connections, request.streams));
+            }
+            Direction::Up => {
+                // With the headers of pieces.
+                let allowed = self.service.most_bytes.saturating_add(self.service.most_bytes / 64 + (1 << 20));
+                receiving = Some(Receiving::new(Sink::Check, allowed));
+            }
+        }
+        let session = Session {
+            members: [Some(number), None],
+            wanted: usize::from(request.connections),
+            peer,
+            began: now,
+            sending,
+            receiving,
+            peer_report: None,
+            told: false,
+            begun: false,
+        };
+        line.session = Some((request.session, 0));
+        if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {
+            connection.write(control, &Message::Accepted(size).encode());
+        }
+        self.sessions.insert(request.session, session);
+        // Packets of different connections overtake each other.
+        let joined = self.join(request.session);
+        self.news.push(News::Asked(peer, Box::new(request)));
+        joined
+    }
+
+    /// Brings a session and the connection that wants to join it together, if both are there.
+    /// Sessions are numbers that only their client knows, from one address.
+    fn join(&mut self, number: u64) -> Result<(), String> {
+        let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
+        let (wanted, free) = (session.wanted > 1, session.members[1].is_none());
+        for (connection, line) in &mut self.lines {
+            let same = line.peer.ip() == session.peer.ip();
+            if line.joining == Some(number) && line.session.is_none() && same {
+                if !wanted || !free {
+                    return Err("this session has all its connections".to_owned());
+                }
+                session.members[1] = Some(*connection);
+                line.session = Some((number, 1));
+                self.changed.insert(*connection);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// When all connections of a transfer are there, data may flow.
+    fn begin(&mut self, now: Time, session: u64) {
+        let Some(session) = self.sessions.get_mut(&session) else { return };
+        if session.begun || session.members.iter().flatten().count() < session.wanted {
+            return;
+        }
+        session.begun = true;
+        if let Some(sending) = &mut session.sending {
+            for (member, number) in session.members.iter().enumerate() {
+                if let Some(connection) = number.and_then(|number| self.endpoint.connection(number)) {
+                    sending.begin(now, member, connection);
+                }
+            }
+        }
+    }
+
+    fn conclude(&mut self, now: Time, number: u64) {
+        let Some(session) = self.sessions.get_mut(&number) else { return };
+        if session.told {
+            return;
+        }
+        let mut message = None;
+        let mut fault = None;
+        if let Some(sending) = &session.sending {
+            fault = sending.fault().map(str::to_owned);
+            if sending.is_complete() {
+                let report = sending.report(now);
+                let received = Received { bytes: report.bytes, nanos: report.nanos, intact: true };
+                self.news.push(News::Complete(session.peer, received));
+                message = Some(Message::Report(Box::new(report)));
+            }
+        }
+        if let (Some(receiving), Some(report)) = (&session.receiving, &session.peer_report) {
+            fault = fault.or_else(|| receiving.fault().map(str::to_owned));
+            let bytes = receiving.delivered();
+            if bytes >= report.bytes {
+                let nanos = receiving.times().map_or(0, |(first, last)| last.since(first).as_nanos());
+                let received = Received { bytes, nanos, intact: receiving.is_intact() };
+                self.news.push(News::Complete(session.peer, received.clone()));
+                message = Some(Message::Received(received));
+            }
+        }
+        let first = session.members[0];
+        if let Some(fault) = fault
+            && let Some(first) = first
+        {
+            session.told = true;
+            return self.refuse(first, &fault);
+        }
+        if let Some(message) = message
+            && let Some(first) = first
+            && let Some(control) = self.lines.get(&first).and_then(|line| line.control)
+            && let Some(connection) = self.endpoint.connection(first)
+        {
+            session.told = true;
+            connection.write(control, &message.encode());
+        }
+    }
+
+    /// Ends what takes too long.
+    fn expire(&mut self, now: Time) {
+        let most = self.service.most_time + Span::from_secs(10);
+        let late: Vec<usize> = self
+            .lines
+            .iter()
+            .filter(|(_, line)| {
+                let since =
+                    line.session.and_then(|(session, _)| self.sessions.get(&session)).map_or(line.since, |it| it.began);
+                now.since(since) > most
+            })
+            .map(|(number, _)| *number)
+            .collect();
+        for number in late {
+            if let Some(connection) = self.endpoint.connection(number) {
+                connection.close(now, 3, "that takes too long");
+            }
+            self.forget(now, number);
+        }
+    }
+}
+
+impl Node for Server {
+    fn sockets(&self) -> usize {
+        1
+    }
+
+    fn handle(&mut self, now: Time, _socket: usize, from: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) {
+        if let Some(number) = self.endpoint.handle(now, from, ecn, data) {
+            self.accept(now, number, from);
+        }
+        self.listen(now);
+    }
+
+    fn refused(&mut self, _now: Time) {}
+
+    fn poll_transmit(&mut self, now: Time, _socket: usize, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let Self { endpoint, lines, sessions, .. } = self;
+        endpoint.poll_transmit(now, buffer, &mut |number, connection, exhausted| {
+            let Some((session, member)) = lines.get(&number).and_then(|line| line.session) else { return false };
+            let sending = sessions.get_mut(&session).filter(|it| it.begun).and_then(|it| it.sending.as_mut());
+            sending.is_some_and(|sending| sending.feed(now, member, connection, exhausted))
+        })
+    }
+
+    fn departed(&mut self, _socket: usize, outgoing: &Outgoing, at: Time) {
+        let Some(number) = outgoing.connection else { return };
+        let Some(connection) = self.endpoint.connection(number) else { return };
+        connection.departed(at);
+        if let Some((session, member)) = self.lines.get(&number).and_then(|line| line.session)
+            && let Some(sending) = self.sessions.get_mut(&session).and_then(|it| it.sending.as_mut())
+        {
+            sending.departed(member, connection, at);
+        }
+    }
+
+    fn waited(&mut self, until: Time) {
+        let mut begun = self.sessions.values_mut().filter(|session| session.begun);
+        // Among several transfers nobody can say whose packet that was.
+        if let (Some(session), None) = (begun.next(), begun.next())
+            && let Some(sending) = &mut session.sending
+        {
+            sending.promise(until);
+        }
+    }
+
+    fn departs(&self) -> Time {
+        self.endpoint.departs()
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.endpoint.handle_timeout(now);
+        self.expire(now);
+        self.listen(now);
+    }
+
+    fn deadline(&self) -> Time {
+        let ends = self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::deadline);
+        ends.min().unwrap_or(Time::NEVER).min(self.endpoint.deadline())
+    }
+
+    fn is_over(&self, _now: Time) -> bool {
+        self.once && self.served > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_below_the_root_and_nowhere_else() {
+        let root = std::env::temp_dir().join(format!("flowstart-root-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("in")).unwrap();
+        std::fs::write(root.join("in/a.txt"), b"abc").unwrap();
+        assert!(below(&root, "in/a.txt").is_ok());
+        for name in ["", ".", "in", "../in/a.txt", "/etc/passwd", "in/../../x", "none"] {
+            assert!(below(&root, name).is_err(), "{name}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("/etc/passwd", root.join("out")).unwrap();
+            assert!(below(&root, "out").is_err(), "a link that leads out");
+        }
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}

@@ -1,0 +1,220 @@
+//! System calls: datagrams with their ECN field, exact sleeping, real-time priority.
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{be_punctual, prepare, receive, send, wait};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use other::{be_punctual, prepare, receive, send, wait};
+
+use std::io;
+
+/// True for errors of sending that mean no more than that this datagram is lost.
+pub(crate) fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock
+            | io::ErrorKind::Interrupted
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::PermissionDenied
+    ) || error.raw_os_error().is_some_and(|code| [90, 105, 55].contains(&code))
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io;
+    use std::mem::{size_of, zeroed};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+    use std::os::fd::AsRawFd as _;
+    use std::time::Duration;
+
+    use noq_proto::EcnCodepoint;
+
+    /// Below the emulator's engines (40), above everything ordinary.
+    const PRIORITY: i32 = 30;
+    /// Bytes of control messages that come with a datagram.
+    const CONTROL: usize = 128;
+
+    #[repr(align(8))]
+    struct Control([u8; CONTROL]);
+
+    fn set(socket: &UdpSocket, level: i32, option: i32, value: i32) {
+        let length = size_of::<i32>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the value outlives the call. Options that the system
+        // does not have are done without.
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
+    }
+
+    /// Asks for buffers, ECN fields, and packets that are never fragmented.
+    pub(crate) fn prepare(socket: &UdpSocket, buffer: usize) {
+        let buffer = i32::try_from(buffer).unwrap_or(i32::MAX);
+        set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer);
+        set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, buffer);
+        if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
+            set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1);
+            set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE);
+        }
+        set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
+        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE);
+    }
+
+    /// Exact timers and real-time priority for the calling thread; true if it got the latter.
+    pub(crate) fn be_punctual() -> bool {
+        // SAFETY: both calls take plain values and concern the calling thread only.
+        unsafe {
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0);
+            let parameters = libc::sched_param { sched_priority: PRIORITY };
+            libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
+        }
+    }
+
+    fn address(storage: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
+        match i32::from(storage.ss_family) {
+            libc::AF_INET => {
+                // SAFETY: the family says which type the storage, which is large enough, holds.
+                let v4 = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in>() };
+                let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+                Ok(SocketAddr::new(IpAddr::V4(ip), u16::from_be(v4.sin_port)))
+            }
+            libc::AF_INET6 => {
+                // SAFETY: as above.
+                let v6 = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in6>() };
+                let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+                Ok(SocketAddrV6::new(ip, u16::from_be(v6.sin6_port), 0, v6.sin6_scope_id).into())
+            }
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// The next datagram with its sender and ECN field.
+    pub(crate) fn receive(
+        socket: &UdpSocket,
+        buffer: &mut [u8],
+    ) -> io::Result<(usize, SocketAddr, Option<EcnCodepoint>)> {
+        let mut control = Control([0; CONTROL]);
+        // SAFETY: all-zero is a valid value of these plain structures.
+        let (mut from, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        message.msg_name = (&raw mut from).cast();
+        message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = CONTROL as _;
+        // SAFETY: the message points to buffers that outlive the call, with their lengths.
+        let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+        if length < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut ecn = None;
+        // SAFETY: the kernel filled the control buffer, and the macros stay within its length.
+        unsafe {
+            let mut next = libc::CMSG_FIRSTHDR(&raw const message);
+            while !next.is_null() {
+                match ((*next).cmsg_level, (*next).cmsg_type) {
+                    (libc::IPPROTO_IP, libc::IP_TOS) => ecn = EcnCodepoint::from_bits(*libc::CMSG_DATA(next)),
+                    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                        let class: libc::c_int = std::ptr::read_unaligned(libc::CMSG_DATA(next).cast());
+                        ecn = EcnCodepoint::from_bits(class as u8);
+                    }
+                    _ => {}
+                }
+                next = libc::CMSG_NXTHDR(&raw const message, next);
+            }
+        }
+        Ok((length as usize, address(&from)?, ecn))
+    }
+
+    /// Sends a datagram with an ECN field.
+    pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) -> io::Result<()> {
+        let mut control = Control([0; CONTROL]);
+        // SAFETY: all-zero is a valid value of these plain structures.
+        let (mut storage, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
+        let (level, option, length) = match to {
+            SocketAddr::V4(v4) => {
+                // SAFETY: the storage is large enough and aligned for every kind of address.
+                let address = unsafe { &mut *(&raw mut storage).cast::<libc::sockaddr_in>() };
+                address.sin_family = libc::AF_INET as libc::sa_family_t;
+                address.sin_port = v4.port().to_be();
+                address.sin_addr.s_addr = u32::from(*v4.ip()).to_be();
+                (libc::IPPROTO_IP, libc::IP_TOS, size_of::<libc::sockaddr_in>())
+            }
+            SocketAddr::V6(v6) => {
+                // SAFETY: as above.
+                let address = unsafe { &mut *(&raw mut storage).cast::<libc::sockaddr_in6>() };
+                address.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                address.sin6_port = v6.port().to_be();
+                address.sin6_addr.s6_addr = v6.ip().octets();
+                address.sin6_scope_id = v6.scope_id();
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, size_of::<libc::sockaddr_in6>())
+            }
+        };
+        let mut part = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
+        message.msg_name = (&raw mut storage).cast();
+        message.msg_namelen = length as libc::socklen_t;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        // SAFETY: CMSG_SPACE only computes; the buffer holds one message of an integer, which the
+        // first header and its data point into.
+        unsafe {
+            message.msg_controllen = libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) as _;
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = level;
+            (*header).cmsg_type = option;
+            (*header).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as _;
+            let value = ecn.map_or(0, |ecn| ecn as libc::c_int);
+            std::ptr::write_unaligned(libc::CMSG_DATA(header).cast(), value);
+        }
+        // SAFETY: the message points to buffers that outlive the call; the data is only read.
+        let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Sleeps until a datagram is there or the time is over; true if one is.
+    pub(crate) fn wait(sockets: &[UdpSocket], time: Duration) -> bool {
+        let mut polled: Vec<libc::pollfd> = sockets
+            .iter()
+            .map(|socket| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 })
+            .collect();
+        let time = libc::timespec {
+            tv_sec: time.as_secs() as libc::time_t,
+            tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
+        };
+        // SAFETY: the array has the length given, and both outlive the call.
+        let ready = unsafe {
+            libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, &raw const time, std::ptr::null())
+        };
+        ready > 0
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod other {
+    use std::io;
+    use std::net::{SocketAddr, UdpSocket};
+    use std::time::Duration;
+
+    use noq_proto::EcnCodepoint;
+
+    pub(crate) fn prepare(_socket: &UdpSocket, _buffer: usize) {}
+
+    pub(crate) fn be_punctual() -> bool {
+        false
+    }
+
+    pub(crate) fn receive(
+        socket: &UdpSocket,
+        buffer: &mut [u8],
+    ) -> io::Result<(usize, SocketAddr, Option<EcnCodepoint>)> {
+        socket.recv_from(buffer).map(|(length, from)| (length, from, None))
+    }
+
+    pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, _ecn: Option<EcnCodepoint>, data: &[u8]) -> io::Result<()> {
+        socket.send_to(data, to).map(|_| ())
+    }
+
+    pub(crate) fn wait(_sockets: &[UdpSocket], time: Duration) -> bool {
+        std::thread::sleep(time.min(Duration::from_micros(200)));
+        true
+    }
+}

@@ -1,0 +1,153 @@
+//! The loop over real sockets: receives, waits precisely, and sends.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use flowstart_units::{Span, Time};
+
+use crate::clock::Clock;
+use crate::node::Node;
+use crate::system;
+
+/// The thread sleeps until this long before a departure and watches the clock from then on.
+/// Waking takes 5 to 12 µs on an idle core at real-time priority.
+const WATCHED: Span = Span::from_micros(60);
+/// Longest sleep, so that whoever watches the loop is asked often enough.
+const NAP: Span = Span::from_millis(100);
+/// Datagrams taken from a socket before packets may leave again.
+const BATCH: usize = 32;
+/// Bytes that sockets are asked to buffer.
+const BUFFER: usize = 4 << 20;
+
+/// What the loop runs on.
+#[derive(Debug)]
+pub struct Sockets {
+    sockets: Vec<UdpSocket>,
+    clock: Clock,
+    /// The thread has real-time priority.
+    real_time: bool,
+}
+
+impl Sockets {
+    /// Prepares sockets, and the calling thread: exact timers, and real-time priority if that is
+    /// permitted.
+    ///
+    /// # Errors
+    /// If a socket cannot be prepared.
+    pub fn new(sockets: Vec<UdpSocket>, clock: Clock) -> io::Result<Self> {
+        for socket in &sockets {
+            socket.set_nonblocking(true)?;
+            system::prepare(socket, BUFFER);
+        }
+        Ok(Self { sockets, clock, real_time: system::be_punctual() })
+    }
+
+    /// True if the thread has real-time priority. Otherwise departures are late by milliseconds
+    /// whenever the machine is busy.
+    #[must_use]
+    pub fn is_real_time(&self) -> bool {
+        self.real_time
+    }
+
+    /// The address of a socket.
+    ///
+    /// # Errors
+    /// If the system does not know it.
+    pub fn address(&self, socket: usize) -> io::Result<SocketAddr> {
+        self.sockets[socket].local_addr()
+    }
+
+    /// Drives a node until it is over, or `watch`, which is called ten times a second or more
+    /// often, returns false.
+    ///
+    /// # Errors
+    /// If a socket fails for good.
+    pub fn run<N: Node>(&mut self, node: &mut N, watch: &mut dyn FnMut(&mut N, Time) -> bool) -> io::Result<()> {
+        let mut packet = vec![0; 65_536];
+        let mut buffer = Vec::with_capacity(2048);
+        let mut watched = Time::ZERO;
+        loop {
+            let mut now = self.clock.now();
+            if now.since(watched) >= NAP || watched == Time::ZERO {
+                watched = now.max(Time::from_nanos(1));
+                if !watch(node, now) {
+                    return Ok(());
+                }
+            }
+            if node.deadline() <= now {
+                node.handle_timeout(now);
+            }
+            let mut busy = self.send(node, &mut buffer)?;
+            for socket in 0..self.sockets.len() {
+                for _ in 0..BATCH {
+                    now = self.clock.now();
+                    match system::receive(&self.sockets[socket], &mut packet) {
+                        Ok((length, from, ecn)) => {
+                            node.handle(now, socket, from, ecn, &packet[..length]);
+                            busy = true;
+                            // Every packet gets its own ACK, and departures stay punctual.
+                            self.send(node, &mut buffer)?;
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(now),
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            if node.is_over(now) {
+                self.send(node, &mut buffer)?;
+                return Ok(());
+            }
+            if !busy {
+                self.wait(node);
+            }
+        }
+    }
+
+    /// Sends everything that may leave now.
+    fn send<N: Node>(&self, node: &mut N, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        let mut sent = false;
+        for (number, socket) in self.sockets.iter().enumerate() {
+            loop {
+                let now = self.clock.now();
+                if node.deadline() <= now {
+                    node.handle_timeout(now);
+                }
+                let Some(outgoing) = node.poll_transmit(now, number, buffer) else { break };
+                let at = self.clock.now();
+                match system::send(socket, outgoing.to, outgoing.ecn, buffer) {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(at),
+                    // As if the network had lost it.
+                    Err(error) if system::is_passing(&error) => {}
+                    Err(error) => return Err(error),
+                }
+                node.departed(number, &outgoing, at);
+                sent = true;
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Waits for a datagram or the next deadline.
+    fn wait<N: Node>(&self, node: &mut N) {
+        let now = self.clock.now();
+        let departs = node.departs();
+        let until = node.deadline().min(departs).min(now + NAP);
+        if until <= now {
+            return;
+        }
+        let watched = departs <= until;
+        let sleep = until.since(now).as_nanos().saturating_sub(if watched { WATCHED.as_nanos() } else { 0 });
+        let arrived = sleep > 0 && system::wait(&self.sockets, Duration::from_nanos(sleep));
+        if watched && !arrived {
+            // Datagrams that arrive meanwhile wait for at most this long.
+            while self.clock.now() < until {
+                std::hint::spin_loop();
+            }
+            node.waited(until);
+        }
+    }
+}

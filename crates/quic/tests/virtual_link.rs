@@ -1,0 +1,340 @@
+//! Client and server over an imagined link in virtual time: the same every time, whatever the
+//! machine does.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+
+use flowstart_quic::message::{Direction, Request, VERSION};
+use flowstart_quic::tls::{Fingerprint, Identity};
+use flowstart_quic::{Client, Clock, EcnCodepoint, Failed, Limits, Node, Outcome, Server, Service, Sink, controller};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+/// A link in both directions; the queue is that of data in the direction of `Direction`.
+#[derive(Clone, Debug)]
+struct Link {
+    rate: Rate,
+    delay: Span,
+    /// Packets that wait at most.
+    buffer: usize,
+    /// One in so many packets is lost (0: none).
+    loss: u64,
+    /// Additional delay of up to this much, which lets packets overtake each other.
+    jitter: Span,
+    /// Connections take turns, each with a queue of its own.
+    fair: bool,
+    /// Packets that find this many waiting are marked.
+    mark: usize,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            rate: Rate::from_mbps(20),
+            delay: Span::from_millis(10),
+            buffer: 100,
+            loss: 0,
+            jitter: Span::ZERO,
+            fair: false,
+            mark: usize::MAX,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Packet {
+    /// To the server, or to a socket of the client.
+    to: Option<usize>,
+    flow: usize,
+    ecn: Option<EcnCodepoint>,
+    data: Vec<u8>,
+}
+
+/// One direction.
+struct Pipe {
+    link: Link,
+    queues: [std::collections::VecDeque<Packet>; 2],
+    turn: usize,
+    free: Time,
+    draws: u64,
+}
+
+impl Pipe {
+    fn new(link: &Link, seed: u64) -> Self {
+        Self { link: link.clone(), queues: Default::default(), turn: 0, free: Time::ZERO, draws: seed }
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.draws = self.draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.draws ^ (self.draws >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn arrive(&mut self, mut packet: Packet) {
+        if self.link.loss > 0 && self.draw().is_multiple_of(self.link.loss) {
+            return;
+        }
+        let queue = if self.link.fair { packet.flow } else { 0 };
+        let waiting = self.queues[queue].len();
+        if waiting >= self.link.mark && packet.ecn.is_some() {
+            packet.ecn = Some(EcnCodepoint::Ce);
+        }
+        if waiting < self.link.buffer {
+            self.queues[queue].push_back(packet);
+        }
+    }
+
+    /// The next packet if the link is free, and when it is at the other end.
+    fn leave(&mut self, now: Time) -> Option<(Time, Packet)> {
+        if now < self.free {
+            return None;
+        }
+        self.turn = 1 - self.turn;
+        let turn = if self.queues[self.turn].is_empty() { 1 - self.turn } else { self.turn };
+        let packet = self.queues[turn].pop_front()?;
+        let bytes = Bytes::new(packet.data.len() as u64 + 28);
+        self.free = now + self.link.rate.transmission_time(bytes);
+        let jitter = match self.link.jitter.as_nanos() {
+            0 => 0,
+            most => self.draw() % most,
+        };
+        Some((self.free + self.link.delay + Span::from_nanos(jitter), packet))
+    }
+}
+
+struct World {
+    client: Client,
+    server: Server,
+    /// To the server, to the client.
+    pipes: [Pipe; 2],
+    /// On the way, by arrival and order.
+    flying: BinaryHeap<Reverse<(Time, u64)>>,
+    packets: std::collections::HashMap<u64, Packet>,
+    count: u64,
+    now: Time,
+    ports: [SocketAddr; 2],
+    carried: [u64; 2],
+}
+
+impl World {
+    fn flush(&mut self) {
+        let mut buffer = Vec::new();
+        for socket in 0..self.client.sockets() {
+            while let Some(outgoing) = self.client.poll_transmit(self.now, socket, &mut buffer) {
+                self.client.departed(socket, &outgoing, self.now);
+                self.carried[0] += buffer.len() as u64;
+                self.pipes[0].arrive(Packet { to: None, flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
+            }
+        }
+        while let Some(outgoing) = self.server.poll_transmit(self.now, 0, &mut buffer) {
+            self.server.departed(0, &outgoing, self.now);
+            let socket = usize::from(outgoing.to == self.ports[1]);
+            self.carried[1] += buffer.len() as u64;
+            self.pipes[1].arrive(Packet { to: Some(socket), flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
+        }
+        for pipe in &mut self.pipes {
+            while let Some((at, packet)) = pipe.leave(self.now) {
+                self.flying.push(Reverse((at, self.count)));
+                self.packets.insert(self.count, packet);
+                self.count += 1;
+            }
+        }
+    }
+
+    fn run(mut self, most: Span) -> (Result<Outcome, Failed>, [u64; 2]) {
+        while self.now < Time::ZERO + most && !self.client.is_over(self.now) {
+            self.flush();
+            let arrives = self.flying.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+            let waits = |pipe: &Pipe| pipe.queues.iter().any(|queue| !queue.is_empty());
+            let free = self.pipes.iter().filter(|pipe| waits(pipe)).map(|pipe| pipe.free).min();
+            let next = arrives.min(free.unwrap_or(Time::NEVER)).min(self.client.deadline()).min(self.server.deadline());
+            assert!(next < Time::NEVER, "nothing will ever happen");
+            self.now = next.max(self.now + Span::from_nanos(1));
+            while let Some(Reverse((at, number))) = self.flying.peek().copied()
+                && at <= self.now
+            {
+                self.flying.pop();
+                let packet = self.packets.remove(&number).unwrap();
+                match packet.to {
+                    None => self.server.handle(self.now, 0, self.ports[packet.flow], packet.ecn, &packet.data),
+                    Some(socket) => self.client.handle(self.now, socket, server_address(), packet.ecn, &packet.data),
+                }
+                self.flush();
+            }
+            if self.client.deadline() <= self.now {
+                self.client.handle_timeout(self.now);
+            }
+            if self.server.deadline() <= self.now {
+                self.server.handle_timeout(self.now);
+            }
+        }
+        (self.client.outcome(), self.carried)
+    }
+}
+
+fn server_address() -> SocketAddr {
+    "10.0.0.2:4433".parse().unwrap()
+}
+
+fn request(direction: Direction, size: u64, contestant: (&str, &str)) -> Request {
+    Request {
+        version: VERSION,
+        session: 7,
+        connections: if contestant.0.ends_with("probe") { 2 } else { 1 },
+        direction,
+        size: Some(size),
+        nanos: None,
+        streams: 1,
+        start: contestant.0.to_owned(),
+        avoidance: contestant.1.to_owned(),
+        file: None,
+    }
+}
+
+fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, service: Service) -> World {
+    let clock = Clock::start();
+    let identity = Identity::generate().unwrap();
+    let limits = |seed| Limits { seed: Some([seed; 32]), ..Limits::default() };
+    let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
+    let server = Server::new(clock, &limits(1), &identity, service, make, false).unwrap();
+    let config = controller(&request.start, &request.avoidance, 1452).unwrap();
+    let ends = (config, Sink::Check);
+    let client = Client::new(clock, Time::ZERO, &limits(9), server_address(), pinned, request, ends).unwrap();
+    World {
+        client,
+        server,
+        pipes: [Pipe::new(link, 1), Pipe::new(link, 2)],
+        flying: BinaryHeap::new(),
+        packets: std::collections::HashMap::new(),
+        count: 0,
+        now: Time::ZERO,
+        ports: ["10.0.0.1:5001".parse().unwrap(), "10.0.0.1:5002".parse().unwrap()],
+        carried: [0, 0],
+    }
+}
+
+fn transfer(link: &Link, request: Request) -> Outcome {
+    let (outcome, _) = world(link, request, None, Service::default()).run(Span::from_secs(60));
+    outcome.unwrap()
+}
+
+/// Every start that has no second connection and needs nothing of routers.
+const STARTS: [&str; 7] = ["slow_start", "hystart", "hystart++", "search", "suss", "paced_chirping", "rapid_start"];
+
+#[test]
+fn every_start_transfers_everything_intact_both_ways() {
+    for start in STARTS {
+        for direction in [Direction::Down, Direction::Up] {
+            let outcome = transfer(&Link::default(), request(direction, 1_000_000, (start, "cubic")));
+            assert!(outcome.received.intact && outcome.received.bytes == 1_000_000, "{start} {outcome:?}");
+            // 1 MB at 20 Mbit/s takes 0.4 s.
+            let seconds = outcome.report.nanos as f64 / 1e9;
+            assert!((0.4..2.0).contains(&seconds), "{start}: {seconds}");
+            assert!(outcome.report.min_rtt >= 20_000_000 && outcome.report.min_rtt < 22_000_000, "{start}");
+        }
+    }
+}
+
+#[test]
+fn loss_and_reordering_leave_every_byte_as_it_was() {
+    for (loss, jitter) in [(20, 0), (0, 5), (20, 5)] {
+        let link = Link { loss, jitter: Span::from_millis(jitter), ..Link::default() };
+        for contestant in
+            [("slow_start", "cubic"), ("paced_chirping", "cubic"), ("fair_queuing_probe", "delay_or_cubic")]
+        {
+            let outcome = transfer(&link, request(Direction::Down, 500_000, contestant));
+            assert!(outcome.received.intact && outcome.received.bytes == 500_000, "{contestant:?} {outcome:?}");
+            assert!(loss == 0 || outcome.report.lost > 5, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn every_packet_gets_an_ack_of_its_own() {
+    let outcome = transfer(&Link::default(), request(Direction::Down, 300_000, ("slow_start", "reno")));
+    let report = outcome.report;
+    // All but those around the moment the request for it arrives.
+    assert!(report.acks * 20 >= (report.packets - report.lost) * 19, "{report:?}");
+}
+
+#[test]
+fn two_connections_carry_one_stream_and_tell_a_queue_of_ones_own_from_a_shared_one() {
+    for (fair, answer) in [(true, "isolated"), (false, "shared")] {
+        for direction in [Direction::Down, Direction::Up] {
+            let link = Link { fair, ..Link::default() };
+            let contestant = ("fair_queuing_probe", "delay_or_cubic");
+            let outcome = transfer(&link, request(direction, 2_000_000, contestant));
+            assert!(outcome.received.intact && outcome.received.bytes == 2_000_000);
+            let queue = outcome.report.queue.unwrap();
+            assert_eq!(queue.isolation, answer, "{direction:?} {queue:?}");
+        }
+    }
+}
+
+#[test]
+fn marks_are_heard_and_keep_the_queue_short() {
+    let link = Link { mark: 10, ..Link::default() };
+    let outcome = transfer(&link, request(Direction::Down, 2_000_000, ("slow_start", "dctcp")));
+    assert!(outcome.report.marked > 0 && outcome.report.lost == 0, "{:?}", outcome.report);
+}
+
+#[test]
+fn another_fingerprint_is_refused_with_a_sentence_that_names_it() {
+    let pinned = Some(Fingerprint::of(b"another"));
+    let asked = request(Direction::Down, 1000, ("slow_start", "cubic"));
+    let (outcome, _) = world(&Link::default(), asked, pinned, Service::default()).run(Span::from_secs(10));
+    let said = outcome.unwrap_err().to_string();
+    assert!(said.contains("not the server expected"), "{said}");
+}
+
+#[test]
+fn what_the_server_does_not_allow_it_says() {
+    let small = Service { most_bytes: 1000, ..Service::default() };
+    let file = Request { file: Some("x".into()), ..request(Direction::Down, 10, ("slow_start", "cubic")) };
+    for (service, asked, word) in [
+        (small, request(Direction::Down, 1001, ("slow_start", "cubic")), "at most 1000 bytes"),
+        (Service::default(), file, "no files are served here"),
+        (Service::default(), Request { version: 9, ..request(Direction::Up, 1, ("slow_start", "cubic")) }, "version"),
+    ] {
+        let (outcome, _) = world(&Link::default(), asked, None, service).run(Span::from_secs(10));
+        let said = outcome.unwrap_err().to_string();
+        assert!(said.contains("refuses") && said.contains(word), "{said}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_given_up_after_three_seconds() {
+    let link = Link { loss: 1, ..Link::default() };
+    let asked = request(Direction::Down, 1000, ("slow_start", "cubic"));
+    let mut world = world(&link, asked, None, Service::default());
+    while !world.client.is_over(world.now) {
+        world.flush();
+        world.now = world.client.deadline().max(world.now + Span::from_nanos(1));
+        world.client.handle_timeout(world.now);
+        assert!(world.now < Time::ZERO + Span::from_secs(4));
+    }
+    let said = world.client.outcome().unwrap_err().to_string();
+    assert!(said.contains("nothing came back") && said.contains("3 s"), "{said}");
+}
+
+#[test]
+fn before_a_client_has_shown_its_address_it_gets_less_than_it_sent() {
+    let asked = request(Direction::Down, 1_000_000, ("slow_start", "cubic"));
+    let mut world = world(&Link::default(), asked, None, Service::default());
+    // The client falls silent after its first flight.
+    world.flush();
+    let first = world.carried[0];
+    while let Some(Reverse((at, number))) = world.flying.pop() {
+        let packet = world.packets.remove(&number).unwrap();
+        if packet.to.is_none() {
+            world.server.handle(at, 0, world.ports[0], packet.ecn, &packet.data);
+        }
+    }
+    let mut buffer = Vec::new();
+    let mut sent = 0;
+    while world.server.poll_transmit(world.now, 0, &mut buffer).is_some() {
+        sent += buffer.len() as u64;
+    }
+    assert!(sent > 0 && sent < first, "{sent} of {first}");
+}

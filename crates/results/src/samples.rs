@@ -1,0 +1,82 @@
+//! The tables `samples` and `packets`, made from a recording.
+
+use flowstart_congestion::INFINITE_SSTHRESH;
+use flowstart_measure::{Packets, Samples};
+use flowstart_simulator::FlowId;
+use flowstart_units::{Rate, Span, Time};
+
+use super::schema::{PACKETS, SAMPLES};
+use super::table::{Table, Value};
+
+fn micros(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e3
+}
+
+/// What happened in bins in run number `run`, given the names of flows and links.
+pub(crate) fn sample_table(
+    run: u64,
+    samples: Option<&Samples>,
+    flow_name: impl Fn(FlowId) -> String,
+    link_names: &[String],
+) -> Table {
+    let mut table = Table::new(&SAMPLES);
+    let Some(samples) = samples else { return table };
+    let seconds = samples.bin().as_secs_f64();
+    let rate = |bytes: u64| Value::from(bytes as f64 * 8.0 / seconds);
+    for (bin, flow, seen) in samples.flows() {
+        let state = seen.state;
+        table.push([
+            run.into(),
+            (bin as f64 * seconds).into(),
+            Value::Text(format!("{} #{flow}", flow_name(flow))),
+            rate(seen.sent),
+            rate(seen.delivered),
+            state.map(|state| state.cwnd).into(),
+            state.map(|state| state.ssthresh).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH).into(),
+            state.map(|state| state.in_flight).into(),
+            state.map(|state| micros(state.srtt)).into(),
+            state.and_then(|state| state.pacing).map(Rate::as_bps).map(|bps| bps as f64).into(),
+        ]);
+    }
+    for (bin, link, seen) in samples.links() {
+        let some = seen.packets > 0;
+        let mean = seen.sum.as_nanos() as f64 / 1e3 / seen.packets as f64;
+        let mut row = vec![Value::Missing; 10];
+        row[0] = run.into();
+        row[1] = (bin as f64 * seconds).into();
+        row[2] = link_names.get(link).map(String::as_str).into();
+        row.extend([
+            rate(seen.bytes),
+            some.then(|| micros(seen.least)).into(),
+            some.then_some(mean).into(),
+            some.then(|| micros(seen.most)).into(),
+            seen.dropped.into(),
+            seen.marked.into(),
+        ]);
+        table.push(row);
+    }
+    table
+}
+
+/// The packets that were received in run number `run`.
+pub(crate) fn packet_table(run: u64, packets: Option<&Packets>) -> Table {
+    let mut table = Table::new(&PACKETS);
+    for row in packets.map_or(&[][..], Packets::rows) {
+        table.push([
+            run.into(),
+            row.flow.into(),
+            row.number.into(),
+            row.seq.into(),
+            u32::from(row.bytes).into(),
+            row.retransmission.into(),
+            row.marked.into(),
+            row.sent.as_secs_f64().into(),
+            row.received.as_secs_f64().into(),
+            row.read.map(Time::as_secs_f64).into(),
+            row.written.map(|written| micros(row.sent.since(written))).into(),
+            micros(row.received.since(row.sent)).into(),
+            row.read.map(|read| micros(read.since(row.received))).into(),
+        ]);
+    }
+    table
+}

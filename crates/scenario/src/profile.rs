@@ -1,0 +1,168 @@
+//! Profiles: paths as people have them, each a file with the sources of its numbers.
+
+use std::path::Path as FilePath;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use flowstart_units::Rate;
+
+use super::error::ScenarioError;
+use super::{PathSpec, RateSpec, Scenario, nearest};
+
+/// Makes the list of built-in profiles from the files in `profiles`.
+macro_rules! profiles {
+    ($($name:literal),*) => {
+        /// Names and files of the built-in profiles.
+        const BUILT_IN: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../../profiles/", $name, ".toml")))),*];
+
+        /// The names of the built-in profiles.
+        pub const PROFILES: &[&str] = &[$($name),*];
+    };
+}
+
+profiles!["wifi", "cable", "dsl", "fibre", "lte", "starlink", "geo", "datacentre"];
+
+/// A path with a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// The name of a built-in one, or the file it came from.
+    pub name: String,
+    /// What it is, in one line.
+    pub about: String,
+    /// The path.
+    pub path: PathSpec,
+}
+
+/// What stands in the file of a profile.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileFile {
+    about: String,
+    path: PathSpec,
+}
+
+/// A flow that makes a scenario of a path.
+const SCENARIO: &str = "[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
+
+impl Profile {
+    /// Reads a profile; the files it names are read relative to `folder`.
+    fn parse(name: &str, text: &str, folder: &FilePath) -> Result<Self, ScenarioError> {
+        let file: ProfileFile = toml::from_str(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        let mut scenario = Scenario::parse(name, SCENARIO)?;
+        scenario.path = Some(file.path.clone());
+        scenario.resolve(folder)?;
+        scenario.check().map_err(|problem| problem.locate(name, text))?;
+        Ok(Self { name: name.to_owned(), about: file.about, path: scenario.path.unwrap_or(file.path) })
+    }
+
+    /// All built-in profiles.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        PROFILES.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    /// The path with another capacity: everything that goes with it (the rate of the way back, of
+    /// policers and of the wires behind shapers) changes in proportion.
+    #[must_use]
+    pub fn with_capacity(&self, capacity: Rate) -> PathSpec {
+        let mut path = self.path.clone();
+        let before = path.capacity.nominal();
+        let scale = |rate: Rate| {
+            if before.as_bps() == 0 || rate.is_unlimited() {
+                return rate;
+            }
+            rate.mul_f64(capacity.as_bps() as f64 / before.as_bps() as f64).max(Rate::from_bps(1))
+        };
+        path.capacity = path.capacity.with_nominal(capacity);
+        for medium in [&mut path.medium, &mut path.reverse_medium] {
+            if let Some(shaper) = &mut medium.shaper {
+                (shaper.peak, shaper.line) = (shaper.peak.map(scale), shaper.line.map(scale));
+            }
+            if let Some(policer) = &mut medium.policer {
+                policer.rate = scale(policer.rate);
+            }
+        }
+        path.reverse_capacity = path.reverse_capacity.map(|rate| {
+            let scaled = scale(rate.nominal());
+            rate.with_nominal(scaled)
+        });
+        path
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    /// The built-in profile of this name, or that of a file, whose name ends in `.toml`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        let path = FilePath::new(trimmed);
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            let folder = path.parent().unwrap_or(FilePath::new("."));
+            let text = super::files::read(path).map_err(|error| error.to_string())?;
+            return Self::parse(trimmed, &text, folder).map_err(|error| error.to_string());
+        }
+        let wanted = trimmed.to_lowercase().replace(['-', '_', ' '], "");
+        match BUILT_IN.iter().find(|(name, _)| *name == wanted) {
+            Some((name, text)) => Self::parse(name, text, FilePath::new(".")).map_err(|error| error.to_string()),
+            None => {
+                let meant = nearest(&wanted, PROFILES.iter().copied())
+                    .map(|meant| format!("; did you mean \"{meant}\"?"))
+                    .unwrap_or_default();
+                let known = PROFILES.join(", ");
+                Err(format!("there is no profile \"{trimmed}\"; there are {known}, and files that end in .toml{meant}"))
+            }
+        }
+    }
+}
+
+impl RateSpec {
+    /// The same kind of rate with another nominal one; steps and traces become constant.
+    #[must_use]
+    pub fn with_nominal(&self, rate: Rate) -> Self {
+        match self {
+            Self::Fading(fading) => Self::Fading(super::FadingSpec { mean: rate, ..*fading }),
+            _ => Self::Constant(rate),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_profile_can_be_simulated_at_its_own_and_at_other_capacities() {
+        assert_eq!(Profile::all().len(), PROFILES.len());
+        for (name, text) in BUILT_IN {
+            let profile = Profile::parse(name, text, FilePath::new(".")).unwrap_or_else(|error| panic!("{error}"));
+            assert!(text.contains("# Sources."), "{name} says where its numbers come from");
+            assert!(!profile.about.is_empty() && profile.about.len() < 120, "{name}");
+            for mbps in [5, 20, 100, 400] {
+                let path = profile.with_capacity(Rate::from_mbps(mbps));
+                assert_eq!(path.capacity.nominal(), Rate::from_mbps(mbps), "{name}");
+                let mut scenario = Scenario::parse(name, SCENARIO).unwrap();
+                scenario.path = Some(path);
+                scenario.check().unwrap_or_else(|problem| panic!("{name} at {mbps}: {}", problem.locate(name, "")));
+            }
+        }
+    }
+
+    #[test]
+    fn another_capacity_takes_the_way_back_along() {
+        let cable: Profile = "cable".parse().unwrap();
+        let path = cable.with_capacity(Rate::from_mbps(100));
+        assert_eq!(path.reverse_capacity, Some(RateSpec::Constant(Rate::from_mbps(10))));
+        assert_eq!(path.medium.shaper.unwrap().line, Some(Rate::from_mbps(500)));
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_and_a_missing_file_with_its_name() {
+        let error = "wify".parse::<Profile>().unwrap_err();
+        assert!(error.contains("did you mean \"wifi\"?") && error.contains("starlink"), "{error}");
+        assert!("no/such.toml".parse::<Profile>().unwrap_err().contains("no/such.toml"));
+        assert_eq!("Wi-Fi".parse::<Profile>().unwrap().name, "wifi");
+    }
+}

@@ -1,0 +1,57 @@
+"""flowstart: how new flows get up to speed, simulated packet by packet.
+
+>>> import flowstart
+>>> race = flowstart.compare(["hystart+cubic", "slow_start+cubic"], capacity="20 Mbit/s")
+>>> print(race)  # doctest: +SKIP
+
+Functions take what the options of the command line take, as keywords: ``capacity="1 Gbit/s"``,
+``rtt="50 ms"``, ``buffer="0.5 BDP"``, ``runs=10``. Numbers are in the unit that the documentation
+of each function gives.
+"""
+
+from flowstart._native import Ack, Round, Table, Window, version
+from flowstart.algorithms import (
+    CongestionAvoidance,
+    Exit,
+    FlowStart,
+    register,
+)
+from flowstart.commands import (
+    attainable_rate,
+    command,
+    compare,
+    explain_chirp,
+    frontier,
+    names,
+    reproduce,
+    run,
+)
+from flowstart.results import Document, RaceResult, RunResult
+from flowstart.scenario import Flow, Path, Scenario
+
+__version__ = version()
+
+__all__ = [
+    "Ack",
+    "CongestionAvoidance",
+    "Document",
+    "Exit",
+    "Flow",
+    "FlowStart",
+    "Path",
+    "RaceResult",
+    "Round",
+    "RunResult",
+    "Scenario",
+    "Table",
+    "Window",
+    "attainable_rate",
+    "command",
+    "compare",
+    "explain_chirp",
+    "frontier",
+    "names",
+    "register",
+    "reproduce",
+    "run",
+]

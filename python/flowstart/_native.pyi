@@ -1,0 +1,101 @@
+"""What the native part has."""
+
+from collections.abc import Callable, Sequence
+
+_Progress = Callable[[int, int], object] | None
+
+class Ack:
+    """What an ACK says. Times in seconds; packets where nothing else is said."""
+
+    now: float
+    acked: int
+    acked_bytes: int
+    marked: int
+    lost: int
+    rtt: float | None
+    srtt: float | None
+    min_rtt: float | None
+    in_flight: int
+    packets_out: int
+    delivered: int
+    delivery_rate: float | None
+    cwnd_limited: bool
+    app_limited: bool
+
+class Round:
+    """What a round trip showed. Times in seconds, counts in packets."""
+
+    number: int
+    now: float
+    duration: float
+    acked: int
+    lost: int
+    marked: int
+    first_rtt: float | None
+    last_rtt: float | None
+    smallest_rtt: float | None
+    min_rtt: float | None
+    in_flight: int
+
+class Window:
+    """Congestion window and slow-start threshold, in packets. Both can be set."""
+
+    cwnd: int
+    ssthresh: int
+    def slow_start(self, acked: int) -> int: ...
+
+class Table:
+    """A table in Arrow's memory layout."""
+
+    column_names: list[str]
+    def column(self, name: str) -> list[object]: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+class RaceResult:
+    """The result of a race."""
+
+    def to_json(self) -> str: ...
+    def runs(self) -> Table: ...
+    def series(self) -> Table: ...
+    def complete(self) -> bool: ...
+
+class Environments:
+    """Simulations side by side, advanced by an interval each."""
+
+    def __init__(
+        self,
+        kind: str,
+        count: int,
+        delay_weight: float,
+        loss_weight: float,
+        tail: int,
+        steps: int,
+        threads: int,
+    ) -> None: ...
+    def reset(self, index: int, toml: str, capacity: float, seed: int) -> list[float]: ...
+    def step(
+        self,
+        actions: object,
+        skip: object,
+        observations: object,
+        rewards: object,
+        terminated: object,
+        truncated: object,
+    ) -> None: ...
+
+def call(
+    arguments: Sequence[str], progress: _Progress = None
+) -> tuple[int, bytes, str, list[str]]: ...
+def compare(arguments: Sequence[str], progress: _Progress = None) -> RaceResult: ...
+def run(
+    arguments: Sequence[str], progress: _Progress = None
+) -> list[tuple[str, list[tuple[str, Table]]]]: ...
+def register_start(name: str, about: str, factory: Callable[[int, int, int], object]) -> None: ...
+def register_avoidance(
+    name: str, about: str, factory: Callable[[int, int, int], object], ecn: bool
+) -> None: ...
+def register_policy(
+    kind: str, name: str, about: str, callable: Callable[[list[float]], Sequence[float]]
+) -> None: ...
+def version() -> str: ...

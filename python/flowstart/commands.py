@@ -1,0 +1,166 @@
+"""The commands of flowstart as functions."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from flowstart import _native
+from flowstart.results import Document, RaceResult, RunResult
+from flowstart.scenario import Like, as_file
+
+Progress = Callable[[int, int], object]
+
+
+def _options(options: dict[str, Any]) -> list[str]:
+    """Keywords as options of the command line: ``rtt="20 ms"`` is ``--rtt=20 ms``."""
+    words = []
+    for key, value in options.items():
+        option = "--" + key.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(option)
+        elif isinstance(value, (list, tuple)):
+            words += [f"{option}={one}" for one in value]
+        else:
+            words.append(f"{option}={value}")
+    return words
+
+
+@contextlib.contextmanager
+def _bar(progress: bool | Progress, what: str) -> Iterator[Progress | None]:
+    """A bar of tqdm, in terminals and notebooks; nothing where tqdm is not installed."""
+    if callable(progress):
+        yield progress
+        return
+    if not progress:
+        yield None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        yield None
+        return
+    with tqdm(desc=what, leave=False) as bar:
+
+        def tell(done: int, of: int) -> None:
+            bar.total = of
+            bar.update(done - bar.n)
+
+        yield tell
+
+
+def _refused(status: int, message: str) -> Exception:
+    if status == 2:
+        return ValueError(message)
+    if status == 3:
+        return OSError(message)
+    return RuntimeError(message or f"the command ended with status {status}")
+
+
+def command(*arguments: str, progress: bool | Progress = False) -> str:
+    """Run a command line in this process and give what it prints.
+
+    Algorithms that are registered here take part.
+
+    Raises:
+        ValueError: what the command line says of wrong arguments, in one sentence.
+        OSError: if this machine cannot do it.
+    """
+    with _bar(progress, arguments[0] if arguments else "flowstart") as bar:
+        status, output, message, _ = _native.call(list(arguments), bar)
+    if status not in (0, 1):
+        raise _refused(status, message)
+    return output.decode("utf-8")
+
+
+def _document(arguments: list[str], progress: bool | Progress) -> Document:
+    with _bar(progress, arguments[0]) as bar:
+        status, output, message, remarks = _native.call([*arguments, "--json"], bar)
+    if status != 0:
+        raise _refused(status, message)
+    return Document(output, remarks)
+
+
+def compare(
+    contestants: Sequence[str] | None = None,
+    *,
+    scenario: Like | None = None,
+    progress: bool | Progress = False,
+    **options: Any,
+) -> RaceResult:
+    """Race flow starts over one path, as ``flowstart compare``.
+
+    Args:
+        contestants: such as ``["hystart+cubic", "my_start+cubic@codel"]``; the usual race unless
+            given.
+        scenario: a path, and who is there before.
+        progress: a bar (needs tqdm), or a function of (done, of).
+        **options: the options of the command line: ``capacity="1 Gbit/s"``, ``rtt="50 ms"``,
+            ``buffer="0.5 BDP"``, ``background=["2 cubic"]``, ``size=["100 kB"]``, ``runs=10``,
+            ``seed=7``, ``threads=2``, ``profile="wifi"``.
+
+    Raises:
+        ValueError: what the command line says, in one sentence.
+    """
+    with contextlib.ExitStack() as stack:
+        words = ["compare"]
+        if scenario is not None:
+            words.append(stack.enter_context(as_file(scenario)))
+        words += [f"--contestant={one}" for one in contestants or ()]
+        bar = stack.enter_context(_bar(progress, "racing"))
+        return RaceResult(_native.compare([*words, *_options(options)], bar))
+
+
+def run(scenario: Like, *, progress: bool | Progress = False, **options: Any) -> RunResult:
+    """Run a scenario, as ``flowstart run``.
+
+    Args:
+        scenario: a file, TOML text, a dictionary or a `Scenario`.
+        progress: a bar (needs tqdm), or a function of (done, of).
+        **options: the options of the command line: ``runs``, ``seed``, ``threads``.
+
+    Raises:
+        ValueError: what the command line says, in one sentence.
+    """
+    with as_file(scenario) as file, _bar(progress, "running") as bar:
+        [(name, tables)] = _native.run(["run", file, *_options(options)], bar)
+    return RunResult(name, tables)
+
+
+def frontier(
+    contestants: Sequence[str] | None = None,
+    *,
+    progress: bool | Progress = False,
+    **options: Any,
+) -> Document:
+    """Race over a grid of paths, as ``flowstart frontier``.
+
+    With ``out="folder"`` results are kept as they come, and ``resume=True`` goes on with them.
+    """
+    words = [f"--contestant={one}" for one in contestants or ()]
+    return _document(["frontier", *words, *_options(options)], progress)
+
+
+def reproduce(*figures: str, progress: bool | Progress = False, **options: Any) -> Document:
+    """Reproduce papers' figures (all unless named), as ``flowstart reproduce``."""
+    return _document(["reproduce", *figures, *_options(options)], progress)
+
+
+def attainable_rate(
+    contestant: str = "cubic", *, progress: bool | Progress = False, **options: Any
+) -> Document:
+    """Measure what rate can be relied on, as ``flowstart benchmark``."""
+    return _document(["benchmark", contestant, *_options(options)], progress)
+
+
+def explain_chirp(**options: Any) -> Document:
+    """Explain one chirp, as ``flowstart explain-chirp``."""
+    return _document(["explain-chirp", *_options(options)], False)
+
+
+def names() -> Document:
+    """List starts, avoidances, queues and contestants, own ones among them."""
+    return _document(["list"], False)

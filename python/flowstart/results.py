@@ -1,0 +1,192 @@
+"""Results: tables for pandas, polars and pyarrow, text for terminals, figures for notebooks."""
+
+from __future__ import annotations
+
+import html
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from flowstart import _native
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What the summary of a race shows: measure, heading, digits.
+_SHOWN = (
+    ("exit_rtts", "exit (RTT)", 1),
+    ("delay_p99_ms", "P99 delay (ms)", 2),
+    ("lost_before_exit", "lost before exit", 1),
+)
+
+
+def _cell(value: Any, digits: int = 2) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return str(value)
+
+
+def _text(rows: list[list[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *rest = row
+        cells = [first.ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _html(rows: list[list[str]]) -> str:
+    def line(cells: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    head, *body = rows
+    return (
+        f"<table><thead>{line(head, 'th')}</thead><tbody>"
+        + "".join(line(row, "td") for row in body)
+        + "</tbody></table>"
+    )
+
+
+class RaceResult:
+    """The result of a race: `runs` and `series` as tables, `document` as the JSON document."""
+
+    def __init__(self, native: _native.RaceResult) -> None:
+        self._native = native
+
+    @cached_property
+    def runs(self) -> _native.Table:
+        """A row per contestant and run, a column per measure (docs/measures.md)."""
+        return self._native.runs()
+
+    @cached_property
+    def series(self) -> _native.Table:
+        """What the pictures show: contestant, what, time in round trips, value."""
+        return self._native.series()
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The document that ``flowstart compare --json`` prints."""
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
+
+    @property
+    def complete(self) -> bool:
+        """False if the race was stopped before its end."""
+        return self._native.complete()
+
+    def to_json(self) -> str:
+        """Give the document as text: the same bytes as the command line's."""
+        return self._native.to_json()
+
+    def mean(self, measure: str) -> dict[str, float | None]:
+        """Give the mean of a measure over all runs that have it, by contestant.
+
+        Raises:
+            KeyError: if this race has no such measure.
+        """
+        values: dict[str, list[float]] = {}
+        for who, value in zip(
+            self.runs.column("contestant"), self.runs.column(measure), strict=True
+        ):
+            found = values.setdefault(str(who), [])
+            if isinstance(value, float):
+                found.append(value)
+        return {who: sum(all_) / len(all_) if all_ else None for who, all_ in values.items()}
+
+    def _rows(self) -> list[list[str]]:
+        names = self.runs.column_names
+        shown = [one for one in _SHOWN if one[0] in names]
+        times = [name for name in names if name.startswith("completion_") and name.endswith("_ms")]
+        shown += [(name, name.removesuffix("_ms").replace("_", " ") + " (ms)", 1) for name in times]
+        means = [self.mean(name) for name, _, _ in shown]
+        rows = [["contestant", *(heading for _, heading, _ in shown)]]
+        for who in dict.fromkeys(str(who) for who in self.runs.column("contestant")):
+            cells = (
+                _cell(mean.get(who), digits)
+                for mean, (_, _, digits) in zip(means, shown, strict=True)
+            )
+            rows.append([who, *cells])
+        return rows
+
+    def __repr__(self) -> str:
+        return _text(self._rows())
+
+    def _repr_html_(self) -> str:
+        return _html(self._rows()) + self._figures_html()
+
+    def _figures_html(self) -> str:
+        import base64
+        import io
+
+        try:
+            figure = self.plot()
+        except ImportError:
+            return ""
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png", dpi=110, bbox_inches="tight")
+        data = base64.b64encode(picture.getvalue()).decode("ascii")
+        return f'<img alt="rate and queueing delay over time" src="data:image/png;base64,{data}">'
+
+    def plot(self) -> Figure:
+        """Draw rate and queueing delay of the first run over round trips (needs matplotlib)."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(8, 5), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True)
+        columns = [self.series.column(name) for name in ("contestant", "what", "time_rtt", "value")]
+        lines: dict[tuple[object, object], tuple[list[Any], list[Any]]] = {}
+        for who, what, time, value in zip(*columns, strict=True):
+            times, values = lines.setdefault((who, what), ([], []))
+            times.append(time)
+            values.append(value)
+        for (who, what), (times, values) in lines.items():
+            if what == "throughput_mbit_s":
+                above.plot(times, values, label=str(who))
+            elif what == "queue_ms":
+                below.plot(times, values, label=str(who))
+        above.set_ylabel("throughput (Mbit/s)")
+        above.legend(fontsize="small")
+        below.set_ylabel("longest wait (ms)")
+        below.set_xlabel("round trips after the first bit")
+        return figure
+
+
+class RunResult:
+    """The tables of a scenario's results (docs/results.md), by name."""
+
+    def __init__(self, name: str, tables: list[tuple[str, _native.Table]]) -> None:
+        self.name = name
+        self.tables = dict(tables)
+
+    def __getitem__(self, name: str) -> _native.Table:
+        return self.tables[name]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}: {len(table)} rows" for name, table in self.tables.items())
+        return f"{self.name} ({sizes})"
+
+    def _repr_html_(self) -> str:
+        rows = [["table", "rows", "columns"]]
+        rows += [
+            [name, str(len(table)), ", ".join(table.column_names)]
+            for name, table in self.tables.items()
+        ]
+        return f"<p>{html.escape(self.name)}</p>{_html(rows)}"
+
+
+class Document(dict[str, Any]):
+    """A JSON document of the command line, with its text as it was printed."""
+
+    def __init__(self, text: bytes, remarks: list[str]) -> None:
+        super().__init__(json.loads(text))
+        #: The bytes that the command line prints.
+        self.text = text.decode("utf-8")
+        #: What the command said beside its data.
+        self.remarks = remarks
+
+    def __repr__(self) -> str:
+        return f"Document({', '.join(self)})"

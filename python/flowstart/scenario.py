@@ -1,0 +1,137 @@
+"""Scenarios as dictionaries, dataclasses or TOML."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+
+@dataclass
+class Path:
+    """A bottleneck and its round-trip time.
+
+    Args:
+        capacity: such as "100 Mbit/s".
+        rtt: base round-trip time, such as "20 ms".
+        buffer: such as "1 BDP", "100 packets", "50 ms".
+        more: any other key of [path] in scenario files.
+    """
+
+    capacity: str = "100 Mbit/s"
+    rtt: str = "20 ms"
+    buffer: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Flow:
+    """A flow, or several alike.
+
+    Args:
+        algorithm: such as "hystart+cubic".
+        start: when it begins, such as "1 s".
+        size: what it transfers, such as "1 MB"; endless unless given.
+        count: how many.
+        more: any other key of [[flow]] in scenario files.
+    """
+
+    algorithm: str = "hystart+cubic"
+    start: str | None = None
+    size: str | None = None
+    count: int | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Scenario:
+    """What `flowstart run` reads from a file.
+
+    Args:
+        duration: virtual time, such as "10 s".
+        path: the bottleneck.
+        flow: who sends.
+        more: any other key of scenario files.
+    """
+
+    duration: str = "10 s"
+    path: Path = field(default_factory=Path)
+    flow: Sequence[Flow] = field(default_factory=lambda: [Flow()])
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+Like = Scenario | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        keys = {
+            key: _plain(getattr(value, key))
+            for key in asdict(value)
+            if key != "more" and getattr(value, key) is not None
+        }
+        return {**keys, **_plain(getattr(value, "more", {}))}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _value(value: Any, where: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(inner, where) for inner in value) + "]"
+    if isinstance(value, Mapping):
+        inner = (f"{_key(key)} = {_value(item, f'{where}.{key}')}" for key, item in value.items())
+        return "{ " + ", ".join(inner) + " }"
+    raise ValueError(f"{where}: a scenario cannot hold a {type(value).__name__}")
+
+
+def _key(key: str) -> str:
+    bare = key and all(letter.isascii() and (letter.isalnum() or letter in "_-") for letter in key)
+    return key if bare else json.dumps(key, ensure_ascii=False)
+
+
+def to_toml(scenario: Scenario | Mapping[str, Any]) -> str:
+    """Write a scenario as TOML."""
+    table = _plain(scenario)
+    plain, tables, lists = [], [], []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            inner = "".join(f"{_key(k)} = {_value(v, f'{key}.{k}')}\n" for k, v in value.items())
+            tables.append(f"\n[{_key(key)}]\n{inner}")
+        elif isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
+            for one in value:
+                inner = "".join(f"{_key(k)} = {_value(v, f'{key}.{k}')}\n" for k, v in one.items())
+                lists.append(f"\n[[{_key(key)}]]\n{inner}")
+        else:
+            plain.append(f"{_key(key)} = {_value(value, key)}\n")
+    return "".join(plain + tables + lists)
+
+
+@contextlib.contextmanager
+def as_file(scenario: Like) -> Iterator[str]:
+    """Give the path of a file that holds the scenario, while it is needed."""
+    if isinstance(scenario, os.PathLike):
+        yield os.fspath(scenario)
+    elif isinstance(scenario, str) and "\n" not in scenario and "=" not in scenario:
+        yield scenario
+    else:
+        text = scenario if isinstance(scenario, str) else to_toml(scenario)
+        with tempfile.TemporaryDirectory(prefix="flowstart-") as folder:
+            file = FilePath(folder, "scenario.toml")
+            file.write_text(text, encoding="utf-8")
+            yield str(file)

@@ -1,0 +1,415 @@
+//! Flow starts and congestion avoidances that are Python objects.
+
+use flowstart::congestion::{
+    Ack as Event, AvoidanceConfig, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart, Next,
+    Response, Signal, StartConfig, Verdict, Window as State,
+};
+use flowstart::units::{Rate, Span, Time};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::supervise::keep;
+
+/// Seconds, or `None` for what is not known yet.
+fn seconds(span: Span) -> Option<f64> {
+    (span != Span::ZERO && span != Span::MAX).then(|| span.as_secs_f64())
+}
+
+/// Seconds since the beginning of the simulation.
+pub(crate) fn instant(time: Time) -> f64 {
+    time.as_nanos() as f64 / 1e9
+}
+
+/// What an ACK says. Times in seconds, packets where nothing else is said.
+#[pyclass(frozen, get_all, module = "flowstart._native")]
+pub(crate) struct Ack {
+    now: f64,
+    acked: u32,
+    acked_bytes: u64,
+    marked: u32,
+    lost: u32,
+    rtt: Option<f64>,
+    srtt: Option<f64>,
+    min_rtt: Option<f64>,
+    in_flight: u32,
+    packets_out: u32,
+    delivered: u64,
+    /// Packets delivered per second over about the last round trip.
+    delivery_rate: Option<f64>,
+    cwnd_limited: bool,
+    app_limited: bool,
+}
+
+impl Ack {
+    fn new(event: &Event) -> Self {
+        Self {
+            now: instant(event.now),
+            acked: event.acked,
+            acked_bytes: event.acked_bytes,
+            marked: event.marked,
+            lost: event.lost,
+            rtt: event.rtt.map(Span::as_secs_f64),
+            srtt: seconds(event.srtt),
+            min_rtt: seconds(event.min_rtt),
+            in_flight: event.in_flight,
+            packets_out: event.packets_out,
+            delivered: event.delivered,
+            delivery_rate: event.rate.map(|rate| f64::from(rate.delivered) / rate.interval.as_secs_f64()),
+            cwnd_limited: event.cwnd_limited,
+            app_limited: event.app_limited,
+        }
+    }
+}
+
+/// What a round trip showed: from a packet's departure until its ACK.
+#[pyclass(frozen, get_all, module = "flowstart._native")]
+#[derive(Clone, Copy)]
+pub(crate) struct Round {
+    number: u32,
+    now: f64,
+    duration: f64,
+    acked: u32,
+    lost: u32,
+    marked: u32,
+    first_rtt: Option<f64>,
+    last_rtt: Option<f64>,
+    smallest_rtt: Option<f64>,
+    min_rtt: Option<f64>,
+    in_flight: u32,
+}
+
+/// The window that start and avoidance share.
+#[pyclass(get_all, set_all, module = "flowstart._native")]
+pub(crate) struct Window {
+    /// Congestion window in packets.
+    cwnd: u32,
+    /// Slow-start threshold in packets; 0x7fffffff before the first reduction.
+    ssthresh: u32,
+}
+
+#[pymethods]
+impl Window {
+    /// Standard slow start for this many acknowledged packets; what is left for avoidance.
+    fn slow_start(&mut self, acked: u32) -> u32 {
+        let mut state = State { cwnd: self.cwnd, ssthresh: self.ssthresh };
+        let left = state.slow_start(acked);
+        self.cwnd = state.cwnd;
+        left
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Window(cwnd={}, ssthresh={})", self.cwnd, self.ssthresh)
+    }
+}
+
+/// Sums up rounds.
+#[derive(Default)]
+struct Rounds {
+    end: u64,
+    began: f64,
+    round: Option<Round>,
+    number: u32,
+}
+
+impl Rounds {
+    /// Takes an ACK in; a whole round if one has ended.
+    fn on_ack(&mut self, event: &Event) -> Option<Round> {
+        let now = instant(event.now);
+        let rtt = event.rtt.map(Span::as_secs_f64);
+        let round = self.round.get_or_insert(Round {
+            number: self.number,
+            now,
+            duration: 0.0,
+            acked: 0,
+            lost: 0,
+            marked: 0,
+            first_rtt: None,
+            last_rtt: None,
+            smallest_rtt: None,
+            min_rtt: None,
+            in_flight: 0,
+        });
+        round.acked += event.acked;
+        round.lost += event.lost;
+        round.marked += event.marked;
+        round.first_rtt = round.first_rtt.or(rtt);
+        round.last_rtt = rtt.or(round.last_rtt);
+        round.smallest_rtt = match (round.smallest_rtt, rtt) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if event.una < self.end {
+            return None;
+        }
+        let mut whole = self.round.take()?;
+        (whole.now, whole.duration) = (now, now - self.began);
+        (whole.min_rtt, whole.in_flight) = (seconds(event.min_rtt), event.in_flight);
+        self.number += 1;
+        self.began = now;
+        self.end = event.next;
+        Some(whole)
+    }
+}
+
+/// The methods that an object has of its own, bound: looking one up by its name takes longer than
+/// calling it.
+#[derive(Default)]
+struct Methods {
+    on_ack: Option<Py<PyAny>>,
+    on_round: Option<Py<PyAny>>,
+    grow: Option<Py<PyAny>>,
+    reduce: Option<Py<PyAny>>,
+    on_signal: Option<Py<PyAny>>,
+    departure: Option<Py<PyAny>>,
+    pacing_rate: Option<Py<PyAny>>,
+}
+
+/// A Python object and the window it is shown.
+struct Object {
+    window: Py<Window>,
+    methods: Methods,
+    rounds: Rounds,
+    failed: bool,
+}
+
+/// Calls that cannot be made: the object behaves as slow start and Reno from then on.
+impl Object {
+    fn new(factory: &Py<PyAny>, connection: Connection) -> Option<Self> {
+        let made = Python::attach(|py| -> PyResult<Self> {
+            let arguments = (connection.initial_window, connection.mss, connection.seed);
+            let (object, names): (Py<PyAny>, Vec<String>) = factory.call1(py, arguments)?.extract(py)?;
+            let own = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+                if names.iter().any(|own| own == name) { object.getattr(py, name).map(Some) } else { Ok(None) }
+            };
+            let methods = Methods {
+                on_ack: own("on_ack")?,
+                on_round: own("on_round")?,
+                grow: own("grow")?,
+                reduce: own("reduce")?,
+                on_signal: own("on_signal")?,
+                departure: own("departure")?,
+                pacing_rate: own("pacing_rate")?,
+            };
+            let window = Py::new(py, Window { cwnd: connection.initial_window, ssthresh: u32::MAX })?;
+            Ok(Self { window, methods, rounds: Rounds::default(), failed: false })
+        });
+        made.map_err(keep).ok()
+    }
+
+    /// Calls with the window in and out.
+    fn with<T>(
+        &mut self,
+        state: &mut State,
+        method: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Window>) -> PyResult<T>,
+    ) -> Option<T> {
+        let method = method(&self.methods).filter(|_| !self.failed)?;
+        let called = Python::attach(|py| {
+            {
+                let mut shown = self.window.borrow_mut(py);
+                (shown.cwnd, shown.ssthresh) = (state.cwnd, state.ssthresh);
+            }
+            let value = call(py, method, &self.window)?;
+            let shown = self.window.borrow(py);
+            *state = State { cwnd: shown.cwnd.max(1), ssthresh: shown.ssthresh.max(2) };
+            Ok(value)
+        });
+        called
+            .map_err(|error| {
+                self.failed = true;
+                keep(error);
+            })
+            .ok()
+    }
+}
+
+/// The reasons that a Python start can give, by name.
+const REASONS: [(&str, ExitReason); 8] = [
+    ("delay", ExitReason::DelayIncrease),
+    ("pipe full", ExitReason::PipeFull),
+    ("delivery lag", ExitReason::DeliveryLag),
+    ("rate plateau", ExitReason::RatePlateau),
+    ("loss", ExitReason::Loss),
+    ("marks", ExitReason::Marks),
+    ("threshold", ExitReason::Threshold),
+    ("limit", ExitReason::Limit),
+];
+
+/// What `on_ack` and `on_round` of a start return: `None` to go on, or an object with `cwnd`,
+/// `ssthresh`, `reason` and `rate` (bit/s) to leave.
+fn verdict(py: Python<'_>, value: Py<PyAny>) -> PyResult<Option<Exit>> {
+    if value.is_none(py) {
+        return Ok(None);
+    }
+    let cwnd: u32 = match value.getattr(py, "cwnd") {
+        Ok(cwnd) => cwnd.extract(py)?,
+        Err(_) => {
+            return Err(PyTypeError::new_err("on_ack and on_round of a flow start return None to go on, or an Exit"));
+        }
+    };
+    let ssthresh: Option<u32> = value.getattr(py, "ssthresh")?.extract(py)?;
+    let rate: Option<f64> = value.getattr(py, "rate")?.extract(py)?;
+    let name: String = value.getattr(py, "reason")?.extract(py)?;
+    let Some((_, reason)) = REASONS.iter().find(|(known, _)| *known == name) else {
+        let known: Vec<&str> = REASONS.iter().map(|(known, _)| *known).collect();
+        return Err(PyValueError::new_err(format!("\"{name}\" is no reason to leave (known: {})", known.join(", "))));
+    };
+    let cwnd = cwnd.max(2);
+    Ok(Some(Exit {
+        reason: *reason,
+        cwnd,
+        ssthresh: ssthresh.unwrap_or(cwnd).max(2),
+        rate: rate.filter(|rate| *rate >= 1.0).map(|rate| Rate::from_bps(rate as u64)),
+    }))
+}
+
+fn name(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Loss => "loss",
+        Signal::Marks => "marks",
+        Signal::Timeout => "timeout",
+    }
+}
+
+struct PythonStart(Option<Object>);
+
+impl FlowStart for PythonStart {
+    fn on_ack(&mut self, ack: &Event, window: &mut State) -> Verdict {
+        let Some(object) = &mut self.0 else { return Verdict::Continue };
+        let mut exit = object.with(
+            window,
+            |methods| methods.on_ack.as_ref(),
+            |py, on_ack, window| verdict(py, on_ack.call1(py, (Ack::new(ack), window))?),
+        );
+        let round = object.methods.on_round.is_some().then(|| object.rounds.on_ack(ack)).flatten();
+        if let (None | Some(None), Some(round)) = (exit, round) {
+            exit = object.with(
+                window,
+                |methods| methods.on_round.as_ref(),
+                |py, on_round, window| verdict(py, on_round.call1(py, (round, window))?),
+            );
+        }
+        exit.flatten().map_or(Verdict::Continue, Verdict::Done)
+    }
+
+    fn grow(&mut self, ack: &Event, window: &mut State) -> u32 {
+        let called = self.0.as_mut().and_then(|object| {
+            object.with(
+                window,
+                |methods| methods.grow.as_ref(),
+                |py, grow, window| grow.call1(py, (Ack::new(ack), window)).map(drop),
+            )
+        });
+        if called.is_none() { window.slow_start(ack.acked) } else { 0 }
+    }
+
+    fn on_signal(&mut self, now: Time, signal: Signal, window: &mut State) -> Response {
+        let Some(object) = &mut self.0 else { return Response::Leave };
+        let answer = object.with(
+            window,
+            |methods| methods.on_signal.as_ref(),
+            |py, on_signal, window| {
+                let value = on_signal.call1(py, (instant(now), name(signal), window))?;
+                if value.is_none(py) {
+                    return Ok(Response::Leave);
+                }
+                if let Ok(word) = value.extract::<String>(py) {
+                    return match word.as_str() {
+                        "ignore" if signal != Signal::Timeout => Ok(Response::Ignore),
+                        "ignore" | "leave" => Ok(Response::Leave),
+                        _ => Err(PyValueError::new_err("on_signal returns None, \"leave\", \"ignore\" or a threshold")),
+                    };
+                }
+                Ok(Response::LeaveAt(value.extract::<u32>(py)?.max(2)))
+            },
+        );
+        answer.unwrap_or(Response::Leave)
+    }
+
+    fn departure(&mut self, now: Time, _next: &Next, window: &State) -> Option<Departure> {
+        let mut state = *window;
+        let at = self.0.as_mut()?.with(
+            &mut state,
+            |methods| methods.departure.as_ref(),
+            |py, departure, window| departure.call1(py, (instant(now), window))?.extract::<Option<f64>>(py),
+        )??;
+        let at = Time::from_nanos((at.clamp(0.0, 1e9) * 1e9) as u64);
+        Some(if at > now { Departure::At(at) } else { Departure::Now })
+    }
+}
+
+struct PythonAvoidance(Option<Object>);
+
+impl CongestionAvoidance for PythonAvoidance {
+    fn on_ack(&mut self, ack: &Event, window: &State) {
+        let Some(object) = &mut self.0 else { return };
+        let mut state = *window;
+        object.with(
+            &mut state,
+            |methods| methods.on_ack.as_ref(),
+            |py, on_ack, window| on_ack.call1(py, (Ack::new(ack), window)).map(drop),
+        );
+        if let Some(round) = object.methods.on_round.is_some().then(|| object.rounds.on_ack(ack)).flatten() {
+            object.with(
+                &mut state,
+                |methods| methods.on_round.as_ref(),
+                |py, on_round, window| on_round.call1(py, (round, window)).map(drop),
+            );
+        }
+    }
+
+    fn grow(&mut self, ack: &Event, acked: u32, window: &mut State) {
+        if let Some(object) = &mut self.0 {
+            object.with(
+                window,
+                |methods| methods.grow.as_ref(),
+                |py, grow, window| grow.call1(py, (Ack::new(ack), acked, window)).map(drop),
+            );
+        }
+    }
+
+    fn reduce(&mut self, now: Time, signal: Signal, window: &State) -> u32 {
+        let mut state = *window;
+        let reduced = self.0.as_mut().and_then(|object| {
+            object.with(
+                &mut state,
+                |methods| methods.reduce.as_ref(),
+                |py, reduce, window| reduce.call1(py, (instant(now), name(signal), window))?.extract::<u32>(py),
+            )
+        });
+        reduced.unwrap_or(window.cwnd / 2).max(2)
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        let method = self.0.as_ref().filter(|object| !object.failed)?.methods.pacing_rate.as_ref()?;
+        let rate = Python::attach(|py| method.call0(py)?.extract::<Option<f64>>(py));
+        rate.map_err(keep).ok().flatten().filter(|rate| *rate >= 1.0).map(|rate| Rate::from_bps(rate as u64))
+    }
+}
+
+/// Names live as long as the program: algorithms are registered once.
+pub(crate) fn lasting(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+/// Makes a flow start known. `factory(initial_window, mss, seed)` returns the object and the names
+/// of the methods that it has of its own.
+#[pyfunction]
+pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>) -> PyResult<()> {
+    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let make =
+        move |connection| -> Box<dyn FlowStart + Send> { Box::new(PythonStart(Object::new(&factory, connection))) };
+    let own = StartConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;
+    StartConfig::register(own).map_err(|error| wrong(&error))
+}
+
+/// Makes a congestion avoidance known; with `ecn` its flows answer accurate marks.
+#[pyfunction]
+pub(crate) fn register_avoidance(name: String, about: String, factory: Py<PyAny>, ecn: bool) -> PyResult<()> {
+    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let make = move |connection| -> Box<dyn CongestionAvoidance + Send> {
+        Box::new(PythonAvoidance(Object::new(&factory, connection)))
+    };
+    let own = AvoidanceConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;
+    AvoidanceConfig::register(if ecn { own.with_ecn() } else { own }).map_err(|error| wrong(&error))
+}

@@ -1,0 +1,357 @@
+//! Environments for learning agents: many simulations side by side, advanced by an interval each.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use flowstart::congestion::{
+    Ack, Avoidance, AvoidanceConfig, CongestionAvoidance, Connection, Controller, Signal, Start, StartConfig, Window,
+};
+use flowstart::units::{Rate, Span, Time};
+use flowstart_scenario::Scenario;
+use flowstart_simulator::{FlowId, Simulation, Traffic};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::agent::{ACTIONS, Action, Agent, AgentControl, AgentStart, NoStart, OBSERVED, Policy};
+use crate::algorithm::lasting;
+use crate::supervise::keep;
+
+/// Which algorithm an agent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    FlowStart,
+    CongestionControl,
+}
+
+impl Kind {
+    fn read(text: &str) -> PyResult<Self> {
+        match text {
+            "flow_start" => Ok(Self::FlowStart),
+            "congestion_control" => Ok(Self::CongestionControl),
+            _ => Err(PyValueError::new_err(format!(
+                "\"{text}\" is no kind of agent (known: flow_start, congestion_control)"
+            ))),
+        }
+    }
+}
+
+/// What a reward is made of.
+#[derive(Clone, Copy, Debug)]
+struct Weights {
+    delay: f64,
+    loss: f64,
+    /// Round trips after a start that its reward counts.
+    tail: u32,
+    /// Intervals after which an episode is cut.
+    steps: u32,
+}
+
+/// CUBIC after a start, watched.
+struct Watched {
+    inner: Avoidance,
+    agent: Agent,
+}
+
+impl CongestionAvoidance for Watched {
+    fn on_ack(&mut self, ack: &Ack, window: &Window) {
+        {
+            let mut shared = self.agent.lock();
+            if shared.over {
+                shared.hear(ack);
+            }
+        }
+        self.inner.on_ack(ack, window);
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
+        self.inner.grow(ack, acked, window);
+    }
+
+    fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32 {
+        self.inner.reduce(now, signal, window)
+    }
+
+    fn on_takeover(&mut self, now: Time, window: &Window, rate: Option<Rate>) {
+        self.inner.on_takeover(now, window, rate);
+    }
+
+    fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
+        self.inner.undo(prior_cwnd, window)
+    }
+
+    fn on_idle(&mut self, idle: Span) {
+        self.inner.on_idle(idle);
+    }
+}
+
+/// One episode.
+struct Episode {
+    simulation: Simulation<()>,
+    agent: Agent,
+    capacity: f64,
+    steps: u32,
+}
+
+/// What a step gives.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stepped {
+    observation: [f64; OBSERVED],
+    reward: f64,
+    terminated: bool,
+    truncated: bool,
+}
+
+impl Episode {
+    fn begin(kind: Kind, toml: &str, capacity: f64, seed: u64) -> Result<Self, String> {
+        let mut scenario = Scenario::parse("episode", toml).map_err(|error| error.to_string())?;
+        scenario.seed = seed;
+        let config = scenario.simulation(0).map_err(|error| error.to_string())?.simulation;
+        let Some(Traffic::Tcp(own)) = config.flows.last().map(|flow| &flow.traffic) else {
+            return Err("the scenario of an episode needs a [[flow]], the last of which is the agent".to_owned());
+        };
+        let (number, agent) = ((config.flows.len() - 1) as FlowId, Agent::new(own.controller.initial_window));
+        let made = agent.clone();
+        let make = move |flow: FlowId, config: &flowstart::congestion::ControllerConfig| {
+            if flow != number {
+                return Controller::new(config);
+            }
+            let agent = made.clone();
+            match kind {
+                Kind::FlowStart => {
+                    let start = Start::External(Box::new(AgentStart { agent: agent.clone(), policy: None }));
+                    let watched = Watched { inner: Avoidance::new(config), agent };
+                    Controller::join(start, Avoidance::External(Box::new(watched)), config)
+                }
+                Kind::CongestionControl => {
+                    let control = AgentControl { agent, policy: None, mss: config.mss, srtt: 0.0 };
+                    let start = Start::External(Box::new(NoStart));
+                    Controller::join(start, Avoidance::External(Box::new(control)), config)
+                }
+            }
+        };
+        let simulation =
+            Simulation::with_controllers(&config, (), Box::new(make)).map_err(|error| error.to_string())?;
+        let mut episode = Self { simulation, agent, capacity, steps: 0 };
+        episode.warm_up(kind)?;
+        Ok(episode)
+    }
+
+    /// Until the first interval is over: the initial window, which no agent decides.
+    fn warm_up(&mut self, kind: Kind) -> Result<(), String> {
+        const STEP: Span = Span::from_micros(500);
+        const PATIENCE: u32 = 1_000_000;
+        for _ in 0..PATIENCE {
+            let now = self.simulation.now();
+            let begun = match kind {
+                Kind::FlowStart => self.agent.lock().started(),
+                Kind::CongestionControl => self.agent.lock().heard(),
+            };
+            if let Some(interval) = begun {
+                if kind == Kind::FlowStart {
+                    let due = self.agent.lock().due;
+                    self.simulation.run_until(due);
+                } else {
+                    self.simulation.run_until(now + Span::from_secs_f64(interval));
+                }
+                return Ok(());
+            }
+            if self.simulation.run_until(now + STEP) {
+                break;
+            }
+        }
+        Err("the agent's flow of this scenario never begins".to_owned())
+    }
+
+    fn step(&mut self, kind: Kind, action: Action, weights: Weights) -> Stepped {
+        self.steps += 1;
+        let (over, reward) = self.interval(Some(action), weights);
+        let mut stepped = Stepped { reward, truncated: self.steps >= weights.steps, ..Stepped::default() };
+        if over {
+            stepped.truncated = true;
+        }
+        stepped.observation = self.agent.lock().observe();
+        if kind == Kind::FlowStart && (self.agent.lock().over || self.agent.lock().leave) {
+            for _ in 0..weights.tail {
+                stepped.reward += self.interval(None, weights).1;
+            }
+            stepped.terminated = true;
+            stepped.truncated = false;
+        }
+        stepped
+    }
+
+    /// One interval: whether the simulation is over, and the reward.
+    fn interval(&mut self, action: Option<Action>, weights: Weights) -> (bool, f64) {
+        let now = self.simulation.now();
+        let (end, base) = {
+            let mut shared = self.agent.lock();
+            let base = shared.base();
+            match action {
+                Some(action) => shared.decide(action, now, base),
+                None => shared.forget(),
+            }
+            (now + Span::from_secs_f64(base), base)
+        };
+        let over = self.simulation.run_until(end);
+        let seen = self.agent.lock().seen;
+        let share = seen.acked_bytes * 8.0 / base / self.capacity;
+        let delay = seen.mean_rtt().map_or(0.0, |rtt| (rtt / base - 1.0).max(0.0));
+        let lost = seen.lost / (seen.acked + seen.lost).max(1.0);
+        (over, share - weights.delay * delay.min(10.0) - weights.loss * lost)
+    }
+}
+
+/// Episodes side by side.
+#[pyclass(frozen, module = "flowstart._native")]
+pub(crate) struct Environments {
+    kind: Kind,
+    weights: Weights,
+    // A simulation belongs to one thread at a time; the lock makes it so.
+    episodes: Mutex<Vec<Option<Episode>>>,
+    count: usize,
+    pool: rayon::ThreadPool,
+}
+
+fn all_of<'py, T: pyo3::buffer::Element>(
+    object: &Bound<'py, PyAny>,
+    length: usize,
+    what: &str,
+) -> PyResult<PyBuffer<T>> {
+    let buffer = PyBuffer::<T>::get(object)?;
+    if buffer.item_count() != length || !buffer.is_c_contiguous() {
+        return Err(PyValueError::new_err(format!("{what} must hold {length} values in a row")));
+    }
+    Ok(buffer)
+}
+
+#[pymethods]
+impl Environments {
+    #[new]
+    fn new(
+        kind: &str,
+        count: usize,
+        delay_weight: f64,
+        loss_weight: f64,
+        tail: u32,
+        steps: u32,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
+        let weights = Weights { delay: delay_weight, loss: loss_weight, tail, steps };
+        Ok(Self {
+            kind: Kind::read(kind)?,
+            weights,
+            episodes: Mutex::new((0..count).map(|_| None).collect()),
+            count,
+            pool,
+        })
+    }
+
+    /// Begins an episode: the scenario's last flow is the agent, `capacity` is the payload in bit/s
+    /// that a reward of 1 stands for. Returns the first observation.
+    fn reset(&self, py: Python<'_>, index: usize, toml: &str, capacity: f64, seed: u64) -> PyResult<Vec<f64>> {
+        if index >= self.count || capacity.is_nan() || capacity <= 0.0 {
+            return Err(PyValueError::new_err("there is no such environment, or its capacity is not above 0"));
+        }
+        let kind = self.kind;
+        let begun = py.detach(|| Episode::begin(kind, toml, capacity, seed));
+        let episode = begun.map_err(PyValueError::new_err)?;
+        let observation = episode.agent.lock().observe().to_vec();
+        self.lock()[index] = Some(episode);
+        Ok(observation)
+    }
+
+    /// A step of every environment but those that `skip` marks. All but `actions` and `skip` are
+    /// written: observations, rewards, and whether the episode ended or was cut.
+    fn step(
+        &self,
+        py: Python<'_>,
+        actions: &Bound<'_, PyAny>,
+        skip: &Bound<'_, PyAny>,
+        observations: &Bound<'_, PyAny>,
+        rewards: &Bound<'_, PyAny>,
+        terminated: &Bound<'_, PyAny>,
+        truncated: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let count = self.count;
+        let given = all_of::<f64>(actions, count * ACTIONS, "actions")?.to_vec(py)?;
+        let skipped = all_of::<u8>(skip, count, "skip")?.to_vec(py)?;
+        let observed = all_of::<f64>(observations, count * OBSERVED, "observations")?;
+        let rewarded = all_of::<f64>(rewards, count, "rewards")?;
+        let ended = all_of::<u8>(terminated, count, "terminated")?;
+        let cut = all_of::<u8>(truncated, count, "truncated")?;
+        let (kind, weights) = (self.kind, self.weights);
+        let pool = &self.pool;
+        let results: Vec<Option<Stepped>> = py.detach(|| {
+            let mut held = self.lock();
+            let episodes: &mut Vec<Option<Episode>> = &mut held;
+            let one = |((episode, action), skipped): ((&mut Option<Episode>, &[f64]), &u8)| {
+                let episode = episode.as_mut()?;
+                if *skipped != 0 {
+                    return Some(Stepped { observation: episode.agent.lock().observe(), ..Stepped::default() });
+                }
+                Some(episode.step(kind, Action::of(action), weights))
+            };
+            if count == 1 {
+                return episodes.iter_mut().zip(given.chunks(ACTIONS)).zip(&skipped).map(one).collect();
+            }
+            pool.install(|| episodes.par_iter_mut().zip(given.par_chunks(ACTIONS)).zip(&skipped).map(one).collect())
+        });
+        let Some(results) = results.into_iter().collect::<Option<Vec<Stepped>>>() else {
+            return Err(PyRuntimeError::new_err("an environment must be reset before its first step"));
+        };
+        let flat: Vec<f64> = results.iter().flat_map(|one| one.observation).collect();
+        observed.copy_from_slice(py, &flat)?;
+        rewarded.copy_from_slice(py, &results.iter().map(|one| one.reward).collect::<Vec<_>>())?;
+        ended.copy_from_slice(py, &results.iter().map(|one| u8::from(one.terminated)).collect::<Vec<_>>())?;
+        cut.copy_from_slice(py, &results.iter().map(|one| u8::from(one.truncated)).collect::<Vec<_>>())
+    }
+}
+
+impl Environments {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<Episode>>> {
+        self.episodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn policy(callable: Py<PyAny>) -> Policy {
+    std::sync::Arc::new(move |observation| {
+        let answer = Python::attach(|py| -> PyResult<Vec<f64>> {
+            let list = pyo3::types::PyList::new(py, observation)?;
+            callable.call1(py, (list,))?.extract(py)
+        });
+        let values = answer.map_err(keep).ok()?;
+        let value = |index: usize| values.get(index).copied().unwrap_or(0.0);
+        Some([value(0), value(1), value(2)])
+    })
+}
+
+/// Makes a trained agent known as a flow start or a congestion avoidance of this name.
+/// `callable(observation)` answers with three numbers.
+#[pyfunction]
+pub(crate) fn register_policy(kind: &str, name: String, about: String, callable: Py<PyAny>) -> PyResult<()> {
+    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let (name, about) = (lasting(name), lasting(about));
+    let policy = policy(callable);
+    match Kind::read(kind)? {
+        Kind::FlowStart => {
+            let make = move |connection: Connection| -> Box<dyn flowstart::congestion::FlowStart + Send> {
+                Box::new(AgentStart { agent: Agent::new(connection.initial_window), policy: Some(policy.clone()) })
+            };
+            let own = StartConfig::own(name, about, make).map_err(|error| wrong(&error))?;
+            StartConfig::register(own).map_err(|error| wrong(&error))
+        }
+        Kind::CongestionControl => {
+            let make = move |connection: Connection| -> Box<dyn CongestionAvoidance + Send> {
+                let agent = Agent::new(connection.initial_window);
+                Box::new(AgentControl { agent, policy: Some(policy.clone()), mss: connection.mss, srtt: 0.0 })
+            };
+            let own = AvoidanceConfig::own(name, about, make).map_err(|error| wrong(&error))?;
+            AvoidanceConfig::register(own).map_err(|error| wrong(&error))
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The native part of the Python package `flowstart`.
+//!
+//! Commands run on a thread of their own with Python's lock released; the calling thread looks for
+//! Ctrl-C and tells how far they are. Algorithms in Python are called with the lock held.
+
+mod agent;
+mod algorithm;
+mod environment;
+mod supervise;
+mod table;
+
+use std::ffi::OsString;
+
+use flowstart::embed::{self, Called};
+use flowstart::race::RaceResult as Raced;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use supervise::supervise;
+use table::Table;
+
+/// What a command said, as the exception that fits its status.
+fn refused(called: &Called) -> PyErr {
+    let message = called.message.clone();
+    match called.status {
+        2 => PyValueError::new_err(message),
+        3 => PyOSError::new_err(message),
+        _ => PyRuntimeError::new_err(message),
+    }
+}
+
+fn words(arguments: Vec<String>) -> Vec<OsString> {
+    arguments.into_iter().map(OsString::from).collect()
+}
+
+/// A command line in this process: status, standard output, what is wrong, remarks.
+#[pyfunction]
+#[pyo3(signature = (arguments, progress = None))]
+fn call<'py>(
+    py: Python<'py>,
+    arguments: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(u8, Bound<'py, PyBytes>, String, Vec<String>)> {
+    let arguments = words(arguments);
+    let called = supervise(py, progress, |hooks| embed::call(&arguments, hooks))?;
+    Ok((called.status, PyBytes::new(py, &called.output), called.message, called.notes))
+}
+
+/// The result of a race.
+#[pyclass(frozen, module = "flowstart._native")]
+struct RaceResult(Raced);
+
+#[pymethods]
+impl RaceResult {
+    /// The document that `flowstart compare --json` prints.
+    fn to_json(&self) -> String {
+        format!("{:#}\n", self.0.to_json())
+    }
+
+    /// A row per contestant and run, a column per measure.
+    fn runs(&self) -> PyResult<Table> {
+        Table::of_runs(&self.0)
+    }
+
+    /// A row per point of the pictures: contestant, what, time in round trips, value.
+    fn series(&self) -> PyResult<Table> {
+        Table::of_series(&self.0)
+    }
+
+    /// False if the race was stopped.
+    fn complete(&self) -> bool {
+        self.0.complete
+    }
+}
+
+/// The race that `flowstart compare` runs with these arguments.
+#[pyfunction]
+#[pyo3(signature = (arguments, progress = None))]
+fn compare(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<RaceResult> {
+    let arguments = words(arguments);
+    let raced = supervise(py, progress, |hooks| embed::compare(&arguments, hooks))?;
+    raced.map(RaceResult).map_err(|called| refused(&called))
+}
+
+/// The tables of the scenario files that `flowstart run` runs with these arguments: a list of
+/// (name of the scenario, list of (name of the table, table)).
+#[pyfunction]
+#[pyo3(signature = (arguments, progress = None))]
+fn run(
+    py: Python<'_>,
+    arguments: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<(String, Vec<(String, Table)>)>> {
+    let arguments = words(arguments);
+    let ran = supervise(py, progress, |hooks| embed::run(&arguments, hooks))?;
+    let results = ran.map_err(|called| refused(&called))?;
+    let tables = |results: flowstart_results::Results| -> PyResult<Vec<(String, Table)>> {
+        results.tables.iter().map(|table| Ok((table.spec().name.to_owned(), Table::of_results(table)?))).collect()
+    };
+    results.into_iter().map(|(name, results)| Ok((name, tables(results)?))).collect()
+}
+
+/// The version of flowstart that this is built from.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The native part of the package.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<RaceResult>()?;
+    module.add_class::<Table>()?;
+    module.add_class::<algorithm::Ack>()?;
+    module.add_class::<algorithm::Round>()?;
+    module.add_class::<algorithm::Window>()?;
+    module.add_class::<environment::Environments>()?;
+    module.add_function(wrap_pyfunction!(call, module)?)?;
+    module.add_function(wrap_pyfunction!(compare, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(algorithm::register_start, module)?)?;
+    module.add_function(wrap_pyfunction!(algorithm::register_avoidance, module)?)?;
+    module.add_function(wrap_pyfunction!(environment::register_policy, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Tables as Arrow record batches, handed over by Arrow's C stream interface.
+
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_schema::ArrowError;
+use flowstart::race::RaceResult;
+use flowstart_results::{Column, Table as Rows};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+/// A table in Arrow's memory layout: `pyarrow.table(t)`, `polars.DataFrame(t)`,
+/// `pandas.DataFrame.from_arrow(t)`.
+#[pyclass(frozen, module = "flowstart._native")]
+pub(crate) struct Table(RecordBatch);
+
+fn defect(error: &ArrowError) -> PyErr {
+    PyRuntimeError::new_err(format!("this table cannot be handed over: {error}"))
+}
+
+impl Table {
+    fn of(columns: Vec<(String, ArrayRef)>) -> PyResult<Self> {
+        // Columns without a name in front of them can be missing in any row.
+        let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+        RecordBatch::try_from_iter_with_nullable(columns).map(Self).map_err(|error| defect(&error))
+    }
+
+    /// A row per contestant and run.
+    pub(crate) fn of_runs(result: &RaceResult) -> PyResult<Self> {
+        let rows: Vec<_> =
+            result.contestants.iter().flat_map(|one| one.runs.iter().map(move |run| (one, run))).collect();
+        let mut columns: Vec<(String, ArrayRef)> = vec![
+            (
+                "contestant".into(),
+                Arc::new(rows.iter().map(|(one, _)| Some(one.label.as_str())).collect::<StringArray>()),
+            ),
+            ("run".into(), Arc::new(rows.iter().map(|(_, run)| run.run as i64).collect::<Int64Array>())),
+        ];
+        for measure in result.race.measures() {
+            let values: Float64Array = rows.iter().map(|(_, run)| run.get(measure)).collect();
+            columns.push((measure.name(), Arc::new(values)));
+        }
+        Self::of(columns)
+    }
+
+    /// A row per point of the pictures of the first run.
+    pub(crate) fn of_series(result: &RaceResult) -> PyResult<Self> {
+        let (mut contestants, mut kinds, mut times, mut values) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for one in &result.contestants {
+            let Some(series) = &one.series else { continue };
+            let kind = [
+                ("sending_mbit_s", &series.sending),
+                ("throughput_mbit_s", &series.throughput),
+                ("queue_ms", &series.queue),
+                ("cwnd_packets", &series.cwnd),
+                ("delivered_mb", &series.delivered),
+            ];
+            for (name, points) in kind {
+                for [time, value] in points {
+                    contestants.push(one.label.as_str());
+                    kinds.push(name);
+                    times.push(*time);
+                    values.push(*value);
+                }
+            }
+        }
+        Self::of(vec![
+            ("contestant".into(), Arc::new(StringArray::from(contestants))),
+            ("what".into(), Arc::new(StringArray::from(kinds))),
+            ("time_rtt".into(), Arc::new(Float64Array::from(times))),
+            ("value".into(), Arc::new(Float64Array::from(values))),
+        ])
+    }
+
+    /// A table of the results of a scenario.
+    pub(crate) fn of_results(table: &Rows) -> PyResult<Self> {
+        let columns = table.spec().columns.iter().zip(table.columns()).map(|(spec, column)| {
+            let array: ArrayRef = match column {
+                Column::Text(values) => Arc::new(values.iter().map(Option::as_deref).collect::<StringArray>()),
+                Column::Integer(values) => Arc::new(values.iter().copied().collect::<Int64Array>()),
+                Column::Float(values) => Arc::new(values.iter().copied().collect::<Float64Array>()),
+                Column::Flag(values) => Arc::new(values.iter().copied().collect::<BooleanArray>()),
+            };
+            (spec.name.to_owned(), array)
+        });
+        Self::of(columns.collect())
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Arrow's C stream, as the Arrow PyCapsule interface has it.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface allows to leave a wish unfulfilled.
+        let _ = requested_schema;
+        let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    /// The values of a column, copied into a list.
+    fn column(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+        let Some(column) = self.0.column_by_name(name) else {
+            return Err(pyo3::exceptions::PyKeyError::new_err(name.to_owned()));
+        };
+        if let Some(texts) = column.as_any().downcast_ref::<StringArray>() {
+            return Ok(texts.iter().collect::<Vec<_>>().into_pyobject(py)?.into_any().unbind());
+        }
+        if let Some(numbers) = column.as_any().downcast_ref::<Int64Array>() {
+            return Ok(numbers.iter().collect::<Vec<_>>().into_pyobject(py)?.into_any().unbind());
+        }
+        if let Some(flags) = column.as_any().downcast_ref::<BooleanArray>() {
+            return Ok(flags.iter().collect::<Vec<_>>().into_pyobject(py)?.into_any().unbind());
+        }
+        let numbers = column.as_any().downcast_ref::<Float64Array>();
+        let numbers: Vec<Option<f64>> = numbers.map(|numbers| numbers.iter().collect()).unwrap_or_default();
+        Ok(numbers.into_pyobject(py)?.into_any().unbind())
+    }
+}

@@ -1,0 +1,115 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+import flowstart
+
+QUICK = {"capacity": "10 Mbit/s", "size": ["30 kB"]}
+
+
+def test_a_race_is_the_one_of_the_command_line():
+    race = flowstart.compare(["cubic", "reno"], **QUICK)
+    printed = flowstart.command(
+        "compare",
+        "-C",
+        "cubic,reno",
+        "--capacity=10Mbit/s",
+        "-n",
+        "30kB",
+        "--json",
+        "--no-report",
+    )
+    assert race.to_json() == printed
+    assert race.complete
+    assert race.document["contestants"][0]["label"] == "hystart+cubic"
+
+
+def test_a_race_has_tables_and_looks_like_one():
+    race = flowstart.compare(["cubic"], **QUICK)
+    assert race.runs.column("contestant") == ["hystart+cubic"]
+    assert len(race.series) > 10
+    assert "hystart+cubic" in repr(race)
+    assert "<table>" in race._repr_html_()
+    with pytest.raises(KeyError):
+        race.mean("beauty")
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: flowstart.compare(["cubik"]), 'did you mean "cubic"?'),
+        (lambda: flowstart.compare(capacity="fast"), "--capacity:"),
+        (lambda: flowstart.run("nowhere.toml"), "nowhere.toml"),
+        (lambda: flowstart.run({"duration": "1 s", "path": {"capcity": "1 Mbit/s"}}), "capcity"),
+        (lambda: flowstart.run({"duration": {1, 2}}), "cannot hold a set"),
+        (lambda: flowstart.command("comparr"), "comparr"),
+        (lambda: flowstart.reproduce("no-such-paper"), "no-such-paper"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_command_lines_words(call, sentence):
+    with pytest.raises(ValueError) as error:
+        call()
+    assert sentence in str(error.value)
+
+
+def test_a_scenario_runs_from_a_dictionary_a_dataclass_and_toml_alike():
+    flow = flowstart.Flow(algorithm="slow_start+reno", size="100 kB")
+    scenario = flowstart.Scenario(
+        duration="3 s", path=flowstart.Path(capacity="10 Mbit/s"), flow=[flow]
+    )
+    as_dict = {
+        "duration": "3 s",
+        "path": {"capacity": "10 Mbit/s", "rtt": "20 ms"},
+        "flow": [{"algorithm": "slow_start+reno", "size": "100 kB"}],
+    }
+    toml = """
+        duration = "3 s"
+        [path]
+        capacity = "10 Mbit/s"
+        rtt = "20 ms"
+        [[flow]]
+        algorithm = "slow_start+reno"
+        size = "100 kB"
+    """
+    results = [flowstart.run(one) for one in (scenario, as_dict, toml)]
+    times = [result["flows"].column("completion_time_s") for result in results]
+    assert times[0] == times[1] == times[2]
+    assert 0.08 < times[0][0] < 1.0
+
+
+def test_progress_is_told():
+    told = []
+    flowstart.compare(["cubic"], progress=lambda done, of: told.append((done, of)), **QUICK)
+    assert told
+    assert told[-1][0] == told[-1][1]
+
+
+def test_an_interrupt_stops_a_race():
+    program = """
+import flowstart, signal, threading, os
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    flowstart.compare(["cubic"], background=["4 cubic"], runs=2000, capacity="1 Gbit/s")
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout == "stopped\n", done.stderr
+
+
+def test_names_are_listed():
+    listed = flowstart.names()
+    assert json.loads(listed.text) == listed
+    assert any(start["name"] == "adaptive_chirping" for start in listed["flow_starts"])
+
+
+def test_tables_go_to_arrow_without_copying():
+    pyarrow = pytest.importorskip("pyarrow")
+    race = flowstart.compare(["cubic"], **QUICK)
+    table = pyarrow.table(race.runs)
+    assert table.num_rows == 1
+    assert table.column("contestant").to_pylist() == ["hystart+cubic"]
