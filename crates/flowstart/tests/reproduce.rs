@@ -171,15 +171,20 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Everything that was recorded, judged by the files as they are.
+/// Everything that was recorded, judged by the files as they are. The page names what was not.
 fn recorded() -> Vec<flowstart_reproduce::FigureResult> {
     let text = std::fs::read_to_string(root().join("docs/reproduce.json")).expect("the record");
     let record: flowstart_reproduce::Record = serde_json::from_str(&text).expect("a record");
+    let page = std::fs::read_to_string(root().join("docs/reproduce.md")).unwrap_or_default();
     let judged = |figure: &flowstart_reproduce::Figure| {
-        let kept = record.figures.get(&figure.name).unwrap_or_else(|| panic!("{} is not recorded", figure.name));
-        kept.judge(figure).unwrap_or_else(|error| panic!("{error}"))
+        let Some(kept) = record.figures.get(&figure.name) else {
+            let line = page.lines().find(|line| line.starts_with("Not run by these rules yet"));
+            assert!(line.is_some_and(|line| line.contains(&figure.name)), "{} is missing unsaid", figure.name);
+            return None;
+        };
+        Some(kept.judge(figure).unwrap_or_else(|error| panic!("{error}")))
     };
-    flowstart_reproduce::figures("").expect("the experiments read").iter().map(judged).collect()
+    flowstart_reproduce::figures("").expect("the experiments read").iter().filter_map(judged).collect()
 }
 
 /// Running everything again takes long; a word that was changed, or a parameter, shows at once.

@@ -51,6 +51,7 @@ scenario_measures! {
             ServiceOrigin,
             TimeToShare,
             MessageDelay,
+            DelayDecay,
             DelayShare,
             WindowCorrelation,
             CorrelationPeak,

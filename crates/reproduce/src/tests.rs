@@ -145,12 +145,14 @@ fn verdicts_follow_from_the_measured_values() {
     let [queue, transfers, never] = result.claims.as_slice() else { panic!() };
     assert_eq!(queue.cases.len(), 2);
     assert!(queue.cases.iter().all(|case| case.evidence.mean.is_some_and(|ratio| ratio > 0.0)));
-    assert_eq!(queue.holds == Some(true), queue.cases.iter().all(|case| case.evidence.mean.unwrap() < 1.0));
+    let as_the_mean = |case: &crate::Case| case.holds.is_none_or(|holds| holds == (case.evidence.mean.unwrap() < 1.0));
+    assert!(queue.cases.iter().all(as_the_mean), "an interval that is clear of the bound has its mean on the same side");
     assert_eq!(transfers.verdict, Verdict::UnderSpecified);
     assert_eq!(transfers.holds, Some(true));
     assert_eq!(never.verdict, Verdict::Differs);
     assert_eq!(never.cases[0].evidence.value().unwrap().bound, Bound::AtLeast);
-    assert_eq!(never.ours(), "> 1 s (n = 6)");
+    // Six or more of the same say "always"; the claim about the queue may have asked for more.
+    assert!(never.ours().starts_with("> 1 s (n = ") && never.cases[0].evidence.runs >= 6, "{}", never.ours());
     assert_eq!(never.explanation(), [("cause", "not found. A guess: It cannot be.".to_owned())]);
     assert_eq!(never.conclusion(), "differs: 100 % above");
 }

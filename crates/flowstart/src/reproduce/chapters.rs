@@ -66,6 +66,10 @@ pub(super) fn markdown(papers: &[Paper], results: &[FigureResult], kept: Option<
     page
 }
 
+/// Said of runs that are not all with the whole budget.
+const BUDGET: &str = ", with the budget of runs that `reproduce` has without --full (where attainable rates are probed, 150 \
+samples per rate instead of the paper's 750), but where it says otherwise below";
+
 /// When it was run, with what, and how long it took.
 fn when(results: &[FigureResult], record: &Record) -> String {
     let kept: Vec<_> = results.iter().filter_map(|result| record.figures.get(&result.figure.name)).collect();
@@ -81,10 +85,10 @@ fn when(results: &[FigureResult], record: &Record) -> String {
     let seconds: f64 = kept.iter().map(|kept| kept.seconds).sum();
     let packets: u64 = kept.iter().map(|kept| kept.data_packets).sum();
     format!(
-        "Runs of {}, version {}{}: {} simulations with {:.1} billion data packets, {:.0} minutes of thread time.",
+        "Runs of {}, version {}{}: {} simulations with {:.1} billion data packets, {:.0} minutes by the clock, summed over threads.",
         span(kept.iter().map(|kept| kept.date.as_str()).collect()),
         span(kept.iter().map(|kept| kept.version.as_str()).collect()),
-        if kept.iter().all(|kept| kept.full) { ", with the whole budget (--full)" } else { "" },
+        if kept.iter().all(|kept| kept.full) { ", with the whole budget (--full)" } else { BUDGET },
         kept.iter().map(|kept| kept.simulations).sum::<usize>(),
         packets as f64 / 1e9,
         seconds / 60.0
@@ -212,7 +216,7 @@ fn figure(result: &FigureResult, record: Option<&Record>) -> String {
     let run = match record.and_then(|record| record.figures.get(&figure.name)) {
         Some(kept) => {
             let budget = if kept.full { " with --full" } else { "" };
-            format!("{} simulations{budget} on {}, {:.0} s of thread time", result.simulations, kept.date, kept.seconds)
+            format!("{} simulations{budget} on {}, {:.0} s by the clock, summed over threads", result.simulations, kept.date, kept.seconds)
         }
         None => format!("{} simulations", result.simulations),
     };
