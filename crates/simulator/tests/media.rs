@@ -112,8 +112,8 @@ proptest! {
 
     /// Whatever arrives is sent, dropped, lost or still there; a link keeps the order of what it
     /// sends; a transfer gets through. A policer whose bucket holds less than an initial window
-    /// drops the second packet of every burst: a transfer through it lives from time-out to
-    /// time-out, and only has to go on.
+    /// drops the end of every burst: a transfer lives from time-out to time-out, and no time is
+    /// asked of it.
     #[test]
     fn every_medium_conserves_packets_keeps_their_order_and_lets_transfers_through(
         kind in 0_u8..7, strength in 0_u64..60, jitter: bool, seed: u64,
@@ -138,6 +138,5 @@ proptest! {
         let transfer = &outcome.flows[0];
         let shallow = bottleneck.medium.policer.is_some_and(|policer| policer.burst < Bytes::new(15_140));
         prop_assert!(transfer.completed.is_some() || shallow, "{transfer:?}");
-        prop_assert!(transfer.delivered >= Bytes::new(100_000), "{transfer:?}");
     }
 }
