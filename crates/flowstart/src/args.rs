@@ -250,7 +250,8 @@ pub(crate) struct ReproduceArgs {
     /// Run every variant exactly so often, instead of until its claims are decided
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = runs)]
     pub(crate) runs: Option<u64>,
-    /// Keep what the runs gave in this file (JSON); figures that were not run stay as they are there
+    /// Keep what the runs gave in this file (JSON); figures that were not run stay as they are
+    /// there
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD, conflicts_with_all = ["seed", "runs"])]
     pub(crate) record: Option<PathBuf>,
     /// Run nothing: judge what this file holds

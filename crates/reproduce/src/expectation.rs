@@ -93,8 +93,8 @@ impl Expectation {
         }
     }
 
-    /// Whether all values between two are as expected, or none; `None` for some, or if too little is
-    /// known of them.
+    /// Whether all values between two are as expected, or none; `None` for some, or if too little
+    /// is known of them.
     #[must_use]
     pub fn of_interval(&self, low: Measured, high: Measured) -> Option<bool> {
         match (self.holds(low)?, self.holds(high)?) {

@@ -270,8 +270,8 @@ impl Probing {
         })
     }
 
-    /// The seed of the sampling and of a loop's marks in a run: successive numbers for the runs of a
-    /// seed, far from those of the next.
+    /// The seed of the sampling and of a loop's marks in a run: successive numbers for the runs of
+    /// a seed, far from those of the next.
     pub(super) fn loop_seed(&self, run: u64) -> u64 {
         (self.seed.wrapping_sub(1) << 32).wrapping_add(run).wrapping_add(1)
     }

@@ -41,8 +41,9 @@ fn packets(mean: Rate, packet: Bytes) -> Option<(Vec<Time>, usize)> {
 }
 
 impl Replay {
-    /// Sends a film of this mean rate through the loop so many times, with random numbers of its own
-    /// each time (seeds from the one given on). `None` if there is no film of this rate, no run, or no curve.
+    /// Sends a film of this mean rate through the loop so many times, with random numbers of its
+    /// own each time (seeds from the one given on). `None` if there is no film of this rate, no
+    /// run, or no curve.
     ///
     /// # Errors
     /// What is wrong with the loop.

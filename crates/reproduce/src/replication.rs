@@ -34,7 +34,8 @@ pub struct Replications {
     pub by: By,
     /// Why that, in a sentence.
     pub because: Option<String>,
-    /// How much later a flow starts at most, with `by = "starts"`; default: the base RTT of the path.
+    /// How much later a flow starts at most, with `by = "starts"`; default: the base RTT of the
+    /// path.
     pub spread: Option<Span>,
     /// Rate of the datagrams, with `by = "trickle"`; default: a thousandth of the path's capacity.
     pub rate: Option<Rate>,

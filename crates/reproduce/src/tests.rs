@@ -146,7 +146,10 @@ fn verdicts_follow_from_the_measured_values() {
     assert_eq!(queue.cases.len(), 2);
     assert!(queue.cases.iter().all(|case| case.evidence.mean.is_some_and(|ratio| ratio > 0.0)));
     let as_the_mean = |case: &crate::Case| case.holds.is_none_or(|holds| holds == (case.evidence.mean.unwrap() < 1.0));
-    assert!(queue.cases.iter().all(as_the_mean), "an interval that is clear of the bound has its mean on the same side");
+    assert!(
+        queue.cases.iter().all(as_the_mean),
+        "an interval that is clear of the bound has its mean on the same side"
+    );
     assert_eq!(transfers.verdict, Verdict::UnderSpecified);
     assert_eq!(transfers.holds, Some(true));
     assert_eq!(never.verdict, Verdict::Differs);

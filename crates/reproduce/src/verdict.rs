@@ -11,7 +11,8 @@ use flowstart_measure::Measured;
 pub enum Verdict {
     /// Ours is as expected: the intervals of all cases are.
     Reproduced,
-    /// Ours is not as expected: the interval of a case lies outside, whichever way the paper is read.
+    /// Ours is not as expected: the interval of a case lies outside, whichever way the paper is
+    /// read.
     Differs,
     /// The budget is spent, and an interval straddles the bound.
     Undecided,

@@ -216,7 +216,10 @@ fn figure(result: &FigureResult, record: Option<&Record>) -> String {
     let run = match record.and_then(|record| record.figures.get(&figure.name)) {
         Some(kept) => {
             let budget = if kept.full { " with --full" } else { "" };
-            format!("{} simulations{budget} on {}, {:.0} s by the clock, summed over threads", result.simulations, kept.date, kept.seconds)
+            format!(
+                "{} simulations{budget} on {}, {:.0} s by the clock, summed over threads",
+                result.simulations, kept.date, kept.seconds
+            )
         }
         None => format!("{} simulations", result.simulations),
     };
