@@ -19,6 +19,7 @@ use crate::args::ReproduceArgs;
 use crate::compare::{command_line, file_name};
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
+use crate::pages;
 use crate::scenario::describe;
 
 /// The page with everything.
@@ -56,12 +57,17 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     if let Some(seed) = args.seed {
         wanted.iter_mut().for_each(|figure| figure.seed(seed));
     }
+    pages::prepare(&args.page)?;
     if let Some(folder) = &args.plot {
         prepare_folder(folder)?;
     }
     let ran = make(&wanted, args.full, args)?;
     if let Some(folder) = &args.plot {
         plot(&papers, &ran.results, folder)?;
+    }
+    if !args.page.pages.is_empty() {
+        let sections: Vec<_> = ran.results.iter().map(|result| (result, page::figures(result))).collect();
+        pages::write(&page::page(&papers, &sections, &command_line()), &args.page)?;
     }
     if let Some(file) = &args.record {
         kept::keep(file, &ran, args.full)?;
@@ -84,7 +90,7 @@ fn make(wanted: &[Figure], full: bool, args: &ReproduceArgs) -> Result<Ran, Fail
     };
     let options = ReproduceOptions {
         threads: args.threads,
-        pictures: args.plot.is_some(),
+        pictures: args.plot.is_some() || !args.page.pages.is_empty(),
         full,
         runs: args.runs,
         cancel: Some(&cancel),
