@@ -135,6 +135,6 @@ mod tests {
             assert!(words.len() > 10, "{name}: {words}");
             assert!(page.contains(&format!("`kind = \"{name}\"`: ")), "{name}");
         }
-        assert_eq!(names.len(), 35);
+        assert_eq!(names.len(), 36);
     }
 }
