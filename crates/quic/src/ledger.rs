@@ -318,6 +318,7 @@ impl Ledger {
                 cwnd,
                 in_slow_start: cwnd < self.controller.ssthresh(),
                 limited,
+                remembered: true,
             };
             if let Some(used) = self.usage.update(now, &usage, self.patience())
                 && !self.reduction.active
