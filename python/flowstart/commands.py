@@ -29,6 +29,12 @@ def _options(options: dict[str, Any]) -> list[str]:
     return words
 
 
+def _contestants(contestants: Sequence[str] | None) -> list[str]:
+    # A string is a sequence of strings too: of its letters.
+    each = [contestants] if isinstance(contestants, str) else contestants or ()
+    return [f"--contestant={one}" for one in each]
+
+
 @contextlib.contextmanager
 def _bar(progress: bool | Progress, what: str) -> Iterator[Progress | None]:
     """A bar of tqdm, in terminals and notebooks; nothing where tqdm is not installed."""
@@ -94,8 +100,8 @@ def compare(
     """Race flow starts over one path, as ``flowstart compare``.
 
     Args:
-        contestants: such as ``["hystart+cubic", "my_start+cubic@codel"]``; the usual race unless
-            given.
+        contestants: such as ``["hystart+cubic", "my_start+cubic@codel"]``, or one of them; the
+            usual race unless given.
         scenario: a path, and who is there before.
         progress: a bar (needs tqdm), or a function of (done, of).
         **options: the options of the command line: ``capacity="1 Gbit/s"``, ``rtt="50 ms"``,
@@ -105,13 +111,13 @@ def compare(
     Raises:
         ValueError: what the command line says, in one sentence.
     """
-    with contextlib.ExitStack() as stack:
-        words = ["compare"]
-        if scenario is not None:
-            words.append(stack.enter_context(as_file(scenario)))
-        words += [f"--contestant={one}" for one in contestants or ()]
-        bar = stack.enter_context(_bar(progress, "racing"))
-        return RaceResult(_native.compare([*words, *_options(options)], bar))
+    words, texts = ["compare"], dict[str, str]()
+    if scenario is not None:
+        file, texts = as_file(scenario)
+        words.append(file)
+    words += _contestants(contestants) + _options(options)
+    with _bar(progress, "racing") as bar:
+        return RaceResult(_native.compare(words, bar, texts))
 
 
 def run(scenario: Like, *, progress: bool | Progress = False, **options: Any) -> RunResult:
@@ -125,8 +131,9 @@ def run(scenario: Like, *, progress: bool | Progress = False, **options: Any) ->
     Raises:
         ValueError: what the command line says, in one sentence.
     """
-    with as_file(scenario) as file, _bar(progress, "running") as bar:
-        [(name, tables)] = _native.run(["run", file, *_options(options)], bar)
+    file, texts = as_file(scenario)
+    with _bar(progress, "running") as bar:
+        [(name, tables)] = _native.run(["run", file, *_options(options)], bar, texts)
     return RunResult(name, tables)
 
 
@@ -140,8 +147,8 @@ def frontier(
 
     With ``out="folder"`` results are kept as they come, and ``resume=True`` goes on with them.
     """
-    words = [f"--contestant={one}" for one in contestants or ()]
-    return _document(["frontier", *words, *_options(options)], progress)
+    words = ["frontier", *_contestants(contestants), *_options(options)]
+    return _document(words, progress)
 
 
 def reproduce(*figures: str, progress: bool | Progress = False, **options: Any) -> Document:
@@ -159,6 +166,18 @@ def attainable_rate(
 def explain_chirp(**options: Any) -> Document:
     """Explain one chirp, as ``flowstart explain-chirp``."""
     return _document(["explain-chirp", *_options(options)], False)
+
+
+def check(contestant: str) -> None:
+    """Check what every start and avoidance must keep to: ``check("my_start+cubic")``.
+
+    Every transfer completes over hard paths, the same race gives the same result again, and asking
+    for a departure twice changes nothing (docs/own-algorithm.md).
+
+    Raises:
+        ValueError: the first rule that it breaks, and on which path.
+    """
+    _native.check(contestant)
 
 
 def names() -> Document:
