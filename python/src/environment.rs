@@ -261,6 +261,9 @@ fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResul
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(unwound)
 }
 
+/// Arrays that a step writes: observations, rewards, and whether the episodes ended or were cut.
+type Written<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
 #[pymethods]
 impl Environments {
     #[new]
@@ -304,18 +307,15 @@ impl Environments {
         .map_err(|error: String| PyValueError::new_err(error))
     }
 
-    /// A step of every environment but those that `skip` marks. All but `actions` and `skip` are
-    /// written: observations, rewards, and whether the episode ended or was cut.
+    /// A step of every environment but those that `skip` marks.
     fn step(
         &self,
         py: Python<'_>,
         actions: &Bound<'_, PyAny>,
         skip: &Bound<'_, PyAny>,
-        observations: &Bound<'_, PyAny>,
-        rewards: &Bound<'_, PyAny>,
-        terminated: &Bound<'_, PyAny>,
-        truncated: &Bound<'_, PyAny>,
+        written: Written<'_>,
     ) -> PyResult<()> {
+        let (observations, rewards, terminated, truncated) = &written;
         let count = self.count;
         let given = all_of::<f64>(actions, count * ACTIONS, "actions")?.to_vec(py)?;
         let skipped = all_of::<u8>(skip, count, "skip")?.to_vec(py)?;

@@ -95,6 +95,9 @@ fn compare(
     raced.map(RaceResult).map_err(|called| refused(&called))
 }
 
+/// Tables with their names.
+type Tables = Vec<(String, Table)>;
+
 /// The tables of the scenario files that `flowstart run` runs with these arguments: a list of
 /// (name of the scenario, list of (name of the table, table)). A file whose name is in `texts` is
 /// that text.
@@ -105,11 +108,11 @@ fn run(
     arguments: Vec<String>,
     progress: Option<Py<PyAny>>,
     texts: Option<HashMap<String, String>>,
-) -> PyResult<Vec<(String, Vec<(String, Table)>)>> {
+) -> PyResult<Vec<(String, Tables)>> {
     let (arguments, texts) = (words(arguments), files(texts));
     let ran = supervise(py, progress, |hooks| embed::run(&arguments, Hooks { texts, ..hooks }))?;
     let results = ran.map_err(|called| refused(&called))?;
-    let tables = |results: flowstart_results::Results| -> PyResult<Vec<(String, Table)>> {
+    let tables = |results: flowstart_results::Results| -> PyResult<Tables> {
         results.tables.iter().map(|table| Ok((table.spec().name.to_owned(), Table::of_results(table)?))).collect()
     };
     results.into_iter().map(|(name, results)| Ok((name, tables(results)?))).collect()

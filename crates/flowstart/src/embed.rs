@@ -142,7 +142,7 @@ pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<RaceResult, Calle
                 ("--output", !output.files.is_empty()),
                 ("--pcap", args.pcap.is_some()),
             ])?;
-            let race = crate::compare::race(&args)?;
+            let (race, _) = crate::compare::race(&args)?;
             let (result, verdict) = crate::compare::raced(&race, &args)?;
             verdict.map(|()| result)
         }
@@ -161,7 +161,11 @@ pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<RaceResult, Calle
 pub fn run(arguments: &[OsString], hooks: Hooks) -> Result<Vec<(String, Results)>, Called> {
     let run = || match parse(arguments)?.command {
         Command::Run(args) if !args.real => {
-            without_files(&[("--out", args.out.is_some()), ("--pcap", args.pcap.is_some())])?;
+            without_files(&[
+                ("--out", args.out.is_some()),
+                ("--output", !args.page.pages.is_empty()),
+                ("--pcap", args.pcap.is_some()),
+            ])?;
             crate::run_scenarios::ran(&args)
         }
         _ => Err(Failure::usage("this runs no scenario; the arguments must begin with \"run\", without --real")),

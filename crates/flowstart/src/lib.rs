@@ -43,8 +43,10 @@ mod frontier;
 mod interrupt;
 mod kernel;
 mod list;
+mod man;
 mod new_algorithm;
 mod output;
+mod pages;
 mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
@@ -52,6 +54,7 @@ mod reproduce;
 mod router;
 mod run_scenarios;
 mod scenario;
+mod scenario_page;
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -114,6 +117,7 @@ fn obey(command: &Command) -> output::Outcome {
             clap_complete::generate(*shell, &mut Cli::command(), "flowstart", &mut script);
             output::print(&String::from_utf8_lossy(&script))
         }
+        Command::Man { dir } => man::man(dir.as_deref()),
     }
 }
 
