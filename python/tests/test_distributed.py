@@ -58,11 +58,13 @@ def test_documents_of_different_options_are_different(tmp_path):
         distributed.attainable_rate,
         out=tmp_path,
         workers=2,
-        capacity="10 Mbit/s",
+        capacity="5 Mbit/s",
+        rtt="20 ms",
+        peers=0,
         epsilon="5 %",
-        lasting="2 s",
+        lasting="5 s",
         warm_up="1 s",
-        runs=1,
+        step="1 Mbit/s",
         no_report=True,
     )
     few = rates(["cubic"], samples=20)["cubic"]
