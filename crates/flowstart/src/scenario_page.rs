@@ -9,6 +9,9 @@ use flowstart_units::Span;
 /// Flows that are drawn, those with the most bytes.
 const DRAWN: usize = 10;
 
+/// Colours that can be told apart; with more names in one palette curves are dashed.
+const COLORS: usize = 8;
+
 /// What a report is made of beside the tables.
 pub(crate) struct About {
     /// Title of the page.
@@ -97,6 +100,13 @@ impl Curves {
             let one = Named::of(name, samples, &rows, width);
             if one.throughput.is_empty() { flows.push(one) } else { links.push(one) }
         }
+        // Within a round trip a sender sends in bursts: a rate is that of a round trip.
+        let shortest = flows.iter().filter_map(Named::shortest_rtt).min_by(f64::total_cmp);
+        for one in flows.iter_mut().chain(&mut links) {
+            let span = one.shortest_rtt().or(shortest).unwrap_or(width);
+            one.sent = filled(averaged(&one.sent, span, width), width);
+            one.throughput = filled(averaged(&one.throughput, span, width), width);
+        }
         let flow_count = flows.len();
         let bytes = |flow: &Named| flow.delivered.last().map_or(0.0, |last| last[1]);
         flows.sort_by(|a, b| bytes(b).total_cmp(&bytes(a)));
@@ -108,6 +118,9 @@ impl Curves {
     fn figures(&self) -> Vec<Figure> {
         let mut palette = Palette::new();
         let flows: Vec<Color> = self.flows.iter().map(|flow| palette.color(&flow.name)).collect();
+        if self.flows.len() + self.links.len() > COLORS {
+            palette = Palette::new();
+        }
         let links: Vec<Color> = self.links.iter().map(|link| palette.color(&link.name)).collect();
         let end = self.flows.iter().chain(&self.links).flat_map(Named::times).fold(self.width, f64::max);
         let figure = |title: &str, unit: &str, of: &[Named], colors: &[Color], pick: Pick, caption: &str| {
@@ -137,8 +150,8 @@ impl Curves {
         vec![
             flow("Delivered", "MB", |one| &one.delivered, "Stream bytes that the receiving application has read."),
             link("Queueing delay", "ms", |one| &one.delay, "Longest wait at a link within a bin."),
-            flow("Sending rate", "Mbit/s", |one| &one.sent, "IP packets that left the sender."),
-            link("Throughput", "Mbit/s", |one| &one.throughput, "What a link transmitted."),
+            flow("Sending rate", "Mbit/s", |one| &one.sent, "IP packets sent, over the shortest RTT."),
+            link("Throughput", "Mbit/s", |one| &one.throughput, "What a link sent, over the shortest RTT."),
             flow("Congestion window", "packets", |one| &one.window, "The sender's window."),
             flow("Round-trip time", "ms", |one| &one.rtt, "The sender's smoothed round-trip time."),
         ]
@@ -171,18 +184,38 @@ impl Named {
         Self {
             name,
             delivered,
-            sent: filled(column("sent_bps", 1e-6), width),
+            sent: column("sent_bps", 1e-6),
             window: column("snd_cwnd_pkts", 1.0),
-            rtt: column("rtt_us", 1e-3),
+            // Zero before the first sample.
+            rtt: column("rtt_us", 1e-3).into_iter().filter(|point| point[1] > 0.0).collect(),
             delay: filled(column("sojourn_max_us", 1e-3), width),
-            throughput: filled(column("throughput_bps", 1e-6), width),
+            throughput: column("throughput_bps", 1e-6),
         }
+    }
+
+    /// In seconds; `None` without samples.
+    fn shortest_rtt(&self) -> Option<f64> {
+        self.rtt.iter().map(|point| point[1] / 1e3).min_by(f64::total_cmp)
     }
 
     fn times(&self) -> impl Iterator<Item = f64> {
         let curves = [&self.delivered, &self.sent, &self.window, &self.delay, &self.throughput];
         curves.into_iter().filter_map(|curve| curve.last().map(|last| last[0]))
     }
+}
+
+/// Means of the bins within `span` before, those without a row counted as zero.
+fn averaged(points: &[[f64; 2]], span: f64, width: f64) -> Vec<[f64; 2]> {
+    let bins = (span / width).round().max(1.0);
+    let mut oldest = 0;
+    let mean = |newest: usize| {
+        let time = points[newest][0];
+        while points[oldest][0] < time - (bins - 0.5) * width {
+            oldest += 1;
+        }
+        [time, points[oldest..=newest].iter().map(|point| point[1]).sum::<f64>() / bins]
+    };
+    (0..points.len()).map(mean).collect()
 }
 
 /// With zeros where there are no rows, because nothing happened.
@@ -210,6 +243,14 @@ fn number(rows: &Rows, row: usize, column: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_that_of_the_bins_before_and_none_counts_twice() {
+        let bursts = [[0.5, 8.0], [2.5, 8.0], [3.5, 4.0]];
+        assert_eq!(averaged(&bursts, 2.0, 1.0), [[0.5, 4.0], [2.5, 4.0], [3.5, 6.0]]);
+        assert_eq!(averaged(&bursts, 0.1, 1.0), bursts, "not less than a bin");
+        assert!(averaged(&[], 1.0, 1.0).is_empty());
+    }
 
     #[test]
     fn bins_without_rows_are_bins_in_which_nothing_happened() {

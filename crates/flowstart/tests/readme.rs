@@ -151,6 +151,17 @@ fn the_commands_of_the_pages_run() {
 }
 
 #[test]
+fn every_page_is_in_the_index() {
+    let index = std::fs::read_to_string(root().join("docs/README.md")).expect("the index");
+    let pages = std::fs::read_dir(root().join("docs")).expect("docs").map(|entry| entry.expect("a file").file_name());
+    let pages = pages.map(|name| name.to_string_lossy().into_owned());
+    let missing: Vec<String> = pages
+        .filter(|name| name.ends_with(".md") && name != "README.md" && !index.contains(&format!("({name})")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn times_are_not_compared_and_all_else_is() {
     let line = "11.2 simulated seconds and 57831 data packets in 0.04 s (1.6 million packets/s)";
     assert_eq!(without_times(line), "11.2 simulated seconds and 57831 data packets in a moment");

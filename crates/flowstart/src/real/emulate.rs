@@ -68,7 +68,10 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
                 ("scenario".to_owned(), provenance.scenario_hash.clone()),
             ],
             warnings: warning.iter().cloned().collect(),
-            summary: vec![format!("{}.", capitalised(&ended.reason)), format!("{}.", capitalised(&outcome.fidelity))],
+            summary: show::sentences(&links, &recording, &outcome)
+                .into_iter()
+                .chain([format!("{}.", capitalised(&ended.reason)), format!("{}.", capitalised(&outcome.fidelity))])
+                .collect(),
             tables: tables.to_vec(),
             remarks: vec!["Real packets of real programs; links and queues as in the simulator.".to_owned()],
         };

@@ -28,6 +28,13 @@ export const entries = (data) => {
   return [...found.values()];
 };
 
+/** Room for the names at the right ends of figures below each other, the same for all. */
+export const align = (figures) => {
+  const named = figures.filter((data) => data.legend === "curves");
+  const widths = named.flatMap(entries).map(({ name }) => textWidth(name, TEXT, 600));
+  for (const data of figures) data.longest = Math.max(0, ...widths);
+};
+
 /** Names at the right ends of the curves: where each curve ends and its name stands. */
 const nameEnds = (data, view, down, height, hidden) => {
   const ends = [];
@@ -153,8 +160,10 @@ export const chart = (data, drawing, view, hidden) => {
   const down = (value) => (1 - place(y, value)) * height;
   const named = data.legend === "curves" && !narrow;
   const ends = (named && nameEnds(data, view, down, height, hidden)) || [];
-  const longest = Math.max(0, ...ends.map(({ series }) => textWidth(series.name, TEXT, 600)));
-  const right = ends.length ? longest + 30 : 14;
+  // And end at the same place.
+  const shared = named && data.lead ? data.longest : 0;
+  const longest = Math.max(shared, ...ends.map(({ series }) => textWidth(series.name, TEXT, 600)));
+  const right = longest ? longest + 30 : 14;
   const plotWidth = Math.max(80, width - left - right);
   const across = (value) => place(x, value) * plotWidth;
   const plot = { width: plotWidth, height, across, down };

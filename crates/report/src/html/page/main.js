@@ -1,6 +1,6 @@
 // The page: commands, tables, figures that belong together.
 
-import { chart, entries } from "./chart.js";
+import { align, chart, entries } from "./chart.js";
 import { button, each, make } from "./elements.js";
 import { saveCsv, savePng, saveSvg } from "./save.js";
 import { tables } from "./tables.js";
@@ -83,6 +83,7 @@ each(document, "figure", (figure) => {
   const joined = figure.classList.contains("joined");
   const state = { data, drawing, tools, kin, joined, view: data.x.view, drawn: null };
   states.push(state);
+  data.longest = 0;
   drawing.tabIndex = 0;
   drawing.setAttribute("role", "group");
   drawing.setAttribute("aria-label", `${data.title}: + and - zoom, arrows move, 0 resets`);
@@ -93,6 +94,8 @@ each(document, "figure", (figure) => {
   button("PNG", "PNG: save the drawing as PNG", () => savePng(state), tools);
   redraw(state);
 });
+
+align(states.map(({ data }) => data).filter(({ lead }) => lead));
 
 let widest = 0;
 new ResizeObserver(() => {
