@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use flowstart_report::Terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::embed;
@@ -87,6 +88,11 @@ impl Failure {
             Self::BrokenPipe => (0, String::new()),
         }
     }
+}
+
+/// What text is shown on: the terminal, or the program that this is a part of.
+pub(crate) fn terminal() -> Terminal {
+    if embed::hooks().is_some() { Terminal::plain() } else { Terminal::of_stdout() }
 }
 
 /// Prints to standard output.

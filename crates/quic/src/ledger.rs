@@ -74,7 +74,7 @@ struct Batch {
 /// Counts of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets sent that are acknowledged.
+    /// Packets sent that ask for an ACK.
     pub sent: u64,
     /// Their bytes.
     pub bytes: u64,

@@ -12,6 +12,7 @@ use flowstart_race::{Background, ContestantResult, Others, Purpose, Race, RaceRe
 use flowstart_report::{Palette, Table, Terminal};
 
 use crate::args::{CompareArgs, RacePathArgs};
+use crate::embed;
 use crate::interrupt;
 use crate::output::{
     Failure, Outcome, note, prepare_file, prepare_folder, print, print_json, progress, roughly, write_file,
@@ -182,16 +183,16 @@ fn ending(file: &Path) -> Result<&'static str, Failure> {
 
 /// The command as it was typed, fit for typing again.
 pub(crate) fn command_line() -> String {
-    let words = std::env::args_os().enumerate().map(|(index, word)| {
+    let arguments = embed::arguments().unwrap_or_else(|| std::env::args_os().skip(1).collect());
+    let words = arguments.iter().map(|word| {
         let word = word.to_string_lossy().into_owned();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=:@%".contains(c);
-        match index {
-            0 => "flowstart".to_owned(),
-            _ if !word.is_empty() && word.chars().all(plain) => word,
-            _ => format!("'{}'", word.replace('\'', "'\\''")),
+        match !word.is_empty() && word.chars().all(plain) {
+            true => word,
+            false => format!("'{}'", word.replace('\'', "'\\''")),
         }
     });
-    words.collect::<Vec<_>>().join(" ")
+    std::iter::once("flowstart".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// A label as the name of a file.
@@ -268,7 +269,7 @@ impl<'a> Shown<'a> {
 
     /// For the terminal.
     fn text(&self, all: bool, folder: Option<&Path>, took: f64) -> String {
-        let terminal = Terminal::of_stdout();
+        let terminal = crate::output::terminal();
         let tables: Vec<&Table> = if all { vec![&self.full] } else { self.tables.iter().collect() };
         let mut text = format!("{}\n\n", self.title);
         for table in tables {

@@ -1,6 +1,6 @@
 //! Claims and verdicts for the terminal and as Markdown.
 
-use flowstart_report::{Cell, Column, Table, Terminal};
+use flowstart_report::{Cell, Column, Table};
 use flowstart_reproduce::{ClaimResult, Figure, FigureResult, Origin, Paper, ShareTable, Stability, Verdict};
 
 use super::paper_of;
@@ -112,7 +112,7 @@ pub(super) fn remarks(claim: &ClaimResult) -> Vec<String> {
 
 /// For the terminal.
 pub(super) fn text(papers: &[Paper], results: &[FigureResult], took: Option<f64>) -> String {
-    let terminal = Terminal::of_stdout();
+    let terminal = crate::output::terminal();
     let width = if terminal.width == usize::MAX { PLAIN_WIDTH } else { terminal.width };
     let mut text = String::new();
     let mut paper = None;
@@ -200,7 +200,7 @@ pub(super) fn list(papers: &[Paper], figures: &[Figure]) -> String {
             let counts = [figure.claims.len(), figure.simulations()].map(|count| Cell::count(count as u64));
             table.push([Cell::text(&figure.name), Cell::text(&figure.title)].into_iter().chain(counts).collect());
         }
-        text.push_str(&table.to_terminal(Terminal::of_stdout()));
+        text.push_str(&table.to_terminal(crate::output::terminal()));
         text.push('\n');
     }
     text
