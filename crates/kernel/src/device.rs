@@ -109,7 +109,7 @@ fn ask(name: &str, command: libc::Ioctl, data: *mut libc::c_void) -> Option<libc
     for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = data;
+    request.ifr_ifru.ifru_data = data.cast();
     // SAFETY: the request lives until the call has returned, and so does what it points to.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) };
     (result >= 0).then_some(request)
