@@ -217,11 +217,11 @@ mod tests {
 
     #[test]
     fn a_scenario_may_be_a_text_whose_files_are_in_the_working_folder() {
-        let text = "duration = \"1 s\"\n[path]\ncapacity = { trace = \"no-such.trace\" }\n[[flow]]\n";
+        let text = "duration = \"1 s\"\n[path]\nrtt = \"20 ms\"\ncapacity = { trace = \"no-such.trace\" }\n[[flow]]\n";
         let hooks = Hooks { texts: vec![("mine".into(), text.to_owned())], ..Hooks::default() };
         let called = run(&words("run mine"), hooks).unwrap_err();
         assert!(called.message.contains("no-such.trace: cannot be read"), "{}", called.message);
-        let text = "duration = \"1 s\"\n[path]\ncapcity = \"1 Mbit/s\"\n";
+        let text = "duration = \"1 s\"\n[path]\nrtt = \"20 ms\"\ncapcity = \"1 Mbit/s\"\n";
         let hooks = Hooks { texts: vec![("mine".into(), text.to_owned())], ..Hooks::default() };
         let called = run(&words("run mine"), hooks.clone()).unwrap_err();
         assert!(called.message.starts_with("mine") && called.message.contains("capcity"), "{}", called.message);

@@ -1,5 +1,6 @@
 //! Running the work on all cores.
 
+use crate::shard::Dealer;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -128,11 +129,13 @@ impl Frontier {
             .collect();
         groups.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
         // Dealt out before what is finished leaves, so that a part is always the same.
-        let ours = |(place, (_, _, mut numbers)): (usize, (_, _, Vec<usize>))| {
+        let mut dealer = shard.map(Dealer::new);
+        let ours = |(_, cost, mut numbers): (Option<usize>, f64, Vec<usize>)| {
+            let held = dealer.as_mut().is_none_or(|dealer| dealer.deal(cost));
             numbers.retain(|number| records[*number].is_none());
-            (shard.is_none_or(|shard| shard.holds(place)) && !numbers.is_empty()).then_some(numbers)
+            (held && !numbers.is_empty()).then_some(numbers)
         };
-        groups.into_iter().enumerate().filter_map(ours).collect()
+        groups.into_iter().filter_map(ours).collect()
     }
 }
 

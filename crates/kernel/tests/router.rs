@@ -297,7 +297,7 @@ fn what_cannot_be_loaded_is_refused_in_a_sentence() {
     let nowhere = load_router("fs0", Some("fs-nowhere"), &settings).unwrap_err();
     assert!(nowhere.to_string().contains("there is no network namespace fs-nowhere"), "{nowhere}");
     let pair = Pair::new();
-    ip(&format!("-n {} link add fs1 type dummy", pair.name(0)));
+    ip(&format!("-n {} link add fs1 type bridge", pair.name(0)));
     let unknown = load_router("fs1", Some(pair.name(0)), &RouterSettings::new(Rate::ZERO)).unwrap_err();
     assert!(unknown.to_string().contains("--capacity"), "{unknown}");
     assert!(router_at("fs1", Some(pair.name(0))).is_err(), "nothing is left behind");

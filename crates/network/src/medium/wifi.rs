@@ -322,9 +322,7 @@ mod tests {
     struct Miser;
 
     impl Discipline<Packet> for Miser {
-        fn enqueue(&mut self, _now: Time, packet: Packet, dropped: &mut dyn FnMut(Packet, DropReason)) {
-            dropped(packet, DropReason::Full);
-        }
+        fn enqueue(&mut self, _now: Time, _packet: Packet, _dropped: &mut dyn FnMut(Packet, DropReason)) {}
 
         fn dequeue(&mut self, _now: Time, _dropped: &mut dyn FnMut(Packet, DropReason)) -> Dequeue<Packet> {
             Dequeue::Empty
@@ -435,6 +433,7 @@ mod tests {
         let mut wifi = Wifi::new(&WifiConfig::default(), Rate::from_mbps(100), 1);
         let mut queue = Queue::external(Box::new(Miser));
         let mut now = Time::ZERO + Span::from_secs(1);
+        queue.enqueue(now, packet(0, 1500), &mut |_, _| ());
         for _ in 0..5 {
             let next = wifi.serve(now, &mut queue, 0, &mut |served| panic!("{served:?}"));
             assert!(next > now, "{next:?}");
