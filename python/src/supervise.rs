@@ -1,4 +1,5 @@
-//! Native work on behalf of Python: stoppable, told of, and ended by exceptions of Python's own code.
+//! Native work on behalf of Python: it can be stopped, is told of, and ends with exceptions of
+//! Python's own code.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

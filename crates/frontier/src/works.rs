@@ -1,6 +1,5 @@
 //! Running the work on all cores.
 
-use crate::shard::Dealer;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,6 +7,7 @@ use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_race::{Baselines, RaceError};
 
 use super::{Frontier, Record, Shard, Work, behaviour};
+use crate::shard::Dealer;
 
 /// Is told a record as soon as it is there.
 pub type Finished<'a> = &'a (dyn Fn(&Work, &Record) + Sync);
