@@ -164,6 +164,10 @@ struct Methods {
     pacing_rate: Option<Py<PyAny>>,
 }
 
+/// Packets: what the largest receive window of TCP allows, 1 GiB (RFC 7323, section 2.3). A slip of
+/// an algorithm, as an overflow of numpy's integers, then fills a queue and not the memory.
+const MOST_WINDOW: u32 = (1 << 30) / 1448;
+
 /// A Python object and the window it is shown.
 struct Object {
     window: Py<Window>,
@@ -210,7 +214,7 @@ impl Object {
             }
             let value = call(py, method, &self.window)?;
             let shown = self.window.borrow(py);
-            *state = State { cwnd: shown.cwnd.max(1), ssthresh: shown.ssthresh.max(2) };
+            *state = State { cwnd: shown.cwnd.clamp(1, MOST_WINDOW), ssthresh: shown.ssthresh.max(2) };
             Ok(value)
         });
         Some(called.unwrap_or_else(|error| raise(error)))
@@ -248,7 +252,7 @@ fn verdict(py: Python<'_>, value: Py<PyAny>) -> PyResult<Option<Exit>> {
         let known: Vec<&str> = REASONS.iter().map(|(known, _)| *known).collect();
         return Err(PyValueError::new_err(format!("\"{name}\" is no reason to leave (known: {})", known.join(", "))));
     };
-    let cwnd = cwnd.max(2);
+    let cwnd = cwnd.clamp(2, MOST_WINDOW);
     Ok(Some(Exit {
         reason: *reason,
         cwnd,
@@ -296,6 +300,8 @@ impl FlowStart for PythonStart {
     }
 
     fn on_signal(&mut self, now: Time, signal: Signal, window: &mut State) -> Response {
+        // Congestion never makes a window larger.
+        let most = window.cwnd.max(2);
         let answer = self.0.with(
             window,
             |methods| methods.on_signal.as_ref(),
@@ -311,7 +317,7 @@ impl FlowStart for PythonStart {
                         _ => Err(PyValueError::new_err("on_signal returns None, \"leave\", \"ignore\" or a threshold")),
                     };
                 }
-                Ok(Response::LeaveAt(value.extract::<u32>(py)?.max(2)))
+                Ok(Response::LeaveAt(value.extract::<u32>(py)?.clamp(2, most)))
             },
         );
         answer.unwrap_or(Response::Leave)
@@ -364,7 +370,8 @@ impl CongestionAvoidance for PythonAvoidance {
             |methods| methods.reduce.as_ref(),
             |py, reduce, window| reduce.call1(py, (instant(now), name(signal), window))?.extract::<u32>(py),
         );
-        reduced.unwrap_or(window.cwnd / 2).max(2)
+        // Congestion never makes a window larger.
+        reduced.unwrap_or(window.cwnd / 2).clamp(2, window.cwnd.max(2))
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
