@@ -143,6 +143,18 @@ pub(crate) fn prepare_folder(folder: &Path) -> Outcome {
     std::fs::remove_file(&trial).map_err(|error| Failure::file("write to", folder, &error))
 }
 
+/// The ending of a file, which must be one of the known ones: it says in what format to write.
+pub(crate) fn ending(file: &Path, known: &[&'static str]) -> Result<&'static str, Failure> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    known.iter().copied().find(|known| *known == ending).ok_or_else(|| {
+        Failure::Usage(format!(
+            "cannot tell the format of {} by its ending; known are .{}",
+            file.display(),
+            known.join(", .")
+        ))
+    })
+}
+
 /// Makes sure that a file can be written, before anything costly is done.
 pub(crate) fn prepare_file(path: &Path) -> Outcome {
     if path.is_dir() {

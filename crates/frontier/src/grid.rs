@@ -10,7 +10,7 @@ use flowstart_units::{Bytes, Rate, Span};
 use flowstart_measure::Reference;
 use flowstart_race::{Acks, Background, Contestant, MarkThreshold, Others, QueueChoice, Race};
 use flowstart_scenario::nearest;
-use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec, SpacingSpec, UdpSpec};
+use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec, UdpSpec};
 
 use super::{Seeds, rough};
 
@@ -283,17 +283,10 @@ impl Cell {
                     others.flow.push(background.spec(0));
                 }
             }
-            LoadKind::Udp => others.udp.push(UdpSpec {
-                name: None,
-                rate: self.capacity.mul_ratio(UDP_PERCENT, 100),
-                packet: Bytes::new(1500),
-                spacing: SpacingSpec::Poisson,
-                start: Span::ZERO,
-                lasting: None,
-                ecn: marks,
-                rtt: None,
-                forward: Vec::new(),
-            }),
+            LoadKind::Udp => {
+                let rate = self.capacity.mul_ratio(UDP_PERCENT, 100);
+                others.udp.push(UdpSpec { ecn: marks, ..UdpSpec::poisson(rate, Bytes::new(1500)) });
+            }
         }
         others
     }

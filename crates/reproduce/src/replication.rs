@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use flowstart_random::{Purpose, Rng};
-use flowstart_scenario::{Problem, Scenario, SpacingSpec, UdpSpec};
+use flowstart_scenario::{Problem, Scenario, UdpSpec};
 use flowstart_simulator::SimulationConfig;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -142,17 +142,8 @@ impl Replications {
         };
         let peak = path.capacity.schedule(scenario.seed).map_err(|error| Problem::at("path.capacity", error))?.peak();
         let rate = self.rate.unwrap_or(Rate::from_bps((peak.as_bps() / TRICKLE_PART).max(1)));
-        scenario.udp.push(UdpSpec {
-            name: Some("trickle".to_owned()),
-            rate,
-            packet: TRICKLE_PACKET,
-            spacing: SpacingSpec::Poisson,
-            start: Span::ZERO,
-            lasting: None,
-            ecn: false,
-            rtt: None,
-            forward: Vec::new(),
-        });
+        let datagrams = UdpSpec::poisson(rate, TRICKLE_PACKET);
+        scenario.udp.push(UdpSpec { name: Some("trickle".to_owned()), ..datagrams });
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use crate::args::{CompareArgs, RacePathArgs};
 use crate::embed;
 use crate::interrupt;
 use crate::output::{
-    Failure, Outcome, note, prepare_file, prepare_folder, print, print_json, progress, roughly, write_file,
+    Failure, Outcome, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, write_file,
 };
 use crate::pages;
 use crate::run_scenarios::capture;
@@ -42,7 +42,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         pages::chosen(&figures::TITLES, figure)?;
     }
     for file in &args.output.files {
-        ending(file)?;
+        ending(file, &ENDINGS)?;
         prepare_file(file)?;
     }
     tell_estimate(&race, args.threads);
@@ -168,17 +168,6 @@ fn folder(args: &CompareArgs) -> Option<PathBuf> {
     let output = &args.output;
     let elsewhere = output.no_report || output.json || !output.files.is_empty();
     output.out.clone().or_else(|| (!elsewhere).then(|| PathBuf::from(DEFAULT_FOLDER)))
-}
-
-fn ending(file: &Path) -> Result<&'static str, Failure> {
-    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
-    ENDINGS.iter().copied().find(|known| *known == ending).ok_or_else(|| {
-        Failure::Usage(format!(
-            "cannot tell the format of {} by its ending; known are .{}",
-            file.display(),
-            ENDINGS.join(", .")
-        ))
-    })
 }
 
 /// The command as it was typed, fit for typing again.
@@ -366,7 +355,7 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
         write_file(&folder.join(REPORT), page::page(shown).to_html().as_bytes())?;
     }
     for file in &args.output.files {
-        let bytes = match ending(file)? {
+        let bytes = match ending(file, &ENDINGS)? {
             "html" => page::page(shown).to_html().into_bytes(),
             "json" => json(&shown.result.to_json()),
             "csv" => shown.full.to_csv().into_bytes(),
