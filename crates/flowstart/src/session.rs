@@ -45,7 +45,8 @@ thread_local! {
     static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` on this thread as a part of another program; gives what it said and what was printed.
+/// Runs `work` on this thread as a part of another program; gives what it said and what was
+/// printed.
 pub(crate) fn within<T>(arguments: &[OsString], hooks: Hooks, work: impl FnOnce() -> T) -> (T, Called) {
     let session = Session { arguments: arguments.to_vec(), hooks, called: Called::default() };
     let before = SESSION.replace(Some(session));
