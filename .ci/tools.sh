@@ -38,6 +38,23 @@ need_rust() {
     fi
 }
 
+readonly BROWSER_MISSING="chromium, node or npm is missing (on Debian: sudo apt-get install chromium nodejs npm)"
+
+browser_is_there() {
+    command -v node >/dev/null && command -v npm >/dev/null && command -v "${CHROMIUM:-chromium}" >/dev/null
+}
+
+# What opens reports in a browser (crates/report/browser); installs what is missing where it may.
+have_browser() {
+    browser_is_there && return
+    can_install || return
+    local packages=(fonts-dejavu-core)
+    command -v "${CHROMIUM:-chromium}" >/dev/null || packages+=(chromium)
+    command -v node >/dev/null || packages+=(nodejs)
+    command -v npm >/dev/null || packages+=(npm)
+    install_packages "reports in a browser" --no-install-recommends "${packages[@]}" && browser_is_there
+}
+
 kernel_tools_are_there() {
     [ "$(uname -s)" = Linux ] && command -v clang >/dev/null && command -v make >/dev/null &&
         command -v pkg-config >/dev/null && pkg-config --exists libelf zlib

@@ -78,10 +78,7 @@ class Environments:
         self,
         actions: object,
         skip: object,
-        observations: object,
-        rewards: object,
-        terminated: object,
-        truncated: object,
+        written: tuple[object, object, object, object],
     ) -> None: ...
 
 def call(

@@ -29,8 +29,8 @@ class Exit:
     rate: float | None = None
 
 
-class FlowStart:
-    """A flow start. Without a method of its own it is standard slow start.
+class _Connection:
+    """What an algorithm knows of its connection.
 
     Attributes:
         initial_window: packets that the connection begins with.
@@ -41,6 +41,13 @@ class FlowStart:
     initial_window: int
     mss: int
     seed: int
+
+
+class FlowStart(_Connection):
+    """A flow start. Without a method of its own it is standard slow start.
+
+    It has `initial_window` (packets), `mss` (bytes) and `seed` once it is made.
+    """
 
     def on_ack(self, ack: Ack, window: Window) -> Exit | None:
         """Take an ACK in, before the window grows; an `Exit` ends the start."""
@@ -69,18 +76,11 @@ class FlowStart:
         return None
 
 
-class CongestionAvoidance:
+class CongestionAvoidance(_Connection):
     """A congestion avoidance; `grow` and `reduce` are required.
 
-    Attributes:
-        initial_window: packets that the connection begins with.
-        mss: payload of a full packet in bytes.
-        seed: for randomness of its own; use no other.
+    It has `initial_window` (packets), `mss` (bytes) and `seed` once it is made.
     """
-
-    initial_window: int
-    mss: int
-    seed: int
 
     def on_ack(self, ack: Ack, window: Window) -> None:
         """Take an ACK in; the window cannot be changed here."""
@@ -143,7 +143,7 @@ def register(
 
     def take(kind: _Algorithm) -> _Algorithm:
         called = name if name is not None else _snake(kind.__name__)
-        about = (kind.__doc__ or called).strip().splitlines()[0]
+        about = next(iter((kind.__doc__ or "").strip().splitlines()), called)
         base: type
         if issubclass(kind, FlowStart):
             base = FlowStart

@@ -29,6 +29,12 @@ def _options(options: dict[str, Any]) -> list[str]:
     return words
 
 
+def _contestants(contestants: Sequence[str] | None) -> list[str]:
+    # A string is a sequence of strings too: of its letters.
+    each = [contestants] if isinstance(contestants, str) else contestants or ()
+    return [f"--contestant={one}" for one in each]
+
+
 @contextlib.contextmanager
 def _bar(progress: bool | Progress, what: str) -> Iterator[Progress | None]:
     """A bar of tqdm, in terminals and notebooks; nothing where tqdm is not installed."""
@@ -94,8 +100,8 @@ def compare(
     """Race flow starts over one path, as ``flowstart compare``.
 
     Args:
-        contestants: such as ``["hystart+cubic", "my_start+cubic@codel"]``; the usual race unless
-            given.
+        contestants: such as ``["hystart+cubic", "my_start+cubic@codel"]``, or one of them; the
+            usual race unless given.
         scenario: a path, and who is there before.
         progress: a bar (needs tqdm), or a function of (done, of).
         **options: the options of the command line: ``capacity="1 Gbit/s"``, ``rtt="50 ms"``,
@@ -109,7 +115,7 @@ def compare(
         words = ["compare"]
         if scenario is not None:
             words.append(stack.enter_context(as_file(scenario)))
-        words += [f"--contestant={one}" for one in contestants or ()]
+        words += _contestants(contestants)
         bar = stack.enter_context(_bar(progress, "racing"))
         return RaceResult(_native.compare([*words, *_options(options)], bar))
 
@@ -140,8 +146,8 @@ def frontier(
 
     With ``out="folder"`` results are kept as they come, and ``resume=True`` goes on with them.
     """
-    words = [f"--contestant={one}" for one in contestants or ()]
-    return _document(["frontier", *words, *_options(options)], progress)
+    words = ["frontier", *_contestants(contestants), *_options(options)]
+    return _document(words, progress)
 
 
 def reproduce(*figures: str, progress: bool | Progress = False, **options: Any) -> Document:

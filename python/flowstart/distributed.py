@@ -1,68 +1,107 @@
 """Grids and figures over many processes or machines.
 
 Every piece of work is a call of its own, and what is finished is kept in a folder (the checkpoint):
-workers may die, and the next run goes on with what there is. The results are those of one local
+workers may die, and the next call goes on with what there is. The results are those of one local
 run, byte by byte.
 
+What is kept is only used again for the same work: the same contestants and options, the same build
+of flowstart, the same sources of `modules`.
+
 With Ray: ``pip install flowstart[ray]``, on an existing cluster (``ray.init(address="auto")``
-beforehand) or a local one that is started here. Workers need the package, and no shared disk.
+beforehand) or a local one that is started here. Workers need the package, and no shared disk. With
+``backend="local"`` a script needs ``if __name__ == "__main__":``, as whenever processes are
+started; notebooks do not.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import importlib.util
+import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from flowstart.commands import _options, command
+from flowstart import _native
+from flowstart.commands import Progress, _bar, _contestants, _options, command
 from flowstart.results import Document
 
 #: The file in which `flowstart frontier --out` keeps what is finished.
 RECORDS = "records.csv"
-#: How often a piece of work is tried whose worker died.
+#: How often work is tried again whose worker died, if nothing was finished in between.
 TRIES = 5
 
 
-def _shard(contestants: Sequence[str], options: dict[str, Any], shard: int, of: int) -> bytes:
+def _import(modules: Sequence[str]) -> None:
+    """Make the algorithms known that these modules register."""
+    for module in modules:
+        importlib.import_module(module)
+
+
+def _shard(words: list[str], modules: Sequence[str]) -> bytes:
     """Run a shard of a grid and give its records."""
+    _import(modules)
     with tempfile.TemporaryDirectory(prefix="flowstart-") as folder:
-        words = [f"--contestant={one}" for one in contestants]
-        command(
-            "frontier",
-            *words,
-            *_options(options),
-            f"--shard={shard}/{of}",
-            f"--out={folder}",
-            "--threads=1",
-        )
+        command(*words, f"--out={folder}", "--threads=1")
         return Path(folder, RECORDS).read_bytes()
 
 
-def _figure(name: str, options: dict[str, Any]) -> bytes:
-    return command("reproduce", name, *_options(options), "--threads=1", "--json").encode()
+def _document(words: list[str], modules: Sequence[str]) -> bytes:
+    """Run a command and give its document."""
+    _import(modules)
+    return command(*words, "--threads=1", "--json").encode()
 
 
-def _attainable(contestant: str, options: dict[str, Any]) -> bytes:
-    return command("benchmark", contestant, *_options(options), "--threads=1", "--json").encode()
-
-
+#: The name of what is kept, a function and its arguments.
 Work = tuple[str, Callable[..., bytes], tuple[Any, ...]]
+Keep = Callable[[str, bytes], None]
 
 
-def _local(works: list[Work], workers: int | None, keep: Callable[[str, bytes], None]) -> None:
+def _once(works: list[Work], workers: int | None, keep: Keep) -> None:
+    """Do the work in processes of this machine; a worker that dies ends it."""
     import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
 
     # Threads of this process do not survive a fork.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, mp_context=context)
+    try:
         futures = {pool.submit(work, *given): name for name, work, given in works}
         for future in as_completed(futures):
             keep(futures[future], future.result())
+    except BaseException:
+        # Nobody waits for hours of work that nobody will look at.
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
+    pool.shutdown()
 
 
-def _ray(works: list[Work], workers: int | None, keep: Callable[[str, bytes], None]) -> None:
+def _local(works: list[Work], workers: int | None, keep: Keep) -> None:
+    from concurrent.futures.process import BrokenProcessPool
+
+    waiting, tries = {work[0]: work for work in works}, 0
+
+    def kept(name: str, result: bytes) -> None:
+        nonlocal tries
+        keep(name, result)
+        del waiting[name]
+        tries = 0
+
+    while waiting:
+        try:
+            _once(list(waiting.values()), workers, kept)
+        except BrokenProcessPool:
+            tries += 1
+            if tries > TRIES:
+                raise
+
+
+def _ray(works: list[Work], workers: int | None, keep: Keep) -> None:
     import ray
 
     if not ray.is_initialized():
@@ -72,31 +111,63 @@ def _ray(works: list[Work], workers: int | None, keep: Callable[[str, bytes], No
         task = ray.remote(max_retries=TRIES, num_cpus=1)(work)
         tasks[task.remote(*given)] = name
     waiting = list(tasks)
-    while waiting:
-        done, waiting = ray.wait(waiting, num_returns=1)
-        for one in done:
-            keep(tasks[one], ray.get(one))
+    try:
+        while waiting:
+            done, waiting = ray.wait(waiting, num_returns=1)
+            for one in done:
+                keep(tasks[one], ray.get(one))
+    except BaseException:
+        for one in waiting:
+            ray.cancel(one, force=True)
+        raise
 
 
 def _all(
-    works: Iterable[Work], folder: Path, backend: str, workers: int | None
+    works: list[Work],
+    folder: Path,
+    backend: str,
+    workers: int | None,
+    progress: bool | Progress,
 ) -> dict[str, bytes]:
     """Do what is not in the folder yet; give all, by name."""
     if backend not in ("local", "ray"):
         raise ValueError(f'"{backend}" is no backend (known: local, ray)')
-    folder.mkdir(parents=True, exist_ok=True)
-    works = list(works)
-
-    def keep(name: str, result: bytes) -> None:
-        # Whole or not at all: a run that is stopped leaves no half files.
-        part = folder / f"{name}.part"
-        part.write_bytes(result)
-        part.replace(folder / name)
-
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, not {workers}")
     missing = [work for work in works if not (folder / work[0]).is_file()]
-    if missing:
-        (_ray if backend == "ray" else _local)(missing, workers, keep)
+    finished = len(works) - len(missing)
+    with _bar(progress, "pieces of work") as bar:
+
+        def keep(name: str, result: bytes) -> None:
+            nonlocal finished
+            # Whole or not at all: a run that is stopped leaves no half files.
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f"{path.name}.part")
+            part.write_bytes(result)
+            part.replace(path)
+            finished += 1
+            if bar is not None:
+                bar(finished, len(works))
+
+        if missing:
+            (_ray if backend == "ray" else _local)(missing, workers, keep)
     return {name: (folder / name).read_bytes() for name, _, _ in works}
+
+
+def _code(modules: Sequence[str]) -> bytes:
+    """Tell the code that does the work from any other."""
+    files = [_native.__file__]
+    for module in modules:
+        spec = importlib.util.find_spec(module)
+        if spec is None:
+            raise ValueError(f'there is no module "{module}"')
+        files += [spec.origin] if spec.has_location and spec.origin else []
+    return b"".join(hashlib.sha256(Path(file).read_bytes()).digest() for file in files)
+
+
+def _digest(words: Sequence[str], code: bytes) -> str:
+    return hashlib.sha256(json.dumps(list(words)).encode() + code).hexdigest()[:16]
 
 
 def frontier(
@@ -106,67 +177,80 @@ def frontier(
     backend: str = "local",
     workers: int | None = None,
     shards: int = 64,
+    modules: Sequence[str] = (),
+    progress: bool | Progress = False,
     **options: Any,
 ) -> Document:
     """Race over a grid of paths on many workers, as ``flowstart frontier --out``.
 
     Args:
-        contestants: who races; the usual ones unless given. They must be known to the workers.
-        out: the folder of the results; what is finished is kept in ``out/shards``.
+        contestants: who races; the usual ones unless given.
+        out: the folder of the results, of an earlier run too; what is finished is kept in
+            ``out/shards``.
         backend: "local" for processes of this machine, "ray" for a Ray cluster.
         workers: how many; one per core unless given.
         shards: pieces that the grid is cut into.
+        modules: what workers import first, such as the module of your algorithm.
+        progress: a bar (needs tqdm), or a function of (done, of).
         **options: as `flowstart.frontier` takes them.
 
     Returns:
         The document of the whole grid: the same bytes as those of a local run.
+
+    Raises:
+        ValueError: what the command line says, in one sentence.
     """
-    folder = Path(out)
+    if shards < 1:
+        raise ValueError(f"shards must be at least 1, not {shards}")
+    words = ["frontier", *_contestants(contestants), *_options(options)]
+    kept = Path(out, "shards", _digest(words, _code(modules)))
     works: list[Work] = [
-        (f"shard-{one}-of-{shards}.csv", _shard, (list(contestants), options, one, shards))
+        (f"{one}-of-{shards}/{RECORDS}", _shard, ([*words, f"--shard={one}/{shards}"], modules))
         for one in range(1, shards + 1)
     ]
-    records = _all(works, folder / "shards", backend, workers)
-    merge(records.values(), folder)
-    words = [f"--contestant={one}" for one in contestants]
-    printed = command(
-        "frontier", *words, *_options(options), f"--out={folder}", "--resume", "--json"
-    )
+    _import(modules)
+    _all(works, kept, backend, workers, progress)
+    parts = [f"--merge={(kept / name).parent}" for name, _, _ in works]
+    printed = command(*words, f"--out={out}", "--resume", *parts, "--json")
     return Document(printed.encode(), [])
 
 
-def merge(parts: Iterable[bytes], folder: Path) -> None:
-    """Put the records of several runs into the folder of one; each record stands there once."""
-    lines: dict[str, None] = {}
-    head = ""
-    for part in parts:
-        rows = part.decode("utf-8").splitlines()
-        if rows:
-            head, *body = rows
-            lines.update(dict.fromkeys(body))
-    folder.mkdir(parents=True, exist_ok=True)
-    text = "".join(f"{line}\n" for line in ([head, *lines] if head else []))
-    part_file = folder / f"{RECORDS}.part"
-    part_file.write_text(text, encoding="utf-8")
-    part_file.replace(folder / RECORDS)
+def _documents(
+    each: dict[str, list[str]],
+    out: str | Path,
+    backend: str,
+    workers: int | None,
+    modules: Sequence[str],
+    progress: bool | Progress,
+) -> dict[str, Document]:
+    """Run commands, and keep the document of each."""
+    files, works, code = {}, [], _code(modules)
+    for name, words in each.items():
+        plain = "".join(c if c.isalnum() or c in "+_-." else "_" for c in name)
+        files[name] = f"{plain}-{_digest(words, code)}.json"
+        work: Work = (files[name], _document, (words, modules))
+        works.append(work)
+    _import(modules)
+    done = _all(works, Path(out), backend, workers, progress)
+    return {name: Document(done[file], []) for name, file in files.items()}
 
 
 def reproduce(
-    figures: Sequence[str],
+    figures: Sequence[str] = (),
     *,
     out: str | Path,
     backend: str = "local",
     workers: int | None = None,
+    progress: bool | Progress = False,
     **options: Any,
 ) -> dict[str, Document]:
-    """Reproduce figures on many workers; a document each, by name."""
-    works: list[Work] = [
-        (f"{name.replace('/', '-')}.json", _figure, (name, options)) for name in figures
-    ]
-    done = _all(works, Path(out), backend, workers)
-    return {
-        name: Document(done[file], []) for name, (file, _, _) in zip(figures, works, strict=True)
-    }
+    """Reproduce figures (all unless named) on many workers; a document each, by name."""
+    names = [figures] if isinstance(figures, str) else list(figures)
+    if not names:
+        listed = json.loads(command("reproduce", "--list", "--json"))
+        names = [figure["figure"] for figure in listed["figures"]]
+    each = {name: ["reproduce", name, *_options(options)] for name in names}
+    return _documents(each, out, backend, workers, (), progress)
 
 
 def attainable_rate(
@@ -175,13 +259,11 @@ def attainable_rate(
     out: str | Path,
     backend: str = "local",
     workers: int | None = None,
+    modules: Sequence[str] = (),
+    progress: bool | Progress = False,
     **options: Any,
 ) -> dict[str, Document]:
     """Measure attainable rates on many workers; a document for each contestant."""
-
-    def file(name: str) -> str:
-        return "".join(c if c.isalnum() or c in "+_-." else "_" for c in name) + ".json"
-
-    works: list[Work] = [(file(name), _attainable, (name, options)) for name in contestants]
-    done = _all(works, Path(out), backend, workers)
-    return {name: Document(done[one[0]], []) for name, one in zip(contestants, works, strict=True)}
+    names = [contestants] if isinstance(contestants, str) else list(contestants)
+    each = {name: ["benchmark", name, *_options(options)] for name in names}
+    return _documents(each, out, backend, workers, modules, progress)

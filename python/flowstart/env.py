@@ -191,7 +191,7 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
             self._begin(int(index))
         given = np.ascontiguousarray(actions, np.float64).reshape(self.num_envs, _ACTIONS)
         self._native.step(
-            given, skip, self._observations, self._rewards, self._terminated, self._truncated
+            given, skip, (self._observations, self._rewards, self._terminated, self._truncated)
         )
         terminated, truncated = self._terminated.astype(bool), self._truncated.astype(bool)
         self._over = terminated | truncated

@@ -7,7 +7,8 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
+from numbers import Integral, Real
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -71,9 +72,9 @@ Like = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         keys = {
-            key: _plain(getattr(value, key))
-            for key in asdict(value)
-            if key != "more" and getattr(value, key) is not None
+            one.name: _plain(getattr(value, one.name))
+            for one in fields(value)
+            if one.name != "more" and getattr(value, one.name) is not None
         }
         return {**keys, **_plain(getattr(value, "more", {}))}
     if isinstance(value, Mapping):
@@ -87,11 +88,13 @@ def _value(value: Any, where: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value)
+        # TOML's escapes are JSON's, and one character more must be escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # The numbers of numpy are such numbers too.
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Real):
+        return repr(float(value))
     if isinstance(value, list):
         return "[" + ", ".join(_value(inner, where) for inner in value) + "]"
     if isinstance(value, Mapping):

@@ -225,6 +225,9 @@ fn all_of<'py, T: pyo3::buffer::Element>(
     Ok(buffer)
 }
 
+/// Arrays that a step writes: observations, rewards, and whether the episodes ended or were cut.
+type Written<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
 #[pymethods]
 impl Environments {
     #[new]
@@ -265,18 +268,15 @@ impl Environments {
         Ok(observation)
     }
 
-    /// A step of every environment but those that `skip` marks. All but `actions` and `skip` are
-    /// written: observations, rewards, and whether the episode ended or was cut.
+    /// A step of every environment but those that `skip` marks.
     fn step(
         &self,
         py: Python<'_>,
         actions: &Bound<'_, PyAny>,
         skip: &Bound<'_, PyAny>,
-        observations: &Bound<'_, PyAny>,
-        rewards: &Bound<'_, PyAny>,
-        terminated: &Bound<'_, PyAny>,
-        truncated: &Bound<'_, PyAny>,
+        written: Written<'_>,
     ) -> PyResult<()> {
+        let (observations, rewards, terminated, truncated) = &written;
         let count = self.count;
         let given = all_of::<f64>(actions, count * ACTIONS, "actions")?.to_vec(py)?;
         let skipped = all_of::<u8>(skip, count, "skip")?.to_vec(py)?;

@@ -83,19 +83,18 @@ fn compare(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>>) 
     raced.map(RaceResult).map_err(|called| refused(&called))
 }
 
+/// Tables with their names.
+type Tables = Vec<(String, Table)>;
+
 /// The tables of the scenario files that `flowstart run` runs with these arguments: a list of
 /// (name of the scenario, list of (name of the table, table)).
 #[pyfunction]
 #[pyo3(signature = (arguments, progress = None))]
-fn run(
-    py: Python<'_>,
-    arguments: Vec<String>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<(String, Vec<(String, Table)>)>> {
+fn run(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<Vec<(String, Tables)>> {
     let arguments = words(arguments);
     let ran = supervise(py, progress, |hooks| embed::run(&arguments, hooks))?;
     let results = ran.map_err(|called| refused(&called))?;
-    let tables = |results: flowstart_results::Results| -> PyResult<Vec<(String, Table)>> {
+    let tables = |results: flowstart_results::Results| -> PyResult<Tables> {
         results.tables.iter().map(|table| Ok((table.spec().name.to_owned(), Table::of_results(table)?))).collect()
     };
     results.into_iter().map(|(name, results)| Ok((name, tables(results)?))).collect()

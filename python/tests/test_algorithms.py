@@ -59,7 +59,7 @@ def test_an_exit_ends_the_start():
     assert "delay" in str(exits)
 
 
-def test_an_own_start_is_listed_and_the_contract_can_be_checked():
+def test_an_own_start_is_listed():
     names = [start["name"] for start in flowstart.names()["flow_starts"]]
     assert "plain_slow_start" in names
     assert "delay_exit" in names
@@ -95,6 +95,12 @@ def test_an_exception_comes_out_with_its_trace():
     assert any("on_ack" in str(entry) for entry in error.traceback)
     # The next race is a race again.
     assert race("cubic").complete
+
+
+def test_a_class_needs_no_sentence_about_it():
+    for said in (None, "", " \n "):
+        kind = type("Silent", (flowstart.FlowStart,), {"__doc__": said})
+        flowstart.register(name="silent_start")(kind)
 
 
 def test_names_and_kinds_that_cannot_be_are_refused():

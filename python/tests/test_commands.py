@@ -88,17 +88,43 @@ def test_progress_is_told():
 
 def test_an_interrupt_stops_a_race():
     program = """
-import flowstart, signal, threading, os
-threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+import flowstart, signal, os
+
+def interrupt(done, of):
+    os.kill(os.getpid(), signal.SIGINT)
+
 try:
-    flowstart.compare(["cubic"], background=["4 cubic"], runs=2000, capacity="1 Gbit/s")
+    flowstart.compare(
+        ["cubic"], background=["4 cubic"], runs=100_000, capacity="1 Gbit/s", progress=interrupt
+    )
 except KeyboardInterrupt:
     print("stopped")
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.stdout == "stopped\n", done.stderr
+
+
+def test_what_progress_raises_stops_a_race():
+    def full(done, of):
+        raise OSError("no space is left")
+
+    with pytest.raises(OSError, match="no space is left"):
+        flowstart.compare(["cubic"], runs=100_000, background=["cubic"], progress=full)
+
+
+def test_a_contestant_may_stand_alone():
+    race = flowstart.compare("cubic", **QUICK)
+    assert race.runs.column("contestant") == ["hystart+cubic"]
+
+
+def test_numbers_of_numpy_are_numbers():
+    np = pytest.importorskip("numpy")
+    from flowstart.scenario import to_toml
+
+    table = {"runs": np.int64(3), "share": np.float64(0.5), "one": np.float32(2), "text": "\x7f"}
+    assert to_toml(table) == 'runs = 3\nshare = 0.5\none = 2.0\ntext = "\\u007f"\n'
 
 
 def test_names_are_listed():

@@ -1,3 +1,7 @@
+import functools
+from concurrent.futures.process import BrokenProcessPool
+
+import dying
 import pytest
 
 import flowstart
@@ -11,51 +15,122 @@ GRID = {
     "path": ["clean", "loss"],
     "runs": 2,
 }
+GRID_1 = {**GRID, "runs": 1}
 
 
-def whole(tmp_path):
-    words = ["--contestant=slow_start+cubic", *flowstart.commands._options(GRID)]
-    flowstart.command("frontier", *words, f"--out={tmp_path / 'whole'}", "--json")
-    return (tmp_path / "whole" / "records.csv").read_bytes()
+def local(folder, who="slow_start+cubic", grid=GRID):
+    words = [f"--contestant={who}", *flowstart.commands._options(grid)]
+    flowstart.command("frontier", *words, f"--out={folder}", "--json")
+    return (folder / "records.csv").read_bytes()
 
 
 def test_a_grid_in_shards_is_the_grid(tmp_path):
-    out = tmp_path / "parts"
-    distributed.frontier(["slow_start+cubic"], out=out, shards=3, workers=2, **GRID)
-    expected = whole(tmp_path)
+    out, told = tmp_path / "parts", []
+    grid = functools.partial(distributed.frontier, ["slow_start+cubic"], out=out, shards=3)
+    grid(workers=2, progress=lambda *done: told.append(done), **GRID)
+    expected = local(tmp_path / "whole")
     assert (out / "records.csv").read_bytes() == expected
+    assert told == [(1, 3), (2, 3), (3, 3)]
     # All is there: nothing is run again, and a shard that was lost is.
-    (out / "shards" / "shard-2-of-3.csv").unlink()
-    distributed.frontier(["slow_start+cubic"], out=out, shards=3, workers=2, **GRID)
+    [lost] = (out / "shards").glob("*/2-of-3/records.csv")
+    lost.unlink()
+    told.clear()
+    grid(workers=2, progress=lambda *done: told.append(done), **GRID)
+    assert told == [(3, 3)]
     assert (out / "records.csv").read_bytes() == expected
 
 
-def test_a_backend_that_is_none_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="known: local, ray"):
-        distributed.reproduce([], out=tmp_path, backend="slurm")
+def test_what_is_kept_serves_the_same_work_only(tmp_path):
+    grid = functools.partial(distributed.frontier, out=tmp_path / "out", shards=2, workers=2)
+    grid(["slow_start+cubic"], **GRID_1)
+    grid(["slow_start+cubic"], **GRID)
+    grown = (tmp_path / "out" / "records.csv").read_bytes()
+    assert grown == local(tmp_path / "whole")
+    # Of an earlier run nothing is lost.
+    before = set(local(tmp_path / "own", "hystart+cubic").splitlines())
+    distributed.frontier(["slow_start+cubic"], out=tmp_path / "own", shards=2, workers=2, **GRID)
+    after = set((tmp_path / "own" / "records.csv").read_bytes().splitlines())
+    assert before | set(grown.splitlines()) == after
 
 
-def test_a_ray_worker_may_die(tmp_path):
-    ray = pytest.importorskip("ray")
-    import os
-    import signal
-    import threading
+def test_documents_of_different_options_are_different(tmp_path):
+    rates = functools.partial(
+        distributed.attainable_rate,
+        out=tmp_path,
+        workers=2,
+        capacity="5 Mbit/s",
+        rtt="20 ms",
+        peers=0,
+        epsilon="5 %",
+        lasting="5 s",
+        warm_up="1 s",
+        step="1 Mbit/s",
+        no_report=True,
+    )
+    few = rates(["cubic"], samples=20)["cubic"]
+    many = rates(["cubic"], samples=30)["cubic"]
+    assert few.text != many.text
+    assert rates(["cubic"], samples=20)["cubic"].text == few.text
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 
-    def kill():
-        import subprocess
+def test_algorithms_of_modules_take_part(tmp_path):
+    out = tmp_path / "parts"
+    distributed.frontier(
+        ["imported_start+cubic"], out=out, shards=2, workers=2, modules=["dying"], **GRID_1
+    )
+    assert (out / "records.csv").read_bytes() == local(
+        tmp_path / "whole", "imported_start+cubic", GRID_1
+    )
+    with pytest.raises(ValueError, match='no module "nowhere"'):
+        distributed.frontier([], out=out, modules=["nowhere"])
 
-        found = subprocess.run(["pgrep", "-f", "ray::_shard"], capture_output=True, text=True)
-        for pid in found.stdout.split()[:1]:
-            os.kill(int(pid), signal.SIGKILL)
 
-    timer = threading.Timer(4.0, kill)
-    timer.start()
+@pytest.mark.parametrize("backend", ["local", "ray"])
+def test_a_worker_may_die(tmp_path, backend):
+    if backend == "ray":
+        ray = pytest.importorskip("ray")
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            runtime_env={"env_vars": {"PYTHONPATH": dying.__file__.rpartition("/")[0]}},
+        )
+    works = [(str(one), dying.dies_once, (str(tmp_path / f"{one % 2}"), one)) for one in range(6)]
     try:
-        out = tmp_path / "ray"
-        distributed.frontier(["slow_start+cubic"], out=out, shards=4, backend="ray", **GRID)
+        done = distributed._all(works, tmp_path / "done", backend, 2, False)
+        assert {name: text.split()[0].decode() for name, text in done.items()} == {
+            str(one): str(one) for one in range(6)
+        }
+        # Both were killed once.
+        assert (tmp_path / "0").exists()
+        assert (tmp_path / "1").exists()
+        if backend == "ray":
+            out = tmp_path / "ray"
+            distributed.frontier(["slow_start+cubic"], out=out, shards=2, backend="ray", **GRID)
+            assert (out / "records.csv").read_bytes() == local(tmp_path / "whole")
     finally:
-        timer.cancel()
-        ray.shutdown()
-    assert (out / "records.csv").read_bytes() == whole(tmp_path)
+        if backend == "ray":
+            ray.shutdown()
+
+
+def test_work_that_kills_every_worker_is_given_up(tmp_path):
+    with pytest.raises(BrokenProcessPool):
+        distributed._all([("never", dying.dies, ("x",))], tmp_path, "local", 1, False)
+
+
+def test_a_mistake_ends_the_others(tmp_path):
+    marker = str(tmp_path / "sleeps")
+    works = [("long", dying.sleeps, (marker,)), ("wrong", dying.fails, (marker,))]
+    with pytest.raises(ValueError, match="on purpose"):
+        distributed._all(works, tmp_path / "done", "local", 2, False)
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="known: local, ray"):
+        distributed.reproduce(["abstract"], out=tmp_path, backend="slurm")
+    with pytest.raises(ValueError, match="shards must be at least 1"):
+        distributed.frontier([], out=tmp_path, shards=0)
+    with pytest.raises(ValueError, match="workers must be at least 1"):
+        distributed.frontier([], out=tmp_path, workers=0)
+    with pytest.raises(ValueError, match="cubik"):
+        distributed.frontier(["cubik"], out=tmp_path, shards=2, workers=2)

@@ -102,10 +102,8 @@ impl Clock {
     /// Sleeps until `time`; by the precision of the system's timers later.
     pub fn sleep_until(&self, time: Time) {
         let until = self.origin.saturating_add(time.as_nanos());
-        let at = libc::timespec {
-            tv_sec: (until / 1_000_000_000) as libc::time_t,
-            tv_nsec: (until % 1_000_000_000) as libc::c_long,
-        };
+        let at =
+            libc::timespec { tv_sec: (until / 1_000_000_000) as _, tv_nsec: (until % 1_000_000_000) as libc::c_long };
         // SAFETY: `at` is a valid timespec; the remaining time is not asked for. Interrupted sleeps
         // end early, which callers bear.
         unsafe {
@@ -157,10 +155,11 @@ pub(crate) fn be_prompt(part: Part) {
 
 fn real_time(priority: i32) -> Priority {
     exact_timers();
-    let parameters = libc::sched_param { sched_priority: priority };
+    // All that the kernel's structure has. The system call itself: musl's function does nothing.
+    let parameters: libc::c_int = priority;
     // SAFETY: a plain system call on the calling thread with a valid structure; failure leaves
     // everything as it was.
-    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } == 0 {
+    if unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const parameters) } == 0 {
         return Priority::RealTime;
     }
     before_others();

@@ -39,7 +39,7 @@ pub(crate) fn no_offloads(interface: &str) -> Result<(), Error> {
         request.ifr_ifru.ifru_data = (&raw mut value).cast();
         // SAFETY: SIOCETHTOOL reads the name and reads and writes the structure behind ifru_data;
         // both live until after the call.
-        let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+        let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
         if result < 0 {
             let error = nix::errno::Errno::last();
             // What an interface does not know it does not do either; what is fixed and on shows as

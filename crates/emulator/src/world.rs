@@ -34,6 +34,8 @@ pub struct Outcome {
     pub fidelity: Fidelity,
     /// IP packets that hosts sent to each other, as the engines saw them.
     pub arrived: u64,
+    /// IP bytes of those whose way leads through no link, so that nothing limited them.
+    pub unlimited_bytes: u64,
     /// Packets still in queues and delays at the end.
     pub stored: u64,
     /// Packets for addresses that no host has.
@@ -232,7 +234,7 @@ impl World {
         let mut links = vec![LinkOutcome::default(); self.links];
         let mut lateness = Lateness::new();
         let mut fidelity = Fidelity { unasked_drops: lost_outside, real_time: true, ..Fidelity::default() };
-        let (mut arrived, mut stored, mut astray) = (0, 0, 0);
+        let (mut arrived, mut unlimited_bytes, mut stored, mut astray) = (0, 0, 0, 0);
         for report in reports {
             for (number, outcome) in report.links {
                 links[number] = outcome;
@@ -247,6 +249,7 @@ impl World {
             fidelity.longest_stall = fidelity.longest_stall.max(counts.longest_stall);
             fidelity.real_time &= report.priority == Priority::RealTime;
             arrived += counts.arrived;
+            unlimited_bytes += counts.unlimited_bytes;
             stored += report.stored;
             astray += counts.astray;
         }
@@ -254,7 +257,7 @@ impl World {
         fidelity.p99 = lateness.quantile(0.99);
         fidelity.worst = lateness.worst();
         fidelity.faults = faults.len() as u32;
-        Ok(Outcome { ended, links, fidelity, arrived, stored, astray, ended_processes, faults })
+        Ok(Outcome { ended, links, fidelity, arrived, unlimited_bytes, stored, astray, ended_processes, faults })
     }
 
     /// Packets that interfaces or the kernel's backlog dropped on the way between hosts and

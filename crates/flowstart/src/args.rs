@@ -2,20 +2,53 @@
 
 mod emulate;
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
-use flowstart_race::{Background, Contestant, MarkThreshold};
+use flowstart_race::{ALIASES, Background, Contestant, DEFAULT, MarkThreshold};
 use flowstart_scenario::{Buffer, PathSpec, Profile};
 use flowstart_units::{Bytes, Rate, Span};
 
 pub(crate) use emulate::EmulateArgs;
 
+/// Reads contestants, and has names to complete: the short ones and those of the default race.
+#[derive(Clone)]
+pub(crate) struct ContestantParser;
+
+impl TypedValueParser for ContestantParser {
+    type Value = Contestant;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Contestant, clap::Error> {
+        (|text: &str| text.parse::<Contestant>()).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let short = ALIASES.iter().map(|(name, _)| *name);
+        let long = DEFAULT.iter().copied();
+        Some(Box::new(short.chain(long).map(PossibleValue::new)))
+    }
+}
+
 /// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("\"{text}\" is not a whole number between 0 and {}", u64::MAX))
+}
+
+/// A rate, or none.
+fn rate_or_unlimited(text: &str) -> Result<Rate, String> {
+    if text.trim() == "unlimited" {
+        return Ok(Rate::UNLIMITED);
+    }
+    text.parse::<Rate>().map_err(|error| format!("{error}; or \"unlimited\""))
 }
 
 /// A number of threads.
@@ -94,7 +127,8 @@ pub(crate) struct CompareArgs {
     /// override it
     pub(crate) scenario: Option<PathBuf>,
     /// Who races; repeat it, or separate several by commas
-    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
+    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',',
+          value_parser = ContestantParser, hide_possible_values = true)]
     pub(crate) contestants: Vec<Contestant>,
     #[command(flatten)]
     pub(crate) path: RacePathArgs,
@@ -102,7 +136,8 @@ pub(crate) struct CompareArgs {
     #[arg(short = 'P', long, value_name = "N", allow_hyphen_values = true, help_heading = "Traffic",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) flows: Option<u32>,
-    /// Greedy flows that are there before, such as "cubic" or "3 dctcp"; may be repeated
+    /// Greedy flows that are there before, such as "cubic", "3 dctcp" or "2 cubic/ecn", which
+    /// answers marks; may be repeated
     #[arg(long, value_name = "FLOWS", allow_hyphen_values = true, help_heading = "Traffic")]
     pub(crate) background: Vec<Background>,
     /// Sizes of the timed transfers, separated by commas [default: 100 kB,1 MB,10 MB]
@@ -158,6 +193,9 @@ pub(crate) struct OutputArgs {
     /// One more result file; html, json, csv, md, svg or txt by its ending; may be repeated
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
     pub(crate) files: Vec<PathBuf>,
+    /// What .svg files show: a figure of the report by a word of its title, such as "delay"
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub(crate) figure: Option<String>,
     /// Print one JSON document instead of tables
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -166,10 +204,27 @@ pub(crate) struct OutputArgs {
     pub(crate) no_report: bool,
 }
 
+/// Where a page goes beside the results' folder.
+#[derive(Args, Debug)]
+pub(crate) struct PageArgs {
+    /// Write the report: html, md, or svg (one figure of it), by the ending; may be repeated
+    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
+    pub(crate) pages: Vec<PathBuf>,
+    /// What .svg files show: a figure of the report by a word of its title, such as "delay"
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub(crate) figure: Option<String>,
+}
+
 /// Options of `flowstart run`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: flowstart run dumbbell.toml --runs 30 --out results")]
+#[command(after_help = "Examples:
+  flowstart run dumbbell.toml
+  flowstart run dumbbell.toml -o dumbbell.html
+  flowstart run dumbbell.toml -o delay.svg --figure delay
+  flowstart run dumbbell.toml --runs 30 --out results")]
 pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Scenario files
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
@@ -234,6 +289,8 @@ pub(crate) struct ReproduceArgs {
     /// Write the figures as SVG and a page with everything (index.html) into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Print one JSON document instead of tables
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,

@@ -81,4 +81,102 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual page, or write one for every command
+    #[command(after_help = "Examples:
+  flowstart man | man -l -
+  flowstart man --dir ~/.local/share/man/man1")]
+    Man {
+        /// Folder for the pages of all commands
+        #[arg(long, value_name = "DIR")]
+        dir: Option<std::path::PathBuf>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commands in a page: lines of code blocks that begin with the program, and code in text.
+    fn commands(page: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut code = false;
+        // Code in text may go on in the next line of its paragraph.
+        let mut paragraph = String::new();
+        for line in page.lines().chain([""]) {
+            let fence = line.trim_start().starts_with("```");
+            if code && !fence {
+                found.push(line.trim_start().trim_start_matches("$ ").to_owned());
+            } else if fence || line.is_empty() {
+                found.extend(paragraph.split('`').skip(1).step_by(2).map(str::to_owned));
+                paragraph.clear();
+                code ^= fence;
+            } else {
+                paragraph.push_str(line.trim());
+                paragraph.push(' ');
+            }
+        }
+        let program = |word: &str| ["flowstart", "./flowstart"].contains(&word);
+        found.retain(|text| text.split(' ').find(|word| *word != "sudo").is_some_and(program));
+        found
+    }
+
+    /// The words of a command as a shell has them, up to a pipe, a redirection or a remark. `None`
+    /// if it is a pattern rather than a command.
+    fn words(command: &str) -> Option<Vec<String>> {
+        let text = command.split(" #").next().unwrap_or_default();
+        let words = shlex::split(text)?;
+        let end =
+            words.iter().position(|word| ["|", ">", "&", "&&", ";"].contains(&word.as_str())).unwrap_or(words.len());
+        let mut words: Vec<String> = words.into_iter().take(end).filter(|word| word != "sudo").collect();
+        *words.first_mut()? = "flowstart".to_owned();
+        // An arrow: what it depends on.
+        let pattern = |word: &String| word.contains('…') || word.contains("...") || word.ends_with('[') || word == "->";
+        (!words.iter().any(pattern)).then_some(words)
+    }
+
+    #[test]
+    fn every_command_of_readme_and_docs_is_understood() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut pages = vec![root.join("README.md"), root.join("ARCHITECTURE.md"), root.join("CONTRIBUTING.md")];
+        let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        pages.extend(docs.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+        // The generated page of all help has synopses, not commands.
+        pages.retain(|path| !path.ends_with("command-line.md"));
+        let mut wrong = Vec::new();
+        let mut count = 0;
+        for path in pages {
+            for command in commands(&std::fs::read_to_string(&path).unwrap()) {
+                let Some(words) = words(&command) else { continue };
+                // Names of commands alone are not commands: `flowstart kernel`.
+                let named = words.len() <= 3 && words.iter().skip(1).all(|word| !word.starts_with('-'));
+                count += 1;
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    use clap::error::ErrorKind;
+                    let asks = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+                    let lacks = matches!(
+                        error.kind(),
+                        ErrorKind::MissingSubcommand
+                            | ErrorKind::MissingRequiredArgument
+                            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                    );
+                    // A file that is the reader's.
+                    let theirs = error.to_string().contains("No such file");
+                    if !(asks || theirs || named && lacks) {
+                        wrong.push(format!("{}: {command}\n  {}", path.display(), error.render()));
+                    }
+                }
+            }
+        }
+        assert!(count > 50, "{count} commands were found");
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn commands_are_found_where_people_copy_them_from() {
+        let page = "Type `flowstart list`, not `cargo`.\n```sh\n$ sudo ./flowstart kernel check   # looks\nls\n```\n";
+        assert_eq!(commands(page), ["flowstart list", "sudo ./flowstart kernel check   # looks"]);
+        assert_eq!(words("sudo ./flowstart kernel check   # looks").unwrap(), ["flowstart", "kernel", "check"]);
+        assert_eq!(words("flowstart list | head").unwrap(), ["flowstart", "list"]);
+        assert_eq!(commands("On `flowstart run\nx.toml` and `ls`.\n"), ["flowstart run x.toml"]);
+    }
 }

@@ -128,15 +128,18 @@ fn namespaces() -> Finding {
 /// Makes a world of two hosts, in a process of its own, since it may have to enter a user
 /// namespace.
 fn emulation() -> Finding {
-    let arguments = ["emulate", "--fidelity", "10s", "--", "true"];
-    let tried =
-        std::env::current_exe().and_then(|program| Command::new(program).args(arguments).stdin(Stdio::null()).output());
+    // This very program is there wherever PATH leads.
+    let tried = std::env::current_exe().and_then(|program| {
+        let arguments = ["emulate", "--fidelity", "10s", "--"].map(std::ffi::OsStr::new);
+        let inner = [program.as_os_str(), std::ffi::OsStr::new("--version")];
+        Command::new(&program).args(arguments.iter().chain(&inner)).stdin(Stdio::null()).output()
+    });
     let (good, found) = match tried {
         Ok(output) if output.status.success() => (Some(true), "two hosts were made and ran a program".to_owned()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             let line = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no reason was given");
-            (Some(false), line.trim_start_matches("not possible here: ").to_owned())
+            (Some(false), line.trim_start_matches("not possible here: ").trim_start_matches("error: ").to_owned())
         }
         Err(error) => (None, error.to_string()),
     };

@@ -99,7 +99,7 @@ pub fn call(arguments: &[OsString], hooks: Hooks) -> Called {
 pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<RaceResult, Called> {
     let race = || match parse(arguments)?.command {
         Command::Compare(args) => {
-            let race = crate::compare::race(&args)?;
+            let (race, _) = crate::compare::race(&args)?;
             crate::compare::raced(&race, &args).map(|(result, _)| result)
         }
         _ => Err(Failure::usage("this is no race; the arguments must begin with \"compare\"")),

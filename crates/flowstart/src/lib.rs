@@ -43,8 +43,10 @@ mod frontier;
 mod interrupt;
 mod kernel;
 mod list;
+mod man;
 mod new_algorithm;
 mod output;
+mod pages;
 mod quic;
 mod quick_start;
 #[cfg(target_os = "linux")]
@@ -53,6 +55,7 @@ mod reproduce;
 mod router;
 mod run_scenarios;
 mod scenario;
+mod scenario_page;
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -118,6 +121,7 @@ fn obey(command: &Command) -> output::Outcome {
             clap_complete::generate(*shell, &mut Cli::command(), "flowstart", &mut script);
             output::print(&String::from_utf8_lossy(&script))
         }
+        Command::Man { dir } => man::man(dir.as_deref()),
     }
 }
 

@@ -6,6 +6,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -153,10 +155,17 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
     flowstart_report::write_atomically(path, bytes).map_err(|error| Failure::file("write", path, &error))
 }
 
+/// How often progress is told where no bar can be drawn.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+
 /// How far a command is: a bar on standard error if that is a terminal, told to the program that
-/// this is a part of, or nothing.
+/// this is a part of, elsewhere a line now and then.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    what: &'static str,
+    began: Instant,
+    /// When something was said last, if lines are written.
+    said: Option<Mutex<Instant>>,
     told: Option<embed::Progress>,
     of: AtomicU64,
 }
@@ -171,8 +180,15 @@ impl Progress {
     /// This much is done.
     pub(crate) fn set_position(&self, done: u64) {
         self.bar.set_position(done);
+        let of = self.of.load(Ordering::Relaxed);
         if let Some(told) = &self.told {
-            told(done, self.of.load(Ordering::Relaxed));
+            told(done, of);
+        }
+        let Some(said) = &self.said else { return };
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.elapsed() >= TELL_EVERY {
+            *said = Instant::now();
+            note(&progress_line(self.what, done, of, self.began.elapsed()));
         }
     }
 
@@ -194,5 +210,52 @@ pub(crate) fn progress(what: &'static str) -> Progress {
         bar.set_style(style);
     }
     bar.set_message(what);
-    Progress { bar, told: hooks.and_then(|hooks| hooks.progress), of: AtomicU64::new(0) }
+    let began = Instant::now();
+    // A program that this is a part of says what it wants to say.
+    let lines = hooks.is_none() && !io::stderr().is_terminal();
+    Progress {
+        bar,
+        what,
+        began,
+        said: lines.then(|| Mutex::new(began)),
+        told: hooks.and_then(|hooks| hooks.progress),
+        of: AtomicU64::new(0),
+    }
+}
+
+/// "racing: 30 of 120 after 10 s, about 30 s left".
+fn progress_line(what: &str, done: u64, of: u64, elapsed: Duration) -> String {
+    let line = format!("{what}: {done} of {of} after {:.0} s", elapsed.as_secs_f64());
+    if done == 0 || done >= of {
+        return line;
+    }
+    let left = elapsed.as_secs_f64() / done as f64 * (of - done) as f64;
+    format!("{line}, about {left:.0} s left")
+}
+
+/// A length of time in words, as exact as an estimate is.
+pub(crate) fn roughly(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_progress_says_how_much_is_left() {
+        let ten = Duration::from_secs(10);
+        assert_eq!(progress_line("racing", 30, 120, ten), "racing: 30 of 120 after 10 s, about 30 s left");
+        assert_eq!(progress_line("racing", 0, 120, ten), "racing: 0 of 120 after 10 s");
+        assert_eq!(progress_line("racing", 120, 120, ten), "racing: 120 of 120 after 10 s");
+    }
+
+    #[test]
+    fn an_estimate_is_told_in_a_fitting_unit() {
+        assert_eq!([8.4, 300.0, 9000.0].map(roughly), ["8 s", "5 min", "2.5 h"]);
+    }
 }

@@ -5,16 +5,20 @@ use std::path::{Path, PathBuf};
 use flowstart_capture::{Capture, Captures};
 use flowstart_measure::Estimate;
 use flowstart_parallel::Cancel;
-use flowstart_report::{Cell, Column, Table, Terminal};
+use flowstart_report::{Cell, Column, Page, Table, Terminal};
 use flowstart_results::{Document, Provenance, Results, Table as Rows, Value, run_scenario, write_results};
-use flowstart_scenario::Scenario;
+use flowstart_scenario::{OutputSpec, Scenario};
 use flowstart_simulator::Simulation;
+use flowstart_units::Span;
 
 use crate::args::RunArgs;
+use crate::compare::command_line;
 use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_document, progress};
+use crate::pages;
 use crate::scenario::load;
+use crate::scenario_page::{self, About};
 
 /// Runs the files one after the other, each with all its runs in parallel.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -25,6 +29,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()));
     }
     let formats = formats(args.parquet)?;
+    one_page(args)?;
     let scenarios = scenarios(args)?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
@@ -46,6 +51,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             let folder = if names.len() > 1 { folder.join(name) } else { folder.clone() };
             write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
         }
+        if !args.page.pages.is_empty() {
+            pages::write(&report(scenario, name, &results, &provenance)?, &args.page)?;
+        }
         if args.json {
             documents.push((results, provenance));
         } else {
@@ -64,6 +72,117 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         }
     }
     if cancel.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// Makes sure that what pages are asked for can be written; a page is of one scenario.
+pub(crate) fn one_page(args: &RunArgs) -> Outcome {
+    pages::prepare(&args.page)?;
+    if args.files.len() > 1 && !args.page.pages.is_empty() {
+        return Err(Failure::usage("-o writes the report of one scenario; give one file"));
+    }
+    Ok(())
+}
+
+/// Bins of the pictures over the whole time.
+const BINS: u64 = 1000;
+
+/// The report. Its pictures are of the first run, once more in finer bins unless the file says how
+/// fine.
+fn report(scenario: &Scenario, name: &str, results: &Results, provenance: &Provenance) -> Result<Page, Failure> {
+    let mut fine = scenario.clone();
+    let usual = OutputSpec::default().sample;
+    if fine.output.sample == usual {
+        fine.output.sample = (fine.duration / BINS).clamp(Span::from_millis(1), usual);
+    }
+    fine.runs = 1;
+    let drawn = run_scenario(&fine, Some(1), &Cancel::default(), |_| ()).map_err(Failure::usage)?;
+    let mut remarks = vec![chance(provenance).to_owned()];
+    if results.asked > 1 {
+        remarks.push("The pictures are of the first run.".to_owned());
+    }
+    let about = about(scenario, name, results, provenance, remarks);
+    Ok(scenario_page::page(about, drawn.table("samples"), fine.output.sample))
+}
+
+/// Words and tables of a report.
+pub(crate) fn about(
+    scenario: &Scenario,
+    name: &str,
+    results: &Results,
+    provenance: &Provenance,
+    remarks: Vec<String>,
+) -> About {
+    let pair = |key: &str, value: String| (key.to_owned(), value);
+    let mut tables = Vec::new();
+    let mut summary = Vec::new();
+    if let Some(flows) = results.table("flows") {
+        summary.extend(flow_sentences(flows));
+        tables.push(flow_table(flows));
+    }
+    if let Some(pages) = results.table("pages").filter(|pages| pages.rows() > 0) {
+        tables.push(page_table(pages));
+    }
+    if let Some(links) = results.table("links") {
+        summary.extend(link_sentences(links));
+        tables.push(link_table(links));
+    }
+    About {
+        title: if scenario.title.is_empty() { name.to_owned() } else { scenario.title.clone() },
+        command: command_line(),
+        provenance: vec![
+            pair("seed", provenance.seed.to_string()),
+            pair("runs", results.finished.to_string()),
+            pair("flowstart", provenance.version.clone()),
+            pair("scenario", provenance.scenario_hash.clone()),
+            pair("results", provenance.results_hash.clone()),
+        ],
+        warnings: Vec::new(),
+        summary,
+        tables,
+        remarks,
+    }
+}
+
+/// Flows and links that are named in sentences; more are in the tables.
+const NAMED: usize = 5;
+
+/// What became of the flows.
+fn flow_sentences(flows: &Rows) -> Vec<String> {
+    let groups = groups(flows, "name");
+    let sentence = |(name, members): &(String, Vec<usize>)| {
+        let average = |column: &str, scale: f64, digits: u8| mean(flows, members, column, scale, digits).main();
+        let rate = average("goodput_bps", 1e-6, 2)?;
+        let lost = average("dropped", 1.0, 0).filter(|lost| lost != "0");
+        let lost = lost.map_or(String::new(), |lost| format!(", {lost} of its packets dropped"));
+        let exit = average("exit_s", 1e3, 0);
+        let exit =
+            exit.map_or(String::new(), |ms| format!("; its start ended after {ms} ms ({})", reasons(flows, members)));
+        Some(format!("{name}: {rate} Mbit/s of goodput{lost}{exit}."))
+    };
+    groups.iter().take(NAMED).filter_map(sentence).collect()
+}
+
+/// What became of the links.
+fn link_sentences(links: &Rows) -> Vec<String> {
+    let sentence = |(name, members): &(String, Vec<usize>)| {
+        let average = |column: &str, scale: f64, digits: u8| mean(links, members, column, scale, digits).main();
+        Some(format!(
+            "Link {name}: used to {} %, at most {} ms of waiting, {} packets dropped.",
+            average("utilisation", 100.0, 1)?,
+            average("sojourn_max_us", 1e-3, 2)?,
+            average("dropped", 1.0, 0)?
+        ))
+    };
+    groups(links, "link").iter().take(NAMED).filter_map(sentence).collect()
+}
+
+/// Whether chance plays a part.
+fn chance(provenance: &Provenance) -> &'static str {
+    if provenance.random {
+        "Means over flows and runs, ± 95 % interval over runs where there are several."
+    } else {
+        "No randomness in this scenario: one run is enough."
+    }
 }
 
 /// What [`run`] would show and write.
@@ -151,11 +270,7 @@ fn summary(scenario: &Scenario, name: &str, results: &Results, provenance: &Prov
     if results.finished < results.asked {
         text.push_str(&format!("Interrupted: {} of {} runs were finished.\n", results.finished, results.asked));
     }
-    text.push_str(if provenance.random {
-        "Means over flows and runs, ± 95 % interval over runs where there are several.\n"
-    } else {
-        "No randomness in this scenario: one run is enough.\n"
-    });
+    text.push_str(&format!("{}\n", chance(provenance)));
     let packets = results.data_packets as f64;
     text.push_str(&format!(
         "{packets:.0} data packets in {took:.2} s ({:.1} million packets/s)\nseed {}, scenario {}, results {}\n",

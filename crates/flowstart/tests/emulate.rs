@@ -31,6 +31,61 @@ fn possible() -> bool {
     }
 }
 
+/// Fetches 2 MB from the server with these arguments: the document, standard error, the report.
+fn download(arguments: &[&str]) -> Option<(serde_json::Value, String, String)> {
+    if !possible() || Command::new("python3").arg("--version").output().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: no python3 to serve and fetch with");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page"), vec![b'x'; 2_000_000]).unwrap();
+    let serve = format!("exec python3 -m http.server -d {} 8000", folder.path().display());
+    let fetch = "import urllib.request; print(len(urllib.request.urlopen('http://server:8000/page').read()))";
+    let page = folder.path().join("page.html");
+    let files = ["-o", page.to_str().unwrap(), "--fidelity", "10s", "--json", "--server", &serve];
+    let output = emulate(&[arguments, &files[..], &["--", "python3", "-c", fetch]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document = serde_json::from_slice(&output.stdout).unwrap();
+    Some((document, text(&output.stderr), fs::read_to_string(page).unwrap()))
+}
+
+/// Bytes that links carried, by their names.
+fn link_bytes(document: &serde_json::Value) -> Vec<(String, u64)> {
+    let links = document["links"].as_array().unwrap().iter();
+    links.map(|link| (link["link"].as_str().unwrap().to_owned(), link["bytes"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn downloads_are_limited_as_uploads_are_and_stand_in_the_table() {
+    let Some((document, said, page)) = download(&["--capacity", "20Mbit/s"]) else { return };
+    let links = link_bytes(&document);
+    assert_eq!(links.len(), 2, "{links:?}");
+    assert!(links[1].1 > 2_000_000, "the way back carried it: {links:?}");
+    assert!(!said.contains("warning"), "{said}");
+    assert!(page.contains("<h2>Queueing delay") && page.contains("python3"), "a report with pictures");
+}
+
+#[test]
+fn a_way_back_without_limit_that_carried_much_is_warned_of() {
+    let unlimited = ["--capacity", "20Mbit/s", "--reverse-capacity", "unlimited"];
+    let Some((document, said, page)) = download(&unlimited) else { return };
+    assert_eq!(link_bytes(&document).len(), 1);
+    assert!(said.contains("came back where nothing limits them"), "{said}");
+    assert!(page.contains("came back where nothing limits them"), "the report says it too");
+}
+
+#[test]
+fn the_doctor_finds_emulation_possible_wherever_path_leads() {
+    if !possible() {
+        return;
+    }
+    let output = flowstart(&["doctor", "--json"]).env("PATH", "/empty").output().unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = document["findings"].as_array().unwrap();
+    let emulation = findings.iter().find(|finding| finding["what"] == "emulation").unwrap();
+    assert_eq!(emulation["good"], true, "{emulation}");
+}
+
 /// Names of namespaces that a process made.
 fn names_of(pid: u32) -> Vec<String> {
     let prefix = format!("fs-{pid}-");

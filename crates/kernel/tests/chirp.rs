@@ -7,9 +7,10 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Pair, Registered, alone, connect, ip, limit_rate, listen, receive, send, skipped, transfer};
 use flowstart_emulator::{World, WorldConfig};
@@ -260,6 +261,37 @@ fn a_socket_that_is_switched_to_it_after_its_first_bytes_chirps_from_there() {
         assert!(read >= 1, "{first} bytes before: {read} chirps");
         assert!(all.iter().any(|event| matches!(event.what, What::End { .. })), "the start ended");
     }
+}
+
+#[test]
+fn iperf3_chirps_as_the_page_of_the_kernel_says() {
+    let Some(_alone) = alone() else { return };
+    let known = std::process::Command::new("iperf3").arg("--version").output();
+    if known.is_err() {
+        println!("skipped: iperf3 is not installed");
+        return;
+    }
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let events = Mutex::new(Vec::<Event>::new());
+    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
+    let world = World::start(path(false)).unwrap();
+    let (client, server) = (&world.hosts()[0], &world.hosts()[1]);
+    let mut serving = server.command("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while !server.listens().unwrap() {
+        assert!(Instant::now() < until, "iperf3 -s does not listen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let to = server.address().to_string();
+    let output = client.command("iperf3").args(["-c", &to, "-C", CHIRP, "-n", "3M"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let _ = serving.wait();
+    world.finish().unwrap();
+    watch.poll(Duration::from_millis(200)).unwrap();
+    drop(watch);
+    let all = events.into_inner().unwrap();
+    let read = all.iter().filter(|event| matches!(event.what, What::Chirp { .. })).count();
+    assert!(read >= 2, "{read} chirps: {all:#?}");
 }
 
 #[test]

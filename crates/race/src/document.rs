@@ -92,22 +92,29 @@ impl RaceResult {
         })
     }
 
-    /// What the pictures show as CSV, one line per point: contestant, series, time in RTT0 after
-    /// t = 0, value.
+    /// What the pictures show as CSV, one line per point: contestant, series, time after t = 0 in
+    /// RTT0 and in seconds, value, and between what the runs lie (empty if there is one).
     #[must_use]
     pub fn series_csv(&self) -> String {
-        let mut lines = vec![["contestant", "series", "time_rtts", "value"].map(str::to_owned)];
+        let head = ["contestant", "series", "time_rtts", "time_s", "value", "low", "high"];
+        let mut lines = vec![head.map(str::to_owned)];
+        let rtt = self.race.base_rtt().as_secs_f64();
         for contestant in &self.contestants {
             let Some(series) = &contestant.series else { continue };
-            for (name, points) in [
-                ("sending_rate_mbit_s", &series.sending),
-                ("throughput_mbit_s", &series.throughput),
-                ("queue_delay_max_ms", &series.queue),
-                ("snd_cwnd_pkts", &series.cwnd),
-                ("delivered_mb", &series.delivered),
-            ] {
-                for [time, value] in points {
-                    lines.push([contestant.label.clone(), name.to_owned(), time.to_string(), value.to_string()]);
+            let spread = series.spread.as_deref();
+            let curves: [Curve<'_>; 5] = [
+                ("sending_rate_mbit_s", &series.sending, spread.map(|s| s.sending.as_slice())),
+                ("throughput_mbit_s", &series.throughput, spread.map(|s| s.throughput.as_slice())),
+                ("queue_delay_max_ms", &series.queue, spread.map(|s| s.queue.as_slice())),
+                ("snd_cwnd_pkts", &series.cwnd, spread.map(|s| s.cwnd.as_slice())),
+                ("delivered_mb", &series.delivered, spread.map(|s| s.delivered.as_slice())),
+            ];
+            for (name, points, band) in curves {
+                for (place, [time, value]) in points.iter().enumerate() {
+                    let between = band.and_then(|band| band.get(place));
+                    let end = |side: usize| between.map_or(String::new(), |band| band[side].to_string());
+                    let (label, seconds) = (contestant.label.clone(), format!("{:.9}", time * rtt));
+                    lines.push([label, name.to_owned(), time.to_string(), seconds, value.to_string(), end(1), end(2)]);
                 }
             }
         }
@@ -134,6 +141,9 @@ impl RaceResult {
     }
 }
 
+/// A name, times and values, and at each time the lowest and highest value of all runs.
+type Curve<'a> = (&'a str, &'a [[f64; 2]], Option<&'a [[f64; 3]]>);
+
 /// Lines of fields as CSV.
 fn csv_text(lines: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
     // Writing into memory does not fail.
@@ -147,10 +157,9 @@ fn csv_text(lines: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
 fn contestant_json(contestant: &ContestantResult, measures: &[Measure]) -> Json {
     let mut summary = Map::new();
     for measure in measures {
-        let value = contestant.estimate(*measure).map_or(Json::Null, |estimate| {
-            let values: Vec<f64> = contestant.runs.iter().filter_map(|run| run.get(*measure)).collect();
-            estimate_json(&estimate, &values)
-        });
+        let value = contestant
+            .estimate(*measure)
+            .map_or(Json::Null, |estimate| estimate_json(&estimate, &contestant.values(*measure)));
         summary.insert(measure.name(), value);
     }
     let exits: Vec<Json> = contestant

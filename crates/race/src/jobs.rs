@@ -9,7 +9,7 @@ use flowstart_units::Bytes;
 use super::part::JobResult;
 use super::record::labels;
 use super::stage::{OnStage, Runner, Stage};
-use super::{Contestant, ContestantResult, Race, RaceError, RaceResult, RunRecord};
+use super::{Contestant, ContestantResult, Race, RaceError, RaceResult, RunRecord, Series};
 
 /// How a race is run; nothing in here changes its result.
 #[derive(Clone, Copy, Default)]
@@ -120,6 +120,7 @@ impl Race {
         let finished = results.iter().flatten().count();
         let per_run = jobs.len() / (self.contestants.len() * self.effective_runs() as usize).max(1);
         let (mut data_packets, mut simulated_seconds) = (0, 0.0);
+        let mut series: Vec<Vec<Series>> = self.contestants.iter().map(|_| Vec::new()).collect();
         let mut parts: Vec<Vec<usize>> =
             self.contestants.iter().map(|_| vec![0; self.effective_runs() as usize]).collect();
         for (job, result) in jobs.iter().zip(results) {
@@ -139,7 +140,10 @@ impl Race {
             record.values.append(&mut result.values);
             record.exits.append(&mut result.exits);
             record.complete = parts[job.contestant][job.run as usize] == per_run;
-            contestant.series = contestant.series.take().or(result.series);
+            series[job.contestant].extend(result.series);
+        }
+        for (contestant, series) in contestants.iter_mut().zip(series) {
+            contestant.series = Series::over_runs(series);
         }
         self.derive(&mut contestants);
         RaceResult {

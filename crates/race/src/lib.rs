@@ -31,6 +31,7 @@
 mod alone;
 mod build;
 mod contestant;
+mod cost;
 mod docs;
 mod document;
 mod jobs;
@@ -58,7 +59,7 @@ pub use jobs::RunOptions;
 pub use path::{MarkThreshold, QueueChoice};
 pub use record::labels;
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
-pub use series::Series;
+pub use series::{Series, Spread};
 pub use stage::Stage;
 
 /// Why a race cannot be run. Its `Display` is one sentence that also says what would be right.

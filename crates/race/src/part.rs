@@ -28,6 +28,10 @@ pub(crate) struct Baseline {
     simulated: f64,
 }
 
+/// Runs whose series are kept for the pictures: more change neither median nor spread to the eye,
+/// and take memory.
+const PICTURED_RUNS: u64 = 200;
+
 /// Slices of virtual time between which cancellation is looked for.
 const SLICES: u64 = 256;
 
@@ -100,8 +104,8 @@ impl Race {
             measured.newcomers().iter().map(|newcomer| newcomer.flow.start_exit.map(|exit| exit.reason)).collect();
         let values = self.measures().into_iter().map(|measure| (measure, measure.of_start(&measured)));
         result.values = values.filter_map(|(measure, value)| Some((measure, value?))).collect();
-        if run == 0
-            && let Some(first) = recording.flows().get(self.others.tcp_flows() as usize)
+        if let Some(first) = recording.flows().get(self.others.tcp_flows() as usize)
+            && run < PICTURED_RUNS
         {
             result.series = Some(Series::new(self, &recording, first));
         }

@@ -35,16 +35,29 @@ pub struct ContestantResult {
     pub label: String,
     /// The runs that have any result, in order.
     pub runs: Vec<RunRecord>,
-    /// What the pictures show: the first newcomer of the first run.
+    /// What the pictures show: the first newcomer, its median over the runs.
     pub series: Option<Series>,
 }
 
 impl ContestantResult {
-    /// A measure over all runs that have it.
+    /// A measure over all runs that have it. Once a run was finished, interrupted ones do not
+    /// count: then all measures are of the same runs.
     #[must_use]
     pub fn estimate(&self, measure: Measure) -> Option<Estimate> {
-        let values: Vec<f64> = self.runs.iter().filter_map(|run| run.get(measure)).collect();
-        Estimate::of(&values)
+        Estimate::of(&self.values(measure))
+    }
+
+    /// What [`estimate`](Self::estimate) is of.
+    #[must_use]
+    pub fn values(&self, measure: Measure) -> Vec<f64> {
+        let whole = self.whole_runs() > 0;
+        self.runs.iter().filter(|run| run.complete || !whole).filter_map(|run| run.get(measure)).collect()
+    }
+
+    /// How many runs were finished.
+    #[must_use]
+    pub fn whole_runs(&self) -> usize {
+        self.runs.iter().filter(|run| run.complete).count()
     }
 
     /// How often each reason ended a start, the most frequent first; `None` stands for starts that
@@ -123,6 +136,17 @@ pub fn exit_name(reason: Option<ExitReason>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn once_a_run_is_finished_interrupted_ones_do_not_count() {
+        let measure = flowstart_measure::measures::DEFICIT.measure();
+        let run = |run, value, complete| RunRecord { run, values: vec![(measure, value)], complete, exits: Vec::new() };
+        let result =
+            |runs| ContestantResult { contestant: "cubic".parse().unwrap(), label: String::new(), runs, series: None };
+        let mean = |result: ContestantResult| result.estimate(measure).map(|estimate| (estimate.mean, estimate.runs));
+        assert_eq!(mean(result(vec![run(0, 1.0, true), run(1, 3.0, true), run(2, 100.0, false)])), Some((2.0, 2)));
+        assert_eq!(mean(result(vec![run(0, 7.0, false)])), Some((7.0, 1)));
+    }
 
     #[test]
     fn contestants_that_differ_only_in_their_queue_are_told_apart_by_it() {

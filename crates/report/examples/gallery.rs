@@ -74,6 +74,8 @@ fn main() -> std::io::Result<()> {
                 ..Section::default()
             },
         ],
+        lead: vec![delivered(&mut palette)],
+        warnings: Vec::new(),
         footnotes: vec!["Time zero is when the first data bit of the flow reaches the bottleneck queue.".into()],
     };
     page.write(&folder.join("report.html"))?;

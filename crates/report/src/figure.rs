@@ -30,6 +30,19 @@ pub struct Axis {
     pub from_zero: bool,
     /// What stands at 0, 1, 2, ... of a horizontal axis instead of numbers; empty for numbers.
     pub places: Vec<String>,
+    /// What is seen first, if not all there is: pages show the rest when asked, files never.
+    pub window: Option<[f64; 2]>,
+    /// The same quantity in another unit, for the read-out and the CSV file.
+    pub also: Option<Also>,
+}
+
+/// Another unit of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Also {
+    /// How many of it one of the axis' own units is.
+    pub factor: f64,
+    /// Its sign, e.g. `ms`.
+    pub unit: String,
 }
 
 impl Axis {
@@ -59,6 +72,20 @@ impl Axis {
         let end = places.len() as f64 - 0.5;
         self.places = places;
         self.range(-0.5, end)
+    }
+
+    /// The same axis, of which this part is seen first.
+    #[must_use]
+    pub fn first_seen(mut self, from: f64, to: f64) -> Self {
+        self.window = Some([from, to]);
+        self
+    }
+
+    /// The same axis with a second unit; one of its own units is `factor` of that.
+    #[must_use]
+    pub fn also(mut self, factor: f64, unit: impl Into<String>) -> Self {
+        self.also = Some(Also { factor, unit: unit.into() });
+        self
     }
 
     /// The same axis, fitted to the data instead of starting at zero.

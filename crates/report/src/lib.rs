@@ -13,6 +13,7 @@ mod downsample;
 mod figure;
 mod html;
 mod markdown;
+mod overlap;
 mod page;
 mod svg;
 mod table;
@@ -22,7 +23,7 @@ mod write;
 
 pub use color::{Color, Palette};
 pub use downsample::{Extent, keep_extremes, thin_cloud};
-pub use figure::{Axis, Direction, Figure, Legend, Marker, Scale, Series, Shape};
+pub use figure::{Also, Axis, Direction, Figure, Legend, Marker, Scale, Series, Shape};
 pub use page::{Page, Section};
 pub use svg::side_by_side;
 pub use table::{Align, Best, Cell, Column, Row, Table};

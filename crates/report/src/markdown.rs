@@ -1,6 +1,38 @@
 //! Tables as GitHub-flavoured Markdown, for pull requests and notes.
 
+use crate::page::Page;
 use crate::table::{Align, Table};
+
+impl Page {
+    /// The page as Markdown, without its figures.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut out = format!("# {}\n\n", escape(&self.title));
+        if !self.command.is_empty() {
+            out.push_str(&format!("    {}\n\n", self.command.replace('\n', " ")));
+        }
+        let paragraphs = |out: &mut String, texts: &[String]| {
+            texts.iter().for_each(|text| out.push_str(&format!("{}\n\n", escape(text))));
+        };
+        paragraphs(&mut out, &self.warnings);
+        paragraphs(&mut out, &self.summary);
+        for section in self.sections.iter().filter(|section| !section.folded && !section.tables.is_empty()) {
+            if !section.heading.is_empty() {
+                out.push_str(&format!("## {}\n\n", escape(&section.heading)));
+            }
+            for table in &section.tables {
+                out.push_str(&table.to_markdown());
+                out.push('\n');
+            }
+        }
+        self.footnotes.iter().for_each(|note| out.push_str(&format!("- {}\n", escape(note))));
+        let from: Vec<String> = self.provenance.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        if !from.is_empty() {
+            out.push_str(&format!("- {}\n", escape(&from.join(", "))));
+        }
+        out
+    }
+}
 
 impl Table {
     /// The table as a Markdown table, the best values in bold, title above and notes below.

@@ -248,7 +248,8 @@ impl Table {
 
 impl Cell {
     /// The words or the number, without interval; `None` when missing.
-    pub(crate) fn main(&self) -> Option<String> {
+    #[must_use]
+    pub fn main(&self) -> Option<String> {
         match self {
             Self::Missing => None,
             Self::Text(text) => Some(text.clone()),

@@ -19,6 +19,8 @@ fn page(text: &str) -> Page {
     (figure.caption, figure.command) = (text.into(), text.into());
     Page {
         title: text.into(),
+        lead: vec![figure.clone()],
+        warnings: vec![text.into()],
         command: text.into(),
         provenance: vec![(text.into(), text.into())],
         summary: vec![text.into()],
@@ -27,6 +29,7 @@ fn page(text: &str) -> Page {
             paragraphs: vec![text.into()],
             tables: vec![table],
             figures: vec![figure],
+            folded: true,
         }],
         footnotes: vec![text.into()],
     }
@@ -65,14 +68,16 @@ fn the_data_of_a_figure_is_json_with_its_names_unchanged() {
     let data = &html[from..from + html[from..].find("</script>").expect("an end")];
     let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
     assert_eq!(data["series"][0]["name"], HOSTILE);
-    assert_eq!(data["series"][0]["x"], serde_json::json!([0, 1, 2]));
+    assert_eq!(data["series"][0]["x"], 0);
+    assert_eq!(data["xs"], serde_json::json!([[0, 1, 2]]));
     assert_eq!(data["series"][0]["y"], serde_json::json!([1, 2, null]));
 }
 
 #[test]
 fn the_page_loads_nothing_from_anywhere() {
     let html = page("plain").to_html();
-    let addresses = html.replace("http://www.w3.org/2000/svg", "");
+    // A name space, and a place in the page itself.
+    let addresses = html.replace("http://www.w3.org/2000/svg", "").replace("url(#", "");
     for outside in ["http:", "https:", "src=", "@import", "url(", "<link"] {
         assert_eq!(count(&addresses, outside), 0, "{outside}");
     }

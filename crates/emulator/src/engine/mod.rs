@@ -221,6 +221,9 @@ impl Engine {
                         return None;
                     };
                     counts.arrived += 1;
+                    if routes[usize::from(route)].links.is_empty() {
+                        counts.unlimited_bytes += u64::from(parsed.bytes);
+                    }
                     let Some(place) = pool.put(frame.bytes) else {
                         counts.no_room += 1;
                         return None;

@@ -92,6 +92,8 @@ pub(crate) struct Report {
 pub(crate) struct Counts {
     /// IP packets for a known host.
     pub(crate) arrived: u64,
+    /// Bytes of those whose way leads through no link.
+    pub(crate) unlimited_bytes: u64,
     /// Packets for addresses that no host has.
     pub(crate) astray: u64,
     /// Packets given to hosts.

@@ -7,7 +7,7 @@ use clap::Args;
 use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec};
 use flowstart_units::{Rate, Span};
 
-use super::{PathArgs, seed};
+use super::{PageArgs, PathArgs, rate_or_unlimited, seed};
 
 #[cfg(target_os = "linux")]
 use flowstart_real::MOST_PAIRS;
@@ -19,6 +19,8 @@ const MOST_PAIRS: u32 = 100;
 const EMULATE_EXAMPLES: &str = "\
 Examples:
   flowstart emulate --capacity 50Mbit/s --rtt 30ms -- ping -c 5 server
+  flowstart emulate --capacity 20Mbit/s --server 'python3 -m http.server 80' -- curl -o /dev/null http://server/
+  flowstart emulate --capacity 20Mbit/s --reverse-capacity 100Mbit/s -- bash
   flowstart emulate --queue 'step_mark 1ms' --server 'iperf3 -s' -- iperf3 -c server
   flowstart emulate --loss 0.5% --pcap captures
   flowstart emulate --self-test
@@ -75,10 +77,11 @@ pub(crate) struct EmulateArgs {
     /// Largest random extra delay behind the bottleneck
     #[arg(long, value_name = "TIME", help_heading = "Path")]
     pub(crate) jitter: Option<JitterSpec>,
-    /// Rate of the way back [default: unlimited]
-    #[arg(long, value_name = "RATE", help_heading = "Path")]
+    /// Rate of the way back, over which downloads come, or "unlimited" [default: --capacity; of a
+    /// scenario, what it says]
+    #[arg(long, value_name = "RATE", help_heading = "Path", value_parser = rate_or_unlimited)]
     pub(crate) reverse_capacity: Option<Rate>,
-    /// Buffer of the way back, if it has a rate [default: 1 BDP]
+    /// Buffer of the way back, if it has a rate [default: --buffer]
     #[arg(long, value_name = "SIZE", help_heading = "Path")]
     pub(crate) reverse_buffer: Option<Buffer>,
     /// Packets lost on the way back, if it has a rate
@@ -91,6 +94,8 @@ pub(crate) struct EmulateArgs {
     /// ms]
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     pub(crate) fidelity: Option<Span>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Width of the bins of the table of samples [default: 100 ms]
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     pub(crate) sample: Option<Span>,

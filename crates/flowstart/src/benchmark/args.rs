@@ -8,7 +8,7 @@ use flowstart_race::{Background, Contestant, QueueChoice};
 use flowstart_service_curve::Probability;
 use flowstart_units::{Rate, Span, parse_fraction};
 
-use crate::args::{RacePathArgs, seed, threads};
+use crate::args::{ContestantParser, PageArgs, RacePathArgs, seed, threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub(crate) struct BenchmarkArgs {
     /// --measured is given]
     pub(crate) contestant: Option<Contestant>,
     /// Others to put beside it, separated by commas
-    #[arg(long, value_name = "CONTESTANT", value_delimiter = ',')]
+    #[arg(long, value_name = "CONTESTANT", value_delimiter = ',', value_parser = ContestantParser, hide_possible_values = true)]
     pub(crate) against: Vec<Contestant>,
     /// Put every contestant on each of these queues, separated by commas, instead of the one it
     /// names
@@ -119,6 +119,8 @@ pub(crate) struct BenchmarkArgs {
     /// Folder for the page and the numbers [default: flowstart-benchmark]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Print one JSON document instead of tables; files are written only with --out
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -17,6 +17,7 @@ use crate::compare::{command_line, lay_over};
 use crate::formats::PARQUET_READER;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
+use crate::pages;
 use crate::scenario::load;
 
 pub(crate) use args::BenchmarkArgs;
@@ -41,7 +42,9 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     if simulated {
         benchmark.validate().map_err(Failure::usage)?;
     }
-    let folder = match (&args.out, args.json || args.markdown || args.no_report) {
+    pages::prepare(&args.page)?;
+    let elsewhere = args.json || args.markdown || args.no_report || !args.page.pages.is_empty();
+    let folder = match (&args.out, elsewhere) {
         (Some(folder), _) => Some(folder.clone()),
         (None, true) => None,
         (None, false) => Some(PathBuf::from(DEFAULT_FOLDER)),
@@ -75,6 +78,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     if let Some(folder) = &folder {
         write(&shown, folder)?;
     }
+    pages::write(&page::page(&shown), &args.page)?;
     if args.json {
         print_json(&result.to_json())?;
     } else if args.markdown {

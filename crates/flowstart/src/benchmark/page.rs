@@ -23,7 +23,8 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         ]);
     }
     let (colors, command) = (&shown.colors, &shown.command);
-    let mut pictures = vec![figures::attainable(result, colors, command), figures::video(result, colors, command)];
+    let lead = vec![figures::attainable(result, colors, command)];
+    let mut pictures = vec![figures::video(result, colors, command)];
     if result.attained.iter().any(|one| one.startup.is_some()) {
         pictures.push(figures::startup(result, colors, command));
     }
@@ -33,6 +34,8 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
     pictures.extend(result.attained.iter().map(|one| figures::delays(one, command)));
     let section = |heading: &str| Section { heading: heading.to_owned(), ..Section::default() };
     Page {
+        lead,
+        warnings: Vec::new(),
         title: shown.title(),
         command: shown.command.clone(),
         provenance,

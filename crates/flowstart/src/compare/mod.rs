@@ -1,17 +1,22 @@
 //! `flowstart compare`: the race.
 
 mod figures;
+mod fitting;
 mod page;
 mod tables;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_race::{Background, Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_race::{Background, ContestantResult, Others, Purpose, Race, RaceResult, RunOptions};
 use flowstart_report::{Palette, Table, Terminal};
 
 use crate::args::{CompareArgs, RacePathArgs};
 use crate::interrupt;
-use crate::output::{Failure, Outcome, prepare_file, prepare_folder, print, print_json, progress, write_file};
+use crate::output::{
+    Failure, Outcome, note, prepare_file, prepare_folder, print, print_json, progress, roughly, write_file,
+};
+use crate::pages;
 use crate::run_scenarios::capture;
 use crate::scenario::load;
 
@@ -23,7 +28,8 @@ const ENDINGS: [&str; 6] = ["html", "json", "csv", "md", "svg", "txt"];
 
 /// Runs the race.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
-    let race = race(args)?;
+    let (race, warnings) = race(args)?;
+    warnings.iter().for_each(|warning| note(warning));
     let folder = folder(args);
     if let Some(folder) = &folder {
         prepare_folder(folder)?;
@@ -31,15 +37,19 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     if let Some(folder) = &args.pcap {
         prepare_folder(folder)?;
     }
+    if let Some(figure) = &args.output.figure {
+        pages::chosen(&figures::TITLES, figure)?;
+    }
     for file in &args.output.files {
         ending(file)?;
         prepare_file(file)?;
     }
+    tell_estimate(&race, args.threads);
     let began = std::time::Instant::now();
     let (result, verdict) = raced(&race, args)?;
     let took = began.elapsed().as_secs_f64();
     let command = command_line();
-    let shown = Shown::new(&result, args, command);
+    let shown = Shown::new(&result, args, command, warnings);
     write(&shown, folder.as_deref(), args)?;
     if let Some(folder) = args.pcap.as_ref().filter(|_| !race.real) {
         for contestant in &result.contestants {
@@ -53,6 +63,28 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         print(&shown.text(args.all, folder.as_deref(), took))?;
     }
     if result.complete { verdict } else { Err(Failure::Interrupted) }
+}
+
+/// Packets that one core simulates in a second, carefully: 5 to 7 million on a shared virtual AMD
+/// EPYC machine.
+const PACKETS_PER_SECOND: f64 = 5e6;
+/// Estimates below are not told.
+const TOLD_FROM_SECONDS: f64 = 5.0;
+
+/// Says before a long race how long it will take.
+fn tell_estimate(race: &Race, threads: Option<usize>) {
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let packets = race.packets();
+    let seconds = packets / PACKETS_PER_SECOND / threads as f64;
+    if !race.real && seconds >= TOLD_FROM_SECONDS {
+        note(&format!(
+            "{} contestants, runs: {}, about {:.0} million packets: about {} on {threads} threads",
+            race.contestants.len(),
+            race.effective_runs(),
+            packets / 1e6,
+            roughly(seconds)
+        ));
+    }
 }
 
 /// The race, run; and the outcome of what a real one was checked for.
@@ -85,7 +117,7 @@ fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceRe
 }
 
 /// The race that the options describe, which can be run.
-pub(crate) fn race(args: &CompareArgs) -> Result<Race, Failure> {
+pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     let mut race = match &args.scenario {
         Some(path) => {
             let scenario = load(path)?;
@@ -112,7 +144,8 @@ pub(crate) fn race(args: &CompareArgs) -> Result<Race, Failure> {
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
     }
     race.validate().map_err(Failure::usage)?;
-    Ok(race)
+    let warnings = fitting::fit(&mut race).map_err(Failure::usage)?;
+    Ok((race, warnings))
 }
 
 /// What the command line says of the path (capacity, RTT, buffer, marking threshold) and of those
@@ -174,10 +207,11 @@ struct Shown<'a> {
     tables: Vec<Table>,
     full: Table,
     colors: Vec<flowstart_report::Color>,
+    warnings: Vec<String>,
 }
 
 impl<'a> Shown<'a> {
-    fn new(result: &'a RaceResult, args: &CompareArgs, command: String) -> Self {
+    fn new(result: &'a RaceResult, args: &CompareArgs, command: String, warnings: Vec<String>) -> Self {
         let colors = tables::colors(result, &mut Palette::new());
         let race = &result.race;
         let title = args
@@ -186,14 +220,15 @@ impl<'a> Shown<'a> {
             .unwrap_or_else(|| format!("Flow starts over {} and {} of base RTT", race.capacity(), race.path.rtt));
         let tables = tables::main_tables(result, &colors);
         let full = tables::full_table(result, &colors);
-        Self { result, title, command, tables, full, colors }
+        Self { result, title, command, tables, full, colors, warnings }
     }
 
     /// What stands under the tables: how contestants were run, chance, and where the numbers come
     /// from.
     fn remarks(&self) -> Vec<String> {
         let race = &self.result.race;
-        let mut remarks = tables::conditions(self.result);
+        let mut remarks = self.warnings.clone();
+        remarks.extend(tables::conditions(self.result));
         if race.has_others() {
             let others: Vec<String> = race
                 .others
@@ -206,7 +241,7 @@ impl<'a> Shown<'a> {
             remarks.push(format!("Others there before: {}.", others.join(", ")));
         }
         remarks.push(if race.is_random() {
-            format!("Means of {} runs, ± 95 % interval.", race.effective_runs())
+            format!("Means of {}, ± 95 % interval.", self.runs())
         } else {
             "No randomness in this scenario: one run is enough.".to_owned()
         });
@@ -215,6 +250,20 @@ impl<'a> Shown<'a> {
             remarks.push(format!("Interrupted: {done} of {of} simulations were finished."));
         }
         remarks
+    }
+
+    /// "30 runs"; after an interruption how many of them were finished.
+    fn runs(&self) -> String {
+        let asked = self.result.race.effective_runs();
+        if self.result.complete {
+            return format!("{asked} runs");
+        }
+        let whole = || self.result.contestants.iter().map(ContestantResult::whole_runs);
+        match (whole().min().unwrap_or(0), whole().max().unwrap_or(0)) {
+            (_, 0) => format!("the finished parts of the first of {asked} runs"),
+            (least, most) if least == most => format!("{most} of {asked} runs"),
+            (least, most) => format!("{least} or, of some contestants, {most} of {asked} runs"),
+        }
     }
 
     /// For the terminal.
@@ -226,6 +275,11 @@ impl<'a> Shown<'a> {
             text.push_str(&table.to_terminal(terminal));
             text.push('\n');
         }
+        for sentence in verdict::verdict(self.result) {
+            text.push_str(&sentence);
+            text.push('\n');
+        }
+        text.push('\n');
         for remark in self.remarks() {
             text.push_str(&remark);
             text.push('\n');
@@ -254,6 +308,9 @@ impl<'a> Shown<'a> {
 
     fn markdown(&self) -> String {
         let mut text = format!("# {}\n\n    {}\n\n", self.title, self.command);
+        for sentence in verdict::verdict(self.result) {
+            text.push_str(&format!("{sentence}\n\n"));
+        }
         for table in &self.tables {
             text.push_str(&table.to_markdown());
             text.push('\n');
@@ -274,6 +331,20 @@ const RUNS: &str = "runs.csv";
 const SERIES: &str = "series.csv";
 const SCENARIOS: &str = "scenarios";
 
+/// Removes the scenarios of an earlier race with other contestants: they would pass for this one's.
+fn remove_others(folder: &Path, result: &RaceResult) {
+    let ours: Vec<String> =
+        result.contestants.iter().map(|contestant| format!("{}.toml", file_name(&contestant.label))).collect();
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".toml") && !ours.contains(&name) {
+            // What cannot be removed stays.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Writes the files.
 fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcome {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
@@ -285,6 +356,7 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
         write_file(&folder.join(RUNS), shown.result.runs_csv().as_bytes())?;
         write_file(&folder.join(SERIES), shown.result.series_csv().as_bytes())?;
         prepare_folder(&folder.join(SCENARIOS))?;
+        remove_others(&folder.join(SCENARIOS), shown.result);
         for contestant in &shown.result.contestants {
             let name = file_name(&contestant.label);
             let scenario = race.scenario(&contestant.contestant, Purpose::Start, 0).effective();
@@ -298,7 +370,7 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
             "json" => json(&shown.result.to_json()),
             "csv" => shown.full.to_csv().into_bytes(),
             "md" => shown.markdown().into_bytes(),
-            "svg" => figures::start(shown.result, &shown.colors, &shown.command).to_svg().into_bytes(),
+            "svg" => pages::alone(&page::page(shown), args.output.figure.as_deref())?.to_svg().into_bytes(),
             _ => shown.tables.iter().map(|table| table.to_terminal(Terminal::plain())).collect::<String>().into_bytes(),
         };
         write_file(file, &bytes)?;

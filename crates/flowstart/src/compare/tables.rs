@@ -1,5 +1,6 @@
 //! The tables of a race.
 
+use super::verdict::{example_size, rank_measure};
 use flowstart_race::measures::{
     ADDED_DELAY, COMPLETION, CONVERGENCE, DEFICIT, DELAY_MAX, DELAY_MEAN, DELAY_P99, DELIVERED, EXIT_RTTS, EXIT_WINDOW,
     HARM, HARM_RATIO, Item, JAIN, LOST_AFTER, LOST_BEFORE, LOST_OTHERS, SLOWDOWN, SLOWDOWN_MEAN, TIME_TO,
@@ -60,6 +61,49 @@ pub(super) fn main_tables(result: &RaceResult, colors: &[Color]) -> Vec<Table> {
         tables.push(table(result, colors, "What it costs the others", &measures(&others)));
     }
     tables
+}
+
+/// The table of the verdict: speed and cost side by side, the fastest first.
+pub(super) fn ranking(result: &RaceResult, colors: &[Color]) -> Table {
+    let mut show = vec![TIME_TO.at(90)];
+    show.extend(example_size(result).map(|size| COMPLETION.of(size)));
+    show.push(rank_measure(result));
+    if result.race.has_others() {
+        show.extend([ADDED_DELAY.at(99), LOST_OTHERS.measure()]);
+    } else {
+        show.push(DELAY_P99.measure());
+    }
+    show.extend([LOST_BEFORE.measure(), LOST_AFTER.measure()]);
+    let show: Vec<Show> = show.into_iter().map(Show::Measure).collect();
+    let mut ranked = table(result, colors, "Who was fastest, and at what cost", &show);
+    for (column, heading) in ranked.columns.iter_mut().zip(&show_headings(&show)) {
+        if let Some(heading) = heading {
+            heading.clone_into(&mut column.heading);
+        }
+    }
+    let speed = |contestant: &ContestantResult| {
+        contestant.estimate(rank_measure(result)).map_or(f64::INFINITY, |estimate| estimate.mean)
+    };
+    let mut order: Vec<usize> = (0..ranked.rows.len()).collect();
+    order.sort_by(|a, b| speed(&result.contestants[*a]).total_cmp(&speed(&result.contestants[*b])));
+    ranked.rows = order.into_iter().map(|row| ranked.rows[row].clone()).collect();
+    ranked
+}
+
+/// Headings that stand alone, without a table's title to explain them; the first column's is fine.
+fn show_headings(show: &[Show]) -> Vec<Option<String>> {
+    let plain = |show: &Show| match show {
+        Show::Measure(measure) if measure.is(&TIME_TO) => Some("at 90 % after".to_owned()),
+        Show::Measure(measure) if measure.is(&COMPLETION) => Some(format!("{} takes", measure.heading())),
+        Show::Measure(measure) if measure.is(&SLOWDOWN_MEAN) => Some("times the ideal, mean".to_owned()),
+        Show::Measure(measure) if measure.is(&DELAY_P99) => Some("queueing delay, P99".to_owned()),
+        Show::Measure(measure) if measure.is(&ADDED_DELAY) => Some("delay added to others, P99".to_owned()),
+        Show::Measure(measure) if measure.is(&LOST_OTHERS) => Some("others' packets lost".to_owned()),
+        Show::Measure(measure) if measure.is(&LOST_BEFORE) => Some("lost before exit".to_owned()),
+        Show::Measure(measure) if measure.is(&LOST_AFTER) => Some("lost after".to_owned()),
+        _ => None,
+    };
+    std::iter::once(None).chain(show.iter().map(plain)).collect()
 }
 
 /// One table with every measure.

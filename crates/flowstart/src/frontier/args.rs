@@ -9,7 +9,7 @@ use flowstart_race::Contestant;
 use flowstart_scenario::Buffer;
 use flowstart_units::{Rate, Span};
 
-use crate::args::threads;
+use crate::args::{ContestantParser, PageArgs, threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +51,7 @@ pub(crate) enum GridKind {
 pub(crate) struct FrontierArgs {
     /// Who races; repeat it, or separate several by commas [default: every start with cubic, and
     /// those used with dctcp]
-    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',')]
+    #[arg(short = 'C', long = "contestant", value_name = "CONTESTANT", value_delimiter = ',', value_parser = ContestantParser, hide_possible_values = true)]
     pub(crate) contestants: Vec<Contestant>,
     /// Whom the goals are for: a contestant, or a flow start for all contestants that have it
     /// [default: the chirping start that is furthest developed]
@@ -111,6 +111,8 @@ pub(crate) struct FrontierArgs {
     /// Take in the results of this folder, as another machine or a shard left it; may be repeated
     #[arg(long, value_name = "DIR", requires = "out", help_heading = "Output")]
     pub(crate) merge: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Print one JSON document instead of tables
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

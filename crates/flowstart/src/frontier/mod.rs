@@ -12,6 +12,7 @@ use flowstart_report::{Table, Terminal};
 use crate::compare::command_line;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress, write_file};
+use crate::pages;
 
 pub(crate) use args::FrontierArgs;
 use args::GridKind;
@@ -41,6 +42,7 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
     if args.subject.is_some() {
         known_subject(&frontier, subject)?;
     }
+    pages::prepare(&args.page)?;
     let mut journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
     for folder in &args.merge {
         if let Some(journal) = &mut journal {
@@ -91,6 +93,9 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
     let shown = Shown::new(&result, subject);
     if let Some(folder) = &args.out {
         write(&shown, folder)?;
+    }
+    if !args.page.pages.is_empty() {
+        pages::write(&page::page(&shown, &page_command(&command_line())), &args.page)?;
     }
     if args.json {
         print_json(&shown.to_json())?;

@@ -49,6 +49,8 @@ pub(super) fn page(shown: &Shown<'_>, command: &str) -> Page {
         ..Section::default()
     };
     Page {
+        lead: Vec::new(),
+        warnings: Vec::new(),
         title: "The frontier of flow starts".to_owned(),
         command: command.to_owned(),
         provenance,

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use flowstart_kernel::{Ended, Event, Said, Watch, What};
+use flowstart_report::Terminal;
 use flowstart_units::Span;
 use serde_json::json;
 
@@ -16,16 +17,23 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Prints events until Ctrl-C.
 pub(super) fn watch(json: bool) -> Outcome {
+    let layout = Layout::of(json, Terminal::of_stdout().width);
     let asked = interrupt::listen();
     let outcome = RefCell::new(Ok(()));
     let watch = Watch::new(|event| {
         if outcome.borrow().is_ok() {
-            *outcome.borrow_mut() = print(&if json { object(&event) } else { line(&event) });
+            *outcome.borrow_mut() = print(&match layout {
+                Layout::Json => object(&event),
+                Layout::Wide => line(&event),
+                Layout::Narrow => narrow(&event),
+            });
         }
     })
     .map_err(|problem| failure(&problem))?;
-    if !json {
-        print(&format!("{}\n{}\n", HEAD[0], HEAD[1]))?;
+    match layout {
+        Layout::Json => {}
+        Layout::Wide => print(&format!("{}\n{}\n", HEAD[0], HEAD[1]))?,
+        Layout::Narrow => print(&format!("{NARROW_HEAD}\n"))?,
     }
     while !asked.is_cancelled() {
         watch.poll(TICK).map_err(|problem| failure(&problem))?;
@@ -34,6 +42,49 @@ pub(super) fn watch(json: bool) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// How events are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// An object per line.
+    Json,
+    /// Everything, in columns.
+    Wide,
+    /// What fits into sixty columns.
+    Narrow,
+}
+
+impl Layout {
+    fn of(json: bool, width: usize) -> Self {
+        match json {
+            true => Self::Json,
+            false if width < HEAD[1].len() => Self::Narrow,
+            false => Self::Wide,
+        }
+    }
+}
+
+/// In the columns of [`narrow`].
+const NARROW_HEAD: &str = "     since  port   chirp says         gap  probe   load";
+
+/// An event on a narrow terminal; gaps in microseconds.
+fn narrow(event: &Event) -> String {
+    let begin = format!("{:7.1} ms  {:<5}", event.since_begin.as_millis_f64(), event.local_port);
+    let gap = |gap: Option<Span>| gap.map_or("-".to_owned(), |gap| format!("{:.1}", micros(gap)));
+    match event.what {
+        What::Begin => format!("{begin}  begins; RTT {:.1} ms\n", event.srtt.as_millis_f64()),
+        What::Chirp { number, said: what, gap: shown, .. } => format!(
+            "{begin}  {number:>5} {:<8} {:>7} {:>6.1} {:>6.1}\n",
+            said(what),
+            gap(shown),
+            micros(event.probe),
+            micros(event.load)
+        ),
+        What::End { reason: why, gap: found } => {
+            format!("{begin}  ends: {}; gap {} µs\n", reason(why), gap(found))
+        }
+    }
 }
 
 /// Two lines, in the columns of [`line()`].

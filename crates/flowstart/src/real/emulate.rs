@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use flowstart_emulator::clean;
+use flowstart_emulator::{Recording, clean};
 use flowstart_network::parse_mahimahi;
 use flowstart_real::{Emulated, How, Programs};
 use flowstart_results::{Provenance, to_json, write_results};
@@ -11,10 +11,13 @@ use flowstart_scenario::{PathSpec, RateSpec, Scenario};
 use super::self_test::self_test;
 use super::{become_able, fidelity_limit, judge, show};
 use crate::args::EmulateArgs;
+use crate::compare::command_line;
 use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
+use crate::pages;
 use crate::scenario::load;
+use crate::scenario_page::{self, About};
 
 /// The path unless something else is said; the flow only stands for the programs.
 const DEFAULT: &str = "[path]\ncapacity = \"100 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
@@ -34,6 +37,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     if args.self_test {
         return self_test(args.json);
     }
+    pages::prepare(&args.page)?;
     for folder in args.out.iter().chain(&args.pcap) {
         prepare_folder(folder)?;
     }
@@ -52,6 +56,28 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     if let Some(folder) = &args.out {
         write_results(folder, &results, &provenance, &formats).map_err(Failure::usage)?;
     }
+    let tables = [show::flow_table(&recording), show::link_table(&links, &recording, &outcome)];
+    let warning = unlimited(outcome.unlimited_bytes, &recording);
+    if !args.page.pages.is_empty() {
+        let about = About {
+            title: format!("Emulated: {}", title(args)),
+            command: command_line(),
+            provenance: vec![
+                ("seed".to_owned(), scenario.seed.to_string()),
+                ("flowstart".to_owned(), provenance.version.clone()),
+                ("scenario".to_owned(), provenance.scenario_hash.clone()),
+            ],
+            warnings: warning.iter().cloned().collect(),
+            summary: show::sentences(&links, &recording, &outcome)
+                .into_iter()
+                .chain([format!("{}.", capitalised(&ended.reason)), format!("{}.", capitalised(&outcome.fidelity))])
+                .collect(),
+            tables: tables.to_vec(),
+            remarks: vec!["Real packets of real programs; links and queues as in the simulator.".to_owned()],
+        };
+        let page = scenario_page::page(about, results.table("samples"), scenario.output.sample);
+        pages::write(&page, &args.page)?;
+    }
     let limit = fidelity_limit(args.fidelity);
     if args.json {
         let mut document = to_json(&results, &provenance);
@@ -59,11 +85,13 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
         document["ended"] = json!(ended.reason);
         print_json(&document)?;
     } else {
-        let tables = [show::flow_table(&recording), show::link_table(&links, &recording, &outcome)];
         note(&format!("\n{}{}\n{}", show::text(&tables), ended.reason, outcome.fidelity));
         if outcome.astray > 0 {
             note(&format!("{} packets were for addresses that no host has", outcome.astray));
         }
+    }
+    if let Some(warning) = &warning {
+        note(warning);
     }
     judge(&limit, &outcome.fidelity)?;
     match ended.how {
@@ -73,6 +101,35 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
         How::TimeLimit => Err(Failure::Usage(ended.reason)),
         How::Failed => Err(Failure::Check),
     }
+}
+
+/// What ran, for a title.
+fn title(args: &EmulateArgs) -> String {
+    match args.command.first() {
+        Some(program) => program.to_string_lossy().into_owned(),
+        None => "a shell".to_owned(),
+    }
+}
+
+fn capitalised(text: &impl std::fmt::Display) -> String {
+    let text = text.to_string();
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Bytes without a limit that are told, beside those of the flows over links.
+const MUCH_BYTES: u64 = 1_000_000;
+
+/// What to say if more passed where nothing limits it than where something does.
+fn unlimited(bytes: u64, recording: &Recording) -> Option<String> {
+    let limited: u64 = recording.flows().iter().map(|flow| flow.bytes).sum();
+    (bytes > MUCH_BYTES.max(limited)).then(|| {
+        format!(
+            "warning: {:.1} MB came back where nothing limits them, and are in no table; the scenario's key \
+             reverse_capacity, or --reverse-capacity, limits them",
+            bytes as f64 / 1e6
+        )
+    })
 }
 
 /// The scenario that the options describe, and whether flows with the same way share a pair of
@@ -149,11 +206,18 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     if shortest / 2 < path.delay.unwrap_or(path.rtt / 2) {
         path.delay = Some(shortest / 2);
     }
+    // Who describes a path by options means both ways; profiles and scenarios say it themselves.
+    let by_options = args.scenario.is_none() && args.path.profile.is_none();
+    if by_options {
+        path.reverse_buffer = path.buffer;
+    }
     path.queue = args.queue.unwrap_or(path.queue);
     path.loss = args.loss.unwrap_or(path.loss);
     path.jitter = args.jitter.or(path.jitter);
     if let Some(capacity) = args.reverse_capacity {
-        path.reverse_capacity = Some(RateSpec::Constant(capacity));
+        path.reverse_capacity = (!capacity.is_unlimited()).then_some(RateSpec::Constant(capacity));
+    } else if by_options {
+        path.reverse_capacity = Some(path.capacity.clone());
     }
     path.reverse_buffer = args.reverse_buffer.unwrap_or(path.reverse_buffer);
     path.reverse_loss = args.reverse_loss.unwrap_or(path.reverse_loss);

@@ -14,12 +14,15 @@ use crate::args::RunArgs;
 use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
-use crate::run_scenarios::{flow_table, link_table, names};
+use crate::pages;
+use crate::run_scenarios::{about, flow_table, link_table, names, one_page};
 use crate::scenario::load;
+use crate::scenario_page;
 
 /// Runs the files one after the other, their runs too.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let formats = formats(args.parquet)?;
+    one_page(args)?;
     let mut scenarios = Vec::new();
     for file in &args.files {
         let mut scenario = load(file)?;
@@ -60,6 +63,14 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         if let Some(folder) = &args.out {
             let folder = if args.files.len() > 1 { folder.join(&name) } else { folder.clone() };
             write_results(&folder, &results, &provenance, &formats).map_err(Failure::usage)?;
+        }
+        if !args.page.pages.is_empty() {
+            let mut remarks: Vec<String> = fidelities.iter().map(ToString::to_string).collect();
+            remarks.extend(left_out.iter().map(|line| format!("Not as in the simulator: {line}.")));
+            let mut about = about(scenario, &name, &results, &provenance, remarks);
+            about.title.push_str(", on this machine's kernel");
+            let page = scenario_page::page(about, results.table("samples"), scenario.output.sample);
+            pages::write(&page, &args.page)?;
         }
         if args.json {
             let mut document = to_json(&results, &provenance);

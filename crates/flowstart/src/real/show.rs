@@ -82,6 +82,32 @@ pub(super) fn flow_table(recording: &Recording) -> Table {
     table
 }
 
+/// Flows that are named in sentences, the largest.
+const NAMED_FLOWS: usize = 2;
+
+/// What became of the largest flows and of the links, in words.
+pub(super) fn sentences(names: &[String], recording: &Recording, outcome: &Outcome) -> Vec<String> {
+    let mut flows: Vec<_> = recording.flows().iter().filter(|flow| flow.last > flow.first).collect();
+    flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
+    let flow = |flow: &flowstart_emulator::FlowRecording| {
+        let lasted = flow.last.since(flow.first);
+        let rate = Rate::of(flowstart_units::Bytes::new(flow.bytes), lasted).as_mbps_f64();
+        format!(
+            "{}: {:.3} MB in {:.2} s, {rate:.2} Mbit/s, {} packets dropped.",
+            flow_name(&flow.key),
+            flow.bytes as f64 / 1e6,
+            lasted.as_secs_f64(),
+            flow.dropped
+        )
+    };
+    let link = |(name, link): (&String, &flowstart_emulator::LinkOutcome)| {
+        let wait = link.max_sojourn.as_millis_f64();
+        format!("Link {name}: at most {wait:.1} ms of waiting, {} packets dropped.", link.dropped)
+    };
+    let flows = flows.into_iter().take(NAMED_FLOWS).map(flow);
+    flows.chain(names.iter().zip(&outcome.links).map(link)).collect()
+}
+
 /// Fidelity as JSON, with the verdict.
 pub(super) fn fidelity(fidelity: &Fidelity, limit: &FidelityLimit) -> Value {
     let micros = |span: Span| span.as_nanos() as f64 / 1e3;

@@ -14,6 +14,7 @@ use crate::args::ReproduceArgs;
 use crate::compare::{command_line, file_name};
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
+use crate::pages;
 use crate::scenario::describe;
 
 /// The page with everything.
@@ -26,6 +27,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     if args.list {
         return list(&papers, &wanted, args);
     }
+    pages::prepare(&args.page)?;
     if let Some(folder) = &args.plot {
         prepare_folder(folder)?;
     }
@@ -37,7 +39,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     };
     let options = ReproduceOptions {
         threads: args.threads,
-        pictures: args.plot.is_some(),
+        pictures: args.plot.is_some() || !args.page.pages.is_empty(),
         full: args.full,
         cancel: Some(&cancel),
         progress: Some(&tell),
@@ -49,6 +51,10 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     let took = began.elapsed().as_secs_f64();
     if let Some(folder) = &args.plot {
         plot(&papers, &results, folder)?;
+    }
+    if !args.page.pages.is_empty() {
+        let sections: Vec<_> = results.iter().map(|result| (result, page::figures(result))).collect();
+        pages::write(&page::page(&papers, &sections, &command_line()), &args.page)?;
     }
     if args.json {
         print_json(&document(&results))?;

@@ -105,12 +105,15 @@ pub(super) fn page(papers: &[Paper], results: &[(&FigureResult, Vec<Figure>)], c
             paragraphs,
             tables,
             figures: figures.clone(),
+            folded: false,
         });
     }
     let pair = |key: &str, value: String| (key.to_owned(), value);
     let hashes: Vec<String> =
         all.iter().map(|result| format!("{} {}", result.figure.name, result.figure.hash)).collect();
     Page {
+        lead: Vec::new(),
+        warnings: Vec::new(),
         title: "What papers claim, and what comes out here".to_owned(),
         command: command.to_owned(),
         provenance: vec![

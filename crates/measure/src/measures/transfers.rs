@@ -14,8 +14,9 @@ pub static COMPLETION: Item = Item {
     digits: 1,
     better: Better::Lower,
     needs: Needs::Newcomers,
-    help: "M7: completion time of a transfer of {} in a run of its own: from the first bit sent to the last byte \
-           delivered in order.",
+    help: "M7: completion time of a transfer of {} in a run of its own (not the endless newcomer of the other \
+           measures): from the first bit sent to the last byte delivered in order. Not in it: handshake, request, name \
+           look-up, a server that thinks. Beside others it shares the path with them.",
     function: Function::Transfer(|transfer| {
         let flow = transfer.flow?;
         Some(flow.completed?.since(flow.first_data).as_millis_f64())

@@ -1,12 +1,15 @@
 //! A page as one HTML file: no network, no fonts, no scripts from elsewhere.
 
 mod figure;
+mod script;
 mod table;
 
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
+use self::figure::{Around, Place};
+use self::script::script;
 use crate::page::{Page, Section};
 use crate::svg::style;
 use crate::text::escape;
@@ -28,9 +31,10 @@ impl Page {
     /// The page as one self-contained HTML file.
     #[must_use]
     pub fn to_html(&self) -> String {
-        let curves: usize =
-            self.sections.iter().flat_map(|section| &section.figures).map(|figure| figure.series.len()).sum();
+        let figures = self.sections.iter().flat_map(|section| &section.figures).chain(&self.lead);
+        let curves: usize = figures.map(|figure| figure.series.len()).sum();
         let columns = (COLUMNS * MANY_CURVES / curves.max(MANY_CURVES)).max(LEAST_COLUMNS);
+        let around = Around { columns, command: &self.command };
         let mut out = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -42,15 +46,21 @@ impl Page {
         );
         self.header(&mut out);
         let mut count = 0;
+        for figure in &self.lead {
+            count += 1;
+            let place = if count == 1 { Place::Lead } else { Place::Joined };
+            figure::write(&mut out, figure, place, &around, count);
+        }
+        self.verdict(&mut out);
         for section in &self.sections {
-            write_section(&mut out, section, columns, &mut count);
+            write_section(&mut out, section, &around, &mut count);
         }
         if !self.footnotes.is_empty() {
-            out.push_str("<footer>\n<h2>Notes</h2>\n");
+            out.push_str("<footer>\n<details><summary>Notes</summary>\n");
             paragraphs(&mut out, &self.footnotes);
-            out.push_str("</footer>\n");
+            out.push_str("</details>\n</footer>\n");
         }
-        let _ = write!(out, "</main>\n<script>\n{}</script>\n</body>\n</html>\n", include_str!("page.js"));
+        let _ = write!(out, "</main>\n<script type=\"module\">\n{}</script>\n</body>\n</html>\n", script());
         out
     }
 
@@ -63,20 +73,35 @@ impl Page {
         write_atomically(path, self.to_html().as_bytes())
     }
 
-    /// Title, command, provenance, summary.
+    /// Title, command, where the numbers come from.
     fn header(&self, out: &mut String) {
         let _ = write!(out, "<header>\n<h1>{}</h1>\n", escape(&self.title));
         if !self.command.is_empty() {
             out.push_str(&command(&self.command));
         }
         if !self.provenance.is_empty() {
-            out.push_str("<dl class=\"provenance\">\n");
+            let first = self.provenance.iter().take(3).map(|(key, value)| format!("{key} {value}"));
+            let first: Vec<String> = first.collect();
+            let _ = write!(
+                out,
+                "<details class=\"made\"><summary>{}</summary>\n<dl class=\"provenance\">\n",
+                escape(&first.join(" · "))
+            );
             for (key, value) in &self.provenance {
                 let _ = writeln!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(key), escape(value));
             }
-            out.push_str("</dl>\n");
+            out.push_str("</dl></details>\n");
         }
         out.push_str("</header>\n");
+        if !self.warnings.is_empty() {
+            out.push_str("<div class=\"warnings\">\n");
+            paragraphs(out, &self.warnings);
+            out.push_str("</div>\n");
+        }
+    }
+
+    /// What came out, in words.
+    fn verdict(&self, out: &mut String) {
         if !self.summary.is_empty() {
             out.push_str("<div class=\"summary\">\n");
             paragraphs(out, &self.summary);
@@ -86,23 +111,30 @@ impl Page {
 }
 
 /// One section; `count` numbers tables and figures through the page.
-fn write_section(out: &mut String, section: &Section, columns: usize, count: &mut usize) {
+fn write_section(out: &mut String, section: &Section, around: &Around<'_>, count: &mut usize) {
     out.push_str("<section>\n");
-    if !section.heading.is_empty() {
+    if section.folded {
+        let _ = writeln!(out, "<details><summary><h2>{}</h2></summary>", escape(&section.heading));
+    } else if !section.heading.is_empty() {
         let _ = writeln!(out, "<h2>{}</h2>", escape(&section.heading));
     }
     paragraphs(out, &section.paragraphs);
+    // No level of headings is left out.
+    let (heading, place) = if section.heading.is_empty() { ("h2", Place::Alone) } else { ("h3", Place::Grid) };
     for table in &section.tables {
         *count += 1;
-        table::write(out, table, *count);
+        table::write(out, table, heading, *count);
     }
     if !section.figures.is_empty() {
         out.push_str("<div class=\"figures\">\n");
         for figure in &section.figures {
             *count += 1;
-            figure::write(out, figure, columns, *count);
+            figure::write(out, figure, place, around, *count);
         }
         out.push_str("</div>\n");
+    }
+    if section.folded {
+        out.push_str("</details>\n");
     }
     out.push_str("</section>\n");
 }
@@ -132,10 +164,10 @@ fn csv_link(contents: &str, file: &str) -> String {
             let _ = write!(encoded, "%{byte:02X}");
         }
     }
-    format!("<a class=\"csv\" download=\"{}\" href=\"data:text/csv;charset=utf-8,{encoded}\">CSV</a>", escape(file))
+    format!("<a class=\"csv\" download=\"{}.csv\" href=\"data:text/csv;charset=utf-8,{encoded}\">CSV</a>", escape(file))
 }
 
-/// A name for a file: letters and digits of the title.
+/// A name for a file, without its ending: letters and digits of the title.
 fn file_name(title: &str, count: usize) -> String {
     let words: Vec<String> = title
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -143,5 +175,5 @@ fn file_name(title: &str, count: usize) -> String {
         .take(8)
         .map(str::to_ascii_lowercase)
         .collect();
-    if words.is_empty() { format!("data-{count}.csv") } else { format!("{}.csv", words.join("-")) }
+    if words.is_empty() { format!("data-{count}") } else { words.join("-") }
 }

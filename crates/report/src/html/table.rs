@@ -9,14 +9,16 @@ use crate::text::{columns, escape, exact, keep_together};
 /// Text longer than this many characters is wrapped.
 const LONG_TEXT: usize = 30;
 
-/// Writes a table: title, headings with their explanations, rows, a link to its CSV.
-pub(super) fn write(out: &mut String, table: &Table, count: usize) {
+/// Writes a table with a title of this heading's level: title, headings with their explanations,
+/// rows, a link to its CSV.
+pub(super) fn write(out: &mut String, table: &Table, heading: &str, count: usize) {
     out.push_str("<div class=\"table\">\n<div class=\"bar\">");
-    let _ = write!(out, "<h3>{}</h3>", escape(&table.title));
+    let _ = write!(out, "<{heading}>{}</{heading}>", escape(&table.title));
     let _ = write!(
         out,
-        "{}</div>\n<div class=\"scroll\"><table>\n",
-        csv_link(&table.to_csv(), &file_name(&table.title, count))
+        "{}</div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n",
+        csv_link(&table.to_csv(), &file_name(&table.title, count)),
+        escape(&table.title)
     );
     headings(out, table);
     rows(out, table);

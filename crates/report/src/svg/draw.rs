@@ -10,6 +10,7 @@ use super::{shade, style};
 use crate::axis::{Fitted, Ticks, superscript};
 use crate::color::Color;
 use crate::figure::{Axis, Direction, Figure, Legend, Marker, Series, Shape};
+use crate::overlap;
 use crate::text::{escape, number};
 
 /// Fonts of the reader's system.
@@ -70,13 +71,13 @@ pub(crate) struct Drawn {
     pub(crate) svg: String,
     /// Its width and height in pixels.
     pub(crate) size: [f64; 2],
-    /// The fitted horizontal axis, the vertical one, and the area of the plot in pixels of the
-    /// drawing.
+    /// The fitted horizontal axis and the vertical one.
     pub(crate) x: Fitted,
     pub(crate) y: Fitted,
-    pub(crate) area: [f64; 4],
     /// What was drawn of each series.
     pub(crate) shapes: Vec<Shape>,
+    /// Dashes of series that lie upon others; empty for none.
+    pub(crate) dashes: Vec<String>,
 }
 
 /// One entry of the legend: series of one name.
@@ -146,8 +147,12 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
         h = coordinate(plot.height + 4.0),
     );
     marker_lines(&mut body, figure, &plot);
-    for (series, shape) in figure.series.iter().zip(&shapes) {
-        curve(&mut body, &plot, series, shape);
+    let overlaps = overlap::dashes(figure, &plot.x, &plot.y);
+    for ((series, shape), dashes) in figure.series.iter().zip(&shapes).zip(&overlaps) {
+        match figure.x.window {
+            Some(window) => curve(&mut body, &plot, series, &seen(shape, window), dashes),
+            None => curve(&mut body, &plot, series, shape, dashes),
+        }
     }
     marker_labels(&mut body, figure, &plot);
     if figure.legend == Legend::AtPoints {
@@ -174,8 +179,7 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
     }
     let height = (top + below + 5.0 + look.padding).ceil();
     let svg = wrap_up(figure, look, height, &head, &format!("{}{body}</g>{foot}", group(left, top)));
-    let area = [left, top, plot.width, plot.height];
-    Drawn { svg, size: [look.width, height], x: plot.x, y: plot.y, area, shapes }
+    Drawn { svg, size: [look.width, height], x: plot.x, y: plot.y, shapes, dashes: overlaps }
 }
 
 /// The `<svg>` element around everything.
@@ -202,10 +206,13 @@ fn wrap_up(figure: &Figure, look: &Look, height: f64, head: &str, body: &str) ->
 /// Axes that hold all series and markers.
 fn fit_axes(figure: &Figure) -> (Fitted, Fitted) {
     let (mut xs, mut ys) = (Vec::new(), Vec::new());
+    let seen = |x: f64| figure.x.window.is_none_or(|[from, to]| (from..=to).contains(&x));
     for series in &figure.series {
         let (x, y) = values(&series.shape, figure.y.scale);
+        // Bands have two values at a place.
+        let per_place = y.len() / x.len().max(1);
+        ys.extend(y.iter().enumerate().filter(|(i, _)| per_place == 0 || seen(x[i / per_place])).map(|(_, y)| *y));
         xs.extend(x);
-        ys.extend(y);
     }
     for marker in &figure.markers {
         match marker.direction {
@@ -214,7 +221,11 @@ fn fit_axes(figure: &Figure) -> (Fitted, Fitted) {
         }
     }
     let cloud = figure.series.iter().any(|series| matches!(series.shape, Shape::Points(_)));
-    (Fitted::new(&figure.x, xs.into_iter(), !cloud), Fitted::new(&figure.y, ys.into_iter(), false))
+    let x = match figure.x.window {
+        Some([from, to]) => figure.x.clone().range(from, to),
+        None => figure.x.clone(),
+    };
+    (Fitted::new(&x, xs.into_iter(), !cloud), Fitted::new(&figure.y, ys.into_iter(), false))
 }
 
 /// The series by name, in order.
@@ -413,7 +424,7 @@ fn axes(out: &mut String, plot: &Plot, x_ticks: &Ticks, y_ticks: &Ticks) {
 }
 
 /// One curve, area or cloud.
-fn curve(out: &mut String, plot: &Plot, series: &Series, shape: &Shape) {
+fn curve(out: &mut String, plot: &Plot, series: &Series, shape: &Shape, overlap: &str) {
     let data = data(plot, shape);
     if data.is_empty() {
         return;
@@ -423,8 +434,8 @@ fn curve(out: &mut String, plot: &Plot, series: &Series, shape: &Shape) {
             "fill=\"none\" stroke=\"currentColor\" stroke-width=\"{LINE}\" stroke-linejoin=\"round\" \
              stroke-linecap=\"{}\"{}",
             // Round ends would fill the gaps of short dashes.
-            if series.color.dashes().is_empty() { "round" } else { "butt" },
-            dashes(series.color)
+            if series.color.dashes().is_empty() && overlap.is_empty() { "round" } else { "butt" },
+            if overlap.is_empty() { dashes(series.color) } else { format!(" stroke-dasharray=\"{overlap}\"") }
         ),
         Shape::Points(_) => {
             format!(
@@ -440,6 +451,21 @@ fn curve(out: &mut String, plot: &Plot, series: &Series, shape: &Shape) {
         series.color.on_light(),
         escape(&series.name)
     );
+}
+
+/// What is seen of a shape, with one point more on both sides that lines lead to.
+fn seen(shape: &Shape, [from, to]: [f64; 2]) -> Shape {
+    fn cut<const N: usize>(points: &[[f64; N]], from: f64, to: f64) -> Vec<[f64; N]> {
+        let first = points.iter().position(|point| point[0] >= from).unwrap_or(points.len());
+        let last = points.iter().rposition(|point| point[0] <= to).map_or(0, |last| last + 1);
+        points.get(first.saturating_sub(1)..(last + 1).min(points.len())).unwrap_or_default().to_vec()
+    }
+    match shape {
+        Shape::Line(points) => Shape::Line(cut(points, from, to)),
+        Shape::Steps(points) => Shape::Steps(cut(points, from, to)),
+        Shape::Points(points) => Shape::Points(points.clone()),
+        Shape::Band(points) => Shape::Band(cut(points, from, to)),
+    }
 }
 
 /// Class, attributes and opening of a marker's group.

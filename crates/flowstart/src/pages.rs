@@ -1,0 +1,95 @@
+//! Reports as files: whole pages as HTML or Markdown, single figures as SVG.
+
+use std::path::Path;
+
+use flowstart_report::{Figure, Page};
+
+use crate::args::PageArgs;
+use crate::output::{Failure, Outcome, prepare_file, write_file};
+
+/// Endings of the files that a page can be written as.
+const ENDINGS: [&str; 3] = ["html", "md", "svg"];
+
+/// Makes sure, before anything costly is done, that the files can be written.
+pub(crate) fn prepare(args: &PageArgs) -> Outcome {
+    for file in &args.pages {
+        ending(file)?;
+        prepare_file(file)?;
+    }
+    Ok(())
+}
+
+/// Writes the files that are asked for.
+pub(crate) fn write(page: &Page, args: &PageArgs) -> Outcome {
+    for file in &args.pages {
+        let text = match ending(file)? {
+            "html" => page.to_html(),
+            "md" => page.to_markdown(),
+            _ => alone(page, args.figure.as_deref())?.to_svg(),
+        };
+        write_file(file, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// A figure of a page as a file of its own: the named one, else the first.
+pub(crate) fn alone(page: &Page, name: Option<&str>) -> Result<Figure, Failure> {
+    let figures: Vec<&Figure> = page.lead.iter().chain(page.sections.iter().flat_map(|s| &s.figures)).collect();
+    let titles: Vec<&str> = figures.iter().map(|figure| figure.title.as_str()).collect();
+    let place = name.map_or(Ok(0), |name| chosen(&titles, name))?;
+    let Some(figure) = figures.get(place) else {
+        return Err(Failure::usage("there is no figure in this report"));
+    };
+    let mut figure = (*figure).clone();
+    // A file cannot rely on the page around it.
+    let from: Vec<String> = page.provenance.iter().take(3).map(|(key, value)| format!("{key} {value}")).collect();
+    let separator = if figure.caption.is_empty() { "" } else { " " };
+    figure.caption.push_str(&format!("{separator}{}; {}.", page.title, from.join(", ")));
+    figure.command.clone_from(&page.command);
+    Ok(figure)
+}
+
+/// The place of the title that is meant by a name: the title itself, or words of it.
+pub(crate) fn chosen(titles: &[&str], name: &str) -> Result<usize, Failure> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_'], " ");
+    let wanted = plain(name);
+    let found: Vec<usize> = (0..titles.len()).filter(|place| plain(titles[*place]).contains(&wanted)).collect();
+    let exact = (0..titles.len()).find(|place| plain(titles[*place]) == wanted);
+    match (exact, found.as_slice()) {
+        (Some(place), _) => Ok(place),
+        (None, [place]) if !wanted.trim().is_empty() => Ok(*place),
+        (None, several) => Err(Failure::Usage(format!(
+            "{} figure \"{name}\"; there are: {}",
+            if several.is_empty() { "there is no" } else { "more than one is meant by the" },
+            titles.join(", ")
+        ))),
+    }
+}
+
+fn ending(file: &Path) -> Result<&'static str, Failure> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    ENDINGS.iter().copied().find(|known| *known == ending).ok_or_else(|| {
+        Failure::Usage(format!(
+            "cannot tell the format of {} by its ending; known are .{}",
+            file.display(),
+            ENDINGS.join(", .")
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_found_by_words_of_its_title() {
+        let titles = ["Delivered", "Queueing delay", "Sending rate", "Rate"];
+        let place = |name| chosen(&titles, name).ok();
+        assert_eq!(place("delay"), Some(1));
+        assert_eq!(place("queueing-delay"), Some(1));
+        assert_eq!(place("rate"), Some(3), "the exact title, though another has the word too");
+        assert_eq!(place("e"), None, "several");
+        assert_eq!(place("colour"), None);
+        assert_eq!(place(""), None);
+    }
+}

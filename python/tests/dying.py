@@ -1,0 +1,46 @@
+"""Work for workers that are killed: imported by processes of their own."""
+
+import os
+import signal
+from pathlib import Path
+
+import flowstart
+
+
+@flowstart.register(name="imported_start")
+class Imported(flowstart.FlowStart):
+    """Slow start that only those know who import this module."""
+
+
+def dies_once(marker: str, work: str) -> bytes:
+    """Killed, in the middle of its work, the first time that anybody does it."""
+    try:
+        Path(marker).touch(exist_ok=False)
+    except FileExistsError:
+        return f"{work} by {os.getpid()}".encode()
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+def dies(_: str) -> bytes:
+    """Killed whenever anybody does it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+def sleeps(marker: str) -> bytes:
+    """Says that it has begun, and is never done."""
+    import time
+
+    Path(marker).touch()
+    time.sleep(3600)
+    return b""
+
+
+def fails(marker: str) -> bytes:
+    """Raises as soon as somebody else sleeps."""
+    import time
+
+    while not Path(marker).exists():
+        time.sleep(0.01)
+    raise ValueError("on purpose")
