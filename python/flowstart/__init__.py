@@ -18,6 +18,7 @@ from flowstart.algorithms import (
 )
 from flowstart.commands import (
     attainable_rate,
+    check,
     command,
     compare,
     explain_chirp,
@@ -46,6 +47,7 @@ __all__ = [
     "Table",
     "Window",
     "attainable_rate",
+    "check",
     "command",
     "compare",
     "explain_chirp",

@@ -111,13 +111,13 @@ def compare(
     Raises:
         ValueError: what the command line says, in one sentence.
     """
-    with contextlib.ExitStack() as stack:
-        words = ["compare"]
-        if scenario is not None:
-            words.append(stack.enter_context(as_file(scenario)))
-        words += _contestants(contestants)
-        bar = stack.enter_context(_bar(progress, "racing"))
-        return RaceResult(_native.compare([*words, *_options(options)], bar))
+    words, texts = ["compare"], dict[str, str]()
+    if scenario is not None:
+        file, texts = as_file(scenario)
+        words.append(file)
+    words += _contestants(contestants) + _options(options)
+    with _bar(progress, "racing") as bar:
+        return RaceResult(_native.compare(words, bar, texts))
 
 
 def run(scenario: Like, *, progress: bool | Progress = False, **options: Any) -> RunResult:
@@ -131,8 +131,9 @@ def run(scenario: Like, *, progress: bool | Progress = False, **options: Any) ->
     Raises:
         ValueError: what the command line says, in one sentence.
     """
-    with as_file(scenario) as file, _bar(progress, "running") as bar:
-        [(name, tables)] = _native.run(["run", file, *_options(options)], bar)
+    file, texts = as_file(scenario)
+    with _bar(progress, "running") as bar:
+        [(name, tables)] = _native.run(["run", file, *_options(options)], bar, texts)
     return RunResult(name, tables)
 
 
@@ -165,6 +166,18 @@ def attainable_rate(
 def explain_chirp(**options: Any) -> Document:
     """Explain one chirp, as ``flowstart explain-chirp``."""
     return _document(["explain-chirp", *_options(options)], False)
+
+
+def check(contestant: str) -> None:
+    """Check what every start and avoidance must keep to: ``check("my_start+cubic")``.
+
+    Every transfer completes over hard paths, the same race gives the same result again, and asking
+    for a departure twice changes nothing (docs/own-algorithm.md).
+
+    Raises:
+        ValueError: the first rule that it breaks, and on which path.
+    """
+    _native.check(contestant)
 
 
 def names() -> Document:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Integral, Real
-from pathlib import Path as FilePath
 from typing import Any
 
 
@@ -125,16 +122,11 @@ def to_toml(scenario: Scenario | Mapping[str, Any]) -> str:
     return "".join(plain + tables + lists)
 
 
-@contextlib.contextmanager
-def as_file(scenario: Like) -> Iterator[str]:
-    """Give the path of a file that holds the scenario, while it is needed."""
+def as_file(scenario: Like) -> tuple[str, dict[str, str]]:
+    """Give the name of the scenario's file, and its text if it has none."""
     if isinstance(scenario, os.PathLike):
-        yield os.fspath(scenario)
-    elif isinstance(scenario, str) and "\n" not in scenario and "=" not in scenario:
-        yield scenario
-    else:
-        text = scenario if isinstance(scenario, str) else to_toml(scenario)
-        with tempfile.TemporaryDirectory(prefix="flowstart-") as folder:
-            file = FilePath(folder, "scenario.toml")
-            file.write_text(text, encoding="utf-8")
-            yield str(file)
+        return os.fspath(scenario), {}
+    if isinstance(scenario, str) and "\n" not in scenario and "=" not in scenario:
+        return scenario, {}
+    text = scenario if isinstance(scenario, str) else to_toml(scenario)
+    return "scenario.toml", {"scenario.toml": text}

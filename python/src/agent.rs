@@ -92,6 +92,8 @@ pub(crate) struct Shared {
     pub(crate) due: Time,
     min_rtt: f64,
     plan: VecDeque<Time>,
+    /// Departures are planned: the agent is a start.
+    plans: bool,
     intervals: f64,
     in_flight: f64,
     /// Departures of an interval, and how long one is, once known.
@@ -103,8 +105,9 @@ pub(crate) struct Shared {
 pub(crate) struct Agent(Arc<Mutex<Shared>>);
 
 impl Agent {
-    /// One that sends `initial` packets in its first interval.
-    pub(crate) fn new(initial: u32) -> Self {
+    /// One that sends `initial` packets in its first interval; with `plans` it says when each
+    /// leaves.
+    pub(crate) fn new(initial: u32, plans: bool) -> Self {
         Self(Arc::new(Mutex::new(Shared {
             seen: Seen::default(),
             load: f64::from(initial),
@@ -114,6 +117,7 @@ impl Agent {
             due: Time::NEVER,
             min_rtt: 0.0,
             plan: VecDeque::new(),
+            plans,
             intervals: 0.0,
             in_flight: 0.0,
             interval: 0.0,
@@ -185,7 +189,7 @@ impl Shared {
         self.interval = interval;
         self.due = now + Span::from_secs_f64(interval);
         self.plan.clear();
-        if !self.leave && !self.over {
+        if self.plans && !self.leave && !self.over {
             self.chirp(now, interval);
         }
     }
@@ -204,7 +208,7 @@ impl Shared {
 }
 
 /// Decides for an agent in a race: from what it is told to what it does.
-pub(crate) type Policy = Arc<dyn Fn(&[f64; OBSERVED]) -> Option<[f64; ACTIONS]> + Send + Sync>;
+pub(crate) type Policy = Arc<dyn Fn(&[f64; OBSERVED]) -> [f64; ACTIONS] + Send + Sync>;
 
 /// The agent as a flow start. In training `policy` is absent: the environment decides.
 pub(crate) struct AgentStart {
@@ -219,7 +223,7 @@ impl AgentStart {
         if shared.over || now < shared.due || shared.min_rtt <= 0.0 {
             return;
         }
-        let answer = policy(&shared.observe()).unwrap_or([0.0, 0.0, 1.0]);
+        let answer = policy(&shared.observe());
         let interval = shared.min_rtt;
         shared.decide(Action::of(&answer), now, interval);
     }
@@ -319,7 +323,7 @@ impl CongestionAvoidance for AgentControl {
             && shared.min_rtt > 0.0
             && (shared.due == Time::NEVER || ack.now >= shared.due)
         {
-            let answer = policy(&shared.observe()).unwrap_or([0.0; ACTIONS]);
+            let answer = policy(&shared.observe());
             let interval = shared.min_rtt;
             shared.decide(Action::of(&answer), ack.now, interval);
         }

@@ -8,7 +8,7 @@ use flowstart::units::{Rate, Span, Time};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::supervise::keep;
+use crate::supervise::raise;
 
 /// Seconds, or `None` for what is not known yet.
 fn seconds(span: Span) -> Option<f64> {
@@ -164,17 +164,20 @@ struct Methods {
     pacing_rate: Option<Py<PyAny>>,
 }
 
+/// Packets: what the largest receive window of TCP allows, 1 GiB (RFC 7323, section 2.3). A slip of
+/// an algorithm, as an overflow of numpy's integers, then fills a queue and not the memory.
+const MOST_WINDOW: u32 = (1 << 30) / 1448;
+
 /// A Python object and the window it is shown.
 struct Object {
     window: Py<Window>,
     methods: Methods,
     rounds: Rounds,
-    failed: bool,
 }
 
-/// Calls that cannot be made: the object behaves as slow start and Reno from then on.
+/// Exceptions end the simulation.
 impl Object {
-    fn new(factory: &Py<PyAny>, connection: Connection) -> Option<Self> {
+    fn new(factory: &Py<PyAny>, connection: Connection) -> Self {
         let made = Python::attach(|py| -> PyResult<Self> {
             let arguments = (connection.initial_window, connection.mss, connection.seed);
             let (object, names): (Py<PyAny>, Vec<String>) = factory.call1(py, arguments)?.extract(py)?;
@@ -191,19 +194,19 @@ impl Object {
                 pacing_rate: own("pacing_rate")?,
             };
             let window = Py::new(py, Window { cwnd: connection.initial_window, ssthresh: u32::MAX })?;
-            Ok(Self { window, methods, rounds: Rounds::default(), failed: false })
+            Ok(Self { window, methods, rounds: Rounds::default() })
         });
-        made.map_err(keep).ok()
+        made.unwrap_or_else(|error| raise(error))
     }
 
-    /// Calls with the window in and out.
+    /// Calls with the window in and out; `None` if the object has no such method of its own.
     fn with<T>(
         &mut self,
         state: &mut State,
         method: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
         call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Window>) -> PyResult<T>,
     ) -> Option<T> {
-        let method = method(&self.methods).filter(|_| !self.failed)?;
+        let method = method(&self.methods)?;
         let called = Python::attach(|py| {
             {
                 let mut shown = self.window.borrow_mut(py);
@@ -211,15 +214,10 @@ impl Object {
             }
             let value = call(py, method, &self.window)?;
             let shown = self.window.borrow(py);
-            *state = State { cwnd: shown.cwnd.max(1), ssthresh: shown.ssthresh.max(2) };
+            *state = State { cwnd: shown.cwnd.clamp(1, MOST_WINDOW), ssthresh: shown.ssthresh.max(2) };
             Ok(value)
         });
-        called
-            .map_err(|error| {
-                self.failed = true;
-                keep(error);
-            })
-            .ok()
+        Some(called.unwrap_or_else(|error| raise(error)))
     }
 }
 
@@ -254,7 +252,7 @@ fn verdict(py: Python<'_>, value: Py<PyAny>) -> PyResult<Option<Exit>> {
         let known: Vec<&str> = REASONS.iter().map(|(known, _)| *known).collect();
         return Err(PyValueError::new_err(format!("\"{name}\" is no reason to leave (known: {})", known.join(", "))));
     };
-    let cwnd = cwnd.max(2);
+    let cwnd = cwnd.clamp(2, MOST_WINDOW);
     Ok(Some(Exit {
         reason: *reason,
         cwnd,
@@ -271,11 +269,11 @@ fn name(signal: Signal) -> &'static str {
     }
 }
 
-struct PythonStart(Option<Object>);
+struct PythonStart(Object);
 
 impl FlowStart for PythonStart {
     fn on_ack(&mut self, ack: &Event, window: &mut State) -> Verdict {
-        let Some(object) = &mut self.0 else { return Verdict::Continue };
+        let object = &mut self.0;
         let mut exit = object.with(
             window,
             |methods| methods.on_ack.as_ref(),
@@ -293,19 +291,18 @@ impl FlowStart for PythonStart {
     }
 
     fn grow(&mut self, ack: &Event, window: &mut State) -> u32 {
-        let called = self.0.as_mut().and_then(|object| {
-            object.with(
-                window,
-                |methods| methods.grow.as_ref(),
-                |py, grow, window| grow.call1(py, (Ack::new(ack), window)).map(drop),
-            )
-        });
+        let called = self.0.with(
+            window,
+            |methods| methods.grow.as_ref(),
+            |py, grow, window| grow.call1(py, (Ack::new(ack), window)).map(drop),
+        );
         if called.is_none() { window.slow_start(ack.acked) } else { 0 }
     }
 
     fn on_signal(&mut self, now: Time, signal: Signal, window: &mut State) -> Response {
-        let Some(object) = &mut self.0 else { return Response::Leave };
-        let answer = object.with(
+        // Congestion never makes a window larger.
+        let most = window.cwnd.max(2);
+        let answer = self.0.with(
             window,
             |methods| methods.on_signal.as_ref(),
             |py, on_signal, window| {
@@ -320,7 +317,7 @@ impl FlowStart for PythonStart {
                         _ => Err(PyValueError::new_err("on_signal returns None, \"leave\", \"ignore\" or a threshold")),
                     };
                 }
-                Ok(Response::LeaveAt(value.extract::<u32>(py)?.max(2)))
+                Ok(Response::LeaveAt(value.extract::<u32>(py)?.clamp(2, most)))
             },
         );
         answer.unwrap_or(Response::Leave)
@@ -328,7 +325,7 @@ impl FlowStart for PythonStart {
 
     fn departure(&mut self, now: Time, _next: &Next, window: &State) -> Option<Departure> {
         let mut state = *window;
-        let at = self.0.as_mut()?.with(
+        let at = self.0.with(
             &mut state,
             |methods| methods.departure.as_ref(),
             |py, departure, window| departure.call1(py, (instant(now), window))?.extract::<Option<f64>>(py),
@@ -338,11 +335,11 @@ impl FlowStart for PythonStart {
     }
 }
 
-struct PythonAvoidance(Option<Object>);
+struct PythonAvoidance(Object);
 
 impl CongestionAvoidance for PythonAvoidance {
     fn on_ack(&mut self, ack: &Event, window: &State) {
-        let Some(object) = &mut self.0 else { return };
+        let object = &mut self.0;
         let mut state = *window;
         object.with(
             &mut state,
@@ -359,31 +356,28 @@ impl CongestionAvoidance for PythonAvoidance {
     }
 
     fn grow(&mut self, ack: &Event, acked: u32, window: &mut State) {
-        if let Some(object) = &mut self.0 {
-            object.with(
-                window,
-                |methods| methods.grow.as_ref(),
-                |py, grow, window| grow.call1(py, (Ack::new(ack), acked, window)).map(drop),
-            );
-        }
+        self.0.with(
+            window,
+            |methods| methods.grow.as_ref(),
+            |py, grow, window| grow.call1(py, (Ack::new(ack), acked, window)).map(drop),
+        );
     }
 
     fn reduce(&mut self, now: Time, signal: Signal, window: &State) -> u32 {
         let mut state = *window;
-        let reduced = self.0.as_mut().and_then(|object| {
-            object.with(
-                &mut state,
-                |methods| methods.reduce.as_ref(),
-                |py, reduce, window| reduce.call1(py, (instant(now), name(signal), window))?.extract::<u32>(py),
-            )
-        });
-        reduced.unwrap_or(window.cwnd / 2).max(2)
+        let reduced = self.0.with(
+            &mut state,
+            |methods| methods.reduce.as_ref(),
+            |py, reduce, window| reduce.call1(py, (instant(now), name(signal), window))?.extract::<u32>(py),
+        );
+        // Congestion never makes a window larger.
+        reduced.unwrap_or(window.cwnd / 2).clamp(2, window.cwnd.max(2))
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        let method = self.0.as_ref().filter(|object| !object.failed)?.methods.pacing_rate.as_ref()?;
+        let method = self.0.methods.pacing_rate.as_ref()?;
         let rate = Python::attach(|py| method.call0(py)?.extract::<Option<f64>>(py));
-        rate.map_err(keep).ok().flatten().filter(|rate| *rate >= 1.0).map(|rate| Rate::from_bps(rate as u64))
+        rate.unwrap_or_else(|error| raise(error)).filter(|rate| *rate >= 1.0).map(|rate| Rate::from_bps(rate as u64))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Environments for learning agents: many simulations side by side, advanced by an interval each.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flowstart::congestion::{
-    Ack, Avoidance, AvoidanceConfig, CongestionAvoidance, Connection, Controller, Signal, Start, StartConfig, Window,
+    Ack, Acked, Avoidance, AvoidanceConfig, CongestionAvoidance, Connection, Controller, IsolationAware, Sent, Signal,
+    Start, StartConfig, Window,
 };
 use flowstart::units::{Rate, Span, Time};
 use flowstart_scenario::Scenario;
@@ -15,7 +17,7 @@ use rayon::prelude::*;
 
 use crate::agent::{ACTIONS, Action, Agent, AgentControl, AgentStart, NoStart, OBSERVED, Policy};
 use crate::algorithm::lasting;
-use crate::supervise::keep;
+use crate::supervise::{raise, unwound};
 
 /// Which algorithm an agent is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ struct Weights {
     steps: u32,
 }
 
-/// CUBIC after a start, watched.
+/// The avoidance after a start, watched.
 struct Watched {
     inner: Avoidance,
     agent: Agent,
@@ -83,6 +85,34 @@ impl CongestionAvoidance for Watched {
     fn on_idle(&mut self, idle: Span) {
         self.inner.on_idle(idle);
     }
+
+    fn wants_packets(&self) -> bool {
+        self.inner.wants_packets()
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.inner.on_sent(sent);
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        self.inner.on_acked(acked);
+    }
+
+    fn isolation_aware(&mut self) -> Option<&mut dyn IsolationAware> {
+        self.inner.isolation_aware()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.inner.pacing_rate()
+    }
+
+    fn controls_recovery(&self) -> bool {
+        self.inner.controls_recovery()
+    }
+
+    fn is_scalable(&self) -> bool {
+        self.inner.is_scalable()
+    }
 }
 
 /// One episode.
@@ -110,7 +140,8 @@ impl Episode {
         let Some(Traffic::Tcp(own)) = config.flows.last().map(|flow| &flow.traffic) else {
             return Err("the scenario of an episode needs a [[flow]], the last of which is the agent".to_owned());
         };
-        let (number, agent) = ((config.flows.len() - 1) as FlowId, Agent::new(own.controller.initial_window));
+        let (number, agent) =
+            ((config.flows.len() - 1) as FlowId, Agent::new(own.controller.initial_window, kind == Kind::FlowStart));
         let made = agent.clone();
         let make = move |flow: FlowId, config: &flowstart::congestion::ControllerConfig| {
             if flow != number {
@@ -225,6 +256,11 @@ fn all_of<'py, T: pyo3::buffer::Element>(
     Ok(buffer)
 }
 
+/// Without Python's lock; a panic, or an exception of an algorithm in Python, is an error.
+fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(unwound)
+}
+
 /// Arrays that a step writes: observations, rewards, and whether the episodes ended or were cut.
 type Written<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
@@ -260,12 +296,15 @@ impl Environments {
         if index >= self.count || capacity.is_nan() || capacity <= 0.0 {
             return Err(PyValueError::new_err("there is no such environment, or its capacity is not above 0"));
         }
-        let kind = self.kind;
-        let begun = py.detach(|| Episode::begin(kind, toml, capacity, seed));
-        let episode = begun.map_err(PyValueError::new_err)?;
-        let observation = episode.agent.lock().observe().to_vec();
-        self.lock()[index] = Some(episode);
-        Ok(observation)
+        // Algorithms in Python may be in the simulations: whoever waits for the lock must not hold
+        // Python's.
+        detached(py, || {
+            let episode = Episode::begin(self.kind, toml, capacity, seed)?;
+            let observation = episode.agent.lock().observe().to_vec();
+            self.lock()[index] = Some(episode);
+            Ok(observation)
+        })?
+        .map_err(|error: String| PyValueError::new_err(error))
     }
 
     /// A step of every environment but those that `skip` marks.
@@ -286,7 +325,7 @@ impl Environments {
         let cut = all_of::<u8>(truncated, count, "truncated")?;
         let (kind, weights) = (self.kind, self.weights);
         let pool = &self.pool;
-        let results: Vec<Option<Stepped>> = py.detach(|| {
+        let results: Vec<Option<Stepped>> = detached(py, || {
             let mut held = self.lock();
             let episodes: &mut Vec<Option<Episode>> = &mut held;
             let one = |((episode, action), skipped): ((&mut Option<Episode>, &[f64]), &u8)| {
@@ -300,7 +339,11 @@ impl Environments {
                 return episodes.iter_mut().zip(given.chunks(ACTIONS)).zip(&skipped).map(one).collect();
             }
             pool.install(|| episodes.par_iter_mut().zip(given.par_chunks(ACTIONS)).zip(&skipped).map(one).collect())
-        });
+        })
+        .inspect_err(|_| {
+            // They stopped in the middle of something.
+            py.detach(|| self.lock().fill_with(|| None));
+        })?;
         let Some(results) = results.into_iter().collect::<Option<Vec<Stepped>>>() else {
             return Err(PyRuntimeError::new_err("an environment must be reset before its first step"));
         };
@@ -320,13 +363,15 @@ impl Environments {
 
 fn policy(callable: Py<PyAny>) -> Policy {
     std::sync::Arc::new(move |observation| {
-        let answer = Python::attach(|py| -> PyResult<Vec<f64>> {
+        let answer = Python::attach(|py| -> PyResult<[f64; ACTIONS]> {
             let list = pyo3::types::PyList::new(py, observation)?;
-            callable.call1(py, (list,))?.extract(py)
+            let values: Vec<f64> = callable.call1(py, (list,))?.extract(py)?;
+            let whole = <[f64; ACTIONS]>::try_from(values.as_slice()).ok();
+            whole.filter(|values| values.iter().all(|value| value.is_finite())).ok_or_else(|| {
+                PyValueError::new_err(format!("a policy answers with {ACTIONS} finite numbers, not with {values:?}"))
+            })
         });
-        let values = answer.map_err(keep).ok()?;
-        let value = |index: usize| values.get(index).copied().unwrap_or(0.0);
-        Some([value(0), value(1), value(2)])
+        answer.unwrap_or_else(|error| raise(error))
     })
 }
 
@@ -340,14 +385,17 @@ pub(crate) fn register_policy(kind: &str, name: String, about: String, callable:
     match Kind::read(kind)? {
         Kind::FlowStart => {
             let make = move |connection: Connection| -> Box<dyn flowstart::congestion::FlowStart + Send> {
-                Box::new(AgentStart { agent: Agent::new(connection.initial_window), policy: Some(policy.clone()) })
+                Box::new(AgentStart {
+                    agent: Agent::new(connection.initial_window, true),
+                    policy: Some(policy.clone()),
+                })
             };
             let own = StartConfig::own(name, about, make).map_err(|error| wrong(&error))?;
             StartConfig::register(own).map_err(|error| wrong(&error))
         }
         Kind::CongestionControl => {
             let make = move |connection: Connection| -> Box<dyn CongestionAvoidance + Send> {
-                let agent = Agent::new(connection.initial_window);
+                let agent = Agent::new(connection.initial_window, false);
                 Box::new(AgentControl { agent, policy: Some(policy.clone()), mss: connection.mss, srtt: 0.0 })
             };
             let own = AvoidanceConfig::own(name, about, make).map_err(|error| wrong(&error))?;

@@ -9,9 +9,11 @@ mod environment;
 mod supervise;
 mod table;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use flowstart::embed::{self, Called};
+use flowstart::embed::{self, Called, Hooks};
 use flowstart::race::RaceResult as Raced;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,6 +34,10 @@ fn refused(called: &Called) -> PyErr {
 
 fn words(arguments: Vec<String>) -> Vec<OsString> {
     arguments.into_iter().map(OsString::from).collect()
+}
+
+fn files(texts: Option<HashMap<String, String>>) -> Vec<(PathBuf, String)> {
+    texts.into_iter().flatten().map(|(name, text)| (PathBuf::from(name), text)).collect()
 }
 
 /// A command line in this process: status, standard output, what is wrong, remarks.
@@ -74,12 +80,18 @@ impl RaceResult {
     }
 }
 
-/// The race that `flowstart compare` runs with these arguments.
+/// The race that `flowstart compare` runs with these arguments. A file whose name is in `texts` is
+/// that text.
 #[pyfunction]
-#[pyo3(signature = (arguments, progress = None))]
-fn compare(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<RaceResult> {
-    let arguments = words(arguments);
-    let raced = supervise(py, progress, |hooks| embed::compare(&arguments, hooks))?;
+#[pyo3(signature = (arguments, progress = None, texts = None))]
+fn compare(
+    py: Python<'_>,
+    arguments: Vec<String>,
+    progress: Option<Py<PyAny>>,
+    texts: Option<HashMap<String, String>>,
+) -> PyResult<RaceResult> {
+    let (arguments, texts) = (words(arguments), files(texts));
+    let raced = supervise(py, progress, |hooks| embed::compare(&arguments, Hooks { texts, ..hooks }))?;
     raced.map(RaceResult).map_err(|called| refused(&called))
 }
 
@@ -87,17 +99,30 @@ fn compare(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>>) 
 type Tables = Vec<(String, Table)>;
 
 /// The tables of the scenario files that `flowstart run` runs with these arguments: a list of
-/// (name of the scenario, list of (name of the table, table)).
+/// (name of the scenario, list of (name of the table, table)). A file whose name is in `texts` is
+/// that text.
 #[pyfunction]
-#[pyo3(signature = (arguments, progress = None))]
-fn run(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<Vec<(String, Tables)>> {
-    let arguments = words(arguments);
-    let ran = supervise(py, progress, |hooks| embed::run(&arguments, hooks))?;
+#[pyo3(signature = (arguments, progress = None, texts = None))]
+fn run(
+    py: Python<'_>,
+    arguments: Vec<String>,
+    progress: Option<Py<PyAny>>,
+    texts: Option<HashMap<String, String>>,
+) -> PyResult<Vec<(String, Tables)>> {
+    let (arguments, texts) = (words(arguments), files(texts));
+    let ran = supervise(py, progress, |hooks| embed::run(&arguments, Hooks { texts, ..hooks }))?;
     let results = ran.map_err(|called| refused(&called))?;
     let tables = |results: flowstart_results::Results| -> PyResult<Tables> {
         results.tables.iter().map(|table| Ok((table.spec().name.to_owned(), Table::of_results(table)?))).collect()
     };
     results.into_iter().map(|(name, results)| Ok((name, tables(results)?))).collect()
+}
+
+/// What a contestant does against the contract of flow starts and avoidances is an error.
+#[pyfunction]
+fn check(py: Python<'_>, contestant: &str) -> PyResult<()> {
+    let checked = supervise(py, None, |_| flowstart::contract::check(contestant))?;
+    checked.map_err(|broken| PyValueError::new_err(broken.to_string()))
 }
 
 /// The version of flowstart that this is built from.
@@ -118,6 +143,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(call, module)?)?;
     module.add_function(wrap_pyfunction!(compare, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm::register_start, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm::register_avoidance, module)?)?;

@@ -1,9 +1,11 @@
-//! Native work on behalf of Python: stoppable, told of, and with errors of Python's own code kept.
+//! Native work on behalf of Python: it can be stopped, is told of, and ends with exceptions of
+//! Python's own code.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use flowstart::embed::Hooks;
@@ -13,17 +15,16 @@ use pyo3::prelude::*;
 /// How often Ctrl-C is looked for, and progress told.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The first exception that Python code raised while it was called from a simulation.
-static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
-
-/// Keeps an exception of code that is called from a simulation, which cannot pass it on.
-pub(crate) fn keep(error: PyErr) {
-    let mut raised = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
-    raised.get_or_insert(error);
+/// Ends the simulation that called Python code which raised this. It unwinds up to [`supervise`],
+/// which gives it to the caller: no result of a run in which an exception was raised gets out.
+pub(crate) fn raise(error: PyErr) -> ! {
+    resume_unwind(Box::new(error))
 }
 
-fn raised() -> Option<PyErr> {
-    RAISED.lock().unwrap_or_else(PoisonError::into_inner).take()
+/// The exception that unwound, or what a panic of our own is for Python.
+pub(crate) fn unwound(panic: Box<dyn Any + Send>) -> PyErr {
+    let defect = "this is a defect of flowstart: the simulation panicked; see standard error";
+    panic.downcast::<PyErr>().map_or_else(|_| PyRuntimeError::new_err(defect), |error| *error)
 }
 
 /// Does `work` on a thread of its own, without Python's lock.
@@ -63,7 +64,7 @@ pub(crate) fn supervise<T: Send>(
                     Err(RecvTimeoutError::Timeout) if stopped.is_some() => {}
                     Err(RecvTimeoutError::Timeout) => {
                         let looked = Python::attach(|py| py.check_signals().and_then(|()| tell(py)));
-                        stopped = looked.err().or_else(raised);
+                        stopped = looked.err();
                         if stopped.is_some() {
                             cancel.cancel();
                         }
@@ -72,12 +73,13 @@ pub(crate) fn supervise<T: Send>(
             }
         })
     });
-    if let Some(error) = stopped.or_else(raised) {
+    if let Some(error) = stopped {
         return Err(error);
     }
+    let value = match result {
+        Some(outcome) => outcome.map_err(unwound)?,
+        None => return Err(PyRuntimeError::new_err("this is a defect of flowstart: its thread ended without a word")),
+    };
     tell(py)?;
-    match result {
-        Some(Ok(value)) => Ok(value),
-        _ => Err(PyRuntimeError::new_err("this is a defect of flowstart: the simulation panicked; see standard error")),
-    }
+    Ok(value)
 }

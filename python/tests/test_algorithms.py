@@ -65,6 +65,25 @@ def test_an_own_start_is_listed():
     assert "delay_exit" in names
 
 
+def test_the_contract_can_be_checked():
+    flowstart.check("delay_exit+cubic")
+    with pytest.raises(ValueError, match="unknown_start"):
+        flowstart.check("unknown_start+cubic")
+
+    shared = []
+
+    @flowstart.register(name="shares_state")
+    class Shares(flowstart.FlowStart):
+        """Goes by what other connections did."""
+
+        def grow(self, ack, window):
+            shared.append(1)
+            window.slow_start(len(shared) % 7)
+
+    with pytest.raises(ValueError, match="another result when the same race is run again"):
+        flowstart.check("shares_state+cubic")
+
+
 def test_rounds_are_summed_up():
     rounds = []
 
@@ -95,6 +114,123 @@ def test_an_exception_comes_out_with_its_trace():
     assert any("on_ack" in str(entry) for entry in error.traceback)
     # The next race is a race again.
     assert race("cubic").complete
+
+
+@pytest.mark.parametrize("stops_with", ["the exception", "an interrupt"])
+def test_exceptions_of_many_threads_do_not_come_out_of_the_next_race(stops_with):
+    @flowstart.register(name="broken_often")
+    class Broken(flowstart.FlowStart):
+        """Raises in every run."""
+
+        def on_round(self, round, window):
+            raise ZeroDivisionError("on purpose")
+
+    def interrupt(done, of):
+        raise KeyboardInterrupt
+
+    progress = interrupt if stops_with == "an interrupt" else False
+    for _ in range(3):
+        with pytest.raises((ZeroDivisionError, KeyboardInterrupt)):
+            race("broken_often+cubic", runs=50, threads=4, background=["cubic"], progress=progress)
+        assert race("cubic").complete
+
+
+def test_races_of_two_threads_have_exceptions_of_their_own():
+    @flowstart.register(name="broken_here")
+    class Broken(flowstart.FlowStart):
+        """Raises in its last round: on this path a start has two."""
+
+        def on_round(self, round, window):
+            if round.number > 1:
+                raise ZeroDivisionError("on purpose")
+
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as threads:
+        good = [threads.submit(race, "cubic", runs=20, background=["cubic"]) for _ in range(4)]
+        bad = [threads.submit(race, "broken_here+cubic", size=["10 MB"]) for _ in range(4)]
+    assert all(future.result().complete for future in good)
+    assert all(isinstance(future.exception(), ZeroDivisionError) for future in bad)
+
+
+def test_no_result_of_a_run_that_raised_is_kept(tmp_path):
+    @flowstart.register(name="broken_on_short_paths")
+    class Broken(flowstart.FlowStart):
+        """Raises where round trips are short."""
+
+        def on_round(self, round, window):
+            if round.min_rtt is not None and round.min_rtt < 0.015:
+                raise ZeroDivisionError("on purpose")
+
+    with pytest.raises(ZeroDivisionError):
+        flowstart.frontier(
+            ["broken_on_short_paths+cubic"],
+            quick=True,
+            capacity=["5 Mbit/s"],
+            rtt=["10 ms", "20 ms"],
+            load=["idle"],
+            path=["clean"],
+            out=tmp_path,
+            threads=1,
+        )
+    head, *records = (tmp_path / "records.csv").read_text().splitlines()
+    column = head.split(",").index("rtt_ms")
+    broken = [line for line in records if "broken_on_short_paths" in line]
+    assert all(line.split(",")[column] == "20" for line in broken), broken
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("on_ack", flowstart.Exit(2**32 - 1)),
+        ("on_ack", flowstart.Exit(0, ssthresh=0)),
+        ("on_ack", flowstart.Exit(10, rate=float("inf"))),
+        ("on_ack", flowstart.Exit(10, rate=-1.0)),
+        ("departure", float("nan")),
+        ("departure", -1.0),
+        ("on_signal", 0),
+        ("on_signal", 2**32 - 1),
+    ],
+)
+def test_odd_answers_of_a_start_leave_a_race(method, answer):
+    kind = type("Odd", (flowstart.FlowStart,), {method: lambda self, *_: answer})
+    flowstart.register(name="odd_start")(kind)
+    assert race("odd_start+cubic", buffer="5 packets").complete
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "wrong"),
+    [
+        ("on_ack", flowstart.Exit(-1), OverflowError),
+        ("on_ack", flowstart.Exit(10, reason="boredom"), ValueError),
+        ("on_ack", 10, TypeError),
+        ("on_signal", "stay", ValueError),
+        ("on_signal", -1, OverflowError),
+        ("departure", "soon", TypeError),
+    ],
+)
+def test_answers_that_mean_nothing_are_an_error(method, answer, wrong):
+    kind = type("Odd", (flowstart.FlowStart,), {method: lambda self, *_: answer})
+    flowstart.register(name="odd_start")(kind)
+    with pytest.raises(wrong):
+        race("odd_start+cubic", buffer="5 packets")
+
+
+def test_odd_windows_of_an_avoidance_leave_a_race():
+    @flowstart.register(name="odd_avoidance")
+    class Odd(flowstart.CongestionAvoidance):
+        """As large as it goes, then as small."""
+
+        def grow(self, ack, acked, window):
+            window.cwnd = 2**32 - 1 if window.cwnd < 1000 else 0
+
+        def reduce(self, now, signal, window):
+            return 0
+
+        def pacing_rate(self):
+            return float("inf")
+
+    assert race("slow_start+odd_avoidance", buffer="5 packets").complete
 
 
 def test_a_class_needs_no_sentence_about_it():

@@ -114,6 +114,13 @@ def test_what_progress_raises_stops_a_race():
         flowstart.compare(["cubic"], runs=100_000, background=["cubic"], progress=full)
 
 
+def test_help_is_text_and_files_are_not_promised():
+    assert "Usage: flowstart compare" in flowstart.command("compare", "--help")
+    assert flowstart.command("--version").startswith("flowstart ")
+    with pytest.raises(ValueError, match="asks for files"):
+        flowstart.compare(["cubic"], out="folder", **QUICK)
+
+
 def test_a_contestant_may_stand_alone():
     race = flowstart.compare("cubic", **QUICK)
     assert race.runs.column("contestant") == ["hystart+cubic"]
@@ -125,6 +132,21 @@ def test_numbers_of_numpy_are_numbers():
 
     table = {"runs": np.int64(3), "share": np.float64(0.5), "one": np.float32(2), "text": "\x7f"}
     assert to_toml(table) == 'runs = 3\nshare = 0.5\none = 2.0\ntext = "\\u007f"\n'
+
+
+def test_files_that_a_scenario_names_are_looked_for_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "steady.trace").write_text("".join(f"{ms}\n" for ms in range(1, 11)))
+    scenario = {
+        "duration": "1 s",
+        "path": {"capacity": {"trace": "steady.trace"}, "rtt": "20 ms"},
+        "flow": [{"algorithm": "slow_start+reno", "size": "100 kB"}],
+    }
+    [time] = flowstart.run(scenario)["flows"].column("completion_time_s")
+    assert 0.06 < time < 1.0
+    scenario["path"]["capacity"]["trace"] = "other.trace"
+    with pytest.raises(ValueError, match=r"other\.trace"):
+        flowstart.run(scenario)
 
 
 def test_names_are_listed():

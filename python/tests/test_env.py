@@ -73,6 +73,76 @@ def test_a_policy_races_as_a_start():
     assert times["leave_at_once+cubic"] > 2 * times["slow_start+cubic"]
 
 
+@pytest.mark.parametrize("answer", [[0.0, 0.0], [0.0, 0.0, float("nan")], "leave", None])
+def test_a_policy_that_answers_something_else_is_an_error(answer):
+    environments.register_policy("odd_policy", lambda observation: answer)
+    with pytest.raises((ValueError, TypeError)):
+        flowstart.compare(["odd_policy+cubic"], capacity="10 Mbit/s", size=["100 kB"])
+
+
+def watched(asked, fails=False):
+    """A drawn path whose agent's flow goes on with an avoidance in Python."""
+
+    @flowstart.register(name="asked_avoidance")
+    class Asked(flowstart.CongestionAvoidance):
+        """Paces, and counts how often it is asked."""
+
+        def grow(self, ack, acked, window):
+            if fails:
+                raise ZeroDivisionError("on purpose")
+            window.cwnd = 20
+
+        def reduce(self, now, signal, window):
+            return 10
+
+        def pacing_rate(self):
+            asked.append(1)
+            return 5e6
+
+    path = {"capacity": "10 Mbit/s", "rtt": "20 ms"}
+    flow = [{"algorithm": "slow_start+asked_avoidance"}]
+    return lambda random: ({"duration": "10 s", "path": path, "flow": flow}, 1e7)
+
+
+def test_after_the_start_the_avoidance_of_the_scenario_goes_on_as_it_is():
+    asked = []
+    env = environments.VectorEnv(num_envs=2, draw=watched(asked))
+    env.reset(seed=1)
+    _, _, terminated, _, _ = env.step(np.array([[0.0, 0.0, 1.0]] * 2))
+    assert terminated.all()
+    assert asked
+
+
+def test_exceptions_come_out_of_a_step_and_the_next_needs_a_reset():
+    env = environments.VectorEnv(num_envs=2, draw=watched([], fails=True))
+    env.reset(seed=1)
+    leave = np.array([[0.0, 0.0, 1.0]] * 2)
+    with pytest.raises(ZeroDivisionError):
+        env.step(leave)
+    with pytest.raises(RuntimeError, match="must be reset"):
+        env.step(leave)
+
+
+def test_steps_and_resets_of_two_threads_do_not_wait_for_each_other():
+    from concurrent.futures import ThreadPoolExecutor
+
+    env = environments.VectorEnv(num_envs=4, draw=watched([]), steps=1000)
+    env.reset(seed=1)
+    native, scenario = env._native, environments.to_toml(watched([])(None)[0])
+
+    def steps():
+        for _ in range(20):
+            env.step(np.array([[0.5, 0.0, 1.0]] * 4))
+
+    def resets():
+        for seed in range(100):
+            native.reset(0, scenario, 1e7, seed)
+
+    with ThreadPoolExecutor(2) as threads:
+        for future in [threads.submit(steps), threads.submit(resets)]:
+            future.result(timeout=300)
+
+
 def test_ranges_that_are_none_are_refused():
     with pytest.raises(ValueError, match="capacity must be a range"):
         environments.paths(capacity=(2e6, 1e6))

@@ -7,6 +7,80 @@ use super::analysis::ExcursionRule;
 use super::flight::MAX_CHIRP;
 use super::geometry::ratio_from_f64;
 
+/// When the pipe counts as full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "snake_case")
+)]
+pub enum EndRule {
+    /// When the packets in flight do, at the estimated rate; see `full`.
+    #[default]
+    InFlight,
+    /// When the chirps planned in a round, each with its average gap behind it, take a smoothed
+    /// round-trip time or longer: they follow each other without a pause (paper 1; authors' first
+    /// code, which looks at every ACK).
+    RoundLength,
+}
+
+/// The first design's adaptation of gain and geometry to how much estimates scatter (paper 1,
+/// Figure 3; in the authors' first code it is present, but switched off). The scatter is the
+/// average, with weight 1/2, of how far an estimate is from the average gap.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct AdaptationConfig {
+    /// Estimates that scatter more than this are noisy; default 30 µs (authors' code).
+    pub noisy_above: Span,
+    /// Gain while they are noisy, 1 ..= 16; default 1.2 (authors' code).
+    pub noisy_gain: f64,
+    /// What a noisy estimate adds to the geometry; default 0.4 (authors' code).
+    pub noisy_geometry: f64,
+    /// Widest geometry that noise leads to, 1 ..= 3; default 2 (authors' code).
+    pub widest: f64,
+    /// What a quiet estimate adds to the gain; default 0.2 (authors' code).
+    pub quiet_gain: f64,
+    /// Largest gain, 1 ..= 16; default 3 (authors' code).
+    pub largest_gain: f64,
+    /// What a quiet estimate takes from the geometry; default 0.2 (authors' code).
+    pub quiet_geometry: f64,
+    /// Narrowest geometry that quiet leads to, 1 ..= 3; default 1.2 (authors' code).
+    pub narrowest: f64,
+}
+
+impl Default for AdaptationConfig {
+    fn default() -> Self {
+        Self {
+            noisy_above: Span::from_micros(30),
+            noisy_gain: 1.2,
+            noisy_geometry: 0.4,
+            widest: 2.0,
+            quiet_gain: 0.2,
+            largest_gain: 3.0,
+            quiet_geometry: 0.2,
+            narrowest: 1.2,
+        }
+    }
+}
+
+impl AdaptationConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let within = |x: f64, low: f64, high: f64| x >= low && x <= high;
+        let check = InvalidConfig::unless;
+        check(within(self.noisy_gain, 1.0, 16.0), "noisy_gain", "between 1 and 16")?;
+        check(within(self.largest_gain, 1.0, 16.0), "largest_gain", "between 1 and 16")?;
+        check(within(self.widest, 1.0, 3.0), "widest", "between 1 and 3")?;
+        check(within(self.narrowest, 1.0, self.widest), "narrowest", "between 1 and widest")?;
+        check(within(self.noisy_geometry, 0.0, 3.0), "noisy_geometry", "between 0 and 3")?;
+        check(within(self.quiet_geometry, 0.0, 3.0), "quiet_geometry", "between 0 and 3")?;
+        check(within(self.quiet_gain, 0.0, 16.0), "quiet_gain", "between 0 and 16")
+    }
+}
+
 /// Constants of Paced Chirping. The defaults are the published round-based schedule: paper 1 is
 /// Misund and Briscoe, "Rapid flow start with very low queuing delay" (IEEE GI 2019), paper 2 is
 /// "Rethinking TCP start-up" (netdev 0x13, 2019), the rest comes from the authors' public kernel
@@ -50,6 +124,11 @@ pub struct PacedChirpingConfig {
     /// least 1; default 2 (the authors' code compares with the gap before, which is a little
     /// longer).
     pub stall: f64,
+    /// How gain and geometry adapt to the scatter of estimates; default not at all, as in the
+    /// authors' later code.
+    pub adaptation: Option<AdaptationConfig>,
+    /// When the pipe counts as full; default "in_flight".
+    pub ends: EndRule,
     /// The start ends when, at the completion of a chirp, the packets in flight reach this share of
     /// the smallest RTT divided by the average gap, 0 < share <= 1; default 0.85. The authors add
     /// up the length of chirps instead, which never ends on some paths; chirps back to back send at
@@ -84,6 +163,8 @@ impl Default for PacedChirpingConfig {
             min_gap: Span::from_micros(30),
             max_gap: Span::from_millis(10),
             stall: 2.0,
+            adaptation: None,
+            ends: EndRule::InFlight,
             full: 0.85,
             full_from_chirp: 4,
             max_exit_gap: Span::from_millis(5),
@@ -113,6 +194,7 @@ impl PacedChirpingConfig {
         check(!self.min_gap.is_zero(), "min_gap", "longer than zero")?;
         check(self.min_gap <= self.max_gap, "min_gap", "at most max_gap")?;
         check(within(self.stall, 1.0, 1e6), "stall", "between 1 and 1000000")?;
+        self.adaptation.as_ref().map_or(Ok(()), AdaptationConfig::validate)?;
         check(self.full > 0.0 && self.full <= 1.0, "full", "above 0 and at most 1")?;
         check(!self.max_exit_gap.is_zero(), "max_exit_gap", "longer than zero")?;
         check(self.saturated_rounds >= 1, "saturated_rounds", "at least 1")?;

@@ -38,7 +38,7 @@ pub use adaptive::{Adaptive, AdaptiveChirpingConfig};
 use again::Quiet;
 pub use again::{ChirpingAgainConfig, Known};
 pub use belief::BeliefConfig;
-pub use config::PacedChirpingConfig;
+pub use config::{AdaptationConfig, EndRule, PacedChirpingConfig};
 pub use flight::Measured;
 use flight::{Delivered, Flight};
 pub use rounds::Rounds;

@@ -11,7 +11,7 @@
 use flowstart_units::{Span, Time};
 
 use super::analysis::{ExcursionRule, estimate};
-use super::config::PacedChirpingConfig;
+use super::config::{AdaptationConfig, EndRule, PacedChirpingConfig};
 use super::flight::Measured;
 use super::geometry::{self, Geometry, guard, ratio_from_f64, smooth};
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
@@ -34,6 +34,8 @@ struct Round {
     saturated: u32,
     /// Chirps it may have, in units of 1/1024.
     quota: u64,
+    /// Sum of its chirps planned so far, each with its average gap behind it, ns.
+    length: u64,
 }
 
 impl Round {
@@ -49,6 +51,10 @@ pub struct Rounds {
     rule: ExcursionRule,
     mss: u32,
     pub(super) gap: u64,
+    gain: f64,
+    geometry: f64,
+    /// How far estimates are from the average gap, ns: an average with weight 1/2.
+    scatter: u64,
     /// Chirps planned so far: the number of the next one.
     chirps: u32,
     round: Round,
@@ -64,6 +70,9 @@ impl Rounds {
             rule: config.excursion_rule(),
             mss: mss.max(1),
             gap: config.initial_gap.as_nanos().max(1),
+            gain: config.gain,
+            geometry: config.geometry,
+            scatter: 0,
             chirps: 0,
             round: Round {
                 number: 1,
@@ -71,6 +80,7 @@ impl Rounds {
                 planned: 0,
                 saturated: 0,
                 quota: ratio_from_f64(config.initial_chirps),
+                length: 0,
             },
             saturated_rounds: 0,
             analysed: 0,
@@ -89,13 +99,32 @@ impl Rounds {
         let saturated = self.round.planned > 0 && self.round.saturated == self.round.planned;
         self.saturated_rounds = if saturated { self.saturated_rounds.saturating_add(1) } else { 0 };
         if used_up && self.chirps >= self.config.grow_after {
-            let gain = u128::from(ratio_from_f64(self.config.gain));
+            let gain = u128::from(ratio_from_f64(self.gain));
             let grown = u128::from(self.round.quota) * gain / u128::from(geometry::RATIO_ONE);
             // Beyond any window, so that nothing overflows later.
             self.round.quota = u64::try_from(grown).unwrap_or(u64::MAX).min(u64::from(u32::MAX) * geometry::RATIO_ONE);
         }
         let number = self.round.number.saturating_add(1);
-        self.round = Round { number, first: self.chirps, planned: 0, saturated: 0, ..self.round };
+        self.round = Round { number, first: self.chirps, planned: 0, saturated: 0, length: 0, ..self.round };
+    }
+
+    /// Gain and geometry after an estimate that was so far from the average gap.
+    fn adapt(&mut self, distance: u64) {
+        let Some(rules) = &self.config.adaptation else { return };
+        let AdaptationConfig { widest, narrowest, .. } = *rules;
+        self.scatter = smooth(self.scatter, distance, geometry::RATIO_ONE / 2);
+        if self.scatter > rules.noisy_above.as_nanos() {
+            self.gain = rules.noisy_gain;
+            self.geometry = (self.geometry + rules.noisy_geometry).min(widest);
+        } else {
+            self.gain = (self.gain + rules.quiet_gain).min(rules.largest_gain);
+            self.geometry = (self.geometry - rules.quiet_geometry).max(narrowest);
+        }
+    }
+
+    /// True if the chirps of the round take a round-trip time.
+    fn is_back_to_back(&self, ack: &Ack) -> bool {
+        !ack.srtt.is_zero() && self.round.length >= ack.srtt.as_nanos()
     }
 
     /// True if the packets in flight fill the path at the estimated rate.
@@ -124,10 +153,11 @@ impl Schedule for Rounds {
             // No ACK is left that could begin the next round.
             self.begin_round();
         }
-        let shape = Geometry::new(packets, self.gap, ratio_from_f64(self.config.geometry));
+        let shape = Geometry::new(packets, self.gap, ratio_from_f64(self.geometry));
         let pause = guard(self.gap, shape.length(), next.srtt.as_nanos(), self.round.quota);
         self.round.planned += 1;
         self.round.saturated += u32::from(pause == self.gap);
+        self.round.length = self.round.length.saturating_add(shape.length()).saturating_add(self.gap);
         self.chirps = number.saturating_add(1);
         let at = before.map_or(now, |before| before.after.max(now));
         Pull::Chirp(Plan { geometry: shape, guard: pause, at, load: self.gap })
@@ -138,6 +168,7 @@ impl Schedule for Rounds {
         if let Some(raw) = measured.and_then(|chirp| estimate(chirp.gaps(), chirp.delays(), self.rule)) {
             let raw = raw.min(self.config.max_gap.as_nanos()).max(self.config.min_gap.as_nanos());
             self.last_estimate = Some(raw);
+            self.adapt(raw.abs_diff(self.gap));
             self.gap = smooth(self.gap, raw, ratio_from_f64(self.config.smoothing)).max(1);
         }
         if self.round.number == 1 {
@@ -154,7 +185,10 @@ impl Schedule for Rounds {
     }
 
     fn verdict(&mut self, ack: &Ack, completed: bool) -> Option<Exit> {
-        let full = completed && self.is_full(ack);
+        let full = match self.config.ends {
+            EndRule::InFlight => completed && self.is_full(ack),
+            EndRule::RoundLength => self.is_back_to_back(ack),
+        };
         let hopeless =
             self.saturated_rounds >= self.config.saturated_rounds.max(1) || self.round.number > self.config.max_rounds;
         let reason = if full { ExitReason::PipeFull } else { ExitReason::Limit };

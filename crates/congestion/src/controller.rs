@@ -126,6 +126,13 @@ impl Controller {
         self.window.ssthresh
     }
 
+    /// True if the avoidance works out for itself how many packets an ACK acknowledged, so that it
+    /// grows alike where kernels count ACKs (CUBIC of Linux before 4.0, `delayed_ack`).
+    #[must_use]
+    pub fn evens_out_acks(&self) -> bool {
+        matches!(self.avoidance, Avoidance::Cubic(_))
+    }
+
     /// True until the start has ended for the first time. (After a timeout a start may be in charge
     /// again, as Linux does with HyStart; that does not count here.)
     #[must_use]

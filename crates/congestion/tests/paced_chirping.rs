@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Loop, MSS, Path};
-use flowstart_congestion::start::{PacedChirping, PacedChirpingConfig, Start};
+use flowstart_congestion::start::{AdaptationConfig, EndRule, PacedChirping, PacedChirpingConfig, Start};
 use flowstart_congestion::{
     Ack, Acked, AvoidanceConfig, Controller, ControllerConfig, Departure, ExitReason, Next, Sent, Signal, StartConfig,
     StartExit,
@@ -127,6 +127,38 @@ fn rounds_of_chirps_back_to_back_are_bounded() {
     let (flow, exit) = until_exit(path, controller(config), 60);
     assert_eq!(exit.unwrap().reason, ExitReason::Limit);
     assert!(state(&flow.controller).round() < 20);
+}
+
+/// The first paper's rule adds up the chirps of a round. A model of it ends after 6.1 and 7.1 round
+/// trips at 100 and 200 Mbit/s and 20 ms.
+#[test]
+fn the_first_papers_rule_ends_when_the_chirps_of_a_round_take_a_round_trip() {
+    for rate in [100, 200] {
+        let path = Path::new(rate, Span::from_millis(20));
+        let config = PacedChirpingConfig { ends: EndRule::RoundLength, ..PacedChirpingConfig::default() };
+        let (flow, exit) = until_exit(path, controller(config), 60);
+        let exit = exit.unwrap();
+        assert_eq!(exit.reason, ExitReason::PipeFull);
+        let bdp = rate as f64 * 20_000.0 / 12_000.0;
+        let share = f64::from(exit.cwnd) / bdp;
+        assert!((0.8..=1.1).contains(&share), "{rate} Mbit/s: {share}");
+        assert!((5..=9).contains(&state(&flow.controller).round()), "{}", state(&flow.controller).round());
+    }
+}
+
+#[test]
+fn adapted_to_quiet_estimates_rounds_grow_faster_and_a_noisy_one_slows_them_down() {
+    let path = Path::new(100, Span::from_millis(100));
+    let rounds = |adaptation: Option<AdaptationConfig>| {
+        let config = PacedChirpingConfig { adaptation, ..PacedChirpingConfig::default() };
+        let (flow, exit) = until_exit(path, controller(config), 60);
+        assert_eq!(exit.unwrap().reason, ExitReason::PipeFull);
+        state(&flow.controller).round()
+    };
+    let never_quiet = AdaptationConfig { noisy_above: Span::ZERO, ..AdaptationConfig::default() };
+    let always_quiet = AdaptationConfig { noisy_above: Span::from_secs(1), ..AdaptationConfig::default() };
+    let (plain, quiet, noisy) = (rounds(None), rounds(Some(always_quiet)), rounds(Some(never_quiet)));
+    assert!(quiet < plain && plain < noisy, "{quiet} {plain} {noisy}");
 }
 
 /// A hand-driven sender.

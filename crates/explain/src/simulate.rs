@@ -12,7 +12,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Chirp, ExplainError, Explanation};
 use flowstart_race::{Background, Contestant, Purpose, Race};
-use flowstart_scenario::{Buffer, JitterSpec, SpacingSpec, UdpSpec};
+use flowstart_scenario::{Buffer, JitterSpec, UdpSpec};
 
 /// Congestion avoidance of a start that names none; it takes over when there are no more chirps to
 /// explain.
@@ -161,17 +161,7 @@ impl Simulated {
             race.others.flow.push(background.spec(race.others.tcp_flows()));
         }
         if self.udp > 0.0 {
-            race.others.udp.push(UdpSpec {
-                name: None,
-                rate: self.capacity.mul_f64(self.udp),
-                packet: Bytes::new(1500),
-                spacing: SpacingSpec::Poisson,
-                start: Span::ZERO,
-                lasting: None,
-                ecn: false,
-                rtt: None,
-                forward: Vec::new(),
-            });
+            race.others.udp.push(UdpSpec::poisson(self.capacity.mul_f64(self.udp), Bytes::new(1500)));
         }
         if race.others.flow.is_empty() {
             // Datagrams are as they are at once; there is nothing to wait for.

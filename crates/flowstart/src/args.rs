@@ -43,6 +43,18 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("\"{text}\" is not a whole number between 0 and {}", u64::MAX))
 }
 
+/// A number of runs.
+pub(crate) fn runs(text: &str) -> Result<u64, String> {
+    const MOST: u64 = 100_000;
+    match text.parse() {
+        Ok(runs) if (1..=MOST).contains(&runs) => Ok(runs),
+        _ => Err(format!("\"{text}\" is not a number of runs between 1 and {MOST}")),
+    }
+}
+
+/// Where what the papers' figures gave is kept.
+const RECORD: &str = "docs/reproduce.json";
+
 /// A rate, or none.
 fn rate_or_unlimited(text: &str) -> Result<Rate, String> {
     if text.trim() == "unlimited" {
@@ -265,11 +277,13 @@ Examples:
   flowstart reproduce paced-chirping
   flowstart reproduce paced-chirping/fig6 rethinking-startup --plot pictures
   flowstart reproduce my-figure.toml --strict
-  flowstart reproduce --markdown > docs/reproduce.md
+  flowstart reproduce quick-start/fig13 --seed 7 --full
+  flowstart reproduce --recorded --markdown > docs/reproduce.md
 
-A claim is reproduced, differs (by how much, and why), or the paper is under-specified (what had to be
-assumed). A claim that differs is a result: the exit status is 0 unless --strict is given; it is 2 if a
-name or a file is wrong.";
+A claim is reproduced or differs (by how much, and why) if the 95 % interval over runs is clear of its bound,
+undecided if it is not, and under-specified if the answer depends on what the paper leaves open. Runs are
+added until every claim is decided or the budget is spent. A claim that differs is a result: the exit status
+is 0 unless --strict is given; it is 2 if a name or a file is wrong.";
 
 /// Options of `flowstart reproduce`.
 #[derive(Args, Debug)]
@@ -281,11 +295,32 @@ pub(crate) struct ReproduceArgs {
     /// Say what there is instead of running it
     #[arg(long)]
     pub(crate) list: bool,
-    /// Probe attainable rates with as many samples as the papers did, and run figures that say so
-    /// more often (minutes instead of seconds; verdicts near saturation may change, and delay
-    /// quantiles become more certain)
+    /// Spend the whole budget of runs on claims that are not decided sooner, and probe attainable
+    /// rates with as many samples as the papers did (much longer)
     #[arg(long)]
     pub(crate) full: bool,
+    /// Seed of all random numbers, instead of those in the files
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
+    pub(crate) seed: Option<u64>,
+    /// Run every variant exactly so often, instead of until its claims are decided
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = runs)]
+    pub(crate) runs: Option<u64>,
+    /// Keep what the runs gave in this file (JSON); figures that were not run stay as they are
+    /// there
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD, conflicts_with_all = ["seed", "runs"])]
+    pub(crate) record: Option<PathBuf>,
+    /// Run nothing: judge what this file holds
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
+        conflicts_with_all = ["seed", "runs", "full", "record", "verify", "stability", "plot", "pages"])]
+    pub(crate) recorded: Option<PathBuf>,
+    /// Run again what took little of what this file holds, and say where something else comes out
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
+        conflicts_with_all = ["seed", "runs", "full", "record", "stability", "plot", "pages", "markdown", "json"])]
+    pub(crate) verify: Option<PathBuf>,
+    /// Run everything with the seeds 1 to N, and say which claims get another verdict
+    #[arg(long, value_name = "N", conflicts_with_all = ["seed", "runs", "plot", "pages", "markdown"],
+        value_parser = clap::value_parser!(u64).range(2..=100))]
+    pub(crate) stability: Option<u64>,
     /// Write the figures as SVG and a page with everything (index.html) into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Parser;
@@ -23,6 +24,9 @@ pub struct Hooks {
     pub cancel: Cancel,
     /// Told now and then how far a command is, from any thread.
     pub progress: Option<Progress>,
+    /// Scenarios that are no files: what is read where this name is given. Files that they name
+    /// are looked for in the working folder.
+    pub texts: Vec<(PathBuf, String)>,
 }
 
 /// What a command did.
@@ -39,6 +43,7 @@ pub struct Called {
 }
 
 struct Session {
+    arguments: Vec<OsString>,
     hooks: Hooks,
     called: Called,
 }
@@ -48,8 +53,9 @@ thread_local! {
 }
 
 /// Runs `work` on this thread as a part of another program.
-fn within<T>(hooks: Hooks, work: impl FnOnce() -> Result<T, Failure>) -> (Option<T>, Called) {
-    let before = SESSION.replace(Some(Session { hooks, called: Called::default() }));
+fn within<T>(arguments: &[OsString], hooks: Hooks, work: impl FnOnce() -> Result<T, Failure>) -> (Option<T>, Called) {
+    let session = Session { arguments: arguments.to_vec(), hooks, called: Called::default() };
+    let before = SESSION.replace(Some(session));
     let outcome = work();
     let session = SESSION.replace(before);
     let mut called = session.map_or_else(Called::default, |session| session.called);
@@ -67,6 +73,20 @@ pub(crate) fn hooks() -> Option<Hooks> {
     SESSION.with_borrow(|session| session.as_ref().map(|session| session.hooks.clone()))
 }
 
+/// The arguments of the command, if it runs on this thread inside another program, whose own are
+/// others.
+pub(crate) fn arguments() -> Option<Vec<OsString>> {
+    SESSION.with_borrow(|session| session.as_ref().map(|session| session.arguments.clone()))
+}
+
+/// The text that was given for a file.
+pub(crate) fn text(file: &Path) -> Option<String> {
+    SESSION.with_borrow(|session| {
+        let texts = &session.as_ref()?.hooks.texts;
+        texts.iter().find(|(name, _)| name == file).map(|(_, text)| text.clone())
+    })
+}
+
 /// Takes what would be printed; false if this is the program `flowstart` itself.
 pub(crate) fn take(bytes: &[u8]) -> bool {
     SESSION.with_borrow_mut(|session| {
@@ -82,43 +102,75 @@ pub(crate) fn take_note(text: &str) -> bool {
 
 fn parse(arguments: &[OsString]) -> Result<Cli, Failure> {
     let all = std::iter::once(OsString::from("flowstart")).chain(arguments.iter().cloned());
-    Cli::try_parse_from(all).map_err(|error| crate::refused(&error))
+    Cli::try_parse_from(all).map_err(|error| {
+        if error.use_stderr() {
+            return crate::refused(&error);
+        }
+        // Help and version are what was asked for.
+        take(error.to_string().as_bytes());
+        Failure::Status(0)
+    })
+}
+
+/// Refuses options that ask for files where a value is returned.
+fn without_files(options: &[(&str, bool)]) -> Result<(), Failure> {
+    match options.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(Failure::usage(format!(
+            "{name} asks for files, and this call returns the result instead; as a command line it writes them"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A command with these arguments (`["compare", "--json"]`), on this thread.
 #[must_use]
 pub fn call(arguments: &[OsString], hooks: Hooks) -> Called {
-    within(hooks, || crate::obey(&parse(arguments)?.command)).1
+    within(arguments, hooks, || crate::obey(&parse(arguments)?.command)).1
 }
 
 /// The race that `flowstart compare` runs with these arguments (`["compare", "-C", "cubic"]`).
-/// Options about what is written and printed do nothing.
+/// Options about what is printed do nothing; those that ask for files are refused.
 ///
 /// # Errors
 /// What the command would say, with its status.
 pub fn compare(arguments: &[OsString], hooks: Hooks) -> Result<RaceResult, Called> {
     let race = || match parse(arguments)?.command {
         Command::Compare(args) => {
+            let output = &args.output;
+            without_files(&[
+                ("--out", output.out.is_some()),
+                ("--output", !output.files.is_empty()),
+                ("--pcap", args.pcap.is_some()),
+            ])?;
             let (race, _) = crate::compare::race(&args)?;
-            crate::compare::raced(&race, &args).map(|(result, _)| result)
+            let (result, verdict) = crate::compare::raced(&race, &args)?;
+            verdict.map(|()| result)
         }
         _ => Err(Failure::usage("this is no race; the arguments must begin with \"compare\"")),
     };
-    let (result, called) = within(hooks, race);
+    let (result, called) = within(arguments, hooks, race);
     result.ok_or(called)
 }
 
 /// The results of the scenario files that `flowstart run` runs with these arguments
-/// (`["run", "a.toml"]`), each with its name. Options about what is written and printed do nothing.
+/// (`["run", "a.toml"]`), each with its name. Options about what is printed do nothing; those that
+/// ask for files are refused.
 ///
 /// # Errors
 /// What the command would say, with its status.
 pub fn run(arguments: &[OsString], hooks: Hooks) -> Result<Vec<(String, Results)>, Called> {
     let run = || match parse(arguments)?.command {
-        Command::Run(args) if !args.real => crate::run_scenarios::ran(&args),
+        Command::Run(args) if !args.real => {
+            without_files(&[
+                ("--out", args.out.is_some()),
+                ("--output", !args.page.pages.is_empty()),
+                ("--pcap", args.pcap.is_some()),
+            ])?;
+            crate::run_scenarios::ran(&args)
+        }
         _ => Err(Failure::usage("this runs no scenario; the arguments must begin with \"run\", without --real")),
     };
-    let (results, called) = within(hooks, run);
+    let (results, called) = within(arguments, hooks, run);
     results.ok_or(called)
 }
 
@@ -135,6 +187,46 @@ mod tests {
         let called = call(&words("list --json"), Hooks::default());
         assert_eq!((called.status, called.message.as_str()), (0, ""));
         assert!(serde_json::from_slice::<serde_json::Value>(&called.output).is_ok());
+    }
+
+    #[test]
+    fn help_and_version_are_what_was_asked_for() {
+        let called = call(&words("--version"), Hooks::default());
+        assert_eq!((called.status, called.message.as_str()), (0, ""));
+        assert!(called.output.starts_with(b"flowstart "), "{called:?}");
+    }
+
+    #[test]
+    fn files_are_not_promised_where_a_value_is_returned() {
+        for wrong in ["compare --out folder", "compare -o a.html", "compare --pcap folder"] {
+            let called = compare(&words(wrong), Hooks::default()).unwrap_err();
+            assert!(called.status == 2 && called.message.contains("asks for files"), "{wrong}: {called:?}");
+        }
+        let called = run(&words("run a.toml --out folder"), Hooks::default()).unwrap_err();
+        assert!(called.status == 2 && called.message.contains("asks for files"), "{called:?}");
+    }
+
+    #[test]
+    fn what_is_shown_names_the_command_and_not_the_program_around_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = format!("compare -C reno -n 30kB --capacity 10Mbit/s --out {}", folder.path().display());
+        assert_eq!(call(&words(&out), Hooks::default()).status, 0);
+        let report = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+        assert!(report.contains("flowstart compare -C reno -n 30kB"), "the command is not in the report");
+    }
+
+    #[test]
+    fn a_scenario_may_be_a_text_whose_files_are_in_the_working_folder() {
+        let text = "duration = \"1 s\"\n[path]\nrtt = \"20 ms\"\ncapacity = { trace = \"no-such.trace\" }\n[[flow]]\n";
+        let hooks = Hooks { texts: vec![("mine".into(), text.to_owned())], ..Hooks::default() };
+        let called = run(&words("run mine"), hooks).unwrap_err();
+        assert!(called.message.contains("no-such.trace: cannot be read"), "{}", called.message);
+        let text = "duration = \"1 s\"\n[path]\nrtt = \"20 ms\"\ncapcity = \"1 Mbit/s\"\n";
+        let hooks = Hooks { texts: vec![("mine".into(), text.to_owned())], ..Hooks::default() };
+        let called = run(&words("run mine"), hooks.clone()).unwrap_err();
+        assert!(called.message.starts_with("mine") && called.message.contains("capcity"), "{}", called.message);
+        let called = run(&words("run other"), hooks).unwrap_err();
+        assert!(called.message.contains("cannot be read"), "{}", called.message);
     }
 
     #[test]

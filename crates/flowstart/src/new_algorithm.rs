@@ -76,15 +76,26 @@ fn type_name(name: &str) -> String {
         .collect()
 }
 
+/// Keywords, crates and what cargo makes folders for.
+const TAKEN: &str = "abstract as async await become box break const continue crate do dyn else enum extern false final \
+                     fn for gen if impl in let loop macro match mod move mut override priv pub ref return self start \
+                     static struct super trait true try type typeof union unsafe unsized use virtual where while yield \
+                     alloc core flowstart proc_macro std test build deps examples incremental";
+
+/// Types that the template uses.
+const TYPES: &str = "Ack Box Debug Default Err Exit ExitReason FlowStart Ok Option OwnError Result Some Span \
+                     StartConfig Verdict Window";
+
 /// Names that a crate, a type and a contestant can have.
 fn check_name(name: &str) -> Outcome {
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
-    let keywords = ["flowstart", "test", "core", "std", "alloc", "fn", "loop", "match", "move", "start", "self"];
-    if !begins || name.len() > 64 || !name.chars().all(letters) || keywords.contains(&name) {
+    let is_one_of = |words: &str, name: &str| words.split_whitespace().any(|word| word == name);
+    let taken = is_one_of(TAKEN, name) || is_one_of(TYPES, &type_name(name));
+    if !begins || name.len() > 64 || !name.chars().all(letters) || taken {
         return Err(Failure::usage(format!(
-            "\"{name}\" cannot name a crate and a start; use lower-case letters, digits and underscores, \
-             as in \"my_start\""
+            "\"{name}\" cannot name a crate and a start; use lower-case letters, digits and underscores \
+             that are no word of Rust, as in \"my_start\""
         )));
     }
     if StartConfig::from_name(name).is_ok() {
@@ -124,7 +135,9 @@ mod tests {
 
     #[test]
     fn names_that_would_not_compile_are_refused() {
-        for name in ["", "9lives", "My", "my-start", "self", "cubic+", "a b", "hystart"] {
+        let words = "9lives My my-start self cubic+ hystart type gen deps window span flow_start result default";
+        let wrong = words.split(' ').chain(["", "a b"]);
+        for name in wrong {
             assert!(check_name(name).is_err(), "{name}");
         }
         assert!(check_name("my_start2").is_ok());

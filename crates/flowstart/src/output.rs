@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use flowstart_report::Terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::embed;
@@ -89,6 +90,11 @@ impl Failure {
     }
 }
 
+/// What text is shown on: the terminal, or the program that this is a part of.
+pub(crate) fn terminal() -> Terminal {
+    if embed::hooks().is_some() { Terminal::plain() } else { Terminal::of_stdout() }
+}
+
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Outcome {
     if embed::take(text.as_bytes()) {
@@ -135,6 +141,18 @@ pub(crate) fn prepare_folder(folder: &Path) -> Outcome {
     let trial = folder.join(format!(".flowstart-{}", std::process::id()));
     std::fs::write(&trial, b"").map_err(|error| Failure::file("write to", folder, &error))?;
     std::fs::remove_file(&trial).map_err(|error| Failure::file("write to", folder, &error))
+}
+
+/// The ending of a file, which must be one of the known ones: it says in what format to write.
+pub(crate) fn ending(file: &Path, known: &[&'static str]) -> Result<&'static str, Failure> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    known.iter().copied().find(|known| *known == ending).ok_or_else(|| {
+        Failure::Usage(format!(
+            "cannot tell the format of {} by its ending; known are .{}",
+            file.display(),
+            known.join(", .")
+        ))
+    })
 }
 
 /// Makes sure that a file can be written, before anything costly is done.

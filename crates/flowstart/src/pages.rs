@@ -1,11 +1,9 @@
 //! Reports as files: whole pages as HTML or Markdown, single figures as SVG.
 
-use std::path::Path;
-
 use flowstart_report::{Figure, Page};
 
 use crate::args::PageArgs;
-use crate::output::{Failure, Outcome, prepare_file, write_file};
+use crate::output::{Failure, Outcome, ending, prepare_file, write_file};
 
 /// Endings of the files that a page can be written as.
 const ENDINGS: [&str; 3] = ["html", "md", "svg"];
@@ -13,7 +11,7 @@ const ENDINGS: [&str; 3] = ["html", "md", "svg"];
 /// Makes sure, before anything costly is done, that the files can be written.
 pub(crate) fn prepare(args: &PageArgs) -> Outcome {
     for file in &args.pages {
-        ending(file)?;
+        ending(file, &ENDINGS)?;
         prepare_file(file)?;
     }
     Ok(())
@@ -22,7 +20,7 @@ pub(crate) fn prepare(args: &PageArgs) -> Outcome {
 /// Writes the files that are asked for.
 pub(crate) fn write(page: &Page, args: &PageArgs) -> Outcome {
     for file in &args.pages {
-        let text = match ending(file)? {
+        let text = match ending(file, &ENDINGS)? {
             "html" => page.to_html(),
             "md" => page.to_markdown(),
             _ => alone(page, args.figure.as_deref())?.to_svg(),
@@ -64,17 +62,6 @@ pub(crate) fn chosen(titles: &[&str], name: &str) -> Result<usize, Failure> {
             titles.join(", ")
         ))),
     }
-}
-
-fn ending(file: &Path) -> Result<&'static str, Failure> {
-    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
-    ENDINGS.iter().copied().find(|known| *known == ending).ok_or_else(|| {
-        Failure::Usage(format!(
-            "cannot tell the format of {} by its ending; known are .{}",
-            file.display(),
-            ENDINGS.join(", .")
-        ))
-    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use flowstart_quick_start::model::{Link, Start, Transfer};
-use flowstart_report::{Axis, Cell, Color, Column, Figure, Legend, Series, Table, Terminal};
+use flowstart_report::{Axis, Cell, Color, Column, Figure, Legend, Series, Table};
 use flowstart_units::{Bytes, Rate, Span};
 
 use crate::compare::command_line;
@@ -120,7 +120,7 @@ pub(crate) fn explain(args: &QuickStartArgs) -> Outcome {
         return print_json(&document(args));
     }
     let table = table(args);
-    print(&if args.markdown { table.to_markdown() } else { table.to_terminal(Terminal::of_stdout()) })
+    print(&if args.markdown { table.to_markdown() } else { table.to_terminal(crate::output::terminal()) })
 }
 
 /// Times in seconds with slow start and with Quick-Start.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use flowstart_capture::{Capture, Captures};
 use flowstart_measure::Estimate;
 use flowstart_parallel::Cancel;
-use flowstart_report::{Cell, Column, Page, Table, Terminal};
+use flowstart_report::{Cell, Column, Page, Table};
 use flowstart_results::{Document, Provenance, Results, Table as Rows, Value, run_scenario, write_results};
 use flowstart_scenario::{OutputSpec, Scenario};
 use flowstart_simulator::Simulation;
@@ -252,7 +252,7 @@ pub(crate) fn capture(scenario: &Scenario, folder: &Path, name: &str) -> Outcome
 
 /// Flows by name and links, for the terminal.
 fn summary(scenario: &Scenario, name: &str, results: &Results, provenance: &Provenance, took: f64) -> String {
-    let terminal = Terminal::of_stdout();
+    let terminal = crate::output::terminal();
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     let mut text = format!("{title}\n\n");
     if let Some(flows) = results.table("flows") {

@@ -5,6 +5,7 @@ use std::path::Path;
 use flowstart_scenario::{Scenario, ScenarioError};
 
 use crate::args::ScenarioCommand;
+use crate::embed;
 use crate::output::{Failure, Outcome, note, print};
 
 /// Checks, shows, or describes.
@@ -31,9 +32,13 @@ pub(crate) fn scenario(command: &ScenarioCommand) -> Outcome {
     }
 }
 
-/// Reads a scenario file.
+/// Reads a scenario file, or the text that the program that this is a part of gave for it.
 pub(crate) fn load(file: &Path) -> Result<Scenario, Failure> {
-    Scenario::load(file).map_err(|error| Failure::Usage(describe(&error)))
+    let read = match embed::text(file) {
+        Some(text) => Scenario::read(&file.display().to_string(), &text, Path::new("")),
+        None => Scenario::load(file),
+    };
+    read.map_err(|error| Failure::Usage(describe(&error)))
 }
 
 /// The error with the place it means.

@@ -539,6 +539,19 @@ fn a_frontier_prints_medians_goals_and_the_cells_that_are_lost() {
 }
 
 #[test]
+fn a_plan_says_what_every_cell_costs_and_simulates_nothing() {
+    let folder = empty();
+    let plan = output(folder.path(), &["frontier", "--plan", "--json"]);
+    let plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    let cells = plan["cells"].as_array().expect("a list");
+    let sum: f64 = cells.iter().filter_map(|cell| cell["packets"].as_f64()).sum();
+    let all = plan["packets"].as_f64().expect("a number");
+    assert!(all > 1e11 && (sum / all - 1.0).abs() < 1e-9, "{sum} of {all}");
+    let text = output(folder.path(), &["frontier", "--plan"]);
+    assert!(text.contains("10 Gbit/s, 300 ms") && text.contains("256"), "{text}");
+}
+
+#[test]
 fn a_frontier_as_json_is_the_same_with_any_number_of_threads() {
     let folder = empty();
     let one = output(folder.path(), &small_grid(&["--json", "--threads", "1"]));

@@ -72,29 +72,13 @@ fn a_read_only_disk_is_named_before_anything_is_simulated() {
 }
 
 /// Many short races, one after the other.
-const GRID: &[&str] = &[
-    "frontier",
-    "-C",
-    "paced_chirping+cubic",
-    "--capacity",
-    "5Mbit/s,10Mbit/s",
-    "--rtt",
-    "20ms,40ms",
-    "--buffer",
-    "1BDP",
-    "--path",
-    "clean,jitter",
-    "--load",
-    "idle",
-    "--runs",
-    "2",
-    "--threads",
-    "1",
-];
+const GRID: &str = "frontier -C paced_chirping+cubic --capacity 5Mbit/s,10Mbit/s --rtt 20ms,40ms --buffer 1BDP \
+                    --path clean,jitter --load idle --runs 2 --threads 1";
 
 fn grid(folder: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    command.current_dir(folder).args(GRID).args(more).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.current_dir(folder).args(GRID.split_whitespace()).args(more);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
 

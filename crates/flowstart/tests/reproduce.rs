@@ -23,6 +23,7 @@ fn refusal(folder: &Path, arguments: &[&str]) -> String {
 const OWN: &str = r#"
 title = "My figure"
 shows = "A transfer over a short path."
+replications = { by = "nothing", because = "It is alone." }
 
 [scenario]
 duration = "1 s"
@@ -31,6 +32,7 @@ flow = [{ name = "bulk", size = "100 kB" }]
 
 [[claim]]
 id = "soon"
+origin = "paper"
 source = "Fig. 1"
 says = "It is over soon."
 measure = { kind = "completion_time", statistic = "max" }
@@ -38,6 +40,7 @@ expect = "<= 200 ms"
 
 [[claim]]
 id = "at-once"
+origin = "paper"
 source = "Fig. 1"
 says = "It is over at once."
 measure = { kind = "completion_time", statistic = "max" }
@@ -68,12 +71,18 @@ fn the_list_names_every_paper_and_figure() {
 fn a_claim_that_differs_is_shown_with_its_reason_and_fails_only_if_asked() {
     let folder = own();
     let text = output(folder.path(), &["own.toml"], 0);
-    for part in ["soon", "reproduced", "differs:", "why: Light is slow.", "2 claims: 1 reproduced, 1 differs"] {
+    for part in [
+        "soon",
+        "reproduced",
+        "differs:",
+        "cause: not found. A guess: Light is slow.",
+        "2 claims: 1 reproduced, 1 differs",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(text.lines().count(), output(folder.path(), &["own.toml", "--strict"], 1).lines().count());
     let markdown = output(folder.path(), &["own.toml", "--markdown"], 0);
-    assert!(markdown.contains("| at-once | It is over at once. | Fig. 1 | \\<= 1 ms |"), "{markdown}");
+    assert!(markdown.contains("#at-once | It is over at once. | Fig. 1 | \\<= 1 ms |"), "{markdown}");
 }
 
 #[test]
@@ -83,7 +92,11 @@ fn json_is_the_same_for_any_number_of_threads() {
     assert_eq!(one, output(folder.path(), &["own.toml", "--json", "--threads", "3"], 0));
     let json: serde_json::Value = serde_json::from_str(&one).expect("JSON");
     assert_eq!(json["figures"][0]["claims"][0]["verdict"], "reproduced");
-    assert_eq!((&json["reproduced"], &json["differs"]), (&1.into(), &1.into()));
+    let counts = serde_json::json!({"reproduced": 1, "differs": 1, "undecided": 0, "under_specified": 0});
+    assert_eq!(json["all"]["paper"], counts);
+    assert_eq!(json["all"]["ours"]["reproduced"], 0);
+    assert_eq!(json["figures"][0]["claims"][0]["origin"], "paper");
+    assert_eq!(json["figures"][0]["claims"][0]["cases"][0]["n"], 1);
 }
 
 #[test]
@@ -102,23 +115,121 @@ fn wrong_names_and_files_are_refused_with_what_would_be_right() {
     assert!(refusal(folder.path(), &["missing.toml"]).contains("missing.toml"));
     std::fs::write(folder.path().join("bad.toml"), OWN.replace("capacity", "capcity")).expect("written");
     let error = refusal(folder.path(), &["bad.toml"]);
-    assert!(error.contains("bad.toml:7:10: unknown field `capcity`") && error.contains("did you mean"), "{error}");
+    assert!(error.contains("bad.toml:8:10: unknown field `capcity`") && error.contains("did you mean"), "{error}");
 }
 
-/// Running everything again takes minutes; a changed file, be it a word of a claim, shows at once.
 #[test]
-fn the_page_of_verdicts_was_made_from_the_files_as_they_are() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/reproduce.md")).unwrap_or_default();
-    let again = "run `cargo run --release -- reproduce --markdown > docs/reproduce.md`";
-    for figure in flowstart_reproduce::figures("").expect("the experiments read") {
-        let heading = format!("{}: {}", figure.name, figure.title);
-        let section = page.split("\n### ").find(|section| section.lines().next() == Some(heading.as_str()));
-        let section = section.unwrap_or_else(|| panic!("docs/reproduce.md has no \"{heading}\"; {again}"));
-        let file = format!("File {},", figure.file_hash);
-        assert!(section.contains(&file), "experiments/{}.toml has changed; {again}", figure.name);
-        for claim in &figure.claims {
-            assert!(section.contains(&format!("| {} |", claim.spec.id)), "no claim \"{}\"; {again}", claim.spec.id);
+fn the_papers_counts_are_apart_from_ours() {
+    let folder = own();
+    let json = output(folder.path(), &["quick-start/beyond-short", "quick-start/fig9", "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let of = |whose: &str| json["papers"]["quick-start"][whose].as_object().expect("counts").clone();
+    let sum = |whose: &str| of(whose).values().filter_map(serde_json::Value::as_u64).sum::<u64>();
+    assert_eq!(of("paper").keys().collect::<Vec<_>>(), ["differs", "reproduced", "undecided", "under_specified"]);
+    assert!(sum("paper") >= 6 && sum("ours") >= 5, "{json:#}");
+}
+
+#[test]
+fn wrong_numbers_and_claims_without_owner_are_one_sentence_and_status_2() {
+    let folder = own();
+    for (arguments, part) in [
+        (&["--runs", "0"][..], "not a number of runs"),
+        (&["--runs=-3"], "not a number of runs"),
+        (&["--seed", "x"], "not a whole number"),
+        (&["--stability", "1"], "2..=100"),
+        (&["quick-start/fig99"], "did you mean"),
+        (&["--recorded=none.json"], "there is no none.json"),
+        (&["--record=own.toml/none.json", "own.toml"], "none.json"),
+    ] {
+        assert!(refusal(folder.path(), arguments).contains(part), "{arguments:?}");
+    }
+    std::fs::write(folder.path().join("whose.toml"), OWN.replacen("origin = \"paper\"\n", "", 1)).expect("written");
+    let error = refusal(folder.path(), &["whose.toml"]);
+    assert!(error.contains("whose.toml:") && error.contains("say whose claim it is"), "{error}");
+}
+
+#[test]
+fn what_is_recorded_is_shown_and_verified_without_running_everything() {
+    let folder = own();
+    let text = output(folder.path(), &["quick-start/fig9", "--json", "--record=kept.json"], 0);
+    let kept = output(folder.path(), &["quick-start/fig9", "--json", "--recorded=kept.json"], 0);
+    // A text file may lose the last digit of a number.
+    let digits = |text: &str| -> Vec<String> {
+        let cut = |word: &str| if word.contains('.') { word.chars().take(14).collect() } else { word.to_owned() };
+        text.split_whitespace().map(cut).collect()
+    };
+    assert_eq!(digits(&text), digits(&kept));
+    assert!(
+        refusal(folder.path(), &["quick-start/fig10", "--recorded=kept.json"])
+            .contains("does not hold quick-start/fig10")
+    );
+    let verified = output(folder.path(), &["quick-start/fig9", "--verify=kept.json"], 0);
+    assert!(verified.contains("claims of 1 figures run again") && verified.contains("0 other numbers"), "{verified}");
+    // A number that is not what comes out is found.
+    let kept = std::fs::read_to_string(folder.path().join("kept.json")).expect("kept");
+    std::fs::write(folder.path().join("kept.json"), kept.replacen("\"mean\": ", "\"mean\": 7", 1)).expect("written");
+    assert!(output(folder.path(), &["quick-start/fig9", "--verify=kept.json"], 1).contains("quick-start/fig9#"));
+    std::fs::write(folder.path().join("kept.json"), "{").expect("written");
+    assert!(refusal(folder.path(), &["--recorded=kept.json"]).contains("not a record"));
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Everything that was recorded, judged by the files as they are. The page names what was not.
+fn recorded() -> Vec<flowstart_reproduce::FigureResult> {
+    let text = std::fs::read_to_string(root().join("docs/reproduce.json")).expect("the record");
+    let record: flowstart_reproduce::Record = serde_json::from_str(&text).expect("a record");
+    let page = std::fs::read_to_string(root().join("docs/reproduce.md")).unwrap_or_default();
+    let judged = |figure: &flowstart_reproduce::Figure| {
+        let Some(kept) = record.figures.get(&figure.name) else {
+            let line = page.lines().find(|line| line.starts_with("Not run by these rules yet"));
+            assert!(line.is_some_and(|line| line.contains(&figure.name)), "{} is missing unsaid", figure.name);
+            return None;
+        };
+        Some(kept.judge(figure).unwrap_or_else(|error| panic!("{error}")))
+    };
+    flowstart_reproduce::figures("").expect("the experiments read").iter().filter_map(judged).collect()
+}
+
+/// Running everything again takes long; a word that was changed, or a parameter, shows at once.
+#[test]
+fn the_page_of_verdicts_was_made_from_the_files_and_the_record_as_they_are() {
+    let page = std::fs::read_to_string(root().join("docs/reproduce.md")).unwrap_or_default();
+    let made = output(&root(), &["--recorded", "--markdown"], 0);
+    assert!(page == made, "run `flowstart reproduce --recorded --markdown > docs/reproduce.md`");
+}
+
+#[test]
+fn every_difference_has_a_cause_that_a_run_shows_or_says_that_none_was_found() {
+    let all = recorded();
+    let find = |figure: &str, id: &str| {
+        let (name, id) = id.split_once('#').unwrap_or((figure, id));
+        let figure = all.iter().find(|result| result.figure.name == name);
+        figure.and_then(|result| result.claims.iter().find(|claim| claim.claim.spec.id == id))
+    };
+    for result in &all {
+        for claim in &result.claims {
+            let (figure, spec) = (&result.figure.name, &claim.claim.spec);
+            if let Some(shown) = &spec.shown_by {
+                let other = find(figure, shown).unwrap_or_else(|| panic!("{figure}#{}: no claim {shown}", spec.id));
+                assert_eq!(other.verdict.name(), "reproduced", "{figure}#{}: {shown} shows nothing", spec.id);
+            }
+            if claim.verdict == flowstart_reproduce::Verdict::Differs {
+                let cause = claim.explanation().into_iter().find(|(kind, _)| *kind == "cause");
+                let (_, text) = cause.unwrap_or_else(|| panic!("{figure}#{}: no cause", spec.id));
+                assert!(text.contains("Shown by") || text.starts_with("not found"), "{text}");
+            }
         }
+    }
+}
+
+#[test]
+fn a_figure_whose_runs_are_all_the_same_says_why() {
+    for result in recorded().iter().filter(|result| !result.looks.certain) {
+        let mut cases = result.claims.iter().flat_map(|claim| &claim.cases);
+        let differ = cases.any(|case| case.evidence.deviation.is_some_and(|deviation| deviation > 0.0));
+        assert!(differ, "{}: nothing differs from run to run; see [replications]", result.figure.name);
     }
 }

@@ -12,8 +12,15 @@ const BEYOND_HORIZON_RTTS: u64 = 14;
 /// RTT0 that a transfer takes beyond its ideal time, in the middle of the grid.
 const TRANSFER_RTTS: u64 = 15;
 
-/// Share of the capacity that web transfers take.
-const WEB_SHARE: f64 = 0.3;
+/// Share of the capacity that others take.
+fn share_of(load: LoadKind) -> f64 {
+    match load {
+        LoadKind::Idle => 0.0,
+        LoadKind::Greedy | LoadKind::Bbr => 1.0,
+        LoadKind::Udp => 0.2,
+        LoadKind::Web => 0.3,
+    }
+}
 
 impl Work {
     /// Estimated data packets: off by a factor of two now and then.
@@ -21,12 +28,7 @@ impl Work {
     pub fn packets(&self) -> f64 {
         let race = self.race();
         let rtt = race.base_rtt();
-        let load = match self.cell.load {
-            LoadKind::Idle => 0.0,
-            LoadKind::Greedy | LoadKind::Bbr => 1.0,
-            LoadKind::Udp => 0.2,
-            LoadKind::Web => WEB_SHARE,
-        };
+        let load = share_of(self.cell.load);
         let packets = |span: Span| span.ratio(race.service());
         let before = race.effective_warm_up() + race.effective_phase() / 2;
         let watched = race.horizon() + rtt * BEYOND_HORIZON_RTTS;
@@ -45,12 +47,7 @@ impl Work {
             + race.effective_phase() / 2
             + race.horizon()
             + race.base_rtt() * BEYOND_HORIZON_RTTS;
-        match self.cell.load {
-            LoadKind::Idle => 0.0,
-            LoadKind::Greedy | LoadKind::Bbr => span.ratio(race.service()),
-            LoadKind::Udp => 0.2 * span.ratio(race.service()),
-            LoadKind::Web => WEB_SHARE * span.ratio(race.service()),
-        }
+        share_of(self.cell.load) * span.ratio(race.service())
     }
 }
 

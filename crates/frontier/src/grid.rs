@@ -10,7 +10,7 @@ use flowstart_units::{Bytes, Rate, Span};
 use flowstart_measure::Reference;
 use flowstart_race::{Acks, Background, Contestant, MarkThreshold, Others, QueueChoice, Race};
 use flowstart_scenario::nearest;
-use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec, SpacingSpec, UdpSpec};
+use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec, UdpSpec};
 
 use super::{Seeds, rough};
 
@@ -114,7 +114,7 @@ macro_rules! by_name {
                     return found;
                 }
                 let wanted = text.trim().to_lowercase().replace(['-', ' '], "_");
-                Self::known().into_iter().find(|kind| kind.name() == wanted).ok_or_else(|| {
+                Self::known().into_iter().find(|kind| kind.name().to_lowercase() == wanted).ok_or_else(|| {
                     let known: Vec<&str> = Self::known().into_iter().map(Self::name).collect();
                     let meant = nearest(&wanted, known.iter().copied())
                         .map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"));
@@ -216,7 +216,9 @@ impl Cell {
     #[must_use]
     pub fn race(&self, contestant: &Contestant, seed: u64) -> Race {
         let contestant = Contestant { acks: self.path.acks(), ..contestant.clone() };
-        let marks = matches!(contestant.queue.unwrap_or(contestant.usual_queue()), QueueChoice::StepMark(_));
+        // A queue of the cell's own takes the place of the usual one, not of one that is asked for.
+        let usual = Some(contestant.usual_queue()).filter(|_| self.queue.is_none());
+        let marks = matches!(contestant.queue.or(usual), Some(QueueChoice::StepMark(_)));
         let mut race = Race { seed, runs: Some(1), contestants: vec![contestant], ..Race::default() };
         match self.path {
             PathKind::Rough(name) => {
@@ -281,17 +283,10 @@ impl Cell {
                     others.flow.push(background.spec(0));
                 }
             }
-            LoadKind::Udp => others.udp.push(UdpSpec {
-                name: None,
-                rate: self.capacity.mul_ratio(UDP_PERCENT, 100),
-                packet: Bytes::new(1500),
-                spacing: SpacingSpec::Poisson,
-                start: Span::ZERO,
-                lasting: None,
-                ecn: marks,
-                rtt: None,
-                forward: Vec::new(),
-            }),
+            LoadKind::Udp => {
+                let rate = self.capacity.mul_ratio(UDP_PERCENT, 100);
+                others.udp.push(UdpSpec { ecn: marks, ..UdpSpec::poisson(rate, Bytes::new(1500)) });
+            }
         }
         others
     }
@@ -487,6 +482,11 @@ mod tests {
         assert_eq!(race.contestants[0].acks, Acks::Delayed);
         assert_eq!(race.others.flow[0].algorithm.as_deref(), Some("slow_start+dctcp"));
         assert_eq!(race.others.flow[0].receiver, race.contestants[0].receiver());
+        // Over a queue that all share, all meet the same others.
+        cell.queue = Some("pie".parse().unwrap());
+        let cubic: Contestant = "cubic".parse().unwrap();
+        assert_eq!(cell.race(&contestant, 1).others.flow[0].algorithm, cell.race(&cubic, 1).others.flow[0].algorithm);
+        cell.queue = None;
         (cell.path, cell.load) = (PathKind::Jitter, LoadKind::Udp);
         let race = cell.race(&contestant, 1);
         assert_eq!(race.path.jitter.unwrap().0.spread, Span::from_millis(1));
@@ -511,5 +511,8 @@ mod tests {
         assert_eq!("Delayed-ACKs".parse(), Ok(PathKind::DelayedAcks));
         assert!("jiter".parse::<PathKind>().unwrap_err().contains("did you mean \"jitter\"?"));
         assert!("idel".parse::<LoadKind>().unwrap_err().contains("there is no load"));
+        for kind in PathKind::known() {
+            assert_eq!(kind.name().parse(), Ok(kind));
+        }
     }
 }

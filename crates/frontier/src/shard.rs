@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Part `number` of `of`: cells and seeds are dealt out in turn, so that every part has about the
-/// same work. What a part is does not depend on what is finished already.
+/// Part `number` of `of`: cells and seeds are dealt out to the part that has least to do so far,
+/// the most expensive of a seed first, so that every part has about the same work. What a part is
+/// does not depend on what is finished already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     number: usize,
@@ -14,11 +15,32 @@ pub struct Shard {
 impl Shard {
     /// Most parts.
     pub const MOST: usize = 100_000;
+}
 
-    /// True if this part has the cell and seed with this place among all.
-    #[must_use]
-    pub fn holds(self, place: usize) -> bool {
-        place % self.of == self.number - 1
+/// Deals out work.
+#[derive(Debug)]
+pub(crate) struct Dealer {
+    shard: Shard,
+    /// What every part has to do so far.
+    costs: Vec<f64>,
+}
+
+impl Dealer {
+    /// Nothing is dealt out yet.
+    pub(crate) fn new(shard: Shard) -> Self {
+        Self { shard, costs: vec![0.0; shard.of] }
+    }
+
+    /// Deals out work of this cost; true if this part gets it.
+    pub(crate) fn deal(&mut self, cost: f64) -> bool {
+        let mut least = 0;
+        for (part, sum) in self.costs.iter().enumerate() {
+            if *sum < self.costs[least] {
+                least = part;
+            }
+        }
+        self.costs[least] += cost;
+        least == self.shard.number - 1
     }
 }
 
@@ -48,11 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_in_one_part() {
-        let parts: Vec<Shard> = (1..=7).map(|number| format!("{number}/7").parse().unwrap()).collect();
-        for place in 0..100 {
-            assert_eq!(parts.iter().filter(|part| part.holds(place)).count(), 1, "{place}");
+    fn every_work_is_in_one_part_and_the_parts_differ_by_one_work_at_most() {
+        let mut parts: Vec<Dealer> =
+            (1..=7).map(|number| Dealer::new(format!("{number}/7").parse().unwrap())).collect();
+        for _ in 0..100 {
+            assert_eq!(parts.iter_mut().filter_map(|part| part.deal(5.0).then_some(())).count(), 1);
         }
+        assert!(parts[0].costs.iter().all(|cost| *cost == 70.0 || *cost == 75.0), "{parts:?}");
     }
 
     #[test]

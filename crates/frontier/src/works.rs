@@ -7,6 +7,7 @@ use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_race::{Baselines, RaceError};
 
 use super::{Frontier, Record, Shard, Work, behaviour};
+use crate::shard::Dealer;
 
 /// Is told a record as soon as it is there.
 pub type Finished<'a> = &'a (dyn Fn(&Work, &Record) + Sync);
@@ -118,18 +119,51 @@ impl Frontier {
         shard: Option<Shard>,
     ) -> Vec<Vec<usize>> {
         let turn = |seed: u64| self.seeds.iter().position(|known| *known == seed);
-        let cells = self.grid.cells().len();
-        let place = |work: &Work| turn(work.seed).unwrap_or(0) * cells + work.cell_number;
-        let ours = |work: &Work| shard.is_none_or(|shard| shard.holds(place(work)));
         let mut groups: BTreeMap<(Option<usize>, usize), Vec<usize>> = BTreeMap::new();
-        for number in (0..works.len()).filter(|number| records[*number].is_none() && ours(&works[*number])) {
-            groups.entry((turn(works[number].seed), works[number].cell_number)).or_default().push(number);
+        for (number, work) in works.iter().enumerate() {
+            groups.entry((turn(work.seed), work.cell_number)).or_default().push(number);
         }
         let mut groups: Vec<(Option<usize>, f64, Vec<usize>)> = groups
             .into_iter()
             .map(|((turn, _), numbers)| (turn, numbers.iter().map(|number| costs[*number]).sum(), numbers))
             .collect();
         groups.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-        groups.into_iter().map(|(_, _, numbers)| numbers).collect()
+        // Dealt out before what is finished leaves, so that a part is always the same.
+        let mut dealer = shard.map(Dealer::new);
+        let ours = |(_, cost, mut numbers): (Option<usize>, f64, Vec<usize>)| {
+            let held = dealer.as_mut().is_none_or(|dealer| dealer.deal(cost));
+            numbers.retain(|number| records[*number].is_none());
+            (held && !numbers.is_empty()).then_some(numbers)
+        };
+        groups.into_iter().filter_map(ours).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Grid;
+
+    #[test]
+    fn the_parts_of_a_grid_cost_about_the_same_and_are_all_of_it() {
+        let frontier = Frontier::new(Grid::quick(), Vec::new(), vec![2, 4]);
+        let works = frontier.works();
+        let costs: Vec<f64> = works.iter().map(Work::packets).collect();
+        let unknown = vec![None; works.len()];
+        // The three loads change from cell to cell: by number one part of three would get all idle
+        // cells.
+        for of in [2, 3, 4, 12] {
+            let part = |number| {
+                let shard = Some(format!("{number}/{of}").parse().unwrap());
+                frontier.groups(&works, &unknown, &costs, shard).concat()
+            };
+            let parts: Vec<Vec<usize>> = (1..=of).map(part).collect();
+            let sums: Vec<f64> = parts.iter().map(|part| part.iter().map(|number| costs[*number]).sum()).collect();
+            let (least, most) = sums.iter().fold((f64::MAX, 0.0_f64), |(a, b), sum| (a.min(*sum), b.max(*sum)));
+            assert!(most < 1.3 * least, "{of} parts: {sums:?}");
+            let mut all = parts.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..works.len()).collect::<Vec<_>>());
+        }
     }
 }

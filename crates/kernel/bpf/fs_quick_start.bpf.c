@@ -92,6 +92,9 @@ static __always_inline void judge(struct sock *sk, struct fs_ask *ask)
 	ask->expires = bpf_ktime_get_ns() + fs_min32(fs_min32(rtt, 4000000) * 1000, fs_parameters.lifetime);
 	ask->phase = FS_GRANTED;
 	tp->snd_cwnd = window;
+	/* Nobody else is paced: without a grant it is CUBIC as it is. */
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
 SEC("struct_ops/init")
@@ -101,8 +104,6 @@ void BPF_PROG(fs_quick_start_init, struct sock *sk)
 
 	if (bpf_ksym_exists(cubictcp_init))
 		cubictcp_init(sk);
-	if (sk->sk_pacing_status == SK_PACING_NONE)
-		sk->sk_pacing_status = SK_PACING_NEEDED;
 	ask = bpf_sk_storage_get(&fs_asks, sk, 0, 0);
 	if (!ask && fs_parameters.on_syn_ack && !tcp_sk(sk)->data_segs_out)
 		ask = adopt(sk);

@@ -69,13 +69,13 @@ struct {
 /* Intervals that ended at `now` or before are complete. Under the lock. */
 static __always_inline void complete(struct fs_router *router, __u64 now)
 {
-	__u64 interval = fs_parameters.interval, passed, first, load = 0;
+	__u64 interval = fs_parameters.interval, bytes = router->bytes, passed, first, load = 0;
 	__u32 samples = fs_parameters.samples, n, turn = router->turn;
 
 	if (now < router->end || !interval)
 		return;
 	passed = (now - router->end) / interval + 1;
-	first = fs_load_of(router->bytes, interval);
+	first = fs_load_of(bytes, interval);
 	for (n = 0; n <= FS_SAMPLES; n++) {
 		if (n >= passed || n > samples)
 			break;
@@ -87,7 +87,8 @@ static __always_inline void complete(struct fs_router *router, __u64 now)
 			turn = 0;
 	}
 	router->turn = turn;
-	router->bytes = 0;
+	/* Other processors count on meanwhile; what they add is the next interval's. */
+	__sync_fetch_and_add(&router->bytes, -bytes);
 	router->end += interval * passed;
 	for (n = 0; n < FS_SAMPLES; n++)
 		if (router->samples[n] > load)
@@ -115,6 +116,9 @@ static __always_inline bool is_looked_at(struct fs_router *router, __u64 now)
 {
 	__u64 expected = router->expected;
 
+	/* None at all per second. */
+	if (fs_parameters.gap == ~0ull)
+		return false;
 	if (expected > now && expected - now > fs_parameters.tolerance)
 		return false;
 	router->expected = (expected > now ? expected : now) + fs_parameters.gap;

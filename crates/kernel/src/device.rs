@@ -4,13 +4,16 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
 use std::mem;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::ptr;
 use std::thread;
 
 use nix::errno::Errno;
+use nix::libc;
 use nix::net::if_::{if_indextoname, if_nametoindex};
 use nix::sched::{CloneFlags, setns};
 
@@ -22,8 +25,8 @@ const NAMESPACES: &str = "/run/netns";
 const ETHERNET: u32 = 14;
 /// Types of devices (linux/if_arp.h) whose packets begin with a header of Ethernet, and those whose
 /// packets begin with IP.
-const WITH_ETHERNET: [u32; 2] = [1, 772];
-const PLAIN: [u32; 6] = [65_534, 768, 769, 776, 778, 519];
+const WITH_ETHERNET: [u16; 2] = [1, 772];
+const PLAIN: [u16; 6] = [65_534, 768, 769, 776, 778, 519];
 
 /// A side of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,20 +99,53 @@ pub(crate) fn name_of(index: u32) -> Option<String> {
     if_indextoname(index).ok().and_then(|name| name.into_string().ok())
 }
 
+/// Asks about a device of this thread's network namespace (netdevice(7)); `None` if the kernel does
+/// not say. sysfs would show the namespace it was mounted in.
+fn ask(name: &str, command: libc::Ioctl, data: *mut libc::c_void) -> Option<libc::ifreq> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // SAFETY: all zeros are a valid value of this plain structure.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    // The last byte stays zero.
+    for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = data.cast();
+    // SAFETY: the request lives until the call has returned, and so does what it points to.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) };
+    (result >= 0).then_some(request)
+}
+
+/// The type of a device (linux/if_arp.h).
+fn kind_of(name: &str) -> Option<u16> {
+    let answer = ask(name, libc::SIOCGIFHWADDR, ptr::null_mut())?;
+    // SAFETY: the kernel has filled in an address; any bytes are one.
+    Some(unsafe { answer.ifr_ifru.ifru_hwaddr }.sa_family)
+}
+
+/// The rate of a device in Mbit/s, if it says one (`struct ethtool_cmd` of linux/ethtool.h).
+fn megabits_of(name: &str) -> Option<u64> {
+    const GET_SETTINGS: u32 = 1;
+    /// In words: where the lower half of the speed is, and where the upper.
+    const LOWER: usize = 3;
+    const UPPER: usize = 7;
+    let mut settings = [0_u32; 11];
+    settings[0] = GET_SETTINGS;
+    ask(name, libc::SIOCETHTOOL, settings.as_mut_ptr().cast())?;
+    let half = |word: usize| {
+        let [first, second, ..] = settings[word].to_ne_bytes();
+        u64::from(u16::from_ne_bytes([first, second]))
+    };
+    let speed = half(UPPER) << 16 | half(LOWER);
+    (1..u64::from(u32::MAX)).contains(&speed).then_some(speed)
+}
+
 impl Device {
     /// The device of this name in this thread's network namespace.
     pub(crate) fn find(name: &str) -> Result<Self, Problem> {
         let index = if_nametoindex(name).map_err(|_| {
             Problem::new(format!("there is no network device {name}"), "`ip link` says which there are")
         })?;
-        // sysfs shows the namespace it was mounted in; what is asked here is the same for all
-        // devices of a name that can be seen, and where it cannot be seen, Ethernet is the rule.
-        let read = |what: &str| {
-            let text = fs::read_to_string(format!("/sys/class/net/{name}/{what}")).ok()?;
-            let same = fs::read_to_string(format!("/sys/class/net/{name}/ifindex")).ok()?;
-            (same.trim() == index.to_string()).then(|| text.trim().to_owned())
-        };
-        let kind: Option<u32> = read("type").and_then(|text| text.parse().ok());
+        let kind = kind_of(name);
         let link_header = match kind {
             None => ETHERNET,
             Some(kind) if WITH_ETHERNET.contains(&kind) => ETHERNET,
@@ -121,8 +157,7 @@ impl Device {
                 ));
             }
         };
-        let megabits = read("speed").and_then(|text| text.parse().ok()).filter(|speed| *speed > 0);
-        Ok(Self { name: name.to_owned(), index, namespace: namespace(), link_header, megabits })
+        Ok(Self { name: name.to_owned(), index, namespace: namespace(), link_header, megabits: megabits_of(name) })
     }
 }
 

@@ -122,7 +122,8 @@ pub(crate) fn is_attached(pin: &Path) -> bool {
     }
 }
 
-/// Devices of this network namespace that are up and lead somewhere: all but the loopback.
+/// Devices of this network namespace that are up and lead somewhere: all but the loopback, and
+/// those whose packets the programs cannot read.
 #[must_use]
 pub fn usual_devices() -> Vec<String> {
     const UP: u32 = 1;
@@ -137,6 +138,7 @@ pub fn usual_devices() -> Vec<String> {
             flags & UP != 0 && flags & LOOPBACK == 0
         })
         .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| Device::find(name).is_ok())
         .collect();
     names.sort();
     names

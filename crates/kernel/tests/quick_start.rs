@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use common::{Registered, alone, connect, limit_rate, receive, send};
@@ -107,9 +107,9 @@ fn losses_in_the_phase_lead_back_and_every_byte_arrives() {
     assert!(counts.asked >= 1 && counts.congested >= 1, "{counts:?}");
 }
 
-#[test]
-fn a_server_asks_on_the_syn_ack_if_it_is_told_to() {
-    let Some(_alone) = alone() else { return };
+/// What a server's request on the SYN/ACK leads to: where its listener is bound, and whether the
+/// client comes over IPv6.
+fn asked_by_the_server(everywhere: bool, v6: bool) -> HostCounts {
     let _registered = Registered::new(Algorithm::QuickStart, &["on_syn_ack=on"]);
     let mut config = path(QuickStartHop::Unaware);
     // The other way round: what the server sends goes through the router.
@@ -117,18 +117,28 @@ fn a_server_asks_on_the_syn_ack_if_it_is_told_to() {
     config.routes[1].links = vec![0];
     config.links[0].quick_start = aware();
     let world = world(config);
-    let server = world.hosts()[1].address();
-    let listener = world.hosts()[1].run(move || TcpListener::bind((server, 0)).unwrap()).unwrap();
+    let host = &world.hosts()[1];
+    let server = if v6 { host.address_v6().unwrap() } else { host.address() };
+    let bound = if everywhere { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { server };
+    let listener = host.run(move || TcpListener::bind((bound, 0)).unwrap()).unwrap();
     setsockopt(&listener, sockopt::TcpCongestion, &CONTROL.into()).unwrap();
-    let to = listener.local_addr().unwrap();
+    let to = SocketAddr::new(server, listener.local_addr().unwrap().port());
     let client = world.hosts()[0].spawn(move || receive(connect(to, "cubic"))).unwrap();
     send(listener.accept().unwrap().0, 500_000).unwrap();
     assert_eq!(client.join().unwrap().unwrap(), Ok(500_000));
     world.finish().unwrap();
-    let counts = host_counts().unwrap();
+    host_counts().unwrap()
+}
+
+#[test]
+fn a_server_asks_on_the_syn_ack_if_it_is_told_to() {
+    let Some(_alone) = alone() else { return };
     let expected =
         HostCounts { asked: 1, granted: 1, used: 1, reports: 1, heard: 1, answered: 1, ..HostCounts::default() };
-    assert_eq!(counts, expected);
+    // The last is a socket of IPv6 that speaks IPv4.
+    for (everywhere, v6) in [(false, false), (false, true), (true, false)] {
+        assert_eq!(asked_by_the_server(everywhere, v6), expected, "everywhere: {everywhere}, IPv6: {v6}");
+    }
 }
 
 #[test]

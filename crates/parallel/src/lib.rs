@@ -22,7 +22,7 @@ impl Cancel {
 /// Does job 0 ..= `jobs`-1 on `threads` threads (`None`: as many as there are cores) and returns
 /// the results in order of their numbers, whatever the order in which they finished; they are begun
 /// in order. `done` is told how many are finished. After a cancellation the jobs not begun are
-/// `None`.
+/// `None`. A job that panics cancels the others; its panic goes on in the caller.
 ///
 /// # Errors
 /// If the threads cannot be started.
@@ -46,7 +46,9 @@ pub fn in_parallel<T: Send>(
             if number >= jobs || cancel.is_cancelled() {
                 return part;
             }
+            let others = Others(cancel);
             part.push((number, job(number)));
+            std::mem::forget(others);
             done(finished.fetch_add(1, Ordering::Relaxed) + 1);
         }
     });
@@ -55,6 +57,15 @@ pub fn in_parallel<T: Send>(
         results[number] = Some(result);
     }
     Ok(results)
+}
+
+/// Cancels the others when it is dropped, which happens if a job panics.
+struct Others<'a>(&'a Cancel);
+
+impl Drop for Others<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +78,26 @@ mod tests {
             let squares = in_parallel(100, Some(threads), &Cancel::default(), |_| {}, |n| n * n).unwrap();
             assert!(squares.iter().enumerate().all(|(n, square)| *square == Some(n * n)));
         }
+    }
+
+    #[test]
+    fn a_panic_goes_on_in_the_caller_as_it_is_and_stops_the_others() {
+        use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+        let begun = AtomicUsize::new(0);
+        let job = |number: usize| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            if number == 3 {
+                resume_unwind(Box::new(41_u8));
+            }
+        };
+        let run = || in_parallel(1000, Some(1), &Cancel::default(), |_| {}, job);
+        let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("it panics");
+        assert_eq!(panic.downcast_ref(), Some(&41_u8));
+        assert_eq!(begun.load(Ordering::Relaxed), 4);
+        let cancel = Cancel::default();
+        let run = || in_parallel(1000, Some(2), &cancel, |_| {}, job);
+        assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+        assert!(cancel.is_cancelled());
     }
 
     #[test]

@@ -242,8 +242,7 @@ impl Client {
             line.inbound.push(stream);
         }
         if let Some(receiving) = &mut self.receiving {
-            line.inbound
-                .retain(|stream| !connection.read(*stream, &mut |bytes| receiving.take(now, number, *stream, &bytes)));
+            line.inbound.retain(|stream| receiving.goes_on(now, number, *stream, connection));
         }
         loop {
             match self.lines[number].decoder.message() {

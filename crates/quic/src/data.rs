@@ -9,12 +9,22 @@ use flowstart_transport::Joining;
 use flowstart_units::Time;
 use noq_proto::StreamId;
 
+use crate::connection::Connection;
+
 /// Bytes before every piece: its offset (eight) and its length (four).
 pub(crate) const PIECE_HEADER: usize = 12;
 /// Longest piece in bytes.
 const MOST_PIECE: u32 = 1 << 20;
 /// First offset that no piece reaches.
 const MOST_OFFSET: u64 = 1 << 62;
+/// Bytes that a piece may be ahead of what has arrived without a gap: what a sender may have under
+/// way.
+const MOST_AHEAD: u64 = 1 << 30;
+/// Shorter pieces are rare, for only the last of a transfer is short: every gap between pieces
+/// takes memory.
+const SHORT_PIECE: u32 = 512;
+/// Short pieces that a transfer may have.
+const MOST_SHORT: u32 = 64;
 
 /// Byte `offset` of the test data (SplitMix64 of its place): no two places are alike.
 fn word(index: u64) -> [u8; 8] {
@@ -116,6 +126,7 @@ pub struct Receiving {
     fault: Option<String>,
     /// Bytes that may still arrive.
     allowed: u64,
+    short: u32,
 }
 
 impl Receiving {
@@ -124,6 +135,7 @@ impl Receiving {
     pub fn new(sink: Sink, allowed: u64) -> Self {
         Self {
             allowed,
+            short: 0,
             sink,
             joining: Joining::default(),
             pieces: HashMap::new(),
@@ -158,6 +170,21 @@ impl Receiving {
         self.fault.as_deref()
     }
 
+    /// Takes what has arrived of a stream of the connection with this number; false once the
+    /// stream is over.
+    pub(crate) fn goes_on(&mut self, now: Time, number: usize, stream: StreamId, connection: &mut Connection) -> bool {
+        let over = connection.read(stream, &mut |bytes| self.take(now, number, stream, &bytes));
+        if over {
+            self.ended(number, stream);
+        }
+        !over
+    }
+
+    /// A stream of a connection is over.
+    fn ended(&mut self, connection: usize, stream: StreamId) {
+        self.pieces.remove(&(connection, stream));
+    }
+
     /// Bytes of a stream of a connection arrived, in order.
     pub fn take(&mut self, now: Time, connection: usize, stream: StreamId, mut bytes: &[u8]) {
         match self.allowed.checked_sub(bytes.len() as u64) {
@@ -177,7 +204,9 @@ impl Receiving {
                     piece.offset = u64::from_be_bytes(*offset);
                     piece.left = u32::from_be_bytes(length);
                     piece.header.clear();
-                    if piece.left == 0 || piece.left > MOST_PIECE || piece.offset >= MOST_OFFSET {
+                    self.short += u32::from(piece.left < SHORT_PIECE);
+                    let far = piece.offset >= MOST_OFFSET || piece.offset > self.joining.delivered() + MOST_AHEAD;
+                    if piece.left == 0 || piece.left > MOST_PIECE || far || self.short > MOST_SHORT {
                         self.fault = Some("the other end sent data that makes no sense".to_owned());
                         return;
                     }
@@ -248,6 +277,31 @@ mod tests {
         assert!(receiving.fault().is_none());
         receiving.take(Time::ZERO, 0, stream(0), &piece(500, 100));
         assert!(receiving.fault().is_some());
+    }
+
+    #[test]
+    fn gaps_without_number_are_a_fault() {
+        let mut receiving = Receiving::new(Sink::Check, u64::MAX);
+        for number in 0..=u64::from(MOST_SHORT) {
+            assert!(receiving.fault().is_none(), "{number}");
+            receiving.take(Time::ZERO, 0, stream(0), &piece(number * 1000, 1));
+        }
+        assert!(receiving.fault().is_some());
+        for (offset, right) in [(MOST_AHEAD + 10, true), (MOST_AHEAD + 11, false)] {
+            let mut receiving = Receiving::new(Sink::Check, u64::MAX);
+            receiving.take(Time::ZERO, 0, stream(0), &piece(0, 10));
+            receiving.take(Time::ZERO, 0, stream(0), &piece(offset, 1000));
+            assert_eq!(receiving.fault().is_none(), right, "{offset}");
+        }
+    }
+
+    #[test]
+    fn of_a_stream_that_is_over_nothing_is_kept() {
+        let mut receiving = Receiving::new(Sink::Check, 10_000);
+        receiving.take(Time::ZERO, 1, stream(0), &piece(0, 100)[..50]);
+        assert_eq!(receiving.pieces.len(), 1);
+        receiving.ended(1, stream(0));
+        assert!(receiving.pieces.is_empty());
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl Endpoint {
                 feed(number, connection, false);
                 match connection.poll_transmit(now, buffer) {
                     Ok(transmit) => {
-                        self.turn = number;
+                        self.turn = (number + 1) % count;
                         return Some(Outgoing::new(&transmit, Some(number)));
                     }
                     Err(Idle::Exhausted) if feed(number, connection, true) => {}

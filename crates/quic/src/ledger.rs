@@ -74,7 +74,7 @@ struct Batch {
 /// Counts of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets sent that are acknowledged.
+    /// Packets sent that ask for an ACK.
     pub sent: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -318,6 +318,7 @@ impl Ledger {
                 cwnd,
                 in_slow_start: cwnd < self.controller.ssthresh(),
                 limited,
+                remembered: true,
             };
             if let Some(used) = self.usage.update(now, &usage, self.patience())
                 && !self.reduction.active

@@ -68,7 +68,7 @@ pub struct Report {
     pub bytes: u64,
     /// Nanoseconds from the first packet until all was acknowledged.
     pub nanos: u64,
-    /// Packets sent that are acknowledged, repairs included.
+    /// Packets sent that ask for an ACK, repairs included.
     pub packets: u64,
     /// Packets deemed lost.
     pub lost: u64,

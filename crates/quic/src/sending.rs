@@ -441,7 +441,7 @@ impl Sending {
         }
     }
 
-    /// Smoothed and latest smallest RTT so far, for a live line.
+    /// The latest RTT, for a live line; zero before the first.
     #[must_use]
     pub fn last_rtt(&self) -> Span {
         Span::from_nanos(self.rtts.last)

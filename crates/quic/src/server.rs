@@ -50,9 +50,9 @@ fn below(root: &Path, name: &str) -> Result<File, String> {
     }
     let root = root.canonicalize().map_err(|_| no_file())?;
     let path = root.join(relative).canonicalize().map_err(|_| no_file())?;
-    let file = File::open(&path).map_err(|_| no_file())?;
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    if path.starts_with(&root) && is_file { Ok(file) } else { Err(no_file()) }
+    // Looked at before it is opened: to open a pipe waits for whoever writes into it.
+    let is_file = std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
+    if path.starts_with(&root) && is_file { File::open(&path).map_err(|_| no_file()) } else { Err(no_file()) }
 }
 
 /// A connection's part in a transfer.
@@ -241,9 +241,9 @@ impl Server {
         }
         if let Some((session, member)) = line.session
             && let Some(receiving) = self.sessions.get_mut(&session).and_then(|it| it.receiving.as_mut())
+            && receiving.fault().is_none()
         {
-            line.inbound
-                .retain(|stream| !connection.read(*stream, &mut |bytes| receiving.take(now, member, *stream, &bytes)));
+            line.inbound.retain(|stream| receiving.goes_on(now, member, *stream, connection));
         }
         loop {
             let Some(line) = self.lines.get_mut(&number) else { return };
@@ -399,8 +399,10 @@ impl Server {
                 message = Some(Message::Report(Box::new(report)));
             }
         }
-        if let (Some(receiving), Some(report)) = (&session.receiving, &session.peer_report) {
+        if let Some(receiving) = &session.receiving {
             fault = fault.or_else(|| receiving.fault().map(str::to_owned));
+        }
+        if let (Some(receiving), Some(report)) = (&session.receiving, &session.peer_report) {
             let bytes = receiving.delivered();
             if bytes >= report.bytes {
                 let nanos = receiving.times().map_or(0, |(first, last)| last.since(first).as_nanos());
@@ -527,6 +529,13 @@ mod tests {
         }
         #[cfg(unix)]
         {
+            let pipe = root.join("pipe");
+            assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            let (sender, said) = std::sync::mpsc::channel();
+            let folder = root.clone();
+            std::thread::spawn(move || sender.send(below(&folder, "pipe").is_err()));
+            let waited = said.recv_timeout(std::time::Duration::from_secs(60));
+            assert_eq!(waited, Ok(true), "a pipe that nobody writes into");
             std::os::unix::fs::symlink("/etc/passwd", root.join("out")).unwrap();
             assert!(below(&root, "out").is_err(), "a link that leads out");
         }

@@ -7,7 +7,7 @@ pub(crate) use other::{be_punctual, prepare, receive, send, wait};
 
 use std::io;
 
-/// True for errors of sending that mean no more than that this datagram is lost.
+/// True for errors that mean no more than that a datagram is lost.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,9 +1,12 @@
 //! Client and server over real sockets of this machine. What is asserted does not depend on how
 //! long anything takes.
 
+mod common;
+
 use std::net::{SocketAddr, UdpSocket};
 
-use flowstart_quic::message::{Direction, Request, VERSION};
+use common::request;
+use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::{Fingerprint, Identity};
 use flowstart_quic::{Client, Clock, Failed, Limits, Node as _, Outcome, Server, Service, Sink, Sockets, controller};
 use flowstart_units::Span;
@@ -34,18 +37,7 @@ fn fetch(
     contestant: (&str, &str),
 ) -> Result<Outcome, Failed> {
     let clock = Clock::start();
-    let request = Request {
-        version: VERSION,
-        session: 7,
-        connections: if contestant.0.ends_with("probe") { 2 } else { 1 },
-        direction,
-        size: Some(size),
-        nanos: None,
-        streams: 2,
-        start: contestant.0.to_owned(),
-        avoidance: contestant.1.to_owned(),
-        file: None,
-    };
+    let request = Request { streams: 2, ..request(direction, size, contestant) };
     let limits = Limits::default();
     let config = controller(contestant.0, contestant.1, limits.mtu).unwrap();
     let mut client = Client::new(clock, clock.now(), &limits, to, pinned, request, (config, Sink::Check))?;

@@ -1,11 +1,14 @@
 //! Client and server over an imagined link in virtual time: the same every time, whatever the
 //! machine does.
 
+mod common;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 
-use flowstart_quic::message::{Direction, Request, VERSION};
+use common::request;
+use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::{Fingerprint, Identity};
 use flowstart_quic::{Client, Clock, EcnCodepoint, Failed, Limits, Node, Outcome, Server, Service, Sink, controller};
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -177,21 +180,6 @@ fn server_address() -> SocketAddr {
     "10.0.0.2:4433".parse().unwrap()
 }
 
-fn request(direction: Direction, size: u64, contestant: (&str, &str)) -> Request {
-    Request {
-        version: VERSION,
-        session: 7,
-        connections: if contestant.0.ends_with("probe") { 2 } else { 1 },
-        direction,
-        size: Some(size),
-        nanos: None,
-        streams: 1,
-        start: contestant.0.to_owned(),
-        avoidance: contestant.1.to_owned(),
-        file: None,
-    }
-}
-
 fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, service: Service) -> World {
     let clock = Clock::start();
     let identity = Identity::generate().unwrap();
@@ -301,6 +289,18 @@ fn what_the_server_does_not_allow_it_says() {
         let said = outcome.unwrap_err().to_string();
         assert!(said.contains("refuses") && said.contains(word), "{said}");
     }
+}
+
+#[test]
+fn who_sends_more_than_is_allowed_is_stopped_before_saying_so() {
+    let small = Service { most_bytes: 1000, ..Service::default() };
+    let asked = request(Direction::Up, 0, ("slow_start", "cubic"));
+    let asked = Request { size: None, nanos: Some(4_000_000_000), ..asked };
+    let (outcome, carried) = world(&Link::default(), asked, None, small).run(Span::from_secs(10));
+    let said = outcome.unwrap_err().to_string();
+    assert!(said.contains("more data came than a transfer may have"), "{said}");
+    // A MiB is always allowed, for the headers of pieces; 20 Mbit/s for 4 s would be 10 MB.
+    assert!(carried[0] < 2_000_000, "{carried:?}");
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub enum Purpose {
     Medium = 10,
     /// How a link's rate fades.
     Fading = 11,
+    /// How much later a flow starts in another repetition of a run without randomness.
+    Phase = 12,
     /// When the newcomers of a race come.
     Newcomers = 0x7068_6173_6521,
     /// Which routers know Quick-Start.
@@ -91,6 +93,7 @@ mod tests {
             Purpose::Nonce,
             Purpose::Medium,
             Purpose::Fading,
+            Purpose::Phase,
             Purpose::Newcomers,
             Purpose::Aware,
             Purpose::Users,

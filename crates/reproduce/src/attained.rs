@@ -1,5 +1,6 @@
 //! From the probes of all rates of a variant to the values of measures.
 
+use flowstart_random::mix;
 use flowstart_service_curve::stats::{DelayHistogram, Series, autocorrelation};
 use flowstart_service_curve::{Estimate, Verdict, Video, VideoConfig};
 use flowstart_units::{Rate, Span, Time};
@@ -44,8 +45,9 @@ impl Attained {
         probed.sort_by_key(|one| one.probe.rate);
         let last = probed.iter().find(|one| !is_accepted(one)).map_or(Rate::UNLIMITED, |one| one.probe.rate);
         probed.retain(|one| one.probe.rate <= last || named.contains(&one.probe.rate));
-        let config =
-            probing.procedure(probing.spec.packet, full).map_err(|problem| problem.locate("probe", "").to_string())?;
+        let config = probing
+            .procedure(probing.spec.packet, full, 0)
+            .map_err(|problem| problem.locate("probe", "").to_string())?;
         let data_packets = probed.iter().map(|one| one.data_packets).sum();
         let seconds = probed.iter().map(|one| one.seconds).sum();
         let (probes, passages) = probed.into_iter().map(|one| (one.probe, one.passage)).unzip();
@@ -63,11 +65,13 @@ impl Attained {
     ///
     /// # Errors
     /// What is wrong with the loop.
-    pub(super) fn replay(&mut self, full: bool) -> Result<(), String> {
+    pub(super) fn replay(&mut self, full: bool, run: u64) -> Result<(), String> {
         let spec = &self.probing.spec;
         if let Some(through) = &spec.through {
             let runs = if full { spec.replays } else { spec.quick_replays };
-            let replay = Replay::new(through, spec.packet, spec.film, &self.estimate.curve, runs);
+            // Not the marks that the curve was measured with.
+            let seed = mix(self.probing.loop_seed(run));
+            let replay = Replay::new(through, spec.packet, spec.film, &self.estimate.curve, (runs, seed));
             self.replay = replay.map_err(|problem| problem.locate("probe", "").to_string())?;
         }
         Ok(())

@@ -1,11 +1,22 @@
 //! Checks of a claim when its file is read.
 
-use flowstart_measure::Dimension;
+use flowstart_measure::{Bound, Dimension, Measured};
 use flowstart_scenario::{Problem, nearest};
 
 use super::expectation::Expectation;
 use super::figure::{Claim, ClaimSpec, Figure, Subject, Variant};
 use super::measure::Measure;
+
+/// What a run without a value counts as: a value, or "> VALUE" or "< VALUE".
+fn read_missing(text: &str, dimension: Dimension) -> Result<Measured, String> {
+    let text = text.trim();
+    let (rest, bound) = match (text.strip_prefix('>'), text.strip_prefix('<')) {
+        (Some(rest), _) => (rest, Bound::AtLeast),
+        (_, Some(rest)) => (rest, Bound::AtMost),
+        _ => (text, Bound::Exact),
+    };
+    Ok(Measured { value: dimension.read(rest)?, bound })
+}
 
 impl Figure {
     /// Checks a claim and finds its cases.
@@ -17,6 +28,11 @@ impl Figure {
         if self.claims.iter().any(|other| other.spec.id == spec.id) {
             return Err(Problem::at("id", format!("there are two claims \"{}\"", spec.id)));
         }
+        let Some(origin) = spec.origin else {
+            let whose =
+                "is missing; say whose claim it is: origin = \"paper\", or \"ours\" if the paper does not say it";
+            return Err(Problem::at("origin", whose));
+        };
         let of = self.find("of", &spec.of)?;
         let (key, reference) = match (&spec.ratio_to, &spec.minus) {
             (Some(_), Some(_)) => return Err(Problem::at("minus", "a claim has either ratio_to or minus")),
@@ -61,8 +77,10 @@ impl Figure {
             }
             None => None,
         };
+        let missing = spec.missing.as_deref().map(|text| read_missing(text, spec.measure.dimension()));
+        let missing = missing.transpose().map_err(|error| Problem::at("missing", error))?;
         let readings = if spec.over_variants.is_some() { vec![Vec::new()] } else { self.readings(&cases) };
-        Ok(Claim { spec, dimension, expectation, cases, readings })
+        Ok(Claim { spec, origin, dimension, expectation, cases, readings, missing })
     }
 
     /// The titles of the levels of the open factors in which the cases differ, for each case.

@@ -93,6 +93,19 @@ impl Expectation {
         }
     }
 
+    /// Whether all values between two are as expected, or none; `None` for some, or if too little
+    /// is known of them.
+    #[must_use]
+    pub fn of_interval(&self, low: Measured, high: Measured) -> Option<bool> {
+        match (self.holds(low)?, self.holds(high)?) {
+            (true, true) => Some(true),
+            // Below the one end and above the other.
+            (false, false) if self.miss(low.value) * self.miss(high.value) < 0.0 => None,
+            (false, false) => Some(false),
+            _ => None,
+        }
+    }
+
     /// How far a value lies outside: from the nearer end, positive above, negative below; 0 inside.
     #[must_use]
     pub fn miss(&self, value: f64) -> f64 {
@@ -152,6 +165,15 @@ mod tests {
         assert_eq!(check(">= 20 s"), None);
         assert_eq!(check("<= 20 s"), None);
         assert_eq!(late.show(Dimension::Time), "> 12 s");
+    }
+
+    #[test]
+    fn an_interval_decides_only_if_all_of_it_lies_on_one_side() {
+        let range = Expectation::parse("5 .. 8 RTT", Dimension::Rtts).unwrap();
+        let of = |low, high| range.of_interval(Measured::exact(low), Measured::exact(high));
+        assert_eq!(of(5.0, 8.0), Some(true));
+        assert_eq!((of(1.0, 4.9), of(8.1, 9.0)), (Some(false), Some(false)));
+        assert_eq!((of(4.0, 6.0), of(7.0, 9.0), of(4.0, 9.0)), (None, None, None));
     }
 
     #[test]

@@ -3,14 +3,16 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use flowstart_measure::{Dimension, Statistic};
+use flowstart_measure::{Dimension, Measured, Statistic};
 use flowstart_scenario::{Problem, Scenario, nearest};
 
 use super::expectation::Expectation;
 use super::measure::Measure;
 use super::picture::PictureSpec;
 use super::probing::Probing;
+use super::replication::Replications;
 use super::variants::{Factor, Level, Levels};
+use super::verdict::Origin;
 
 /// A figure (or table, or sentence) of a paper, ready to be run.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,16 +31,17 @@ pub struct Figure {
     pub open: Vec<usize>,
     /// All combinations of levels.
     pub variants: Vec<Variant>,
-    /// Runs of every simulated variant if as many are wanted as possible.
-    pub full_runs: Option<u64>,
+    /// How often every variant is run, and what differs from run to run.
+    pub replications: Replications,
     /// What the paper says about it.
     pub claims: Vec<Claim>,
     /// What is drawn.
     pub pictures: Vec<PictureSpec>,
     /// Hash of the effective parameters of all variants: 16 hexadecimal digits.
     pub hash: String,
-    /// Hash of the file's text, claims and explanations included: 16 hexadecimal digits.
-    pub file_hash: String,
+    /// Hash of what stands in the file about the runs, without words and claims: 16 hexadecimal
+    /// digits.
+    pub run_hash: String,
 }
 
 /// One combination of levels.
@@ -62,19 +65,19 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Repetitions, each with random numbers of its own.
-    pub(super) fn runs(&self) -> u64 {
+    /// Simulations that one run takes, at most.
+    fn simulations(&self) -> usize {
         match self {
-            Self::Scenario(scenario) => scenario.runs,
-            Self::Probing(probing) => probing.runs(),
+            Self::Scenario(_) => 1,
+            Self::Probing(probing) => probing.rates().len(),
         }
     }
 
-    /// Simulations at most.
-    fn simulations(&self) -> usize {
+    /// The same with another seed.
+    fn seed(&mut self, seed: u64) {
         match self {
-            Self::Scenario(scenario) => scenario.runs as usize,
-            Self::Probing(probing) => (probing.runs() as usize).saturating_mul(probing.rates().len()),
+            Self::Scenario(scenario) => scenario.seed = seed,
+            Self::Probing(probing) => probing.seed(seed),
         }
     }
 
@@ -92,6 +95,8 @@ impl Subject {
 pub struct Claim {
     /// As it stands in the file.
     pub spec: ClaimSpec,
+    /// Whose it is.
+    pub origin: Origin,
     /// What is measured in.
     pub dimension: Dimension,
     /// What is expected, if the paper says enough.
@@ -101,6 +106,8 @@ pub struct Claim {
     /// The reading of the paper that each case belongs to: a title for each open factor in which
     /// the cases differ.
     pub readings: Vec<Vec<String>>,
+    /// What a run without a value counts as.
+    pub missing: Option<Measured>,
 }
 
 /// A claim: a sentence of the paper, what is measured to check it, and what the paper's value is.
@@ -109,6 +116,9 @@ pub struct Claim {
 pub struct ClaimSpec {
     /// A short name, unique in the file: letters, digits and hyphens.
     pub id: String,
+    /// Whose claim it is: "paper", or "ours" for what this project says beyond the paper. Required.
+    #[serde(default)]
+    pub origin: Option<Origin>,
     /// Where the paper says it.
     pub source: String,
     /// What it says, in words.
@@ -139,25 +149,29 @@ pub struct ClaimSpec {
     /// "under-specified".
     #[serde(default)]
     pub assumed: Option<String>,
-    /// Why ours differs, if it does.
+    /// What a run without a value counts as ("0", "> 10 s"); without this such runs leave the claim
+    /// undecided, as those that have a value are not a sample of all.
+    #[serde(default)]
+    pub missing: Option<String>,
+    /// Why ours differs, if it does. Without `shown_by` it is called a guess.
     #[serde(default)]
     pub why: Option<String>,
+    /// The claim (its id, or PAPER/FIGURE#ID) that shows the cause: a variant in which it holds.
+    #[serde(default)]
+    pub shown_by: Option<String>,
 }
 
 impl Figure {
-    /// Simulations that one pass over the figure takes, at most: of probing rates those above the
+    /// Simulations that one run of every variant takes, at most: of probing rates those above the
     /// first that is refused are not needed.
     #[must_use]
     pub fn simulations(&self) -> usize {
         self.variants.iter().map(|variant| variant.subject.simulations()).sum()
     }
 
-    /// Repetitions of a variant, each with random numbers of its own.
-    pub(super) fn runs(&self, variant: &Variant, full: bool) -> u64 {
-        match (&variant.subject, self.full_runs.filter(|_| full)) {
-            (Subject::Scenario(_), Some(runs)) => runs,
-            (subject, _) => subject.runs(),
-        }
+    /// Uses other random numbers than the file names.
+    pub fn seed(&mut self, seed: u64) {
+        self.variants.iter_mut().for_each(|variant| variant.subject.seed(seed));
     }
 
     /// The number of the factor of this name.

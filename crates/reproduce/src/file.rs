@@ -12,6 +12,7 @@ use flowstart_scenario::{Problem, Scenario, ScenarioError, read};
 use super::figure::{ClaimSpec, Figure, Subject, Variant, chosen, short_hash};
 use super::picture::PictureSpec;
 use super::probing::{ProbeSpec, Probing};
+use super::replication::Replications;
 use super::variants;
 
 /// What stands in a file beside `[scenario]` and `[vary]`.
@@ -32,9 +33,9 @@ pub(super) struct FileSpec {
     /// claim that holds in some readings only is under-specified.
     #[serde(default)]
     open: Vec<String>,
-    /// Runs of every simulation with `--full`, instead of the scenario's `runs`; at least 1.
+    /// How often every variant is run, and what differs from run to run.
     #[serde(default)]
-    full_runs: Option<u64>,
+    replications: Replications,
     /// What the paper says.
     #[serde(default)]
     claim: Vec<ClaimSpec>,
@@ -50,6 +51,17 @@ pub(super) fn schema() -> schemars::Schema {
 
 /// The key under which a figure's probing stands.
 const PROBE: &str = "probe";
+
+/// Hash of what stands in the file about the runs. It does not change when the program learns a new
+/// key, as that of the effective parameters does.
+fn run_hash(text: &str) -> String {
+    let mut table: toml::Table = toml::from_str(text).unwrap_or_default();
+    table.retain(|key, _| ["scenario", "vary", "probe", "replications"].contains(&key));
+    if let Some(toml::Value::Table(replications)) = table.get_mut("replications") {
+        replications.remove("because");
+    }
+    short_hash(blake3::hash(table.to_string().as_bytes()))
+}
 
 impl Figure {
     /// Reads a file of a figure; `name` is used in errors and becomes the figure's name. Files that
@@ -68,6 +80,7 @@ impl Figure {
         let spec = FileSpec::deserialize(toml::de::ValueDeserializer::from(rest))
             .map_err(|error| ScenarioError::from_toml(name, text, &error))?;
         let (factors, pieces) = variants::factors(vary.as_ref()).map_err(locate)?;
+        spec.replications.check().map_err(|problem| locate(problem.within("replications")))?;
         let mut base = match base.as_ref().map(|base| (base.span(), base.get_ref())) {
             Some((span, DeValue::Table(table))) => Spanned::new(span, table.clone()),
             Some(_) => return Err(locate(Problem::at("scenario", "is a table, as in a scenario file"))),
@@ -90,6 +103,7 @@ impl Figure {
             let probe = table.get_mut().remove(PROBE);
             let scenario = || {
                 let mut scenario = Scenario::from_table(name, text, table, folder)?;
+                spec.replications.prepare(&mut scenario).map_err(locate)?;
                 scenario.title = chosen.iter().map(|level| level.title.as_str()).collect::<Vec<_>>().join(", ");
                 Ok(scenario)
             };
@@ -99,7 +113,7 @@ impl Figure {
                     let spec = ProbeSpec::deserialize(toml::de::ValueDeserializer::from(probe))
                         .map_err(|error| ScenarioError::from_toml(name, text, &error))?;
                     let scenario = spec.through.is_none().then(scenario).transpose()?;
-                    let probing = Probing { spec, scenario };
+                    let probing = Probing { spec, scenario, seed: 1 };
                     probing.check().map_err(|problem| locate(problem.within(PROBE)))?;
                     Subject::Probing(Box::new(probing))
                 }
@@ -117,16 +131,13 @@ impl Figure {
             notes: spec.notes,
             factors,
             open: Vec::new(),
-            full_runs: spec.full_runs,
+            replications: spec.replications.clone(),
             variants: all,
             claims: Vec::new(),
             pictures: Vec::new(),
             hash: short_hash(hasher.finalize()),
-            file_hash: short_hash(blake3::hash(text.as_bytes())),
+            run_hash: run_hash(text),
         };
-        if spec.full_runs == Some(0) {
-            return Err(locate(Problem::at("full_runs", "is at least 1")));
-        }
         for (index, name) in spec.open.iter().enumerate() {
             let factor = figure.factor(&format!("open[{index}]"), name).map_err(locate)?;
             figure.open.push(factor);

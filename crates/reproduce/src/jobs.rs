@@ -1,6 +1,7 @@
 //! All runs of all variants of figures, in parallel.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use flowstart_measure::claims::ScenarioRun;
 use flowstart_measure::{Asked, LinksAndWindows, Measured, Recording};
@@ -8,11 +9,14 @@ use flowstart_simulator::Simulation;
 use flowstart_units::{Rate, Span};
 
 use super::attained::{Attained, is_accepted};
+use super::evidence::{Evidence, Looks, together};
 use super::figure::{Figure, Subject};
 use super::measure::Measure;
-use super::picture::{Curve, PictureSpec};
+use super::picture::{Curve, Picture, PictureSpec};
 use super::probing::{Probed, Probing};
-use super::verdict::{ClaimResult, FigureResult, case, together};
+use super::record::ShareTable;
+use super::replication::By;
+use super::verdict::{ClaimResult, FigureResult};
 use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_scenario::Scenario;
 
@@ -23,11 +27,14 @@ pub struct ReproduceOptions<'a> {
     pub threads: Option<usize>,
     /// Make the pictures.
     pub pictures: bool,
-    /// Probe with as many samples as the papers did, and simulate as many runs as a figure names
-    /// for that.
+    /// Probe with as many samples as the papers did, and spend the whole budget of runs.
     pub full: bool,
+    /// So many runs of every variant, whatever they say, instead of as many as it takes.
+    pub runs: Option<u64>,
     /// Asks to stop.
     pub cancel: Option<&'a Cancel>,
+    /// Told how many seconds of a thread went into a figure (by number), again and again.
+    pub spent: Option<&'a (dyn Fn(usize, f64) + Sync)>,
     /// Told how many simulations are done, of how many.
     pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
 }
@@ -83,13 +90,97 @@ struct Done {
     seconds: f64,
 }
 
-/// Runs figures and checks their claims. Results do not depend on the number of threads. `None`
-/// after a cancellation: a claim over a part of the runs would be another claim.
+/// How often the variants of a figure have been run.
+struct Progress {
+    /// Numbers of runs at which results are looked at.
+    looks: Vec<u64>,
+    /// Runs made of each variant.
+    made: Vec<u64>,
+    /// Runs wanted of each variant.
+    wanted: Vec<u64>,
+}
+
+impl Progress {
+    fn new(figure: &Figure, options: &ReproduceOptions<'_>) -> Self {
+        let one = figure.replications.by == By::Nothing;
+        let looks = match options.runs.filter(|_| !one) {
+            Some(runs) => vec![runs],
+            None => figure.replications.looks(options.full),
+        };
+        let count = figure.variants.len();
+        Self { made: vec![0; count], wanted: vec![looks[0]; count], looks }
+    }
+
+    /// What intervals depend on.
+    fn looks(&self, figure: &Figure) -> Looks {
+        Looks { most: self.looks.len(), certain: figure.replications.by == By::Nothing }
+    }
+
+    /// The runs that have been asked for are made; those that could decide what is open are wanted.
+    fn next(&mut self, figure: &Figure, claims: &[ClaimResult]) {
+        self.made.clone_from(&self.wanted);
+        for claim in claims {
+            let together = claim.claim.spec.over_variants.is_some();
+            for case in claim.wanting() {
+                // A claim over several variants has one case, which is about all of them.
+                let cases = &claim.claim.cases;
+                let pairs = if together { cases.as_slice() } else { &cases[case..=case] };
+                let variants = || pairs.iter().flat_map(|(own, other)| std::iter::once(*own).chain(*other));
+                // The variant that was run least says how far the case has got.
+                let made = variants().map(|variant| self.made[variant]).min().unwrap_or(0);
+                let Some(next) = self.looks.iter().copied().find(|look| *look > made) else { continue };
+                for variant in variants().filter(|variant| *variant < figure.variants.len()) {
+                    self.wanted[variant] = self.wanted[variant].max(next);
+                }
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.made == self.wanted
+    }
+}
+
+/// Runs figures and checks their claims, with more runs until every claim is decided or the budget
+/// is spent. Results do not depend on the number of threads. `None` after a cancellation: a claim
+/// over a part of the runs would be another claim.
 ///
 /// # Errors
 /// If the threads cannot be started or a simulation cannot be made.
 pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<Option<Vec<FigureResult>>, String> {
-    let (courses, mut work) = plan(figures, options.full);
+    let mut progress: Vec<Progress> = figures.iter().map(|figure| Progress::new(figure, options)).collect();
+    let mut done: Vec<Done> = Vec::new();
+    let mut finished = 0;
+    loop {
+        let Some(more) = round(figures, options, &progress, &mut finished)? else { return Ok(None) };
+        done.extend(more);
+        done.sort_by_key(|done| (done.job.figure, done.job.variant, done.job.run));
+        let results: Vec<FigureResult> = figures
+            .iter()
+            .zip(&mut progress)
+            .enumerate()
+            .map(|(number, (figure, progress))| {
+                let of_figure: Vec<&Done> = done.iter().filter(|done| done.job.figure == number).collect();
+                let result = collect(figure, progress.looks(figure), &of_figure);
+                progress.next(figure, &result.claims);
+                result
+            })
+            .collect();
+        if progress.iter().all(Progress::is_done) {
+            return Ok(Some(results));
+        }
+    }
+}
+
+/// Makes the runs that are wanted; `finished` is how many were made before. `None` after a
+/// cancellation.
+fn round(
+    figures: &[Figure],
+    options: &ReproduceOptions<'_>,
+    progress: &[Progress],
+    finished: &mut usize,
+) -> Result<Option<Vec<Done>>, String> {
+    let (courses, mut work) = plan(figures, progress);
     // Probing takes longest: it comes first, so that short work fills the gaps at the end.
     let most = courses.iter().map(|course| course.probing.rates().len()).max().unwrap_or(0);
     let probes = (0..most).flat_map(|place| {
@@ -99,14 +190,27 @@ pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<O
     work.splice(0..0, probes.collect::<Vec<_>>());
     let never = Cancel::default();
     let cancel = options.cancel.unwrap_or(&never);
-    let tell = |done: usize| options.progress.iter().for_each(|tell| tell(done, work.len()));
-    let results = in_parallel(work.len(), options.threads, cancel, tell, |number| match work[number] {
-        Work::Simulate(job) => WorkResult::Simulated(Box::new(simulate(&figures[job.figure], job, options.pictures))),
-        Work::Probe(course, place) => WorkResult::Probed(Box::new(courses[course].probe(place, options.full, cancel))),
+    let before = *finished;
+    let tell = |done: usize| options.progress.iter().for_each(|tell| tell(before + done, before + work.len()));
+    let results = in_parallel(work.len(), options.threads, cancel, tell, |number| {
+        let began = Instant::now();
+        let (figure, result) = match work[number] {
+            Work::Simulate(job) => {
+                let done = simulate(&figures[job.figure], job, options.pictures);
+                (job.figure, WorkResult::Simulated(Box::new(done)))
+            }
+            Work::Probe(course, place) => {
+                let (course, full) = (&courses[course], options.full);
+                (course.jobs[0].figure, WorkResult::Probed(Box::new(course.probe(place, full, cancel))))
+            }
+        };
+        options.spent.iter().for_each(|spent| spent(figure, began.elapsed().as_secs_f64()));
+        result
     })?;
     let Some(results) = results.into_iter().collect::<Option<Vec<_>>>().filter(|_| !cancel.is_cancelled()) else {
         return Ok(None);
     };
+    *finished += work.len();
     let mut done: Vec<Done> = Vec::new();
     let mut probed: Vec<Vec<Probed>> = courses.iter().map(|_| Vec::new()).collect();
     for (work, result) in work.iter().zip(results) {
@@ -119,20 +223,15 @@ pub fn reproduce(figures: &[Figure], options: &ReproduceOptions<'_>) -> Result<O
     for (course, probed) in courses.iter().zip(probed) {
         done.extend(course.finish(figures, probed, options)?);
     }
-    done.sort_by_key(|done| (done.job.figure, done.job.variant, done.job.run));
-    let results = figures.iter().enumerate().map(|(number, figure)| {
-        let of_figure: Vec<&Done> = done.iter().filter(|done| done.job.figure == number).collect();
-        collect(figure, &of_figure)
-    });
-    Ok(Some(results.collect()))
+    Ok(Some(done))
 }
 
 /// What is to be probed, each only once, and what is to be simulated.
-fn plan(figures: &[Figure], full: bool) -> (Vec<Course<'_>>, Vec<Work>) {
+fn plan<'a>(figures: &'a [Figure], progress: &[Progress]) -> (Vec<Course<'a>>, Vec<Work>) {
     let (mut courses, mut work): (Vec<Course<'_>>, Vec<Work>) = (Vec::new(), Vec::new());
-    for (number, figure) in figures.iter().enumerate() {
+    for (number, (figure, progress)) in figures.iter().zip(progress).enumerate() {
         for (variant, of_variant) in figure.variants.iter().enumerate() {
-            for run in 0..figure.runs(of_variant, full) {
+            for run in progress.made[variant]..progress.wanted[variant] {
                 let job = Job { figure: number, variant, run };
                 let Subject::Probing(probing) = &of_variant.subject else {
                     work.push(Work::Simulate(job));
@@ -185,7 +284,7 @@ impl Course<'_> {
                 || drawn(figure, job, options.pictures).iter().any(|(_, picture)| picture.kind.replays())
         };
         if self.jobs.iter().any(replays) {
-            attained.replay(options.full)?;
+            attained.replay(options.full, self.run)?;
         }
         let one = |(number, job): (usize, &Job)| {
             let figure = &figures[job.figure];
@@ -240,7 +339,8 @@ fn simulate(figure: &Figure, job: Job, pictures: bool) -> Result<Done, String> {
     let impossible = |error: &dyn std::fmt::Display| format!("{}, {}: {error}", figure.name, variant.name);
     let Subject::Scenario(scenario) = &variant.subject else { return Err(impossible(&"nothing to simulate")) };
     let scenario: &Scenario = scenario;
-    let compiled = scenario.simulation(job.run).map_err(|error| impossible(&error))?;
+    let mut compiled = scenario.simulation(job.run).map_err(|error| impossible(&error))?;
+    figure.replications.disturb(&mut compiled.simulation, scenario.path.as_ref().map(|path| path.rtt));
     let measures = measures(figure, job.variant);
     let number_of =
         |name: Option<&str>| name.map_or(Some(0), |name| compiled.links.iter().position(|known| known == name));
@@ -271,30 +371,29 @@ fn picture_variants(figure: &Figure, picture: &PictureSpec) -> Vec<usize> {
     figure.selected(&figure.find("of", &picture.of).unwrap_or_default())
 }
 
-fn collect(figure: &Figure, done: &[&Done]) -> FigureResult {
+fn collect(figure: &Figure, looks: Looks, done: &[&Done]) -> FigureResult {
     let values = |claim: usize, variant: usize| -> Vec<Option<Measured>> {
         let of_variant = done.iter().filter(|done| done.job.variant == variant);
         let value =
             |done: &&&Done| done.values.iter().find(|(number, _)| *number == claim).and_then(|(_, value)| *value);
-        of_variant.map(|done| value(&done)).collect()
+        of_variant.map(|done| value(&done).or(figure.claims[claim].missing)).collect()
     };
     let claims = figure.claims.iter().enumerate().map(|(number, claim)| {
         if let Some(statistic) = claim.spec.over_variants {
             let own: Vec<_> = claim.cases.iter().map(|(variant, _)| values(number, *variant)).collect();
             let others: Vec<_> = claim.cases.iter().filter_map(|(_, other)| Some(values(number, (*other)?))).collect();
-            let (own, others) = (together(statistic, &own), together(statistic, &others));
+            let ((own, missing), (others, missing_too)) = (together(statistic, &own), together(statistic, &others));
             let name = format!("{} variants", claim.cases.len());
             let compared = claim.spec.ratio_to.is_some() || claim.spec.minus.is_some();
-            return ClaimResult::new(
-                claim.clone(),
-                vec![case(claim, &name, &own, compared.then_some(others.as_slice()))],
-            );
+            let mut evidence = Evidence::of(claim, &own, compared.then_some(others.as_slice()));
+            evidence.without = missing + missing_too;
+            return ClaimResult::new(claim.clone(), looks, vec![(name, evidence)]);
         }
         let cases = claim.cases.iter().map(|(variant, other)| {
             let (own, other) = (values(number, *variant), other.map(|other| values(number, other)));
-            case(claim, &figure.variants[*variant].name, &own, other.as_deref())
+            (figure.variants[*variant].name.clone(), Evidence::of(claim, &own, other.as_deref()))
         });
-        ClaimResult::new(claim.clone(), cases.collect())
+        ClaimResult::new(claim.clone(), looks, cases.collect())
     });
     let pictures = figure.pictures.iter().enumerate().flat_map(|(number, picture)| {
         let mut curves: Vec<(usize, Vec<Curve>)> = Vec::new();
@@ -316,9 +415,13 @@ fn collect(figure: &Figure, done: &[&Done]) -> FigureResult {
         }
         picture.assemble(number, figure, &curves)
     });
+    let pictures: Vec<Picture> = pictures.collect();
     FigureResult {
         claims: claims.collect(),
-        pictures: pictures.collect(),
+        tables: pictures.iter().filter_map(ShareTable::of).collect(),
+        looks,
+        simulations: done.len(),
+        pictures,
         data_packets: done.iter().map(|done| done.data_packets).sum(),
         simulated_seconds: done.iter().map(|done| done.seconds).sum(),
         figure: figure.clone(),

@@ -12,6 +12,7 @@ mod attained_picture;
 mod claim;
 mod docs;
 mod drawing;
+mod evidence;
 mod expectation;
 mod figure;
 mod file;
@@ -21,23 +22,28 @@ mod measure;
 mod picture;
 mod probing;
 mod probing_measures;
+mod record;
 mod replay;
+mod replication;
 mod variants;
 mod verdict;
 
 pub use docs::figures_page;
+pub use evidence::{Case, Evidence, Looks};
 pub use expectation::Expectation;
 pub use figure::{Claim, ClaimSpec, Figure, Subject, Variant};
 pub use flowstart_measure::{Bound, Dimension, Measured, Statistic};
 pub use flowstart_probing::Part;
 pub use jobs::{ReproduceOptions, reproduce};
-pub use library::{Paper, PaperSpec, figures, papers};
+pub use library::{NotExamined, Paper, PaperSpec, figures, papers};
 pub use measure::Measure;
 pub use picture::{Curve, Drawn, Picture, PictureAxis, PictureKind, PictureSpec};
 pub use probing::{LoopSpec, ProbeSpec, Probing};
 
+pub use record::{ClaimRecord, FigureRecord, Record, ShareTable, Stability};
+pub use replication::{By, Replications};
 pub use variants::{Factor, Level, Levels};
-pub use verdict::{Case, ClaimResult, FigureResult, Verdict};
+pub use verdict::{ClaimResult, FigureResult, Origin, Verdict};
 
 #[cfg(test)]
 mod probing_tests;

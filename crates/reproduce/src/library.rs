@@ -44,6 +44,21 @@ pub struct PaperSpec {
     pub notes: Vec<String>,
     /// Its figures in order, by file name without ending.
     pub figures: Vec<String>,
+    /// What it says that no figure here checks.
+    #[serde(default)]
+    pub not_examined: Vec<NotExamined>,
+}
+
+/// A claim of a paper that is not checked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotExamined {
+    /// What it says, in words.
+    pub says: String,
+    /// Where.
+    pub source: String,
+    /// Why it is not checked.
+    pub why: String,
 }
 
 /// All papers, in order of their names.

@@ -51,6 +51,7 @@ scenario_measures! {
             ServiceOrigin,
             TimeToShare,
             MessageDelay,
+            DelayDecay,
             DelayShare,
             WindowCorrelation,
             CorrelationPeak,
@@ -134,6 +135,6 @@ mod tests {
             assert!(words.len() > 10, "{name}: {words}");
             assert!(page.contains(&format!("`kind = \"{name}\"`: ")), "{name}");
         }
-        assert_eq!(names.len(), 35);
+        assert_eq!(names.len(), 36);
     }
 }

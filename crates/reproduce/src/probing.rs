@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use flowstart_network::LossConfig;
+use flowstart_random::mix;
 use flowstart_service_curve::stats::Sides;
 use flowstart_service_curve::{
     AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Growth, Marking, Probability, ProbeConfig, RateProbe, StaticWindow,
@@ -106,6 +107,8 @@ pub struct Probing {
     pub spec: ProbeSpec,
     /// The scenario with the flow; `None` for a loop.
     pub scenario: Option<Scenario>,
+    /// Seed of the sampling and of a loop's marks.
+    pub seed: u64,
 }
 
 /// What one rate gave.
@@ -240,13 +243,16 @@ impl Probing {
         format!("{}{spec}", untitled.unwrap_or_default())
     }
 
-    /// The number of runs, each with random numbers of its own.
-    pub(super) fn runs(&self) -> u64 {
-        self.scenario.as_ref().map_or(1, |scenario| scenario.runs)
+    /// Uses other random numbers.
+    pub(super) fn seed(&mut self, seed: u64) {
+        self.seed = seed;
+        if let Some(scenario) = &mut self.scenario {
+            scenario.seed = seed;
+        }
     }
 
     /// The procedure. The runs test is one-sided, as in the crate `benchmark`.
-    pub(super) fn procedure(&self, packet: Bytes, full: bool) -> Result<ProbeConfig, Problem> {
+    pub(super) fn procedure(&self, packet: Bytes, full: bool, run: u64) -> Result<ProbeConfig, Problem> {
         let spec = &self.spec;
         let epsilon = Probability::new(spec.epsilon).map_err(|error| Problem::at("epsilon", error.to_string()))?;
         Ok(ProbeConfig {
@@ -258,8 +264,16 @@ impl Probing {
             packet,
             warm_up: spec.warm_up,
             sides: Sides::TooFew,
+            // Not the stream of the marks.
+            seed: mix(self.loop_seed(run)),
             ..ProbeConfig::default()
         })
+    }
+
+    /// The seed of the sampling and of a loop's marks in a run: successive numbers for the runs of
+    /// a seed, far from those of the next.
+    pub(super) fn loop_seed(&self, run: u64) -> u64 {
+        (self.seed.wrapping_sub(1) << 32).wrapping_add(run).wrapping_add(1)
     }
 
     fn lasting(&self, full: bool) -> Span {
@@ -293,7 +307,7 @@ impl Probing {
             }
         }
         for full in [true, false] {
-            let procedure = self.procedure(spec.packet, full)?;
+            let procedure = self.procedure(spec.packet, full, 0)?;
             procedure.validate().map_err(|error| Problem::at("samples", error.to_string()))?;
         }
         match (&self.scenario, &spec.through) {
@@ -330,14 +344,14 @@ impl Probing {
         let text = |problem: Problem| problem.locate("probe", "").to_string();
         let lasting = self.lasting(full);
         if let Some(through) = &self.spec.through {
-            let config = self.procedure(self.spec.packet, full).map_err(text)?;
+            let config = self.procedure(self.spec.packet, full, run).map_err(text)?;
             let end = Time::ZERO + config.warm_up + lasting;
             let mut asked = 0_u64;
             let arrivals = ConstantRate::new(rate, self.spec.packet).take_while(|at| {
                 asked += 1;
                 *at < end && !(asked.is_multiple_of(LOOK_EVERY) && unwanted())
             });
-            let delays = through.delays(self.spec.packet, arrivals, loop_seed(run)).map_err(text)?;
+            let delays = through.delays(self.spec.packet, arrivals, self.loop_seed(run)).map_err(text)?;
             let probe = probe_rate(rate, delays, &config).map_err(|error| error.to_string())?;
             let (data_packets, gap) = (probe.packets, rate.transmission_time(self.spec.packet).as_secs_f64());
             let seconds = gap * data_packets as f64;
@@ -347,7 +361,7 @@ impl Probing {
         let Some(flow) = self.flow(&mut scenario) else { return Ok(None) };
         let (message, start) = (Bytes::new(u64::from(flow.sender.mss)), Time::ZERO + flow.start);
         flow.paced = Some(PacedSpec { rate, message, spacing: SpacingSpec::Constant, lasting: None });
-        let config = self.procedure(message, full).map_err(text)?;
+        let config = self.procedure(message, full, run).map_err(text)?;
         let from = start + config.warm_up;
         scenario.duration = (from + lasting).since(Time::ZERO);
         let compiled = scenario.simulation(run).map_err(|error| error.to_string())?;
@@ -375,8 +389,3 @@ impl Probing {
 
 /// Packets of a loop between looks at whether they are still wanted.
 const LOOK_EVERY: u64 = 1 << 16;
-
-/// The seed of a loop's marks in a run.
-pub(super) fn loop_seed(run: u64) -> u64 {
-    run.wrapping_add(1)
-}

@@ -135,6 +135,52 @@ impl ProbingMeasure for MessageDelay {
     }
 }
 
+/// By probing: how much longer a delay is at a tenth of the probability, in the mean over the tail
+/// between two percentiles: the less, the faster the tail decays.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelayDecay {
+    /// The probing rate.
+    rate: Rate,
+    /// Which part of the delay.
+    #[serde(default)]
+    part: Part,
+    /// Divided by that of this part.
+    than: Option<Part>,
+    /// Where the tail begins, a percentile.
+    from: Statistic,
+    /// Where it ends, a larger one, below 100.
+    until: Statistic,
+}
+
+impl DelayDecay {
+    /// Seconds per factor of ten.
+    fn of(&self, attained: &Attained, part: Part) -> Option<f64> {
+        let (Statistic::Quantile(from), Statistic::Quantile(until)) = (self.from, self.until) else { return None };
+        let delays = attained.delays(self.rate, part)?;
+        let at = |p: f64| Some(delays.upper_quantile(Probability::new(1.0 - p).ok()?)?.as_secs_f64());
+        let decades = libm::log10((1.0 - from) / (1.0 - until));
+        (decades.is_finite() && decades > 0.0).then_some((at(until)? - at(from)?) / decades)
+    }
+}
+
+impl ProbingMeasure for DelayDecay {
+    fn dimension(&self) -> Dimension {
+        if self.than.is_some() { Dimension::Plain } else { Dimension::Time }
+    }
+
+    fn rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
+
+    fn value(&self, attained: &Attained) -> Option<Measured> {
+        let own = self.of(attained, self.part)?;
+        let Some(than) = self.than else { return Some(Measured::exact(own)) };
+        let other = self.of(attained, than)?;
+        (other > 0.0).then(|| Measured::exact(own / other))
+    }
+}
+
 /// By probing: the share of messages whose delay is longer than this.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -42,7 +42,7 @@ probe.through.window = "125125 B"
 
 fn claim(id: &str, of: &str, measure: &str, expect: &str) -> String {
     format!(
-        "[[claim]]\nid = \"{id}\"\nsource = \"\"\nsays = \"\"\nmeasure = {{ {measure} }}\nof = {of}\nexpect = \"{expect}\"\n"
+        "[[claim]]\nid = \"{id}\"\norigin = \"paper\"\nsource = \"\"\nsays = \"\"\nmeasure = {{ {measure} }}\nof = {of}\nexpect = \"{expect}\"\n"
     )
 }
 
@@ -99,6 +99,7 @@ warm_up = "2 s"
 
 [[claim]]
 id = "parts"
+origin = "paper"
 source = ""
 says = ""
 measure = { kind = "message_delay", rate = "3 Mbit/s", statistic = "mean" }
@@ -106,6 +107,7 @@ expect = ">= 10 ms"
 
 [[claim]]
 id = "beyond"
+origin = "paper"
 source = ""
 says = ""
 measure = { kind = "message_delay", rate = "9 Mbit/s", part = "sender", statistic = "median" }
@@ -113,6 +115,7 @@ expect = ">= 1 s"
 
 [[claim]]
 id = "memory"
+origin = "paper"
 source = ""
 says = ""
 measure = { kind = "window_correlation", rate = "3 Mbit/s", lag = "100 ms" }
@@ -136,19 +139,38 @@ fn a_flow_of_a_scenario_is_probed_and_its_delay_is_the_sum_of_the_parts() {
             "mean",
             "[]",
             &format!("kind = 'message_delay', rate = '3 Mbit/s', part = '{part}', statistic = 'mean'"),
-            ">= 0 s",
+            "<= 10 s",
         )
     };
     let text = |claim: &str| format!("{}{claim}", &SHARED[..SHARED.find("[[claim]]").unwrap()]);
     let figures: Vec<Figure> = ["total", "sender", "network", "receiver"].map(|name| figure(&text(&part(name)))).into();
     let results = run(&figures, 2, false);
-    let mean = |number: usize| results[number].claims[0].cases[0].value.unwrap().value;
+    let mean = |number: usize| results[number].claims[0].cases[0].evidence.mean.unwrap();
     assert!(mean(2) > 0.01, "propagation takes 10 ms");
     // Histograms are 1 % fine.
     assert!((mean(0) / (mean(1) + mean(2) + mean(3)) - 1.0).abs() < 0.02);
     // All four share the probes: only the first one made them.
     assert!(results[0].data_packets > 0);
     assert!(results[1..].iter().all(|result| result.data_packets == 0));
+}
+
+#[test]
+fn the_decay_of_a_tail_is_the_rise_of_the_delay_per_decade_between_two_percentiles() {
+    let at = "kind = 'message_delay', rate = '3 Mbit/s', statistic =";
+    let decay = "kind = 'delay_decay', rate = '3 Mbit/s', from = 'median', until = 'p95'";
+    let claims = [
+        claim("low", "[]", &format!("{at} 'median'"), ">= 0 s"),
+        claim("high", "[]", &format!("{at} 'p95'"), ">= 0 s"),
+        claim("decay", "[]", decay, ">= 0 s"),
+        claim("itself", "[]", &format!("{decay}, than = 'total'"), "= 1"),
+    ];
+    let text = format!("{}{}", &SHARED[..SHARED.find("[[claim]]").unwrap()], claims.concat());
+    let options = ReproduceOptions { threads: Some(2), runs: Some(1), ..ReproduceOptions::default() };
+    let result = reproduce(&[figure(&text)], &options).unwrap().unwrap().remove(0);
+    let [low, high, decay, itself] = [0, 1, 2, 3].map(|number| result.claims[number].cases[0].evidence.mean.unwrap());
+    assert!(decay > 0.0, "{decay}");
+    assert!((decay * 10.0_f64.log10() - (high - low)).abs() < 1e-9, "{decay} {low} {high}");
+    assert_eq!(itself, 1.0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use flowstart_service_curve::stats::upper_rank;
 use flowstart_service_curve::{Arrivals, Probability, ServiceCurve, Video, VideoConfig};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::probing::{LoopSpec, loop_seed};
+use super::probing::LoopSpec;
 use flowstart_scenario::Problem;
 
 /// Frames of the film and its seed: half a minute at 24 frames per second.
@@ -41,8 +41,9 @@ fn packets(mean: Rate, packet: Bytes) -> Option<(Vec<Time>, usize)> {
 }
 
 impl Replay {
-    /// Sends a film of this mean rate through the loop `runs` times, with random numbers of its own
-    /// each time. `None` if there is no film of this rate, no run, or no curve.
+    /// Sends a film of this mean rate through the loop so many times, with random numbers of its
+    /// own each time (seeds from the one given on). `None` if there is no film of this rate, no
+    /// run, or no curve.
     ///
     /// # Errors
     /// What is wrong with the loop.
@@ -51,7 +52,7 @@ impl Replay {
         packet: Bytes,
         mean: Rate,
         curve: &ServiceCurve,
-        runs: usize,
+        (runs, seed): (usize, u64),
     ) -> Result<Option<Self>, Problem> {
         let (Some((times, first)), Some(rank)) = (packets(mean, packet), upper_rank(runs, curve.epsilon())) else {
             return Ok(None);
@@ -64,7 +65,7 @@ impl Replay {
         let kept = runs + 1 - rank;
         let mut largest = vec![Span::ZERO; (times.len() - first) * kept];
         for run in 0..runs {
-            let delays = through.delays(packet, times.iter().copied(), loop_seed(run as u64))?;
+            let delays = through.delays(packet, times.iter().copied(), seed.wrapping_add(run as u64))?;
             for (delay, of_packet) in delays.skip(first).zip(largest.chunks_exact_mut(kept)) {
                 keep(of_packet, delay);
             }

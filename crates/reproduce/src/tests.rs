@@ -38,6 +38,7 @@ path.rtt = "40 ms"
 
 [[claim]]
 id = "queue"
+origin = "paper"
 source = "Fig. 1"
 says = "HyStart keeps the queue shorter."
 measure = { kind = "queue_delay", until = "500 ms", statistic = "max" }
@@ -47,6 +48,7 @@ expect = "< 1"
 
 [[claim]]
 id = "transfers"
+origin = "paper"
 source = "Fig. 2"
 says = "Transfers take a while."
 measure = { kind = "completion_time", flow = "web", statistic = "median" }
@@ -56,6 +58,7 @@ assumed = "Which transfers."
 
 [[claim]]
 id = "never"
+origin = "paper"
 source = "Fig. 3"
 says = "It is faster than the link."
 measure = { kind = "time_to_rate", rate = "30 Mbit/s" }
@@ -141,14 +144,19 @@ fn verdicts_follow_from_the_measured_values() {
     let result = run(&figure(GOOD), 2);
     let [queue, transfers, never] = result.claims.as_slice() else { panic!() };
     assert_eq!(queue.cases.len(), 2);
-    assert!(queue.cases.iter().all(|case| case.value.is_some_and(|ratio| ratio.value > 0.0)));
-    assert_eq!(queue.holds == Some(true), queue.cases.iter().all(|case| case.value.unwrap().value < 1.0));
+    assert!(queue.cases.iter().all(|case| case.evidence.mean.is_some_and(|ratio| ratio > 0.0)));
+    let as_the_mean = |case: &crate::Case| case.holds.is_none_or(|holds| holds == (case.evidence.mean.unwrap() < 1.0));
+    assert!(
+        queue.cases.iter().all(as_the_mean),
+        "an interval that is clear of the bound has its mean on the same side"
+    );
     assert_eq!(transfers.verdict, Verdict::UnderSpecified);
     assert_eq!(transfers.holds, Some(true));
     assert_eq!(never.verdict, Verdict::Differs);
-    assert_eq!(never.cases[0].value.unwrap().bound, Bound::AtLeast);
-    assert_eq!(never.ours(), "> 1 s");
-    assert_eq!(never.explanation(), [("why", "It cannot be.")]);
+    assert_eq!(never.cases[0].evidence.value().unwrap().bound, Bound::AtLeast);
+    // Six or more of the same say "always"; the claim about the queue may have asked for more.
+    assert!(never.ours().starts_with("> 1 s (n = ") && never.cases[0].evidence.runs >= 6, "{}", never.ours());
+    assert_eq!(never.explanation(), [("cause", "not found. A guess: It cannot be.".to_owned())]);
     assert_eq!(never.conclusion(), "differs: 100 % above");
 }
 
@@ -156,7 +164,7 @@ fn verdicts_follow_from_the_measured_values() {
 fn a_claim_that_holds_in_some_readings_of_the_paper_only_is_under_specified() {
     let claim = |expect: &str| {
         format!(
-            "[[claim]]\nid = \"exit\"\nsource = \"\"\nsays = \"\"\nexpect = \"{expect}\"\nof = [\"hystart\", \"plain\"]\n\
+            "[[claim]]\nid = \"exit\"\norigin = \"paper\"\nsource = \"\"\nsays = \"\"\nexpect = \"{expect}\"\nof = [\"hystart\", \"plain\"]\n\
              measure = {{ kind = \"throughput\", until = \"35 ms\" }}\n"
         )
     };
@@ -208,7 +216,7 @@ fn measures_of_a_simple_transfer_are_those_worked_out_by_hand() {
         let text = format!(
             "title = 'x'\nshows = 'x'\n[scenario]\nduration = '2 s'\npath = {{ capacity = '20 Mbit/s', rtt = '10 ms', buffer = 'unlimited' }}\n\
              flow = [{{ name = 'bulk', algorithm = 'reno', size = '362 kB', initial_window = 300, sender.handshake = false }}]\n\
-             [[claim]]\nid = 'it'\nsource = ''\nsays = ''\nmeasure = {{ {measure} }}\nexpect = '{expect}'"
+             [[claim]]\nid = 'it'\norigin = 'ours'\nsource = ''\nsays = ''\nmeasure = {{ {measure} }}\nexpect = '{expect}'"
         );
         let result = run(&figure(&text), 1);
         assert_eq!(result.claims[0].holds, Some(true), "{measure}: {} is not {expect}", result.claims[0].ours());
@@ -252,7 +260,7 @@ fn every_paper_that_comes_with_the_program_reads_and_its_measures_exist() {
 #[test]
 fn a_figure_of_a_paper_runs_and_has_a_value_and_a_curve_for_every_variant() {
     let result = run(&figures("paced-chirping/abstract").unwrap()[0], 2);
-    assert!(result.claims.iter().all(|claim| claim.cases.iter().all(|case| case.value.is_some())));
+    assert!(result.claims.iter().all(|claim| claim.cases.iter().all(|case| case.evidence.mean.is_some())));
     let curves = &result.pictures[0].curves;
     assert_eq!(curves.len(), result.figure.variants.len());
     assert!(curves.iter().all(|curve| curve.points.len() > 10));
@@ -304,6 +312,7 @@ flow.flow_start = "hystart"
 
 [[claim]]
 id = "mean"
+origin = "paper"
 source = "Fig. 1"
 says = "The links are used."
 measure = { kind = "throughput", flow = "bulk", from = "500 ms" }
@@ -312,6 +321,7 @@ expect = "18 Mbit/s .. 20.1 Mbit/s"
 
 [[claim]]
 id = "largest"
+origin = "paper"
 source = "Fig. 1"
 says = "Both starts end up alike."
 measure = { kind = "throughput", flow = "bulk", from = "500 ms" }
@@ -351,7 +361,6 @@ fn a_picture_by_level_needs_levels_with_numbers() {
 const DETECTOR: &str = r#"
 title = "Answers"
 shows = "Something."
-full_runs = 3
 
 [scenario]
 duration = "1 s"
@@ -374,6 +383,7 @@ path.queue = "fair_queuing"
 
 [[claim]]
 id = "right"
+origin = "paper"
 source = "Table 1"
 says = "All answers are right."
 measure = { kind = "isolation", flow = "probe", is = "right" }
@@ -382,6 +392,7 @@ expect = "= 100 %"
 
 [[claim]]
 id = "rate"
+origin = "paper"
 source = "Table 1"
 says = "The capacity is known."
 measure = { kind = "isolation_rate", flow = "probe" }
@@ -409,12 +420,124 @@ fn a_confusion_has_the_shares_of_answers_per_level_without_being_asked_for_pictu
 }
 
 #[test]
-fn a_figure_runs_more_often_only_if_as_many_runs_as_possible_are_wanted() {
-    for (full, runs) in [(false, 1), (true, 3)] {
-        let options = ReproduceOptions { full, ..ReproduceOptions::default() };
-        let results = reproduce(&[figure(DETECTOR)], &options).unwrap().unwrap();
-        assert_eq!(results[0].claims[0].cases[0].runs, runs);
+fn replications_that_make_no_sense_are_refused() {
+    for (keys, part) in [
+        ("least = 2", "at least 3"),
+        ("least = 8\nmost = 4\nfull = 8", "at least 8"),
+        ("most = 12\nfull = 4", "between 12"),
+        ("by = \"nothing\"", "say why no phase matters"),
+        ("spread = \"10 ms\"", "belongs to by = \"starts\""),
+        ("rate = \"1 Mbit/s\"", "belongs to by = \"trickle\""),
+    ] {
+        let text = GRID.replace("[scenario]\n", &format!("[replications]\n{keys}\n\n[scenario]\n"));
+        let error = Figure::parse("x", &text, None).unwrap_err().to_string();
+        assert!(error.contains(part), "{keys}: {error}");
     }
-    let error = Figure::parse("x", &DETECTOR.replace("full_runs = 3", "full_runs = 0"), None).unwrap_err();
-    assert!(error.to_string().contains("at least 1"), "{error}");
+    let error = error("origin = \"paper\"\n", "").1;
+    assert!(error.contains("origin") && error.contains("say whose claim it is"), "{error}");
+}
+
+/// Two flows that share a queue: nothing is random, and what comes out depends on their phases.
+const PHASES: &str = r#"
+title = "Phases"
+shows = "Something."
+
+[replications]
+by = "starts"
+spread = "20 ms"
+least = 4
+most = 8
+full = 8
+
+[scenario]
+duration = "3 s"
+path = { capacity = "20 Mbit/s", rtt = "20 ms", buffer = "20 packets" }
+
+[[scenario.flow]]
+name = "first"
+algorithm = "reno"
+
+[[scenario.flow]]
+name = "second"
+algorithm = "reno"
+start = "500 ms"
+
+[[claim]]
+id = "some"
+origin = "paper"
+source = "Fig. 1"
+says = "The second gets something."
+measure = { kind = "throughput", flow = "second", from = "1 s" }
+expect = "> 10 kbit/s"
+
+[[claim]]
+id = "so-much"
+origin = "ours"
+source = "Fig. 1"
+says = "It gets so much."
+measure = { kind = "throughput", flow = "second", from = "1 s" }
+expect = "< 10 Mbit/s"
+"#;
+
+/// The second flow's throughput over the runs of PHASES, and the result.
+fn phases(by: &str) -> FigureResult {
+    let text = PHASES.replace("by = \"starts\"\nspread = \"20 ms\"", by);
+    run(&figure(&text), 1)
+}
+
+#[test]
+fn a_trajectory_without_randomness_is_replicated_by_phase_and_stops_when_it_is_decided() {
+    for by in ["by = \"starts\"", "by = \"trickle\"\nrate = \"100 kbit/s\""] {
+        let result = phases(by);
+        let evidence = &result.claims[0].cases[0].evidence;
+        assert!(evidence.deviation.is_some_and(|deviation| deviation > 0.0), "{by}: {evidence:?}");
+        assert_eq!(result.claims[0].verdict, Verdict::Reproduced);
+        // The first claim was decided by four runs; whether more were made depends on the second.
+        assert!(matches!(evidence.runs, 4 | 8), "{evidence:?}");
+    }
+    // Without it every run is the same: that is certain only once it is said or seen often.
+    let same = phases("");
+    assert_eq!(same.claims[0].cases[0].evidence.deviation, Some(0.0));
+    assert_eq!(same.claims[0].cases[0].evidence.runs, 8, "four equal runs of something random say too little");
+    let once = phases("by = \"nothing\"\nbecause = \"so\"");
+    assert_eq!((once.claims[0].cases[0].evidence.runs, once.claims[0].verdict), (1, Verdict::Reproduced));
+}
+
+#[test]
+fn another_seed_gives_other_runs_and_runs_can_be_counted_out() {
+    let figure = figure(PHASES);
+    let with = |seed: u64, runs: u64| {
+        let mut figure = figure.clone();
+        figure.seed(seed);
+        let options = ReproduceOptions { runs: Some(runs), threads: Some(1), ..ReproduceOptions::default() };
+        reproduce(&[figure], &options).unwrap().unwrap().remove(0).claims[0].cases[0].evidence.clone()
+    };
+    assert_eq!(with(1, 3).runs, 3);
+    assert_eq!(with(1, 3), with(1, 3));
+    assert_ne!(with(1, 3).mean, with(2, 3).mean);
+    // One run has no interval, so that it decides nothing.
+    let options = ReproduceOptions { runs: Some(1), ..ReproduceOptions::default() };
+    let result = reproduce(std::slice::from_ref(&figure), &options).unwrap().unwrap().remove(0);
+    assert_eq!(result.claims[0].verdict, Verdict::Undecided);
+}
+
+#[test]
+fn what_is_recorded_gives_the_same_verdicts_until_the_figure_changes() {
+    let result = phases("by = \"starts\"");
+    let record = FigureRecord::new(&result, "2026-01-31", "0.1.0", false, 1.0);
+    let text = serde_json::to_string(&record).unwrap();
+    let read: FigureRecord = serde_json::from_str(&text).unwrap();
+    let again = read.judge(&result.figure).unwrap();
+    let words = |result: &FigureResult| result.claims.iter().map(ClaimResult::conclusion).collect::<Vec<_>>();
+    assert_eq!(words(&again), words(&result));
+    assert_eq!(read.differences(&result), Vec::<String>::new());
+    // Words and bounds are the file's; parameters and measures are not.
+    let changed =
+        |from: &str, to: &str| read.judge(&figure(&PHASES.replace("\nspread = \"20 ms\"", "").replace(from, to)));
+    assert_eq!(changed("> 10 kbit/s", "> 19 Mbit/s").unwrap().claims[0].verdict, Verdict::Differs);
+    assert!(changed("3 s", "4 s").unwrap_err().contains("its parameters have changed"));
+    assert!(changed("from = \"1 s\"", "from = \"2 s\"").unwrap_err().contains("what the claim \"some\" measures"));
+    let mut other = read.clone();
+    other.claims.values_mut().for_each(|claim| claim.cases[0].1.runs += 1);
+    assert_eq!(other.differences(&result).len(), 2);
 }

@@ -2,46 +2,72 @@
 
 use serde_json::{Value, json};
 
+use super::evidence::{Case, Evidence, Looks};
 use super::figure::{Claim, Figure};
-use flowstart_measure::{Bound, Estimate, Measured, Statistic};
+use flowstart_measure::Measured;
 
 /// What came out of checking a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Ours is as the paper says.
+    /// Ours is as expected: the intervals of all cases are.
     Reproduced,
-    /// Ours is not as the paper says.
+    /// Ours is not as expected: the interval of a case lies outside, whichever way the paper is
+    /// read.
     Differs,
-    /// The paper leaves something open that had to be assumed.
+    /// The budget is spent, and an interval straddles the bound.
+    Undecided,
+    /// The answer depends on what the paper leaves open, or something had to be assumed.
     UnderSpecified,
 }
 
+/// A claim is called under-specified, not different, if at least one of so many readings of the
+/// paper holds.
+const READINGS_PER_HOLDING: usize = 4;
+
 impl Verdict {
-    /// The word in tables and files.
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 4] = [Self::Reproduced, Self::Differs, Self::Undecided, Self::UnderSpecified];
+
+    /// The word in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
             Self::Differs => "differs",
+            Self::Undecided => "undecided",
             Self::UnderSpecified => "under-specified",
         }
     }
+
+    /// The word in files.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        if self == Self::UnderSpecified { "under_specified" } else { self.name() }
+    }
 }
 
-/// One variant of a claim.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Case {
-    /// Name of the variant; empty if nothing is varied.
-    pub variant: String,
-    /// Mean over the runs; `None` if there was nothing to measure.
-    pub value: Option<Measured>,
-    /// Half the 95 % interval over the runs; `None` with one run.
-    pub half_width: Option<f64>,
-    /// Runs with a value.
-    pub runs: usize,
-    /// Whether it is as expected; `None` without an expectation or value, or if too little is known
-    /// of it.
-    pub holds: Option<bool>,
+/// Whose claim it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The paper says it.
+    Paper,
+    /// This project says it: about parts of its own, or to show the cause of a difference.
+    Ours,
+}
+
+impl Origin {
+    /// Both, in the order of tables.
+    pub const ALL: [Self; 2] = [Self::Paper, Self::Ours];
+
+    /// The word in files.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Ours => "ours",
+        }
+    }
 }
 
 /// A checked claim.
@@ -57,98 +83,86 @@ pub struct ClaimResult {
     pub verdict: Verdict,
 }
 
-/// The value of a case from the values of its runs and of those it is compared with.
-pub(super) fn case(claim: &Claim, variant: &str, own: &[Option<Measured>], other: Option<&[Option<Measured>]>) -> Case {
-    let combined: Vec<Measured> = own
-        .iter()
-        .enumerate()
-        .filter_map(|(run, own)| {
-            let own = (*own)?;
-            match other {
-                None => Some(own),
-                Some(other) => {
-                    let other = other.get(run).copied().flatten()?;
-                    if claim.spec.ratio_to.is_some() { own.over(other) } else { own.minus(other) }
-                }
-            }
-        })
-        .collect();
-    let values: Vec<f64> = combined.iter().map(|measured| measured.value).collect();
-    let estimate = Estimate::of(&values);
-    let bound = |bound| combined.iter().any(|measured| measured.bound == bound);
-    let value = estimate.and_then(|estimate| {
-        let bound = match (bound(Bound::AtLeast), bound(Bound::AtMost)) {
-            (false, false) => Bound::Exact,
-            (true, false) => Bound::AtLeast,
-            (false, true) => Bound::AtMost,
-            (true, true) => return None,
-        };
-        Some(Measured { value: estimate.mean, bound })
-    });
-    let holds = claim.expectation.as_ref().zip(value).and_then(|(expectation, value)| expectation.holds(value));
-    let half_width = estimate.and_then(|estimate| estimate.half_width);
-    Case { variant: variant.to_owned(), value, half_width, runs: values.len(), holds }
-}
-
-/// One value per run for many variants: the claim's statistic over those that have one.
-pub(super) fn together(statistic: Statistic, variants: &[Vec<Option<Measured>>]) -> Vec<Option<Measured>> {
-    let runs = variants.iter().map(Vec::len).max().unwrap_or(0);
-    let of_run = |run: usize| {
-        let mut values: Vec<f64> = variants
-            .iter()
-            .filter_map(|runs| runs.get(run).copied().flatten())
-            .map(|measured| measured.value)
-            .collect();
-        statistic.of(&mut values).map(Measured::exact)
-    };
-    (0..runs).map(of_run).collect()
-}
-
 /// Whether all of them are as expected; `None` if that is not known.
-fn all_hold(cases: &[Case]) -> Option<bool> {
-    if cases.iter().any(|case| case.holds == Some(false)) {
+fn all_hold<'a>(cases: impl Iterator<Item = &'a Case> + Clone) -> Option<bool> {
+    if cases.clone().any(|case| case.holds == Some(false)) {
         Some(false)
     } else {
-        cases.iter().all(|case| case.holds == Some(true)).then_some(true)
+        cases.into_iter().all(|case| case.holds == Some(true)).then_some(true)
     }
 }
 
 impl ClaimResult {
-    pub(super) fn new(claim: Claim, cases: Vec<Case>) -> Self {
-        let holds = all_hold(&cases);
-        let mut result = Self { claim, cases, holds, verdict: Verdict::Differs };
-        if result.claim.spec.assumed.is_some() {
-            result.verdict = Verdict::UnderSpecified;
-        } else if holds == Some(true) {
-            result.verdict = Verdict::Reproduced;
-        } else if result.readings().iter().any(|(_, holds)| *holds) {
-            result.verdict = Verdict::UnderSpecified;
-        }
+    /// From what the runs gave for each case: its name and the evidence.
+    pub(super) fn new(claim: Claim, looks: Looks, evidence: Vec<(String, Evidence)>) -> Self {
+        let mut readings: Vec<&[String]> = claim.readings.iter().map(Vec::as_slice).collect();
+        readings.sort_unstable();
+        readings.dedup();
+        let cases_of_reading = evidence.len().div_ceil(readings.len().max(1));
+        let case = |(variant, evidence): (String, Evidence)| {
+            let expectation = claim.expectation.as_ref();
+            let holds = expectation.and_then(|expectation| evidence.holds(expectation, looks, cases_of_reading));
+            Case { variant, half_width: evidence.half_of_all(looks), evidence, holds }
+        };
+        let cases: Vec<Case> = evidence.into_iter().map(case).collect();
+        let holds = all_hold(cases.iter());
+        let mut result = Self { claim, cases, holds, verdict: Verdict::Undecided };
+        let (held, failed, open) = result.counts();
+        let needed = (held + failed + open).div_ceil(READINGS_PER_HOLDING).max(1);
+        result.verdict = match (result.claim.spec.assumed.is_some(), held, failed, open) {
+            (true, ..) => Verdict::UnderSpecified,
+            (false, _, 0, 0) => Verdict::Reproduced,
+            (false, held, 1.., _) if held >= needed => Verdict::UnderSpecified,
+            (false, held, 1.., open) if held + open < needed => Verdict::Differs,
+            _ => Verdict::Undecided,
+        };
         result
     }
 
+    /// Numbers of the cases of which more runs could decide the verdict.
+    pub(super) fn wanting(&self) -> Vec<usize> {
+        let settled = match self.verdict {
+            Verdict::UnderSpecified => self.claim.spec.assumed.is_none() || self.claim.expectation.is_none(),
+            Verdict::Undecided => false,
+            Verdict::Reproduced | Verdict::Differs => true,
+        };
+        let open = |case: &Case| case.holds.is_none() && case.evidence.without == 0;
+        let numbers = || (0..self.cases.len()).filter(|number| open(&self.cases[*number]));
+        if settled { Vec::new() } else { numbers().collect() }
+    }
+
+    /// Readings of the paper in which it holds, does not, and is undecided.
+    fn counts(&self) -> (usize, usize, usize) {
+        let readings = self.readings();
+        let count = |wanted| readings.iter().filter(|(_, holds)| *holds == wanted).count();
+        (count(Some(true)), count(Some(false)), count(None))
+    }
+
     /// Each reading of the paper, and whether all of its cases are as expected.
-    fn readings(&self) -> Vec<(&[String], bool)> {
-        let mut readings: Vec<(&[String], bool)> = Vec::new();
-        for (reading, case) in self.claim.readings.iter().zip(&self.cases) {
-            let holds = case.holds == Some(true);
-            match readings.iter_mut().find(|(known, _)| *known == reading.as_slice()) {
-                Some((_, all)) => *all &= holds,
-                None => readings.push((reading, holds)),
+    fn readings(&self) -> Vec<(&[String], Option<bool>)> {
+        let mut titles: Vec<&[String]> = Vec::new();
+        for reading in &self.claim.readings {
+            if !titles.contains(&reading.as_slice()) {
+                titles.push(reading);
             }
         }
-        readings
+        let of = |wanted: &[String]| {
+            let pairs = self.claim.readings.iter().zip(&self.cases);
+            let cases: Vec<&Case> = pairs.filter(|(reading, _)| *reading == wanted).map(|(_, case)| case).collect();
+            all_hold(cases.into_iter())
+        };
+        titles.into_iter().map(|titles| (titles, of(titles))).collect()
     }
 
     /// In how many readings it holds, and in which: by the open factor that makes the greatest
     /// difference.
     fn in_readings(&self) -> String {
         let readings = self.readings();
-        let held = |readings: &[bool]| readings.iter().filter(|holds| **holds).count();
-        let all: Vec<bool> = readings.iter().map(|(_, holds)| *holds).collect();
+        let held = |readings: &[Option<bool>]| readings.iter().filter(|holds| **holds == Some(true)).count();
+        let all: Vec<Option<bool>> = readings.iter().map(|(_, holds)| *holds).collect();
         let mut greatest: Option<(f64, String)> = None;
         for factor in 0..readings.first().map_or(0, |(titles, _)| titles.len()) {
-            let mut levels: Vec<(&str, Vec<bool>)> = Vec::new();
+            let mut levels: Vec<(&str, Vec<Option<bool>>)> = Vec::new();
             for (titles, holds) in &readings {
                 let title = titles[factor].as_str();
                 match levels.iter_mut().find(|(known, _)| *known == title) {
@@ -163,14 +177,16 @@ impl ClaimResult {
                     let failed = levels.iter().filter(|(_, of_level)| held(of_level) == 0);
                     failed.map(|(title, _)| format!("not {title}")).collect()
                 } else {
-                    let count = |of_level: &[bool]| format!("{} of {}", held(of_level), of_level.len());
+                    let count = |of_level: &[Option<bool>]| format!("{} of {}", held(of_level), of_level.len());
                     levels.iter().map(|(title, of_level)| format!("{title}: {}", count(of_level))).collect()
                 };
                 greatest = Some((most - least, counts.join(", ")));
             }
         }
         let which = greatest.map(|(_, counts)| format!(" ({counts})")).unwrap_or_default();
-        format!("holds in {} of {} readings{which}", held(&all), all.len())
+        let open = all.iter().filter(|holds| holds.is_none()).count();
+        let open = if open > 0 { format!(", open in {open}") } else { String::new() };
+        format!("holds in {} of {} readings{open}{which}", held(&all), all.len())
     }
 
     /// What the paper says, as a value.
@@ -179,20 +195,21 @@ impl ClaimResult {
         self.claim.spec.expect.as_deref().unwrap_or("not said")
     }
 
-    /// What was measured: a value with its interval, or the range of several.
+    /// What was measured: a value with its interval and number of runs, or the range of several.
     #[must_use]
     pub fn ours(&self) -> String {
         let dimension = self.claim.dimension;
+        let runs = |runs: usize| if runs > 1 { format!(" (n = {runs})") } else { String::new() };
         match self.cases.as_slice() {
-            [one] => match (one.value, one.half_width) {
+            [one] => match (one.evidence.value(), one.half_width) {
                 (None, _) => "nothing to measure".to_owned(),
                 (Some(value), Some(half)) if half > 0.0 => {
-                    format!("{} ± {}", value.show(dimension), dimension.show(half))
+                    format!("{} ± {}{}", value.show(dimension), dimension.show(half), runs(one.evidence.runs))
                 }
-                (Some(value), _) => value.show(dimension),
+                (Some(value), _) => format!("{}{}", value.show(dimension), runs(one.evidence.runs)),
             },
             several => {
-                let mut values: Vec<Measured> = several.iter().filter_map(|case| case.value).collect();
+                let mut values: Vec<Measured> = several.iter().filter_map(|case| case.evidence.value()).collect();
                 values.sort_by(|a, b| a.value.total_cmp(&b.value));
                 let (Some(first), Some(last)) = (values.first(), values.last()) else {
                     return "nothing to measure".to_owned();
@@ -200,7 +217,14 @@ impl ClaimResult {
                 let range = format!("{} … {}", first.show(dimension), last.show(dimension));
                 let missing = several.len() - values.len();
                 let missing = if missing > 0 { format!(", {missing} without") } else { String::new() };
-                format!("{range} ({} cases{missing})", several.len())
+                let counts = several.iter().map(|case| case.evidence.runs);
+                let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
+                let n = match (least, most) {
+                    (_, 0 | 1) => String::new(),
+                    (least, most) if least == most => format!(", n = {most}"),
+                    (least, most) => format!(", n = {least} to {most}"),
+                };
+                format!("{range} ({} cases{missing}{n})", several.len())
             }
         }
     }
@@ -209,11 +233,10 @@ impl ClaimResult {
     #[must_use]
     pub fn conclusion(&self) -> String {
         let word = self.verdict.name();
+        let readings = self.readings().len();
         match (self.verdict, self.holds) {
-            (Verdict::Reproduced, _) => match self.readings().len() {
-                0 | 1 => word.to_owned(),
-                readings => format!("{word} in all {readings} readings"),
-            },
+            (Verdict::Reproduced, _) if readings > 1 => format!("{word} in all {readings} readings"),
+            (Verdict::Reproduced, _) => word.to_owned(),
             (Verdict::UnderSpecified, _) if self.claim.spec.assumed.is_none() => {
                 format!("{word}: {}", self.in_readings())
             }
@@ -222,15 +245,34 @@ impl ClaimResult {
             (Verdict::UnderSpecified, Some(false)) => {
                 format!("{word}; does not hold under the assumption: {}", self.by())
             }
-            (Verdict::Differs, None) => format!("{word}: too little is known"),
-            (Verdict::Differs, Some(_)) => format!("{word}: {}", self.by()),
+            (Verdict::Differs, _) if readings > 1 => format!("{word}: {}", self.in_readings()),
+            (Verdict::Differs, _) => format!("{word}: {}", self.by()),
+            (Verdict::Undecided, _) if readings > 1 => format!("{word}: {}", self.in_readings()),
+            (Verdict::Undecided, _) => format!("{word}: {}", self.open()),
         }
+    }
+
+    /// What keeps it undecided.
+    fn open(&self) -> String {
+        let open: Vec<&Case> = self.cases.iter().filter(|case| case.holds.is_none()).collect();
+        let without: usize = open.iter().map(|case| case.evidence.without).sum();
+        let mut text = match (without, open.iter().any(|case| case.evidence.mean.is_none())) {
+            (0, true) => "nothing to measure".to_owned(),
+            (0, false) => "the interval straddles the bound".to_owned(),
+            (1, _) => "one run has no value".to_owned(),
+            (without, _) => format!("{without} runs have no value"),
+        };
+        if self.cases.len() > 1 {
+            text = format!("in {} of {} cases {text}", open.len(), self.cases.len());
+        }
+        text
     }
 
     /// By how much the value (of several the one furthest off) misses what was expected.
     fn by(&self) -> String {
         let Some(expectation) = &self.claim.expectation else { return String::new() };
-        let values = self.cases.iter().filter_map(|case| case.value).map(|measured| measured.value);
+        let failed = || self.cases.iter().filter(|case| case.holds == Some(false));
+        let values = failed().filter_map(|case| case.evidence.mean);
         let furthest = values.max_by(|a, b| expectation.miss(*a).abs().total_cmp(&expectation.miss(*b).abs()));
         let Some(value) = furthest else { return String::new() };
         let (miss, end) = (expectation.miss(value), expectation.nearest(value));
@@ -244,25 +286,27 @@ impl ClaimResult {
             format!("{} {side}", self.claim.dimension.show(miss.abs()))
         };
         if self.cases.len() > 1 {
-            let failed = self.cases.iter().filter(|case| case.holds == Some(false)).count();
-            text = format!("in {failed} of {} cases, at most {text}", self.cases.len());
+            text = format!("in {} of {} cases, at most {text}", failed().count(), self.cases.len());
         }
         text
     }
 
-    /// The explanation that belongs to the verdict, if the file has one.
+    /// The explanation that belongs to the verdict. A difference has a cause that another claim
+    /// shows, or none that is known; what the file says without showing it is a guess.
     #[must_use]
-    pub fn explanation(&self) -> Vec<(&'static str, &str)> {
+    pub fn explanation(&self) -> Vec<(&'static str, String)> {
         let spec = &self.claim.spec;
         let mut lines = Vec::new();
-        if let Some(reading) = &spec.reading {
-            lines.push(("reading", reading.as_str()));
-        }
-        if let Some(assumed) = &spec.assumed {
-            lines.push(("assumed", assumed.as_str()));
-        }
-        if let Some(why) = spec.why.as_ref().filter(|_| self.holds != Some(true)) {
-            lines.push(("why", why.as_str()));
+        lines.extend(spec.reading.as_ref().map(|reading| ("reading", reading.clone())));
+        lines.extend(spec.assumed.as_ref().map(|assumed| ("assumed", assumed.clone())));
+        let why = spec.why.as_deref().unwrap_or_default();
+        match (&spec.shown_by, self.verdict) {
+            (_, Verdict::Reproduced) => {}
+            (Some(shown), _) => lines.push(("cause", format!("{why} Shown by: {shown}.").trim().to_owned())),
+            (None, Verdict::Differs) if why.is_empty() => lines.push(("cause", "not found.".to_owned())),
+            (None, Verdict::Differs) => lines.push(("cause", format!("not found. A guess: {why}"))),
+            (None, _) if why.is_empty() => {}
+            (None, _) => lines.push(("a guess", why.to_owned())),
         }
         lines
     }
@@ -271,31 +315,26 @@ impl ClaimResult {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let spec = &self.claim.spec;
-        let bound = |measured: Measured| match measured.bound {
-            Bound::Exact => "exact",
-            Bound::AtLeast => "at_least",
-            Bound::AtMost => "at_most",
-        };
-        let cases: Vec<Value> = self
-            .cases
-            .iter()
-            .zip(&self.claim.readings)
+        let pairs = self.cases.iter().zip(&self.claim.readings);
+        let cases: Vec<Value> = pairs
             .map(|(case, reading)| {
+                let evidence = &case.evidence;
+                let end = |sign: f64| Some(evidence.mean? + sign * case.half_width?);
                 json!({
-                    "variant": case.variant,
-                    "reading": reading,
-                    "value": case.value.map(|measured| measured.value),
-                    "bound": case.value.map(bound),
-                    "half_width": case.half_width,
-                    "runs": case.runs,
-                    "holds": case.holds,
+                    "variant": case.variant, "reading": reading, "value": evidence.mean,
+                    "bound": evidence.mean.map(|_| &evidence.bound), "half_width": case.half_width,
+                    "interval": end(-1.0).zip(end(1.0)).map(|(low, high)| [low, high]),
+                    "n": evidence.runs, "without_value": evidence.without, "holds": case.holds,
                 })
             })
             .collect();
+        let (held, failed, open) = self.counts();
         json!({
-            "id": spec.id, "source": spec.source, "says": spec.says, "expected": spec.expect,
-            "ours": self.ours(), "verdict": self.verdict.name(), "conclusion": self.conclusion(), "holds": self.holds,
-            "reading": spec.reading, "assumed": spec.assumed,
+            "id": spec.id, "origin": self.claim.origin.key(), "source": spec.source, "says": spec.says,
+            "expected": spec.expect, "ours": self.ours(), "verdict": self.verdict.key(),
+            "conclusion": self.conclusion(), "holds": self.holds,
+            "readings": { "hold": held, "do_not": failed, "open": open },
+            "reading": spec.reading, "assumed": spec.assumed, "shown_by": spec.shown_by,
             "why": spec.why.as_ref().filter(|_| self.holds != Some(true)), "cases": cases,
         })
     }
@@ -310,6 +349,12 @@ pub struct FigureResult {
     pub claims: Vec<ClaimResult>,
     /// Its pictures, if asked for.
     pub pictures: Vec<super::Picture>,
+    /// Those that are tables as well: shares of answers.
+    pub tables: Vec<super::ShareTable>,
+    /// How often results were looked at.
+    pub looks: Looks,
+    /// Runs made, of all variants.
+    pub simulations: usize,
     /// Data packets simulated.
     pub data_packets: u64,
     /// Virtual seconds simulated.
@@ -323,7 +368,7 @@ impl FigureResult {
         let figure = &self.figure;
         json!({
             "figure": figure.name, "title": figure.title, "shows": figure.shows, "notes": figure.notes,
-            "hash": figure.hash, "simulations": figure.simulations(), "data_packets": self.data_packets,
+            "hash": figure.hash, "simulations": self.simulations, "data_packets": self.data_packets,
             "claims": self.claims.iter().map(ClaimResult::to_json).collect::<Vec<_>>(),
         })
     }

@@ -1,7 +1,7 @@
 //! From a scenario to the simulation of one run.
 
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
-use flowstart_network::{LinkConfig, LinkError, LossConfig};
+use flowstart_network::{LinkConfig, LinkError, LossConfig, PolicerConfig};
 use flowstart_random::Purpose;
 use flowstart_simulator::{
     Access, ArrivalConfig, FlowConfig, SessionConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
@@ -166,6 +166,21 @@ impl<'a> Compiler<'a> {
         ))
     }
 
+    /// Refuses a policer whose bucket never has enough tokens for one packet.
+    fn check_policer(link: &LinkConfig, packet: u64, place: &str) -> Result<(), Problem> {
+        let packet = packet + u64::from(link.overhead);
+        match link.medium.policer {
+            Some(PolicerConfig { burst, .. }) if burst.get() < packet => Err(Problem::at(
+                place,
+                format!(
+                    "a policer with a burst of {burst} lets no packet of {packet} B pass, overhead included, so nothing \
+                     would get through; the smallest burst here is \"{packet} B\""
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Bytes of the smallest of the senders' full packets, and of their acknowledgements.
     fn smallest_packets(&self) -> (u64, u64) {
         let scenario = self.scenario;
@@ -197,6 +212,7 @@ impl<'a> Compiler<'a> {
         link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
         let (packet, ack) = self.smallest_packets();
         Self::check_room(&link, packet, if link.queue == path.queue.0 { "queue" } else { "buffer" })?;
+        Self::check_policer(&link, packet, "medium")?;
         self.links.push(link);
         self.names.push(BOTTLENECK.to_owned());
         if let Some(capacity) = &path.reverse_capacity {

@@ -152,6 +152,25 @@ pub struct UdpSpec {
     pub forward: Vec<String>,
 }
 
+impl UdpSpec {
+    /// Datagrams of this mean rate and size (IP packets) over the path, from the beginning to the
+    /// end, with exponential gaps.
+    #[must_use]
+    pub fn poisson(rate: Rate, packet: Bytes) -> Self {
+        Self {
+            name: None,
+            rate,
+            packet,
+            spacing: SpacingSpec::Poisson,
+            start: Span::ZERO,
+            lasting: None,
+            ecn: false,
+            rtt: None,
+            forward: Vec::new(),
+        }
+    }
+}
+
 /// TCP transfers that arrive at random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

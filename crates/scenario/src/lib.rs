@@ -156,12 +156,19 @@ impl Scenario {
     /// # Errors
     /// A file that cannot be read, or the first thing that is wrong in one.
     pub fn load(path: &FilePath) -> Result<Self, ScenarioError> {
-        let name = path.display().to_string();
         let text = files::read(path)?;
-        let mut scenario: Self =
-            toml::from_str(&text).map_err(|error| ScenarioError::from_toml(&name, &text, &error))?;
-        scenario.resolve(path.parent().unwrap_or(FilePath::new(".")))?;
-        scenario.check().map_err(|problem| problem.locate(&name, &text))?;
+        Self::read(&path.display().to_string(), &text, path.parent().unwrap_or(FilePath::new(".")))
+    }
+
+    /// The same of a text that did not come from a file; what it names is read relative to
+    /// `folder`. `name` is used in errors.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn read(name: &str, text: &str, folder: &FilePath) -> Result<Self, ScenarioError> {
+        let mut scenario: Self = toml::from_str(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        scenario.resolve(folder)?;
+        scenario.check().map_err(|problem| problem.locate(name, text))?;
         Ok(scenario)
     }
 

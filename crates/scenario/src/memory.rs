@@ -108,16 +108,17 @@ impl Scenario {
     }
 
     /// Data packets to be expected: what flows have to send, or what the fastest link carries if
-    /// one has no end. Arrivals, users and lists are not counted, nor what a varying link carries
-    /// beyond its lowest rate.
+    /// one has no end. Arrivals, users and lists are not counted, nor what a link whose rate
+    /// changes for good carries beyond its lowest rate.
     fn packets(&self) -> u64 {
-        let lowest = |rate: &RateSpec| match rate {
+        let sure = |rate: &RateSpec| match rate {
             RateSpec::Constant(rate) => *rate,
-            RateSpec::Steps(steps, _) => steps.iter().map(|step| step.rate).min().unwrap_or(Rate::ZERO),
-            RateSpec::Trace(_) | RateSpec::Fading(_) => Rate::ZERO,
+            RateSpec::Steps(steps, None) => steps.iter().map(|step| step.rate).min().unwrap_or(Rate::ZERO),
+            // What repeats keeps its mean.
+            RateSpec::Steps(_, Some(_)) | RateSpec::Fading(_) | RateSpec::Trace(_) => rate.mean(),
         };
         let rates = self.path.iter().map(|path| &path.capacity).chain(self.link.iter().map(|link| &link.capacity));
-        let fastest = rates.map(lowest).max().unwrap_or(Rate::ZERO);
+        let fastest = rates.map(sure).max().unwrap_or(Rate::ZERO);
         // More than the fastest link carries does not arrive.
         let carried = |rate: Rate, time: Span| rate.min(fastest).bytes_in(time).get();
         let (mut packets, mut greedy) = (0_u64, 0);
@@ -227,6 +228,27 @@ mod tests {
             assert_eq!(greedy(24, &format!("{output}\n{few}")), None, "{few}");
             assert!(greedy(24, &format!("{output}\n{many}")).is_some(), "{many}");
         }
+    }
+
+    #[test]
+    fn a_rate_that_repeats_counts_with_its_mean() {
+        let day = |capacity: &str, size: &str| {
+            let text = format!(
+                "duration = \"86400 s\"\noutput = {{ packets = true }}\nflow = [{{ size = \"{size}\" }}]\n\
+                 [path]\ncapacity = {capacity}\nrtt = \"10 ms\"\n"
+            );
+            toml::from_str::<Scenario>(&text).unwrap().check_memory_of(|| 4_000_000_000, 2)
+        };
+        let steps = "[{ at = \"0 s\", rate = \"20 Mbit/s\" }, { at = \"1 s\", rate = \"0 bit/s\" }]";
+        for capacity in [
+            "{ mean = \"10 Mbit/s\", spread = 0.5, correlation = \"1 s\" }".to_owned(),
+            format!("{{ period = \"2 s\", steps = {steps} }}"),
+        ] {
+            assert!(day(&capacity, "1 GB").is_ok(), "{capacity}");
+            assert!(day(&capacity, "100 GB").is_err(), "{capacity}");
+        }
+        // It may be over after a second.
+        assert!(day(steps, "100 GB").is_ok());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use flowstart_units::Rate;
 
 use super::error::ScenarioError;
-use super::{PathSpec, RateSpec, Scenario, nearest};
+use super::{PathSpec, RateSpec, Scenario, StepSpec, nearest};
 
 /// Makes the list of built-in profiles from the files in `profiles`.
 macro_rules! profiles {
@@ -63,19 +63,26 @@ impl Profile {
         PROFILES.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// The path with another capacity: everything that goes with it (the rate of the way back, of
-    /// policers and of the wires behind shapers) changes in proportion.
+    /// The path with another capacity: everything that goes with it (the steps of a trace, the rate
+    /// of the way back, of policers and of the wires behind shapers) changes in proportion.
     #[must_use]
     pub fn with_capacity(&self, capacity: Rate) -> PathSpec {
         let mut path = self.path.clone();
         let before = path.capacity.nominal();
         let scale = |rate: Rate| {
-            if before.as_bps() == 0 || rate.is_unlimited() {
+            // Silent seconds stay silent.
+            if before.as_bps() == 0 || rate.as_bps() == 0 || rate.is_unlimited() {
                 return rate;
             }
             rate.mul_f64(capacity.as_bps() as f64 / before.as_bps() as f64).max(Rate::from_bps(1))
         };
-        path.capacity = path.capacity.with_nominal(capacity);
+        let step = |step: &StepSpec| StepSpec { rate: scale(step.rate), at: step.at };
+        let scaled = |rate: &RateSpec, nominal: Rate| match rate {
+            RateSpec::Steps(steps, period) => RateSpec::Steps(steps.iter().map(step).collect(), *period),
+            other => other.with_nominal(nominal),
+        };
+        path.capacity = scaled(&path.capacity, capacity);
+        path.reverse_capacity = path.reverse_capacity.map(|rate| scaled(&rate, scale(rate.nominal())));
         for medium in [&mut path.medium, &mut path.reverse_medium] {
             if let Some(shaper) = &mut medium.shaper {
                 (shaper.peak, shaper.line) = (shaper.peak.map(scale), shaper.line.map(scale));
@@ -84,10 +91,6 @@ impl Profile {
                 policer.rate = scale(policer.rate);
             }
         }
-        path.reverse_capacity = path.reverse_capacity.map(|rate| {
-            let scaled = scale(rate.nominal());
-            rate.with_nominal(scaled)
-        });
         path
     }
 }
@@ -156,6 +159,24 @@ mod tests {
         let path = cable.with_capacity(Rate::from_mbps(100));
         assert_eq!(path.reverse_capacity, Some(RateSpec::Constant(Rate::from_mbps(10))));
         assert_eq!(path.medium.shaper.unwrap().line, Some(Rate::from_mbps(500)));
+    }
+
+    #[test]
+    fn another_capacity_keeps_the_shape_of_one_in_steps() {
+        let text = r#"
+            about = "on and off"
+            [path]
+            capacity = { period = "1 s", steps = [{ at = "0 s", rate = "10 Mbit/s" }, { at = "600 ms", rate = "0 bit/s" }] }
+            rtt = "20 ms"
+            reverse_capacity = [{ at = "0 s", rate = "1 Mbit/s" }, { at = "5 s", rate = "2 Mbit/s" }]
+        "#;
+        let path = Profile::parse("own.toml", text, FilePath::new(".")).unwrap().with_capacity(Rate::from_mbps(50));
+        let rates = |spec: &RateSpec| match spec {
+            RateSpec::Steps(steps, _) => steps.iter().map(|step| step.rate.as_mbps_f64()).collect(),
+            other => panic!("{other:?}"),
+        };
+        let (there, back): (Vec<f64>, Vec<f64>) = (rates(&path.capacity), rates(&path.reverse_capacity.unwrap()));
+        assert_eq!((there, back), (vec![50.0, 0.0], vec![5.0, 10.0]));
     }
 
     #[test]

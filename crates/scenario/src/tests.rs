@@ -68,6 +68,23 @@ fn a_buffer_without_room_for_a_packet_is_refused_with_the_smallest_that_has() {
 }
 
 #[test]
+fn a_policer_without_tokens_for_a_packet_is_refused_with_the_smallest_burst_that_has_them() {
+    let policer = |overhead: u32, burst: u32| {
+        let text = with(
+            "rtt = \"20 ms\"",
+            &format!(
+                "rtt = \"20 ms\"\noverhead = {overhead}\nmedium = {{ policer = {{ rate = \"90 Mbit/s\", burst = \"{burst} B\" }} }}"
+            ),
+        );
+        Scenario::parse("test.toml", &text).map_err(|error| error.to_string())
+    };
+    assert!(policer(14, 1514).is_ok());
+    assert!(policer(22, 1522).is_ok());
+    let message = policer(22, 1521).unwrap_err();
+    assert!(message.starts_with("test.toml:9:") && message.contains("burst here is \"1522 B\""), "{message}");
+}
+
+#[test]
 fn an_overhead_that_no_link_has_is_refused_where_it_stands() {
     let message = error(&with("rtt = \"20 ms\"", "rtt = \"20 ms\"\noverhead = 4294967295")).to_string();
     assert!(message.starts_with("test.toml:8:") && message.contains("at most 65535 bytes"), "{message}");

@@ -15,8 +15,8 @@ mod spacing;
 pub use constants::StartConstants;
 pub use flowstart_chirping as paced_chirping;
 pub use flowstart_chirping::{
-    AdaptiveChirping, AdaptiveChirpingConfig, BeliefConfig, ChirpingAgainConfig, PacedChirping, PacedChirpingConfig,
-    TwoGapChirping, TwoGapChirpingConfig,
+    AdaptationConfig, AdaptiveChirping, AdaptiveChirpingConfig, BeliefConfig, ChirpingAgainConfig, EndRule,
+    PacedChirping, PacedChirpingConfig, TwoGapChirping, TwoGapChirpingConfig,
 };
 pub use flowstart_control::{Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Verdict};
 use flowstart_detection::{DetectorConfig, TrainProbeConfig};

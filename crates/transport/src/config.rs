@@ -65,6 +65,52 @@ pub enum RtoRule {
     Rfc6298,
 }
 
+/// Whose rules decide how a window grows: those of a kernel of its time. Loss detection and the
+/// initial window have keys of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema))]
+pub enum Kernel {
+    /// Linux 2.6.20 (2007): an ACK counts as one packet, however many it acknowledges
+    /// (`net.ipv4.tcp_abc` = 0); what CUBIC makes of ACKs in congestion avoidance evens that out. A
+    /// window may grow if, before the ACK, less than a third of it was unused.
+    #[cfg_attr(feature = "serde", serde(rename = "2.6.20"))]
+    Linux2_6_20,
+    /// Linux 3.5 (2012): ACKs count as in 2.6.20. A window may also grow if no more than three
+    /// packets of it were unused, and a third of it only as long as that is less than 64 KiB.
+    #[cfg_attr(feature = "serde", serde(rename = "3.5"))]
+    Linux3_5,
+    /// Linux 6.x: packets count; a window may grow if it was used up once within the last window,
+    /// in slow start also up to twice of what was used (RFC 7661 in spirit).
+    #[default]
+    #[cfg_attr(feature = "serde", serde(rename = "6.x"))]
+    Linux6,
+}
+
+impl Kernel {
+    /// True if an ACK counts as one packet.
+    pub(crate) fn counts_acks(self) -> bool {
+        self != Self::Linux6
+    }
+
+    /// Whether a window with so many packets in flight before the ACK may grow; `None` if what was
+    /// used over a window decides.
+    pub(crate) fn may_grow(self, cwnd: u32, in_flight: u32, mss: u32) -> Option<bool> {
+        /// A burst waits until it is this part of the window (`tcp_tso_win_divisor`).
+        const BURST_PART: u32 = 3;
+        /// Largest burst, bytes (`sk_gso_max_size`).
+        const LARGEST_BURST: u32 = 65_536;
+        /// Unused packets that do not matter (`tcp_max_burst`).
+        const FEW: u32 = 3;
+        let unused = cwnd.saturating_sub(in_flight);
+        let waits = unused.saturating_mul(BURST_PART) < cwnd;
+        match self {
+            Self::Linux2_6_20 => Some(unused == 0 || waits),
+            Self::Linux3_5 => Some(unused <= FEW || (waits && unused.saturating_mul(mss) < LARGEST_BURST)),
+            Self::Linux6 => None,
+        }
+    }
+}
+
 /// The sending endpoint. The defaults are those of Linux 6.1 with an exact clock.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize, JsonSchema), serde(default, deny_unknown_fields))]
@@ -94,6 +140,8 @@ pub struct SenderConfig {
     pub send_buffer: Option<Bytes>,
     /// Receive window assumed until the first ACK or SYN/ACK says otherwise; default none.
     pub peer_window: Option<Bytes>,
+    /// Whose rules decide how a window grows; default "6.x".
+    pub kernel: Kernel,
     /// How lost packets are found.
     pub loss_detection: LossDetection,
     /// Packets delivered out of order that make loss certain as long as no reordering was seen;
@@ -164,6 +212,7 @@ impl Default for SenderConfig {
             ect1: false,
             send_buffer: None,
             peer_window: None,
+            kernel: Kernel::Linux6,
             loss_detection: LossDetection::Rack,
             reordering: 3,
             max_reordering: 300,

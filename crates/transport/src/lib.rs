@@ -15,7 +15,7 @@ mod receiver;
 mod sender;
 mod striping;
 
-pub use config::{AckCounting, EcnMode, LossDetection, ReceiverConfig, Reduction, RtoRule, SenderConfig};
+pub use config::{AckCounting, EcnMode, Kernel, LossDetection, ReceiverConfig, Reduction, RtoRule, SenderConfig};
 pub use receiver::{OutgoingAck, Receiver, ReceiverStats};
 pub use sender::parts;
 pub use sender::{Outgoing, Sender, SenderState, SenderStats};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use flowstart_benchmark::{Benchmark, BenchmarkResult, measured};
 use flowstart_race::{Contestant, Race, RunOptions};
-use flowstart_report::{Color, Palette, Table, Terminal};
+use flowstart_report::{Color, Palette, Table};
 use flowstart_service_curve::{End, Video};
 use flowstart_units::Bytes;
 
@@ -227,7 +227,7 @@ impl<'a> Shown<'a> {
 
     /// For the terminal.
     fn text(&self, folder: Option<&Path>, took: f64) -> String {
-        let terminal = Terminal::of_stdout();
+        let terminal = crate::output::terminal();
         let mut text = format!("{}\n\n", self.title());
         for table in [&self.summary, &self.probes] {
             text.push_str(&table.to_terminal(terminal));

@@ -12,9 +12,10 @@ use flowstart_race::{Background, ContestantResult, Others, Purpose, Race, RaceRe
 use flowstart_report::{Palette, Table, Terminal};
 
 use crate::args::{CompareArgs, RacePathArgs};
+use crate::embed;
 use crate::interrupt;
 use crate::output::{
-    Failure, Outcome, note, prepare_file, prepare_folder, print, print_json, progress, roughly, write_file,
+    Failure, Outcome, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, write_file,
 };
 use crate::pages;
 use crate::run_scenarios::capture;
@@ -41,7 +42,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         pages::chosen(&figures::TITLES, figure)?;
     }
     for file in &args.output.files {
-        ending(file)?;
+        ending(file, &ENDINGS)?;
         prepare_file(file)?;
     }
     tell_estimate(&race, args.threads);
@@ -169,29 +170,18 @@ fn folder(args: &CompareArgs) -> Option<PathBuf> {
     output.out.clone().or_else(|| (!elsewhere).then(|| PathBuf::from(DEFAULT_FOLDER)))
 }
 
-fn ending(file: &Path) -> Result<&'static str, Failure> {
-    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
-    ENDINGS.iter().copied().find(|known| *known == ending).ok_or_else(|| {
-        Failure::Usage(format!(
-            "cannot tell the format of {} by its ending; known are .{}",
-            file.display(),
-            ENDINGS.join(", .")
-        ))
-    })
-}
-
 /// The command as it was typed, fit for typing again.
 pub(crate) fn command_line() -> String {
-    let words = std::env::args_os().enumerate().map(|(index, word)| {
+    let arguments = embed::arguments().unwrap_or_else(|| std::env::args_os().skip(1).collect());
+    let words = arguments.iter().map(|word| {
         let word = word.to_string_lossy().into_owned();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=:@%".contains(c);
-        match index {
-            0 => "flowstart".to_owned(),
-            _ if !word.is_empty() && word.chars().all(plain) => word,
-            _ => format!("'{}'", word.replace('\'', "'\\''")),
+        match !word.is_empty() && word.chars().all(plain) {
+            true => word,
+            false => format!("'{}'", word.replace('\'', "'\\''")),
         }
     });
-    words.collect::<Vec<_>>().join(" ")
+    std::iter::once("flowstart".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// A label as the name of a file.
@@ -268,7 +258,7 @@ impl<'a> Shown<'a> {
 
     /// For the terminal.
     fn text(&self, all: bool, folder: Option<&Path>, took: f64) -> String {
-        let terminal = Terminal::of_stdout();
+        let terminal = crate::output::terminal();
         let tables: Vec<&Table> = if all { vec![&self.full] } else { self.tables.iter().collect() };
         let mut text = format!("{}\n\n", self.title);
         for table in tables {
@@ -365,7 +355,7 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
         write_file(&folder.join(REPORT), page::page(shown).to_html().as_bytes())?;
     }
     for file in &args.output.files {
-        let bytes = match ending(file)? {
+        let bytes = match ending(file, &ENDINGS)? {
             "html" => page::page(shown).to_html().into_bytes(),
             "json" => json(&shown.result.to_json()),
             "csv" => shown.full.to_csv().into_bytes(),

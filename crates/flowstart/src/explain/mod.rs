@@ -8,7 +8,7 @@ use std::path::Path;
 
 use flowstart_explain::{Chirp, Explanation, Observed, Simulated, SimulatedStart, read_trace};
 use flowstart_race::{DEFAULT_SEED, Race};
-use flowstart_report::{Figure, Terminal};
+use flowstart_report::Figure;
 use flowstart_units::{Bytes, Rate};
 
 use crate::compare::command_line;
@@ -52,7 +52,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Outcome {
         return if args.json {
             print_json(&words::list_document(&start))
         } else {
-            print(&words::list(&simulated, &start, Terminal::of_stdout()))
+            print(&words::list(&simulated, &start, crate::output::terminal()))
         };
     }
     if let Some(out) = &args.out {
@@ -71,7 +71,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Outcome {
     if args.json {
         return print_json(&words::document(&case));
     }
-    let mut text = words::text(&case, Terminal::of_stdout());
+    let mut text = words::text(&case, crate::output::terminal());
     if let Some(out) = &args.out {
         text.push_str(&format!("\npictures: {}\n", out.display()));
     }

@@ -19,6 +19,7 @@ Examples:
   flowstart frontier --profile wifi,lte -C adaptive_chirping+cubic,oracle+cubic
   flowstart frontier --out frontier-results
   flowstart frontier --out frontier-results --resume
+  flowstart frontier --plan
   flowstart frontier --quick --seeds held-out --runs 10 --json | jq '.contestants[].medians.completion_ratio'
 
 The grid: 5, 20, 100, 500 Mbit/s, 1, 10 Gbit/s; 5, 20, 50, 100, 300 ms; buffers of 0.25, 1, 4 BDP; paths that are clean
@@ -111,6 +112,10 @@ pub(crate) struct FrontierArgs {
     /// Take in the results of this folder, as another machine or a shard left it; may be repeated
     #[arg(long, value_name = "DIR", requires = "out", help_heading = "Output")]
     pub(crate) merge: Vec<PathBuf>,
+    /// Do nothing but say what it costs: packets and processor time by capacity and RTT (with
+    /// --json by cell), and how long so many cores need
+    #[arg(long, conflicts_with = "out", help_heading = "Output")]
+    pub(crate) plan: bool,
     #[command(flatten)]
     pub(crate) page: PageArgs,
     /// Print one JSON document instead of tables

@@ -2,12 +2,13 @@
 
 mod args;
 mod page;
+mod plan;
 mod tables;
 
 use std::path::Path;
 
 use flowstart_frontier::{Frontier, Grid, Journal, RunOptions, Shown, Work};
-use flowstart_report::{Table, Terminal};
+use flowstart_report::Table;
 
 use crate::compare::command_line;
 use crate::interrupt;
@@ -41,6 +42,9 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
     let subject = args.subject.as_deref().unwrap_or(usual);
     if args.subject.is_some() {
         known_subject(&frontier, subject)?;
+    }
+    if args.plan {
+        return plan::plan(&frontier, args);
     }
     pages::prepare(&args.page)?;
     let mut journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
@@ -201,7 +205,7 @@ const NAMED: usize = 8;
 
 /// For the terminal.
 fn text(shown: &Shown<'_>, args: &FrontierArgs) -> String {
-    let terminal = Terminal::of_stdout();
+    let terminal = crate::output::terminal();
     let mut text = String::new();
     let named = if args.all { None } else { Some(NAMED) };
     let mut all: Vec<Table> = tables::main(shown);

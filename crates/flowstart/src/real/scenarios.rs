@@ -4,7 +4,6 @@ use serde_json::json;
 
 use flowstart_emulator::Fidelity;
 use flowstart_real::{Runs, not_real};
-use flowstart_report::Terminal;
 use flowstart_results::{Provenance, Results, to_json, write_results};
 use flowstart_scenario::Scenario;
 use flowstart_units::Span;
@@ -92,7 +91,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 }
 
 fn summary(scenario: &Scenario, name: &str, results: &Results, fidelities: &[Fidelity]) -> String {
-    let terminal = Terminal::of_stdout();
+    let terminal = crate::output::terminal();
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     let mut text = format!("{title}, on this machine's kernel\n\n");
     if let (Some(flows), Some(links)) = (results.table("flows"), results.table("links")) {

@@ -1,7 +1,7 @@
 //! `flowstart emulate --self-test`: how precise and how fast the emulator is here.
 
 use flowstart_emulator::self_test::{Measured, Trial, try_out};
-use flowstart_report::{Cell, Column, Table, Terminal};
+use flowstart_report::{Cell, Column, Table};
 use flowstart_units::{Rate, Span};
 use serde_json::json;
 
@@ -63,7 +63,7 @@ pub(super) fn self_test(as_json: bool) -> Outcome {
             "highest_packets_per_second": highest.iter().map(|(packet, rate)| json!({ "packet": packet, "rate": rate })).collect::<Vec<_>>(),
         }))?;
     } else {
-        let mut text = table.to_terminal(Terminal::of_stdout());
+        let mut text = table.to_terminal(crate::output::terminal());
         text.push_str(&format!(
             "\nat 100 Mbit/s within {MEDIAN_BAR} (median) and {P99_BAR} (99 %), worst of {REPEATED}: {}\n\
              {SUSTAINED} of 1500-byte packets sustained, queue as configured, worst of {REPEATED}: {}\n",

@@ -2,7 +2,7 @@
 
 use flowstart_emulator::{Fidelity, FidelityLimit, Outcome, Recording};
 use flowstart_real::flow_name;
-use flowstart_report::{Cell, Column, Table, Terminal};
+use flowstart_report::{Cell, Column, Table};
 use flowstart_units::{Rate, Span};
 use serde_json::{Value, json};
 
@@ -130,5 +130,5 @@ pub(super) fn fidelity(fidelity: &Fidelity, limit: &FidelityLimit) -> Value {
 
 /// Tables as text for the terminal that shows standard error.
 pub(super) fn text(tables: &[Table]) -> String {
-    tables.iter().map(|table| table.to_terminal(Terminal::of_stdout()) + "\n").collect()
+    tables.iter().map(|table| table.to_terminal(crate::output::terminal()) + "\n").collect()
 }

@@ -1,14 +1,19 @@
 //! `flowstart reproduce`: papers' figures and claims.
 
+mod chapters;
+mod kept;
 mod page;
 mod tables;
 
 use std::path::Path;
+use std::sync::Mutex;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use flowstart_report::side_by_side;
-use flowstart_reproduce::{Figure, FigureResult, Paper, ReproduceOptions, Verdict, figures, papers, reproduce as run};
+use flowstart_reproduce::{
+    Figure, FigureResult, Origin, Paper, ReproduceOptions, Stability, Verdict, figures, papers, reproduce as run,
+};
 
 use crate::args::ReproduceArgs;
 use crate::compare::{command_line, file_name};
@@ -20,54 +25,124 @@ use crate::scenario::describe;
 /// The page with everything.
 const PAGE: &str = "index.html";
 
+/// What runs gave.
+struct Ran {
+    results: Vec<FigureResult>,
+    /// Processor time of each figure, seconds.
+    spent: Vec<f64>,
+    /// Time by the clock, seconds.
+    took: f64,
+}
+
 /// Runs what is asked for and shows the verdicts.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     let papers = papers().map_err(|error| Failure::usage(describe(&error)))?;
-    let wanted = wanted(&args.what)?;
+    let mut wanted = wanted(&args.what)?;
     if args.list {
         return list(&papers, &wanted, args);
+    }
+    if let Some(file) = &args.verify {
+        return kept::verify(file, wanted, args);
+    }
+    if let Some(file) = &args.recorded {
+        let judged = kept::judge(file, &wanted)?;
+        return show(&papers, &judged.results, Some(&judged), None, args);
+    }
+    if let Some(seeds) = args.stability {
+        return stability(&wanted, seeds, args);
+    }
+    if let Some(file) = &args.record {
+        kept::prepare(file)?;
+    }
+    if let Some(seed) = args.seed {
+        wanted.iter_mut().for_each(|figure| figure.seed(seed));
     }
     pages::prepare(&args.page)?;
     if let Some(folder) = &args.plot {
         prepare_folder(folder)?;
     }
+    let ran = make(&wanted, args.full, args)?;
+    if let Some(folder) = &args.plot {
+        plot(&papers, &ran.results, folder)?;
+    }
+    if !args.page.pages.is_empty() {
+        let sections: Vec<_> = ran.results.iter().map(|result| (result, page::figures(result))).collect();
+        pages::write(&page::page(&papers, &sections, &command_line()), &args.page)?;
+    }
+    if let Some(file) = &args.record {
+        kept::keep(file, &ran, args.full)?;
+    }
+    show(&papers, &ran.results, None, Some(ran.took), args)
+}
+
+/// Runs figures, perhaps with the whole budget.
+fn make(wanted: &[Figure], full: bool, args: &ReproduceArgs) -> Result<Ran, Failure> {
     let cancel = interrupt::listen();
     let bar = progress("reproducing");
     let tell = |done: usize, of: usize| {
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
+    let spent = Mutex::new(vec![0.0; wanted.len()]);
+    let spend = |figure: usize, seconds: f64| {
+        let mut spent = spent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        spent[figure] += seconds;
+    };
     let options = ReproduceOptions {
         threads: args.threads,
         pictures: args.plot.is_some() || !args.page.pages.is_empty(),
-        full: args.full,
+        full,
+        runs: args.runs,
         cancel: Some(&cancel),
+        spent: Some(&spend),
         progress: Some(&tell),
     };
     let began = std::time::Instant::now();
-    let results = run(&wanted, &options).map_err(Failure::usage)?;
+    let results = run(wanted, &options).map_err(Failure::usage)?;
     bar.finish_and_clear();
     let Some(results) = results else { return Err(Failure::Interrupted) };
-    let took = began.elapsed().as_secs_f64();
-    if let Some(folder) = &args.plot {
-        plot(&papers, &results, folder)?;
-    }
-    if !args.page.pages.is_empty() {
-        let sections: Vec<_> = results.iter().map(|result| (result, page::figures(result))).collect();
-        pages::write(&page::page(&papers, &sections, &command_line()), &args.page)?;
-    }
+    let spent = spent.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    Ok(Ran { results, spent, took: began.elapsed().as_secs_f64() })
+}
+
+/// Prints verdicts as asked for.
+fn show(
+    papers: &[Paper],
+    results: &[FigureResult],
+    kept: Option<&kept::Judged>,
+    took: Option<f64>,
+    args: &ReproduceArgs,
+) -> Outcome {
     if args.json {
-        print_json(&document(&results))?;
+        print_json(&document(papers, results))?;
     } else if args.markdown {
-        print(&tables::markdown(&papers, &results))?;
+        print(&chapters::markdown(papers, results, kept))?;
     } else {
-        print(&tables::text(&papers, &results, took))?;
+        print(&tables::text(papers, results, took))?;
         if let Some(folder) = &args.plot {
             print(&format!("figures: {}\n", folder.join(PAGE).display()))?;
         }
     }
     let differs = results.iter().flat_map(|result| &result.claims).any(|claim| claim.verdict == Verdict::Differs);
     if args.strict && differs { Err(Failure::Check) } else { Ok(()) }
+}
+
+/// Runs everything with several seeds and says which verdicts change.
+fn stability(wanted: &[Figure], seeds: u64, args: &ReproduceArgs) -> Outcome {
+    let of_seed = |seed: u64| {
+        let mut figures = wanted.to_vec();
+        figures.iter_mut().for_each(|figure| figure.seed(seed));
+        Ok(make(&figures, args.full, args)?.results)
+    };
+    let results = (1..=seeds).map(of_seed).collect::<Result<Vec<_>, Failure>>()?;
+    let stability = Stability::of(&results, args.full);
+    if let Some(file) = &args.record {
+        kept::keep_stability(file, &stability)?;
+    }
+    if args.json {
+        return print_json(&json!(stability));
+    }
+    print(&tables::stability(&stability))
 }
 
 /// The figures of the arguments, each once, in their order; all without arguments.
@@ -101,6 +176,7 @@ fn list(papers: &[Paper], wanted: &[Figure], args: &ReproduceArgs) -> Outcome {
             json!({
                 "figure": figure.name, "title": figure.title, "shows": figure.shows,
                 "claims": figure.claims.len(), "simulations": figure.simulations(), "hash": figure.hash,
+                "run_hash": figure.run_hash,
             })
         };
         let papers: Vec<_> = papers
@@ -118,14 +194,29 @@ fn list(papers: &[Paper], wanted: &[Figure], args: &ReproduceArgs) -> Outcome {
     print(&tables::list(papers, wanted))
 }
 
+/// Counts of verdicts, by whose claims they are.
+fn counts<'a>(results: impl Iterator<Item = &'a FigureResult> + Clone) -> Value {
+    let of = |origin: Origin| {
+        let one = |verdict: Verdict| (verdict.key().to_owned(), tables::count(results.clone(), origin, verdict).into());
+        Verdict::ALL.into_iter().map(one).collect::<Map<String, Value>>()
+    };
+    Origin::ALL
+        .into_iter()
+        .map(|origin| (origin.key().to_owned(), Value::from(of(origin))))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
 /// For machines.
-fn document(results: &[FigureResult]) -> serde_json::Value {
-    let count = |verdict: Verdict| tables::count(results, verdict);
+fn document(papers: &[Paper], results: &[FigureResult]) -> Value {
+    let of_paper = |paper: &Paper| {
+        let figures = results.iter().filter(|result| paper.figures.contains(&result.figure.name));
+        (figures.clone().count() > 0).then(|| (paper.name.clone(), counts(figures)))
+    };
     json!({
         "flowstart_version": env!("CARGO_PKG_VERSION"),
-        "reproduced": count(Verdict::Reproduced),
-        "differs": count(Verdict::Differs),
-        "under_specified": count(Verdict::UnderSpecified),
+        "all": counts(results.iter()),
+        "papers": papers.iter().filter_map(of_paper).collect::<Map<_, _>>(),
         "figures": results.iter().map(FigureResult::to_json).collect::<Vec<_>>(),
     })
 }

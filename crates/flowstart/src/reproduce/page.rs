@@ -4,7 +4,7 @@ use flowstart_report::{Axis, Figure, Page, Palette, Section, Series, thin_cloud}
 use flowstart_reproduce::{Drawn, FigureResult, Paper, PictureAxis};
 
 use super::paper_of;
-use super::tables::{citation, claims, confusions, remarks, tally};
+use super::tables::{citation, claims, remarks, shares, tally};
 
 /// Cells of a cloud of points per factor of ten, in either direction: finer than a dot.
 const CELLS_PER_DECADE: f64 = 40.0;
@@ -99,7 +99,7 @@ pub(super) fn page(papers: &[Paper], results: &[(&FigureResult, Vec<Figure>)], c
         paragraphs.extend(figure.notes.iter().cloned());
         let mut table = claims(result, true);
         table.notes = result.claims.iter().flat_map(remarks).collect();
-        let tables = std::iter::once(table).chain(confusions(result)).collect();
+        let tables = std::iter::once(table).chain(shares(result)).collect();
         sections.push(Section {
             heading: format!("{}: {}", figure.name, figure.title),
             paragraphs,
@@ -119,9 +119,9 @@ pub(super) fn page(papers: &[Paper], results: &[(&FigureResult, Vec<Figure>)], c
         provenance: vec![
             pair("flowstart", env!("CARGO_PKG_VERSION").to_owned()),
             pair("scenarios", hashes.join(", ")),
-            pair("simulations", all.iter().map(|result| result.figure.simulations()).sum::<usize>().to_string()),
+            pair("simulations", all.iter().map(|result| result.simulations).sum::<usize>().to_string()),
         ],
-        summary: vec![format!("{}.", tally(&all))],
+        summary: vec![format!("{}.", tally(all.iter()))],
         sections,
         footnotes,
     }

@@ -1,26 +1,57 @@
 //! Claims and verdicts for the terminal and as Markdown.
 
-use flowstart_report::{Cell, Column, Table, Terminal};
-use flowstart_reproduce::{ClaimResult, Curve, Figure, FigureResult, Paper, Picture, Verdict};
+use flowstart_report::{Cell, Column, Table};
+use flowstart_reproduce::{ClaimResult, Figure, FigureResult, Origin, Paper, ShareTable, Stability, Verdict};
 
 use super::paper_of;
 
-/// How many claims have a verdict.
-pub(super) fn count(results: &[FigureResult], verdict: Verdict) -> usize {
-    results.iter().flat_map(|result| &result.claims).filter(|claim| claim.verdict == verdict).count()
+/// How many claims of an origin have a verdict.
+pub(super) fn count<'a>(results: impl Iterator<Item = &'a FigureResult>, origin: Origin, verdict: Verdict) -> usize {
+    let claims = results.flat_map(|result| &result.claims);
+    claims.filter(|claim| claim.claim.origin == origin && claim.verdict == verdict).count()
 }
 
-/// "12 claims: 9 reproduced, 2 differ, 1 under-specified".
-pub(super) fn tally(results: &[FigureResult]) -> String {
-    let claims: usize = results.iter().map(|result| result.claims.len()).sum();
+/// "12 claims: 9 reproduced, 2 differ, 0 undecided, 1 under-specified" of an origin.
+pub(super) fn ratings<'a>(results: impl Iterator<Item = &'a FigureResult> + Clone, origin: Origin) -> String {
+    let counts = Verdict::ALL.map(|verdict| count(results.clone(), origin, verdict));
+    let [reproduced, differs, undecided, open] = counts;
+    let all: usize = counts.iter().sum();
     format!(
-        "{claims} claim{}: {} reproduced, {} differ{}, {} under-specified",
-        if claims == 1 { "" } else { "s" },
-        count(results, Verdict::Reproduced),
-        count(results, Verdict::Differs),
-        if count(results, Verdict::Differs) == 1 { "s" } else { "" },
-        count(results, Verdict::UnderSpecified)
+        "{all} claim{}: {reproduced} reproduced, {differs} differ{}, {undecided} undecided, {open} under-specified",
+        if all == 1 { "" } else { "s" },
+        if differs == 1 { "s" } else { "" },
     )
+}
+
+/// The papers' claims, and ours, apart.
+pub(super) fn tally<'a>(results: impl Iterator<Item = &'a FigureResult> + Clone) -> String {
+    let of = |origin| ratings(results.clone(), origin);
+    format!("The papers: {}. Beyond them, ours: {}", of(Origin::Paper), of(Origin::Ours))
+}
+
+/// What other seeds say, in a sentence.
+pub(super) fn stability_sentence(stability: &Stability) -> String {
+    let share = stability.same as f64 / stability.decided.max(1) as f64 * 100.0;
+    format!(
+        "Seeds 1 to {} {}over {} figures with anything random: of {} claims decided with at least one of them {} have the same \
+         verdict with all ({share:.1} %), {} were reproduced with one and different with another.",
+        stability.seeds,
+        if stability.full { "with the whole budget of runs " } else { "without --full " },
+        stability.figures.len(),
+        stability.decided,
+        stability.same,
+        stability.opposite,
+    )
+}
+
+/// What other seeds say, for the terminal.
+pub(super) fn stability(stability: &Stability) -> String {
+    let mut text = String::new();
+    for (claim, verdicts) in &stability.changed {
+        text.push_str(&format!("{claim}: {}\n", verdicts.join(", ")));
+    }
+    text.push_str(&format!("{}\n", stability_sentence(stability)));
+    text
 }
 
 /// Title, authors, venue, year.
@@ -31,7 +62,10 @@ pub(super) fn citation(paper: &Paper) -> String {
 
 /// The claims of a figure; `says` adds what the paper says and where.
 pub(super) fn claims(result: &FigureResult, says: bool) -> Table {
-    let mut columns = vec![Column::key("claim").help("Its name in the file of the figure.")];
+    let mut columns = vec![
+        Column::key("claim").help("Its name in the file of the figure."),
+        Column::text("whose").help("The paper's claim, or one of this project beyond it."),
+    ];
     if says {
         columns.push(Column::text("the paper says"));
         columns.push(Column::text("where"));
@@ -45,7 +79,7 @@ pub(super) fn claims(result: &FigureResult, says: bool) -> Table {
     let mut table = Table::new("", columns);
     for claim in &result.claims {
         let spec = &claim.claim.spec;
-        let mut cells = vec![Cell::text(&spec.id)];
+        let mut cells = vec![Cell::text(&spec.id), Cell::text(claim.claim.origin.key())];
         if says {
             cells.extend([Cell::text(&spec.says), Cell::text(&spec.source)]);
         }
@@ -55,21 +89,20 @@ pub(super) fn claims(result: &FigureResult, says: bool) -> Table {
     table
 }
 
-/// The pictures of a figure that are tables as well: shares in percent.
-pub(super) fn confusions(result: &FigureResult) -> Vec<Table> {
-    let tables = result.pictures.iter().filter(|picture| !picture.places.is_empty());
-    let one = |picture: &Picture| {
-        let answers = picture.curves.iter().map(|curve| Column::number(&curve.name, picture.y.unit));
-        let columns = std::iter::once(Column::key(picture.x.label)).chain(answers).collect();
-        let mut table = Table::new(&picture.title, columns);
-        for (place, name) in picture.places.iter().enumerate() {
-            let value = |curve: &Curve| curve.points.get(place).map(|point| point[1]);
-            let shares = picture.curves.iter().map(|curve| Cell::number_or_missing(value(curve), 2));
-            table.push(std::iter::once(Cell::text(name)).chain(shares).collect());
+/// Shares of answers of a figure.
+pub(super) fn shares(result: &FigureResult) -> Vec<Table> {
+    let one = |shares: &ShareTable| {
+        let answers = shares.columns.iter().map(|(name, _)| Column::number(name, &shares.unit));
+        let columns = std::iter::once(Column::key(&shares.by)).chain(answers).collect();
+        let mut table = Table::new(&shares.title, columns);
+        for (place, name) in shares.rows.iter().enumerate() {
+            let value = |values: &[f64]| Cell::number_or_missing(values.get(place).copied(), 2);
+            let cells = shares.columns.iter().map(|(_, values)| value(values));
+            table.push(std::iter::once(Cell::text(name)).chain(cells).collect());
         }
         table
     };
-    tables.map(one).collect()
+    result.tables.iter().map(one).collect()
 }
 
 /// What belongs to a verdict, as "id: kind: text".
@@ -78,8 +111,8 @@ pub(super) fn remarks(claim: &ClaimResult) -> Vec<String> {
 }
 
 /// For the terminal.
-pub(super) fn text(papers: &[Paper], results: &[FigureResult], took: f64) -> String {
-    let terminal = Terminal::of_stdout();
+pub(super) fn text(papers: &[Paper], results: &[FigureResult], took: Option<f64>) -> String {
+    let terminal = crate::output::terminal();
     let width = if terminal.width == usize::MAX { PLAIN_WIDTH } else { terminal.width };
     let mut text = String::new();
     let mut paper = None;
@@ -93,7 +126,7 @@ pub(super) fn text(papers: &[Paper], results: &[FigureResult], took: f64) -> Str
         text.push_str(&format!("{}\n\n", wrapped(&result.figure.shows, width, "  ")));
         text.push_str(&claims(result, false).to_terminal(terminal));
         text.push('\n');
-        for table in confusions(result) {
+        for table in shares(result) {
             text.push_str(&table.to_terminal(terminal));
             text.push('\n');
         }
@@ -112,11 +145,19 @@ pub(super) fn text(papers: &[Paper], results: &[FigureResult], took: f64) -> Str
     }
     let packets: u64 = results.iter().map(|result| result.data_packets).sum();
     let seconds: f64 = results.iter().map(|result| result.simulated_seconds).sum();
-    text.push_str(&format!("{}\n", tally(results)));
-    text.push_str(&format!(
-        "{seconds:.0} simulated seconds and {packets} data packets in {took:.1} s ({:.1} million packets/s)\n",
-        packets as f64 / took.max(1e-9) / 1e6
-    ));
+    for paper in papers {
+        let of = results.iter().filter(|result| paper.figures.contains(&result.figure.name));
+        if of.clone().count() > 0 {
+            text.push_str(&format!("{}: {}\n", paper.name, tally(of)));
+        }
+    }
+    text.push_str(&format!("{}\n", tally(results.iter())));
+    if let Some(took) = took {
+        text.push_str(&format!(
+            "{seconds:.0} simulated seconds and {packets} data packets in {took:.1} s ({:.1} million packets/s)\n",
+            packets as f64 / took.max(1e-9) / 1e6
+        ));
+    }
     text
 }
 
@@ -136,45 +177,6 @@ fn wrapped(text: &str, width: usize, indent: &str) -> String {
         }
     }
     lines.join("\n")
-}
-
-/// As a page of the documentation.
-pub(super) fn markdown(papers: &[Paper], results: &[FigureResult]) -> String {
-    let mut page = format!(
-        "<!-- Made by `flowstart reproduce --markdown > docs/reproduce.md`; do not edit. -->\n\n# What papers claim, and what comes out here\n\n{}.\n\n\
-         *Reproduced*: ours is as the paper says. *Differs*: it is not, by how much and, where known, why. *Under-specified*: the claim holds in \
-         some readings of what the paper leaves open and not in others, or something had to be assumed; notes below the table say what. Nothing was tuned to get a verdict. The column *paper* has the paper's value or relation; where a paper gives words only, it \
-         has our reading of them. Every figure has a file in `experiments/` with all parameters; `flowstart reproduce PAPER/FIGURE --plot DIR` runs \
-         it and draws its pictures.\n",
-        tally(results)
-    );
-    let mut paper = None;
-    for result in results {
-        let figure = &result.figure;
-        let of = paper_of(papers, figure);
-        if let Some(of) = of.filter(|_| of != paper) {
-            page.push_str(&format!("\n## {}\n\n{}.\n", of.about.title, citation(of)));
-            for note in &of.about.notes {
-                page.push_str(&format!("\n{note}\n"));
-            }
-        }
-        paper = of;
-        page.push_str(&format!("\n### {}: {}\n\n{}\n\n", figure.name, figure.title, figure.shows));
-        page.push_str(&claims(result, true).to_markdown());
-        for table in confusions(result) {
-            page.push_str(&format!("\n{}\n", table.to_markdown()));
-        }
-        let mut remarks: Vec<String> = result.claims.iter().flat_map(remarks).collect();
-        remarks.extend(figure.notes.iter().cloned());
-        if !remarks.is_empty() {
-            page.push('\n');
-        }
-        for remark in remarks {
-            page.push_str(&format!("- {remark}\n"));
-        }
-        page.push_str(&format!("\nFile {}, {} simulations.\n", figure.file_hash, figure.simulations()));
-    }
-    page
 }
 
 /// Papers and figures with their sizes.
@@ -198,7 +200,7 @@ pub(super) fn list(papers: &[Paper], figures: &[Figure]) -> String {
             let counts = [figure.claims.len(), figure.simulations()].map(|count| Cell::count(count as u64));
             table.push([Cell::text(&figure.name), Cell::text(&figure.title)].into_iter().chain(counts).collect());
         }
-        text.push_str(&table.to_terminal(Terminal::of_stdout()));
+        text.push_str(&table.to_terminal(crate::output::terminal()));
         text.push('\n');
     }
     text

@@ -118,8 +118,8 @@ impl Slots {
     }
 }
 
-/// A path over satellites that changes every so often: its delay jumps, and packets on the way
-/// at that moment are lost.
+/// A path over satellites that changes every so often: its delay jumps, and what is sent during an
+/// outage after that is lost. What was sent before arrives over the old path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]

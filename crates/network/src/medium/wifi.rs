@@ -253,7 +253,7 @@ impl<P: Frame> Wifi<P> {
         if self.held.is_empty() && queue.packets() == 0 {
             return Time::NEVER;
         }
-        let turn = later.unwrap_or(self.free) + self.contest();
+        let turn = later.unwrap_or(self.free.max(now)) + self.contest();
         self.turn = Some(turn);
         turn
     }
@@ -316,7 +316,22 @@ impl<P: Frame> Wifi<P> {
 mod tests {
     use super::*;
     use crate::packet::{Body, Datagram};
-    use crate::{Ecn, Packet, QueueConfig};
+    use crate::{Discipline, Ecn, Packet, QueueConfig, Tally};
+
+    /// Says that it stores a packet, and never gives it.
+    struct Miser;
+
+    impl Discipline<Packet> for Miser {
+        fn enqueue(&mut self, _now: Time, _packet: Packet, _dropped: &mut dyn FnMut(Packet, DropReason)) {}
+
+        fn dequeue(&mut self, _now: Time, _dropped: &mut dyn FnMut(Packet, DropReason)) -> Dequeue<Packet> {
+            Dequeue::Empty
+        }
+
+        fn tally(&self) -> Tally {
+            Tally { packets: 1, ..Tally::default() }
+        }
+    }
 
     fn packet(number: u64, bytes: u16) -> Packet {
         let body = Body::Datagram(Datagram { number, sent_at: Time::ZERO });
@@ -411,5 +426,18 @@ mod tests {
         let config = WifiConfig { frames: 4, others: 5, ..WifiConfig::default() };
         assert_eq!(config.air_rate(Rate::from_mbps(100)), None);
         assert!(config.most() < Rate::from_mbps(5) && config.air_rate(Rate::from_mbps(2)).is_some());
+    }
+
+    #[test]
+    fn a_queue_that_gives_nothing_is_asked_again_later_and_not_in_the_past() {
+        let mut wifi = Wifi::new(&WifiConfig::default(), Rate::from_mbps(100), 1);
+        let mut queue = Queue::external(Box::new(Miser));
+        let mut now = Time::ZERO + Span::from_secs(1);
+        queue.enqueue(now, packet(0, 1500), &mut |_, _| ());
+        for _ in 0..5 {
+            let next = wifi.serve(now, &mut queue, 0, &mut |served| panic!("{served:?}"));
+            assert!(next > now, "{next:?}");
+            now = next;
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! A FIFO that thins acknowledgements, as the ACK filter of Linux's CAKE does.
 
-use std::collections::VecDeque;
-
 use flowstart_units::Time;
 
-use super::{Constants, Dequeue, Discipline, DropReason, DropTailConfig, Limit, QueueError, Tally};
+use super::config::limit_of_a_fifo;
+use super::{Constants, Dequeue, Discipline, DropReason, DropTail, DropTailConfig, Limit, QueueError, Tally};
 use crate::{Frame, PureAck};
 
 /// Constants of the ACK filter (Linux `sch_cake`, `cake_ack_filter`): an arriving pure ACK takes
@@ -28,36 +27,17 @@ impl Constants for AckFilterConfig {
     type Queue<P: Frame> = AckFilter<P>;
 
     fn build<P: Frame>(self, _seed: u64) -> AckFilter<P> {
-        AckFilter {
-            stored: VecDeque::new(),
-            bytes: 0,
-            keep: self.keep,
-            limit_packets: self.limit.packets.unwrap_or(u64::MAX),
-            limit_bytes: self.limit.bytes.unwrap_or(u64::MAX),
-        }
+        AckFilter { fifo: DropTail::new(self.limit), keep: self.keep }
     }
 
-    fn validate(&self) -> Result<(), QueueError> {
-        self.limit.validate()
-    }
-
-    fn limit(&mut self) -> Limit<'_> {
-        Limit::Either(&mut self.limit)
-    }
-
-    fn largest_packet(&self) -> u64 {
-        self.limit.largest_packet()
-    }
+    limit_of_a_fifo!();
 }
 
 /// The filter in operation.
 #[derive(Clone, Debug)]
 pub struct AckFilter<P> {
-    stored: VecDeque<(P, Time)>,
-    bytes: u64,
+    fifo: DropTail<P>,
     keep: u32,
-    limit_packets: u64,
-    limit_bytes: u64,
 }
 
 /// True if `later` says everything that `earlier` does.
@@ -66,44 +46,48 @@ fn covers(later: PureAck, earlier: PureAck) -> bool {
 }
 
 impl<P: Frame> AckFilter<P> {
-    /// Drops what the new ACK covers, but for the newest ones that are to stay.
-    fn filter(&mut self, packet: &P, ack: PureAck, dropped: &mut dyn FnMut(P, DropReason)) {
-        let mut kept = 0;
-        let first = self.stored.len().saturating_sub(REACH);
-        for place in (first..self.stored.len()).rev() {
-            let Some((other, _)) = self.stored.get(place) else { continue };
-            let covered = other.flow() == packet.flow() && other.pure_ack().is_some_and(|other| covers(ack, other));
-            if covered && kept < self.keep {
-                kept += 1;
-            } else if covered && let Some((other, _)) = self.stored.remove(place) {
-                self.bytes -= u64::from(other.bytes());
-                dropped(other, DropReason::Thinned);
-            }
-        }
+    /// Places of the ACKs that a new one covers, from the tail on, but for the newest that stay.
+    fn covered(&self, packet: &P, ack: PureAck) -> impl Iterator<Item = usize> {
+        let stored = &self.fifo.fifo;
+        let count = stored.packets() as usize;
+        let is_covered = move |place: &usize| {
+            let other = stored.at(*place).filter(|other| other.flow() == packet.flow());
+            other.and_then(Frame::pure_ack).is_some_and(|other| covers(ack, other))
+        };
+        (count.saturating_sub(REACH)..count).rev().filter(is_covered).skip(self.keep as usize)
+    }
+
+    /// True if there is room for an ACK once those that it covers are gone.
+    fn has_room(&self, packet: &P, ack: PureAck) -> bool {
+        let sizes = self.covered(packet, ack).filter_map(|place| self.fifo.fifo.at(place)).map(Frame::bytes);
+        let (packets, bytes) = sizes.fold((0, 0), |(packets, bytes), size| (packets + 1, bytes + u64::from(size)));
+        self.fifo.has_room_without(packet, packets, bytes)
     }
 }
 
 impl<P: Frame> Discipline<P> for AckFilter<P> {
+    // Stores the packet instead of the ACKs that it covers, or drops it.
     fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
-        if let Some(ack) = packet.pure_ack() {
-            self.filter(&packet, ack, dropped);
+        // What is dropped for want of room takes nobody's place.
+        if let Some(ack) = packet.pure_ack()
+            && (self.fifo.has_room(&packet) || self.has_room(&packet, ack))
+        {
+            // After one has left, all places before it are as they were.
+            loop {
+                let place = self.covered(&packet, ack).next();
+                let Some(other) = place.and_then(|place| self.fifo.fifo.remove(place)) else { break };
+                dropped(other, DropReason::Thinned);
+            }
         }
-        let bytes = self.bytes + u64::from(packet.bytes());
-        if self.stored.len() as u64 >= self.limit_packets || bytes > self.limit_bytes {
-            return dropped(packet, DropReason::Full);
-        }
-        self.bytes = bytes;
-        self.stored.push_back((packet, now));
+        self.fifo.enqueue(now, packet, dropped);
     }
 
-    fn dequeue(&mut self, _now: Time, _dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
-        let head = self.stored.pop_front();
-        self.bytes -= head.as_ref().map_or(0, |(packet, _)| u64::from(packet.bytes()));
-        head.into()
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P> {
+        self.fifo.dequeue(now, dropped)
     }
 
     fn tally(&self) -> Tally {
-        Tally { packets: self.stored.len() as u64, bytes: self.bytes, marked: 0 }
+        self.fifo.tally()
     }
 }
 
@@ -157,6 +141,21 @@ mod tests {
     fn acks_that_say_more_stay() {
         let packets = [ack(0, 1, 2, false), ack(0, 1, 0, true), ack(0, 9, 0, false)];
         assert_eq!(thinned(0, &packets), (vec![(0, 1), (0, 1), (0, 9)], 0));
+    }
+
+    #[test]
+    fn an_ack_that_is_dropped_for_want_of_room_takes_nobodys_place() {
+        let limit = DropTailConfig { packets: None, bytes: Some(110) };
+        let config = AckFilterConfig { limit, ..AckFilterConfig::default() };
+        let mut queue = Queue::new(&QueueConfig::AckFilter(config), 1);
+        let mut drops = Vec::new();
+        // 52 + 52 B are stored; in place of the first 60 B would be two too many, and 56 B fit.
+        for (flow, number, bytes) in [(0, 1, 52), (1, 5, 52), (0, 2, 60), (0, 3, 56)] {
+            let packet = Packet { bytes, ..ack(flow, number, 0, false) };
+            queue.enqueue(Time::ZERO, packet, &mut |packet, reason| drops.push((packet.bytes, reason)));
+        }
+        assert_eq!(drops, [(60, DropReason::Full), (52, DropReason::Thinned)]);
+        assert_eq!((queue.packets(), queue.bytes()), (2, 108));
     }
 
     #[test]

@@ -40,6 +40,25 @@ pub(super) trait Constants: Default {
     }
 }
 
+/// The methods of [`Constants`] that say how much a queue holds, where its constant `limit` is that
+/// of a FIFO.
+macro_rules! limit_of_a_fifo {
+    () => {
+        fn validate(&self) -> Result<(), QueueError> {
+            self.limit.validate()
+        }
+
+        fn limit(&mut self) -> Limit<'_> {
+            Limit::Either(&mut self.limit)
+        }
+
+        fn largest_packet(&self) -> u64 {
+            self.limit.largest_packet()
+        }
+    };
+}
+pub(super) use limit_of_a_fifo;
+
 /// In which order a queue lets packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {

@@ -48,7 +48,7 @@ impl Constants for DropTailConfig {
 /// A FIFO that drops the arriving packet when full.
 #[derive(Clone, Debug)]
 pub struct DropTail<P> {
-    fifo: Fifo<P>,
+    pub(super) fifo: Fifo<P>,
     limit_packets: u64,
     limit_bytes: u64,
 }
@@ -67,8 +67,14 @@ impl<P: Frame> DropTail<P> {
     /// True if there is room for this packet.
     #[inline]
     pub(super) fn has_room(&self, packet: &P) -> bool {
-        self.fifo.packets() < self.limit_packets
-            && self.fifo.bytes().saturating_add(u64::from(packet.bytes())) <= self.limit_bytes
+        self.has_room_without(packet, 0, 0)
+    }
+
+    /// True if there is room for this packet once so much of what is stored has left.
+    #[inline]
+    pub(super) fn has_room_without(&self, packet: &P, packets: u64, bytes: u64) -> bool {
+        self.fifo.packets() - packets < self.limit_packets
+            && (self.fifo.bytes() - bytes).saturating_add(u64::from(packet.bytes())) <= self.limit_bytes
     }
 }
 

@@ -59,6 +59,18 @@ impl<P: Frame> Fifo<P> {
         self.stored.front().map(|(packet, arrived, _)| (packet, *arrived))
     }
 
+    /// The packet at a place, 0 for the one that leaves next.
+    pub(super) fn at(&self, place: usize) -> Option<&P> {
+        self.stored.get(place).map(|(packet, ..)| packet)
+    }
+
+    /// Takes the packet at a place out, whoever is before it.
+    pub(super) fn remove(&mut self, place: usize) -> Option<P> {
+        let (packet, ..) = self.stored.remove(place)?;
+        self.bytes -= u64::from(packet.bytes());
+        Some(packet)
+    }
+
     /// Packets stored.
     #[must_use]
     #[inline]

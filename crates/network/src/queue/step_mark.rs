@@ -3,6 +3,7 @@
 
 use flowstart_units::{Span, Time};
 
+use super::config::limit_of_a_fifo;
 use super::{Constants, Dequeue, Discipline, DropReason, DropTail, DropTailConfig, Limit, QueueError, Tally};
 use crate::{Ecn, Frame};
 
@@ -52,17 +53,7 @@ impl Constants for StepMarkConfig {
         StepMark::new(self)
     }
 
-    fn validate(&self) -> Result<(), QueueError> {
-        self.limit.validate()
-    }
-
-    fn limit(&mut self) -> Limit<'_> {
-        Limit::Either(&mut self.limit)
-    }
-
-    fn largest_packet(&self) -> u64 {
-        self.limit.largest_packet()
-    }
+    limit_of_a_fifo!();
 }
 
 /// A FIFO that marks above a threshold.

@@ -70,6 +70,7 @@ impl Sender {
             && self.probe.is_none()
             && self.config.ecn != EcnMode::Accurate
             && !self.controller.wants_packets()
+            && !self.config.kernel.counts_acks()
     }
 
     /// What [`take_any`](Self::take_any) comes down to for an ordinary ACK.
@@ -102,6 +103,7 @@ impl Sender {
     fn take_any(&mut self, now: Time, ack: &Acknowledgement) {
         let prior_una = self.stats.una;
         let prior_unsacked = self.board.packets_out() - self.board.sacked();
+        let in_flight_before = self.board.in_flight();
         let advanced = ack.ack > prior_una;
         let mut delivery = Delivery::new();
         self.take_delivery(now, ack, advanced, &mut delivery);
@@ -145,7 +147,7 @@ impl Sender {
         let lost = u32::try_from(self.board.total_lost() - lost_before).unwrap_or(u32::MAX);
 
         let tally = Tally { packets: delivery.packets, bytes: delivery.bytes, rtt: samples.latest, marked, lost };
-        let view = self.view(now, tally, advanced, rate);
+        let mut view = self.view(now, tally, advanced, rate);
         self.tell_packets(now, &delivery);
         if ack.ack >= self.answer_at {
             self.take_answer(now, ack, self.stats.packets_retransmitted > self.retransmitted_before);
@@ -167,7 +169,24 @@ impl Sender {
         } else if self.recovery.reducing {
             self.walk(delivery.packets, advanced && lost == 0);
         } else if self.may_grow(advanced, &delivery) {
+            if self.config.kernel.counts_acks() {
+                self.as_it_was(&mut view, in_flight_before);
+            }
             self.controller.grow(&view);
+        }
+    }
+
+    /// The ACK as a kernel of its time saw it.
+    #[cold]
+    fn as_it_was(&self, view: &mut Ack, in_flight: u32) {
+        let starting = self.controller.cwnd() < self.controller.ssthresh();
+        if starting || !self.controller.evens_out_acks() {
+            view.acked = view.acked.min(1);
+        }
+        let kernel = self.config.kernel;
+        if let Some(may_grow) = kernel.may_grow(self.controller.cwnd(), in_flight, self.config.mss) {
+            view.cwnd_limited = may_grow || self.config.grow_unused;
+            view.max_packets_out = 0;
         }
     }
 

@@ -406,6 +406,7 @@ impl Sender {
                 cwnd,
                 in_slow_start: cwnd < self.controller.ssthresh(),
                 limited,
+                remembered: !self.config.kernel.counts_acks(),
             };
             if let Some(used) = self.usage.update(now, &usage, self.rtt.rto())
                 && self.config.cwnd_validation

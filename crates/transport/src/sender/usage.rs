@@ -32,6 +32,8 @@ pub struct Usage {
     pub in_slow_start: bool,
     /// In flight reached the window.
     pub limited: bool,
+    /// Having been used up is remembered for a window (not before Linux 3.14).
+    pub remembered: bool,
 }
 
 impl WindowUsage {
@@ -46,7 +48,11 @@ impl WindowUsage {
             self.max_packets_out = usage.packets_out;
             self.window_end = usage.next;
         }
-        let fed = self.limited || (usage.in_slow_start && usage.cwnd < self.max_packets_out.saturating_mul(2));
+        let fed = if usage.remembered {
+            self.limited || (usage.in_slow_start && usage.cwnd < self.max_packets_out.saturating_mul(2))
+        } else {
+            usage.packets_out >= usage.cwnd
+        };
         if fed {
             self.restart(now);
             return None;
@@ -80,7 +86,7 @@ mod tests {
 
     /// A flow in congestion avoidance with a window of 20 packets.
     fn usage(una: u64, next: u64, packets_out: u32) -> Usage {
-        Usage { una, next, packets_out, cwnd: 20, in_slow_start: false, limited: packets_out >= 20 }
+        Usage { una, next, packets_out, cwnd: 20, in_slow_start: false, limited: packets_out >= 20, remembered: true }
     }
 
     #[test]
@@ -114,6 +120,15 @@ mod tests {
         assert_eq!(window.update(at(800), &usage(17, 40, 20), RTO), None);
         assert_eq!(window.update(at(1_099), &usage(40, 41, 1), RTO), None);
         assert_eq!(window.update(at(1_100), &usage(41, 42, 1), RTO), Some(1));
+    }
+
+    #[test]
+    fn without_memory_only_a_window_that_is_full_now_counts_as_used() {
+        let mut window = WindowUsage::default();
+        let now = |packets_out, una, next| Usage { remembered: false, ..usage(una, next, packets_out) };
+        assert_eq!(window.update(at(400), &now(20, 0, 20), RTO), None);
+        assert_eq!(window.update(at(699), &now(19, 1, 20), RTO), None);
+        assert_eq!(window.update(at(700), &now(18, 2, 20), RTO), Some(19));
     }
 
     #[test]

@@ -50,7 +50,8 @@ prop_compose! {
         marks: bool,
     ) -> QueueConfig {
         if drr {
-            return QueueConfig::Drr(DrrConfig { quantum, flow_limit, ..DrrConfig::default() });
+            let limit = marks.then_some(limit);
+            return QueueConfig::Drr(DrrConfig { quantum, flow_limit, limit, ..DrrConfig::default() });
         }
         let mark_threshold = marks.then_some(Span::from_millis(1));
         let plain = FairQueuingConfig::default();

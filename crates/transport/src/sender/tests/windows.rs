@@ -4,7 +4,7 @@ use flowstart_units::{Bytes, Time};
 
 use super::pipe::{Pipe, no_handshake, reno, steady};
 use super::{Link, MSS, at, every_segment, ms};
-use crate::{ReceiverConfig, SenderConfig};
+use crate::{Kernel, ReceiverConfig, SenderConfig};
 
 #[test]
 fn an_application_that_uses_half_the_path_gets_a_window_of_twice_its_use() {
@@ -191,4 +191,53 @@ fn a_rate_sample_of_a_paced_flow_is_its_rate() {
     let per_second = f64::from(sample.delivered) / sample.interval.as_secs_f64();
     assert!((per_second - 200.0).abs() < 25.0, "{per_second}");
     assert!(!sample.app_limited);
+}
+
+#[test]
+fn kernels_of_before_count_acks_and_look_at_the_window_before_the_ack() {
+    let receiver = ReceiverConfig { ack_every: 2, quick_acks: 0, initial_mss: 1448, ..ReceiverConfig::default() };
+    let cwnd_after_a_round_trip = |kernel| {
+        let config = SenderConfig { kernel, ..no_handshake() };
+        let mut pipe = Pipe::new(&config, reno(10), &receiver, ms(50));
+        pipe.sender.write(Time::ZERO, 1_000 * MSS);
+        pipe.run_until(at(149));
+        pipe.sender.controller().cwnd()
+    };
+    assert_eq!(cwnd_after_a_round_trip(Kernel::Linux6), 20);
+    assert_eq!(cwnd_after_a_round_trip(Kernel::Linux3_5), 15);
+    assert_eq!(cwnd_after_a_round_trip(Kernel::Linux2_6_20), 15);
+    // Window, in flight before the ACK, and whether 2.6.20 and 3.5 let it grow.
+    for (cwnd, in_flight, first, second) in [
+        (30, 30, true, true),
+        (30, 21, true, true),
+        (30, 20, false, false),
+        // Three unused packets are a third of nine; 3.5 overlooks them.
+        (9, 6, false, true),
+        (100, 97, true, true),
+        // Less than a third, but more than a burst of 64 KiB.
+        (300, 220, true, false),
+    ] {
+        assert_eq!(Kernel::Linux2_6_20.may_grow(cwnd, in_flight, 1448), Some(first), "{cwnd} {in_flight}");
+        assert_eq!(Kernel::Linux3_5.may_grow(cwnd, in_flight, 1448), Some(second), "{cwnd} {in_flight}");
+    }
+    assert_eq!(Kernel::Linux6.may_grow(30, 0, 1448), None);
+}
+
+/// At half of its window an application is limited by itself for Linux 6.x and 2.6.20; with more
+/// than two thirds in use the window of 2.6.20 and 3.5 goes on growing, where it would rest in 6.x.
+#[test]
+fn with_three_quarters_in_use_only_windows_of_before_grow() {
+    let cwnd = |kernel, packets| {
+        let config = SenderConfig { kernel, cwnd_validation: false, idle_restart: false, ..no_handshake() };
+        let mut pipe = Pipe::new(&config, steady(20), &every_segment(), ms(50));
+        for round in 0..40 {
+            pipe.run_until(at(round * 100));
+            pipe.sender.write(pipe.now, packets * MSS);
+            pipe.pump();
+        }
+        pipe.sender.controller().cwnd()
+    };
+    assert_eq!((cwnd(Kernel::Linux6, 15), cwnd(Kernel::Linux3_5, 10)), (20, 20));
+    assert!(cwnd(Kernel::Linux3_5, 15) > 20);
+    assert!(cwnd(Kernel::Linux2_6_20, 15) > 20);
 }

@@ -1,0 +1,170 @@
+//! The file of what runs gave: written, judged, and verified in part.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use flowstart_reproduce::{Figure, FigureRecord, FigureResult, Record, Stability};
+
+use super::{Ran, make};
+use crate::args::ReproduceArgs;
+use crate::output::{Failure, Outcome, print, write_file};
+
+/// Data packets that `--verify` simulates: some minutes of two cores.
+const VERIFIED_PACKETS: u64 = 250_000_000;
+
+/// Reads the file; `None` if there is none yet.
+fn read(file: &Path) -> Result<Option<Record>, Failure> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::file("read", file, &error)),
+    };
+    let record = serde_json::from_str(&text);
+    record
+        .map(Some)
+        .map_err(|error| Failure::usage(format!("{}: not a record of `reproduce`: {error}", file.display())))
+}
+
+fn existing(file: &Path) -> Result<Record, Failure> {
+    let missing = || Failure::usage(format!("there is no {}; `flowstart reproduce --record` makes it", file.display()));
+    read(file)?.ok_or_else(missing)
+}
+
+fn write(file: &Path, record: &Record) -> Outcome {
+    let text = serde_json::to_string_pretty(record).map_err(Failure::usage)?;
+    write_file(file, format!("{text}\n").as_bytes())
+}
+
+/// Makes sure that the file can be kept, before anything costly is done.
+pub(super) fn prepare(file: &Path) -> Outcome {
+    write(file, &read(file)?.unwrap_or_default())
+}
+
+/// Puts what runs gave into the file; the other figures in it stay.
+pub(super) fn keep(file: &Path, ran: &Ran, full: bool) -> Outcome {
+    let mut record = read(file)?.unwrap_or_default();
+    let today = today();
+    for (result, seconds) in ran.results.iter().zip(&ran.spent) {
+        let kept = FigureRecord::new(result, &today, env!("CARGO_PKG_VERSION"), full, *seconds);
+        record.figures.insert(result.figure.name.clone(), kept);
+    }
+    write(file, &record)
+}
+
+/// Puts what several seeds gave into the file.
+pub(super) fn keep_stability(file: &Path, stability: &Stability) -> Outcome {
+    let mut record = read(file)?.unwrap_or_default();
+    record.stability = Some(stability.clone());
+    write(file, &record)
+}
+
+/// The verdicts on what the file holds, and the figures that it does not hold.
+pub(super) struct Judged {
+    pub(super) results: Vec<FigureResult>,
+    pub(super) record: Record,
+    pub(super) missing: Vec<String>,
+}
+
+/// The verdicts on what the file holds.
+pub(super) fn judge(file: &Path, figures: &[Figure]) -> Result<Judged, Failure> {
+    let record = existing(file)?;
+    let mut judged = Judged { results: Vec::new(), record: Record::default(), missing: Vec::new() };
+    for figure in figures {
+        match record.figures.get(&figure.name) {
+            Some(kept) => judged.results.push(kept.judge(figure).map_err(Failure::usage)?),
+            None => judged.missing.push(figure.name.clone()),
+        }
+    }
+    if judged.results.is_empty() {
+        let names = judged.missing.join(", ");
+        return Err(Failure::usage(format!("{} does not hold {names}; run it with --record", file.display())));
+    }
+    judged.record = record;
+    Ok(judged)
+}
+
+/// Runs the cheapest figures again, as many as some minutes allow, and compares every number.
+pub(super) fn verify(file: &Path, figures: Vec<Figure>, args: &ReproduceArgs) -> Outcome {
+    let Judged { results, record, missing } = judge(file, &figures)?;
+    let figures: Vec<Figure> = figures.into_iter().filter(|figure| !missing.contains(&figure.name)).collect();
+    let mut order: Vec<usize> = (0..figures.len()).collect();
+    order.sort_by_key(|number| results[*number].data_packets);
+    let mut packets = 0;
+    let (cheap, costly): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|number| {
+        packets += results[*number].data_packets;
+        packets <= VERIFIED_PACKETS
+    });
+    let mut place: Vec<usize> = cheap;
+    place.sort_unstable();
+    let mut again: Vec<FigureResult> = Vec::new();
+    let mut took = 0.0;
+    for full in [false, true] {
+        let is_full =
+            |number: &&usize| record.figures.get(&figures[**number].name).is_some_and(|kept| kept.full == full);
+        let wanted: Vec<Figure> = place.iter().filter(is_full).map(|number| figures[*number].clone()).collect();
+        if !wanted.is_empty() {
+            let ran = make(&wanted, full, args)?;
+            took += ran.took;
+            again.extend(ran.results);
+        }
+    }
+    let differences: Vec<String> = again
+        .iter()
+        .flat_map(|result| {
+            record.figures.get(&result.figure.name).map(|kept| kept.differences(result)).unwrap_or_default()
+        })
+        .collect();
+    let claims: usize = again.iter().map(|result| result.claims.len()).sum();
+    let names: Vec<&str> = costly.iter().map(|number| figures[*number].name.as_str()).collect();
+    let mut text = format!(
+        "{claims} claims of {} figures run again in {:.0} s: {} other number{}\n",
+        again.len(),
+        took,
+        differences.len(),
+        if differences.len() == 1 { "" } else { "s" }
+    );
+    for line in &differences {
+        text.push_str(&format!("  {line}\n"));
+    }
+    if !names.is_empty() {
+        text.push_str(&format!("not run again, as they take long: {}\n", names.join(", ")));
+    }
+    if !missing.is_empty() {
+        text.push_str(&format!("not recorded: {}\n", missing.join(", ")));
+    }
+    print(&text)?;
+    if differences.is_empty() { Ok(()) } else { Err(Failure::Check) }
+}
+
+/// Today, YYYY-MM-DD (UTC).
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or(0);
+    date(seconds / 86_400)
+}
+
+/// The date so many days after 1970-01-01 (civil_from_days of Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms").
+fn date(days: u64) -> String {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_dates() {
+        for (days, expected) in [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_000, "2024-10-04")]
+        {
+            assert_eq!(date(days), expected);
+        }
+    }
+}

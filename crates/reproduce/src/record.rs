@@ -1,0 +1,234 @@
+//! What runs gave, kept in a file: the page is made from it, and a part of it is made again to see
+//! that the program still gives the same.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::evidence::{Evidence, Looks};
+use super::figure::{Claim, Figure, short_hash};
+use super::picture::Picture;
+use super::verdict::{ClaimResult, FigureResult};
+
+/// The file of what runs gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// By name of the figure.
+    pub figures: BTreeMap<String, FigureRecord>,
+    /// Whether other seeds give the same verdicts, if that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stability: Option<Stability>,
+}
+
+/// What the runs of a figure gave. Words and bounds are not in it: they are those of its file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureRecord {
+    /// Day of the run, YYYY-MM-DD.
+    pub date: String,
+    /// Version of the program.
+    pub version: String,
+    /// With the whole budget (`--full`).
+    #[serde(default)]
+    pub full: bool,
+    /// Thread time, seconds: what it took by the clock, all threads together.
+    pub seconds: f64,
+    /// Hash of what stands in the figure's file about the runs.
+    pub hash: String,
+    /// How often results were looked at.
+    pub looks: Looks,
+    /// Runs made, of all variants.
+    pub simulations: usize,
+    /// Data packets simulated.
+    pub data_packets: u64,
+    /// Virtual seconds simulated.
+    pub simulated_seconds: f64,
+    /// By id of the claim.
+    pub claims: BTreeMap<String, ClaimRecord>,
+    /// Shares of answers, if the figure has such a table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<ShareTable>,
+}
+
+/// What the runs of a claim gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimRecord {
+    /// Hash of what was measured in which variants.
+    pub measured: String,
+    /// Name and evidence of every case.
+    pub cases: Vec<(String, Evidence)>,
+}
+
+/// Shares in percent, by row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareTable {
+    /// Its heading.
+    pub title: String,
+    /// What the rows are.
+    pub by: String,
+    /// Unit of the shares.
+    pub unit: String,
+    /// Names of the rows.
+    pub rows: Vec<String>,
+    /// Name and values of every column.
+    pub columns: Vec<(String, Vec<f64>)>,
+}
+
+/// Whether other seeds give the same verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stability {
+    /// Seeds 1 to this one.
+    pub seeds: u64,
+    /// With the whole budget (`--full`) or without.
+    pub full: bool,
+    /// Figures that were run with every seed; those without anything random do not count.
+    pub figures: Vec<String>,
+    /// Claims that were decided, reproduced or different, with at least one seed.
+    pub decided: usize,
+    /// Those of them with the same verdict with every seed.
+    pub same: usize,
+    /// Those of them that were reproduced with one seed and different with another.
+    pub opposite: usize,
+    /// FIGURE#ID of those that changed, and the verdict with each seed.
+    pub changed: Vec<(String, Vec<String>)>,
+}
+
+impl ShareTable {
+    /// A picture that is a table as well.
+    pub(super) fn of(picture: &Picture) -> Option<Self> {
+        let values = |points: &[[f64; 2]]| points.iter().map(|point| point[1]).collect();
+        (!picture.places.is_empty()).then(|| Self {
+            title: picture.title.clone(),
+            by: picture.x.label.to_owned(),
+            unit: picture.y.unit.to_owned(),
+            rows: picture.places.clone(),
+            columns: picture.curves.iter().map(|curve| (curve.name.clone(), values(&curve.points))).collect(),
+        })
+    }
+}
+
+/// Hash of what a claim measures in which variants.
+fn measured(claim: &Claim) -> String {
+    let spec = &claim.spec;
+    let all = (&spec.measure, spec.over_variants, spec.ratio_to.is_some(), &claim.cases, claim.missing);
+    short_hash(blake3::hash(format!("{all:?}").as_bytes()))
+}
+
+impl FigureRecord {
+    /// From what the runs gave, perhaps with the whole budget; `seconds` of processor time on a day
+    /// (YYYY-MM-DD).
+    #[must_use]
+    pub fn new(result: &FigureResult, date: &str, version: &str, full: bool, seconds: f64) -> Self {
+        let of_claim = |result: &ClaimResult| {
+            let cases = result.cases.iter().map(|case| (case.variant.clone(), case.evidence.clone())).collect();
+            (result.claim.spec.id.clone(), ClaimRecord { measured: measured(&result.claim), cases })
+        };
+        Self {
+            date: date.to_owned(),
+            version: version.to_owned(),
+            full,
+            seconds: (seconds * 10.0).round() / 10.0,
+            hash: result.figure.run_hash.clone(),
+            looks: result.looks,
+            simulations: result.simulations,
+            data_packets: result.data_packets,
+            simulated_seconds: result.simulated_seconds,
+            claims: result.claims.iter().map(of_claim).collect(),
+            tables: result.tables.clone(),
+        }
+    }
+
+    /// The verdicts of a figure on what is recorded of it.
+    ///
+    /// # Errors
+    /// What was changed in the figure's file since, so that it must be run again.
+    pub fn judge(&self, figure: &Figure) -> Result<FigureResult, String> {
+        let again = |what: &str| {
+            format!(
+                "{}: {what} since it was recorded; run `flowstart reproduce {} --full --record`",
+                figure.name, figure.name
+            )
+        };
+        if figure.run_hash != self.hash {
+            return Err(again("its parameters have changed"));
+        }
+        let mut claims = Vec::new();
+        for claim in &figure.claims {
+            let id = &claim.spec.id;
+            let Some(record) = self.claims.get(id) else { return Err(again(&format!("the claim \"{id}\" is new"))) };
+            if record.measured != measured(claim) {
+                return Err(again(&format!("what the claim \"{id}\" measures has changed")));
+            }
+            claims.push(ClaimResult::new(claim.clone(), self.looks, record.cases.clone()));
+        }
+        Ok(FigureResult {
+            figure: figure.clone(),
+            claims,
+            pictures: Vec::new(),
+            tables: self.tables.clone(),
+            looks: self.looks,
+            simulations: self.simulations,
+            data_packets: self.data_packets,
+            simulated_seconds: self.simulated_seconds,
+        })
+    }
+
+    /// Where a new run gave something else, in words; empty if it gave the same.
+    #[must_use]
+    pub fn differences(&self, new: &FigureResult) -> Vec<String> {
+        let mut lines = Vec::new();
+        for result in &new.claims {
+            let id = &result.claim.spec.id;
+            let Some(record) = self.claims.get(id) else {
+                lines.push(format!("{}#{id} is not recorded", new.figure.name));
+                continue;
+            };
+            for (case, (_, evidence)) in result.cases.iter().zip(&record.cases) {
+                if !case.evidence.is_same(evidence) {
+                    let (now, then) = (&case.evidence, evidence);
+                    lines.push(format!(
+                        "{}#{id} ({}): {:?} in {} runs now, {:?} in {} runs recorded",
+                        new.figure.name, case.variant, now.mean, now.runs, then.mean, then.runs
+                    ));
+                }
+            }
+        }
+        lines
+    }
+}
+
+impl Stability {
+    /// From the results with seeds 1, 2, ... over the same figures.
+    #[must_use]
+    pub fn of(results: &[Vec<FigureResult>], full: bool) -> Self {
+        let first = results.first().map_or(&[][..], Vec::as_slice);
+        let random = |figure: &&FigureResult| !figure.looks.certain;
+        let figures = first.iter().filter(random).map(|figure| figure.figure.name.clone()).collect();
+        let mut stability =
+            Self { seeds: results.len() as u64, full, figures, decided: 0, same: 0, opposite: 0, changed: Vec::new() };
+        for (place, figure) in first.iter().enumerate().filter(|(_, figure)| !figure.looks.certain) {
+            for (number, claim) in figure.claims.iter().enumerate() {
+                use super::verdict::Verdict::{Differs, Reproduced};
+                let verdicts = || results.iter().map(|seed| seed[place].claims[number].verdict);
+                if !verdicts().any(|verdict| matches!(verdict, Reproduced | Differs)) {
+                    continue;
+                }
+                stability.decided += 1;
+                if verdicts().all(|verdict| verdict == claim.verdict) {
+                    stability.same += 1;
+                } else {
+                    let words = verdicts().map(|verdict| verdict.name().to_owned()).collect();
+                    let name = format!("{}#{}", figure.figure.name, claim.claim.spec.id);
+                    stability.changed.push((name, words));
+                }
+                let opposite = verdicts().any(|one| one == Reproduced) && verdicts().any(|one| one == Differs);
+                stability.opposite += usize::from(opposite);
+            }
+        }
+        stability
+    }
+}
