@@ -55,7 +55,7 @@ pub(crate) struct ServeArgs {
 
 const FETCH_EXAMPLES: &str = "Examples:
   flowstart fetch 127.0.0.1
-  flowstart fetch 192.0.2.7 --fingerprint 5e1f... -t 5s -C fair_queuing_probe+delay_or_cubic
+  flowstart fetch 192.0.2.7 --fingerprint 5e1f... -t 5 -C fair_queuing_probe+delay_or_cubic
   flowstart fetch localhost -n 100MB -R -C hystart++
   flowstart fetch localhost --file notes.txt --out notes.txt
 
@@ -81,10 +81,10 @@ pub(crate) struct FetchArgs {
     /// Bytes to transfer
     #[arg(short = 'n', long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
-    /// Time to transfer for
-    #[arg(short, long, value_name = "TIME")]
+    /// Time to transfer for; a bare number is seconds
+    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// Streams that carry the data
+    /// Streams that carry the data; 16 carry it if fewer are named
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) parallel: u8,
@@ -103,6 +103,14 @@ pub(crate) struct FetchArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A time, or a bare number of seconds as in iperf3.
+fn seconds(text: &str) -> Result<Span, flowstart_units::ParseUnitError> {
+    match text.parse::<u32>() {
+        Ok(seconds) => Ok(Span::from_secs(u64::from(seconds))),
+        Err(_) => text.parse(),
+    }
 }
 
 const PATH_EXAMPLES: &str = "Examples:

@@ -11,9 +11,9 @@ mod transfer;
 
 pub(crate) use args::{FetchArgs, PathArgs, ServeArgs};
 
+use crate::output::Failure;
 #[cfg(not(feature = "quic"))]
 use crate::output::Outcome;
-use crate::output::Failure;
 
 #[cfg(feature = "quic")]
 pub(crate) use {look::look, transfer::fetch, transfer::serve};

@@ -190,6 +190,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Outcome {
         start: contestant.start.name().to_owned(),
         avoidance: contestant.avoidance.name().to_owned(),
         file: args.file.clone(),
+        look: false,
     };
     let part = args.out.as_ref().map(|out| out.with_extension("flowstart-part"));
     let sink = match (&args.out, &part) {
