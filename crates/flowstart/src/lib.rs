@@ -31,6 +31,7 @@
 
 mod args;
 mod benchmark;
+mod captures;
 mod cli;
 mod compare;
 pub mod contract;
@@ -56,6 +57,7 @@ mod router;
 mod run_scenarios;
 mod scenario;
 mod scenario_page;
+mod session;
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -98,6 +100,10 @@ fn obey(command: &Command) -> output::Outcome {
         Command::Compare(args) => compare::compare(args),
         Command::Frontier(args) => frontier::frontier(args),
         Command::Benchmark(args) => benchmark::benchmark(args),
+        #[cfg(target_os = "linux")]
+        Command::Run(args) if args.real => real::run(args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Run(args) if args.real => Err(output::Failure::NotPossible(output::NEEDS_LINUX.to_owned())),
         Command::Run(args) => run_scenarios::run(args),
         #[cfg(target_os = "linux")]
         Command::Emulate(args) => real::emulate(args),
