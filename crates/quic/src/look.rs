@@ -201,10 +201,10 @@ impl Look {
             }
             self.largest = self.largest.max(rtt);
         }
-        if connection == 0 {
-            if let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number) {
-                self.packets[at].acked.get_or_insert(acked.now);
-            }
+        if connection == 0
+            && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
+        {
+            self.packets[at].acked.get_or_insert(acked.now);
         }
         match &mut self.stage {
             Stage::Pairs(count, first) if connection == 0 => {
