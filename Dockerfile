@@ -9,7 +9,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends clang libelf-de
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked -p flowstart --features kernel,parquet
+RUN cargo build --release --locked -p flowstart --features kernel,parquet,quic
 
 FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends libelf1 zlib1g \

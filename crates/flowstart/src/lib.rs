@@ -48,6 +48,7 @@ mod man;
 mod new_algorithm;
 mod output;
 mod pages;
+mod quic;
 mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
@@ -114,6 +115,9 @@ fn obey(command: &Command) -> output::Outcome {
         Command::Scenario(command) => scenario::scenario(command),
         Command::Kernel(command) => kernel::kernel(command),
         Command::Router(command) => router::router(command),
+        Command::Serve(args) => quic::serve(args),
+        Command::Fetch(args) => quic::fetch(args),
+        Command::Path(args) => quic::look(args),
         Command::List(args) => list::list(args),
         Command::NewAlgorithm(args) => new_algorithm::new_algorithm(args),
         Command::Doctor(args) => doctor::doctor(args),
