@@ -14,12 +14,13 @@ use flowstart_report::{Color, Palette, Table};
 use flowstart_service_curve::{End, ProbeConfig, Video};
 use flowstart_units::Bytes;
 
-use crate::compare::{command_line, lay_over};
+use crate::compare::lay_over;
 use crate::formats::PARQUET_READER;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
 use crate::pages;
 use crate::scenario::load;
+use crate::session::command_line;
 
 pub(crate) use args::BenchmarkArgs;
 
