@@ -259,8 +259,11 @@ impl DelayTarget {
             self.peak_turns = now + self.config.min_rtt_window / 2;
         }
         self.peaks[0] = self.peaks[0].max(delivery);
-        let rounds = &self.ranges[..self.config.noise_rounds as usize];
-        let range = rounds.iter().map(|range| range.as_secs_f64()).sum::<f64>() / rounds.len() as f64;
+        // Their median: a queue that is emptied makes a few rounds differ by much.
+        let mut ranges = self.ranges;
+        let ranges = &mut ranges[..self.config.noise_rounds as usize];
+        ranges.sort_unstable();
+        let range = ranges[ranges.len() / 2].as_secs_f64();
         // Where every RTT is longer than the smallest, that is noise, too.
         let offset = self.calm.get().checked_sub(self.smallest.get()).unwrap_or(Span::ZERO);
         let noise = range.max(if self.calm.get() == Span::MAX { 0.0 } else { offset.as_secs_f64() });
