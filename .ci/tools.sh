@@ -1,4 +1,5 @@
-# What a build needs beside the source: sourced by ./check and ./flowstart. Installs as root, else names what is missing.
+# What a build needs beside the source: sourced by ./check and ./flowstart. Installs as root, else
+# names what is missing.
 
 # The oldest compiler that is promised, from the workspace manifest.
 readonly RUST=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart::congestion::{
-    Ack, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window,
+    Ack, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, AfterAck, Window,
 };
 use flowstart::units::{Rate, Span, Time};
 
@@ -166,7 +166,7 @@ impl Shared {
         let over = |rtt: f64| if rtt > 0.0 { (rtt / base - 1.0).clamp(0.0, 10.0) } else { 0.0 };
         let share = |part: f64, whole: f64| if whole > 0.0 { (part / whole).clamp(0.0, 4.0) } else { 0.0 };
         [
-            self.load.log2() / 10.0,
+            libm::log2(self.load) / 10.0,
             over(seen.mean_rtt().unwrap_or(0.0)),
             over(seen.rtt_least),
             over(seen.rtt_most),
@@ -181,7 +181,7 @@ impl Shared {
 
     /// Takes a decision for the interval from `now` to `now + interval` seconds.
     pub(crate) fn decide(&mut self, action: Action, now: Time, interval: f64) {
-        self.load = (self.load * action.growth.exp2()).clamp(FEWEST, MOST);
+        self.load = (self.load * libm::exp2(action.growth)).clamp(FEWEST, MOST);
         self.shape = action.shape;
         self.leave |= action.leave > 0.0;
         self.seen = Seen::default();
@@ -230,18 +230,18 @@ impl AgentStart {
 }
 
 impl FlowStart for AgentStart {
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         let mut shared = self.agent.lock();
         shared.hear(ack);
         self.maybe_decide(&mut shared, ack.now);
         if !shared.leave {
-            return Verdict::Continue;
+            return AfterAck::Continue;
         }
         shared.over = true;
         // What the last interval carried fits into the path; more would stand in its queue.
         let cwnd = (shared.load.round() as u32).max(2);
         window.cwnd = cwnd;
-        Verdict::Done(Exit { reason: ExitReason::PipeFull, cwnd, ssthresh: cwnd, rate: None })
+        AfterAck::Done(Exit { reason: ExitReason::PipeFull, cwnd, ssthresh: cwnd, rate: None })
     }
 
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
@@ -296,9 +296,9 @@ impl FlowStart for AgentStart {
 pub(crate) struct NoStart;
 
 impl FlowStart for NoStart {
-    fn on_ack(&mut self, _ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, _ack: &Ack, window: &mut Window) -> AfterAck {
         let cwnd = window.cwnd;
-        Verdict::Done(Exit { reason: ExitReason::Limit, cwnd, ssthresh: cwnd, rate: None })
+        AfterAck::Done(Exit { reason: ExitReason::Limit, cwnd, ssthresh: cwnd, rate: None })
     }
 
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {

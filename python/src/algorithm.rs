@@ -2,7 +2,7 @@
 
 use flowstart::congestion::{
     Ack as Event, AvoidanceConfig, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart, Next,
-    Response, Signal, StartConfig, Verdict, Window as State,
+    Response, Signal, StartConfig, AfterAck, Window as State,
 };
 use flowstart::units::{Rate, Span, Time};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -272,7 +272,7 @@ fn name(signal: Signal) -> &'static str {
 struct PythonStart(Object);
 
 impl FlowStart for PythonStart {
-    fn on_ack(&mut self, ack: &Event, window: &mut State) -> Verdict {
+    fn on_ack(&mut self, ack: &Event, window: &mut State) -> AfterAck {
         let object = &mut self.0;
         let mut exit = object.with(
             window,
@@ -287,7 +287,7 @@ impl FlowStart for PythonStart {
                 |py, on_round, window| verdict(py, on_round.call1(py, (round, window))?),
             );
         }
-        exit.flatten().map_or(Verdict::Continue, Verdict::Done)
+        exit.flatten().map_or(AfterAck::Continue, AfterAck::Done)
     }
 
     fn grow(&mut self, ack: &Event, window: &mut State) -> u32 {

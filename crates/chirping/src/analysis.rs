@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn v1b_a_clean_knee_near_the_end() {
+    fn a_clean_knee_near_the_end() {
         let q = delays(13, [20, 65, 135]);
         assert_eq!(q, fifo(16, 120));
         check(&q, 125_000, &[(12, 4, false)]);
@@ -218,12 +218,12 @@ mod tests {
     }
 
     #[test]
-    fn v10a_delayed_acks_that_share_the_newest_rtt_err_on_the_safe_side() {
+    fn delayed_acks_that_share_the_newest_rtt_err_on_the_safe_side() {
         check(&delays(8, [10, 10, 105, 105, 300, 300, 595, 595]), 250_000, &[(7, 9, false)]);
     }
 
     #[test]
-    fn v10b_each_packets_own_rtt_under_delayed_acks_would_be_far_too_optimistic() {
+    fn each_packets_own_rtt_under_delayed_acks_would_be_far_too_optimistic() {
         let q = nanos(&[400, 0, 350, 0, 300, 0, 250, 0, 210, 10, 255, 105, 400, 300, 645, 595]);
         let found = found(&q);
         assert_eq!(found.last(), Some(&(11, 5, false)));

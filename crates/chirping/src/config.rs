@@ -19,14 +19,14 @@ pub enum EndRule {
     #[default]
     InFlight,
     /// When the chirps planned in a round, each with its average gap behind it, take a smoothed
-    /// round-trip time or longer: they follow each other without a pause (paper 1; authors' first
-    /// code, which looks at every ACK).
+    /// round-trip time or longer: they follow each other without a pause (Misund and
+    /// Briscoe, first paper; authors' first code, which looks at every ACK).
     RoundLength,
 }
 
-/// The first design's adaptation of gain and geometry to how much estimates scatter (paper 1,
-/// Figure 3; in the authors' first code it is present, but switched off). The scatter is the
-/// average, with weight 1/2, of how far an estimate is from the average gap.
+/// The first design's adaptation of gain and geometry to how much estimates scatter (Misund and
+/// Briscoe, first paper, Figure 3; in the authors' first code it is present, but switched off). The
+/// scatter is the average, with weight 1/2, of how far an estimate is from the average gap.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",

@@ -29,8 +29,8 @@ mod schedule;
 mod two_gap;
 
 use flowstart_control::{
-    Ack, Acked, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, Next, Response, Restart, Sent, Signal,
-    Verdict, Window,
+    Ack, Acked, AfterAck, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, Next, Response, Restart, Sent,
+    Signal, Window,
 };
 use flowstart_units::{Span, Time};
 
@@ -225,10 +225,10 @@ impl<S: Schedule> Chirping<S> {
 }
 
 impl<S: Schedule> FlowStart for Chirping<S> {
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.in_flight = ack.in_flight;
         if self.purpose == Purpose::Repair {
-            return Verdict::Continue;
+            return AfterAck::Continue;
         }
         let completed = std::mem::take(&mut self.completed);
         if let Some(exit) = self.schedule.verdict(ack, completed) {
@@ -236,10 +236,10 @@ impl<S: Schedule> FlowStart for Chirping<S> {
             if let (Purpose::More(before), Some(quiet)) = (self.purpose, &mut self.quiet) {
                 quiet.answered(exit.cwnd, before);
             }
-            return Verdict::Done(exit);
+            return AfterAck::Done(exit);
         }
         window.cwnd = window.cwnd.max(self.permission());
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     /// Packets outside of chirps grow the window as slow start would; chirps take what they need in

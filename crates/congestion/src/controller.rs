@@ -7,8 +7,8 @@ mod steering;
 
 use flowstart_avoidances::Avoidance;
 use flowstart_control::{
-    Ack, Acked, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, LastRtt, Next,
-    Occasion, Response, Restart, Sent, Signal, Verdict, Window,
+    Ack, Acked, AfterAck, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, LastRtt,
+    Next, Occasion, Response, Restart, Sent, Signal, Window,
 };
 use flowstart_quick_start::Carried;
 use flowstart_starts::Start;
@@ -225,7 +225,7 @@ impl Controller {
             self.revoked = Some(ack.now);
         }
         if self.in_charge {
-            if let Verdict::Done(exit) = self.start.on_ack(ack, &mut self.window) {
+            if let AfterAck::Done(exit) = self.start.on_ack(ack, &mut self.window) {
                 self.hand_over(ack.now, exit);
             }
         } else if self.watched

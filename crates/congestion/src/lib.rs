@@ -26,19 +26,19 @@
 //! marked:
 //!
 //! ```
-//! use flowstart_congestion::{Ack, Exit, ExitReason, FlowStart, Verdict, Window};
+//! use flowstart_congestion::{Ack, Exit, ExitReason, FlowStart, AfterAck, Window};
 //! use flowstart_congestion::{Avoidance, AvoidanceConfig, Controller, ControllerConfig};
 //! use flowstart_congestion::{Start, StartConfig};
 //!
 //! struct Triple;
 //!
 //! impl FlowStart for Triple {
-//!     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+//!     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
 //!         if ack.marked * 2 <= ack.acked {
-//!             return Verdict::Continue;
+//!             return AfterAck::Continue;
 //!         }
 //!         let cwnd = ack.in_flight.max(2);
-//!         Verdict::Done(Exit { reason: ExitReason::Marks, cwnd, ssthresh: cwnd, rate: None })
+//!         AfterAck::Done(Exit { reason: ExitReason::Marks, cwnd, ssthresh: cwnd, rate: None })
 //!     }
 //!
 //!     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
@@ -62,9 +62,9 @@ pub use controller::{Controller, ControllerConfig, StartExit, Steering};
 pub use flowstart_avoidances as avoidance;
 pub use flowstart_avoidances::{Avoidance, AvoidanceConfig};
 pub use flowstart_control::{
-    Ack, Acked, Answer, CongestionAvoidance, Connection, DeliveryRate, Departure, Exit, ExitReason, FlowStart,
-    INFINITE_SSTHRESH, InvalidConfig, IsolationAware, LastRtt, Lookout, Moment, Next, Occasion, Own, OwnError, Pacing,
-    Response, Restart, RouterClient, Sent, Setup, Signal, UnknownName, Verdict, Window,
+    Ack, Acked, AfterAck, Answer, CongestionAvoidance, Connection, DeliveryRate, Departure, Exit, ExitReason,
+    FlowStart, INFINITE_SSTHRESH, InvalidConfig, IsolationAware, LastRtt, Lookout, Moment, Next, Occasion, Own,
+    OwnError, Pacing, Response, Restart, RouterClient, Sent, Setup, Signal, UnknownName, Window,
 };
 pub use flowstart_detection as detection;
 pub use flowstart_starts as start;

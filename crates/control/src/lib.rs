@@ -30,5 +30,5 @@ pub use names::{InvalidConfig, UnknownName};
 pub use own::{Own, OwnError, OwnNames};
 pub use pacing::{Pacing, WindowRate, stack_pacing_rate};
 pub use setup::{Connection, Setup};
-pub use start::{Exit, ExitReason, FlowStart, LastRtt, Lookout, Response, Restart, RouterClient, Verdict};
+pub use start::{AfterAck, Exit, ExitReason, FlowStart, LastRtt, Lookout, Response, Restart, RouterClient};
 pub use window::{INFINITE_SSTHRESH, Window};

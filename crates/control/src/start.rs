@@ -49,7 +49,7 @@ pub struct Exit {
 
 /// What a start says after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AfterAck {
     /// Still starting.
     Continue,
     /// Done; the avoidance takes over with this ACK.
@@ -104,8 +104,8 @@ pub trait FlowStart {
     }
 
     /// An ACK came; windows have not grown yet.
-    fn on_ack(&mut self, _ack: &Ack, _window: &mut Window) -> Verdict {
-        Verdict::Continue
+    fn on_ack(&mut self, _ack: &Ack, _window: &mut Window) -> AfterAck {
+        AfterAck::Continue
     }
 
     /// The window may grow for the `acked` packets of this ACK. Returns the packets left for

@@ -15,6 +15,9 @@ use crate::names::{Name, WorldName};
 use crate::namespace::NetNs;
 use crate::netlink::Mac;
 
+/// The one interface of a host.
+pub(crate) const HOST_INTERFACE: &str = "fs-0";
+
 /// A host: a network namespace with one interface, `fs-0`.
 #[derive(Debug)]
 pub struct Host {
@@ -71,7 +74,7 @@ impl Host {
     /// Name of its network interface, inside it.
     #[must_use]
     pub fn interface(&self) -> &'static str {
-        crate::setup::HOST_INTERFACE
+        HOST_INTERFACE
     }
 
     /// What `ip netns exec` calls it; `None` where names cannot be given (without root).

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::config::{HostId, LinkId, WorldConfig};
 use crate::engine::{Delivery, Entrance, Plan, Route};
-use crate::host::{Host, hosts_file};
+use crate::host::{HOST_INTERFACE, Host, hosts_file};
 use crate::names::{Name, WorldName};
 use crate::namespace::NetNs;
 use crate::netlink::{Mac, Netlink, index_of};
@@ -16,9 +16,6 @@ use crate::{Error, ethtool};
 
 /// Addresses are 10.77.x.y and fd77::x:y.
 const NETWORK: [u8; 2] = [10, 77];
-
-/// The one interface of a host.
-pub(crate) const HOST_INTERFACE: &str = "fs-0";
 
 /// Locally administered addresses: number `n` of the router's (even) and hosts' (odd) interfaces.
 fn mac(n: usize) -> Mac {

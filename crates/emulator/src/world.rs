@@ -16,12 +16,12 @@ use crate::config::{HostId, WorldConfig};
 use crate::engine::{Engine, LinkOutcome, Plan, Report, message};
 use crate::fidelity::{Fidelity, Lateness};
 use crate::guard::Guard;
-use crate::host::Host;
+use crate::host::{HOST_INTERFACE, Host};
 use crate::names::{FOLDER, WorldName, end_processes_in};
 use crate::namespace::NetNs;
 use crate::netlink::{Netlink, index_of};
 use crate::record::{self, PacketRecord, Read, Reader};
-use crate::setup::{HOST_INTERFACE, make_hosts, plan};
+use crate::setup::{make_hosts, plan};
 
 /// What happened in a world.
 #[derive(Clone, Debug)]

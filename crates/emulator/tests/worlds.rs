@@ -114,8 +114,9 @@ fn drops_and_departures_over_a_changing_rate_are_those_of_the_formula() {
             now += end - phase;
         }
     };
-    // Packets that are taken from the ring too late, or stamped alike, arrive at one moment, and perhaps at
-    // one at which another leaves the queue: then only the numbers just before and just after are known.
+    // Packets that are taken from the ring too late, or stamped alike, arrive at one moment, and
+    // perhaps at one at which another leaves the queue: then only the numbers just before and just
+    // after are known.
     let stays: Vec<(Time, Time)> = packets
         .iter()
         .filter_map(|(arrived, fate)| match fate {

@@ -3,7 +3,7 @@
 use flowstart_network::{Transmitter, parse_mahimahi};
 use flowstart_reproduce::Figure;
 use flowstart_scenario::{Scenario, parse_flow_list};
-use flowstart_torture::{Limits, Verdict, judge};
+use flowstart_torture::{Judgement, Limits, judge};
 use flowstart_units::{Span, Time};
 
 use crate::text;
@@ -41,7 +41,7 @@ pub fn run(bytes: &[u8]) {
         return;
     }
     let Ok(table) = text.parse::<toml::Table>() else { return };
-    if let Verdict::Violated { what, .. } = judge(&table, Limits::packets(PACKETS)) {
+    if let Judgement::Violated { what, .. } = judge(&table, Limits::packets(PACKETS)) {
         panic!("{what}");
     }
 }

@@ -9,6 +9,7 @@ use crate::benchmark::BenchmarkArgs;
 use crate::explain::ExplainArgs;
 use crate::frontier::FrontierArgs;
 use crate::new_algorithm::NewAlgorithmArgs;
+use crate::quic::{FetchArgs, PathArgs, ServeArgs};
 use crate::quick_start::QuickStartArgs;
 use crate::router::RouterCommand;
 
@@ -58,6 +59,12 @@ pub(crate) enum Command {
     /// Make devices of this machine Quick-Start routers (Linux)
     #[command(subcommand)]
     Router(RouterCommand),
+    /// Serve transfers over QUIC, and looks at the path to here
+    Serve(Box<ServeArgs>),
+    /// Transfer over QUIC, with any flow start and congestion avoidance
+    Fetch(Box<FetchArgs>),
+    /// Look at the path to a server: rate, delay, and whether your queue is your own
+    Path(Box<PathArgs>),
     /// List flow starts, congestion avoidances, queues and contestants
     List(ListArgs),
     /// Make a crate for a flow start of your own, which races beside those of the project

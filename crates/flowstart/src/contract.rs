@@ -3,8 +3,8 @@
 use std::fmt;
 
 use flowstart_congestion::{
-    Ack, Acked, Departure, FlowStart, LastRtt, Lookout, Next, OwnError, Response, Restart, RouterClient, Sent, Setup,
-    Signal, Start, StartConfig, Verdict, Window,
+    Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, Next, OwnError, Response, Restart, RouterClient,
+    Sent, Setup, Signal, Start, StartConfig, Window,
 };
 use flowstart_race::{Contestant, Race, RaceError, RunOptions};
 use flowstart_units::{Bytes, Time};
@@ -134,7 +134,7 @@ impl FlowStart for AskedTwice {
         self.0.initial_window()
     }
 
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.0.on_ack(ack, window)
     }
 

@@ -8,7 +8,7 @@ pub(crate) const STATUS: u8 = 130;
 /// From now on Ctrl-C (and SIGTERM) asks what is returned to stop.
 pub(crate) fn listen() -> Cancel {
     // Another program has its own way with Ctrl-C.
-    if let Some(hooks) = crate::embed::hooks() {
+    if let Some(hooks) = crate::session::hooks() {
         return hooks.cancel;
     }
     let cancel = Cancel::default();

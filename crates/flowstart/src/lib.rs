@@ -31,6 +31,7 @@
 
 mod args;
 mod benchmark;
+mod captures;
 mod cli;
 mod compare;
 pub mod contract;
@@ -47,6 +48,7 @@ mod man;
 mod new_algorithm;
 mod output;
 mod pages;
+mod quic;
 mod quick_start;
 #[cfg(target_os = "linux")]
 mod real;
@@ -55,6 +57,7 @@ mod router;
 mod run_scenarios;
 mod scenario;
 mod scenario_page;
+mod session;
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -97,6 +100,10 @@ fn obey(command: &Command) -> output::Outcome {
         Command::Compare(args) => compare::compare(args),
         Command::Frontier(args) => frontier::frontier(args),
         Command::Benchmark(args) => benchmark::benchmark(args),
+        #[cfg(target_os = "linux")]
+        Command::Run(args) if args.real => real::run(args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Run(args) if args.real => Err(output::Failure::NotPossible(output::NEEDS_LINUX.to_owned())),
         Command::Run(args) => run_scenarios::run(args),
         #[cfg(target_os = "linux")]
         Command::Emulate(args) => real::emulate(args),
@@ -108,6 +115,9 @@ fn obey(command: &Command) -> output::Outcome {
         Command::Scenario(command) => scenario::scenario(command),
         Command::Kernel(command) => kernel::kernel(command),
         Command::Router(command) => router::router(command),
+        Command::Serve(args) => quic::serve(args),
+        Command::Fetch(args) => quic::fetch(args),
+        Command::Path(args) => quic::look(args),
         Command::List(args) => list::list(args),
         Command::NewAlgorithm(args) => new_algorithm::new_algorithm(args),
         Command::Doctor(args) => doctor::doctor(args),

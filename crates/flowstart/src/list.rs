@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
+use flowstart_measure::measures;
 use flowstart_network::QueueConfig;
 use flowstart_race::{ALIASES, Contestant, DEFAULT, MODIFIERS};
+use flowstart_reproduce::claim_measures;
 use flowstart_scenario::Profile;
 
 use crate::args::ListArgs;
@@ -28,6 +30,8 @@ pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
         ("congestion avoidances", lines(&[AvoidanceConfig::ABOUT, &AvoidanceConfig::registered()].concat())),
         ("queues", queues.collect()),
         ("profiles of paths", profiles.collect()),
+        ("measures of a race", measures::REGISTRY.iter().map(|item| pair(item.name, item.heading)).collect()),
+        ("measures of claims", claim_measures()),
         ("contestants by short name", aliases.collect()),
         ("changes to a contestant, behind its name", modifiers.collect()),
         ("the race without arguments", defaults.collect()),
@@ -78,13 +82,82 @@ mod tests {
         }
     }
 
+    fn listed(kind: &str) -> Vec<String> {
+        let (_, entries) = catalogue().into_iter().find(|(name, _)| *name == kind).unwrap();
+        entries.into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn root(path: &str) -> std::path::PathBuf {
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+    }
+
+    /// Sources in a folder that implement a trait, by the name of their file or folder.
+    fn sources_with(folder: &str, marks: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(root(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let file = if path.is_dir() { path.join("mod.rs") } else { path.clone() };
+            if std::fs::read_to_string(file)
+                .is_ok_and(|text| text.lines().any(|line| line.starts_with("impl") && line.contains(marks)))
+            {
+                found.push(path.file_stem().unwrap().to_string_lossy().into_owned());
+            }
+        }
+        found
+    }
+
+    /// What is written is listed: the sources are searched, not the registry that the list is made
+    /// of. Those named here put others together.
     #[test]
-    fn every_start_and_every_avoidance_is_listed() {
-        let catalogue = catalogue();
-        let listed = |n: usize| catalogue[n].1.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-        // Other tests of this program register starts of their own, which stand behind.
-        assert!(listed(0).starts_with(StartConfig::NAMES));
-        assert!(listed(1).starts_with(AvoidanceConfig::NAMES));
+    fn every_start_avoidance_and_queue_that_is_written_is_listed() {
+        for (folder, marks, kind, together) in [
+            ("crates/starts/src", " FlowStart for ", "flow starts", &["dispatch", "directed"][..]),
+            (
+                "crates/avoidances/src",
+                " CongestionAvoidance for ",
+                "congestion avoidances",
+                &["dispatch", "by_isolation"],
+            ),
+            ("crates/network/src/queue", " Discipline<P> for ", "queues", &["registry"]),
+        ] {
+            let listed = listed(kind);
+            let written = sources_with(folder, marks);
+            assert!(written.len() > 8, "{folder}: {written:?}");
+            for name in written.iter().filter(|name| !together.contains(&name.as_str()) && *name != "trials") {
+                assert!(listed.contains(name), "{folder}: {name} is not among {listed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_profile_of_the_repository_is_listed() {
+        let files = std::fs::read_dir(root("profiles")).unwrap().map(|entry| entry.unwrap().path());
+        let names = files.map(|file| file.file_stem().unwrap().to_string_lossy().into_owned());
+        // The grid of rough paths is none of them.
+        let names: Vec<String> = names.filter(|name| name != "rough").collect();
+        let listed = listed("profiles of paths");
+        assert!(names.len() > 5 && names.len() == listed.len(), "{names:?}, listed {listed:?}");
+        assert!(names.iter().all(|name| listed.contains(name)), "{names:?}, listed {listed:?}");
+    }
+
+    #[test]
+    fn every_column_of_a_race_and_every_measure_of_a_claim_is_listed() {
+        let names = |file: &str, begin: &str, end: &str| -> Vec<String> {
+            let page = std::fs::read_to_string(root(file)).unwrap();
+            let name = |line: &str| Some(line.strip_prefix(begin)?.split_once(end)?.0.to_owned());
+            page.lines().filter_map(name).collect()
+        };
+        let columns = names("docs/measures.md", "| `", "`");
+        let races = listed("measures of a race");
+        // Some have a row for each size or share.
+        let of = |column: &str, item: &str| {
+            column == item || item.split('{').next().is_some_and(|stem| column.starts_with(stem))
+        };
+        assert!(columns.len() > 30);
+        for column in columns {
+            assert!(races.iter().any(|item| of(&column, item)), "{column}: {races:?}");
+        }
+        assert_eq!(listed("measures of claims").len(), 36);
     }
 
     #[test]

@@ -84,7 +84,7 @@ const TAKEN: &str = "abstract as async await become box break const continue cra
 
 /// Types that the template uses.
 const TYPES: &str = "Ack Box Debug Default Err Exit ExitReason FlowStart Ok Option OwnError Result Some Span \
-                     StartConfig Verdict Window";
+                     AfterAck StartConfig Window";
 
 /// Names that a crate, a type and a contestant can have.
 fn check_name(name: &str) -> Outcome {

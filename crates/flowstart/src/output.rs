@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use flowstart_report::Terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::embed;
+use crate::session;
 
 /// How a command ended that did not end well.
 #[derive(Debug)]
@@ -92,12 +92,12 @@ impl Failure {
 
 /// What text is shown on: the terminal, or the program that this is a part of.
 pub(crate) fn terminal() -> Terminal {
-    if embed::hooks().is_some() { Terminal::plain() } else { Terminal::of_stdout() }
+    if session::hooks().is_some() { Terminal::plain() } else { Terminal::of_stdout() }
 }
 
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Outcome {
-    if embed::take(text.as_bytes()) {
+    if session::take(text.as_bytes()) {
         return Ok(());
     }
     let mut out = io::stdout().lock();
@@ -106,10 +106,10 @@ pub(crate) fn print(text: &str) -> Outcome {
 
 /// Prints a JSON document piece by piece: it may be larger than the memory.
 pub(crate) fn print_document(document: &impl serde::Serialize) -> Outcome {
-    if embed::hooks().is_some() {
+    if session::hooks().is_some() {
         let mut bytes = Vec::new();
         let written = flowstart_results::write_pretty(document, &mut bytes);
-        embed::take(&bytes);
+        session::take(&bytes);
         return printed(written);
     }
     printed(flowstart_results::write_pretty(document, io::stdout().lock()))
@@ -130,7 +130,7 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Outcome {
 
 /// Says something beside the data.
 pub(crate) fn note(text: &str) {
-    if !embed::take_note(text) {
+    if !session::take_note(text) {
         let _ = writeln!(io::stderr(), "{text}");
     }
 }
@@ -184,7 +184,7 @@ pub(crate) struct Progress {
     began: Instant,
     /// When something was said last, if lines are written.
     said: Option<Mutex<Instant>>,
-    told: Option<embed::Progress>,
+    told: Option<session::Progress>,
     of: AtomicU64,
 }
 
@@ -218,7 +218,7 @@ impl Progress {
 
 /// Shows how far `what` is.
 pub(crate) fn progress(what: &'static str) -> Progress {
-    let hooks = embed::hooks();
+    let hooks = session::hooks();
     let bar = if hooks.is_some() || !io::stderr().is_terminal() {
         ProgressBar::hidden()
     } else {

@@ -9,8 +9,8 @@ use flowstart_quick_start::model::{Link, Start, Transfer};
 use flowstart_report::{Axis, Cell, Color, Column, Figure, Legend, Series, Table};
 use flowstart_units::{Bytes, Rate, Span};
 
-use crate::compare::command_line;
 use crate::output::{Failure, Outcome, prepare_file, print, print_json, write_file};
+use crate::session::command_line;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,32 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use flowstart_capture::{Capture, Captures};
 use flowstart_measure::Estimate;
 use flowstart_parallel::Cancel;
 use flowstart_report::{Cell, Column, Page, Table};
 use flowstart_results::{Document, Provenance, Results, Table as Rows, Value, run_scenario, write_results};
 use flowstart_scenario::{OutputSpec, Scenario};
-use flowstart_simulator::Simulation;
 use flowstart_units::Span;
 
 use crate::args::RunArgs;
-use crate::compare::command_line;
+use crate::captures::capture;
 use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_document, progress};
 use crate::pages;
 use crate::scenario::load;
 use crate::scenario_page::{self, About};
+use crate::session::command_line;
 
 /// Runs the files one after the other, each with all its runs in parallel.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    if args.real {
-        #[cfg(target_os = "linux")]
-        return crate::real::run(args);
-        #[cfg(not(target_os = "linux"))]
-        return Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()));
-    }
     let formats = formats(args.parquet)?;
     one_page(args)?;
     let scenarios = scenarios(args)?;
@@ -230,24 +223,6 @@ pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
             if before == 0 { stem.clone() } else { format!("{stem}-{}", before + 1) }
         })
         .collect()
-}
-
-/// Every link of the first run, a file each: `NAME-LINK.pcapng`.
-pub(crate) fn capture(scenario: &Scenario, folder: &Path, name: &str) -> Outcome {
-    let compiled = scenario.simulation(0).map_err(Failure::usage)?;
-    let captures = compiled
-        .links
-        .iter()
-        .enumerate()
-        .map(|(number, link)| Capture::new(number, link, &folder.join(format!("{name}-{link}.pcapng"))))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(Failure::usage)?;
-    let simulation = Simulation::new(&compiled.simulation, Captures(captures)).map_err(Failure::usage)?;
-    let (_, Captures(captures)) = simulation.run();
-    for capture in captures {
-        capture.finish().map_err(Failure::usage)?;
-    }
-    Ok(())
 }
 
 /// Flows by name and links, for the terminal.

@@ -5,8 +5,8 @@ use std::path::Path;
 use flowstart_scenario::{Scenario, ScenarioError};
 
 use crate::args::ScenarioCommand;
-use crate::embed;
 use crate::output::{Failure, Outcome, note, print};
+use crate::session;
 
 /// Checks, shows, or describes.
 pub(crate) fn scenario(command: &ScenarioCommand) -> Outcome {
@@ -34,7 +34,7 @@ pub(crate) fn scenario(command: &ScenarioCommand) -> Outcome {
 
 /// Reads a scenario file, or the text that the program that this is a part of gave for it.
 pub(crate) fn load(file: &Path) -> Result<Scenario, Failure> {
-    let read = match embed::text(file) {
+    let read = match session::text(file) {
         Some(text) => Scenario::read(&file.display().to_string(), &text, Path::new("")),
         None => Scenario::load(file),
     };

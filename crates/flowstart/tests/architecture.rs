@@ -2,7 +2,7 @@
 //! manifests. And what others made may be handed on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate uses itself, not for tests.
@@ -177,4 +177,126 @@ fn what_the_program_is_built_from_may_be_handed_on_with_it() {
         .map(|(name, license)| format!("{name} ({license})"))
         .collect();
     assert!(packages.len() > 100 && wrong.is_empty(), "{} packages: {}", packages.len(), wrong.join(", "));
+}
+
+/// Modules of a crate by their paths, with their sources but for tests.
+fn modules(source: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![source.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).expect("readable") {
+            let path = entry.expect("entry").path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let within = path.strip_prefix(source).expect("within").with_extension("");
+            let mut parts: Vec<String> = within.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            let of_tests = |part: &String| part == "tests" || part == "testing" || part.ends_with("_tests");
+            if path.extension().is_none_or(|extension| extension != "rs") || parts.iter().any(of_tests) {
+                continue;
+            }
+            if parts.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
+                parts.pop();
+            }
+            let text = std::fs::read_to_string(&path).expect("a text");
+            let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+            let code: Vec<&str> = code.take_while(|line| *line != "mod tests {").collect();
+            found.insert(parts.join("::"), code.join("\n"));
+        }
+    }
+    found
+}
+
+/// Paths that a piece of code names: `crate::a::{b, c::D}` is two.
+fn paths(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::").chain(code.match_indices("super::")) {
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+            continue;
+        }
+        let rest = &code[at..];
+        let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let plain = &rest[..rest.find(|c| !is_path(c)).unwrap_or(rest.len())];
+        match rest[plain.len()..].strip_prefix('{') {
+            None => found.push(plain.to_owned()),
+            // Deeper groups name what lies below their first word.
+            Some(group) => {
+                let (mut depth, mut word) = (1, String::new());
+                for c in group.chars() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' => depth -= 1,
+                        _ => {}
+                    }
+                    if depth == 0 || (depth == 1 && c == ',') {
+                        found.push(format!("{plain}{}", word.trim()));
+                        word.clear();
+                    } else if depth == 1 && c != '}' {
+                        word.push(c);
+                    }
+                    if depth == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The module of a path that stands in the module `here`; the longest that there is.
+fn target(modules: &BTreeMap<String, String>, here: &str, path: &str) -> Option<String> {
+    let mut base: Vec<&str> = here.split("::").filter(|part| !part.is_empty()).collect();
+    let mut rest = path.split("::").map(|part| part.split_whitespace().next().unwrap_or_default()).peekable();
+    if rest.next_if_eq(&"crate").is_some() {
+        base.clear();
+    }
+    while rest.next_if_eq(&"super").is_some() {
+        base.pop();
+    }
+    base.extend(rest);
+    while !base.is_empty() {
+        let name = base.join("::");
+        if modules.contains_key(&name) {
+            return Some(name);
+        }
+        base.pop();
+    }
+    None
+}
+
+/// What a file needs does not need that file. A folder's first file and those in it are one.
+#[test]
+fn there_are_no_circles_between_files() {
+    let mut circles = String::new();
+    let mut arrows = 0;
+    for folder in std::fs::read_dir(root().join("crates")).expect("readable") {
+        let folder = folder.expect("entry").path();
+        let modules = modules(&folder.join("src"));
+        let mut uses = Uses::new();
+        for (name, code) in modules.iter().filter(|(name, _)| !name.is_empty()) {
+            let targets = paths(code).into_iter().filter_map(|path| target(&modules, name, &path));
+            let within = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}::"));
+            let others = targets.filter(|other| !within(other, name) && !within(name, other));
+            uses.insert(name.clone(), others.collect());
+        }
+        arrows += uses.values().map(BTreeSet::len).sum::<usize>();
+        for name in uses.keys() {
+            if reached(&uses, name).contains(name) {
+                circles.push_str(&format!("{}: {name} -> {:?}\n", folder.display(), uses[name]));
+            }
+        }
+    }
+    assert!(arrows > 500, "only {arrows} arrows were found");
+    assert!(circles.is_empty(), "files that need one another:\n{circles}");
+}
+
+#[test]
+fn paths_are_found_in_groups_and_in_the_code() {
+    let code = "use crate::a::{self, B, c::{D, E}};\nuse super::f;\nlet x = crate::g::h();\nmycrate::no();";
+    let mut found = paths(code);
+    found.sort();
+    assert_eq!(found, ["crate::a::B", "crate::a::c::", "crate::a::self", "crate::g::h", "super::f"]);
 }

@@ -1,5 +1,6 @@
 //! The command line from outside: help, errors, files, exit statuses.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -61,6 +62,9 @@ fn help_says_what_there_is_with_an_example() {
         "reproduce",
         "explain-chirp",
         "explain-quick-start",
+        "serve",
+        "fetch",
+        "path",
         "list",
         "doctor",
         "docs",
@@ -617,14 +621,14 @@ fn what_a_user_may_not_see_in_the_kernel_is_not_said_to_be_absent() {
     let pipe = std::process::Stdio::piped;
     let holder = std::process::Command::new("flock").arg(lock).arg("cat").stdin(pipe()).stdout(pipe()).spawn();
     let Ok(mut holder) = holder else {
-        eprintln!("skipped: the command flock is missing (apt-get install util-linux)");
+        let _ = writeln!(std::io::stderr(), "skipped: the command flock is missing (apt-get install util-linux)");
         return;
     };
     std::io::Write::write_all(holder.stdin.as_mut().unwrap(), b"?").unwrap();
     std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut [0]).unwrap();
     let loaded = flowstart(folder.path()).args(["kernel", "load", "scalable"]).output().unwrap();
     if !loaded.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&loaded.stderr));
+        let _ = writeln!(std::io::stderr(), "skipped: {}", String::from_utf8_lossy(&loaded.stderr));
         return;
     }
     /// Takes it away however the test ends.
@@ -647,7 +651,7 @@ fn what_a_user_may_not_see_in_the_kernel_is_not_said_to_be_absent() {
     let _ = std::fs::remove_file(&program);
     for output in outputs {
         let Ok(output) = output else {
-            eprintln!("skipped: the command setpriv is missing (apt-get install util-linux)");
+            let _ = writeln!(std::io::stderr(), "skipped: the command setpriv is missing (apt-get install util-linux)");
             return;
         };
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -679,12 +683,12 @@ fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
             .output()
     };
     let Ok(output) = without(&["kernel", "load", "dctcp"]) else {
-        eprintln!("skipped: the command setpriv is missing (apt-get install util-linux)");
+        let _ = writeln!(std::io::stderr(), "skipped: the command setpriv is missing (apt-get install util-linux)");
         return;
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if said.contains("setpriv:") {
-        eprintln!("skipped: {said}");
+        let _ = writeln!(std::io::stderr(), "skipped: {said}");
         return;
     }
     assert_eq!(output.status.code(), Some(3), "{said}");

@@ -1,5 +1,6 @@
 //! What Wireshark makes of captures; skipped without `tshark`.
 
+use std::io::Write as _;
 use std::process::Command;
 
 /// The fields of the packets that a display filter lets through, one line each; `None` if `tshark`
@@ -29,7 +30,7 @@ fn wireshark_reads_request_and_report_as_they_were_written_and_the_ttl_differenc
     let capture = folder.path().join("packets/quick_start+cubic-bottleneck.pcapng");
     let names = ["ip.opt.qs_func", "ip.opt.qs_rate", "ip.opt.qs_ttl_diff", "ip.opt.qs_nonce"];
     let Some(options) = fields(&capture, "ip.opt.qs_func", &names) else {
-        eprintln!("skipped: tshark is missing (apt-get install tshark)");
+        let _ = writeln!(std::io::stderr(), "skipped: tshark is missing (apt-get install tshark)");
         return;
     };
     // Before the queue and behind it: 1.31 Gbit/s are asked for, 5.12 Mbit/s are granted and

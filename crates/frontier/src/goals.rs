@@ -17,7 +17,7 @@ const IDLE_DELAY_FROM: Rate = Rate::from_mbps(20);
 
 /// Whether a goal was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Attainment {
     /// It was.
     Reached,
     /// It was not.
@@ -26,7 +26,7 @@ pub enum Verdict {
     Unknown,
 }
 
-impl Verdict {
+impl Attainment {
     /// In a word.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -50,7 +50,7 @@ pub struct Goal {
     /// The largest value that reaches the goal.
     pub limit: f64,
     /// Whether it is reached.
-    pub verdict: Verdict,
+    pub verdict: Attainment,
     /// Cells that say something about it.
     pub cells: usize,
     /// Those of them in which the limit is exceeded, with their values, the worst first.
@@ -67,9 +67,9 @@ impl Goal {
     ) -> Self {
         let value = overall(&values);
         let verdict = match value {
-            None => Verdict::Unknown,
-            Some(value) if value <= limit => Verdict::Reached,
-            Some(_) => Verdict::Missed,
+            None => Attainment::Unknown,
+            Some(value) if value <= limit => Attainment::Reached,
+            Some(_) => Attainment::Missed,
         };
         let cells = values.len();
         let mut lost: Vec<(usize, f64)> = values.into_iter().filter(|(_, value)| *value > limit).collect();

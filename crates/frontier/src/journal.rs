@@ -175,10 +175,14 @@ impl Journal {
         }
         lines.extend(ordered(&self.lines).map(with_checksum));
         let fail = |error: &dyn fmt::Display| JournalError::new(&self.path, error);
+        let backup = self.path.with_file_name(BACKUP);
+        if !backup.exists() {
+            std::fs::copy(&self.path, &backup).map_err(|error| fail(&error))?;
+        }
         write_atomically(&self.path, &csv(&lines)).map_err(|error| fail(&error))?;
         if self.damaged.is_empty() {
             // Everything that was in it stands in the file.
-            match std::fs::remove_file(self.path.with_file_name(BACKUP)) {
+            match std::fs::remove_file(backup) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(&error)),
                 _ => {}
             }

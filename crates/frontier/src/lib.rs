@@ -28,7 +28,7 @@ use flowstart_race::{Contestant, Race};
 
 pub use behaviour::behaviour;
 pub use document::{FRONTIER_SCHEMA_VERSION, Shown};
-pub use goals::{COMPLETION_RATIO, Goal, IDLE_DELAY_MS, Verdict, goals};
+pub use goals::{Attainment, COMPLETION_RATIO, Goal, IDLE_DELAY_MS, goals};
 pub use grid::{Cell, Grid, LoadKind, PathKind, SIZES, Sampled};
 pub use journal::{Damage, Journal, JournalError};
 pub use pareto::{front, undominated};

@@ -338,9 +338,9 @@ fn goals_are_judged_by_medians_and_name_every_cell_above_the_limit() {
     let reference = [times(100.0), (START_OWN_DELAY.at(99), 50.0), (START_LOST.measure(), 7.0)];
     let scores = scored(&reference, &[times(101.0), (START_OWN_DELAY.at(99), 10.0), (START_LOST.measure(), 0.0)]);
     let goals = goals(&scores, &scores.contestants[1]);
-    let verdicts: Vec<Verdict> = goals.iter().map(|goal| goal.verdict).collect();
+    let verdicts: Vec<Attainment> = goals.iter().map(|goal| goal.verdict).collect();
     // No cell of 20 Mbit/s and more.
-    assert_eq!(verdicts, [Verdict::Missed, Verdict::Reached, Verdict::Unknown, Verdict::Reached]);
+    assert_eq!(verdicts, [Attainment::Missed, Attainment::Reached, Attainment::Unknown, Attainment::Reached]);
     assert_eq!(goals[0].lost.len(), 2);
     assert_eq!((goals[0].value, goals[1].value), (Some(1.01), Some(0.2)));
     assert_eq!((goals[2].cells, goals[3].cells), (0, 2));

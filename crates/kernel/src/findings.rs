@@ -4,7 +4,7 @@ use std::fs;
 
 use libbpf_rs::btf::{Btf, types};
 
-use crate::{Algorithm, loader};
+use crate::{Algorithm, registered};
 
 /// Something that was looked at.
 #[derive(Clone, Debug)]
@@ -133,10 +133,10 @@ pub(crate) fn capabilities() -> Finding {
 }
 
 fn names() -> Finding {
-    let ours = loader::loaded();
-    let hidden = loader::unseen().map(|(hidden, _)| hidden).unwrap_or_default();
+    let ours = registered::loaded();
+    let hidden = registered::unseen().map(|(hidden, _)| hidden).unwrap_or_default();
     let is_hidden = |name: &String| hidden.iter().any(|algorithm| algorithm.kernel_name() == name);
-    let taken: Vec<_> = loader::available()
+    let taken: Vec<_> = registered::available()
         .into_iter()
         .filter(|name| Algorithm::ALL.iter().any(|algorithm| algorithm.kernel_name() == name))
         .filter(|name| ours.iter().all(|loaded| loaded.algorithm.kernel_name() != name) && !is_hidden(name))

@@ -9,7 +9,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::errno::Errno;
 
 use crate::device::{self, Device, Order, Side};
-use crate::{Algorithm, Problem, loader};
+use crate::{Algorithm, Problem, registered};
 
 /// Name of the pin of the counts.
 pub(crate) const COUNTS: &str = "counts";
@@ -29,10 +29,10 @@ pub(crate) fn pin_of(program: &str) -> Option<&'static str> {
 }
 
 fn folder() -> Result<PathBuf, Problem> {
-    let found = loader::loaded().into_iter().find(|loaded| loaded.algorithm == Algorithm::QuickStart);
+    let found = registered::loaded().into_iter().find(|loaded| loaded.algorithm == Algorithm::QuickStart);
     found
         .map(|loaded| loaded.folder)
-        .ok_or_else(|| loader::not_there(Algorithm::QuickStart, "`flowstart kernel load quick_start` first"))
+        .ok_or_else(|| registered::not_there(Algorithm::QuickStart, "`flowstart kernel load quick_start` first"))
 }
 
 fn program(folder: &Path, side: Side, link_header: u32) -> Result<OwnedFd, Problem> {

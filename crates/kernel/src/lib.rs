@@ -27,7 +27,11 @@ mod loader;
 #[cfg(feature = "ebpf")]
 mod lock;
 mod parameters;
+#[cfg(feature = "ebpf")]
+mod problem;
 mod quick_start_parameters;
+#[cfg(feature = "ebpf")]
+mod registered;
 #[cfg(feature = "ebpf")]
 mod router;
 #[cfg(feature = "ebpf")]
@@ -39,8 +43,12 @@ pub use findings::{Finding, findings};
 #[cfg(feature = "ebpf")]
 pub use hosts::{HostCounts, HostLinks, attach_host, carry_host, host_counts, host_devices, usual_devices};
 #[cfg(feature = "ebpf")]
-pub use loader::{Loaded, Problem, load, loaded, unload, unseen};
+pub use loader::{load, unload};
 pub use parameters::{InvalidParameter, Kind, Parameter, Settings};
+#[cfg(feature = "ebpf")]
+pub use problem::Problem;
+#[cfg(feature = "ebpf")]
+pub use registered::{Loaded, loaded, unseen};
 #[cfg(feature = "ebpf")]
 pub use router::{
     LoadedRouter, Passed, RouterBench, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers,

@@ -1,22 +1,18 @@
 //! Registers the programs as congestion controls that outlive the process, and takes them away.
 
-use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{ErrorExt, MapCore, MapFlags, MapHandle, ObjectBuilder, PrintLevel, set_print};
+use libbpf_rs::{ErrorExt, MapCore, ObjectBuilder, PrintLevel, set_print};
 
 use crate::lock::{self, Lock, Only};
+use crate::problem::Problem;
+use crate::registered::{EVENTS, LINK, Loaded, PARAMETERS, WATCHERS, available, is_available, loaded, not_there};
 use crate::{Algorithm, Settings, bpffs, findings, hosts};
 
-/// Names of what is pinned in an algorithm's folder.
-const LINK: &str = "link";
-const PARAMETERS: &str = "parameters";
-pub(crate) const EVENTS: &str = "events";
-pub(crate) const WATCHERS: &str = "watchers";
 /// The section of every program's parameters.
 const PARAMETERS_SECTION: &str = ".rodata.parameters";
 /// What is kept open for other processes: the map's name and the pin's.
@@ -34,48 +30,6 @@ const NEEDS_ECN: u32 = 2;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long another process's loading or unloading is waited for.
 const TURN: Duration = Duration::from_secs(60);
-
-/// Why something could not be done: the cause, the remedy, and what the kernel said.
-#[derive(Clone, Debug)]
-pub struct Problem {
-    /// What went wrong.
-    pub cause: String,
-    /// What would help; empty if nothing is known.
-    pub remedy: String,
-    /// The log of the loader and the kernel's verifier; may be empty.
-    pub log: String,
-    /// True if this user may not do or see it, which is another thing than that it is not there.
-    pub is_denied: bool,
-}
-
-impl Problem {
-    pub(crate) fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { cause: cause.into(), remedy: remedy.into(), log: String::new(), is_denied: false }
-    }
-
-    pub(crate) fn denied(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { is_denied: true, ..Self::new(cause, remedy) }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.remedy.is_empty() { f.write_str(&self.cause) } else { write!(f, "{}; {}", self.cause, self.remedy) }
-    }
-}
-
-impl std::error::Error for Problem {}
-
-/// An algorithm that is registered.
-#[derive(Clone, Debug)]
-pub struct Loaded {
-    /// Which.
-    pub algorithm: Algorithm,
-    /// Its parameters, if they could be read.
-    pub settings: Option<Settings>,
-    /// Folder of what keeps it registered.
-    pub folder: PathBuf,
-}
 
 // The ELF parser wants the alignment of its widest field.
 #[repr(C, align(8))]
@@ -100,16 +54,6 @@ fn object(algorithm: Algorithm) -> &'static [u8] {
         Algorithm::Scalable => embedded!("fs_scalable"),
         Algorithm::SlowStartReno => embedded!("fs_slow_start_reno"),
     }
-}
-
-/// Congestion controls that the kernel has now.
-pub(crate) fn available() -> Vec<String> {
-    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    names.split_whitespace().map(str::to_owned).collect()
-}
-
-fn is_available(algorithm: Algorithm) -> bool {
-    available().iter().any(|name| name == algorithm.kernel_name())
 }
 
 /// True when the kernel has let go of a registration, which it does a little later.
@@ -256,59 +200,6 @@ fn flags_of(ops: &mut [u8], algorithm: Algorithm) -> Option<&mut [u8; 4]> {
     name[..algorithm.kernel_name().len()].copy_from_slice(algorithm.kernel_name().as_bytes());
     let place = ops.windows(NAME_BYTES).position(|window| window == name)?;
     ops.get_mut(place + NAME_BYTES..)?.first_chunk_mut()
-}
-
-/// What is registered by us, in this or another process, as far as this user may see it;
-/// [`unseen`] says what else may be.
-#[must_use]
-pub fn loaded() -> Vec<Loaded> {
-    let mut found = Vec::new();
-    for parent in bpffs::folders() {
-        for algorithm in Algorithm::ALL {
-            let folder = parent.join(algorithm.kernel_name());
-            if folder.join(LINK).exists() {
-                found.push(Loaded { algorithm, settings: settings_of(algorithm, &folder), folder });
-            }
-        }
-    }
-    found
-}
-
-/// Algorithms under whose names the kernel has congestion controls that this user may not look at:
-/// by whom they were registered and with which parameters is not known. With the reason; `None` if
-/// everything can be seen.
-#[must_use]
-pub fn unseen() -> Option<(Vec<Algorithm>, Problem)> {
-    let hidden = bpffs::hidden()?;
-    let seen = loaded();
-    let is_seen = |algorithm: Algorithm| seen.iter().any(|loaded| loaded.algorithm == algorithm);
-    let names: Vec<_> =
-        Algorithm::ALL.into_iter().filter(|algorithm| is_available(*algorithm) && !is_seen(*algorithm)).collect();
-    let why = format!("{} may not be looked into", hidden.display());
-    (!names.is_empty()).then(|| (names, Problem::denied(why, "this needs root")))
-}
-
-/// Why an algorithm that [`loaded`] does not show is not there.
-pub(crate) fn not_there(algorithm: Algorithm, remedy: &str) -> Problem {
-    let name = algorithm.kernel_name();
-    match unseen() {
-        Some((hidden, why)) if hidden.contains(&algorithm) => {
-            Problem::denied(format!("the kernel has {name}, but {}", why.cause), why.remedy)
-        }
-        _ if is_available(algorithm) => {
-            Problem::new(format!("{name} is not loaded by flowstart"), "another program registered it")
-        }
-        _ => Problem::new(format!("{name} is not loaded"), remedy),
-    }
-}
-
-fn settings_of(algorithm: Algorithm, folder: &Path) -> Option<Settings> {
-    if algorithm.parameters().is_empty() {
-        return Some(Settings::new(algorithm));
-    }
-    let map = MapHandle::from_pinned_path(folder.join(PARAMETERS)).ok()?;
-    let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??;
-    Settings::from_bytes(algorithm, &bytes)
 }
 
 /// Takes an algorithm away. Connections that use it keep it until they end; new ones cannot choose

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::loader::Problem;
+use crate::problem::Problem;
 
 /// Where locks are: root's, and gone after a restart, like registrations.
 const FOLDER: &str = "/run";

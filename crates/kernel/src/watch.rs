@@ -9,8 +9,9 @@ use flowstart_units::Span;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 
 use crate::Algorithm;
-use crate::loader::{EVENTS, Problem, WATCHERS, loaded, not_there};
 use crate::lock::{self, Lock, Only};
+use crate::problem::Problem;
+use crate::registered::{EVENTS, WATCHERS, loaded, not_there};
 
 /// What a chirp said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(time_to(1.0, &egress, &reference), Some(full_after + 1.0));
     }
 
-    /// Metric vectors VM1: fluid, B_f = 160 packets, one window per round trip.
+    /// A fluid: vectors worked out by hand, B_f = 160 packets, one window per round trip.
     #[test]
     fn fluid_starts_have_the_deficits_and_times_that_arithmetic_gives() {
         check(&[10, 20, 40, 80, 160], 40, 3.06, 4.0);

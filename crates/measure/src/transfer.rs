@@ -62,7 +62,7 @@ mod tests {
         last + rtt / 2
     }
 
-    /// Metric vectors VM2: ACK per packet, unpaced, unlimited buffer, no exit.
+    /// Vectors worked out by hand: an ACK per packet, unpaced, unlimited buffer, no exit.
     #[test]
     fn unlimited_exponential_starts_have_the_completion_times_and_slowdowns_that_arithmetic_gives() {
         // Bytes, Mbit/s, ms, ideal in ms; then for each growth per ACK: completion in ms, slowdown.

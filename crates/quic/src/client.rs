@@ -104,7 +104,8 @@ impl Client {
             Direction::Up => {
                 let lasts = request.nanos.map(Span::from_nanos);
                 let (connections, streams) = (endpoints.len(), request.streams);
-                sending = Some(Sending::new(Source::Test, request.size, lasts, config, connections, streams));
+                let (size, look) = (request.size, request.look);
+                sending = Some(Sending::new(Source::Test, size, lasts, config, connections, streams, look));
             }
             Direction::Down => receiving = Some(Receiving::new(sink, u64::MAX)),
         }
@@ -355,7 +356,7 @@ impl Node for Client {
         let Some(connection) = self.endpoints.get_mut(socket).and_then(|it| it.connection(number)) else { return };
         connection.departed(at);
         if let Some(sending) = &mut self.sending {
-            sending.departed(socket, connection, at);
+            sending.departed(socket, connection, outgoing.ecn.is_some(), at);
         }
     }
 

@@ -51,12 +51,25 @@ pub struct Connection {
     /// The stack had something to send behind the shut gate when it was last asked.
     waiting: bool,
     ready: bool,
+    /// Whoever drives it knows that it is over.
+    told: bool,
 }
 
 impl Connection {
     pub(crate) fn new(inner: noq_proto::Connection, handle: ConnectionHandle, clock: Clock, gate: Gate) -> Self {
         gate.set(true);
-        Self { inner, handle, clock, gate, ledger: None, notes: Vec::new(), wake: None, waiting: false, ready: false }
+        Self {
+            inner,
+            handle,
+            clock,
+            gate,
+            ledger: None,
+            notes: Vec::new(),
+            wake: None,
+            waiting: false,
+            ready: false,
+            told: false,
+        }
     }
 
     /// Hands all further packets to a controller. To be called when the handshake is complete.
@@ -95,6 +108,12 @@ impl Connection {
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.inner.is_drained()
+    }
+
+    /// True once [`poll`](Self::poll) has said that it is over, or it was [closed](Self::close).
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.told
     }
 
     /// The fingerprint of the certificate that the other end showed, if it did.
@@ -218,7 +237,10 @@ impl Connection {
                     self.ready = true;
                     continue;
                 }
-                Event::ConnectionLost { reason } => Happening::Lost(reason),
+                Event::ConnectionLost { reason } => {
+                    self.told = true;
+                    Happening::Lost(reason)
+                }
                 Event::Stream(StreamEvent::Opened { .. } | StreamEvent::Readable { .. }) => Happening::Readable,
                 Event::Stream(StreamEvent::Finished { id }) => Happening::Finished(id),
                 _ => continue,
@@ -277,6 +299,7 @@ impl Connection {
     /// Ends the connection with a word for the other end.
     pub fn close(&mut self, now: Time, code: u32, reason: &str) {
         self.waiting = false;
+        self.told = true;
         let reason = Bytes::copy_from_slice(reason.as_bytes());
         self.inner.close(self.clock.instant(now), VarInt::from_u32(code), reason);
     }

@@ -271,7 +271,8 @@ impl Endpoint {
                     connection.handle_event(now, event);
                 }
             }
-            if connection.is_drained() {
+            // Not before whoever drives it has heard why.
+            if connection.is_drained() && connection.is_told() {
                 *slot = None;
             }
         }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The version of this protocol; both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Longest document in bytes.
 pub const MOST_BYTES: usize = 16 << 10;
 
@@ -44,6 +44,9 @@ pub struct Request {
     pub avoidance: String,
     /// File to send instead of test data, relative to the server's root.
     pub file: Option<String>,
+    /// The sender looks at the path instead of transferring as much as it can.
+    #[serde(default)]
+    pub look: bool,
 }
 
 /// What a detector of fair queuing found.
@@ -58,6 +61,40 @@ pub struct Isolated {
     pub rate: u64,
     /// Nanoseconds after the first packet.
     pub after: u64,
+}
+
+/// A token bucket in front of the bottleneck, or what acts like one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Burst {
+    /// Rate at which a burst arrives, in bit/s of IP packets.
+    pub peak: u64,
+    /// Bytes of IP packets that it has at most.
+    pub bytes: u64,
+}
+
+/// What a look at a path saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Looked {
+    /// Rate at which each train arrived, in bit/s of IP packets, least first.
+    pub rates: Vec<u64>,
+    /// Trains arrived faster at their beginning.
+    pub burst: Option<Burst>,
+    /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.
+    pub rtt: u64,
+    /// Bytes of that packet, with headers.
+    pub packet: u32,
+    /// Mean difference of successive RTTs of packets that met no queue of the look, in nanoseconds.
+    pub jitter: u64,
+    /// Longest queue that the look met or built, in nanoseconds.
+    pub queue: u64,
+    /// Packets of trains that were lost.
+    pub lost: u64,
+    /// They were lost where the queue was longest: that is the buffer.
+    pub overflowed: bool,
+    /// The ECN field reaches the other end as it was sent.
+    pub ecn: bool,
 }
 
 /// What the sender knows when all has arrived.
@@ -92,6 +129,9 @@ pub struct Report {
     pub late: [u64; 2],
     /// What a detector found, if there was one.
     pub queue: Option<Isolated>,
+    /// What a look saw, if it was one.
+    #[serde(default)]
+    pub look: Option<Looked>,
 }
 
 /// What the receiver has when all has arrived.

@@ -1,7 +1,7 @@
 //! The sender of a transfer: which bytes go over which stream of which connection, what a detector
 //! of fair queuing says of it, and what there is to report in the end.
 
-use flowstart_congestion::detection::PairDetector;
+use flowstart_congestion::detection::{Decision, PairDetector};
 use flowstart_congestion::{Controller, ControllerConfig, Departure, ExitReason};
 use flowstart_units::{Span, Time};
 use noq_proto::{Dir, StreamId};
@@ -9,12 +9,17 @@ use noq_proto::{Dir, StreamId};
 use crate::connection::Connection;
 use crate::data::{PIECE_HEADER, Source};
 use crate::ledger::HEADER_BYTES;
+use crate::look::{Look, LookConfig};
 use crate::message::{Isolated, Report};
 
 /// Bytes of a packet that are not application data: short header, number, tag, stream frame.
 const OVERHEAD: u64 = 56;
 /// Packets that are ready to leave at least: with fewer they would not be full.
 const READY_PACKETS: u64 = 3;
+/// Streams at least that carry a transfer. The stack ends a connection of which a stream has 1024
+/// gaps (its `MAX_CHUNKS`); with these even every second packet of a whole receive window may be
+/// lost.
+const LEAST_STREAMS: u8 = 16;
 /// Bytes of a piece outside of pairs.
 const PIECE: usize = 32 << 10;
 
@@ -121,6 +126,16 @@ fn words(reason: ExitReason) -> String {
     words
 }
 
+/// A decision for others.
+fn isolated(decision: &Decision, began: Time) -> Isolated {
+    Isolated {
+        isolation: decision.isolation.name().to_owned(),
+        confidence: decision.confidence,
+        rate: decision.rate.as_bps(),
+        after: decision.now.since(began).as_nanos(),
+    }
+}
+
 /// A transfer seen from its sender. Connections are numbered 0 and 1 here.
 #[derive(Debug)]
 pub struct Sending {
@@ -132,6 +147,9 @@ pub struct Sending {
     config: ControllerConfig,
     streams: u8,
     detector: Option<PairDetector>,
+    look: Option<Look>,
+    /// The last packet said that ECN marks reach the other end.
+    ecn: bool,
     told: Option<Time>,
     revoked: Option<Time>,
     confirmed: bool,
@@ -149,7 +167,7 @@ pub struct Sending {
 
 impl Sending {
     /// A transfer of `size` bytes that takes `lasts` at most, over so many connections, each with
-    /// `streams` streams.
+    /// `streams` streams; or a look at the path, which needs two connections.
     #[must_use]
     pub fn new(
         source: Source,
@@ -158,9 +176,11 @@ impl Sending {
         config: ControllerConfig,
         connections: usize,
         streams: u8,
+        look: bool,
     ) -> Self {
         let detector =
-            (connections > 1).then(|| config.start.detector(config.mss, HEADER_BYTES, config.seed)).flatten();
+            (connections > 1 && !look).then(|| config.start.detector(config.mss, HEADER_BYTES, config.seed)).flatten();
+        let look = look.then(|| Look::new(LookConfig::default(), config.mss, config.seed));
         Self {
             source,
             size,
@@ -168,8 +188,10 @@ impl Sending {
             next: 0,
             lanes: (0..connections.clamp(1, 2)).map(|_| Lane::default()).collect(),
             config,
-            streams: streams.max(1),
+            streams: streams.max(if look.is_some() { 1 } else { LEAST_STREAMS }),
             detector,
+            look,
+            ecn: false,
             told: None,
             revoked: None,
             confirmed: false,
@@ -218,11 +240,12 @@ impl Sending {
     /// When [`feed`](Self::feed) must be called at the latest, because the time is over.
     #[must_use]
     pub fn deadline(&self) -> Time {
+        let look = self.look.as_ref().filter(|_| !self.over).map_or(Time::NEVER, Look::deadline);
         match (self.began, self.lasts) {
             (Some(began), Some(lasts)) if !self.over && !self.is_over(Time::ZERO) => {
-                began.checked_add(lasts).unwrap_or(Time::NEVER)
+                began.checked_add(lasts).unwrap_or(Time::NEVER).min(look)
             }
-            _ => Time::NEVER,
+            _ => look,
         }
     }
 
@@ -241,7 +264,7 @@ impl Sending {
         }
         self.steer(number, connection);
         self.observe(number, connection);
-        self.over |= self.is_over(now);
+        self.over |= self.is_over(now) || self.look.as_mut().is_some_and(|look| look.is_over(now));
         let over = self.over;
         let wrote = self.refill(now, over, number, connection, exhausted);
         self.direct(now, over, number, connection);
@@ -254,6 +277,15 @@ impl Sending {
 
     /// Passes news between the detector and the connection's controller.
     fn steer(&mut self, number: usize, connection: &mut Connection) {
+        if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger_mut()) {
+            if let Some(directed) = ledger.controller_mut().steering().directed() {
+                directed.take_acked().for_each(|acked| look.on_acked(number, &acked));
+            }
+            if let (Some(decision), None) = (look.decision(), &self.isolated) {
+                self.isolated = Some(isolated(decision, self.began.unwrap_or_default()));
+            }
+            return;
+        }
         let Some(detector) = &mut self.detector else { return };
         let Some(ledger) = connection.ledger_mut() else { return };
         let mtu = ledger.mtu();
@@ -272,12 +304,7 @@ impl Sending {
             let mut steering = ledger.controller_mut().steering();
             steering.on_decision(&decision, mtu, mtu + HEADER_BYTES);
             steering.overhear(detector.watches());
-            self.isolated = Some(Isolated {
-                isolation: decision.isolation.name().to_owned(),
-                confidence: decision.confidence,
-                rate: decision.rate.as_bps(),
-                after: decision.now.since(self.began.unwrap_or_default()).as_nanos(),
-            });
+            self.isolated = Some(isolated(&decision, self.began.unwrap_or_default()));
         }
         if std::mem::take(&mut self.confirmed) {
             ledger.controller_mut().steering().on_isolation_confirmed();
@@ -370,6 +397,12 @@ impl Sending {
 
     /// The detector says when the next packet leaves.
     fn direct(&mut self, now: Time, over: bool, number: usize, connection: &mut Connection) {
+        if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger_mut()) {
+            let departure = look.departure(number, now);
+            // Its time is over, or its data: the rest follows one by one all the same.
+            let departure = if over && departure == Departure::Hold { Departure::Now } else { departure };
+            return ledger.controller_mut().steering().direct(departure);
+        }
         let Some(detector) = &mut self.detector else { return };
         let looking = self.told.is_some() && number == 1;
         if self.told.is_some() && !looking {
@@ -385,11 +418,19 @@ impl Sending {
     }
 
     /// A packet of a connection left; the one before promised when.
-    pub fn departed(&mut self, number: usize, connection: &mut Connection, at: Time) {
+    /// `ecn` if it says that ECN is understood.
+    pub fn departed(&mut self, number: usize, connection: &mut Connection, ecn: bool, at: Time) {
+        self.ecn = ecn;
         if let Some(promised) = self.promised.take()
             && promised <= at
         {
             self.late.add(at.since(promised).as_nanos());
+        }
+        if let Some(look) = &mut self.look
+            && let Some(ledger) = connection.ledger_mut()
+            && let Some(sent) = ledger.controller_mut().steering().directed().and_then(|directed| directed.take_sent())
+        {
+            look.on_sent(number, &sent);
         }
         if let Some(detector) = &mut self.detector
             && let Some(ledger) = connection.ledger_mut()
@@ -442,6 +483,7 @@ impl Sending {
             exit_after: self.exit.as_ref().map(|(_, after)| *after),
             late: [self.late.percentile(50), self.late.percentile(99)],
             queue: self.isolated.clone(),
+            look: self.look.as_ref().map(|look| look.findings(self.ecn)),
         }
     }
 

@@ -291,6 +291,9 @@ impl Server {
         if !(1..=2).contains(&request.connections) || !(1..=64).contains(&request.streams) {
             return Err("a transfer has 1 or 2 connections with 1 to 64 streams".to_owned());
         }
+        if request.look && (request.connections < 2 || !request.start.ends_with("_probe")) {
+            return Err("a look has two connections and a start that is directed".to_owned());
+        }
         if self.sessions.contains_key(&request.session) {
             return Err("there is such a session".to_owned());
         }
@@ -316,8 +319,8 @@ impl Server {
                 let config = (self.controllers)(&request.start, &request.avoidance, self.mtu)?;
                 let connections = usize::from(request.connections);
                 let end = size.or(Some(self.service.most_bytes));
-                sending =
-                    Some(Sending::new(source, end, Some(lasts.unwrap_or(most)), config, connections, request.streams));
+                let lasts = Some(lasts.unwrap_or(most));
+                sending = Some(Sending::new(source, end, lasts, config, connections, request.streams, request.look));
             }
             Direction::Up => {
                 // With the headers of pieces.
@@ -480,7 +483,7 @@ impl Node for Server {
         if let Some((session, member)) = self.lines.get(&number).and_then(|line| line.session)
             && let Some(sending) = self.sessions.get_mut(&session).and_then(|it| it.sending.as_mut())
         {
-            sending.departed(member, connection, at);
+            sending.departed(member, connection, outgoing.ecn.is_some(), at);
         }
     }
 

@@ -48,6 +48,8 @@ mod linux {
     pub(crate) fn prepare(socket: &UdpSocket, buffer: usize) {
         let buffer = i32::try_from(buffer).unwrap_or(i32::MAX);
         set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer);
+        // Beyond what the system allows everybody, if that is permitted.
+        set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, buffer);
         set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, buffer);
         if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
             set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1);

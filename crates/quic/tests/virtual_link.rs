@@ -147,11 +147,26 @@ impl World {
 
     fn run(mut self, most: Span) -> (Result<Outcome, Failed>, [u64; 2]) {
         while self.now < Time::ZERO + most && !self.client.is_over(self.now) {
+            self.step(Time::NEVER);
+        }
+        (self.client.outcome(), self.carried)
+    }
+
+    /// Goes on until this time, whatever the client thinks of it.
+    fn run_until(&mut self, until: Time) {
+        while self.now < until {
+            self.step(until);
+        }
+    }
+
+    fn step(&mut self, until: Time) {
+        {
             self.flush();
             let arrives = self.flying.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
             let waits = |pipe: &Pipe| pipe.queues.iter().any(|queue| !queue.is_empty());
             let free = self.pipes.iter().filter(|pipe| waits(pipe)).map(|pipe| pipe.free).min();
             let next = arrives.min(free.unwrap_or(Time::NEVER)).min(self.client.deadline()).min(self.server.deadline());
+            let next = next.min(until);
             assert!(next < Time::NEVER, "nothing will ever happen");
             self.now = next.max(self.now + Span::from_nanos(1));
             while let Some(Reverse((at, number))) = self.flying.peek().copied()
@@ -172,7 +187,6 @@ impl World {
                 self.server.handle_timeout(self.now);
             }
         }
-        (self.client.outcome(), self.carried)
     }
 }
 
@@ -267,6 +281,68 @@ fn marks_are_heard_and_keep_the_queue_short() {
     assert!(outcome.report.marked > 0 && outcome.report.lost == 0, "{:?}", outcome.report);
 }
 
+/// A look, and what both ends sent for it.
+fn look(link: &Link, direction: Direction) -> (flowstart_quic::message::Report, [u64; 2]) {
+    let asked = request(direction, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+    let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
+    let (outcome, carried) = world(link, asked, None, Service::default()).run(Span::from_secs(30));
+    (outcome.unwrap().report, carried)
+}
+
+#[test]
+fn a_look_finds_capacity_delay_and_whose_queue_it_is_without_a_long_one() {
+    for mbps in [2, 3, 10, 40, 200] {
+        for (fair, direction) in [(true, Direction::Down), (false, Direction::Down), (false, Direction::Up)] {
+            let what = format!("{mbps} Mbit/s, {direction:?}, fair {fair}");
+            let link = Link { rate: Rate::from_mbps(mbps), fair, ..Link::default() };
+            let (report, carried) = look(&link, direction);
+            let looked = report.look.clone().unwrap();
+            let median = looked.rates[looked.rates.len() / 2] as f64 / 1e6;
+            assert!((median / mbps as f64 - 1.0).abs() < 0.01, "{what}: {median} {looked:?}");
+            // A full packet has to be transmitted once, its ACK once.
+            let full = 20e6 + f64::from(looked.packet) * 8e3 / mbps as f64;
+            let over = looked.rtt as f64 - full;
+            assert!((0.0..=1.0e6 / mbps as f64).contains(&over), "{what}: {over} {looked:?}");
+            let queue = report.queue.as_ref().map(|queue| queue.isolation.as_str());
+            assert_eq!(queue, Some(if fair { "isolated" } else { "shared" }), "{what}: {report:?}");
+            assert!(looked.queue <= 50_000_000, "{what}: {looked:?}");
+            assert!(looked.burst.is_none() && looked.lost == 0 && !looked.overflowed && looked.ecn, "{what}");
+            assert!(carried.iter().sum::<u64>() < 500_000, "{what}: {carried:?}");
+            assert!(report.nanos < 1_500_000_000, "{what}: {} ns", report.nanos);
+        }
+    }
+}
+
+#[test]
+fn a_look_builds_no_long_queue_where_a_packet_takes_long() {
+    for kbps in [250, 500, 1000, 1500] {
+        let link = Link { rate: Rate::from_bps(kbps * 1000), ..Link::default() };
+        let (report, _) = look(&link, Direction::Down);
+        let looked = report.look.clone().unwrap();
+        // A pair, and what the path itself does to its second packet.
+        let pair = u64::from(looked.packet) * 8_000_000 / kbps;
+        assert!(looked.queue <= (pair * 11 / 10).max(50_000_000), "{kbps}: {looked:?}");
+        let median = looked.rates[looked.rates.len() / 2];
+        assert!(median.abs_diff(kbps * 1000) < kbps * 20, "{kbps}: {looked:?}");
+        assert_eq!(report.queue.is_none(), kbps <= 1000, "{kbps}: {:?}", report.queue);
+    }
+}
+
+#[test]
+fn a_look_finds_a_short_buffer_and_ends_where_packets_get_lost() {
+    let short = Link { buffer: 8, ..Link::default() };
+    let looked = look(&short, Direction::Down).0.look.unwrap();
+    // Eight packets of 1480 bytes at 20 Mbit/s.
+    assert!(looked.overflowed && looked.queue.abs_diff(4_736_000) < 700_000, "{looked:?}");
+    for (loss, jitter) in [(20, 0), (20, 2), (5, 1)] {
+        let link = Link { loss, jitter: Span::from_millis(jitter), ..Link::default() };
+        let (report, carried) = look(&link, Direction::Down);
+        let looked = report.look.clone().unwrap();
+        assert!(!looked.overflowed && looked.lost > 0, "{looked:?}");
+        assert!(carried.iter().sum::<u64>() < 600_000, "{carried:?}");
+    }
+}
+
 #[test]
 fn another_fingerprint_is_refused_with_a_sentence_that_names_it() {
     let pinned = Some(Fingerprint::of(b"another"));
@@ -316,6 +392,40 @@ fn a_server_that_is_not_there_is_given_up_after_three_seconds() {
     }
     let said = world.client.outcome().unwrap_err().to_string();
     assert!(said.contains("nothing came back") && said.contains("3 s"), "{said}");
+}
+
+#[test]
+fn an_end_that_falls_silent_in_the_middle_is_given_up_by_the_other() {
+    for direction in [Direction::Down, Direction::Up] {
+        let asked = request(direction, 100_000_000, ("slow_start", "cubic"));
+        let mut world = world(&Link::default(), asked, None, Service::default());
+        let cut = Time::ZERO + Span::from_millis(500);
+        world.run_until(cut);
+        assert_eq!(format!("{:?}", world.server), "Server(1 sessions)");
+        world.pipes.iter_mut().for_each(|pipe| pipe.link.loss = 1);
+        world.run_until(cut + Span::from_secs(25));
+        assert!(world.client.is_over(world.now));
+        // What it has of its peer is gone too, so that others may connect from there.
+        assert_eq!(format!("{:?}", world.server), "Server(0 sessions)");
+        let said = world.client.outcome().unwrap_err().to_string();
+        assert!(said.contains("went silent"), "{said}");
+    }
+}
+
+#[test]
+fn every_second_packet_of_a_large_window_may_be_lost() {
+    let link = Link { rate: Rate::from_mbps(2000), buffer: 50_000, ..Link::default() };
+    let asked = request(Direction::Down, 32_000_000, ("slow_start", "cubic"));
+    let mut world = world(&link, asked, None, Service::default());
+    // By then slow start has thousands of packets in flight.
+    world.run_until(Time::ZERO + Span::from_millis(265));
+    world.pipes[1].link.loss = 2;
+    world.run_until(Time::ZERO + Span::from_millis(290));
+    world.pipes[1].link.loss = 0;
+    let (outcome, _) = world.run(Span::from_secs(60));
+    assert!(outcome.as_ref().is_ok_and(|outcome| outcome.report.lost > 2_000), "{outcome:?}");
+    let outcome = outcome.unwrap();
+    assert!(outcome.received.intact && outcome.received.bytes == 32_000_000, "{outcome:?}");
 }
 
 #[test]

@@ -96,8 +96,8 @@ fn a_cancelled_race_keeps_what_was_finished() {
     assert_eq!(measured, 8, "a completion time, its ratio, the mean over the one size, and a queueing delay");
 }
 
-/// Metric vectors VM2 against the simulator: ACK per packet, unpaced, unlimited buffer, no exit; 2x
-/// growth.
+/// Vectors worked out by hand against the simulator: an ACK per packet, unpaced, unlimited buffer,
+/// no exit; 2x growth.
 #[test]
 fn slow_start_with_an_unlimited_buffer_has_the_completion_times_that_arithmetic_gives() {
     for (mbps, rtt_ms, size, time_ms, ratio) in [

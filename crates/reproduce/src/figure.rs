@@ -8,11 +8,11 @@ use flowstart_scenario::{Problem, Scenario, nearest};
 
 use super::expectation::Expectation;
 use super::measure::Measure;
+use super::origin::Origin;
 use super::picture::PictureSpec;
 use super::probing::Probing;
 use super::replication::Replications;
 use super::variants::{Factor, Level, Levels};
-use super::verdict::Origin;
 
 /// A figure (or table, or sentence) of a paper, ready to be run.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,6 +19,7 @@ mod file;
 mod jobs;
 mod library;
 mod measure;
+mod origin;
 mod picture;
 mod probing;
 mod probing_measures;
@@ -36,14 +37,15 @@ pub use flowstart_measure::{Bound, Dimension, Measured, Statistic};
 pub use flowstart_probing::Part;
 pub use jobs::{ReproduceOptions, reproduce};
 pub use library::{NotExamined, Paper, PaperSpec, figures, papers};
-pub use measure::Measure;
+pub use measure::{Measure, claim_measures};
 pub use picture::{Curve, Drawn, Picture, PictureAxis, PictureKind, PictureSpec};
 pub use probing::{LoopSpec, ProbeSpec, Probing};
 
+pub use origin::Origin;
 pub use record::{ClaimRecord, FigureRecord, Record, ShareTable, Stability};
 pub use replication::{By, Replications};
 pub use variants::{Factor, Level, Levels};
-pub use verdict::{ClaimResult, FigureResult, Origin, Verdict};
+pub use verdict::{ClaimResult, FigureResult, Verdict};
 
 #[cfg(test)]
 mod probing_tests;

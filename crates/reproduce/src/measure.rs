@@ -62,6 +62,21 @@ scenario_measures! {
     }
 }
 
+/// Names of all measures of claims, each with the first sentence of what it means.
+#[must_use]
+pub fn claim_measures() -> Vec<(String, String)> {
+    let schema = schemars::schema_for!(Measure);
+    let kinds = schema.get("oneOf").and_then(serde_json::Value::as_array).into_iter().flatten();
+    kinds
+        .filter_map(|kind| {
+            let name = kind.pointer("/properties/kind/const")?.as_str()?;
+            let words = kind.get("description").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let first = words.split_once(". ").map_or(words, |(first, _)| first);
+            Some((name.to_owned(), first.trim_end_matches('.').replace('\n', " ")))
+        })
+        .collect()
+}
+
 impl Measure {
     /// What its value is measured in.
     #[must_use]

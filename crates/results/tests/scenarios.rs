@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use flowstart_parallel::Cancel;
-use flowstart_results::{results_page, run_scenario};
+use flowstart_results::{Value, results_page, run_scenario};
 use flowstart_scenario::Scenario;
 use flowstart_units::Span;
 
@@ -38,6 +38,21 @@ fn every_scenario_of_the_repository_reads_prints_back_and_runs() {
         assert_eq!(results.table("runs").unwrap().rows(), 1);
     }
     assert!(count >= 10, "{count}");
+}
+
+#[test]
+fn a_flow_that_had_no_time_to_send_has_no_goodput() {
+    let scenario = |start: &str| {
+        let text = format!(
+            "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"10 ms\"\n\
+             [[flow]]\nname = \"late\"\nstart = \"{start}\"\nsender.handshake = false\n"
+        );
+        let results = run_scenario(&Scenario::parse("late.toml", &text).unwrap(), Some(1), &Cancel::default(), |_| {});
+        results.unwrap().table("flows").unwrap().get(0, "goodput_bps")
+    };
+    assert_eq!(scenario("1 s"), Value::Missing);
+    let Value::Float(rate) = scenario("500 ms") else { panic!("half a second is time enough") };
+    assert!((5e6..=1e7).contains(&rate), "{rate}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Whether the memory of this machine is enough for a scenario, before it is run.
 
+use std::path::{Path, PathBuf};
+
 use flowstart_units::{Rate, Span};
 
 use super::compile::MOST_FLOWS;
@@ -53,6 +55,7 @@ impl Scenario {
         let at_once = self.runs.min(cores).max(1);
         let flows = self.flow.iter().map(flows).fold(0, u64::saturating_add);
         let arrivals = self.arrivals.iter().map(|one| self.arrivals(one)).fold(0, u64::saturating_add);
+        let waiting = self.arrivals.iter().map(|one| self.unfinished(one)).fold(0, u64::saturating_add);
         let replies = self.web.iter().map(|one| self.replies(one)).fold(0, u64::saturating_add);
         let rows = times(PER_ROW, self.runs);
         let needs = [
@@ -62,7 +65,7 @@ impl Scenario {
                 advice: "fewer flows (count) or fewer runs would do",
             },
             Need {
-                bytes: times(arrivals, rows),
+                bytes: times(arrivals, rows).saturating_add(times(waiting, times(PER_FLOW, at_once))),
                 key: "arrivals",
                 advice: "a larger mean_gap, a limit (most), a shorter duration or fewer runs would do",
             },
@@ -105,6 +108,22 @@ impl Scenario {
         let time = spec.until.unwrap_or(Span::MAX).min(self.duration);
         let expected = time.as_nanos() / gap.as_nanos().max(1);
         expected.min(spec.most.unwrap_or(u64::MAX))
+    }
+
+    /// Arrivals that are not over at the end, since more is offered than the path carries.
+    fn unfinished(&self, spec: &ArrivalSpec) -> u64 {
+        let Some(path) = &self.path else { return 0 };
+        let offered = match (spec.mean_gap, spec.load) {
+            (Some(gap), _) => spec.sizes.mean_bytes() * 8.0 / gap.as_secs_f64().max(1e-9),
+            (None, Some(load)) => {
+                let gap = load.mean_gap(&spec.sizes, path.capacity.nominal());
+                spec.sizes.mean_bytes() * 8.0 / gap.as_secs_f64().max(1e-9)
+            }
+            (None, None) => return 0,
+        };
+        let carried = path.capacity.mean().as_bps() as f64;
+        let rest = (1.0 - carried / offered.max(1.0)).max(0.0);
+        (self.arrivals(spec) as f64 * rest) as u64
     }
 
     /// Data packets to be expected: what flows have to send, or what the fastest link carries if
@@ -161,12 +180,48 @@ fn flows(spec: &FlowSpec) -> u64 {
     times(u64::from(count), 1 + u64::from(pair))
 }
 
-/// Bytes of memory that are free.
+/// Bytes of memory that this process may still take: what is free, at most what its limits leave.
 fn free() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.map_or(UNKNOWN, |kib| times(kib, 1024))
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let of_machine = kib(&read("/proc/meminfo"), "MemAvailable:").unwrap_or(UNKNOWN);
+    let used = kib(&read("/proc/self/status"), "VmSize:").unwrap_or(0);
+    let of_process = address_space(&read("/proc/self/limits")).map(|most| most.saturating_sub(used));
+    let of_group = group(&read("/proc/self/cgroup")).and_then(|group| {
+        // The limit of a container may be set at any of the groups that its processes are in.
+        group
+            .ancestors()
+            .filter_map(|group| left(&read_in(group, "memory.max"), &read_in(group, "memory.current")))
+            .min()
+    });
+    [of_process, of_group].into_iter().flatten().fold(of_machine, u64::min)
+}
+
+fn read_in(folder: &Path, file: &str) -> String {
+    std::fs::read_to_string(folder.join(file)).unwrap_or_default()
+}
+
+/// What a line of `/proc` that begins so says in kB, in bytes.
+fn kib(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(times(line.split_whitespace().next()?.parse().ok()?, 1024))
+}
+
+/// The limit of the address space in `/proc/self/limits` in bytes, if there is one.
+fn address_space(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Folder of the control group (version 2) that `/proc/self/cgroup` names.
+fn group(text: &str) -> Option<PathBuf> {
+    let name = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    Some(Path::new("/sys/fs/cgroup").join(name))
+}
+
+/// What a group's limit leaves; `None` without a limit.
+fn left(most: &str, current: &str) -> Option<u64> {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    Some(number(most)?.saturating_sub(number(current).unwrap_or(0)))
 }
 
 /// A size for people.
@@ -272,5 +327,40 @@ mod tests {
         assert!(complaint(&arrivals("")).is_some());
         assert_eq!(complaint(&arrivals("most = 1000, ")), None);
         assert_eq!(complaint(&arrivals("until = \"1 ms\", ")), None);
+    }
+
+    #[test]
+    fn arrivals_that_the_path_cannot_carry_stay_and_count_as_flows() {
+        // 80 Gbit/s are offered to 10 Mbit/s: nearly all stay, 5.5 kB each and their rows.
+        let arrivals = |size: &str, most: u32| {
+            complaint(&format!(
+                "duration = \"400 s\"\narrivals = [{{ mean_gap = \"1 ms\", most = {most}, \
+                 sizes = {{ kind = \"fixed\", size = \"{size}\" }}, flow = {{}} }}]"
+            ))
+        };
+        assert_eq!(arrivals("1 kB", 1_000_000), None, "8 Mbit/s of 10");
+        assert!(arrivals("10 MB", 1_000_000).is_none(), "400 000 of 6.7 kB are less than 3 GB");
+        let complaint = complaint(
+            "duration = \"600 s\"\narrivals = [{ mean_gap = \"1 ms\", \
+             sizes = { kind = \"fixed\", size = \"10 MB\" }, flow = {} }]",
+        )
+        .unwrap();
+        assert!(complaint.contains("arrivals") && complaint.contains("4020 MB"), "{complaint}");
+    }
+
+    #[test]
+    fn limits_of_the_process_and_of_its_container_are_read() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+                      Max resident set          unlimited            unlimited            bytes\n\
+                      Max address space         4096000000           unlimited            bytes\n";
+        assert_eq!(address_space(limits), Some(4_096_000_000));
+        assert_eq!(address_space(&limits.replace("4096000000", "unlimited ")), None);
+        assert_eq!(kib("Name: x\nVmSize:\t    2048 kB\n", "VmSize:"), Some(2_097_152));
+        assert_eq!(group("0::/user.slice/a\n"), Some(PathBuf::from("/sys/fs/cgroup/user.slice/a")));
+        assert_eq!(group("4:memory:/a\n"), None);
+        assert_eq!(
+            (left("1000\n", "400\n"), left("max\n", "400\n"), left("100\n", "400\n")),
+            (Some(600), None, Some(0))
+        );
     }
 }

@@ -6,8 +6,12 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::app::App;
 use crate::draw::gap;
-use crate::simulation::MakeController;
 use crate::{FlowConfig, FlowId, Traffic, UdpConfig, Workload};
+use flowstart_congestion::{Controller, ControllerConfig};
+
+/// Makes the controller of a flow from its number and configuration; see
+/// [`Simulation::with_controllers`](crate::Simulation::with_controllers).
+pub type MakeController = Box<dyn Fn(FlowId, &ControllerConfig) -> Controller + Send>;
 
 /// A flow that is running, or waiting for its start.
 #[derive(Debug)]

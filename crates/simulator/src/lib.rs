@@ -82,7 +82,6 @@ mod ledger;
 mod network;
 mod observer;
 mod outcome;
-mod pair;
 mod route;
 mod session;
 mod simulation;
@@ -95,7 +94,8 @@ pub use config::{
     Access, ArrivalConfig, ConfigError, FlowConfig, LinkId, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
     UdpConfig, Workload,
 };
+pub use flow::MakeController;
 pub use observer::{FlowId, Observer};
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome};
 pub use session::{Page, Reply, SessionConfig, SessionOutcome};
-pub use simulation::{MakeController, Simulation};
+pub use simulation::Simulation;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{simulation, tcp};
 use flowstart_congestion::avoidance::Avoidance;
-use flowstart_congestion::start::{Start, Verdict};
+use flowstart_congestion::start::{AfterAck, Start};
 use flowstart_congestion::{Ack, Controller, FlowStart, Window};
 use flowstart_network::{Packet, packet::Body};
 use flowstart_random::SplitMix64;
@@ -33,7 +33,7 @@ struct AdaptiveWindow {
 }
 
 impl FlowStart for AdaptiveWindow {
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         assert_eq!(ack.acked, 1, "an ACK per packet");
         let full = f64::from(ack.in_flight + ack.acked + 1) > self.window;
         if self.marks.unit() < 1e-3 {
@@ -43,7 +43,7 @@ impl FlowStart for AdaptiveWindow {
         }
         window.cwnd = self.window as u32;
         self.shown.store(self.window.to_bits(), Ordering::Relaxed);
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     fn grow(&mut self, _ack: &Ack, _window: &mut Window) -> u32 {

@@ -20,8 +20,8 @@
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{
-    Ack, Answer, Departure, Exit, ExitReason, FlowStart, Next, Occasion, Response, RouterClient, Sent, Signal, Verdict,
-    Window,
+    Ack, AfterAck, Answer, Departure, Exit, ExitReason, FlowStart, Next, Occasion, Response, RouterClient, Sent,
+    Signal, Window,
 };
 use flowstart_quick_start::Carried;
 use flowstart_quick_start::sender::Change;
@@ -243,13 +243,13 @@ impl CarefulResume {
 }
 
 impl FlowStart for CarefulResume {
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.next_byte = ack.next;
         match self.phase {
-            ResumePhase::Normal => return Verdict::Continue,
+            ResumePhase::Normal => return AfterAck::Continue,
             ResumePhase::Reconnaissance => {
                 self.reconnoitre(ack, window);
-                return Verdict::Continue;
+                return AfterAck::Continue;
             }
             ResumePhase::SafeRetreat(_) => {
                 self.pipe = self.pipe.saturating_add(ack.acked);
@@ -272,11 +272,11 @@ impl FlowStart for CarefulResume {
             ResumePhase::Validating(end) if ack.una >= end => self.phase = ResumePhase::Normal,
             ResumePhase::SafeRetreat(end) if ack.una >= end => {
                 let ssthresh = self.share_of_pipe(self.config.threshold_share);
-                return Verdict::Done(Exit { reason: self.reason, cwnd: window.cwnd, ssthresh, rate: None });
+                return AfterAck::Done(Exit { reason: self.reason, cwnd: window.cwnd, ssthresh, rate: None });
             }
             _ => {}
         }
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 use crate::{Start, StartConstants};
 use flowstart_control::InvalidConfig;
 use flowstart_control::{
-    Ack, Acked, Departure, FlowStart, INFINITE_SSTHRESH, Next, Response, Sent, Signal, Verdict, Window,
+    Ack, Acked, AfterAck, Departure, FlowStart, INFINITE_SSTHRESH, Next, Response, Sent, Signal, Window,
 };
 use flowstart_detection::{DetectorConfig, PairDetector, TrainProbeConfig, Trains, TwoFlows};
 use flowstart_units::Time;
@@ -88,11 +88,11 @@ impl FlowStart for Directed {
         if self.is_directed() { 0 } else { window.slow_start(ack.acked) }
     }
 
-    fn on_ack(&mut self, _ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, _ack: &Ack, window: &mut Window) -> AfterAck {
         if self.is_directed() {
             window.cwnd = INFINITE_SSTHRESH;
         }
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     fn on_signal(&mut self, _now: Time, _signal: Signal, _window: &mut Window) -> Response {

@@ -1,7 +1,7 @@
 //! [`Start`] as a [`FlowStart`].
 
 use flowstart_control::{
-    Ack, Acked, Departure, FlowStart, LastRtt, Lookout, Next, Response, Restart, RouterClient, Sent, Signal, Verdict,
+    Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, Next, Response, Restart, RouterClient, Sent, Signal,
     Window,
 };
 use flowstart_units::Time;
@@ -14,7 +14,7 @@ impl FlowStart for Start {
     }
 
     #[inline]
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         with_start!(self, start => start.on_ack(ack, window))
     }
 

@@ -6,7 +6,7 @@
 //! increase* (the RTT of a round rose by an eighth). What ns-3 calls HyStart is another algorithm.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, Exit, ExitReason, FlowStart, LastRtt, Restart, Verdict, Window, stack_pacing_rate};
+use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, LastRtt, Restart, Window, stack_pacing_rate};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::StartConstants;
@@ -198,8 +198,8 @@ impl Hystart {
 
 impl FlowStart for Hystart {
     #[inline]
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
-        let mut verdict = Verdict::Continue;
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
+        let mut verdict = AfterAck::Continue;
         if let Some(rtt) = ack.rtt {
             // Linux takes an RTT of zero as one microsecond.
             let rtt = if rtt.is_zero() { Span::from_micros(1) } else { rtt };
@@ -209,7 +209,7 @@ impl FlowStart for Hystart {
                 && let Some(reason) = self.update(ack, rtt, window)
             {
                 self.found = true;
-                verdict = Verdict::Done(Exit { reason, cwnd: window.cwnd, ssthresh: window.cwnd, rate: None });
+                verdict = AfterAck::Done(Exit { reason, cwnd: window.cwnd, ssthresh: window.cwnd, rate: None });
             }
         }
         self.prior_srtt = ack.srtt;
@@ -260,8 +260,8 @@ mod tests {
         let mut window = Window::new(cwnd);
         let ack = Ack { now, rtt: Some(rtt), srtt: rtt, una: 1, next: u64::MAX, ..ack(1) };
         match start.on_ack(&ack, &mut window) {
-            Verdict::Continue => None,
-            Verdict::Done(exit) => {
+            AfterAck::Continue => None,
+            AfterAck::Done(exit) => {
                 assert_eq!((exit.cwnd, exit.ssthresh), (cwnd, cwnd));
                 Some(exit.reason)
             }
@@ -342,7 +342,7 @@ mod tests {
         for i in 1..100 {
             let now = Time::ZERO + ms(10 * i);
             let ack = Ack { now, rtt: Some(ms(10 * i)), srtt: ms(10), una: i * 100, next: i * 100 + 50, ..ack(1) };
-            assert_eq!(start.on_ack(&ack, &mut window), Verdict::Continue);
+            assert_eq!(start.on_ack(&ack, &mut window), AfterAck::Continue);
             assert_eq!(start.round_start, now);
         }
     }

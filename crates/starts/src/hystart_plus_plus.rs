@@ -2,7 +2,7 @@
 //! a false alarm.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, Exit, ExitReason, FlowStart, Verdict, Window};
+use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, Window};
 use flowstart_units::Span;
 
 use crate::StartConstants;
@@ -177,7 +177,7 @@ impl FlowStart for HystartPlusPlus {
     // Linux orders an ACK. The phase changes one ACK earlier: less than one packet of window. The
     // ACK that ends a round still counts to it, as its packet was sent in it.
     #[inline]
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         if let Some(rtt) = ack.rtt {
             self.round_min = self.round_min.min(rtt);
             self.samples = self.samples.saturating_add(1);
@@ -185,9 +185,9 @@ impl FlowStart for HystartPlusPlus {
         }
         if self.end_round(ack) {
             let cwnd = window.cwnd;
-            return Verdict::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None });
+            return AfterAck::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None });
         }
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     #[inline]
@@ -230,12 +230,12 @@ mod tests {
 
     /// Feeds a round of `samples` samples of `rtt` (in 0.1 ms) and an ACK without one that ends it
     /// with this verdict.
-    fn round(start: &mut HystartPlusPlus, rtt: u64, samples: u64, verdict: Verdict) -> Vec<SlowStartPhase> {
+    fn round(start: &mut HystartPlusPlus, rtt: u64, samples: u64, verdict: AfterAck) -> Vec<SlowStartPhase> {
         let mut window = Window::new(77);
         let phases = (0..samples)
             .map(|_| {
                 let ack = Ack { rtt: Some(Span::from_micros(rtt * 100)), una: start.window_end - 1, ..ack(1) };
-                assert_eq!(start.on_ack(&ack, &mut window), Verdict::Continue);
+                assert_eq!(start.on_ack(&ack, &mut window), AfterAck::Continue);
                 start.phase
             })
             .collect();
@@ -285,13 +285,13 @@ mod tests {
     fn the_eighth_sample_decides_and_a_smaller_rtt_later_resumes_slow_start() {
         let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
         for _ in 0..2 {
-            let phases = round(&mut start, 400, 8, Verdict::Continue);
+            let phases = round(&mut start, 400, 8, AfterAck::Continue);
             assert!(phases.iter().all(|phase| *phase == SlowStartPhase::SlowStart));
         }
-        let phases = round(&mut start, 460, 8, Verdict::Continue);
+        let phases = round(&mut start, 460, 8, AfterAck::Continue);
         assert!(phases[..7].iter().all(|phase| *phase == SlowStartPhase::SlowStart));
         assert_eq!(phases[7], SlowStartPhase::Conservative { baseline: Span::from_millis(46), rounds: 0 });
-        let phases = round(&mut start, 459, 8, Verdict::Continue);
+        let phases = round(&mut start, 459, 8, AfterAck::Continue);
         assert!(phases[..7].iter().all(|phase| matches!(phase, SlowStartPhase::Conservative { rounds: 1, .. })));
         assert_eq!(phases[7], SlowStartPhase::SlowStart);
     }
@@ -301,8 +301,8 @@ mod tests {
         // RFC 9406 section 4.2: currentRoundMinRTT >= lastRoundMinRTT + RttThresh, here 40 + 5 ms.
         for (rtt, rises) in [(449, false), (450, true)] {
             let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
-            round(&mut start, 400, 8, Verdict::Continue);
-            let phases = round(&mut start, rtt, 8, Verdict::Continue);
+            round(&mut start, 400, 8, AfterAck::Continue);
+            let phases = round(&mut start, rtt, 8, AfterAck::Continue);
             assert_eq!(phases[7] != SlowStartPhase::SlowStart, rises, "{rtt}");
         }
     }
@@ -311,9 +311,9 @@ mod tests {
     fn a_smallest_rtt_equal_to_the_baseline_is_no_false_alarm() {
         // RFC 9406 section 4.2: slow start resumes if currentRoundMinRTT < cssBaselineMinRtt.
         let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
-        round(&mut start, 400, 8, Verdict::Continue);
-        round(&mut start, 450, 8, Verdict::Continue);
-        let phases = round(&mut start, 450, 8, Verdict::Continue);
+        round(&mut start, 400, 8, AfterAck::Continue);
+        round(&mut start, 450, 8, AfterAck::Continue);
+        let phases = round(&mut start, 450, 8, AfterAck::Continue);
         assert!(matches!(phases[7], SlowStartPhase::Conservative { .. }));
     }
 
@@ -331,21 +331,21 @@ mod tests {
     #[test]
     fn the_fifth_round_of_conservative_slow_start_ends_it_with_the_window_as_threshold() {
         let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
-        round(&mut start, 400, 8, Verdict::Continue);
+        round(&mut start, 400, 8, AfterAck::Continue);
         // The round in which the rise is seen is the first of the five.
-        round(&mut start, 500, 8, Verdict::Continue);
+        round(&mut start, 500, 8, AfterAck::Continue);
         for _ in 0..3 {
-            round(&mut start, 600, 8, Verdict::Continue);
+            round(&mut start, 600, 8, AfterAck::Continue);
         }
         let exit = Exit { reason: ExitReason::DelayIncrease, cwnd: 77, ssthresh: 77, rate: None };
-        round(&mut start, 600, 8, Verdict::Done(exit));
+        round(&mut start, 600, 8, AfterAck::Done(exit));
     }
 
     #[test]
     fn fewer_than_eight_samples_in_a_round_decide_nothing() {
         let mut start = HystartPlusPlus { window_end: 1000, ..start(true) };
         for i in 1..20 {
-            let phases = round(&mut start, 400 * i, 7, Verdict::Continue);
+            let phases = round(&mut start, 400 * i, 7, AfterAck::Continue);
             assert!(phases.iter().all(|phase| *phase == SlowStartPhase::SlowStart));
         }
     }

@@ -11,7 +11,7 @@
 //! recovery the sources available do not say.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
+use flowstart_control::{Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window};
 use flowstart_units::{Bytes, Rate, Time};
 
 use super::first_recovery::{FirstRecovery, Told};
@@ -108,7 +108,7 @@ impl FlowStart for JumpStart {
         Some(self.max_packets)
     }
 
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.told = Told::by(ack);
         match &mut self.phase {
             JumpPhase::Jump(_) if ack.acked > 0 => {
@@ -122,11 +122,11 @@ impl FlowStart for JumpStart {
                 window.cwnd = window.cwnd.min(ack.in_flight.saturating_add(ack.acked).max(1));
                 if over {
                     let cwnd = self.kept(lost);
-                    return Verdict::Done(Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None });
+                    return AfterAck::Done(Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None });
                 }
             }
         }
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     #[inline]
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn v7_1_100_kilobytes_leave_at_16_megabit_per_second_over_50_ms() {
+    fn a_hundred_kilobytes_leave_at_16_megabit_per_second_over_50_ms() {
         // 69.06 packets, 70 with the part: 0.714 ms apart, where the vector counts bytes, 0.724 ms.
         let (_, _, departures) = jumped(70);
         assert_eq!(departures.len(), 70);
@@ -219,7 +219,7 @@ mod tests {
     fn the_first_ack_ends_the_jump_with_what_is_in_flight() {
         let (mut start, mut window, _) = jumped(70);
         let first = Ack { in_flight: 69, next: 70 * 1448, ..ack(1) };
-        assert_eq!(start.on_ack(&first, &mut window), Verdict::Continue);
+        assert_eq!(start.on_ack(&first, &mut window), AfterAck::Continue);
         assert_eq!(window.cwnd, 69);
         start.grow(&first, &mut window);
         assert_eq!(window.cwnd, 70);
@@ -236,7 +236,7 @@ mod tests {
         start.on_ack(&Ack { in_flight: 40, next: end, una: 1448, lost: 10, ..ack(1) }, &mut window);
         assert_eq!(window.cwnd, 41, "one packet for every one delivered");
         let exit = Exit { reason: ExitReason::Loss, cwnd: 20, ssthresh: 20, rate: None };
-        assert_eq!(start.on_ack(&Ack { una: end, next: end, ..ack(40) }, &mut window), Verdict::Done(exit));
+        assert_eq!(start.on_ack(&Ack { una: end, next: end, ..ack(40) }, &mut window), AfterAck::Done(exit));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use flowstart_chirping::{
     AdaptationConfig, AdaptiveChirping, AdaptiveChirpingConfig, BeliefConfig, ChirpingAgainConfig, EndRule,
     PacedChirping, PacedChirpingConfig, TwoGapChirping, TwoGapChirpingConfig,
 };
-pub use flowstart_control::{Exit, ExitReason, FlowStart, LastRtt, Response, Restart, Verdict};
+pub use flowstart_control::{AfterAck, Exit, ExitReason, FlowStart, LastRtt, Response, Restart};
 use flowstart_detection::{DetectorConfig, TrainProbeConfig};
 
 flowstart_control::registry! {

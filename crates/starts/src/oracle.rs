@@ -5,7 +5,7 @@
 //! of every moment, shared with the flows that are there. Without such knowledge it is slow start.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, Departure, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
+use flowstart_control::{Ack, AfterAck, Departure, FlowStart, Next, Response, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use crate::StartConstants;
@@ -136,9 +136,9 @@ impl FlowStart for Oracle {
         self.knows().then_some(self.window)
     }
 
-    fn on_ack(&mut self, ack: &Ack, _window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, _window: &mut Window) -> AfterAck {
         self.in_flight = ack.in_flight;
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {

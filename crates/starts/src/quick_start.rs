@@ -7,8 +7,8 @@
 use flowstart_control::InvalidConfig;
 use flowstart_control::random::Random;
 use flowstart_control::{
-    Ack, Acked, Answer, Departure, Exit, ExitReason, FlowStart, Moment, Next, Occasion, Response, RouterClient, Sent,
-    Signal, Verdict, Window,
+    Ack, Acked, AfterAck, Answer, Departure, Exit, ExitReason, FlowStart, Moment, Next, Occasion, Response,
+    RouterClient, Sent, Signal, Window,
 };
 use flowstart_quick_start::sender::{
     AckSeen, Allowance, Change, Departing, PacingConfig, Phase, Reaction, Sender, SenderConfig, Trigger,
@@ -240,11 +240,11 @@ impl QuickStart {
 
     /// The path has `rate`, not what was granted: the start is over, with the window that this rate
     /// fills.
-    fn fall_back(&self, rate: Rate, ack: &Ack, window: &Window) -> Verdict {
+    fn fall_back(&self, rate: Rate, ack: &Ack, window: &Window) -> AfterAck {
         let bytes = rate.bytes_in(ack.min_rtt).get();
         let packets = u32::try_from(bytes / u64::from(self.packet.max(1))).unwrap_or(u32::MAX);
         let cwnd = packets.max(self.before).min(window.cwnd);
-        Verdict::Done(Exit { reason: ExitReason::PipeFull, cwnd, ssthresh: cwnd.max(2), rate: None })
+        AfterAck::Done(Exit { reason: ExitReason::PipeFull, cwnd, ssthresh: cwnd.max(2), rate: None })
     }
 
     /// An ACK as the rules want to see it.
@@ -267,7 +267,7 @@ impl FlowStart for QuickStart {
         Some(self)
     }
 
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         // What was delivered beyond a hole, the receiver told selectively.
         let beyond = ack.acked > 0 && ack.una == self.una;
         self.una = ack.una;
@@ -293,9 +293,9 @@ impl FlowStart for QuickStart {
         // All packets of the phase have arrived.
         if self.check.is_some() && matches!(self.sender.phase(), Phase::Idle | Phase::Off(_)) {
             let lacking = self.check.take().and_then(|check| check.lacking());
-            return lacking.map_or(Verdict::Continue, |rate| self.fall_back(rate, ack, window));
+            return lacking.map_or(AfterAck::Continue, |rate| self.fall_back(rate, ack, window));
         }
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     fn wants_packets(&self) -> bool {

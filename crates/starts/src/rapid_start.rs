@@ -12,7 +12,7 @@
 //! draft's.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
+use flowstart_control::{Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::first_recovery::{FirstRecovery, Told};
@@ -186,7 +186,7 @@ impl RapidStart {
 }
 
 impl FlowStart for RapidStart {
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.told = Told::by(ack);
         if let Some(mut recovery) = self.recovery {
             let over = recovery.on_ack(ack);
@@ -194,14 +194,14 @@ impl FlowStart for RapidStart {
             // Once over, nothing outstanding at its beginning is left to count.
             window.cwnd = self.recovering_window(&recovery).min(window.cwnd);
             if over {
-                return Verdict::Done(Exit {
+                return AfterAck::Done(Exit {
                     reason: self.reason,
                     cwnd: window.cwnd,
                     ssthresh: window.cwnd,
                     rate: None,
                 });
             }
-            return Verdict::Continue;
+            return AfterAck::Continue;
         }
         if let Some(rtt) = ack.rtt
             && ack.min_rtt >= self.config.min_rtt
@@ -211,7 +211,7 @@ impl FlowStart for RapidStart {
         } else if ack.min_rtt < self.config.min_rtt {
             self.growth = 1;
         }
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     #[inline]
@@ -278,7 +278,7 @@ mod tests {
         start.on_ack(&first, &mut window);
         assert_eq!(start.on_signal(Time::ZERO, signal, &mut window), Response::Ignore);
         let last = Ack { una: 1000, next: 2000, ..ack(delivered - 1) };
-        let Verdict::Done(exit) = start.on_ack(&last, &mut window) else { panic!("the recovery is over") };
+        let AfterAck::Done(exit) = start.on_ack(&last, &mut window) else { panic!("the recovery is over") };
         assert_eq!((exit.cwnd, exit.ssthresh), (window.cwnd, window.cwnd));
         window.cwnd
     }

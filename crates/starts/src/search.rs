@@ -15,7 +15,7 @@
 //! last initial RTT (the empty path's bandwidth-delay product).
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, Exit, ExitReason, FlowStart, Sent, Verdict, Window};
+use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, Sent, Window};
 use flowstart_units::{Span, Time};
 
 use crate::StartConstants;
@@ -256,12 +256,12 @@ fn lag_percent(sent: u64, delivered: u64) -> Option<u64> {
     lag.checked_div(u128::from(sent)).map(|percent| u64::try_from(percent).unwrap_or(PERCENT))
 }
 
-fn leave(window: &Window) -> Verdict {
-    Verdict::Done(Exit { reason: ExitReason::DeliveryLag, cwnd: window.cwnd, ssthresh: window.cwnd, rate: None })
+fn leave(window: &Window) -> AfterAck {
+    AfterAck::Done(Exit { reason: ExitReason::DeliveryLag, cwnd: window.cwnd, ssthresh: window.cwnd, rate: None })
 }
 
 impl FlowStart for Search {
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.acked_bytes = self.acked_bytes.saturating_add(ack.acked_bytes);
         self.rtt = ack.rtt.unwrap_or(self.rtt);
         if let Some(drain) = &mut self.drain {
@@ -269,7 +269,7 @@ impl FlowStart for Search {
             let allowed = u32::try_from(drain.delivered / self.config.drain_divisor).unwrap_or(u32::MAX);
             drain.delivered %= self.config.drain_divisor;
             window.cwnd = ack.in_flight.saturating_add(allowed).clamp(drain.target, window.cwnd.max(drain.target));
-            return if window.cwnd == drain.target { leave(window) } else { Verdict::Continue };
+            return if window.cwnd == drain.target { leave(window) } else { AfterAck::Continue };
         }
         if self.bins.is_none() {
             if let Some(initial_rtt) = ack.rtt {
@@ -278,7 +278,7 @@ impl FlowStart for Search {
                 self.acked.store(0, 0, self.acked_bytes);
                 self.bins = Some(Bins { initial_rtt, length, current: 0, end: ack.now + length });
             }
-            return Verdict::Continue;
+            return AfterAck::Continue;
         }
         if self.turn_bins(ack.now)
             && let Some(bins) = self.bins
@@ -292,7 +292,7 @@ impl FlowStart for Search {
                 self.drain = Some(Drain { target: self.empty_path(&bins).min(window.cwnd), delivered: 0 });
             }
         }
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     #[inline]

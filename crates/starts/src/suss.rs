@@ -14,7 +14,7 @@
 //! advertised, and works on one port only.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
+use flowstart_control::{Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::hystart::{Hystart, HystartConfig};
@@ -256,9 +256,9 @@ impl Suss {
         }
     }
 
-    fn leave(&self, reason: ExitReason, window: &Window) -> Verdict {
+    fn leave(&self, reason: ExitReason, window: &Window) -> AfterAck {
         let cwnd = if self.jumps > 1 { self.in_flight.max(2) } else { window.cwnd };
-        Verdict::Done(Exit { reason, cwnd, ssthresh: cwnd, rate: None })
+        AfterAck::Done(Exit { reason, cwnd, ssthresh: cwnd, rate: None })
     }
 }
 
@@ -267,9 +267,9 @@ fn exp2(n: u32) -> f64 {
 }
 
 impl FlowStart for Suss {
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.in_flight = ack.in_flight;
-        if let Verdict::Done(exit) = self.hystart.on_ack(ack, window) {
+        if let AfterAck::Done(exit) = self.hystart.on_ack(ack, window) {
             return self.leave(exit.reason, window);
         }
         if ack.una > self.round.head && ack.advanced {
@@ -293,7 +293,7 @@ impl FlowStart for Suss {
         }
         match self.cap {
             Some(cap) if window.cwnd > cap || self.jumps == 0 => self.leave(ExitReason::AckTrain, window),
-            _ => Verdict::Continue,
+            _ => AfterAck::Continue,
         }
     }
 

@@ -5,8 +5,8 @@ use flowstart_transport::{ReceiverConfig, SenderConfig};
 use toml::{Table, Value};
 
 use crate::chance::{Chance, Wildness};
-use crate::generate::{append, bits, bytes, nanos, put, table_of};
 use crate::paths::{Way, size};
+use crate::tables::{append, bits, bytes, nanos, put, table_of};
 use crate::vary::vary;
 
 /// Adds flows of one kind.

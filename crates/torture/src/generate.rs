@@ -1,11 +1,12 @@
 //! Valid scenarios from a seed.
 
 use flowstart_scenario::Scenario;
-use toml::{Table, Value};
+use toml::Table;
 
 use crate::chance::{Chance, Wildness};
 use crate::flows::{add_arrivals, add_tcp, add_udp, add_web};
 use crate::paths::Way;
+use crate::tables::{nanos, put};
 
 /// How often an invalid draw is replaced by another before the seed is given up.
 const DRAWS: u64 = 200;
@@ -25,23 +26,6 @@ pub fn scenario_of(seed: u64) -> Result<Table, String> {
         }
     }
     Err(complaint)
-}
-
-/// Sets a key.
-pub(crate) fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
-    table.insert(key.to_owned(), value.into());
-}
-
-pub(crate) fn nanos(n: u64) -> Value {
-    Value::String(format!("{n} ns"))
-}
-
-pub(crate) fn bytes(n: u64) -> Value {
-    Value::String(format!("{n} B"))
-}
-
-pub(crate) fn bits(n: u64) -> Value {
-    Value::String(format!("{n} bit/s"))
 }
 
 fn draw_of(number: u64) -> Table {
@@ -77,20 +61,4 @@ fn draw_of(number: u64) -> Table {
         }
     }
     scenario
-}
-
-/// Appends to a list of tables.
-pub(crate) fn append(scenario: &mut Table, key: &str, table: Table) {
-    let list = scenario.entry(key.to_owned()).or_insert_with(|| Value::Array(Vec::new()));
-    if let Value::Array(list) = list {
-        list.push(Value::Table(table));
-    }
-}
-
-/// The table of a configuration.
-pub(crate) fn table_of(config: &impl serde::Serialize) -> Table {
-    match Value::try_from(config) {
-        Ok(Value::Table(table)) => table,
-        _ => Table::new(),
-    }
 }

@@ -41,7 +41,7 @@ pub struct Passed {
 
 /// What became of a scenario.
 #[derive(Clone, Debug)]
-pub enum Verdict {
+pub enum Judgement {
     /// Everything held.
     Passed(Passed),
     /// More happens at once than the limits allow.
@@ -109,20 +109,20 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
 
 /// Simulates the scenario in this table, cut off at the limits, and checks it.
 #[must_use]
-pub fn judge(table: &Table, limits: Limits) -> Verdict {
+pub fn judge(table: &Table, limits: Limits) -> Judgement {
     match guarded(|| judged(table, limits)) {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(stopped)) | Err(stopped) => match stopped {
-            Stopped::TooLarge => Verdict::TooLarge,
-            Stopped::Violated { what, kind } => Verdict::Violated { what, kind },
+            Stopped::TooLarge => Judgement::TooLarge,
+            Stopped::Violated { what, kind } => Judgement::Violated { what, kind },
         },
     }
 }
 
-fn judged(table: &Table, limits: Limits) -> Result<Verdict, Stopped> {
+fn judged(table: &Table, limits: Limits) -> Result<Judgement, Stopped> {
     let mut scenario = match Scenario::parse("random.toml", &table.to_string()) {
         Ok(scenario) => scenario,
-        Err(error) => return Ok(Verdict::Refused(error.to_string())),
+        Err(error) => return Ok(Judgement::Refused(error.to_string())),
     };
     // How far it can be simulated, in slices of time.
     let config = compiled(&scenario, 0);
@@ -155,7 +155,7 @@ fn judged(table: &Table, limits: Limits) -> Result<Verdict, Stopped> {
         }
     }
     same_bytes(&mut scenario)?;
-    Ok(Verdict::Passed(Passed { packets, cut: !over }))
+    Ok(Judgement::Passed(Passed { packets, cut: !over }))
 }
 
 fn compiled(scenario: &Scenario, run: u64) -> SimulationConfig {

@@ -29,9 +29,10 @@ mod judge;
 mod links;
 mod paths;
 mod shrink;
+mod tables;
 mod vary;
 
 pub use checker::{Checker, Enough};
 pub use generate::scenario_of;
-pub use judge::{Limits, Passed, Verdict, judge};
+pub use judge::{Judgement, Limits, Passed, judge};
 pub use shrink::shrink;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flowstart_parallel::{Cancel, in_parallel};
-use flowstart_torture::{Limits, Verdict, judge, scenario_of, shrink};
+use flowstart_torture::{Judgement, Limits, judge, scenario_of, shrink};
 
 const USAGE: &str = "flowstart-torture [--count N] [--seed N] [--packets N] [--threads N] [--print]
   --count N    scenarios, default 1000
@@ -93,24 +93,24 @@ fn main() -> ExitCode {
         // Little is too large if one has patience: many happenings for few packets (an application
         // that writes byte by byte), or many packets in the smallest slice of time.
         let verdict = match judge(&table, limits) {
-            Verdict::TooLarge => judge(&table, Limits { happenings: limits.happenings * PATIENCE, ..limits }),
+            Judgement::TooLarge => judge(&table, Limits { happenings: limits.happenings * PATIENCE, ..limits }),
             other => other,
         };
         match verdict {
-            Verdict::Passed(what) => {
+            Judgement::Passed(what) => {
                 add(&passed, 1);
                 add(&packets, what.packets);
                 add(&cut, u64::from(what.cut));
             }
-            Verdict::TooLarge => {
+            Judgement::TooLarge => {
                 add(&large, 1);
                 say(&format!("seed {seed} is too large"));
             }
-            Verdict::Refused(why) => {
+            Judgement::Refused(why) => {
                 add(&refused, 1);
                 say(&format!("seed {seed} was refused: {why}"));
             }
-            Verdict::Violated { what, kind } => {
+            Judgement::Violated { what, kind } => {
                 add(&violated, 1);
                 let small = shrink(&table, &kind, limits, ATTEMPTS);
                 say(&format!("\n== seed {seed}: {what}\n{small}"));

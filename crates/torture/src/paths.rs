@@ -4,7 +4,7 @@ use flowstart_network::QueueConfig;
 use toml::{Table, Value};
 
 use crate::chance::{Chance, Wildness};
-use crate::generate::{append, bits, bytes, nanos, put, table_of};
+use crate::tables::{append, bits, bytes, nanos, put, table_of};
 use crate::vary::vary;
 
 /// What flows need to know of the path.

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::judge::{Limits, Verdict, judge};
+use crate::judge::{Judgement, Limits, judge};
 
 /// One step on the way to a part of a table.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ fn without(value: &mut Value, way: &[Step]) {
 }
 
 /// The smallest scenario found that fails in the same way as this one (`kind` of
-/// [`Verdict::Violated`]), after at most `attempts`.
+/// [`Judgement::Violated`]), after at most `attempts`.
 #[must_use]
 pub fn shrink(table: &Table, kind: &str, limits: Limits, attempts: usize) -> Table {
     let mut smallest = table.clone();
@@ -63,7 +63,7 @@ pub fn shrink(table: &Table, kind: &str, limits: Limits, attempts: usize) -> Tab
             let mut candidate = Value::Table(smallest.clone());
             without(&mut candidate, way);
             let Value::Table(candidate) = candidate else { return None };
-            let fails = matches!(judge(&candidate, limits), Verdict::Violated { kind: found, .. } if found == kind);
+            let fails = matches!(judge(&candidate, limits), Judgement::Violated { kind: found, .. } if found == kind);
             fails.then_some(candidate)
         });
         match smaller {

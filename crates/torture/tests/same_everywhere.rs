@@ -70,6 +70,7 @@ fn found(exempt: &[&str], what: impl Fn(&str) -> Option<&'static str>) -> String
             sources(&folder, &mut files);
         }
     }
+    sources(&root.join("python/src"), &mut files);
     files.sort();
     assert!(files.len() > 100, "only {} sources were found", files.len());
     let mut faults = String::new();
@@ -79,15 +80,32 @@ fn found(exempt: &[&str], what: impl Fn(&str) -> Option<&'static str>) -> String
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();
-        // Tests stand at the end of a file.
-        let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
-        for (number, line) in lines.enumerate() {
+        for (number, line) in without_tests(&text) {
             if let Some(found) = what(line) {
-                faults.push_str(&format!("{name}:{}: {found}\n", number + 1));
+                faults.push_str(&format!("{name}:{number}: {found}\n"));
             }
         }
     }
     faults
+}
+
+/// The lines of a source, from 1, but for a module of tests at its end. What is marked as a test's
+/// before that is an item or names a file: a few lines.
+fn without_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let tests = |at: usize| {
+        let next = lines[at + 1..].iter().find(|line| !line.starts_with("#["));
+        lines[at] == "#[cfg(test)]" && next.is_some_and(|line| line.starts_with("mod ") && line.ends_with('{'))
+    };
+    let end = (0..lines.len()).find(|at| tests(*at)).unwrap_or(lines.len());
+    lines.into_iter().take(end).enumerate().map(|(at, line)| (at + 1, line))
+}
+
+#[test]
+fn only_a_module_of_tests_at_the_end_is_left_out() {
+    let text = "#[cfg(test)]\nmod tests;\n#[cfg(test)]\nfn fault() {}\nx.exp();\n#[cfg(test)]\nmod tests {\nx.ln();";
+    let read: Vec<(usize, &str)> = without_tests(text).filter(|(_, line)| called(line).is_some()).collect();
+    assert_eq!(read, [(5, "x.exp();")]);
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use std::io::Write as _;
 use std::net::UdpSocket;
 use std::sync::atomic::AtomicU32;
 
@@ -11,7 +12,7 @@ use crate::engine::Fault;
 /// and how many records were handed on.
 fn failing(fault: Fault) -> Option<(Outcome, u32)> {
     if crate::privilege() != Ok(crate::Privilege::Full) {
-        eprintln!("skipped: worlds cannot be made here without root");
+        let _ = writeln!(std::io::stderr(), "skipped: worlds cannot be made here without root");
         return None;
     }
     let queue = QueueConfig::DropTail(DropTailConfig { packets: Some(10), bytes: None });

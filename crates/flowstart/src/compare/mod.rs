@@ -12,14 +12,14 @@ use flowstart_race::{Background, ContestantResult, Others, Purpose, Race, RaceRe
 use flowstart_report::{Palette, Table, Terminal};
 
 use crate::args::{CompareArgs, RacePathArgs};
-use crate::embed;
+use crate::captures::capture;
 use crate::interrupt;
 use crate::output::{
     Failure, Outcome, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, write_file,
 };
 use crate::pages;
-use crate::run_scenarios::capture;
 use crate::scenario::load;
+use crate::session::command_line;
 
 /// Where results go unless something else is said.
 const DEFAULT_FOLDER: &str = "flowstart-report";
@@ -168,20 +168,6 @@ fn folder(args: &CompareArgs) -> Option<PathBuf> {
     let output = &args.output;
     let elsewhere = output.no_report || output.json || !output.files.is_empty();
     output.out.clone().or_else(|| (!elsewhere).then(|| PathBuf::from(DEFAULT_FOLDER)))
-}
-
-/// The command as it was typed, fit for typing again.
-pub(crate) fn command_line() -> String {
-    let arguments = embed::arguments().unwrap_or_else(|| std::env::args_os().skip(1).collect());
-    let words = arguments.iter().map(|word| {
-        let word = word.to_string_lossy().into_owned();
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=:@%".contains(c);
-        match !word.is_empty() && word.chars().all(plain) {
-            true => word,
-            false => format!("'{}'", word.replace('\'', "'\\''")),
-        }
-    });
-    std::iter::once("flowstart".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// A label as the name of a file.

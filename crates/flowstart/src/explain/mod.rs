@@ -11,8 +11,8 @@ use flowstart_race::{DEFAULT_SEED, Race};
 use flowstart_report::Figure;
 use flowstart_units::{Bytes, Rate};
 
-use crate::compare::command_line;
 use crate::output::{Failure, Outcome, prepare_file, prepare_folder, print, print_json, write_file};
+use crate::session::command_line;
 
 pub(crate) use args::ExplainArgs;
 

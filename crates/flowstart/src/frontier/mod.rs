@@ -10,10 +10,10 @@ use std::path::Path;
 use flowstart_frontier::{Frontier, Grid, Journal, RunOptions, Shown, Work};
 use flowstart_report::Table;
 
-use crate::compare::command_line;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress, write_file};
 use crate::pages;
+use crate::session::command_line;
 
 pub(crate) use args::FrontierArgs;
 use args::GridKind;

@@ -1,6 +1,6 @@
 //! The tables of a frontier.
 
-use flowstart_frontier::{CellScore, ContestantScores, Factor, REFERENCE, SIZES, Shown, Verdict, median};
+use flowstart_frontier::{Attainment, CellScore, ContestantScores, Factor, REFERENCE, SIZES, Shown, median};
 use flowstart_race::measures::{
     DEFICIT, EXIT_QUALITY, HARM, START_LOST, START_OTHERS_DELAY, START_OWN_DELAY, TIME_TO, TRANSFER_DELAY,
 };
@@ -336,7 +336,7 @@ pub(super) fn summary(shown: &Shown<'_>) -> Vec<String> {
         .iter()
         .map(|subject| {
             let goals = shown.goals(*subject);
-            let reached = goals.iter().filter(|goal| goal.verdict == Verdict::Reached).count();
+            let reached = goals.iter().filter(|goal| goal.verdict == Attainment::Reached).count();
             format!("{} reaches {reached} of {} goals.", shown.scores.contestants[*subject].label, goals.len())
         })
         .collect()

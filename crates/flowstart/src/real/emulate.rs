@@ -11,13 +11,13 @@ use flowstart_scenario::{PathSpec, RateSpec, Scenario};
 use super::self_test::self_test;
 use super::{become_able, fidelity_limit, judge, show};
 use crate::args::EmulateArgs;
-use crate::compare::command_line;
 use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
 use crate::pages;
 use crate::scenario::load;
 use crate::scenario_page::{self, About};
+use crate::session::command_line;
 
 /// The path unless something else is said; the flow only stands for the programs.
 const DEFAULT: &str = "[path]\ncapacity = \"100 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";

@@ -16,11 +16,12 @@ use flowstart_reproduce::{
 };
 
 use crate::args::ReproduceArgs;
-use crate::compare::{command_line, file_name};
+use crate::compare::file_name;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
 use crate::pages;
 use crate::scenario::describe;
+use crate::session::command_line;
 
 /// The page with everything.
 const PAGE: &str = "index.html";

@@ -77,7 +77,7 @@ const MOST_BYTES: u64 = u32::MAX as u64;
 
 /// What RED decides for an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Decision {
     Spare,
     Hit,
     /// The average is above `max`.
@@ -193,28 +193,28 @@ impl<P: Frame> SchRed<P> {
         wide as u64
     }
 
-    fn judge(&mut self) -> Verdict {
+    fn judge(&mut self) -> Decision {
         let weight_log = self.config.weight_log.min(MOST_WEIGHT_LOG);
         if self.average < self.config.min << weight_log {
             self.count = -1;
-            return Verdict::Spare;
+            return Decision::Spare;
         }
         if self.average >= self.config.max << weight_log {
             self.count = -1;
-            return Verdict::HitForCertain;
+            return Decision::HitForCertain;
         }
         self.count += 1;
         if self.count == 0 {
             self.draw = self.new_draw();
-            return Verdict::Spare;
+            return Decision::Spare;
         }
         let above = (self.average - (self.config.min << weight_log)) >> weight_log;
         if above.saturating_mul(self.count.unsigned_abs()) < self.draw {
-            return Verdict::Spare;
+            return Decision::Spare;
         }
         self.count = 0;
         self.draw = self.new_draw();
-        Verdict::Hit
+        Decision::Hit
     }
 }
 
@@ -224,8 +224,8 @@ impl<P: Frame> Discipline<P> for SchRed<P> {
         self.adapt(now);
         self.average_in(now);
         let verdict = self.judge();
-        if verdict != Verdict::Spare {
-            let may_mark = self.config.ecn && !(verdict == Verdict::HitForCertain && self.config.hard_drop);
+        if verdict != Decision::Spare {
+            let may_mark = self.config.ecn && !(verdict == Decision::HitForCertain && self.config.hard_drop);
             if may_mark && packet.set_ce() {
                 self.marked += 1;
             } else if !(may_mark && self.config.no_drop) {

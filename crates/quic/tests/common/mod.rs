@@ -16,5 +16,6 @@ pub(crate) fn request(direction: Direction, size: u64, contestant: (&str, &str))
         start: contestant.0.to_owned(),
         avoidance: contestant.1.to_owned(),
         file: None,
+        look: false,
     }
 }

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use super::labels::{Area, place, spread};
 use super::path::{Plot, data, reduce, values};
 use super::point_labels::point_labels;
+use super::shared::{SMALL, coordinate};
 use super::text_width::{fit, width, wrap};
 use super::{shade, style};
 use crate::axis::{Fitted, Ticks, superscript};
 use crate::color::Color;
 use crate::figure::{Axis, Direction, Figure, Legend, Marker, Series, Shape};
 use crate::overlap;
-use crate::text::{escape, number};
+use crate::text::escape;
 
 /// Fonts of the reader's system.
 const FONT: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
@@ -21,7 +22,6 @@ const FIXED_FONT: &str = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu San
 /// Font sizes in pixels.
 const TITLE: f64 = 17.0;
 const TEXT: f64 = 12.0;
-pub(super) const SMALL: f64 = 11.0;
 const COMMAND: f64 = 10.5;
 /// Width of a character of a fixed-width font in units of its size.
 const FIXED_EM: f64 = 0.61;
@@ -567,9 +567,4 @@ fn group(x: f64, y: f64) -> String {
 fn dashes(color: Color) -> String {
     let dashes = color.dashes();
     if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") }
-}
-
-/// A coordinate with one digit after the point.
-pub(super) fn coordinate(value: f64) -> String {
-    number(value, 1).map_or_else(|| "0".to_owned(), |text| text.trim_end_matches(".0").to_owned())
 }

@@ -11,6 +11,7 @@ mod draw;
 mod labels;
 mod path;
 mod point_labels;
+mod shared;
 mod text_width;
 
 pub(crate) use draw::{Drawn, Look, draw};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::draw::{SMALL, coordinate};
 use super::labels::{Area, place};
 use super::path::Plot;
 use super::shade;
+use super::shared::{SMALL, coordinate};
 use super::text_width::{fit, width};
 use crate::figure::{Figure, Series, Shape};
 use crate::text::escape;

@@ -2,28 +2,25 @@
 
 mod demand;
 mod packets;
+mod pair;
 mod timers;
 
-use flowstart_congestion::{Controller, ControllerConfig};
+use flowstart_congestion::Controller;
 use flowstart_network::{Discipline, Packet, Queue};
 use flowstart_units::{Span, Time};
 
-use crate::flow::Flow;
+use crate::flow::{Flow, MakeController};
 use crate::lane::Target;
 use crate::ledger::Ledger;
 use crate::network::Network;
-use crate::pair::Pair;
 use crate::route::Routes;
 use crate::session::Session;
 use crate::slots::{Slot, Slots};
 use crate::tournament::Tournament;
-use crate::{ConfigError, FlowId, LinkId, Observer, Outcome, SimulationConfig, Stop};
+use crate::{ConfigError, LinkId, Observer, Outcome, SimulationConfig, Stop};
 use demand::Arrivals;
 pub(crate) use packets::leave;
-
-/// Makes the controller of a flow from its number and configuration; see
-/// [`Simulation::with_controllers`].
-pub type MakeController = Box<dyn Fn(FlowId, &ControllerConfig) -> Controller + Send>;
+use pair::Pair;
 
 /// A simulation in progress, watched by an [`Observer`].
 pub struct Simulation<O> {

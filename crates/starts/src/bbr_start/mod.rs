@@ -15,7 +15,7 @@
 
 mod config;
 
-use flowstart_control::{Ack, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Verdict, Window};
+use flowstart_control::{Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::spacing::{MILLION, Spacing, millionths, scale};
@@ -199,7 +199,7 @@ impl BbrStart {
 }
 
 impl FlowStart for BbrStart {
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         self.min_rtt = ack.min_rtt;
         self.losses.delivered += u64::from(ack.acked);
         self.losses.lost += u64::from(ack.lost);
@@ -215,9 +215,9 @@ impl FlowStart for BbrStart {
             && let Some(bdp) = self.inflight(MILLION)
             && (ack.in_flight <= bdp || self.drained_rounds >= self.config.drain_rounds)
         {
-            return Verdict::Done(Exit { reason: self.reason, cwnd: bdp, ssthresh: bdp, rate: self.bandwidth });
+            return AfterAck::Done(Exit { reason: self.reason, cwnd: bdp, ssthresh: bdp, rate: self.bandwidth });
         }
-        Verdict::Continue
+        AfterAck::Continue
     }
 
     fn grow(&mut self, _ack: &Ack, _window: &mut Window) -> u32 {

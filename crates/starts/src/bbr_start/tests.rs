@@ -67,7 +67,7 @@ fn draining() -> (BbrStart, Window) {
     for round in 0..4 {
         assert_eq!(start.phase(), BbrPhase::Startup);
         let verdict = start.on_ack(&delivery(100 * (round + 1), 100, 100 * round, 150), &mut window);
-        assert_eq!(verdict, Verdict::Continue);
+        assert_eq!(verdict, AfterAck::Continue);
     }
     (start, window)
 }
@@ -78,9 +78,9 @@ fn on_a_plateau_it_drains_to_the_bdp_and_hands_over_with_it() {
     assert_eq!(start.phase(), BbrPhase::Drain);
     let half = start.bandwidth().unwrap().mul_ratio(495, 1000);
     assert!(start.pacing_rate.unwrap().as_bps().abs_diff(half.as_bps()) <= 1);
-    assert_eq!(start.on_ack(&delivery(401, 100, 350, 101), &mut window), Verdict::Continue);
+    assert_eq!(start.on_ack(&delivery(401, 100, 350, 101), &mut window), AfterAck::Continue);
     let exit = Exit { reason: ExitReason::RatePlateau, cwnd: 100, ssthresh: 100, rate: start.bandwidth() };
-    assert_eq!(start.on_ack(&delivery(402, 100, 350, 100), &mut window), Verdict::Done(exit));
+    assert_eq!(start.on_ack(&delivery(402, 100, 350, 100), &mut window), AfterAck::Done(exit));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_queue_that_does_not_drain_ends_the_start_after_three_rounds() {
     let (mut start, mut window) = draining();
     let verdicts: Vec<bool> = (4..7)
         .map(|round| start.on_ack(&delivery(100 * (round + 1), 100, 100 * round, 150), &mut window))
-        .map(|verdict| verdict != Verdict::Continue)
+        .map(|verdict| verdict != AfterAck::Continue)
         .collect();
     assert_eq!(verdicts, [false, false, true]);
 }

@@ -52,11 +52,11 @@ fn a_loss_leaves_at_most_half_of_the_known_pipe() {
     assert_eq!(window.cwnd, 100);
     // No growth, but the pipe turns out to be larger.
     let more = Ack { acked: 100, una: 800_000, ..iw_acked(ms(100)) };
-    assert_eq!(start.on_ack(&more, &mut window), Verdict::Continue);
+    assert_eq!(start.on_ack(&more, &mut window), AfterAck::Continue);
     assert_eq!((start.grow(&more, &mut window), window.cwnd), (0, 100));
     let last = Ack { acked: 100, una: 1_540_000, ..iw_acked(ms(100)) };
     let exit = Exit { reason: ExitReason::Loss, cwnd: 100, ssthresh: 200, rate: None };
-    assert_eq!(start.on_ack(&last, &mut window), Verdict::Done(exit));
+    assert_eq!(start.on_ack(&last, &mut window), AfterAck::Done(exit));
 }
 
 #[test]

@@ -21,13 +21,13 @@ fn delivery(now: Time, bytes: u64, rtt: Span) -> Ack {
 fn started(config: &SearchConfig) -> (Search, Time) {
     let mut search = Search::new(config, 10, 1000);
     let start = Time::ZERO + ms(100);
-    assert_eq!(search.on_ack(&delivery(start, 0, ms(100)), &mut Window::new(10)), Verdict::Continue);
+    assert_eq!(search.on_ack(&delivery(start, 0, ms(100)), &mut Window::new(10)), AfterAck::Continue);
     (search, start)
 }
 
 /// Sends and delivers `bytes` in every bin, `sent[i]` and `delivered[i]`; the RTT is always the
 /// same.
-fn bins(search: &mut Search, start: Time, rtt: Span, sent_bytes: &[u64], delivered: &[u64]) -> Vec<Verdict> {
+fn bins(search: &mut Search, start: Time, rtt: Span, sent_bytes: &[u64], delivered: &[u64]) -> Vec<AfterAck> {
     let mut window = Window::new(500);
     let mut verdicts = Vec::new();
     for (i, (sent_bytes, delivered)) in sent_bytes.iter().zip(delivered).enumerate() {
@@ -49,7 +49,7 @@ fn the_look_back_is_an_rtt_in_whole_bins_and_hundredths() {
 fn delivery_that_follows_sending_does_not_lag() {
     let (mut search, start) = started(&SearchConfig::default());
     let verdicts = bins(&mut search, start, ms(100), &[1000; 40], &[1000; 40]);
-    assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Continue));
+    assert!(verdicts.iter().all(|verdict| *verdict == AfterAck::Continue));
     let current = search.bins.unwrap().current;
     assert_eq!(current, 40);
     assert_eq!(search.acked.between(30, 40), 10_000);
@@ -66,7 +66,7 @@ fn a_lag_of_26_percent_ends_slow_start() {
         let (mut search, start) = started(&SearchConfig::default());
         let verdicts = bins(&mut search, start, ms(100), &[10_000; 30], &[delivered; 30]);
         let exit = Exit { reason: ExitReason::DeliveryLag, cwnd: 500, ssthresh: 500, rate: None };
-        assert_eq!(verdicts.contains(&Verdict::Done(exit)), leaves, "{delivered}");
+        assert_eq!(verdicts.contains(&AfterAck::Done(exit)), leaves, "{delivered}");
     }
 }
 
@@ -123,7 +123,7 @@ fn draining_sends_one_packet_for_sixteen_delivered_until_the_target_is_in_flight
     let config = SearchConfig { drain: true, ..SearchConfig::default() };
     let (mut search, start) = started(&config);
     let verdicts = bins(&mut search, start, ms(100), &[20_000; 13], &[10_000; 13]);
-    assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Continue));
+    assert!(verdicts.iter().all(|verdict| *verdict == AfterAck::Continue));
     // Three bins of 10 packets are one RTT.
     assert_eq!(search.drain.map(|drain| drain.target), Some(30));
     let mut window = Window::new(500);
@@ -137,7 +137,7 @@ fn draining_sends_one_packet_for_sixteen_delivered_until_the_target_is_in_flight
         let verdict = search.on_ack(&ack, &mut window);
         assert_eq!(search.grow(&ack, &mut window), 0, "no growth");
         in_flight = in_flight.max(window.cwnd);
-        if let Verdict::Done(exit) = verdict {
+        if let AfterAck::Done(exit) = verdict {
             break exit;
         }
     };

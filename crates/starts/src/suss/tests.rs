@@ -45,7 +45,7 @@ impl Flow {
                 in_flight: self.window.cwnd,
                 ..ack(1)
             };
-            assert_eq!(self.suss.on_ack(&ack, &mut self.window), Verdict::Continue);
+            assert_eq!(self.suss.on_ack(&ack, &mut self.window), AfterAck::Continue);
             self.suss.grow(&ack, &mut self.window);
         }
     }

@@ -1,6 +1,6 @@
 //! A flow start of my own.
 
-use flowstart::congestion::{Ack, Exit, ExitReason, FlowStart, OwnError, StartConfig, Verdict, Window};
+use flowstart::congestion::{Ack, AfterAck, Exit, ExitReason, FlowStart, OwnError, StartConfig, Window};
 use flowstart::units::Span;
 
 /// Slow start that leaves once the round-trip time has risen by a share of the smallest.
@@ -21,14 +21,14 @@ impl Default for MyStart {
 
 impl FlowStart for MyStart {
     /// An ACK came; windows have not grown yet.
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         let limit = Span::from_secs_f64(ack.min_rtt.as_secs_f64() * (1.0 + self.rise));
         match ack.rtt {
             Some(rtt) if rtt > limit => {
                 let cwnd = window.cwnd;
-                Verdict::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None })
+                AfterAck::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None })
             }
-            _ => Verdict::Continue,
+            _ => AfterAck::Continue,
         }
     }
 

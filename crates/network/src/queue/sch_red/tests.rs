@@ -30,9 +30,9 @@ fn gaps_between_hits_are_uniform_and_half_as_long_as_independent_ones() {
     while gaps.len() < 20_001 {
         gap += 1;
         match queue.judge() {
-            Verdict::Hit => gaps.push(std::mem::take(&mut gap)),
-            Verdict::Spare => {}
-            Verdict::HitForCertain => panic!(),
+            Decision::Hit => gaps.push(std::mem::take(&mut gap)),
+            Decision::Spare => {}
+            Decision::HitForCertain => panic!(),
         }
     }
     let gaps = &gaps[1..];

@@ -8,24 +8,20 @@ use flowstart_congestion::{
 use flowstart_network::Ecn;
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS, SackBlock};
 use flowstart_quick_start::RateCode;
+use flowstart_random::SplitMix64;
 use flowstart_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
 use super::pipe::{Pipe, reno};
 use crate::{AckCounting, EcnMode, LossDetection, ReceiverConfig, Reduction, RtoRule, Sender, SenderConfig};
 
-/// A small generator of its own, so that a path's misfortunes follow from one number.
+/// A generator of its own, so that a path's misfortunes follow from one number.
 #[derive(Clone)]
-struct Dice(u64);
+struct Dice(SplitMix64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
-        // SplitMix64 (Steele, Lea, Flood 2014).
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     fn percent(&mut self, chance: u64) -> bool {
@@ -92,8 +88,8 @@ fn configs() -> impl Strategy<Value = (SenderConfig, ReceiverConfig)> {
 }
 
 fn troubled(pipe: Pipe, trouble: &Trouble) -> Pipe {
-    let mut dice = Dice(trouble.seed);
-    let mut ack_dice = Dice(!trouble.seed);
+    let mut dice = Dice(SplitMix64::new(trouble.seed));
+    let mut ack_dice = Dice(SplitMix64::new(!trouble.seed));
     let data = trouble.clone();
     let acks = trouble.clone();
     pipe.on_data(move |packet, delay| {
@@ -135,9 +131,9 @@ impl FlowStart for Spaced {
         0
     }
 
-    fn on_ack(&mut self, _: &Ack, _: &mut Window) -> flowstart_congestion::Verdict {
+    fn on_ack(&mut self, _: &Ack, _: &mut Window) -> flowstart_congestion::AfterAck {
         self.held = false;
-        flowstart_congestion::Verdict::Continue
+        flowstart_congestion::AfterAck::Continue
     }
 
     fn on_sent(&mut self, sent: &flowstart_congestion::Sent) {

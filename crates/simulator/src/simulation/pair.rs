@@ -9,9 +9,9 @@ use flowstart_random::Purpose;
 use flowstart_transport::{Joining, Striping};
 use flowstart_units::{Bytes, Time};
 
+use super::{Simulation, leave};
 use crate::app::ENDLESS;
 use crate::flow::Endpoints;
-use crate::simulation::{Simulation, leave};
 use crate::{FlowConfig, FlowId, Observer, Traffic, Workload};
 
 /// Segments that a connection has ready to be sent: with fewer it would look as if the application

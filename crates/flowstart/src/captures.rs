@@ -1,0 +1,27 @@
+//! Captures of a simulation's links, as files for Wireshark.
+
+use std::path::Path;
+
+use flowstart_capture::{Capture, Captures};
+use flowstart_scenario::Scenario;
+use flowstart_simulator::Simulation;
+
+use crate::output::{Failure, Outcome};
+
+/// Every link of the first run, a file each: `NAME-LINK.pcapng`.
+pub(crate) fn capture(scenario: &Scenario, folder: &Path, name: &str) -> Outcome {
+    let compiled = scenario.simulation(0).map_err(Failure::usage)?;
+    let captures = compiled
+        .links
+        .iter()
+        .enumerate()
+        .map(|(number, link)| Capture::new(number, link, &folder.join(format!("{name}-{link}.pcapng"))))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Failure::usage)?;
+    let simulation = Simulation::new(&compiled.simulation, Captures(captures)).map_err(Failure::usage)?;
+    let (_, Captures(captures)) = simulation.run();
+    for capture in captures {
+        capture.finish().map_err(Failure::usage)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Options of the commands over QUIC.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use flowstart_race::Contestant;
+use flowstart_units::{Bytes, Span};
+
+/// Port of `serve`, unless another one is named.
+const PORT: u16 = 4433;
+
+const SERVE_EXAMPLES: &str = "Examples:
+  flowstart serve
+  flowstart serve --bind 0.0.0.0 --identity flowstart.identity
+  flowstart serve --root public --most-bytes 1GB
+
+The fingerprint that it prints is what clients name with --fingerprint. Without --identity every start
+has a new one.";
+
+/// Options of `flowstart serve`.
+#[derive(Args, Debug)]
+#[command(after_help = SERVE_EXAMPLES)]
+#[cfg_attr(not(feature = "quic"), allow(dead_code))]
+pub(crate) struct ServeArgs {
+    /// Address to listen at; 0.0.0.0 or :: for all
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) bind: IpAddr,
+    /// UDP port
+    #[arg(short, long, default_value_t = PORT)]
+    pub(crate) port: u16,
+    /// File with the certificate and its key; made if it is not there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Folder whose files may be fetched [default: no files]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Most bytes of one transfer
+    #[arg(long, value_name = "SIZE", default_value = "10GB")]
+    pub(crate) most_bytes: Bytes,
+    /// Most time of one transfer
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) most_time: Span,
+    /// Most connections at the same time
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(crate) connections: usize,
+    /// Most connections of one address at the same time
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) per_peer: usize,
+    /// End after one transfer
+    #[arg(short = '1', long)]
+    pub(crate) one_off: bool,
+}
+
+const FETCH_EXAMPLES: &str = "Examples:
+  flowstart fetch 127.0.0.1
+  flowstart fetch 192.0.2.7 --fingerprint 5e1f... -t 5 -C fair_queuing_probe+delay_or_cubic
+  flowstart fetch localhost -n 100MB -R -C hystart++
+  flowstart fetch localhost --file notes.txt --out notes.txt
+
+Without --size, --time and --file it lasts 10 seconds. A contestant's queue and its words after a slash
+mean nothing here: the path is what it is, and packets are always paced.";
+
+/// Options of `flowstart fetch`.
+#[derive(Args, Debug)]
+#[command(after_help = FETCH_EXAMPLES)]
+#[cfg_attr(not(feature = "quic"), allow(dead_code))]
+pub(crate) struct FetchArgs {
+    /// Where `flowstart serve` runs
+    pub(crate) host: String,
+    /// UDP port
+    #[arg(short, long, default_value_t = PORT)]
+    pub(crate) port: u16,
+    /// Fingerprint of the server's certificate, as `serve` prints it; needed beyond this machine
+    #[arg(long, value_name = "HEX")]
+    pub(crate) fingerprint: Option<String>,
+    /// Accept any certificate: nobody knows who answers
+    #[arg(long, conflicts_with = "fingerprint")]
+    pub(crate) insecure: bool,
+    /// Bytes to transfer
+    #[arg(short = 'n', long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+    /// Time to transfer for; a bare number is seconds
+    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) time: Option<Span>,
+    /// Streams that carry the data; 16 carry it if fewer are named
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) parallel: u8,
+    /// This end sends (otherwise the server does)
+    #[arg(short = 'R', long)]
+    pub(crate) reverse: bool,
+    /// Flow start and congestion avoidance of the sender
+    #[arg(short = 'C', long, value_name = "CONTESTANT", default_value = "paced_chirping+cubic")]
+    pub(crate) contestant: Contestant,
+    /// File of the server to fetch instead of test data
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["size", "reverse"], requires = "out")]
+    pub(crate) file: Option<String>,
+    /// File to write what was fetched to
+    #[arg(short, long, value_name = "FILE", requires = "file")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A time, or a bare number of seconds as in iperf3.
+fn seconds(text: &str) -> Result<Span, flowstart_units::ParseUnitError> {
+    match text.parse::<u32>() {
+        Ok(seconds) => Ok(Span::from_secs(u64::from(seconds))),
+        Err(_) => text.parse(),
+    }
+}
+
+const PATH_EXAMPLES: &str = "Examples:
+  flowstart path 127.0.0.1
+  flowstart path 192.0.2.7 --fingerprint 5e1f... --json
+
+At most a megabyte each time, in about a second, against `flowstart serve` at the other end.";
+
+/// Options of `flowstart path`.
+#[derive(Args, Debug)]
+#[command(after_help = PATH_EXAMPLES)]
+#[cfg_attr(not(feature = "quic"), allow(dead_code))]
+pub(crate) struct PathArgs {
+    /// Where `flowstart serve` runs
+    pub(crate) host: String,
+    /// UDP port
+    #[arg(short, long, default_value_t = PORT)]
+    pub(crate) port: u16,
+    /// Fingerprint of the server's certificate, as `serve` prints it; needed beyond this machine
+    #[arg(long, value_name = "HEX")]
+    pub(crate) fingerprint: Option<String>,
+    /// Accept any certificate: nobody knows who answers
+    #[arg(long, conflicts_with = "fingerprint")]
+    pub(crate) insecure: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}

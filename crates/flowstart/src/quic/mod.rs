@@ -1,0 +1,51 @@
+//! `flowstart serve`, `flowstart fetch` and `flowstart path`: transfers over QUIC, and what a path
+//! is like.
+
+mod args;
+#[cfg(feature = "quic")]
+mod look;
+#[cfg(feature = "quic")]
+mod show;
+#[cfg(feature = "quic")]
+mod transfer;
+
+pub(crate) use args::{FetchArgs, PathArgs, ServeArgs};
+
+use crate::output::Failure;
+#[cfg(not(feature = "quic"))]
+use crate::output::Outcome;
+
+#[cfg(feature = "quic")]
+pub(crate) use {look::look, transfer::fetch, transfer::serve};
+
+/// What is said where the program has no QUIC.
+#[cfg(not(feature = "quic"))]
+fn missing() -> Outcome {
+    Err(Failure::NotPossible(
+        "this program was built without QUIC: build it with `cargo build --release --features quic`".to_owned(),
+    ))
+}
+
+/// Serves transfers.
+#[cfg(not(feature = "quic"))]
+pub(crate) fn serve(_args: &ServeArgs) -> Outcome {
+    missing()
+}
+
+/// Transfers.
+#[cfg(not(feature = "quic"))]
+pub(crate) fn fetch(_args: &FetchArgs) -> Outcome {
+    missing()
+}
+
+/// Looks at a path.
+#[cfg(not(feature = "quic"))]
+pub(crate) fn look(_args: &PathArgs) -> Outcome {
+    missing()
+}
+
+/// A sentence about what is wrong.
+#[cfg(feature = "quic")]
+fn wrong(what: impl std::fmt::Display) -> Failure {
+    Failure::Usage(what.to_string())
+}

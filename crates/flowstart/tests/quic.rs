@@ -1,0 +1,93 @@
+//! `serve`, `fetch` and `path` over loopback, and what they say when something is wrong.
+#![cfg(feature = "quic")]
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+fn flowstart() -> Command {
+    Command::new(assert_cmd::cargo::cargo_bin!("flowstart"))
+}
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    port: String,
+    fingerprint: String,
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = flowstart();
+        command.args(["serve", "--port", "0"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let port = lines.next().unwrap().unwrap().rsplit(':').next().unwrap().to_owned();
+        let fingerprint = lines.next().unwrap().unwrap().rsplit(' ').next().unwrap().to_owned();
+        Self { child, port, fingerprint }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Status, standard output and standard error.
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = flowstart().args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn transfers_both_ways_are_whole_and_a_file_arrives() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.txt"), b"what a file has").unwrap();
+    let server = Server::start(&["--root", folder.path().to_str().unwrap()]);
+    let port = server.port.as_str();
+    for more in [&["-R"][..], &[], &["-P", "4"], &["-C", "fair_queuing_probe+delay_or_cubic"]] {
+        let mut arguments = vec!["fetch", "127.0.0.1", "-p", port, "-n", "3MB", "--json"];
+        arguments.extend_from_slice(more);
+        let (status, out, error) = run(&arguments);
+        assert_eq!(status, Some(0), "{more:?}: {error}");
+        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(document["received"]["bytes"], 3_000_000, "{more:?}");
+        assert_eq!(document["received"]["intact"], true, "{more:?}");
+        assert_eq!(document["fingerprint"], server.fingerprint.as_str());
+    }
+    let out = folder.path().join("b.txt");
+    let out = out.to_str().unwrap();
+    let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", port, "--file", "a.txt", "-o", out]);
+    assert_eq!(status, Some(0), "{error}");
+    assert_eq!(std::fs::read(out).unwrap(), b"what a file has");
+    let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", port, "--file", "../a.txt", "-o", out]);
+    assert_eq!((status, error.lines().count()), (Some(2), 1), "{error}");
+    let (status, text, error) = run(&["path", "127.0.0.1", "-p", port]);
+    assert_eq!(status, Some(0), "{error}");
+    assert!(text.starts_with("About "), "{text}");
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence() {
+    let server = Server::start(&[]);
+    let port = server.port.as_str();
+    let other = "00".repeat(32);
+    for (arguments, says) in [
+        (vec!["fetch", "no.such.host.invalid"], "no host"),
+        (vec!["fetch", "192.0.2.1"], "--fingerprint"),
+        (vec!["fetch", "127.0.0.1", "-p", port, "--fingerprint", "12"], "not a fingerprint"),
+        (vec!["fetch", "127.0.0.1", "-p", port, "--fingerprint", &other], "not the server expected"),
+        (vec!["fetch", "127.0.0.1", "-p", "9", "-n", "1kB"], "nobody listens"),
+        (vec!["path", "127.0.0.1", "-p", "9"], "nobody listens"),
+        (vec!["fetch", "127.0.0.1", "-p", port, "--file", "x", "-o", "/nonexistent/x"], "there is no folder"),
+        (vec!["fetch", "127.0.0.1", "-p", port, "-t", "5000s"], "at most 60 s"),
+        (vec!["serve", "--port", port], "something listens there already"),
+    ] {
+        let (status, _, error) = run(&arguments);
+        let sentences: Vec<&str> = error.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert_eq!((status, sentences.len()), (Some(2), 1), "{arguments:?}: {error}");
+        assert!(sentences[0].contains(says), "{arguments:?}: {error}");
+    }
+}

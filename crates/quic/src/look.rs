@@ -1,0 +1,368 @@
+//! A look at a path: what its sender sends, and when. First a pair of packets, whose distance on
+//! arrival says how much the path bears; then a detector of fair queuing by trains that build no
+//! long queue; then trains that tell the capacity, and lone packets that meet no queue.
+//!
+//! What was seen is made of it in `findings`.
+
+use std::collections::VecDeque;
+
+use flowstart_congestion::detection::{Decision, PairDetector, TrainProbeConfig, Trains};
+use flowstart_congestion::{Acked, Departure, Sent};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use crate::ledger::HEADER_BYTES;
+use crate::message::Looked;
+
+mod findings;
+
+/// Constants of a look. All are this project's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LookConfig {
+    /// Pairs of packets until two of one arrive apart, 1 ..= 10; default 3.
+    pub pairs: u32,
+    /// A pair further apart than this is followed by another, for jitter may have parted them;
+    /// default 5 ms.
+    pub slow: Span,
+    /// Queue that a train of the detector may build; default 45 ms.
+    pub detection_queue: Span,
+    /// Time for detection; default 1.2 s.
+    pub detection: Span,
+    /// Queue that a train for the capacity may build; default 25 ms.
+    pub queue: Span,
+    /// Packets of these trains, 2 or more; default 24.
+    pub longest: u32,
+    /// Number of these trains; default 8. The median of a rate lies between the least and the
+    /// largest of eight in 99 of 100 looks.
+    pub trains: u32,
+    /// ... or as many as fit this time, but three; default 450 ms.
+    pub time: Span,
+    /// Trains are so many times the time apart that the bottleneck takes for one; default 2.
+    pub apart: f64,
+}
+
+impl Default for LookConfig {
+    fn default() -> Self {
+        Self {
+            pairs: 3,
+            slow: Span::from_millis(5),
+            detection_queue: Span::from_millis(45),
+            detection: Span::from_millis(1200),
+            queue: Span::from_millis(25),
+            longest: 24,
+            trains: 8,
+            time: Span::from_millis(450),
+            apart: 2.0,
+        }
+    }
+}
+
+/// What a packet was sent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// One of a pair, or of the detector.
+    Before,
+    /// A train, by its number.
+    Train(u32),
+    /// It met no queue of ours.
+    Calm,
+    /// What was not delivered at first.
+    After,
+}
+
+/// A packet of the first connection.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    number: u64,
+    at: Time,
+    bytes: u32,
+    part: Part,
+    /// When its ACK came.
+    acked: Option<Time>,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    /// So many pairs were sent; the current one began with this number.
+    Pairs(u32, u64),
+    Detection(Box<PairDetector>),
+    Trains,
+    /// Nothing more is asked for.
+    Over,
+}
+
+/// A look in progress.
+#[derive(Clone, Debug)]
+pub(crate) struct Look {
+    config: LookConfig,
+    /// Bytes of a full packet with its headers.
+    packet: u32,
+    seed: u64,
+    stage: Stage,
+    began: Option<Time>,
+    packets: Vec<Packet>,
+    plan: VecDeque<(Time, u32, Part)>,
+    /// Number of the first packet of the detector.
+    offset: u64,
+    /// Time that the bottleneck takes for a packet; zero if it is not known.
+    service: Span,
+    smallest: Span,
+    /// Bytes of the packet with the smallest RTT, with its headers.
+    quickest: u32,
+    largest: Span,
+    last: Time,
+    ends: Time,
+    decision: Option<Decision>,
+    trains: u32,
+}
+
+/// Two packets of a pair.
+const PAIR: u64 = 2;
+
+impl Look {
+    pub(crate) fn new(config: LookConfig, mtu: u32, seed: u64) -> Self {
+        Self {
+            config,
+            packet: mtu.saturating_add(HEADER_BYTES),
+            seed,
+            stage: Stage::Pairs(1, 0),
+            began: None,
+            packets: Vec::new(),
+            plan: VecDeque::new(),
+            offset: 0,
+            service: Span::ZERO,
+            smallest: Span::MAX,
+            quickest: 0,
+            largest: Span::ZERO,
+            last: Time::ZERO,
+            ends: Time::NEVER,
+            decision: None,
+            trains: 0,
+        }
+    }
+
+    /// When the next packet of a connection leaves.
+    pub(crate) fn departure(&mut self, connection: usize, now: Time) -> Departure {
+        self.began.get_or_insert(now);
+        let departure = match &mut self.stage {
+            Stage::Pairs(_, first) => match self.packets.last() {
+                _ if connection > 0 => Departure::Hold,
+                Some(last) if last.number + 1 >= *first + PAIR => Departure::Hold,
+                _ => Departure::Now,
+            },
+            Stage::Detection(detector) => detector.departure(connection, now),
+            Stage::Trains => match self.plan.front() {
+                Some((at, ..)) if connection == 0 => Departure::At(*at),
+                _ => Departure::Hold,
+            },
+            // One after another, as the path bears them.
+            Stage::Over => Departure::At(self.last + self.service.mul_f64(1.25)),
+        };
+        match departure {
+            Departure::At(at) if at <= now => Departure::Now,
+            other => other,
+        }
+    }
+
+    /// A packet of a connection left.
+    pub(crate) fn on_sent(&mut self, connection: usize, sent: &Sent) {
+        self.last = self.last.max(sent.now);
+        let mut part = Part::Before;
+        match &mut self.stage {
+            Stage::Detection(detector) => detector.on_sent(connection, &shifted(connection, self.offset, sent)),
+            Stage::Trains if connection == 0 => {
+                if let Some((_, count, what)) = self.plan.front_mut() {
+                    part = *what;
+                    *count -= 1;
+                    if *count == 0 {
+                        self.plan.pop_front();
+                    }
+                }
+                if self.plan.is_empty() {
+                    // What was queued arrives before that.
+                    self.ends = sent.now + self.largest + self.largest / 2 + self.service * 4;
+                }
+            }
+            Stage::Over => part = Part::After,
+            Stage::Pairs(..) | Stage::Trains => {}
+        }
+        if connection == 0 {
+            let Sent { number, now, bytes, .. } = *sent;
+            self.packets.push(Packet { number, at: now, bytes, part, acked: None });
+        }
+    }
+
+    /// A packet of a connection was delivered.
+    pub(crate) fn on_acked(&mut self, connection: usize, acked: &Acked) {
+        let rtt = acked.now.since(acked.sent_at);
+        // Full ones: others cross the path faster.
+        if u64::from(acked.bytes + HEADER_BYTES) * 10 >= u64::from(self.packet) * 9 {
+            if rtt < self.smallest {
+                (self.smallest, self.quickest) = (rtt, acked.bytes + HEADER_BYTES);
+            }
+            self.largest = self.largest.max(rtt);
+        }
+        if connection == 0
+            && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
+        {
+            self.packets[at].acked.get_or_insert(acked.now);
+        }
+        match &mut self.stage {
+            Stage::Pairs(count, first) if connection == 0 => {
+                let (count, first) = (*count, *first);
+                self.on_pair(acked, count, first);
+            }
+            Stage::Detection(detector) => {
+                if connection > 0 || acked.number >= self.offset {
+                    let number = if connection == 0 { acked.number - self.offset } else { acked.number };
+                    detector.on_acked(connection, &Acked { number, ..*acked });
+                }
+                self.decision = detector.decision().copied();
+                if self.decision.is_some() {
+                    self.plan_trains(acked.now);
+                }
+            }
+            Stage::Trains if self.plan.is_empty() => {
+                let all = self.packets.iter().all(|packet| packet.acked.is_some());
+                self.ends = if all { acked.now } else { self.ends };
+            }
+            _ => {}
+        }
+    }
+
+    /// A packet of a pair, or one sent in its place, was delivered.
+    fn on_pair(&mut self, acked: &Acked, count: u32, first: u64) {
+        if acked.number + 1 < first + PAIR {
+            return;
+        }
+        let arrived = |number: u64| self.packets.iter().find(|it| it.number == number).and_then(|it| it.acked);
+        if let (Some(one), Some(other)) = (arrived(first), arrived(first + 1))
+            && other > one
+        {
+            let apart = other.since(one);
+            self.service = if self.service.is_zero() { apart } else { self.service.min(apart) };
+        }
+        let known = !self.service.is_zero() && self.service <= self.config.slow;
+        if !known && count < self.config.pairs {
+            self.stage = Stage::Pairs(count + 1, self.next());
+            return;
+        }
+        self.offset = self.next();
+        match detector(&self.config, self.service) {
+            Some(config) => {
+                let trains = Trains::new(&config, self.packet, self.seed);
+                self.stage = Stage::Detection(Box::new(PairDetector::Trains(Box::new(trains))));
+            }
+            None => self.plan_trains(acked.now),
+        }
+    }
+
+    fn next(&self) -> u64 {
+        self.packets.last().map_or(0, |last| last.number + 1)
+    }
+
+    /// Trains that tell the capacity, each with a lone packet before it and one behind it that
+    /// meet no queue.
+    fn plan_trains(&mut self, now: Time) {
+        let config = self.config;
+        if let Some(decision) = &self.decision
+            && decision.rate > Rate::ZERO
+        {
+            let service = decision.rate.transmission_time(Bytes::new(u64::from(self.packet)));
+            self.service = self.service.max(service);
+        }
+        let service = self.service;
+        let fits = config.queue.as_nanos() / service.as_nanos().max(1);
+        let length = u32::try_from(fits).unwrap_or(u32::MAX).clamp(2, config.longest.max(2));
+        let drained = (service * u64::from(length + 1)).mul_f64(config.apart / 2.0);
+        // Where a packet takes microseconds, processors do not.
+        let apart = drained * 2 + Span::from_millis(1);
+        let trains = config.time.as_nanos() / apart.as_nanos().max(1);
+        self.trains = u32::try_from(trains).unwrap_or(u32::MAX).clamp(3, config.trains.max(3));
+        // What the detector sent is gone by then.
+        let mut at = now.max(self.last + drained);
+        for train in 0..self.trains {
+            self.plan.push_back((at, length, Part::Train(train)));
+            at += drained + drained / 2 + Span::from_micros(500);
+            self.plan.push_back((at, 1, Part::Calm));
+            at += drained / 2 + Span::from_micros(500);
+        }
+        self.plan.push_back((at, 1, Part::Calm));
+        self.stage = Stage::Trains;
+    }
+
+    /// When it must be asked again although nothing arrives.
+    pub(crate) fn deadline(&self) -> Time {
+        match &self.stage {
+            Stage::Detection(_) => self.gives_up(),
+            Stage::Trains => self.ends,
+            Stage::Pairs(..) | Stage::Over => Time::NEVER,
+        }
+    }
+
+    fn gives_up(&self) -> Time {
+        self.began.map_or(Time::NEVER, |began| began + self.config.detection)
+    }
+
+    /// True once all that it needs was sent and delivered or waited for.
+    pub(crate) fn is_over(&mut self, now: Time) -> bool {
+        match &self.stage {
+            Stage::Detection(_) if now >= self.gives_up() => self.plan_trains(now),
+            Stage::Trains if now >= self.ends => self.stage = Stage::Over,
+            _ => {}
+        }
+        matches!(self.stage, Stage::Over)
+    }
+
+    /// The answer of the detector, if there is one.
+    pub(crate) fn decision(&self) -> Option<&Decision> {
+        self.decision.as_ref()
+    }
+
+    /// What was seen. `ecn` if packets still say at the end that marks reach the other end.
+    pub(crate) fn findings(&self, ecn: bool) -> Looked {
+        findings::findings(self, ecn)
+    }
+}
+
+/// The detector counts its packets from 0.
+fn shifted(connection: usize, offset: u64, sent: &Sent) -> Sent {
+    let number = if connection == 0 { sent.number.saturating_sub(offset) } else { sent.number };
+    Sent { number, ..*sent }
+}
+
+/// A detector whose trains build no longer queue than they may, if there can be one. `service` is
+/// zero if it is not known.
+fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
+    let usual = TrainProbeConfig::default();
+    // Packets that may wait; without knowledge as many as the detector likes. Where they are few, a
+    // single lone packet joins them: this receiver acknowledges every packet.
+    let fits = config.detection_queue.as_nanos() as f64 / service.as_nanos().max(1) as f64;
+    let lone = if fits < 16.0 { 1 } else { usual.lone };
+    let fits = fits - f64::from(lone);
+    // Of a train that leaves faster than it arrives this share queues.
+    let share = 1.0 - 1.0 / usual.train_load;
+    let longest = ((fits / share) as u32).min(usual.longest_train);
+    // One of the first train is in transmission.
+    let train = (fits as u32).saturating_add(1).min(usual.train);
+    let shortest = longest.min(usual.shortest_train);
+    let fitting =
+        TrainProbeConfig { train, shortest_train: shortest, longest_train: longest.max(shortest), lone, ..usual };
+    // Less than three packets of queue say nothing.
+    (fits >= 3.0 && shortest >= 6 && fitting.validate().is_ok()).then_some(fitting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detectors_build_no_longer_queue_than_a_path_bears() {
+        let fits = |service| detector(&LookConfig::default(), service);
+        assert_eq!(fits(Span::ZERO), Some(TrainProbeConfig::default()));
+        assert_eq!(fits(Span::from_micros(120)), Some(TrainProbeConfig::default()));
+        // 1.5 Mbit/s: four in the queue and a lone packet are 40 ms.
+        let slow = fits(Span::from_millis(8)).unwrap();
+        assert_eq!((slow.train, slow.shortest_train, slow.longest_train, slow.lone), (5, 8, 8, 1));
+        assert_eq!(fits(Span::from_millis(12)), None);
+    }
+}

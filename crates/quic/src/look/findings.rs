@@ -1,0 +1,175 @@
+//! What is made of the packets of a look.
+
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use super::{Look, Packet, Part};
+use crate::ledger::HEADER_BYTES;
+use crate::message::{Burst, Looked};
+
+/// Of a train this share does not count: its first packets find processors on the way asleep, and
+/// are late by a tenth of a millisecond or two.
+const WAKING: usize = 4;
+/// A train's gaps are this much shorter at first than at its end if a token bucket lets a burst
+/// pass.
+const BURST: f64 = 0.6;
+/// Least time in nanoseconds by which the burst is ahead: less may be a processor that was busy.
+const AHEAD: f64 = 1e6;
+/// Packets at the least on either side of such a change.
+const SIDE: usize = 4;
+/// Losses of trains at the least until the buffer is the reason.
+const OVERFLOW: usize = 3;
+
+pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
+    let trains: Vec<Vec<Packet>> = (0..look.trains).map(|train| of(look, Part::Train(train))).collect();
+    let burst = burst(&trains);
+    let skip = burst.as_ref().map_or(0, |(after, _)| *after);
+    let rate_of = |train: &Vec<Packet>| rate(train, skip.max(train.len() / WAKING));
+    let mut rates: Vec<u64> = trains.iter().filter_map(rate_of).collect();
+    rates.sort_unstable();
+    let calm: Vec<Span> = of(look, Part::Calm).iter().filter_map(rtt).collect();
+    let apart: Vec<u64> = calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect();
+    let lost = trains.iter().flatten().filter(|packet| packet.acked.is_none()).count();
+    let queue = look.largest - look.smallest;
+    Looked {
+        rates,
+        burst: burst.map(|(_, burst)| burst),
+        packet: look.quickest,
+        rtt: if look.smallest == Span::MAX { 0 } else { look.smallest.as_nanos() },
+        jitter: apart.iter().sum::<u64>() / (apart.len() as u64).max(1),
+        queue: queue.as_nanos(),
+        lost: lost as u64,
+        overflowed: overflowed(&trains, look.smallest, queue),
+        ecn,
+    }
+}
+
+fn of(look: &Look, part: Part) -> Vec<Packet> {
+    look.packets.iter().filter(|packet| packet.part == part).copied().collect()
+}
+
+fn rtt(packet: &Packet) -> Option<Span> {
+    Some(packet.acked?.since(packet.at))
+}
+
+/// Arrivals of a train in their order, with bytes on the wire.
+fn arrivals(train: &[Packet]) -> Vec<(Time, u64)> {
+    let wire = |packet: &Packet| u64::from(packet.bytes) + u64::from(HEADER_BYTES);
+    let mut arrivals: Vec<(Time, u64)> =
+        train.iter().filter_map(|packet| Some((packet.acked?, wire(packet)))).collect();
+    arrivals.sort_unstable();
+    arrivals
+}
+
+/// Rate at which a train arrived, without so many packets of its beginning.
+fn rate(train: &[Packet], skip: usize) -> Option<u64> {
+    let arrivals = arrivals(train);
+    let arrivals = arrivals.get(skip..).filter(|rest| rest.len() >= 2)?;
+    let (first, last) = (arrivals[0].0, arrivals[arrivals.len() - 1].0);
+    // Packets of one ACK arrived by then; when the first of them did nobody knows.
+    let bytes: u64 = arrivals.iter().filter(|(at, _)| *at > first).map(|(_, bytes)| bytes).sum();
+    let whole = arrivals.len() * 2 > train.len().saturating_sub(skip);
+    (last > first && whole).then(|| Rate::of(Bytes::new(bytes), last.since(first)).as_bps())
+}
+
+/// A median; `None` of nothing.
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
+/// If trains arrive faster at first than later: after how many packets that ends, and the bucket.
+fn burst(trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
+    let whole: Vec<Vec<(Time, u64)>> =
+        trains.iter().filter(|train| train.iter().all(|it| it.acked.is_some())).map(|it| arrivals(it)).collect();
+    let length = whole.iter().map(Vec::len).min().filter(|length| *length >= 2 * SIDE)?;
+    // When the packet at this place arrives in the middle of the trains, from the first one on.
+    let at = |place: usize| median(whole.iter().map(|train| train[place].0.since(train[0].0).as_nanos()).collect());
+    let at: Vec<u64> = (0..length).filter_map(at).collect();
+    let slope = |from: usize, to: usize| (at[to] - at[from]) as f64 / (to - from) as f64;
+    // The place from which two straight lines are nearest.
+    let off = |change: usize| {
+        let (early, late) = (slope(0, change), slope(change, length - 1));
+        let line = |place: usize| match place <= change {
+            true => early * place as f64,
+            false => at[change] as f64 + late * (place - change) as f64,
+        };
+        (0..length).map(|place| (at[place] as f64 - line(place)).powi(2)).sum::<f64>()
+    };
+    let change = (SIDE - 1..=length - SIDE).min_by(|one, other| off(*one).total_cmp(&off(*other)))?;
+    let (early, late) = (slope(0, change), slope(change, length - 1));
+    if early <= 0.0 || early > BURST * late || (late - early) * (change as f64) < AHEAD {
+        return None;
+    }
+    let bytes = whole[0][change].1;
+    let peak = Rate::of(Bytes::new(bytes), Span::from_nanos(early as u64)).as_bps();
+    // What was not covered by tokens that came meanwhile.
+    let depth = (change + 1) as f64 * bytes as f64 * (1.0 - early / late);
+    Some((change, Burst { peak, bytes: depth as u64 }))
+}
+
+/// True if packets were lost that met a queue about as long as it ever was.
+fn overflowed(trains: &[Vec<Packet>], smallest: Span, queue: Span) -> bool {
+    let mut met = Vec::new();
+    for train in trains {
+        let mut waited = None;
+        for packet in train {
+            match rtt(packet) {
+                Some(rtt) => waited = Some((rtt - smallest).as_nanos()),
+                None => met.extend(waited),
+            }
+        }
+    }
+    met.len() >= OVERFLOW && median(met).is_some_and(|met| met as f64 >= 0.6 * queue.as_nanos() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn train(acked: &[Option<u64>]) -> Vec<Packet> {
+        let packet = |(number, acked): (usize, &Option<u64>)| Packet {
+            number: number as u64,
+            at: Time::ZERO,
+            bytes: 1452,
+            part: Part::Train(0),
+            acked: acked.map(|at| Time::ZERO + Span::from_micros(at)),
+        };
+        acked.iter().enumerate().map(packet).collect()
+    }
+
+    #[test]
+    fn a_trains_rate_is_what_arrived_after_its_first_packet() {
+        // 1480 bytes in 1.184 ms are 10 Mbit/s.
+        let even = train(&[Some(5_000), Some(6_184), Some(7_368), Some(8_552)]);
+        assert_eq!(rate(&even, 0), Some(10_000_000));
+        assert_eq!(rate(&even, 2), Some(10_000_000));
+        // A gap in the middle is of the train: what was lost took the bottleneck no time.
+        assert_eq!(rate(&train(&[Some(5_000), None, Some(6_184), Some(7_368)]), 0), Some(10_000_000));
+        // Two of one ACK: nobody knows when the first of them arrived.
+        assert_eq!(rate(&train(&[Some(5_000), Some(5_000), Some(6_184), Some(7_368)]), 0), Some(10_000_000));
+        assert_eq!(rate(&train(&[Some(5_000), Some(5_000)]), 0), None);
+        assert_eq!(rate(&train(&[Some(5_000), None, None, Some(6_184)]), 0), None);
+    }
+
+    #[test]
+    fn a_bucket_is_seen_where_trains_slow_down_and_not_where_they_are_even() {
+        let slows: Vec<Option<u64>> =
+            (0..24u64).map(|n| Some(if n <= 10 { 100 * n } else { 1000 + 1000 * (n - 10) })).collect();
+        let (after, bucket) = burst(&[train(&slows), train(&slows)]).unwrap();
+        assert_eq!(after, 10);
+        // 11 packets, less a tenth for tokens that came meanwhile.
+        assert!((14_000..=15_000).contains(&bucket.bytes), "{bucket:?}");
+        assert_eq!(rate(&train(&slows), after), Some(11_840_000));
+        let even: Vec<Option<u64>> = (0..24u64).map(|n| Some(100 * n + n % 3 * 20)).collect();
+        assert_eq!(burst(&[train(&even)]), None);
+    }
+
+    #[test]
+    fn losses_are_the_buffers_where_the_queue_is_longest() {
+        let late = train(&[Some(1_000), Some(2_000), Some(3_000), Some(4_000), None, None, None]);
+        let early = train(&[Some(1_000), None, None, None, Some(4_000)]);
+        let (smallest, queue) = (Span::from_micros(900), Span::from_micros(3_100));
+        assert!(overflowed(&[late], smallest, queue));
+        assert!(!overflowed(&[early], smallest, queue));
+    }
+}
