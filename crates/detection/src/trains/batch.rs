@@ -88,7 +88,8 @@ impl Batch {
                     for place in 1..=length {
                         trains.plan.push_back((left, 1));
                         // Behind a train that is queued, and behind its last packet.
-                        let behind = place == length || place >= build && (place - build) % config.proof_lone == 0;
+                        let behind =
+                            place == length || place >= build && (place - build).is_multiple_of(config.proof_lone);
                         if behind {
                             lone.plan.push_back((left, config.lone));
                         }
