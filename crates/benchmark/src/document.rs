@@ -2,13 +2,14 @@
 
 use serde_json::{Value as Json, json};
 
+use flowstart_service_curve::stats::{Level, Sides};
 use flowstart_service_curve::{Accepted, End, ProbeConfig, RateProbe, Undecided, Verdict};
 use flowstart_units::Span;
 
 use super::{Attained, Benchmark, BenchmarkResult};
 
 /// Version of the documents; it changes when a name or a meaning does.
-pub const BENCHMARK_SCHEMA_VERSION: u32 = 1;
+pub const BENCHMARK_SCHEMA_VERSION: u32 = 2;
 
 impl Benchmark {
     /// Every parameter, defaults filled in.
@@ -33,8 +34,16 @@ impl Benchmark {
             "sampling_gap": sampling_gap,
             "thinning_growth": growth,
             "thinning_at_most": max_thinning,
-            "stationarity": "DF-GLS with a constant, 5 %",
-            "independence": "runs about the median, too few, 5 %",
+            "stationarity": format!("DF-GLS with a constant, {} %", self.stationarity_percent()),
+            "independence": self.independence(),
+            "least_time": self.probe.least_time,
+            "sampling_packets_at_least": self.probe.sampling_packets,
+            "random_phase": self.probe.random_phase,
+            "dependent": self.probe.dependent,
+            "first_ends": self.probe.first_ends,
+            "overload_blocks": self.probe.overload_blocks,
+            "overload_after": self.probe.overload_after,
+            "growth_level": self.probe.growth_level.get(),
             "lasting": self.lasting,
             "video_rate": self.video_rate(),
             "connections": self.effective_connections(),
@@ -47,6 +56,9 @@ impl Benchmark {
         if self.bursts > 0 {
             all["bursts"] = json!({ "count": self.bursts, "packets": self.burst_packets, "gap": self.burst_gap });
         }
+        if let Some(burst) = self.burst {
+            all["burst"] = json!(burst);
+        }
         if let Some(film) = &self.film {
             let sizes: Vec<u8> = film.frames().iter().flat_map(|size| size.get().to_le_bytes()).collect();
             let hash = blake3::hash(&sizes).to_hex()[..16].to_owned();
@@ -57,6 +69,24 @@ impl Benchmark {
             all["joint_replicas"] = self.replicas.into();
         }
         all
+    }
+
+    fn stationarity_percent(&self) -> u8 {
+        match self.probe.stationarity_level {
+            Level::One => 1,
+            Level::Five => 5,
+            Level::Ten => 10,
+        }
+    }
+
+    fn independence(&self) -> String {
+        let sides = match self.probe.sides {
+            Sides::Two => "two-sided",
+            Sides::TooFew => "too few",
+        };
+        // 100 times 0.07 is off by roundings that nobody wants to read.
+        let percent = libm::round(self.probe.independence_level.get() * 1e8) / 1e6;
+        format!("runs about the median, {sides}, {percent} %")
     }
 
     /// Hash of [`parameters`](Self::parameters): the first 16 hexadecimal digits of BLAKE3.
@@ -99,7 +129,7 @@ fn one(attained: &Attained) -> Json {
     });
     let (end, end_rate) = match attained.estimate.end {
         End::AllAccepted => ("all rates accepted", None),
-        End::NonStationary(rate) => ("non-stationary", Some(rate)),
+        End::NonStationary(rate) => ("too high", Some(rate)),
         End::Undecided(rate) => ("undecided", Some(rate)),
     };
     json!({
@@ -109,9 +139,12 @@ fn one(attained: &Attained) -> Json {
         "long_term_rate_bps": curve.long_term_rate().as_bps(),
         "origin_s": curve.origin().map(secs),
         "end": { "reason": end, "rate_bps": end_rate.map(|rate| rate.as_bps()) },
+        "too_high_bps": attained.estimate.too_high().map(|rate| rate.as_bps()),
         "probes": attained.estimate.probes.iter().map(|p| probe(p, attained)).collect::<Vec<_>>(),
         "attainable_rate": rates,
-        "video": { "largest_bound_s": attained.video.largest().map(secs), "mean_bound_s": attained.video.mean() },
+        "video": { "largest_bound_s": attained.video.largest().map(secs), "mean_bound_s": attained.video.mean(),
+                   "largest_backlog_bits": attained.video.backlog() },
+        "burst_bound_s": attained.burst_bound.map(secs),
         "startup": startup,
         "bursts": attained.bursts.as_ref().map(|bursts| json!({
             "count": bursts.bursts(),
@@ -134,6 +167,11 @@ fn probe(probe: &RateProbe, attained: &Attained) -> Json {
         "thinning": probe.thinning,
         "samples": probe.samples.len(),
         "packets": probe.packets,
+        "measured_s": secs(probe.measured),
+        "worth_samples": probe.effective,
+        "grown_s": probe.growth.map(|growth| growth.seconds),
+        "growth_p": probe.growth.map(|growth| growth.p_value),
+        "arrived": probe.arrived(),
         "quantile_s": probe.line(epsilon).map(|line| secs(line.delay)),
         "quantile_low_s": low.map(secs),
         "quantile_high_s": high.map(secs),
@@ -148,7 +186,10 @@ pub fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Accepted(Accepted::Tested) => "accepted",
         Verdict::Accepted(Accepted::Constant) => "accepted: constant delays",
-        Verdict::NonStationary => "non-stationary",
+        Verdict::Accepted(Accepted::Dependent) => "accepted: dependent samples",
+        Verdict::NonStationary => "too high",
+        Verdict::Undecided(Undecided::UnitRoot) => "undecided: like a random walk",
+        Verdict::Undecided(Undecided::Contradicted) => "undecided: refused below an accepted rate",
         Verdict::Undecided(Undecided::Dependent) => "undecided: still dependent",
         Verdict::Undecided(Undecided::TooFew { .. }) => "undecided: too few samples",
     }

@@ -1,10 +1,12 @@
 //! Running a benchmark on all cores.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flowstart_service_curve::{BurstCurve, Estimate, RateProbe, StartupCurve, Verdict, Video, VideoConfig, probe_rate};
+use flowstart_service_curve::{
+    BurstCurve, Estimate, MessageTrain, RateProbe, StartupCurve, Verdict, Video, VideoConfig, last_wanted, probe_rate,
+};
 use flowstart_simulator::Simulation;
-use flowstart_units::Time;
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::path::Prepared;
 use super::{Attained, Benchmark, BenchmarkResult, MESSAGE, VIDEO_FRAMES, VIDEO_SEED, VideoBound};
@@ -25,15 +27,23 @@ enum Job {
 
 /// What a job brings.
 enum JobResult {
-    Probe(Box<RateProbe>, f64),
+    Probe(Box<RateProbe>, Option<MessageTrain>, f64),
     Startup(Vec<u64>, f64),
     Bursts(Option<BurstCurve>, f64),
-    /// A lower rate was not accepted, so this one does not count; or the work was cancelled.
+    /// Lower rates were too high, so this one does not count; or the work was cancelled.
     Nothing,
 }
 
-/// No rate of the contestant has been refused so far.
-const NONE_REFUSED: u64 = u64::MAX;
+/// What is known of a contestant's rates so far.
+#[derive(Default)]
+struct Known(Mutex<Vec<(Rate, Verdict)>>);
+
+impl Known {
+    fn verdicts(&self) -> MutexGuard<'_, Vec<(Rate, Verdict)>> {
+        // A vector that somebody failed to push to is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Benchmark {
     /// Runs the benchmark. The result does not depend on the number of threads.
@@ -43,7 +53,7 @@ impl Benchmark {
     pub fn run(&self, options: &RunOptions<'_>) -> Result<BenchmarkResult, RaceError> {
         self.validate()?;
         let contestants = self.race.contestants.len();
-        // Low rates first: the first that is refused saves those above it.
+        // Low rates first: those that are too high save those above them.
         let probes = (0..self.rates().len()).flat_map(|rate| (0..contestants).map(move |c| Job::Probe(c, rate)));
         let connections =
             (0..self.effective_connections()).flat_map(|n| (0..contestants).map(move |c| Job::Startup(c, n)));
@@ -51,14 +61,14 @@ impl Benchmark {
         let jobs: Vec<Job> = probes.chain(connections).chain(bursts).collect();
         let never = Cancel::default();
         let cancel = options.cancel.unwrap_or(&never);
-        let refused: Vec<AtomicU64> = (0..contestants).map(|_| AtomicU64::new(NONE_REFUSED)).collect();
+        let known: Vec<Known> = (0..contestants).map(|_| Known::default()).collect();
         let progress = |done| {
             if let Some(progress) = options.progress {
                 progress(done, jobs.len());
             }
         };
         let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| match jobs[number] {
-            Job::Probe(contestant, rate) => self.probe(contestant, rate, &refused[contestant], cancel),
+            Job::Probe(contestant, rate) => self.probe(contestant, rate, &known[contestant], cancel),
             Job::Startup(contestant, connection) => self.connection(contestant, connection, cancel),
             Job::Bursts(_) if cancel.is_cancelled() => Ok(JobResult::Nothing),
             Job::Bursts(contestant) => self
@@ -68,11 +78,13 @@ impl Benchmark {
         .map_err(RaceError::new)?;
         let mut simulated_seconds = 0.0;
         let mut probes: Vec<Vec<RateProbe>> = vec![Vec::new(); contestants];
+        let mut messages: Vec<Vec<MessageTrain>> = vec![Vec::new(); contestants];
         let mut delivered: Vec<Vec<Vec<u64>>> = vec![Vec::new(); contestants];
         let mut handed_over: Vec<Option<BurstCurve>> = vec![None; contestants];
         for (job, result) in jobs.iter().zip(results) {
             match (job, result.unwrap_or(Ok(JobResult::Nothing))?) {
-                (Job::Probe(contestant, _), JobResult::Probe(probe, seconds)) => {
+                (Job::Probe(contestant, _), JobResult::Probe(probe, train, seconds)) => {
+                    messages[*contestant].extend(train);
                     probes[*contestant].push(*probe);
                     simulated_seconds += seconds;
                 }
@@ -96,11 +108,15 @@ impl Benchmark {
             .map(|((contestant, label), (probes, delivered))| {
                 let startup = StartupCurve::new(&self.startup_times(), &delivered, self.startup_epsilon).ok();
                 let conditions = format!("{}, {}", contestant.conditions(), self.race.queue_name(contestant));
-                self.attained(label, conditions, Estimate::new(until_refused(probes), &self.probe), startup)
+                self.attained(label, conditions, Estimate::new(self.wanted(probes), &self.probe), startup)
             })
             .collect::<Result<_, _>>()?;
-        for (one, bursts) in attained.iter_mut().zip(handed_over) {
+        for ((one, bursts), mut messages) in attained.iter_mut().zip(handed_over).zip(messages) {
             one.bursts = bursts;
+            // Those of rates that do not count were made or not, as the work fell.
+            messages.retain(|train| one.estimate.probes.iter().any(|probe| probe.rate == train.rate));
+            messages.sort_by_key(|train| train.rate);
+            one.messages = messages;
         }
         simulated_seconds += self.calibrate(&mut attained, options, cancel)?;
         let complete = !cancel.is_cancelled();
@@ -123,30 +139,31 @@ impl Benchmark {
             None => Video::generate(&synthetic, VIDEO_FRAMES, VIDEO_SEED).map_err(wrong)?,
         };
         let stable = self.video_rate() < estimate.curve.long_term_rate();
-        let frames = if stable { estimate.curve.delay_bounds(&film.arrivals()) } else { Vec::new() };
+        let (mut frames, mut backlogs) = (Vec::new(), Vec::new());
+        if stable {
+            let arrivals = film.arrivals();
+            (frames, backlogs) = (estimate.curve.delay_bounds(&arrivals), estimate.curve.backlog_bounds(&arrivals));
+        }
+        let burst_bound = self.burst.map(|burst| estimate.curve.inverse(burst.bits() as f64));
         Ok(Attained {
             label,
             conditions,
             estimate,
             band,
-            video: VideoBound { frames },
+            video: VideoBound { frames, backlogs },
+            burst_bound: burst_bound.filter(|bound| *bound < Span::MAX),
+            messages: Vec::new(),
             startup,
             bursts: None,
             joint: None,
         })
     }
 
-    fn probe(
-        &self,
-        contestant: usize,
-        rate: usize,
-        refused: &AtomicU64,
-        cancel: &Cancel,
-    ) -> Result<JobResult, RaceError> {
+    fn probe(&self, contestant: usize, rate: usize, known: &Known, cancel: &Cancel) -> Result<JobResult, RaceError> {
         let rate = self.rates()[rate];
-        // A refusal only ever comes nearer: whoever is skipped is above the lowest one in the end,
-        // too.
-        let unwanted = || cancel.is_cancelled() || refused.load(Ordering::Relaxed) < rate.as_bps();
+        // The end only ever comes nearer: whoever is skipped is above it in the end, too.
+        let beyond = || last_wanted(known.verdicts().iter().copied(), &self.probe).is_some_and(|last| last < rate);
+        let unwanted = || cancel.is_cancelled() || beyond();
         if unwanted() {
             return Ok(JobResult::Nothing);
         }
@@ -155,14 +172,23 @@ impl Benchmark {
         let config = TrainConfig { flow, start, rate, message: MESSAGE };
         let mut train = Train::new(&simulation, config, None, &unwanted).map_err(RaceError::new)?;
         let wrong = |error: flowstart_service_curve::Error| RaceError::new(error.to_string());
-        let probe = probe_rate(rate, train.by_ref(), &self.probe).map_err(wrong)?;
+        let gap = rate.transmission_time(Bytes::new(MESSAGE));
+        let mut kept = self.keep_messages.then(|| MessageTrain { rate, start, gap, delays: Vec::new() });
+        let watched = train.by_ref().inspect(|delay| kept.iter_mut().for_each(|kept| kept.delays.push(*delay)));
+        let probe = probe_rate(rate, watched, &self.procedure()).map_err(wrong)?;
         if unwanted() {
             return Ok(JobResult::Nothing);
         }
-        if !matches!(probe.verdict, Verdict::Accepted(_)) {
-            refused.fetch_min(rate.as_bps(), Ordering::Relaxed);
-        }
-        Ok(JobResult::Probe(Box::new(probe), train.now().since(Time::ZERO).as_secs_f64()))
+        known.verdicts().push((rate, probe.verdict));
+        Ok(JobResult::Probe(Box::new(probe), kept, train.now().since(Time::ZERO).as_secs_f64()))
+    }
+
+    /// Probes up to the last that is wanted. Whether those above it were made depends on the order
+    /// of work.
+    fn wanted(&self, mut probes: Vec<RateProbe>) -> Vec<RateProbe> {
+        let last = last_wanted(probes.iter().map(|probe| (probe.rate, probe.verdict)), &self.probe);
+        probes.retain(|probe| last.is_none_or(|last| probe.rate <= last));
+        probes
     }
 
     fn connection(&self, contestant: usize, number: u32, cancel: &Cancel) -> Result<JobResult, RaceError> {
@@ -177,13 +203,4 @@ impl Benchmark {
         let (outcome, watch) = simulation.run();
         Ok(JobResult::Startup(watch.finish(), outcome.ended.since(Time::ZERO).as_secs_f64()))
     }
-}
-
-/// Probes up to the first that was not accepted. Whether those above it were made depends on the
-/// order of work.
-fn until_refused(mut probes: Vec<RateProbe>) -> Vec<RateProbe> {
-    probes.sort_by_key(|probe| probe.rate);
-    let accepted = probes.iter().take_while(|probe| matches!(probe.verdict, Verdict::Accepted(_))).count();
-    probes.truncate(accepted + 1);
-    probes
 }

@@ -17,9 +17,9 @@ mod measured;
 mod path;
 
 use flowstart_service_curve::{
-    BandConfig, BandPoint, BurstCurve, Estimate, Joint, Probability, ProbeConfig, StartupCurve, Video,
+    BandConfig, BandPoint, BurstCurve, Estimate, Joint, MessageTrain, Probability, ProbeConfig, StartupCurve, Video,
 };
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Bytes, Rate, Span};
 
 use flowstart_race::{Race, RaceError};
 
@@ -36,10 +36,7 @@ pub struct Benchmark {
     /// Step between probing rates, payload; `None` for a tenth of the fair share of the capacity
     /// (paper: 1 Mbit/s of 10).
     pub step: Option<Rate>,
-    /// The procedure. Its packet is the payload of a full segment. The runs test is one-sided: too
-    /// few runs count against independence, too many do not. Queues of greedy flows are nearly
-    /// periodic, and samples at regular distances of something periodic alternate, which makes
-    /// quantiles more certain, not less.
+    /// The procedure. Its packet is the payload of a full segment, and its seed that of the race.
     pub probe: ProbeConfig,
     /// How long each rate is measured at most, after the warm-up; default 3000 s. The paper's
     /// testbed takes what it needs; a measurement that ends too soon is undecided.
@@ -51,6 +48,12 @@ pub struct Benchmark {
     pub video: Option<Rate>,
     /// A film whose delay is bounded in place of the synthetic video; default none.
     pub film: Option<Video>,
+    /// A burst handed over at once to a flow in its steady state, whose delay is bounded; default
+    /// none.
+    pub burst: Option<Bytes>,
+    /// The delays of all messages are kept in the result, eight bytes each; default false. No
+    /// parameter: results are the same.
+    pub keep_messages: bool,
     /// New connections for the start-up service curve; default 20, none for no curve. One is enough
     /// where nothing is random.
     pub connections: u32,
@@ -103,15 +106,13 @@ impl Benchmark {
             race,
             peers: 9,
             step: None,
-            probe: ProbeConfig {
-                packet: flowstart_units::Bytes::new(MESSAGE),
-                sides: flowstart_service_curve::stats::Sides::TooFew,
-                ..ProbeConfig::default()
-            },
+            probe: ProbeConfig { packet: Bytes::new(MESSAGE), ..ProbeConfig::default() },
             lasting: Span::from_secs(3_000),
             band: BandConfig::default(),
             video: None,
             film: None,
+            burst: None,
+            keep_messages: false,
             connections: 20,
             startup: Span::from_secs(10),
             startup_epsilon: Probability::FIVE_PERCENT,
@@ -172,6 +173,12 @@ impl Benchmark {
     #[must_use]
     pub fn startup_times(&self) -> Vec<Span> {
         grid(self.startup)
+    }
+
+    /// The procedure with the race's seed, not the stream of anything in the network.
+    #[must_use]
+    pub fn procedure(&self) -> ProbeConfig {
+        ProbeConfig { seed: flowstart_random::mix(self.race.seed), ..self.probe.clone() }
     }
 
     /// Checks that the benchmark can be run in reasonable time and memory.
@@ -257,6 +264,8 @@ pub struct VideoBound {
     /// Delay bound of every frame, exceeded with the curve's probability at most; empty if the
     /// video's mean rate is not attained in the long run, where no bound exists.
     pub frames: Vec<Span>,
+    /// Backlog bound just after every frame, bits; empty like the others.
+    pub backlogs: Vec<f64>,
 }
 
 impl VideoBound {
@@ -264,6 +273,12 @@ impl VideoBound {
     #[must_use]
     pub fn largest(&self) -> Option<Span> {
         self.frames.iter().copied().max()
+    }
+
+    /// The largest backlog bound in bits, if there are bounds.
+    #[must_use]
+    pub fn backlog(&self) -> Option<f64> {
+        self.backlogs.iter().copied().reduce(f64::max)
     }
 
     /// The mean over frames in seconds, if there are bounds.
@@ -287,6 +302,11 @@ pub struct Attained {
     pub band: Vec<BandPoint>,
     /// Delay bound of the video.
     pub video: VideoBound,
+    /// How long [`Benchmark::burst`] takes at most, with the curve's probability; `None` without
+    /// one, or if no rate is attained.
+    pub burst_bound: Option<Span>,
+    /// All messages of the rates that count, if they were kept.
+    pub messages: Vec<MessageTrain>,
     /// The start-up service curve; `None` if there were no new connections.
     pub startup: Option<StartupCurve>,
     /// What bursts met; `None` if there were none, or none was served.

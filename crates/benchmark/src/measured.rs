@@ -65,7 +65,7 @@ pub fn measured(
         _ => return Err(MeasuredError::Ending),
     };
     let estimate = records
-        .and_then(|records| estimate_records(records, rate, &benchmark.probe))
+        .and_then(|records| estimate_records(records, rate, &benchmark.procedure()))
         .map_err(MeasuredError::Records)?;
     let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     benchmark.attained(label, "measured".to_owned(), estimate, None).map_err(MeasuredError::Result)

@@ -15,6 +15,7 @@ fn light(contestants: &[&str], peers: u32) -> Benchmark {
     benchmark.probe.samples = 50;
     benchmark.probe.epsilon = flowstart_service_curve::Probability::new(0.02).unwrap();
     benchmark.probe.warm_up = Span::from_secs(2);
+    benchmark.probe.overload_after = Span::from_secs(5);
     benchmark.lasting = Span::from_secs(20);
     benchmark.startup = Span::from_secs(1);
     benchmark.connections = 3;
@@ -226,6 +227,54 @@ fn a_film_of_ones_own_takes_the_place_of_the_synthetic_video() {
     assert_eq!(one.video.frames.len(), 48);
     let bound = one.video.largest().unwrap();
     assert!((bound.as_secs_f64() - (0.0112 + 0.1 / 9.0)).abs() < 1e-4, "{bound}");
+    // Two frames meet at most: what the first has left over, and the second.
+    let backlog = one.video.backlog().unwrap();
+    assert!((100e3..200e3).contains(&backlog), "{backlog}");
     benchmark.film = None;
     assert_ne!(benchmark.hash(), hash);
+}
+
+#[test]
+fn a_burst_at_once_is_bounded_by_the_inverse_of_the_curve() {
+    let mut benchmark = light(&["reno"], 0);
+    benchmark.connections = 0;
+    benchmark.burst = Some(Bytes::new(112_500));
+    // 900 kbit at 9 Mbit/s and 11.2 ms.
+    assert_eq!(run(&benchmark).attained[0].burst_bound, Some(Span::from_micros(111_200)));
+}
+
+#[test]
+fn messages_that_were_kept_give_the_same_estimate_when_they_are_read_back() {
+    let mut benchmark = light(&["slow_start+reno"], 2);
+    benchmark.connections = 0;
+    benchmark.bursts = 0;
+    benchmark.race.seed = 5;
+    let plain = run(&benchmark);
+    assert!(plain.attained[0].messages.is_empty());
+    benchmark.keep_messages = true;
+    assert_eq!(plain.benchmark.hash(), benchmark.hash());
+    let kept = run(&benchmark).attained.remove(0);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kept.csv");
+    let file = std::fs::File::create(&path).unwrap();
+    flowstart_service_curve::write_csv(file, kept.messages.iter().flat_map(|train| train.records())).unwrap();
+    let read = measured(&benchmark, &path, None, None).unwrap();
+    assert_eq!(read.estimate.probes.len(), kept.estimate.probes.len());
+    for (own, again) in kept.estimate.probes.iter().zip(&read.estimate.probes) {
+        assert_eq!((own.rate, own.verdict, &own.samples), (again.rate, again.verdict, &again.samples));
+        assert_eq!((own.thinning, own.packets, own.effective), (again.thinning, again.packets, again.effective));
+    }
+    assert_eq!(
+        (kept.estimate.curve, kept.estimate.end, kept.band),
+        (read.estimate.curve, read.estimate.end, read.band)
+    );
+    assert_eq!(kept.estimate.probes[0].samples, plain.attained[0].estimate.probes[0].samples);
+}
+
+#[test]
+fn the_seed_reaches_the_choice_of_samples() {
+    let benchmark = light(&["reno"], 0);
+    let mut other = benchmark.clone();
+    other.race.seed += 1;
+    assert_ne!(benchmark.procedure().seed, other.procedure().seed);
 }

@@ -2,10 +2,11 @@
 //! program was built with it.
 
 use std::fs::File;
+use std::io::BufWriter;
 
 use flowstart_benchmark::Records;
 use flowstart_results::Format;
-use flowstart_service_curve::RecordError;
+use flowstart_service_curve::{Record, RecordError};
 
 use crate::output::Failure;
 
@@ -35,6 +36,19 @@ pub(crate) const PARQUET_READER: Option<fn(File) -> Result<Records, RecordError>
 const fn parquet_reader() -> Option<fn(File) -> Result<Records, RecordError>> {
     #[cfg(feature = "parquet")]
     return Some(|file| flowstart_parquet::read_records(file).map(|records| Box::new(records) as Records));
+    #[cfg(not(feature = "parquet"))]
+    None
+}
+
+/// Writes records of messages.
+type Writer = fn(BufWriter<File>, &mut dyn Iterator<Item = Record>) -> Result<(), String>;
+
+/// What writes measurements to Parquet files.
+pub(crate) const PARQUET_WRITER: Option<Writer> = parquet_writer();
+
+const fn parquet_writer() -> Option<Writer> {
+    #[cfg(feature = "parquet")]
+    return Some(|file, records| flowstart_parquet::write_records(file, records));
     #[cfg(not(feature = "parquet"))]
     None
 }

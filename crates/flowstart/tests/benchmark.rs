@@ -22,6 +22,8 @@ const LIGHT: &[&str] = &[
     "5s",
     "--warm-up",
     "1s",
+    "--overload-after",
+    "2s",
     "--step",
     "1Mbit/s",
 ];
@@ -43,13 +45,9 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 fn a_benchmark_prints_its_tables_and_writes_a_page_of_pictures() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text = text(&run(folder.path(), &with(&["--against", "scalable"])).success());
-    for part in [
-        "slow_start+reno",
-        "slow_start+scalable",
-        "accepted: constant delays",
-        "non-stationary",
-        "There before: nobody",
-    ] {
+    for part in
+        ["slow_start+reno", "slow_start+scalable", "accepted: constant delays", "too high", "There before: nobody"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     let results = folder.path().join("flowstart-benchmark");
@@ -69,7 +67,7 @@ fn as_json_nothing_is_written_and_the_long_term_rate_is_the_largest_that_fits() 
     let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let result = &document["results"][0];
     assert_eq!(result["long_term_rate_bps"], 4_000_000);
-    assert_eq!(result["end"]["reason"], "non-stationary");
+    assert_eq!(result["end"]["reason"], "too high");
     assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
 }
 
@@ -136,4 +134,80 @@ fn a_film_of_ones_own_is_bounded_and_bursts_are_on_the_page() {
     let refused = run(folder.path(), &with(&film)).failure();
     let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(error.contains("line 2: \"many\" is no number of bytes"), "{error}");
+}
+
+#[test]
+fn delays_that_were_written_give_the_same_result_when_they_are_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let beside = ["--background", "cubic", "--connections", "0", "--bursts", "0", "--seed", "3", "--json"];
+    let own = text(&run(folder.path(), &with(&[&beside[..], &["--delays", "d.csv"]].concat())).success());
+    let procedure = ["--samples", "20", "--epsilon", "5 %", "--warm-up", "1s", "--overload-after", "2s", "--seed", "3"];
+    let read = ["benchmark", "--capacity", "5Mbit/s", "--peers", "0", "--measured", "d.csv", "--json"];
+    let again = text(&run(folder.path(), &[&read[..], &procedure[..]].concat()).success());
+    let results = |text: &str| {
+        let document: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        let result = &document["results"][0];
+        ["probes", "attainable_rate", "end", "long_term_rate_bps", "epsilon"].map(|key| result[key].clone())
+    };
+    assert_eq!(results(&own), results(&again));
+    assert!(results(&own)[0].as_array().is_some_and(|probes| probes.len() >= 3), "{own}");
+    // Two contestants have a file each; a folder that is not there is told before anything runs.
+    let two = ["--against", "cubic", "--connections", "0", "--bursts", "0", "--no-report", "--delays", "e.csv"];
+    run(folder.path(), &with(&two)).success();
+    for name in ["e-slow_start+reno.csv", "e-hystart+cubic.csv"] {
+        assert!(folder.path().join(name).is_file(), "{name}");
+    }
+    run(folder.path(), &with(&["--delays", "nowhere/d.csv"])).code(2);
+    run(folder.path(), &with(&["--delays", "d.txt"])).code(2);
+}
+
+#[test]
+fn every_constant_of_the_procedure_is_on_the_command_line() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let more = [
+        "--gap",
+        "20ms",
+        "--sides",
+        "few",
+        "--independence-level",
+        "1 %",
+        "--stationarity-level",
+        "10 %",
+        "--growth-level",
+        "1 %",
+        "--growth",
+        "3",
+        "--least",
+        "2s",
+        "--burst",
+        "100 kB",
+        "--connections",
+        "0",
+        "--bursts",
+        "0",
+        "--json",
+    ];
+    let document: serde_json::Value =
+        serde_json::from_str(&text(&run(folder.path(), &with(&more)).success())).expect("JSON");
+    let parameters = &document["parameters"];
+    assert_eq!(parameters["thinning_growth"], 3);
+    assert_eq!(parameters["growth_level"], 0.01);
+    assert_eq!(parameters["independence"], "runs about the median, too few, 1 %");
+    assert_eq!(parameters["stationarity"], "DF-GLS with a constant, 10 %");
+    // 800 kbit at 4 Mbit/s, and 10 ms and the transmission of a packet, 2.4 ms.
+    assert_eq!(document["results"][0]["burst_bound_s"], 0.2124);
+    assert!(document["results"][0]["video"]["largest_backlog_bits"].as_f64().is_some_and(|bits| bits > 0.0));
+    // The union bound: 20 % of five rates are 4 % each, of which 25 samples can show one.
+    let mut shared = with(&["--curve-epsilon", "20 %", "--paper", "--json", "--samples", "25"]);
+    let place = shared.iter().position(|word| *word == "--epsilon").expect("there");
+    shared.drain(place..place + 2);
+    let place = shared.iter().position(|word| *word == "--samples").expect("there");
+    shared.drain(place..place + 2);
+    let document: serde_json::Value =
+        serde_json::from_str(&text(&run(folder.path(), &shared).success())).expect("JSON");
+    assert_eq!(document["parameters"]["epsilon_per_rate"], 0.04);
+    assert_eq!(document["parameters"]["first_ends"], true);
+    for wrong in [["--sides", "three"], ["--stationarity-level", "7 %"], ["--growth", "1"]] {
+        run(folder.path(), &with(&wrong)).code(2);
+    }
 }

@@ -1,4 +1,4 @@
-//! Tables as Apache Parquet: result tables are written, measurements read.
+//! Tables as Apache Parquet: result tables are written, measurements read and written.
 //!
 //! Nothing but the command line's feature `parquet` links this crate, because its libraries are the
 //! heaviest part of a build.
@@ -6,5 +6,5 @@
 mod records;
 mod tables;
 
-pub use records::read_records;
+pub use records::{read_records, write_records};
 pub use tables::TABLES;

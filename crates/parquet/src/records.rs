@@ -1,13 +1,16 @@
-//! Measurements of real systems, read.
+//! Measurements, read and written.
 
 use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_writer::ArrowWriter;
 
 use flowstart_units::{Rate, Time};
 
@@ -107,5 +110,37 @@ impl Iterator for Rows {
         let row = self.next;
         self.next += 1;
         (row < self.batch.num_rows()).then(|| self.record(row))
+    }
+}
+
+/// Rows that are written at once.
+const ROWS: usize = 1 << 16;
+
+/// Writes records as [`read_records`] reads them: rates in bit/s, times in nanoseconds, some
+/// thousand rows at a time.
+///
+/// # Errors
+/// Those of the writer, in words.
+pub fn write_records<W: Write + Send>(writer: W, records: impl IntoIterator<Item = Record>) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let fields: Vec<Field> =
+        ["rate_bps", "sent_ns", "received_ns"].map(|name| Field::new(name, DataType::UInt64, false)).into();
+    let schema = Arc::new(Schema::new(fields));
+    let mut writer = ArrowWriter::try_new(writer, Arc::clone(&schema), None).map_err(|error| text(&error))?;
+    let mut records = records.into_iter();
+    loop {
+        let rows: Vec<Record> = records.by_ref().take(ROWS).collect();
+        if rows.is_empty() {
+            return writer.close().map(drop).map_err(|error| text(&error));
+        }
+        let column =
+            |value: fn(&Record) -> u64| -> ArrayRef { Arc::new(UInt64Array::from_iter_values(rows.iter().map(value))) };
+        let columns = vec![
+            column(|row| row.rate.unwrap_or_default().as_bps()),
+            column(|row| row.sent.as_nanos()),
+            column(|row| row.received.as_nanos()),
+        ];
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(|error| text(&error))?;
+        writer.write(&batch).map_err(|error| text(&error))?;
     }
 }

@@ -42,3 +42,20 @@ fn a_file_gives_the_same_estimate_as_the_same_records_in_csv() {
     assert_eq!(found.curve, expected.curve);
     assert_eq!(found.probes[1].samples, expected.probes[1].samples);
 }
+
+#[test]
+fn what_is_written_is_read_back() {
+    // More than are written at once.
+    let record = |n: u64| flowstart_service_curve::Record {
+        rate: Some(Rate::from_mbps(1 + n / 40_000)),
+        sent: flowstart_units::Time::from_nanos(n * 1_000_003),
+        received: flowstart_units::Time::from_nanos(n * 1_000_003 + 31_072_113),
+    };
+    let file = tempfile::tempfile().unwrap();
+    flowstart_parquet::write_records(file.try_clone().unwrap(), (0..100_000).map(record)).unwrap();
+    let read = flowstart_parquet::read_records(file).unwrap();
+    assert!(read.zip(0..).all(|(found, n)| found == Ok(record(n))));
+    let none = tempfile::tempfile().unwrap();
+    flowstart_parquet::write_records(none.try_clone().unwrap(), []).unwrap();
+    assert_eq!(flowstart_parquet::read_records(none).unwrap().count(), 0);
+}

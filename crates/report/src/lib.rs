@@ -28,4 +28,4 @@ pub use page::{Page, Section};
 pub use svg::side_by_side;
 pub use table::{Align, Best, Cell, Column, Row, Table};
 pub use terminal::Terminal;
-pub use write::write_atomically;
+pub use write::{write_atomically, write_atomically_by};

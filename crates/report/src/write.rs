@@ -16,6 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Whatever the system says about the folder or the file, with the path in front; a path without a
 /// file name is invalid.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
+    write_atomically_by(path, |file| file.write_all(contents))
+}
+
+/// The same for what is too long to be in memory: `write` is given the file.
+///
+/// # Errors
+/// With the path in its text; that of `write`, too.
+pub fn write_atomically_by(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let about = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let name = path.file_name().ok_or_else(|| about(io::Error::new(io::ErrorKind::InvalidInput, "not a file name")))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -29,7 +37,7 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
     let temporary = folder.join(temporary);
     let written = (|| {
         let mut file = File::create_new(&temporary)?;
-        file.write_all(contents)?;
+        write(&mut file)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     })();

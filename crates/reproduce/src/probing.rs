@@ -251,7 +251,9 @@ impl Probing {
         }
     }
 
-    /// The procedure. The runs test is one-sided, as in the crate `benchmark`.
+    /// The procedure: the paper's own. The runs test is one-sided: too few runs count against
+    /// independence, too many do not. Queues of greedy flows are nearly periodic, and samples at
+    /// regular distances of something periodic alternate.
     pub(super) fn procedure(&self, packet: Bytes, full: bool, run: u64) -> Result<ProbeConfig, Problem> {
         let spec = &self.spec;
         let epsilon = Probability::new(spec.epsilon).map_err(|error| Problem::at("epsilon", error.to_string()))?;
@@ -266,7 +268,7 @@ impl Probing {
             sides: Sides::TooFew,
             // Not the stream of the marks.
             seed: mix(self.loop_seed(run)),
-            ..ProbeConfig::default()
+            ..ProbeConfig::paper()
         })
     }
 

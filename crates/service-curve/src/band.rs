@@ -64,16 +64,17 @@ impl Estimate {
         if !(config.block_correlation_times >= 0.0 && config.block_correlation_times.is_finite()) {
             return Err(Error::InvalidConfig("block_correlation_times", "a number of at least 0"));
         }
+        let accepted = self.accepted();
         let blocks: Vec<usize> =
-            self.accepted().iter().map(|probe| block(&probe.samples, config.block_correlation_times)).collect();
+            accepted.iter().map(|probe| block(&probe.samples, config.block_correlation_times)).collect();
         let mut rates = vec![Vec::with_capacity(config.replicates); times.len()];
         for replicate in 0..config.replicates {
             let mut random = SplitMix64::for_part(config.seed, replicate as u64);
-            let line = |(probe, block): (&crate::RateProbe, &usize)| {
+            let line = |(probe, block): (&&crate::RateProbe, &usize)| {
                 let mut again = resample(&probe.samples, *block, &mut random);
                 Some(Line { rate: probe.rate, delay: upper_quantile(&mut again, self.epsilon)? })
             };
-            let lines: Vec<Line> = self.accepted().iter().zip(&blocks).filter_map(line).collect();
+            let lines: Vec<Line> = accepted.iter().zip(&blocks).filter_map(line).collect();
             let curve = ServiceCurve::new(&lines, self.epsilon);
             for (at, t) in rates.iter_mut().zip(times) {
                 at.push(curve.attainable_rate(*t));

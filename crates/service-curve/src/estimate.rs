@@ -2,7 +2,7 @@
 
 use flowstart_units::Rate;
 
-use crate::{Line, Probability, ProbeConfig, RateProbe, ServiceCurve, Verdict};
+use crate::{Line, Probability, ProbeConfig, RateProbe, ServiceCurve, Undecided, Verdict};
 
 /// Why the estimate ends where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,42 +20,93 @@ pub enum End {
 pub struct Estimate {
     /// Every probe, by rate, also those that do not count.
     pub probes: Vec<RateProbe>,
-    /// The curve of the accepted rates below the first that was not.
+    /// The curve of the accepted rates.
     pub curve: ServiceCurve,
-    /// What came after them.
+    /// What came after the highest of them.
     pub end: End,
     /// The violation probability of each rate.
     pub epsilon: Probability,
+    /// The first that was not accepted ended it.
+    first_ends: bool,
+}
+
+/// So many rates that are too high end a search for the highest that is not.
+const REFUSALS: usize = 2;
+
+fn is_accepted(probe: &RateProbe) -> bool {
+    matches!(probe.verdict, Verdict::Accepted(_))
+}
+
+/// The rate above which no other counts, if probes of these verdicts are all that is known: with
+/// [`ProbeConfig::first_ends`] that of the first that was not accepted, as in the paper, otherwise
+/// that of the second that is too high (one may err, and then a higher one is accepted). `None`:
+/// higher rates count.
+#[must_use]
+pub fn last_wanted(verdicts: impl IntoIterator<Item = (Rate, Verdict)>, config: &ProbeConfig) -> Option<Rate> {
+    let ends = |verdict: Verdict| {
+        if config.first_ends { !matches!(verdict, Verdict::Accepted(_)) } else { verdict == Verdict::NonStationary }
+    };
+    let mut ending: Vec<Rate> =
+        verdicts.into_iter().filter(|(_, verdict)| ends(*verdict)).map(|(rate, _)| rate).collect();
+    ending.sort_unstable();
+    ending.get(if config.first_ends { 0 } else { REFUSALS - 1 }).copied()
 }
 
 impl Estimate {
-    /// Joins probes of different rates. As in the paper the first rate that is not accepted ends
-    /// the estimate: what lies above it does not count, even if it was probed.
+    /// Joins probes of different rates, in any order. The curve is made of all accepted rates up to
+    /// [`last_wanted`]: each is a bound by itself, whatever became of lower ones. One below them
+    /// that was too high is undecided instead ([`Undecided::Contradicted`]): what is attained at a
+    /// rate is attained at every lower one. With [`ProbeConfig::first_ends`] the curve ends before
+    /// the first that was not accepted, and what lies above it does not count even if it was
+    /// probed.
     #[must_use]
     pub fn new(mut probes: Vec<RateProbe>, config: &ProbeConfig) -> Self {
         probes.sort_by_key(|probe| probe.rate);
-        let accepted = probes.iter().take_while(|probe| matches!(probe.verdict, Verdict::Accepted(_))).count();
-        let end = match probes.get(accepted) {
+        let last = last_wanted(probes.iter().map(|probe| (probe.rate, probe.verdict)), config);
+        let counts = probes.partition_point(|probe| last.is_none_or(|last| probe.rate <= last));
+        let end = match (config.first_ends, probes[..counts].iter().rposition(is_accepted)) {
+            (true, _) => probes.iter().take_while(|probe| is_accepted(probe)).count(),
+            (false, highest) => highest.map_or(0, |highest| highest + 1),
+        };
+        for below in probes[..end].iter_mut().filter(|probe| probe.verdict == Verdict::NonStationary) {
+            below.verdict = Verdict::Undecided(Undecided::Contradicted);
+        }
+        let accepted: Vec<Line> = probes[..end].iter().filter_map(|probe| probe.line(config.epsilon)).collect();
+        let curve = ServiceCurve::new(&accepted, config.epsilon);
+        let end = match probes.get(end) {
             None => End::AllAccepted,
             Some(probe) if probe.verdict == Verdict::NonStationary => End::NonStationary(probe.rate),
             Some(probe) => End::Undecided(probe.rate),
         };
-        let curve = ServiceCurve::new(&lines(&probes[..accepted], config.epsilon), config.epsilon);
-        Self { probes, curve, end, epsilon: config.epsilon }
+        Self { probes, curve, end, epsilon: config.epsilon, first_ends: config.first_ends }
     }
 
     /// The probes that the curve is made of.
     #[must_use]
-    pub fn accepted(&self) -> &[RateProbe] {
-        let count = match self.end {
-            End::AllAccepted => self.probes.len(),
-            End::NonStationary(rate) | End::Undecided(rate) => self.probes.partition_point(|probe| probe.rate < rate),
-        };
-        &self.probes[..count]
+    pub fn accepted(&self) -> Vec<&RateProbe> {
+        let last = self.curve_ends();
+        self.probes[..last].iter().filter(|probe| is_accepted(probe)).collect()
     }
 
-    /// Probes the rates `step`, 2 `step`, … up to `last` one after the other until one of them is
-    /// not accepted.
+    /// How many probes are below the end.
+    fn curve_ends(&self) -> usize {
+        match self.end {
+            End::AllAccepted => self.probes.len(),
+            End::NonStationary(rate) | End::Undecided(rate) => self.probes.partition_point(|probe| probe.rate < rate),
+        }
+    }
+
+    /// The lowest rate above the curve that is too high: what is attained in the long run is below
+    /// it. `None` if there is none.
+    #[must_use]
+    pub fn too_high(&self) -> Option<Rate> {
+        let above = self.probes[self.curve_ends()..].iter();
+        let wanted = above.take(if self.first_ends { 1 } else { usize::MAX });
+        wanted.filter(|probe| probe.verdict == Verdict::NonStationary).map(|probe| probe.rate).next()
+    }
+
+    /// Probes the rates `step`, 2 `step`, … up to `last` one after the other, as long as they count
+    /// ([`last_wanted`]).
     ///
     /// # Errors
     /// The first error of `probe`.
@@ -65,21 +116,15 @@ impl Estimate {
         config: &ProbeConfig,
         mut probe: impl FnMut(Rate) -> Result<RateProbe, E>,
     ) -> Result<Self, E> {
-        let mut probes = Vec::new();
+        let mut probes: Vec<RateProbe> = Vec::new();
         for rate in rates(step, last) {
-            let one = probe(rate)?;
-            let accepted = matches!(one.verdict, Verdict::Accepted(_));
-            probes.push(one);
-            if !accepted {
+            probes.push(probe(rate)?);
+            if last_wanted(probes.iter().map(|probe| (probe.rate, probe.verdict)), config).is_some() {
                 break;
             }
         }
         Ok(Self::new(probes, config))
     }
-}
-
-fn lines(probes: &[RateProbe], epsilon: Probability) -> Vec<Line> {
-    probes.iter().filter_map(|probe| probe.line(epsilon)).collect()
 }
 
 /// The rates `step`, 2 `step`, … up to `last`; none if `step` is zero.

@@ -56,23 +56,23 @@ fn a_rate_above_the_long_term_rate_is_not_stationary_and_ends_the_estimate() {
 
 #[test]
 fn what_the_measurement_does_not_decide_is_undecided_and_not_too_high() {
-    let dependent = probe_loop(2_000, &ProbeConfig { max_thinning: 4, ..ProbeConfig::default() }, 10_000_000);
+    let dependent = probe_loop(2_000, &ProbeConfig { max_thinning: 4, ..ProbeConfig::paper() }, 10_000_000);
     assert!(matches!(dependent.verdict, Verdict::Undecided(Undecided::Dependent)), "{:?}", dependent.verdict);
-    let short = probe_loop(2_000, &ProbeConfig::default(), 20_100);
+    let short = probe_loop(2_000, &ProbeConfig::paper(), 20_100);
     let Verdict::Undecided(Undecided::TooFew { have, need: 750 }) = short.verdict else {
         panic!("{:?}", short.verdict)
     };
     assert!(have < 20 && short.samples.len() as u64 == have, "{have}");
-    let none = probe_rate(packets(1), std::iter::empty(), &ProbeConfig::default()).unwrap();
+    let none = probe_rate(packets(1), std::iter::empty(), &ProbeConfig::paper()).unwrap();
     assert_eq!(none.verdict, Verdict::Undecided(Undecided::TooFew { have: 0, need: 750 }));
-    let estimate = Estimate::new(vec![none, short, dependent], &ProbeConfig::default());
+    let estimate = Estimate::new(vec![none, short, dependent], &ProbeConfig::paper());
     assert_eq!((estimate.end, estimate.accepted().len()), (End::Undecided(packets(1)), 0));
     assert_eq!(estimate.curve.long_term_rate(), Rate::ZERO);
 }
 
 #[test]
 fn constant_delays_are_accepted_without_a_test() {
-    let config = ProbeConfig::default();
+    let config = ProbeConfig::paper();
     let flat = probe_rate(packets(100), std::iter::repeat(Span::from_millis(5)), &config).unwrap();
     assert_eq!((flat.verdict, flat.thinning), (Verdict::Accepted(Accepted::Constant), 1));
     assert_eq!(flat.line(config.epsilon).unwrap().delay, Span::from_millis(5));
@@ -92,7 +92,7 @@ fn of_few_samples_the_same_share_is_tested_as_of_750() {
     // Delays off the lowest come together, three packets of fifty: 6 % of all, of which 9 are among
     // 150 samples.
     let clusters = || (0_u64..).map(|n| Span::from_millis(if n % 50 < 3 { 9 } else { 5 }));
-    let with = |samples| ProbeConfig { samples, max_thinning: 1, ..ProbeConfig::default() };
+    let with = |samples| ProbeConfig { samples, max_thinning: 1, ..ProbeConfig::paper() };
     for samples in [100, 150, 750] {
         let config = with(samples);
         let probe = probe_rate(packets(100), clusters(), &config).unwrap();
@@ -116,7 +116,7 @@ fn with_slow_ones(slow: u64, count: u64, config: &ProbeConfig) -> RateProbe {
 #[test]
 fn the_smallest_class_that_is_tested_has_ten_of_750_samples_and_the_same_share_of_fewer() {
     let constant = |slow, count| {
-        with_slow_ones(slow, count, &ProbeConfig::default()).verdict == Verdict::Accepted(Accepted::Constant)
+        with_slow_ones(slow, count, &ProbeConfig::paper()).verdict == Verdict::Accepted(Accepted::Constant)
     };
     assert_eq!([9, 10, 11].map(|slow| constant(slow, 750)), [true, false, false]);
     // Of 100 samples 1.33, so 2; of 2000 samples 10.
@@ -128,14 +128,14 @@ fn the_smallest_class_that_is_tested_has_ten_of_750_samples_and_the_same_share_o
 fn delays_that_vary_by_less_than_the_resolution_are_constant_and_by_as_much_are_not() {
     // Half of the samples 4 ms above the others: a standard deviation of 2 ms.
     let verdict = |micros| {
-        let config = ProbeConfig { resolution: Span::from_micros(micros), ..ProbeConfig::default() };
+        let config = ProbeConfig { resolution: Span::from_micros(micros), ..ProbeConfig::paper() };
         with_slow_ones(50, 100, &config).verdict
     };
     assert_ne!(verdict(1_999), Verdict::Accepted(Accepted::Constant));
     assert_eq!(verdict(2_001), Verdict::Accepted(Accepted::Constant));
     // Exactly: half a second and a second and a half are numbers without rounding.
     let seconds = (0..100).map(|n| Span::from_millis(if n % 2 == 0 { 500 } else { 1_500 }));
-    let config = ProbeConfig { samples: 100, warm_up: Span::ZERO, max_thinning: 1, ..ProbeConfig::default() };
+    let config = ProbeConfig { samples: 100, warm_up: Span::ZERO, max_thinning: 1, ..ProbeConfig::paper() };
     let coarse = ProbeConfig { resolution: Span::from_millis(500), ..config };
     let probe = probe_rate(packets(1), seconds, &coarse).unwrap();
     assert_ne!(probe.verdict, Verdict::Accepted(Accepted::Constant), "as much as the resolution");
@@ -147,7 +147,7 @@ fn medians_that_are_equal_are_no_overload() {
     let verdict = |stays: u64| {
         let level = move |block: u64| if block >= stays { block - 1 } else { block };
         let delays = (0..750_u64).map(move |n| Span::from_millis(10 + level(n / 75)) + Span::from_micros(n % 7));
-        let config = ProbeConfig { warm_up: Span::ZERO, overload_after: Span::ZERO, ..ProbeConfig::default() };
+        let config = ProbeConfig { warm_up: Span::ZERO, overload_after: Span::ZERO, ..ProbeConfig::paper() };
         probe_rate(packets(1), delays, &config).unwrap()
     };
     // Overload is seen with the first samples; otherwise more are asked for than there are.
@@ -158,10 +158,10 @@ fn medians_that_are_equal_are_no_overload() {
 #[test]
 fn overload_is_seen_at_once_if_asked() {
     let growing = || (0_u64..).map(|n| Span::from_micros(10 * n + n % 7));
-    let at_once = ProbeConfig { on_unit_root: OnUnitRoot::Stop, ..ProbeConfig::default() };
+    let at_once = ProbeConfig { on_unit_root: OnUnitRoot::Stop, ..ProbeConfig::paper() };
     let probe = probe_rate(packets(100), growing(), &at_once).unwrap();
     assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 1));
-    let patient = ProbeConfig { max_thinning: 8, ..ProbeConfig::default() };
+    let patient = ProbeConfig { max_thinning: 8, ..ProbeConfig::paper() };
     let probe = probe_rate(packets(100), growing(), &patient).unwrap();
     assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 8));
     // Unless they have grown for ten minutes: 750 samples of 100 packets per second are 7.5 s, 128
@@ -170,13 +170,13 @@ fn overload_is_seen_at_once_if_asked() {
     let mut random = SplitMix64::new(3);
     let noisy = (0_u64..).map(|n| Span::from_micros(10 * n + random.below(1_000) as u64));
     let counted = noisy.inspect(|_| taken += 1);
-    let probe = probe_rate(packets(100), counted, &ProbeConfig::default()).unwrap();
+    let probe = probe_rate(packets(100), counted, &ProbeConfig::paper()).unwrap();
     assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 128));
     assert!(taken < 110_000, "{taken}");
-    let never = ProbeConfig { overload_blocks: 0, max_thinning: 256, ..ProbeConfig::default() };
+    let never = ProbeConfig { overload_blocks: 0, max_thinning: 256, ..ProbeConfig::paper() };
     assert_eq!(probe_rate(packets(100), growing(), &never).unwrap().thinning, 256);
     // Nor does the end of the train make it undecided.
-    let probe = probe_rate(packets(100), growing().take(3_000), &ProbeConfig::default()).unwrap();
+    let probe = probe_rate(packets(100), growing().take(3_000), &ProbeConfig::paper()).unwrap();
     assert_eq!(probe.verdict, Verdict::NonStationary);
 }
 
@@ -191,7 +191,7 @@ fn kept_samples_are_every_so_manyth_of_all_from_the_first_on() {
             Span::from_secs_f64(1.0 + 0.01 * level)
         })
         .collect();
-    let config = ProbeConfig { samples: 200, warm_up: Span::from_secs(1), ..ProbeConfig::default() };
+    let config = ProbeConfig { samples: 200, warm_up: Span::from_secs(1), ..ProbeConfig::paper() };
     let probe = probe_rate(packets(50), delays.iter().copied(), &config).unwrap();
     assert!(matches!(probe.verdict, Verdict::Accepted(Accepted::Tested)));
     assert!(probe.thinning >= 8);

@@ -60,7 +60,7 @@ fn a_packet_is_received_only_when_all_before_it_are() {
     assert_eq!(found.probes.len(), 1);
     // The last two both come at 109.
     let all = "sent_s,received_s\n100,109\n101,102\n";
-    let one = ProbeConfig { samples: 10, warm_up: Span::from_secs(1), ..config };
+    let one = ProbeConfig { samples: 10, sampling_packets: 1, warm_up: Span::from_secs(1), ..config };
     let found = estimate_records(read_csv(all.as_bytes()).unwrap(), rate, &one).unwrap();
     assert_eq!(found.probes[0].samples, vec![Span::from_secs(8)]);
 }

@@ -1,5 +1,8 @@
 //! Packets on their way: a pipe that delivers in order of arrival time.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use flowstart_network::{
     Ecn, Packet,
     packet::{Body, Datagram},
@@ -39,6 +42,43 @@ const NOTHING: Entry = Entry {
 
 /// Entries a ring begins with.
 const FIRST_CAPACITY: usize = 16;
+/// A packet that overtakes more than so many waits beside the ring: to move them would take time in
+/// proportion to all that is on its way.
+const MOST_OVERTAKEN: usize = 32;
+
+/// A packet that overtook many. Of those that arrive at one moment the first that came is the
+/// first.
+#[derive(Clone, Copy, Debug)]
+struct Overtaking {
+    entry: Entry,
+    number: u64,
+}
+
+impl Overtaking {
+    fn key(&self) -> (Time, u64) {
+        (self.entry.time, self.number)
+    }
+}
+
+impl PartialEq for Overtaking {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Overtaking {}
+
+impl PartialOrd for Overtaking {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Overtaking {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
 
 /// Packets in flight over a constant (or nearly constant) delay, sorted by arrival. A constant
 /// delay keeps the order of departure, so a packet is almost always appended; only jitter and
@@ -56,11 +96,25 @@ pub(crate) struct Lane {
     tail: usize,
     /// The latest arrival ever added: what comes no earlier is appended.
     latest: Time,
+    /// Those that overtook many. None of them arrives before the head of the ring, so while there
+    /// are any the ring is not empty; and all that overtake while there are any join them, so
+    /// whatever in the ring arrives at the same moment came before.
+    overtaking: BinaryHeap<Reverse<Overtaking>>,
+    /// How many have joined them.
+    joined: u64,
 }
 
 impl Lane {
     pub(crate) fn new(target: Target) -> Self {
-        Self { target, ring: vec![NOTHING; FIRST_CAPACITY], head: 0, tail: 0, latest: Time::ZERO }
+        Self {
+            target,
+            ring: vec![NOTHING; FIRST_CAPACITY],
+            head: 0,
+            tail: 0,
+            latest: Time::ZERO,
+            overtaking: BinaryHeap::new(),
+            joined: 0,
+        }
     }
 
     #[inline(always)]
@@ -72,7 +126,7 @@ impl Lane {
     /// true if it is the new head.
     #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, packet: Packet) -> bool {
-        if self.len() == self.ring.len() {
+        if self.in_ring() == self.ring.len() {
             self.enlarge();
         }
         if time < self.latest {
@@ -82,20 +136,32 @@ impl Lane {
         let place = self.place(self.tail);
         self.ring[place] = Entry { time, packet };
         self.tail = self.tail.wrapping_add(1);
-        self.len() == 1
+        self.in_ring() == 1
     }
 
     #[cold]
     fn enlarge(&mut self) {
         let head = self.place(self.head);
         self.ring.rotate_left(head);
-        (self.head, self.tail) = (0, self.len());
+        (self.head, self.tail) = (0, self.in_ring());
         self.ring.resize(self.ring.len() * 2, NOTHING);
     }
 
-    /// A packet overtakes others, which move back by one.
+    /// A packet overtakes others: all of them, or few, which move back by one, or many.
     #[cold]
     fn insert(&mut self, entry: Entry) -> bool {
+        let count = self.in_ring();
+        if count > 0 && entry.time < self.ring[self.place(self.head)].time {
+            self.put_first(entry);
+            return true;
+        }
+        let overtakes_many =
+            count > MOST_OVERTAKEN && self.ring[self.place(self.tail.wrapping_sub(MOST_OVERTAKEN))].time > entry.time;
+        if overtakes_many || !self.overtaking.is_empty() {
+            self.joined += 1;
+            self.overtaking.push(Reverse(Overtaking { entry, number: self.joined }));
+            return false;
+        }
         let mut position = self.tail;
         self.tail = self.tail.wrapping_add(1);
         while position != self.head {
@@ -112,6 +178,24 @@ impl Lane {
         position == self.head
     }
 
+    /// Before all others; the ring has room.
+    fn put_first(&mut self, entry: Entry) {
+        self.head = self.head.wrapping_sub(1);
+        let place = self.place(self.head);
+        self.ring[place] = entry;
+    }
+
+    /// The next of those that overtook many goes into the ring if it is its turn.
+    #[cold]
+    fn call_in(&mut self) {
+        let next = self.overtaking.peek().map(|Reverse(next)| next.entry);
+        let is_next = |next: &Entry| self.head == self.tail || next.time < self.ring[self.place(self.head)].time;
+        if let Some(next) = next.filter(is_next) {
+            self.overtaking.pop();
+            self.put_first(next);
+        }
+    }
+
     /// The packet that arrives next.
     #[inline(always)]
     pub(crate) fn head(&self) -> Option<&Packet> {
@@ -124,13 +208,21 @@ impl Lane {
         if self.head != self.tail {
             self.head = self.head.wrapping_add(1);
         }
+        if !self.overtaking.is_empty() {
+            self.call_in();
+        }
         if self.head == self.tail { Time::NEVER } else { self.ring[self.place(self.head)].time }
+    }
+
+    #[inline(always)]
+    fn in_ring(&self) -> usize {
+        self.tail.wrapping_sub(self.head)
     }
 
     /// Packets in flight.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.tail.wrapping_sub(self.head)
+        self.in_ring() + self.overtaking.len()
     }
 }
 
@@ -144,7 +236,7 @@ mod tests {
         /// Differential: a lane against a list that is sorted again after every change.
         #[test]
         fn packets_leave_in_order_of_arrival_and_equal_ones_as_they_came(
-            steps in proptest::collection::vec((0_u64..100, any::<bool>()), 1..300),
+            steps in proptest::collection::vec((0_u64..100, proptest::bool::weighted(0.3)), 1..600),
         ) {
             let mut lane = Lane::new(Target::Endpoint);
             let mut list: Vec<(Time, u32)> = Vec::new();
@@ -165,5 +257,24 @@ mod tests {
                 prop_assert_eq!(lane.len(), list.len());
             }
         }
+    }
+
+    /// As many as a fast link with a long jitter has on its way: in proportion to their number, not
+    /// to its square, which would be minutes.
+    #[test]
+    fn a_million_packets_that_overtake_one_another_are_sorted() {
+        let mut lane = Lane::new(Target::Endpoint);
+        let mut random = flowstart_random::SplitMix64::new(1);
+        for number in 0..1_000_000_u64 {
+            let time = Time::from_nanos(number * 60 + random.below(60_000_000) as u64);
+            lane.push(time, NOTHING.packet);
+        }
+        let (mut before, mut moved) = (Time::ZERO, 0);
+        while lane.head().is_some() {
+            let next = lane.advance();
+            assert!(next >= before);
+            (before, moved) = (next, moved + 1);
+        }
+        assert_eq!(moved, 1_000_000);
     }
 }

@@ -213,3 +213,69 @@ fn an_unused_window_grows_only_below_twice_of_what_was_used() {
         assert_eq!(controller.cwnd(), after, "max packets out {max_packets_out}");
     }
 }
+
+#[test]
+fn a_window_that_shrinks_unused_is_remembered_as_the_largest_since_congestion() {
+    let mut controller = slow_start();
+    assert_eq!(controller.largest_window(), None, "congestion never reduced it");
+    controller.set_cwnd(200);
+    controller.on_signal(ms(1), Signal::Loss);
+    controller.set_cwnd(100);
+    controller.validate_window(40);
+    assert_eq!((controller.cwnd(), controller.largest_window()), (70, Some(100)));
+    controller.restart_after_idle(ms(99_000), Span::from_secs(90), Span::from_millis(200));
+    assert_eq!((controller.cwnd(), controller.largest_window()), (10, Some(100)));
+    controller.on_signal(ms(100_000), Signal::Loss);
+    assert_eq!(controller.largest_window(), Some(10), "counted anew from the reduction on");
+}
+
+#[test]
+fn a_window_that_was_used_to_the_last_packet_does_not_touch_the_threshold() {
+    let mut controller = slow_start();
+    controller.set_cwnd(40);
+    controller.on_signal(ms(1), Signal::Loss);
+    controller.validate_window(40);
+    // Three quarters of 40 would be more than the half that the loss left.
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (40, 20));
+}
+
+#[test]
+fn an_avoidance_that_controls_recovery_does_so_only_once_the_start_is_over() {
+    let controls = |name: &str| {
+        let avoidance = AvoidanceConfig::from_name(name).unwrap();
+        let mut controller = Controller::new(&ControllerConfig::new(StartConfig::SlowStart, avoidance));
+        let during = controller.controls_recovery();
+        controller.on_signal(ms(1), Signal::Loss);
+        assert!(!controller.start_is_in_charge());
+        (during, controller.controls_recovery())
+    };
+    assert_eq!(controls("vivace"), (false, true));
+    assert_eq!(controls("reno"), (false, false));
+}
+
+#[test]
+fn of_the_avoidances_only_cubic_evens_out_acks() {
+    for name in AvoidanceConfig::NAMES {
+        let avoidance = AvoidanceConfig::from_name(name).unwrap();
+        let controller = Controller::new(&ControllerConfig::new(StartConfig::SlowStart, avoidance));
+        assert_eq!(controller.evens_out_acks(), *name == "cubic", "{name}");
+    }
+}
+
+#[test]
+fn a_start_that_nobody_directs_hears_of_packets_only_while_it_is_in_charge() {
+    let mut controller = slow_start();
+    controller.steering().overhear(true);
+    assert!(controller.steering().directed().is_none(), "slow start is not directed");
+    controller.on_signal(ms(1), Signal::Loss);
+    assert!(!controller.wants_packets());
+
+    let mut waiting = Controller::new(&config(StartConfig::from_name("fair_queuing_probe").unwrap()));
+    assert!(waiting.steering().directed().is_some(), "it is in charge");
+    waiting.on_signal(ms(1), Signal::Loss);
+    assert!(waiting.steering().directed().is_none(), "a loss came before anybody directed it");
+    waiting.steering().overhear(true);
+    assert!(waiting.steering().directed().is_some() && waiting.wants_packets());
+    waiting.steering().overhear(false);
+    assert!(waiting.steering().directed().is_none() && !waiting.wants_packets());
+}

@@ -6,7 +6,8 @@ use clap::Args;
 
 use flowstart_race::{Background, Contestant, QueueChoice};
 use flowstart_service_curve::Probability;
-use flowstart_units::{Rate, Span, parse_fraction};
+use flowstart_service_curve::stats::{Level, Sides};
+use flowstart_units::{Bytes, Rate, Span, parse_fraction};
 
 use crate::args::{ContestantParser, PageArgs, RacePathArgs, seed, threads};
 
@@ -18,10 +19,12 @@ Examples:
   flowstart benchmark reno --measured testbed.csv --json | jq '.results[].attainable_rate'
   flowstart benchmark cubic --against bbr,dctcp --on drop_tail,codel,dual_pi2 --markdown
   flowstart benchmark cubic --film frames.txt --film-fps 30
+  flowstart benchmark cubic --delays delays.csv
+  flowstart benchmark --measured delays.csv
 
 The attainable rate a(t): what an interval of length t has at least, except with the stated probability. Each rate is probed
-with a constant-rate application over one connection until 750 independent delays are there; the first rate that is
-not stationary ends the curve, and one that the measurement does not decide is said to be undecided.
+with a constant-rate application over one connection until 750 independent delays are there, or as many as are worth so
+many. A rate is too high if its delays are seen to grow; one that the measurement does not decide is said to be undecided.
 docs/service-curve.md explains it. Nine greedy flows of the contestant's own kind share the bottleneck unless --peers or
 --background says otherwise.
 
@@ -32,6 +35,23 @@ A film has one number per line, the bytes of a frame; empty lines and those that
 fn probability(text: &str) -> Result<Probability, String> {
     let p = parse_fraction(text).map_err(|error| error.to_string())?;
     Probability::new(p).map_err(|error| error.to_string())
+}
+
+/// Which deviations from independence count.
+fn sides(text: &str) -> Result<Sides, String> {
+    match text {
+        "two" => Ok(Sides::Two),
+        "few" => Ok(Sides::TooFew),
+        _ => Err("known are two (too few runs and too many) and few (too few only)".to_owned()),
+    }
+}
+
+/// A level with tabulated critical values.
+fn level(text: &str) -> Result<Level, String> {
+    let percent = probability(text)?.get() * 100.0;
+    let known = [(1.0, Level::One), (5.0, Level::Five), (10.0, Level::Ten)];
+    let found = known.into_iter().find(|(known, _)| (percent - known).abs() < 1e-9);
+    found.map(|(_, level)| level).ok_or_else(|| "known are 1 %, 5 % and 10 %".to_owned())
 }
 
 /// Options of `flowstart benchmark`.
@@ -75,6 +95,15 @@ pub(crate) struct BenchmarkArgs {
     /// Probability with which each rate's delay quantile may be exceeded [default: 1 %]
     #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = probability)]
     pub(crate) epsilon: Option<Probability>,
+    /// Probability with which the whole curve may be violated, in equal shares for all probing
+    /// rates (union bound), in place of --epsilon
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = probability,
+          conflicts_with = "epsilon")]
+    pub(crate) curve_epsilon: Option<Probability>,
+    /// The paper's procedure: thinned until independent whatever it takes, no least time, and the
+    /// first rate that is not accepted ends the curve; options below override it
+    #[arg(long, help_heading = "Procedure")]
+    pub(crate) paper: bool,
     /// Independent samples per rate [default: 750]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
           value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
@@ -85,6 +114,32 @@ pub(crate) struct BenchmarkArgs {
     /// How long each probe runs before its first sample [default: 10 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
     pub(crate) warm_up: Option<Span>,
+    /// How long each rate is watched at least before it is accepted [default: 60 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
+    pub(crate) least: Option<Span>,
+    /// How long delays must have grown before a rate is too high [default: 600 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
+    pub(crate) overload_after: Option<Span>,
+    /// Mean time between samples, which are packets at random and two apart in the mean at least
+    /// [default: 10 ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
+    pub(crate) gap: Option<Span>,
+    /// A series that is not accepted is made so many times longer and thinned [default: 2]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
+          value_parser = clap::value_parser!(u64).range(2..=1000))]
+    pub(crate) growth: Option<u64>,
+    /// Sides of the runs test for independence: two, or few for too few runs only [default: two]
+    #[arg(long, value_name = "SIDES", help_heading = "Procedure", value_parser = sides)]
+    pub(crate) sides: Option<Sides>,
+    /// Level of the runs test [default: 5 %]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = probability)]
+    pub(crate) independence_level: Option<Probability>,
+    /// Level of the test for stationarity: 1, 5 or 10 % [default: 5 %]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = level)]
+    pub(crate) stationarity_level: Option<Level>,
+    /// Level of the test for growth [default: 0.1 %]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = probability)]
+    pub(crate) growth_level: Option<Probability>,
     /// Mean rate of the video whose delay is bounded [default: 0.4 fair shares]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Procedure")]
     pub(crate) video: Option<Rate>,
@@ -96,6 +151,9 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "N", help_heading = "Procedure", requires = "film",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) film_fps: Option<u16>,
+    /// A burst of this size into the steady state whose delay is bounded, such as "100 kB"
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Procedure")]
+    pub(crate) burst: Option<Bytes>,
     /// Bursts of 100 packets into an idle connection, 5 s apart, for a curve that need not be
     /// convex; 0 for none [default: 40]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
@@ -121,6 +179,11 @@ pub(crate) struct BenchmarkArgs {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
+    /// Write when every message was handed over and read to this CSV file (or Parquet, if the
+    /// program was built with it), which --measured reads; of several contestants one file each,
+    /// with their names after this one
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) delays: Option<PathBuf>,
     /// Print one JSON document instead of tables; files are written only with --out
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

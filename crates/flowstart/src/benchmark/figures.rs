@@ -2,6 +2,7 @@
 
 use flowstart_benchmark::{Attained, BenchmarkResult};
 use flowstart_report::{Axis, Color, Figure, Palette, Series};
+use flowstart_service_curve::Verdict;
 use flowstart_units::Span;
 
 use super::tables::kilobytes;
@@ -36,13 +37,20 @@ pub(super) fn delays(one: &Attained, command: &str) -> Figure {
         Axis::new("Delay", "ms").log(),
         Axis::new("Fraction of packets delayed longer", "").log(),
     );
-    figure.caption = "Write to read of every packet after the warm-up, per probing rate.".to_owned();
+    figure.caption =
+        "Write to read of every packet after the warm-up, per probing rate; dots: not accepted.".to_owned();
     figure.command = command.to_owned();
     let mut palette = Palette::new();
     for probe in &one.estimate.probes {
-        let name = probe.rate.to_string();
+        let rate = probe.rate.to_string();
+        let color = palette.color(&rate);
         let ccdf = probe.delays.ccdf().into_iter().map(|(delay, p)| [delay.as_millis_f64(), p.get()]).collect();
-        figure.series.push(Series::steps(&name, palette.color(&name), ccdf));
+        // What does not count must not look like what does.
+        figure.series.push(match probe.verdict {
+            Verdict::Accepted(_) => Series::steps(&rate, color, ccdf),
+            Verdict::NonStationary => Series::points(format!("{rate}, too high"), color, ccdf),
+            Verdict::Undecided(_) => Series::points(format!("{rate}, undecided"), color, ccdf),
+        });
     }
     figure
 }

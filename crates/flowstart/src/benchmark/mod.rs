@@ -1,6 +1,7 @@
 //! `flowstart benchmark`: attainable rates.
 
 mod args;
+mod delays;
 mod figures;
 mod page;
 mod tables;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use flowstart_benchmark::{Benchmark, BenchmarkResult, measured};
 use flowstart_race::{Contestant, Race, RunOptions};
 use flowstart_report::{Color, Palette, Table};
-use flowstart_service_curve::{End, Video};
+use flowstart_service_curve::{End, ProbeConfig, Video};
 use flowstart_units::Bytes;
 
 use crate::compare::lay_over;
@@ -53,6 +54,9 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     if let Some(folder) = &folder {
         prepare_folder(folder)?;
     }
+    if let Some(file) = &args.delays {
+        delays::prepare(file)?;
+    }
     // Files first: they may be refused.
     let mut from_outside = Vec::new();
     for file in &args.measured {
@@ -74,6 +78,9 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     };
     let took = began.elapsed().as_secs_f64();
     bar.finish_and_clear();
+    if let Some(file) = &args.delays {
+        delays::write(file, &mut result.attained)?;
+    }
     result.attained.append(&mut from_outside);
     let shown = Shown::new(&result);
     if let Some(folder) = &folder {
@@ -128,12 +135,34 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     benchmark.lasting = args.lasting.unwrap_or(benchmark.lasting);
     benchmark.connections = args.connections.unwrap_or(benchmark.connections);
     benchmark.replicas = args.joint.unwrap_or(benchmark.replicas);
-    benchmark.probe.epsilon = args.epsilon.unwrap_or(benchmark.probe.epsilon);
-    benchmark.probe.warm_up = args.warm_up.unwrap_or(benchmark.probe.warm_up);
-    if let Some(samples) = args.samples {
-        benchmark.probe.samples = samples as usize;
-    }
+    benchmark.burst = args.burst;
+    benchmark.keep_messages = args.delays.is_some();
+    benchmark.probe = procedure(args, &benchmark);
     Ok(benchmark)
+}
+
+/// How rates are probed.
+fn procedure(args: &BenchmarkArgs, benchmark: &Benchmark) -> ProbeConfig {
+    let mut probe = benchmark.probe.clone();
+    if args.paper {
+        probe = ProbeConfig { packet: probe.packet, ..ProbeConfig::paper() };
+    }
+    // The union bound gives every rate an equal share.
+    let share = args.curve_epsilon.map(|whole| whole.divided_by(benchmark.rates().len()));
+    ProbeConfig {
+        samples: args.samples.map_or(probe.samples, |samples| samples as usize),
+        epsilon: share.or(args.epsilon).unwrap_or(probe.epsilon),
+        warm_up: args.warm_up.unwrap_or(probe.warm_up),
+        least_time: args.least.unwrap_or(probe.least_time),
+        overload_after: args.overload_after.unwrap_or(probe.overload_after),
+        sampling_gap: args.gap.unwrap_or(probe.sampling_gap),
+        growth: args.growth.unwrap_or(probe.growth),
+        sides: args.sides.unwrap_or(probe.sides),
+        independence_level: args.independence_level.unwrap_or(probe.independence_level),
+        stationarity_level: args.stationarity_level.unwrap_or(probe.stationarity_level),
+        growth_level: args.growth_level.unwrap_or(probe.growth_level),
+        ..probe
+    }
 }
 
 /// The film of a file with the bytes of a frame on every line.
@@ -195,9 +224,16 @@ impl<'a> Shown<'a> {
             }
         }
         remarks.push(format!(
-            "{} samples per rate, {} apart in the mean and thinned until independent, {} each violated at most; warm-up {}, at most {} of \
-             measurement per rate.",
-            probe.samples, probe.sampling_gap, probe.epsilon, probe.warm_up, benchmark.lasting
+            "{} samples per rate, {} apart in the mean and thinned until independent{}, {} each violated at most; warm-up {}, {} to {} of \
+             measurement per rate; too high is what grows for {}.",
+            probe.samples,
+            probe.sampling_gap,
+            if probe.dependent { ", or dependent ones worth as many" } else { "" },
+            probe.epsilon,
+            probe.warm_up,
+            probe.least_time,
+            benchmark.lasting,
+            probe.overload_after
         ));
         if self.result.attained.iter().any(|one| !matches!(one.estimate.end, End::NonStationary(_))) {
             let text = "Where the next rate is undecided, or all were accepted, the long-term rate may be higher; a longer --lasting may tell.";

@@ -20,10 +20,11 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
         Column::key("contestant").help("Flow start and congestion avoidance, or the file of a measurement."),
         Column::number("long-term rate", "Mbit/s")
             .named("long_term_rate")
-            .help("Largest payload rate whose delays are stationary.")
+            .help("Largest payload rate that is sustained: its delays are stationary.")
             .best(Best::Highest),
         Column::text("next").help(
-            "The next rate: too high, its delays are not stationary; or undecided, a longer measurement may tell. None if all were accepted.",
+            "The next rate: too high, its delays grow; or undecided, a longer measurement may tell, and then the lowest that is too high. None if all \
+             were accepted.",
         ),
     ];
     for ms in LENGTHS_MS {
@@ -44,9 +45,21 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
         Column::number("epsilon", "").help("Probability that the curve is violated, at most (union bound)."),
         Column::number("video", "ms")
             .named("video_bound")
-            .help("Delay bound of a synthetic video's worst frame; missing where its rate is not attained.")
+            .help("Delay bound of a video's worst frame; missing where its rate is not attained.")
+            .best(Best::Lowest),
+        Column::number("backlog", "kB")
+            .named("video_backlog")
+            .help("Bound of what the video leaves waiting at the sender and on the way.")
             .best(Best::Lowest),
     ]);
+    if let Some(burst) = result.benchmark.burst {
+        columns.push(
+            Column::number("burst", "ms")
+                .named("burst_bound")
+                .help(format!("Delay bound of a burst of {burst} into the steady state."))
+                .best(Best::Lowest),
+        );
+    }
     let joint = result.attained.iter().any(|one| one.joint.is_some());
     if joint {
         columns.extend([
@@ -79,17 +92,20 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
     }
     let mut table = Table::new("Attainable rates", columns);
     for (one, color) in result.attained.iter().zip(colors) {
-        table.push_colored(*color, row(one, joint, startup, bursts));
+        table.push_colored(*color, row(one, result.benchmark.burst.is_some(), joint, startup, bursts));
     }
     table
 }
 
-fn row(one: &Attained, joint: bool, startup: bool, bursts: bool) -> Vec<Cell> {
+fn row(one: &Attained, burst: bool, joint: bool, startup: bool, bursts: bool) -> Vec<Cell> {
     let curve = &one.estimate.curve;
     let next = match one.estimate.end {
         End::AllAccepted => Cell::Missing,
         End::NonStationary(rate) => Cell::text(format!("{rate} too high")),
-        End::Undecided(rate) => Cell::text(format!("{rate} undecided")),
+        End::Undecided(rate) => Cell::text(match one.estimate.too_high() {
+            Some(above) => format!("{rate} undecided, {above} too high"),
+            None => format!("{rate} undecided"),
+        }),
     };
     let mut cells = vec![Cell::text(&one.label), Cell::number(curve.long_term_rate().as_mbps_f64(), 2), next];
     for ms in LENGTHS_MS {
@@ -103,6 +119,10 @@ fn row(one: &Attained, joint: bool, startup: bool, bursts: bool) -> Vec<Cell> {
     cells.push(Cell::number_or_missing(curve.time_to_fraction(FRACTION).map(Span::as_secs_f64), 2));
     cells.push(Cell::number(curve.epsilon().get(), 2));
     cells.push(ms(one.video.largest()));
+    cells.push(Cell::number_or_missing(one.video.backlog().map(|bits| kilobytes(bits as u64)), 0));
+    if burst {
+        cells.push(ms(one.burst_bound));
+    }
     if joint {
         cells.push(Cell::number_or_missing(one.joint.as_ref().map(|joint| joint.per_rate.get() * 100.0), 2));
         cells.push(Cell::number_or_missing(one.joint.as_ref().map(|joint| joint.tightness), 2));
@@ -130,13 +150,18 @@ pub(super) fn probes(result: &BenchmarkResult, colors: &[Color]) -> Table {
     let columns = vec![
         Column::key("contestant"),
         Column::number("rate", "Mbit/s").help("Payload rate of the probe."),
-        Column::text("verdict").help("What the two tests say."),
+        Column::text("verdict").help("What the tests say."),
         Column::number("thinning", "").help("Every so-many-th sample was kept."),
         Column::number("packets", "").help("Packets of the probe that were watched."),
+        Column::number("watched", "s").help("For how long, without the warm-up."),
+        Column::number("worth", "").help("How many independent samples the quantile is worth."),
+        Column::number("arrived", "%").help("Of what was offered, as far as delays that grow say."),
         Column::number("quantile", "ms").help("Delay quantile; 95 % interval from order statistics."),
         Column::number("mean", "ms").help("Mean delay of all packets after the warm-up."),
         Column::number("DF-GLS", "").named("dfgls").help("Statistic of the stationarity test; stationary below -1.97."),
-        Column::number("runs z", "").named("runs_z").help("Statistic of the runs test; independent above -1.64."),
+        Column::number("runs z", "")
+            .named("runs_z")
+            .help("Statistic of the runs test; independent between -1.96 and 1.96."),
     ];
     let mut table = Table::new("Probes", columns);
     for (one, color) in result.attained.iter().zip(colors) {
@@ -160,6 +185,9 @@ pub(super) fn probes(result: &BenchmarkResult, colors: &[Color]) -> Table {
                     Cell::text(verdict_name(probe.verdict)),
                     Cell::count(probe.thinning),
                     Cell::count(probe.packets),
+                    Cell::number(probe.measured.as_secs_f64(), 0),
+                    Cell::number(probe.effective, 0),
+                    Cell::number(probe.arrived() * 100.0, 1),
                     quantile,
                     Cell::number_or_missing(probe.delays.mean().map(|mean| mean * 1e3), 1),
                     Cell::number_or_missing(statistic, 1),

@@ -11,6 +11,7 @@
 
 mod csv;
 mod estimate;
+mod write;
 
 use std::fmt;
 
@@ -18,6 +19,7 @@ use flowstart_units::{Rate, Span, Time};
 
 pub use self::csv::read_csv;
 pub use self::estimate::estimate_records;
+pub use self::write::{MessageTrain, write_csv};
 
 /// One packet of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

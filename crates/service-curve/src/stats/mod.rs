@@ -4,6 +4,8 @@
 mod autocorrelation;
 mod cholesky;
 mod dfgls;
+mod effective;
+mod growth;
 mod histogram;
 mod normal;
 mod quantile;
@@ -13,6 +15,8 @@ mod series;
 
 pub use autocorrelation::{CorrelationTime, autocorrelation, correlation_time};
 pub use dfgls::{CriticalValues, DfGls, DfGlsConfig, LagChoice, Level, MIN_SAMPLES, Trend, dfgls};
+pub use effective::effective_samples;
+pub use growth::{Growth, growth};
 pub use histogram::DelayHistogram;
 pub use quantile::{QuantileInterval, lower_rank, quantile_interval, upper_quantile, upper_rank};
 pub(crate) use quantile::{can_show, fewest_samples};

@@ -1,0 +1,53 @@
+//! When every message was handed over and read, as files that `--measured` reads.
+
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use flowstart_benchmark::Attained;
+use flowstart_report::write_atomically_by;
+use flowstart_service_curve::{MessageTrain, write_csv};
+
+use crate::formats::PARQUET_WRITER;
+use crate::output::{Failure, Outcome, ending, prepare_file};
+
+/// The formats, by the ending of the file.
+const CSV: &str = "csv";
+const PARQUET: &str = "parquet";
+
+/// Makes sure that the file can be written, before anything costly is done.
+pub(super) fn prepare(file: &Path) -> Outcome {
+    if ending(file, &[CSV, PARQUET])? == PARQUET && PARQUET_WRITER.is_none() {
+        return Err(Failure::Usage(
+            "this program was built without Apache Parquet: give --delays a file that ends in .csv, or build the \
+             program with `cargo build --release --features parquet`"
+                .to_owned(),
+        ));
+    }
+    prepare_file(file)
+}
+
+/// Writes the messages of every contestant, and forgets them.
+pub(super) fn write(file: &Path, attained: &mut [Attained]) -> Outcome {
+    let alone = attained.len() == 1;
+    for one in attained {
+        let path = if alone { file.to_owned() } else { named(file, &one.label) };
+        let trains = std::mem::take(&mut one.messages);
+        let records = || trains.iter().flat_map(MessageTrain::records);
+        let is_parquet = ending(file, &[CSV, PARQUET])? == PARQUET;
+        let written = write_atomically_by(&path, |out| match PARQUET_WRITER.filter(|_| is_parquet) {
+            Some(parquet) => parquet(BufWriter::new(out.try_clone()?), &mut records()).map_err(std::io::Error::other),
+            None => write_csv(BufWriter::new(out), records()),
+        });
+        written.map_err(|error| Failure::file("write", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// The file of one contestant: its name before the ending, without what file names do not have.
+fn named(file: &Path, label: &str) -> PathBuf {
+    let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, ending) = (part(file.file_stem()), part(file.extension()));
+    let label: String =
+        label.chars().map(|c| if c.is_alphanumeric() || "+-_@.".contains(c) { c } else { '_' }).collect();
+    file.with_file_name(format!("{stem}-{label}.{ending}"))
+}
