@@ -13,8 +13,8 @@ mod words;
 #[path = "../../../fuzz/entries/quick_start.rs"]
 mod quick_start;
 
-pub use scenarios::{figure, flow_list, run, scenario, trace};
-pub use tables::{chirp, delays, journal};
+pub use scenarios::{figure, flow_list, profile, run, scenario, trace};
+pub use tables::{chirp, delays, journal, record};
 #[cfg(target_os = "linux")]
 pub use words::frame;
 pub use words::{contestant, settings};
@@ -36,10 +36,12 @@ pub type Entry = (&'static str, fn(&[u8]));
 pub const ENTRIES: &[Entry] = &[
     ("scenario", scenario),
     ("run", run),
+    ("profile", profile),
     ("flow_list", flow_list),
     ("trace", trace),
     ("figure", figure),
     ("journal", journal),
+    ("record", record),
     ("delays", delays),
     ("chirp", chirp),
     ("contestant", contestant),

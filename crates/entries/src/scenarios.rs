@@ -1,10 +1,13 @@
 //! Scenarios, and what they name.
 
+use std::sync::OnceLock;
+
 use flowstart_network::{Transmitter, parse_mahimahi};
 use flowstart_reproduce::Figure;
-use flowstart_scenario::{Scenario, parse_flow_list};
+use flowstart_scenario::{Profile, Scenario, parse_flow_list};
 use flowstart_torture::{Judgement, Limits, judge};
-use flowstart_units::{Span, Time};
+use flowstart_units::{Rate, Span, Time};
+use tempfile::TempDir;
 
 use crate::text;
 
@@ -81,5 +84,19 @@ pub fn trace(bytes: &[u8]) {
 pub fn figure(bytes: &[u8]) {
     if let Some(text) = text(bytes) {
         let _ = Figure::parse("fuzz.toml", text, None);
+    }
+}
+
+/// A file with a profile of a path, and the path with other capacities.
+pub fn profile(bytes: &[u8]) {
+    static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
+    let Some(folder) = FOLDER.get_or_init(|| tempfile::tempdir().ok()) else { return };
+    let file = folder.path().join("fuzz.toml");
+    if std::fs::write(&file, bytes).is_err() {
+        return;
+    }
+    let Ok(profile) = file.to_string_lossy().parse::<Profile>() else { return };
+    for mbps in [1, 1_000_000] {
+        let _ = profile.with_capacity(Rate::from_mbps(mbps));
     }
 }

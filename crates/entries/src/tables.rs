@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use flowstart_explain::{Explanation, parse_trace};
 use flowstart_frontier::Journal;
+use flowstart_reproduce::{Figure, Record, figures};
 use flowstart_service_curve::{ProbeConfig, estimate_records, read_csv};
 use flowstart_units::Rate;
 use tempfile::TempDir;
@@ -43,5 +44,19 @@ pub fn journal(bytes: &[u8]) {
     match Journal::open(folder) {
         Ok(second) => assert_eq!(second.known().len(), known, "opening a journal loses records"),
         Err(error) => panic!("a journal that was opened does not open again: {error}"),
+    }
+}
+
+/// What `reproduce --record` keeps, and the verdicts on it.
+///
+/// # Panics
+/// If it is written and does not read back to the same verdicts.
+pub fn record(bytes: &[u8]) {
+    static FIGURES: OnceLock<Vec<Figure>> = OnceLock::new();
+    let Some(Ok(record)) = text(bytes).map(serde_json::from_str::<Record>) else { return };
+    for figure in FIGURES.get_or_init(|| figures("").unwrap_or_default()) {
+        let Some(kept) = record.figures.get(&figure.name) else { continue };
+        let Ok(judged) = kept.judge(figure) else { continue };
+        assert!(kept.differences(&judged).is_empty(), "{}: verdicts on a record differ from it", figure.name);
     }
 }
