@@ -63,24 +63,8 @@ pub struct ByIsolation<A, B> {
     isolation: Isolation,
     /// The one in charge has taken over.
     begun: bool,
-}
-
-impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> ByIsolation<A, B> {
-    /// The second is in charge until the queue is known to be the flow's own.
-    #[must_use]
-    pub fn new(isolated: A, shared: B) -> Self {
-        Self { isolated, shared, isolation: Isolation::Unknown, begun: false }
-    }
-
-    /// What is known of the queue.
-    #[must_use]
-    pub fn isolation(&self) -> Isolation {
-        self.isolation
-    }
-
-    fn is_isolated(&self) -> bool {
-        self.isolation == Isolation::Isolated
-    }
+    /// The one for a queue of one's own could not keep its rate: the other one stays in charge.
+    gave_up: bool,
 }
 
 macro_rules! active {
@@ -93,6 +77,41 @@ macro_rules! active {
             $call
         }
     };
+}
+
+impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> ByIsolation<A, B> {
+    /// The second is in charge until the queue is known to be the flow's own.
+    #[must_use]
+    pub fn new(isolated: A, shared: B) -> Self {
+        Self { isolated, shared, isolation: Isolation::Unknown, begun: false, gave_up: false }
+    }
+
+    /// What is known of the queue.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// True if the one for a queue of one's own is in charge.
+    fn is_isolated(&self) -> bool {
+        self.isolation == Isolation::Isolated && !self.gave_up
+    }
+
+    /// The one for a queue of one's own hands over to the other one, or the other way round,
+    /// according to what `change` does.
+    fn hand_over(&mut self, now: Time, window: &mut Window, change: impl FnOnce(&mut Self)) {
+        let before = self.is_isolated();
+        // What it sends in a round trip; a rate-based one holds a multiple of it as its window.
+        if active!(self, a => a.controls_recovery()) {
+            window.cwnd = active!(self, a => a.reduce(now, Signal::Loss, window)).max(2);
+            window.ssthresh = window.cwnd;
+        }
+        if before {
+            self.isolated.on_dismissal();
+        }
+        change(self);
+        active!(self, a => a.on_takeover(now, window, None));
+    }
 }
 
 impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> CongestionAvoidance for ByIsolation<A, B> {
@@ -114,6 +133,12 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
     }
 
     fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
+        if self.begun && self.is_isolated() && self.isolated.gives_up() {
+            self.hand_over(ack.now, window, |pair| pair.gave_up = true);
+            // Noise hides how much the path holds; the queue is the flow's own.
+            window.ssthresh = window.cwnd.saturating_mul(2);
+            return;
+        }
         active!(self, a => a.grow(ack, acked, window));
     }
 
@@ -151,18 +176,9 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
 /// Only the one for a queue of one's own hears more than which of them is in charge.
 impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> IsolationAware for ByIsolation<A, B> {
     fn on_isolation(&mut self, now: Time, isolation: Isolation, window: &mut Window) {
-        let before = self.is_isolated();
-        if self.begun && before != (isolation == Isolation::Isolated) {
-            // What it sends in a round trip; a rate-based one holds a multiple of it as its window.
-            if active!(self, a => a.controls_recovery()) {
-                window.cwnd = active!(self, a => a.reduce(now, Signal::Loss, window)).max(2);
-                window.ssthresh = window.cwnd;
-            }
-            if before {
-                self.isolated.on_dismissal();
-            }
-            self.isolation = isolation;
-            active!(self, a => a.on_takeover(now, window, None));
+        let next = isolation == Isolation::Isolated && !self.gave_up;
+        if self.begun && self.is_isolated() != next {
+            self.hand_over(now, window, |pair| pair.isolation = isolation);
         }
         self.isolation = isolation;
     }
@@ -186,6 +202,7 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> IsolationA
 mod tests {
     use super::*;
     use crate::{Cubic, DelayTarget};
+    use flowstart_control::DeliveryRate;
     use flowstart_control::testing::ack;
 
     fn pair() -> ByIsolation<DelayTarget, Cubic> {
@@ -209,6 +226,42 @@ mod tests {
         // 100 packets in 20 ms.
         assert_eq!(pair.pacing_rate(), Some(Rate::from_bps(100 * 1448 * 8 * 50)));
         assert_eq!(window.cwnd, 100);
+    }
+
+    /// RTTs of 30 to 46 ms on a path of 20, whatever is sent.
+    #[test]
+    fn on_a_noisy_path_the_second_goes_on_for_good_from_what_was_delivered_before_the_rate_fell() {
+        let mut pair = pair();
+        let mut window = Window::new(100);
+        pair.on_isolation(Time::ZERO, Isolation::Isolated, &mut window);
+        pair.on_ack(&at_20ms(), &window);
+        pair.on_takeover(Time::ZERO, &window, None);
+        let (mut now, mut delivered) = (Time::ZERO, 0);
+        for round in 0..200_u64 {
+            // Ten ACKs per round trip.
+            let Some(rate) = pair.pacing_rate() else { break };
+            for part in 0..10 {
+                now += Span::from_millis(2);
+                let before = delivered;
+                delivered += rate.bytes_in(Span::from_millis(2)).get() / 1448;
+                let rtt = Span::from_millis(30 + (round * 7 + part * 5) % 17);
+                let of_a_round = rate.bytes_in(Span::from_millis(20)).get() / 1448;
+                let sample = DeliveryRate {
+                    delivered: of_a_round as u32,
+                    interval: Span::from_millis(20),
+                    prior_delivered: before.saturating_sub(of_a_round),
+                    app_limited: false,
+                };
+                let ack = Ack { now, rtt: Some(rtt), srtt: rtt, delivered, rate: Some(sample), ..at_20ms() };
+                pair.on_ack(&ack, &window);
+                pair.grow(&ack, 1, &mut window);
+            }
+        }
+        assert!(pair.pacing_rate().is_none() && !pair.controls_recovery(), "CUBIC is in charge");
+        assert!(window.cwnd >= 80, "{} of the 100 packets that it had", window.cwnd);
+        pair.on_isolation(now, Isolation::Shared, &mut window);
+        pair.on_isolation(now, Isolation::Isolated, &mut window);
+        assert!(!pair.controls_recovery(), "for good");
     }
 
     #[test]

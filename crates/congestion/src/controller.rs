@@ -49,6 +49,7 @@ struct LastSeen {
     in_flight: u32,
     srtt: Span,
     min_rtt: Span,
+    delivered: u64,
 }
 
 /// One start and one avoidance joined: routes every event to whichever is in charge.
@@ -101,7 +102,7 @@ impl Controller {
             watched: start.lookout().is_some() && avoidance.is_scalable(),
             exit: None,
             pacer: Pacer::new(config.pacing, config.mss),
-            last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX },
+            last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX, delivered: 0 },
             initial_window: config.initial_window.max(1),
             tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
@@ -208,7 +209,13 @@ impl Controller {
     /// An ACK came and the scoreboard took it in; nothing has grown or shrunk yet.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
-        self.last = LastSeen { now: ack.now, in_flight: ack.in_flight, srtt: ack.srtt, min_rtt: ack.min_rtt };
+        self.last = LastSeen {
+            now: ack.now,
+            in_flight: ack.in_flight,
+            srtt: ack.srtt,
+            min_rtt: ack.min_rtt,
+            delivered: ack.delivered,
+        };
         self.avoidance.on_ack(ack, &self.window);
         if self.own_recovery
             && !self.in_charge

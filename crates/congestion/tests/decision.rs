@@ -19,8 +19,9 @@ fn next(in_flight: u32) -> Next {
     }
 }
 
-/// A controller that was told one second in that the rate is 12 Mbit/s; its round trip is 100 ms.
-fn told_of_a_rate() -> Controller {
+/// A controller that was told one second in that the rate is 12 Mbit/s, when so many packets had
+/// been delivered; its round trip is 100 ms.
+fn told_of_a_rate_after(delivered: u64) -> Controller {
     let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
     let mut controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name("cubic").unwrap()));
     let now = Time::ZERO + Span::from_secs(1);
@@ -41,13 +42,22 @@ fn told_of_a_rate() -> Controller {
         cwnd_limited: true,
         max_packets_out: 1,
         app_limited: false,
-        delivered: 1,
+        delivered,
         rate: None,
     });
     let (isolation, rate, smallest) = (Isolation::Shared, Rate::from_mbps(12), Span::from_millis(100));
     let decision = Decision { now, isolation, ratio: 1.1, rate, confidence: Some(0.99), smallest };
     controller.steering().on_decision(&decision, 1448, 1500);
     controller
+}
+
+fn told_of_a_rate() -> Controller {
+    told_of_a_rate_after(45)
+}
+
+#[test]
+fn in_a_shared_queue_the_window_is_at_most_the_initial_one_and_two_packets_for_each_delivered() {
+    assert_eq!([0, 1, 44, 45, 46].map(|delivered| told_of_a_rate_after(delivered).cwnd()), [10, 12, 98, 100, 100]);
 }
 
 #[test]

@@ -85,6 +85,12 @@ pub trait IsolationAware {
         false
     }
 
+    /// True if it cannot keep its rate on this path although the queue is the flow's own: another
+    /// avoidance had better go on.
+    fn gives_up(&self) -> bool {
+        false
+    }
+
     /// It was seen again that the flow has a queue of its own, whatever
     /// [`doubts_isolation`](Self::doubts_isolation) builds on.
     fn on_isolation_confirmed(&mut self) {}

@@ -268,6 +268,10 @@ impl Sending {
         let over = self.over;
         let wrote = self.refill(now, over, number, connection, exhausted);
         self.direct(now, over, number, connection);
+        if self.told.is_none() && self.detector.as_ref().is_some_and(|detector| detector.decision().is_some()) {
+            // It was asked for a packet too late for another one.
+            self.steer(number, connection);
+        }
         wrote
     }
 

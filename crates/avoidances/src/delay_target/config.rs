@@ -64,6 +64,21 @@ pub struct DelayTargetConfig {
     /// never. One's own loses `gain` of what is above the target per round trip: even one of a
     /// second is gone after ten.
     pub foreign_rounds: u32,
+    /// Round trips in a row on a noisy path at less than `give_up_share` of what was delivered
+    /// before, or in which RTTs differ by more than `max_noise` and `turn_packets`, after which
+    /// another avoidance had better go on; default 8, 0 for never.
+    pub give_up_rounds: u32,
+    /// Of the most that was delivered in the last `min_rtt_window`, above 0 up to 1; default 0.8.
+    pub give_up_share: f64,
+    /// A path is noisy if RTTs of a round trip differ by this time and more, ...; default 1 ms.
+    pub give_up_noise: Span,
+    /// ... and by the time of so many packets at that rate, at least 0; default 5: so long are the
+    /// turns of others.
+    pub give_up_packets: f64,
+    /// RTTs that differ by no more than the time of so many packets at that rate are no noise,
+    /// however long that is, at least 0; default 2.5: others that are served two packets at a time
+    /// take no longer.
+    pub turn_packets: f64,
 }
 
 impl Default for DelayTargetConfig {
@@ -87,6 +102,11 @@ impl Default for DelayTargetConfig {
             timeout_factor: 0.5,
             foreign_targets: 6.0,
             foreign_rounds: 12,
+            give_up_rounds: 8,
+            give_up_share: 0.8,
+            give_up_noise: Span::from_millis(1),
+            give_up_packets: 5.0,
+            turn_packets: 2.5,
         }
     }
 }
@@ -109,6 +129,11 @@ impl AvoidanceConstants for DelayTargetConfig {
         check(self.min_packets >= 1, "min_packets", "at least 1")?;
         check(self.ceiling >= 1.0 && self.ceiling.is_finite(), "ceiling", "at least 1")?;
         check(self.foreign_targets >= 1.0 && self.foreign_targets.is_finite(), "foreign_targets", "at least 1")?;
+        check(self.give_up_share > 0.0 && self.give_up_share <= 1.0, "give_up_share", "above 0 and at most 1")?;
+        let packets = self.give_up_packets >= 0.0 && self.give_up_packets.is_finite();
+        check(packets, "give_up_packets", "at least 0")?;
+        let turn = self.turn_packets >= 0.0 && self.turn_packets.is_finite();
+        check(turn, "turn_packets", "at least 0")?;
         check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
     }
 }

@@ -20,6 +20,9 @@
 //!   such round trips, or at the least rate, the control says so
 //!   ([`IsolationAware::doubts_isolation`]), and [`ByIsolation`](super::ByIsolation) goes on with
 //!   the other one from the rate before.
+//! - Where RTTs differ by more than the longest target, or by more than the shortest and the rate
+//!   has fallen, the delay is the path's and not the queue's: the control gives up
+//!   ([`IsolationAware::gives_up`]), and the other one goes on from the most that was delivered.
 //! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip.
 //!   After eight round trips without queue or loss growth doubles with every further one: capacity
 //!   that appears is used soon.
@@ -85,6 +88,12 @@ pub struct DelayTarget {
     /// Rounds with a queue that does not go away, and the rate before the first of them.
     foreign: u32,
     undoubted: Rate,
+    /// The most that was delivered in this half of a window and in the one before, and when the
+    /// half ends.
+    peaks: [Rate; 2],
+    peak_turns: Time,
+    /// Rounds on a noisy path at much less than that.
+    starved: u32,
 }
 
 impl DelayTarget {
@@ -118,6 +127,9 @@ impl DelayTarget {
             settling: false,
             foreign: 0,
             undoubted: Rate::ZERO,
+            peaks: [Rate::ZERO; 2],
+            peak_turns: Time::ZERO,
+            starved: 0,
         }
     }
 
@@ -234,6 +246,36 @@ impl DelayTarget {
         self.config.target.as_secs_f64().max(packet * self.config.target_packets)
     }
 
+    /// The most that was delivered of late.
+    fn peak(&self) -> Rate {
+        self.peaks[0].max(self.peaks[1])
+    }
+
+    /// Notes what was delivered in a round trip, and whether the rate of this one is too low for a
+    /// path with so much noise.
+    fn watch_rate(&mut self, now: Time, delivery: Rate) {
+        if now >= self.peak_turns {
+            self.peaks = [Rate::ZERO, self.peaks[0]];
+            self.peak_turns = now + self.config.min_rtt_window / 2;
+        }
+        self.peaks[0] = self.peaks[0].max(delivery);
+        // Their median: a queue that is emptied makes a few rounds differ by much.
+        let mut ranges = self.ranges;
+        let ranges = &mut ranges[..self.config.noise_rounds as usize];
+        ranges.sort_unstable();
+        let range = ranges[ranges.len() / 2].as_secs_f64();
+        // Where every RTT is longer than the smallest, that is noise, too.
+        let offset = self.calm.get().checked_sub(self.smallest.get()).unwrap_or(Span::ZERO);
+        let noise = range.max(if self.calm.get() == Span::MAX { 0.0 } else { offset.as_secs_f64() });
+        let peak = self.peak().as_bps().max(1) as f64;
+        let packet = self.path.rate_of(1, Span::from_secs(1)).as_bps() as f64 / peak;
+        let is_noisy = noise >= self.config.give_up_noise.as_secs_f64().max(packet * self.config.give_up_packets);
+        let is_low = self.rate.is_some_and(|rate| (rate.as_bps() as f64) < peak * self.config.give_up_share);
+        // No target is as long as that, so that the rate may never have been what it could be.
+        let too_noisy = range > self.config.max_noise.as_secs_f64().max(packet * self.config.turn_packets);
+        self.starved = if is_noisy && is_low || too_noisy { self.starved.saturating_add(1) } else { 0 };
+    }
+
     fn on_round(&mut self, now: Time) {
         let range = self.round_most.checked_sub(self.round_least).unwrap_or(Span::ZERO);
         (self.round_least, self.round_most) = (Span::MAX, Span::ZERO);
@@ -242,6 +284,9 @@ impl DelayTarget {
         );
         if std::mem::take(&mut self.settling) {
             return;
+        }
+        if let (Some(_), Some(delivery)) = (self.rate, self.path.delivery) {
+            self.watch_rate(now, delivery);
         }
         self.ranges[self.next_range] = range;
         self.next_range = (self.next_range + 1) % self.config.noise_rounds as usize;
@@ -320,7 +365,8 @@ impl CongestionAvoidance for DelayTarget {
         // Whoever takes over because the queue is somebody else's goes on from before that starved
         // this flow.
         let rate = self.rate.unwrap_or(Rate::ZERO);
-        self.path.window(if self.foreign > 0 { rate.max(self.undoubted) } else { rate }, 1, 2)
+        let rate = if self.foreign > 0 { rate.max(self.undoubted) } else { rate };
+        self.path.window(if self.gives_up() { rate.max(self.peak()) } else { rate }, 1, 2)
     }
 
     fn on_takeover(&mut self, _now: Time, window: &Window, rate: Option<Rate>) {
@@ -353,7 +399,11 @@ impl IsolationAware for DelayTarget {
     }
 
     fn on_dismissal(&mut self) {
-        (self.rate, self.foreign) = (None, 0);
+        (self.rate, self.foreign, self.starved) = (None, 0, 0);
+    }
+
+    fn gives_up(&self) -> bool {
+        self.config.give_up_rounds > 0 && self.starved >= self.config.give_up_rounds
     }
 
     fn doubts_isolation(&self) -> bool {

@@ -54,6 +54,12 @@ impl<'a> Steering<'a> {
             let rate = decision.rate.mul_ratio(u64::from(mss), u64::from(packet.max(1)));
             // Without an answer the rate is no more than a beginning.
             let ssthresh = if decision.isolation == Isolation::Unknown { INFINITE_SSTHRESH } else { cwnd };
+            // In a shared queue nobody gets more than slow start would within a round trip, two
+            // packets for each that was delivered, whatever a few told of the rate: that may have
+            // been a burst's.
+            let started = u64::from(self.controller.initial_window) + self.controller.last.delivered * 2;
+            let started = u32::try_from(started).unwrap_or(u32::MAX);
+            let cwnd = if decision.isolation == Isolation::Isolated { cwnd } else { cwnd.min(started) };
             let exit = Exit { reason: ExitReason::Isolation, cwnd, ssthresh, rate: Some(rate) };
             self.controller.hand_over(now, exit);
         }

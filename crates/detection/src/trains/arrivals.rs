@@ -85,7 +85,18 @@ impl Arrivals {
 
     /// Time between two arrivals on average; zero if all came at once.
     pub(super) fn mean_gap(&self) -> Span {
-        self.seen.map_or(Span::ZERO, |seen| seen.last.since(seen.first) / u64::from(seen.after_first.max(1)))
+        self.seen.map_or(Span::ZERO, |seen| {
+            // Of many in one ACK it is not known when the first arrived: rather too quick than too
+            // slow.
+            let merged = if seen.with_first > 2 { seen.with_first - 1 } else { 0 };
+            seen.last.since(seen.first) / u64::from((merged + seen.after_first).max(1))
+        })
+    }
+
+    /// Time per packet after the first ACK if all took `least` and longer.
+    pub(super) fn gap_of_many(&self, least: Span) -> Option<Span> {
+        let seen = self.seen.filter(|seen| seen.after_first > 0 && seen.last.since(seen.first) >= least)?;
+        Some(seen.last.since(seen.first) / u64::from(seen.after_first))
     }
 
     /// Shortest time between two arrivals that is not zero.
@@ -146,6 +157,9 @@ mod tests {
         // From 2 ms they differ by 1 and by 3, from 4 ms by 3 and by 1.
         assert_eq!((arrivals.unevenness(ms(2)), arrivals.unevenness(ms(4))), (ms(3), ms(3)));
         assert_eq!(arrived(&[]).unevenness(ms(2)), ms(2));
+        assert_eq!([8, 9].map(|least| arrivals.gap_of_many(ms(least))), [Some(ms(2)), None]);
+        // Of four in the first ACK three may have arrived just before it.
+        assert_eq!(arrived(&[(10, 20), (11, 20), (12, 20), (13, 20), (14, 28)]).mean_gap(), ms(2));
         assert_eq!((arrived(&[]).mean_gap(), arrived(&[(10, 5)]).mean_gap()), (ms(0), ms(0)));
     }
 

@@ -5,12 +5,17 @@ use flowstart_units::{Span, Time};
 use crate::Acked;
 use crate::answer::Isolation;
 
+use super::arrivals::Arrivals;
 use super::context::Context;
+use super::dispersion::Dispersion;
 use super::next::{Arrangement, Next};
 use super::side::{Flying, round_trip};
 
 /// Packets of a burst around a lone one.
 pub(super) const FLANKS: u32 = 2;
+
+/// A train was slowed down if it takes so many times as long to arrive as it took to leave.
+const SLOWED: f64 = 1.25;
 
 /// Packets of both connections leave in this order.
 const NEXT: Span = Span::from_nanos(1);
@@ -21,9 +26,17 @@ pub(super) struct Batch {
     arrangement: Arrangement,
     /// Packets of a train.
     length: u32,
+    /// How many trains.
+    trains: u32,
     /// Numbers of the first packet of its trains and of the last packet that follows them.
     from: u64,
     ends: u64,
+    /// How far apart its packets arrive.
+    dispersion: Dispersion,
+    /// How far apart those of its trains leave.
+    gap: Span,
+    /// How its trains arrive.
+    arrivals: Arrivals,
     /// Largest delay beyond the smallest.
     highest: Span,
     /// Packets of connection 0 were lost.
@@ -49,11 +62,13 @@ impl Batch {
         let bursts = arrangement == Arrangement::Bursts;
         let service = context.service.unwrap_or(Span::from_micros(1));
         let patience = context.patience(bursts);
-        let Context { config, random, sides: [trains, lone], dispersion, .. } = context;
+        let build = Self::reckoned(context).max(context.config.shortest_train);
+        let Context { config, random, sides: [trains, lone], dispersion, persistence, .. } = context;
         let apart = (service * u64::from(length + 1)).mul_f64(config.apart);
         let gap = service.mul_f64(1.0 / config.train_load);
         let mut at = begin;
-        for _ in 0..config.batch {
+        let count = if arrangement == Arrangement::Sustained { 1 } else { config.batch };
+        for _ in 0..count {
             let leaves = |place: u32| at + gap * u64::from(place);
             match arrangement {
                 Arrangement::Bursts => {
@@ -65,6 +80,23 @@ impl Batch {
                     trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
                     lone.plan.push_back((leaves(length - 1), config.lone));
                 }
+                Arrangement::Sustained => {
+                    // Where bursts pass they must be spent before anything queues.
+                    let fallen = persistence.has_fallen();
+                    let steady = if fallen { gap } else { service.mul_f64(1.0 / config.proof_load) };
+                    let mut left = at;
+                    for place in 1..=length {
+                        trains.plan.push_back((left, 1));
+                        // Behind a train that is queued, and behind its last packet.
+                        let behind =
+                            place == length || place >= build && (place - build).is_multiple_of(config.proof_lone);
+                        if behind {
+                            lone.plan.push_back((left, config.lone));
+                        }
+                        left += if place < build { gap } else { steady };
+                    }
+                    at = left;
+                }
                 Arrangement::AtOnce => {
                     trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
                     let behind = |nth: u32| length.saturating_sub(1 + nth * config.lone_apart);
@@ -73,7 +105,11 @@ impl Batch {
             }
             // Nothing locks in phase with bursts.
             let uneven = |random: f64| apart.mul_f64(1.0 + config.burst_jitter * (2.0 * random - 1.0));
-            at += if bursts { uneven(random.unit()) } else { apart };
+            at += match arrangement {
+                Arrangement::Bursts => uneven(random.unit()),
+                Arrangement::Sustained => service * u64::from(build),
+                Arrangement::Spaced | Arrangement::AtOnce => apart,
+            };
         }
         // What follows finds the last losses; where bursts are called for the buffer may be full
         // for a while.
@@ -83,11 +119,16 @@ impl Batch {
         }
         lone.plan.push_back((at + patience, config.lone));
         dispersion.begin_batch();
+        persistence.begin_batch(service);
         Self {
             arrangement,
             length,
+            trains: count,
             from: before,
-            ends: before + u64::from(config.batch * length + config.followers) - 1,
+            ends: before + u64::from(count * length + config.followers) - 1,
+            dispersion: Dispersion::default(),
+            gap,
+            arrivals: Arrivals::new(before, count * length),
             highest: Span::ZERO,
             losses: false,
             weighed: false,
@@ -114,31 +155,118 @@ impl Batch {
     pub(super) fn on_acked(&mut self, context: &mut Context, connection: usize, acked: &Acked) -> Next {
         if connection == 0 {
             self.losses |= context.sides[0].has_losses();
-            self.measure(context, acked);
+            if self.measure(context, acked) {
+                return self.after_fall(context);
+            }
         }
         self.weigh(context);
         let over = connection == 0 && acked.number >= self.ends;
+        let stretched = context.sides[0].stretched;
+        if over && stretched && self.take_long_rate(context) {
+            return self.after_fall(context);
+        }
         if (over || context.knows_rate())
             && let Some(isolation) = context.answer()
         {
-            return Next::Answer(isolation);
+            if isolation != Isolation::Isolated || context.is_proven() && (over || !stretched) {
+                return Next::Answer(isolation);
+            }
+            if over {
+                return self.prove(context);
+            }
         }
         if over { self.next(context, acked.now) } else { Next::Stay }
     }
 
-    /// What a packet of connection 0 tells about the queue and the rate.
-    fn measure(&mut self, context: &mut Context, acked: &Acked) {
+    /// With an ACK for many packets a long train tells the rate; true if it is lower than it
+    /// seemed.
+    fn take_long_rate(&self, context: &mut Context) -> bool {
+        let long = self.arrivals.gap_of_many(context.sides[0].merging * 2);
+        let Some(gap) = long.filter(|_| self.arrangement == Arrangement::Sustained) else { return false };
+        let service = context.service.replace(gap.max(Span::from_micros(1))).unwrap_or(Span::ZERO);
+        let fell = gap > service.mul_f64(context.config.fall);
+        if fell {
+            context.persistence.fall_to(gap);
+        }
+        fell
+    }
+
+    /// The rate that trains were measured at turned out to be that of a burst. Those that are under
+    /// way may have queued where it did not matter; the next ones are of the rate that persists.
+    fn after_fall(&self, context: &mut Context) -> Next {
+        if self.is_policed(context) {
+            return Next::Answer(Isolation::Unknown);
+        }
+        let service = context.persistence.service().or(context.service).unwrap_or(Span::from_micros(1));
+        context.fall(service);
+        Next::Batch { arrangement: Arrangement::Sustained, length: self.grown(context) }
+    }
+
+    /// "Isolated" so far, of a rate at which not enough has arrived yet.
+    fn prove(&self, context: &mut Context) -> Next {
+        if self.is_policed(context) {
+            return Next::Answer(Isolation::Unknown);
+        }
+        Next::Batch { arrangement: Arrangement::Sustained, length: self.grown(context) }
+    }
+
+    /// Packets of the next long train: as many as slow start would send in the next round trip, two
+    /// for each that arrived, as long as none was lost.
+    fn grown(&self, context: &Context) -> u32 {
+        let config = &context.config;
+        // With losses the buffer is full.
+        let times: u32 = if self.losses { 1 } else { 2 };
+        let most = (config.proof + config.proof_lone).max(config.longest_train);
+        times
+            .saturating_mul(self.arrivals.count().saturating_add(config.followers))
+            .clamp(config.shortest_train, most)
+            .next_multiple_of(2)
+    }
+
+    /// True if so many packets of a batch were lost that was to prove a rate that only a policer
+    /// explains it.
+    fn is_policed(&self, context: &Context) -> bool {
+        let mine = context.sides[0].flying.iter().filter(|packet| packet.number >= self.from);
+        let (lost, all) = mine.fold((0_u32, 0_u32), |(lost, all), packet| (lost + u32::from(packet.lost), all + 1));
+        f64::from(lost) > f64::from(all) * context.config.policed
+    }
+
+    /// Packets of a train whose last one is to wait for long enough to stand out from jitter.
+    fn reckoned(context: &Context) -> u32 {
+        let config = &context.config;
+        let service = context.service.unwrap_or(Span::ZERO);
+        let wanted = context.jitter().mul_f64(config.least_jitters);
+        let needed = if service.is_zero() { 0 } else { wanted.whole(service) };
+        let needed = u32::try_from(needed).unwrap_or(u32::MAX);
+        // Of a train at twice the rate half is queued, and so on.
+        let share = 1.0 - 1.0 / config.train_load;
+        ((f64::from(needed) / share) as u32).saturating_add(1).min(config.longest_train)
+    }
+
+    /// What a packet of connection 0 tells about the queue and the rate; true if the rate fell.
+    fn measure(&mut self, context: &mut Context, acked: &Acked) -> bool {
         let excess = round_trip(acked).checked_sub(context.smallest()).unwrap_or(Span::ZERO);
         self.highest = self.highest.max(excess);
         let length = u64::from(self.length);
         if let Some(place) = acked.number.checked_sub(self.from)
-            && place < u64::from(context.config.batch) * length
+            && place < u64::from(self.trains) * length
         {
             // The first train of a batch that follows at once may have had credit.
             let credit = self.is_at_once() && place < length;
             let sums = if credit { &mut context.with_credit } else { &mut context.dispersion };
             sums.add(acked.now, place, length);
+            self.arrivals.add(acked.now, acked.number);
+            self.dispersion.add(acked.now, place, length);
+            if context.sides[0].stretched {
+                context.persistence.count();
+                return false;
+            }
+            let fast = context.persistence.service().or(context.service).unwrap_or(Span::ZERO);
+            let fell = context.persistence.add(acked.now, place / length, context.config.fall);
+            // Slower ones are taken as they are: others come and go.
+            return fell && fast < context.config.proof_service;
         }
+        false
     }
 
     /// Takes the lone packets whose neighbour's delay is known as evidence.
@@ -193,6 +321,14 @@ impl Batch {
             return;
         }
         self.weighed = true;
+        let held = context.config.held_ack;
+        let one_ack = twin.is_some_and(|twin| twin.rtt == first.rtt);
+        let waited = scale.waited([first.rtt, twin.and_then(|twin| twin.rtt)]);
+        if context.sides[0].stretched && one_ack && waited.is_some_and(|waited| waited >= held) {
+            // The receiver may have held back the ACK of both: two packets are few for it.
+            context.held = true;
+            return;
+        }
         match scale.waited([first.rtt, twin.and_then(|twin| twin.rtt)]) {
             None => context.evidence.lone_lost(),
             Some(waited) => {
@@ -207,6 +343,7 @@ impl Batch {
     /// buffer is too small, or none.
     fn next(&self, context: &mut Context, now: Time) -> Next {
         let Context { config, sides, .. } = &context;
+        let config_batch = config.batch;
         let service = context.service.unwrap_or(Span::ZERO);
         if context.attempts >= config.most_batches {
             return Next::Answer(Isolation::Unknown);
@@ -233,14 +370,18 @@ impl Batch {
             return Next::Batch { arrangement: Arrangement::Bursts, length: self.length };
         }
         let wanted = context.jitter().mul_f64(config.least_jitters);
+        let short = !queued || self.highest < wanted;
+        let measured = self.dispersion.per_packet(1, Span::ZERO);
+        if context.persistence.has_fallen() || context.sides[0].stretched {
+            if self.is_policed(context) {
+                return Next::Answer(Isolation::Unknown);
+            }
+            return Next::Batch { arrangement: Arrangement::Sustained, length: self.grown(context) };
+        }
         let length = if !queued {
             self.length.saturating_mul(2)
         } else if self.highest < wanted {
-            let needed = if service.is_zero() { 0 } else { wanted.whole(service) };
-            let needed = u32::try_from(needed).unwrap_or(u32::MAX);
-            // Of a train at twice the rate half is queued, and so on.
-            let share = 1.0 - 1.0 / config.train_load;
-            let reckoned = ((f64::from(needed) / share) as u32).saturating_add(1);
+            let reckoned = Self::reckoned(context);
             // If that was not enough the rate was misjudged.
             if reckoned > self.length { reckoned } else { self.length.saturating_mul(2) }
         } else {
@@ -249,6 +390,16 @@ impl Batch {
         // Even, so that a receiver that acknowledges every second packet does not delay the ACK of
         // the last.
         let length = length.min(config.longest_train).next_multiple_of(2);
+        if short && let Some(measured) = measured {
+            // Trains that arrive as they left were not too fast for the bottleneck.
+            let faster = if measured <= self.gap.mul_f64(SLOWED) { service / 2 } else { measured };
+            context.service = Some(faster.min(service).max(Span::from_micros(1)));
+        }
+        // Where jitter asks for long trains one is enough at a time.
+        let grown = self.grown(context);
+        if queued && self.arrangement != Arrangement::AtOnce && length * config_batch > grown {
+            return Next::Batch { arrangement: Arrangement::Sustained, length: grown.max(length) };
+        }
         Next::Batch { arrangement: Arrangement::Spaced, length }
     }
 }

@@ -27,8 +27,8 @@ pub struct TrainProbeConfig {
     /// times as fast. Not all at once, so that they do not queue where the path is wider before its
     /// bottleneck.
     pub train_load: f64,
-    /// Packets of the longest train, if jitter hides the delay of shorter ones; default 96, of
-    /// which 52 queue.
+    /// Packets of the longest train, if jitter hides the delay of shorter ones; default 400, of
+    /// which 218 queue.
     pub longest_train: u32,
     /// Packets spread in time between the first train and the others, so that a new flow's credit
     /// is used up (sch_fq: ten frames), 1 ..= 1000; default 4.
@@ -49,8 +49,11 @@ pub struct TrainProbeConfig {
     /// Least delay of the train's last packet in packet times for its ratio to count, at least 1;
     /// default 3.
     pub least_queue: f64,
-    /// ... and in times of the jitter; a train that does not reach it is followed by longer ones;
-    /// default 4.
+    /// ... and in times of the jitter, reordering included, at least 0; default 3: where delays of
+    /// trains are chosen for being long, less would choose those that jitter made long.
+    pub counted_jitters: f64,
+    /// A train whose last packet waits for less than so many times the jitter is followed by longer
+    /// ones; default 4.
     pub least_jitters: f64,
     /// Probability of error at which "isolated" is said, above 0 and below 0.5; default 0.0001: who
     /// takes a shared queue for his own starves in it.
@@ -58,8 +61,31 @@ pub struct TrainProbeConfig {
     /// Probability of error at which "shared" is said; default 0.01: who takes his own queue for a
     /// shared one only waits longer.
     pub shared_error: f64,
-    /// Batches of trains without an answer until it is unknown, at least 1; default 6.
+    /// Batches of trains without an answer until it is unknown, at least 1; default 10.
     pub most_batches: u32,
+    /// The answer is unknown after so many round trips, at least 1; default 10, ...
+    pub give_up_rtts: f64,
+    /// ... or after this time, whichever is later; default 1 s. Without any round trip it is the
+    /// latter.
+    pub give_up: Span,
+    /// Where the bottleneck seems to take less than this for a packet, trains go on until so many
+    /// packets (`proof`) have arrived at that rate: it may be that of the sender's own card, or of
+    /// a burst that a token bucket lets pass; default 200 us, 60 Mbit/s of full packets. 0 for
+    /// never.
+    pub proof_service: Span,
+    /// Packets that must have arrived at such a rate; default 200, 300 kB.
+    pub proof: u32,
+    /// These leave at so many times the rate, but for the first of a train, above 0 up to 10;
+    /// default 1.05: the queue stays, and a buffer of a few packets is enough.
+    pub proof_load: f64,
+    /// ... with lone packets behind every so many of them, at least 4; default 16.
+    pub proof_lone: u32,
+    /// The rate has fallen, and what was seen at the old one does not count, if eight packets take
+    /// so many times as long as before, above 1; default 1.5.
+    pub fall: f64,
+    /// If more than this share of the packets that were to prove a rate is lost, it is a policer's,
+    /// and the answer is unknown, 0 ..= 1; default 0.25.
+    pub policed: f64,
     /// Time to wait for the connection of the lone packets until the answer is unknown; default 3
     /// s, of which a lost SYN takes 1 (RFC 6298).
     pub open_wait: Span,
@@ -88,6 +114,10 @@ pub struct TrainProbeConfig {
     /// ... by more than this factor, was held back by the receiver and tells nothing, at least 1;
     /// default 1.5.
     pub delayed_ack_growth: f64,
+    /// If an ACK was for more than four packets, lone packets that come with one ACK and have
+    /// waited for this time or longer tell nothing: the receiver may have waited for more packets;
+    /// default 25 ms (delayed-ACK timers are 25 to 200 ms).
+    pub held_ack: Span,
     /// Fewest gaps within trains that arrived whole that tell the rate, at least 1; default 7, one
     /// train. With fewer it is that of the first train.
     pub least_gaps: u32,
@@ -164,7 +194,7 @@ impl Default for TrainProbeConfig {
             chirp_shrink: 0.6,
             shortest_train: 8,
             train_load: 2.2,
-            longest_train: 96,
+            longest_train: 400,
             spread: 4,
             enough_gaps: 2,
             even_gaps: 0.25,
@@ -172,10 +202,19 @@ impl Default for TrainProbeConfig {
             batch: 3,
             apart: 2.0,
             least_queue: 3.0,
+            counted_jitters: 3.0,
             least_jitters: 4.0,
             isolated_error: 1e-4,
             shared_error: 0.01,
-            most_batches: 6,
+            most_batches: 10,
+            give_up_rtts: 10.0,
+            give_up: Span::from_secs(1),
+            proof_service: Span::from_micros(200),
+            proof: 200,
+            proof_load: 1.05,
+            proof_lone: 16,
+            fall: 1.5,
+            policed: 0.25,
             open_wait: Span::from_secs(3),
             burst_jitter: 0.5,
             spread_apart: 2,
@@ -185,6 +224,7 @@ impl Default for TrainProbeConfig {
             patience_jitters: 2.0,
             delayed_ack_packets: 4.0,
             delayed_ack_growth: 1.5,
+            held_ack: Span::from_millis(25),
             least_gaps: 7,
             alone_gaps: 1.05,
             evidence: EvidenceConfig::default(),
@@ -241,6 +281,8 @@ impl TrainProbeConfig {
         check(self.apart >= 1.0 && self.apart <= 100.0, "apart", "between 1 and 100")?;
         check(self.least_queue >= 1.0 && self.least_queue.is_finite(), "least_queue", "at least 1")?;
         check(self.least_jitters >= 0.0 && self.least_jitters.is_finite(), "least_jitters", "at least 0")?;
+        let counted = self.counted_jitters >= 0.0 && self.counted_jitters.is_finite();
+        check(counted, "counted_jitters", "at least 0")?;
         check(error(self.isolated_error), "isolated_error", "above 0 and below 0.5")?;
         check(error(self.shared_error), "shared_error", "above 0 and below 0.5")?;
         check((1..=1000).contains(&self.most_batches), "most_batches", "between 1 and 1000")?;
@@ -257,6 +299,13 @@ impl TrainProbeConfig {
         check(least(self.delayed_ack_growth, 1.0), "delayed_ack_growth", "between 1 and 1000")?;
         check(self.least_gaps >= 1, "least_gaps", "at least 1")?;
         check(least(self.alone_gaps, 1.0), "alone_gaps", "between 1 and 1000")?;
+        check(least(self.give_up_rtts, 1.0), "give_up_rtts", "between 1 and 1000")?;
+        check(!self.give_up.is_zero(), "give_up", "above 0")?;
+        check((1..=100_000).contains(&self.proof), "proof", "between 1 and 100 000")?;
+        check(self.proof_load > 0.0 && self.proof_load <= 10.0, "proof_load", "above 0 and at most 10")?;
+        check((4..=1000).contains(&self.proof_lone), "proof_lone", "between 4 and 1000")?;
+        check(self.fall > 1.0 && self.fall <= 1000.0, "fall", "above 1 and at most 1000")?;
+        check((0.0..=1.0).contains(&self.policed), "policed", "between 0 and 1")?;
         self.evidence.validate()?;
         self.watch.validate()
     }

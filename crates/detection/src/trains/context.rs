@@ -8,6 +8,7 @@ use crate::random::Random;
 use super::config::TrainProbeConfig;
 use super::dispersion::Dispersion;
 use super::evidence::Evidence;
+use super::persistence::Persistence;
 use super::scale::{Calm, Scale};
 use super::side::Side;
 
@@ -33,6 +34,9 @@ pub(super) struct Context {
     /// Of packets that may have been served on a new flow's credit.
     pub(super) with_credit: Dispersion,
     pub(super) evidence: Evidence,
+    pub(super) persistence: Persistence,
+    /// ACKs of lone packets were held back by the receiver, it seems.
+    pub(super) held: bool,
 }
 
 impl Context {
@@ -49,6 +53,8 @@ impl Context {
             dispersion: Dispersion::default(),
             with_credit: Dispersion::default(),
             evidence: Evidence::new(config.evidence),
+            persistence: Persistence::default(),
+            held: false,
         }
     }
 
@@ -67,7 +73,9 @@ impl Context {
     /// Largest difference between RTTs in a row without a queue of ours. Their range would not do:
     /// it has the queue of other flows in it, which train and lone packet meet alike.
     pub(super) fn jitter(&self) -> Span {
-        self.calm.jitter().max(self.uneven)
+        let [one, other] = &self.sides;
+        let of_side = |side: &Side| side.reordering.max(side.merging);
+        self.calm.jitter().max(self.uneven).max(of_side(one)).max(of_side(other))
     }
 
     /// A packet is lost if one that left later by this has arrived.
@@ -85,10 +93,55 @@ impl Context {
     pub(super) fn answer(&self) -> Option<Isolation> {
         let error = self.evidence.error_if_isolated();
         if error <= self.config.isolated_error {
-            Some(Isolation::Isolated)
+            self.may_be_isolated().then_some(Isolation::Isolated)
         } else {
             (1.0 - error <= self.config.shared_error).then_some(Isolation::Shared)
         }
+    }
+
+    /// True if nothing but the evidence matters. Where ACKs are held back those that are not are
+    /// chosen for being quick. And losses alone tell nothing where packets pass in bursts (a
+    /// policer has no queue, and those that overtook others before it find the bucket full) or
+    /// where ACKs come so seldom that packets seem to be lost.
+    fn may_be_isolated(&self) -> bool {
+        let service = self.service.unwrap_or(Span::ZERO);
+        let in_bursts = self.sides[0].quickest.is_some_and(|quickest| quickest < service / 2);
+        let unclear = in_bursts || self.sides[0].stretched;
+        !(self.ways_differ() || self.held || self.evidence.is_of_losses() && unclear)
+    }
+
+    /// True if lone packets were quicker than any packet of the trains: then they took another way,
+    /// and met another queue.
+    fn ways_differ(&self) -> bool {
+        let [Some(trains), Some(lone)] = [&self.sides[0], &self.sides[1]].map(|side| side.smallest) else {
+            return false;
+        };
+        let service = self.service.unwrap_or(Span::ZERO);
+        lone + service.mul_f64(self.config.delayed_ack_packets) + self.jitter() < trains
+    }
+
+    /// True if the rate that trains were measured at is that of a path, not of a burst or of the
+    /// sender's own card: it is lower than such rates are, or many packets arrived at it.
+    pub(super) fn is_proven(&self) -> bool {
+        // With an ACK for many packets only long trains tell a rate.
+        let lowest = self.persistence.service().filter(|_| !self.sides[0].stretched);
+        let Some(service) = lowest.or(self.service) else { return false };
+        service >= self.config.proof_service || self.persistence.packets() >= self.config.proof
+    }
+
+    /// The rate fell to that of the time `service` per packet: nothing that was seen before counts.
+    pub(super) fn fall(&mut self, service: Span) {
+        self.service = Some(service);
+        self.evidence = Evidence::new(self.config.evidence);
+        (self.dispersion, self.with_credit) = (Dispersion::default(), Dispersion::default());
+        self.sides[1].flying.clear();
+    }
+
+    /// When the answer is unknown if it is not there yet; `None` before the first packet.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let smallest = self.smallest();
+        let trips = if smallest == Span::MAX { Span::ZERO } else { smallest.mul_f64(self.config.give_up_rtts) };
+        self.began.map(|began| began + self.config.give_up.max(trips))
     }
 
     /// True if the rate to go on with is known. In a queue of one's own that is a share if others
@@ -143,6 +196,64 @@ mod tests {
         assert_eq!(context.answer(), Some(Isolation::Isolated));
         context.config.isolated_error = 0.001;
         assert_eq!(context.answer(), None);
+    }
+
+    #[test]
+    fn without_an_answer_it_gives_up_after_ten_round_trips_or_a_second() {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        assert_eq!(context.deadline(), None, "nothing has left");
+        context.began = Some(Time::ZERO);
+        let deadline = |context: &Context| context.deadline().unwrap().since(Time::ZERO);
+        assert_eq!(deadline(&context), Span::from_secs(1));
+        context.sides[0].smallest = Some(Span::from_millis(99));
+        assert_eq!(deadline(&context), Span::from_secs(1));
+        context.sides[0].smallest = Some(Span::from_millis(300));
+        assert_eq!(deadline(&context), Span::from_secs(3));
+    }
+
+    #[test]
+    fn a_rate_of_more_than_60_mbits_is_proven_by_200_packets_in_a_row() {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        assert!(!context.is_proven(), "none is known");
+        context.service = Some(Span::from_micros(200));
+        assert!(context.is_proven());
+        context.service = Some(Span::from_micros(199));
+        (0..199).for_each(|_| context.persistence.count());
+        assert!(!context.is_proven());
+        context.persistence.count();
+        assert!(context.is_proven());
+        context.persistence.begin_batch(Span::from_micros(199));
+        assert!(!context.is_proven(), "a pause fills a bucket");
+    }
+
+    #[test]
+    fn isolated_is_not_said_of_other_ways_held_acks_or_by_losses_where_packets_come_in_bursts() {
+        let sure = || {
+            let mut context = Context::new(&TrainProbeConfig::default(), 1);
+            (context.sides[0].smallest, context.sides[1].smallest) =
+                (Some(Span::from_millis(20)), Some(Span::from_millis(20)));
+            context.service = Some(Span::from_millis(1));
+            (0..6).for_each(|_| context.evidence.burst(true, false, true));
+            context
+        };
+        assert_eq!(sure().answer(), Some(Isolation::Isolated));
+        let with = |change: fn(&mut Context)| {
+            let mut context = sure();
+            change(&mut context);
+            context.answer()
+        };
+        assert_eq!(with(|context| context.held = true), None);
+        assert_eq!(with(|context| context.sides[0].stretched = true), None);
+        assert_eq!(with(|context| context.sides[0].quickest = Some(Span::from_micros(400))), None);
+        assert_eq!(with(|context| context.sides[0].quickest = Some(Span::from_micros(600))), Some(Isolation::Isolated));
+        // Four packets and the jitter quicker.
+        assert_eq!(with(|context| context.sides[1].smallest = Some(Span::from_micros(15_900))), None);
+        // With delays compared it may have come in bursts.
+        let compared = with(|context| {
+            context.sides[0].stretched = true;
+            context.evidence.ratio(0.2, 0.0);
+        });
+        assert_eq!(compared, Some(Isolation::Isolated));
     }
 
     #[test]

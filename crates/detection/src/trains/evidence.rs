@@ -127,6 +127,11 @@ impl Evidence {
         }
     }
 
+    /// True if no delay was compared.
+    pub(super) fn is_of_losses(&self) -> bool {
+        self.count == 0.0
+    }
+
     /// Probability that "isolated" would be wrong.
     pub(super) fn error_if_isolated(&self) -> f64 {
         1.0 / (1.0 + libm::exp(self.log_odds))

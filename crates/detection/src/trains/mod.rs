@@ -24,6 +24,7 @@ mod dispersion;
 mod evidence;
 mod first;
 mod next;
+mod persistence;
 mod scale;
 mod side;
 #[cfg(test)]
@@ -96,7 +97,16 @@ impl Trains {
             side.plan.push_front((now, self.context.config.train));
             self.context.began = Some(now);
         }
-        side.departure()
+        let departure = side.departure();
+        match self.context.deadline() {
+            Some(deadline) if now >= deadline => {
+                self.conclude(now, Isolation::Unknown);
+                Departure::Hold
+            }
+            // Whoever waits for nothing else asks again then.
+            Some(deadline) if connection == 0 && departure == Departure::Hold => Departure::At(deadline),
+            _ => departure,
+        }
     }
 
     pub(super) fn on_sent(&mut self, connection: usize, sent: &Sent) {
@@ -116,6 +126,9 @@ impl Trains {
         let context = &mut self.context;
         if let Stage::Answered(answered) = &mut self.stage {
             return answered.look_again(context, connection, acked);
+        }
+        if context.deadline().is_some_and(|deadline| acked.now >= deadline) {
+            return self.conclude(acked.now, Isolation::Unknown);
         }
         let in_bursts = matches!(&self.stage, Stage::Batch(batch, _) if batch.is_of_bursts());
         let patience = context.patience(in_bursts);

@@ -10,6 +10,9 @@ pub(super) enum Arrangement {
     /// The same right behind the first train, but lone packets one by one among the last of a
     /// train.
     AtOnce,
+    /// One train that goes on at about the rate of the bottleneck once some of it is queued, lone
+    /// packets together behind every few of it.
+    Sustained,
     /// Bursts that overflow the buffer, a lone packet between the last two of each.
     Bursts,
 }

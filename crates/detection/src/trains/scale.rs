@@ -48,14 +48,17 @@ impl Scale {
 
     /// True if a neighbour's delay is long enough to compare others with.
     pub(super) fn is_queue(&self, delay: Span, config: &TrainProbeConfig) -> bool {
-        delay >= self.service.mul_f64(config.least_queue).max(self.jitter) && !delay.is_zero()
+        let least = self.service.mul_f64(config.least_queue).max(self.jitter.mul_f64(config.counted_jitters));
+        delay >= least && !delay.is_zero()
     }
 
     /// How long a pair of lone packets waited, by their RTTs; `None` if neither arrived. Of two in
-    /// one ACK the second is known, which waited for the first.
+    /// one ACK the second is known, which waited for the first. With jitter the quicker of both is
+    /// not the truer one.
     pub(super) fn waited(&self, rtts: [Option<Span>; 2]) -> Option<Span> {
         let quickest = match rtts {
             [Some(first), Some(second)] if first == second => Some(second - self.service),
+            [Some(first), Some(second)] if self.jitter > self.service => Some((first + second) / 2),
             _ => rtts.into_iter().flatten().min(),
         };
         quickest.map(|rtt| self.excess(rtt))
@@ -98,11 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_three_packets_and_more_than_the_jitter() {
+    fn a_queue_is_three_packets_and_three_times_the_jitter() {
         let config = TrainProbeConfig::default();
         assert!(scale().is_queue(ms(6), &config) && !scale().is_queue(ms(5), &config));
         let jittered = Scale { jitter: ms(8), ..scale() };
-        assert!(jittered.is_queue(ms(8), &config) && !jittered.is_queue(ms(7), &config));
+        assert!(jittered.is_queue(ms(24), &config) && !jittered.is_queue(ms(23), &config));
         let unknown = Scale { service: Span::ZERO, jitter: Span::ZERO, ..scale() };
         assert!(unknown.is_queue(Span::from_nanos(1), &config) && !unknown.is_queue(Span::ZERO, &config));
     }
@@ -112,6 +115,8 @@ mod tests {
         assert_eq!(scale().waited([None, None]), None);
         assert_eq!(scale().waited([Some(ms(17)), None]), Some(ms(7)));
         assert_eq!(scale().waited([Some(ms(17)), Some(ms(15))]), Some(ms(5)));
+        let jittered = Scale { jitter: ms(3), ..scale() };
+        assert_eq!(jittered.waited([Some(ms(17)), Some(ms(15))]), Some(ms(6)), "with jitter their mean");
         // With one ACK both have the RTT of the second, which waited for the first.
         assert_eq!(scale().waited([Some(ms(17)), Some(ms(17))]), Some(ms(5)));
         assert_eq!(scale().excess(ms(9)), Span::ZERO);

@@ -38,10 +38,27 @@ pub(super) struct Side {
     /// may be that of an earlier transmission (Karn), so it only counts as long as nothing else is
     /// known: what is planned by the RTT must not wait for ever.
     pub(super) of_repairs: Option<Span>,
+    /// The packet that left last of those that have arrived: when it left, and its RTT.
+    newest: Option<(Time, Span)>,
+    /// Time of the last ACK, how many packets came with it, and the time since the one before.
+    together: (Time, u32, Span),
+    /// An ACK was for more packets than two delayed ACKs are.
+    pub(super) stretched: bool,
+    /// The longest time between two ACKs of which the later one was for that many packets.
+    pub(super) merging: Span,
+    /// Number of the last packet that arrived, and when.
+    last: Option<(u64, Time)>,
+    /// Shortest time between the arrivals of two packets that left one after the other.
+    pub(super) quickest: Option<Span>,
+    /// By how much a packet was under way for longer than one that overtook it, at most.
+    pub(super) reordering: Span,
 }
 
 /// Packets whose fate is remembered; more than a batch of the longest trains.
-const REMEMBERED: usize = 512;
+const REMEMBERED: usize = 2048;
+
+/// Packets that an ACK is for at most if it is delayed as RFC 9293 says, or a little longer.
+const MOST_IN_AN_ACK: u32 = 4;
 
 /// The RTT of the newest packet of an ACK counts for all of them, so that a delayed ACK does not
 /// look like a queue.
@@ -78,6 +95,16 @@ impl Side {
         let rtt = round_trip(acked);
         let known = if acked.retransmitted { &mut self.of_repairs } else { &mut self.smallest };
         *known = Some(known.map_or(rtt, |smallest| smallest.min(rtt)));
+        self.note_gaps(acked);
+        if !acked.retransmitted {
+            match self.newest {
+                Some((sent, newest)) if acked.sent_at < sent => {
+                    // In one ACK all have the RTT of the newest.
+                    self.reordering = self.reordering.max(rtt - newest);
+                }
+                _ => self.newest = Some((acked.sent_at, rtt)),
+            }
+        }
         for packet in &mut self.flying {
             if packet.number > acked.number || packet.rtt.is_some() {
                 continue;
@@ -88,6 +115,26 @@ impl Side {
             } else if acked.sent_at.since(packet.sent) >= patience {
                 packet.lost = true;
             }
+        }
+    }
+
+    /// Notes how far apart packets arrive, and whether many come with one ACK.
+    fn note_gaps(&mut self, acked: &Acked) {
+        let (at, count, gap) = self.together;
+        self.together = if at == acked.now { (at, count + 1, gap) } else { (acked.now, 1, acked.now.since(at)) };
+        if self.together.1 > MOST_IN_AN_ACK {
+            self.stretched = true;
+            // A longer time is a pause.
+            let most = self.smallest.unwrap_or(Span::ZERO) / 2;
+            self.merging = self.merging.max(if self.together.2 <= most { self.together.2 } else { Span::ZERO });
+        }
+        if let Some((number, at)) = self.last.replace((acked.number, acked.now))
+            && !acked.retransmitted
+            && acked.number == number + 1
+            && at < acked.now
+        {
+            let gap = acked.now.since(at);
+            self.quickest = Some(self.quickest.map_or(gap, |quickest| quickest.min(gap)));
         }
     }
 
@@ -184,11 +231,45 @@ mod tests {
     }
 
     #[test]
-    fn the_last_512_packets_are_remembered() {
-        let side = side(600);
-        assert!(side.find(87).is_none() && side.find(600).is_none());
-        assert_eq!(side.find(88).map(|packet| packet.neighbour), Some(880));
-        assert_eq!(side.find(599).map(|packet| packet.number), Some(599));
+    fn a_packet_that_was_overtaken_tells_by_how_much_and_a_repair_does_not() {
+        let mut side = side(5);
+        side.arrive(&acked(20, 3, 3), ms(2));
+        side.arrive(&acked(24, 1, 1), ms(2));
+        // 23 ms instead of 17.
+        assert_eq!(side.reordering, ms(6));
+        side.arrive(&Acked { retransmitted: true, ..acked(60, 0, 0) }, ms(2));
+        side.arrive(&acked(26, 4, 4), ms(2));
+        assert_eq!(side.reordering, ms(6));
+    }
+
+    #[test]
+    fn an_ack_for_more_than_four_packets_tells_for_how_long_they_were_held_back() {
+        let mut side = side(20);
+        (0..4).for_each(|number| side.arrive(&acked(30, number, 3), ms(2)));
+        assert!(!side.stretched);
+        (4..9).for_each(|number| side.arrive(&acked(35, number, 8), ms(2)));
+        assert!(side.stretched);
+        assert_eq!(side.merging, ms(5));
+        // A pause of more than half a round trip is none.
+        (9..14).for_each(|number| side.arrive(&acked(50, number, 13), ms(2)));
+        assert_eq!(side.merging, ms(5));
+    }
+
+    #[test]
+    fn the_quickest_gap_is_that_of_packets_that_left_one_after_the_other() {
+        let mut side = side(6);
+        for (at, number) in [(20, 0), (22, 1), (23, 3), (26, 4), (26, 5)] {
+            side.arrive(&acked(at, number, number), ms(2));
+        }
+        assert_eq!(side.quickest, Some(ms(2)));
+    }
+
+    #[test]
+    fn the_last_2048_packets_are_remembered() {
+        let side = side(2100);
+        assert!(side.find(51).is_none() && side.find(2100).is_none());
+        assert_eq!(side.find(52).map(|packet| packet.neighbour), Some(520));
+        assert_eq!(side.find(2099).map(|packet| packet.number), Some(2099));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(super) struct Watch {
     config: TrainProbeConfig,
     smallest: Smallest,
     jitter: Span,
+    /// When the packet of connection 0 left that left last of those that have arrived, and its RTT.
+    newest: (Time, Span),
     /// Time the bottleneck takes for a packet of this connection.
     service: Span,
     /// Packets counted for it, and since when.
@@ -65,6 +67,7 @@ impl Watch {
             config: *config,
             smallest,
             jitter: scale.jitter,
+            newest: (Time::ZERO, Span::ZERO),
             service: scale.service,
             counted: (0, now),
             excess: Span::ZERO,
@@ -137,6 +140,12 @@ impl Watch {
             self.smallest.add(acked.now, rtt, self.config.watch.min_rtt_window / 2);
         }
         if connection == 0 {
+            if !acked.retransmitted && acked.sent_at < self.newest.0 {
+                // By so much reordering changes delays.
+                self.jitter = self.jitter.max(rtt - self.newest.1);
+            } else if !acked.retransmitted {
+                self.newest = (acked.sent_at, rtt);
+            }
             self.count(acked.now);
             self.excess = self.scale().excess(rtt);
         }

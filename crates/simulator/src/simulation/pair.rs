@@ -128,6 +128,12 @@ impl<O: Observer> Simulation<O> {
         for connection in [0, 1] {
             self.send_of_pair(number, connection);
         }
+        let pair = &self.pairs[number as usize];
+        if pair.detecting && pair.detector.decision().is_some() {
+            // It was asked for a packet too late for another one.
+            self.look_for_decision(number);
+            self.send_of_pair(number, 0);
+        }
         self.end_of_pair(number);
     }
 

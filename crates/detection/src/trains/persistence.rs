@@ -1,0 +1,130 @@
+//! Whether the rate at which trains arrive persists. A token bucket lets a burst pass at the rate
+//! of the line behind it, a policer too, and trains may queue at the sender's own card: what they
+//! meet there says nothing of the queue where a flow waits in the long run. So the rate of a train
+//! is an upper bound until it has stopped falling.
+
+use flowstart_units::{Span, Time};
+
+/// Packets of a train whose arrivals are taken together: one lone packet among them, or the turn of
+/// another flow, is no fall.
+const GROUP: u32 = 8;
+
+/// The lowest rate of groups of packets so far, and how many packets arrived since it fell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Persistence {
+    /// Time per packet at that rate.
+    service: Option<Span>,
+    /// Packets of this batch that arrived since it fell for the last time: in a pause a bucket
+    /// fills again.
+    packets: u32,
+    /// How often it fell.
+    falls: u32,
+    /// The train of the last packet, the arrival of the group's first packet and how many followed.
+    group: Option<(u64, Time, u32)>,
+}
+
+impl Persistence {
+    /// A batch begins, for which the bottleneck is thought to take this long per packet: trains are
+    /// counted from 0 again.
+    pub(super) fn begin_batch(&mut self, service: Span) {
+        self.service.get_or_insert(service);
+        (self.group, self.packets) = (None, 0);
+    }
+
+    /// Packets of this batch that arrived since the rate fell for the last time.
+    pub(super) fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// True if the rate fell: a burst may pass again after every pause.
+    pub(super) fn has_fallen(&self) -> bool {
+        self.falls > 0
+    }
+
+    /// Time per packet at the rate that persists, once it is known.
+    pub(super) fn service(&self) -> Option<Span> {
+        self.service
+    }
+
+    /// A packet arrived whose time tells nothing.
+    pub(super) fn count(&mut self) {
+        self.packets = self.packets.saturating_add(1);
+    }
+
+    /// The rate is known otherwise to be no higher than this.
+    pub(super) fn fall_to(&mut self, service: Span) {
+        (self.service, self.packets, self.falls) = (Some(service), 0, self.falls + 1);
+    }
+
+    /// A packet of this train arrived. True if the rate turns out to be lower than before by more
+    /// than the factor `fall`.
+    pub(super) fn add(&mut self, now: Time, train: u64, fall: f64) -> bool {
+        self.count();
+        let (first, count) = match self.group {
+            Some((known, first, count)) if known == train => (first, count + 1),
+            _ => {
+                self.group = Some((train, now, 1));
+                return false;
+            }
+        };
+        self.group = Some((train, first, count));
+        if count < GROUP {
+            return false;
+        }
+        // The last one is the first of the next group.
+        self.group = Some((train, now, 1));
+        let service = now.since(first) / u64::from(GROUP - 1);
+        let known = *self.service.get_or_insert(service);
+        let fell = service > known.mul_f64(fall);
+        if fell {
+            self.fall_to(service);
+        }
+        fell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Span::from_micros(micros)
+    }
+
+    /// Packets of one train that arrive at these times; after which of them the rate fell.
+    fn falls(times: impl Iterator<Item = u64>) -> (Vec<usize>, Persistence) {
+        let mut persistence = Persistence::default();
+        let falls = times.enumerate().filter(|(_, time)| persistence.add(at(*time), 0, 1.5)).map(|(index, _)| index);
+        let falls = falls.collect();
+        (falls, persistence)
+    }
+
+    #[test]
+    fn a_rate_that_stays_has_been_seen_for_all_packets() {
+        let (falls, persistence) = falls((0..100).map(|index| index * 12));
+        assert_eq!((falls, persistence.packets(), persistence.has_fallen()), (vec![], 100, false));
+        assert_eq!(persistence.service(), Some(Span::from_micros(12)));
+    }
+
+    #[test]
+    fn after_a_burst_the_rate_is_that_of_the_bucket_and_counts_from_there_on() {
+        // Twenty packets at 1 Gbit/s, then one every 600 us.
+        let times = (0..100_u64).map(|index| if index < 20 { index * 12 } else { 240 + (index - 20) * 600 });
+        let (falls, persistence) = falls(times);
+        // In the third group, of packets 14 to 21, two gaps are long, in the fourth all are.
+        assert!(persistence.has_fallen());
+        assert_eq!(falls, vec![21, 28]);
+        assert_eq!((persistence.service(), persistence.packets()), (Some(Span::from_micros(600)), 71));
+    }
+
+    #[test]
+    fn time_between_trains_is_no_fall_and_a_faster_group_is_none() {
+        let mut persistence = Persistence::default();
+        for train in 0..3 {
+            persistence.begin_batch(Span::from_micros(100));
+            let gap = 100 - train * 20;
+            assert!((0..20).all(|index| !persistence.add(at(train * 100_000 + index * gap), train, 1.5)));
+        }
+        assert_eq!((persistence.service(), persistence.packets()), (Some(Span::from_micros(100)), 20));
+    }
+}

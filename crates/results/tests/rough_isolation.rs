@@ -1,0 +1,204 @@
+//! The detector of fair queuing by trains on paths that are not smooth: token buckets, policers,
+//! the sender's own card, merged ACKs, bunches, jitter and reordering. What it must never say, how
+//! long it may take, and what a flow gets after its answer.
+
+use flowstart_parallel::Cancel;
+use flowstart_results::{Column, Results, run_scenario};
+use flowstart_scenario::Scenario;
+
+/// A card of 1 Gbit/s with FQ-CoDel, as most Linux senders have it.
+const CARD: &str = "[[link]]\nname = \"card\"\ncapacity = \"1 Gbit/s\"\ndelay = \"0 s\"\nqueue = \"fq_codel\"\nbuffer = \"1000 packets\"\n";
+
+/// What a probing flow found and got.
+#[derive(Debug)]
+struct Probed {
+    isolation: Option<String>,
+    seconds: f64,
+    later: Option<String>,
+    mbps: f64,
+    dropped: i64,
+}
+
+fn probed(results: &Results) -> Vec<Probed> {
+    let table = results.table("flows").unwrap();
+    let column = |name: &str| {
+        let place = table.spec().columns.iter().position(|column| column.name == name);
+        &table.columns()[place.unwrap_or_else(|| panic!("a column {name}"))]
+    };
+    let text = |name, row: usize| match column(name) {
+        Column::Text(values) => values[row].clone(),
+        _ => None,
+    };
+    let number = |name, row: usize| match column(name) {
+        Column::Float(values) => values[row].unwrap_or(f64::INFINITY),
+        _ => f64::NAN,
+    };
+    let whole = |name, row: usize| match column(name) {
+        Column::Integer(values) => values[row],
+        _ => None,
+    };
+    (0..table.rows())
+        .filter(|row| text("name", *row).as_deref() == Some("probe") && whole("companion_of", *row).is_none())
+        .map(|row| Probed {
+            isolation: text("isolation", row),
+            seconds: number("isolation_s", row),
+            later: text("isolation_later", row),
+            mbps: number("goodput_bps", row) / 1e6,
+            dropped: whole("dropped_in_start", row).unwrap_or(0),
+        })
+        .collect()
+}
+
+/// Runs flows of an algorithm over a link of 15 ms with these keys, behind a card or not, beside
+/// CUBIC or not.
+fn run(algorithm: &str, link: &str, card: bool, cross: bool, runs: u32, seconds: u32) -> Vec<Probed> {
+    let (forward, beside) = if card { ("\"card\", \"far\"", CARD) } else { ("\"far\"", "") };
+    let mut text = format!(
+        "duration = \"{seconds} s\"\nruns = {runs}\n{beside}[[link]]\nname = \"far\"\ndelay = \"15 ms\"\n{link}\n"
+    );
+    let start = if cross { 1 } else { 0 };
+    if cross {
+        text += "[[flow]]\nname = \"cubic\"\nalgorithm = \"hystart+cubic\"\nforward = [\"far\"]\nrtt = \"30 ms\"\n";
+    }
+    // At a random time, so that every run is another one.
+    text += &format!(
+        "[[arrivals]]\nmean_gap = \"200 ms\"\nmost = 1\nsizes = {{ kind = \"fixed\", size = \"2 GB\" }}\n\
+         flow = {{ name = \"probe\", start = \"{start} s\", algorithm = \"{algorithm}\", forward = [{forward}], rtt = \"30 ms\" }}\n"
+    );
+    let scenario = Scenario::parse("rough", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap())
+}
+
+const PROBE: &str = "fair_queuing_probe+delay_or_cubic";
+
+fn probe(link: &str, card: bool, cross: bool, runs: u32) -> Vec<Probed> {
+    run(PROBE, link, card, cross, runs, 3)
+}
+
+fn shaper(queue: &str, burst: &str) -> String {
+    format!(
+        "capacity = \"20 Mbit/s\"\nbuffer = \"100 packets\"\nqueue = \"{queue}\"\n\
+         medium = {{ shaper = {{ burst = \"{burst}\", line = \"1 Gbit/s\" }} }}"
+    )
+}
+
+fn count(probed: &[Probed], isolation: &str) -> usize {
+    probed.iter().filter(|flow| flow.isolation.as_deref() == Some(isolation)).count()
+}
+
+fn mbps(probed: &[Probed]) -> f64 {
+    probed.iter().map(|flow| flow.mbps).sum::<f64>() / probed.len() as f64
+}
+
+/// Every flow got an answer, or "unknown", within a second and what an event may come late.
+fn assert_in_time(probed: &[Probed], name: &str) {
+    for flow in probed {
+        assert!(flow.isolation.is_some() && flow.seconds < 1.4, "{name}: {flow:?}");
+    }
+}
+
+#[test]
+fn behind_a_card_with_fair_queuing_a_token_bucket_with_one_queue_is_shared_whatever_its_burst() {
+    for burst in ["8 kB", "32 kB", "256 kB"] {
+        for cross in [false, true] {
+            let flows = probe(&shaper("drop_tail", burst), true, cross, 10);
+            assert_eq!(count(&flows, "isolated"), 0, "{burst}: {flows:?}");
+            assert!(cross || count(&flows, "shared") == 10, "{burst}: {flows:?}");
+            assert_in_time(&flows, burst);
+        }
+    }
+}
+
+#[test]
+fn a_token_bucket_around_fair_queuing_is_ones_own_queue_at_the_rate_that_persists() {
+    for burst in ["8 kB", "32 kB", "256 kB"] {
+        for card in [false, true] {
+            let flows = run(PROBE, &shaper("fq_codel", burst), card, false, 4, 6);
+            assert_eq!(count(&flows, "isolated"), 4, "{burst}: {flows:?}");
+            // The rate of the burst would be 1 Gbit/s, or the flow would starve after it.
+            assert!(mbps(&flows) > 0.9 * 19.0 && flows.iter().all(|flow| flow.dropped <= 2), "{burst}: {flows:?}");
+        }
+    }
+}
+
+#[test]
+fn a_policer_is_no_queue_of_ones_own() {
+    for rate in [20, 100] {
+        let policer = format!(
+            "capacity = \"1 Gbit/s\"\nbuffer = \"100 packets\"\nqueue = \"drop_tail\"\n\
+             medium = {{ policer = {{ rate = \"{rate} Mbit/s\", burst = \"32 kB\" }} }}"
+        );
+        for cross in [false, true] {
+            let flows = probe(&policer, true, cross, 15);
+            let isolated = |answer: &Option<String>| answer.as_deref() == Some("isolated");
+            assert!(!flows.iter().any(|flow| isolated(&flow.isolation) || isolated(&flow.later)), "{flows:?}");
+            assert_in_time(&flows, "policer");
+        }
+    }
+}
+
+fn jittered(mbps: u32, queue: &str, ms: u32, reorder: bool) -> String {
+    format!(
+        "capacity = \"{mbps} Mbit/s\"\nbuffer = \"600 packets\"\nqueue = \"{queue}\"\n\
+         jitter = {{ spread = \"{ms} ms\", reorder = {reorder} }}"
+    )
+}
+
+#[test]
+fn reordering_is_noise_and_hides_the_answer_rather_than_giving_a_wrong_one() {
+    for (mbps, ms) in [(100, 3), (100, 10), (300, 3), (300, 10)] {
+        let flows = probe(&jittered(mbps, "drop_tail", ms, true), false, false, 15);
+        assert_eq!(count(&flows, "isolated"), 0, "{mbps} Mbit/s, {ms} ms: {flows:?}");
+        assert_in_time(&flows, "reordering");
+    }
+}
+
+#[test]
+fn merged_acks_and_bunches_get_an_answer_or_none_within_a_second() {
+    for ack_aggregation in ["2 ms", "4 ms", "8 ms"] {
+        for (queue, wrong) in [("drop_tail", "isolated"), ("fq_codel", "shared")] {
+            let text = format!(
+                "duration = \"3 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"30 ms\"\nqueue = \"{queue}\"\n\
+                 buffer = \"100 packets\"\n[[flow]]\nname = \"probe\"\nalgorithm = \"{PROBE}\"\n\
+                 receiver = {{ ack_aggregation = \"{ack_aggregation}\" }}\n"
+            );
+            let scenario = Scenario::parse("merged", &text).unwrap();
+            let flows = probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap());
+            assert_eq!(count(&flows, wrong), 0, "{queue} {ack_aggregation}: {flows:?}");
+            assert_in_time(&flows, ack_aggregation);
+            assert!(mbps(&flows) > 15.0, "{queue} {ack_aggregation}: {flows:?}");
+        }
+    }
+}
+
+/// Packets that come 16 at a time, or not at all for 40 ms: no answer is wrong.
+#[test]
+fn a_receiver_that_acknowledges_every_sixteenth_packet_is_not_understood() {
+    for queue in ["drop_tail", "fair_queuing", "fq_codel"] {
+        let text = format!(
+            "duration = \"3 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"30 ms\"\nqueue = \"{queue}\"\n\
+             buffer = \"100 packets\"\n[[flow]]\nname = \"probe\"\nalgorithm = \"{PROBE}\"\n\
+             receiver = {{ ack_every = 16, quick_acks = 0 }}\n"
+        );
+        let scenario = Scenario::parse("sixteenth", &text).unwrap();
+        let flows = probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap());
+        assert_eq!(count(&flows, "unknown"), 1, "{queue}: {flows:?}");
+    }
+}
+
+#[test]
+fn after_the_answer_a_flow_in_its_own_queue_gets_what_cubic_gets_whatever_the_noise() {
+    let bunches = |ms: u32| {
+        format!("capacity = \"100 Mbit/s\"\nqueue = \"fq_codel\"\nmedium = {{ slots = {{ every = \"{ms} ms\" }} }}")
+    };
+    for (name, link) in [
+        ("3 ms of jitter", jittered(20, "fq_codel", 3, false)),
+        ("10 ms of jitter", jittered(20, "fq_codel", 10, false)),
+        ("3 ms with reordering", jittered(20, "fq_codel", 3, true)),
+        ("bunches of 4 ms", bunches(4)),
+    ] {
+        let [with, without] = [PROBE, "hystart+cubic"].map(|algorithm| run(algorithm, &link, false, false, 4, 10));
+        let share = mbps(&with) / mbps(&without);
+        assert!(share >= 0.9, "{name}: {share}");
+    }
+}
