@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use flowstart_service_curve::stats::{Level, Sides};
-use flowstart_service_curve::{Accepted, End, ProbeConfig, RateProbe, Undecided, Verdict};
+use flowstart_service_curve::{Accepted, End, ProbeConfig, ProbeVerdict, RateProbe, Undecided};
 use flowstart_units::Span;
 
 use super::{Attained, Benchmark, BenchmarkResult};
@@ -182,16 +182,16 @@ fn probe(probe: &RateProbe, attained: &Attained) -> Json {
 
 /// A verdict in words.
 #[must_use]
-pub fn verdict_name(verdict: Verdict) -> &'static str {
+pub fn verdict_name(verdict: ProbeVerdict) -> &'static str {
     match verdict {
-        Verdict::Accepted(Accepted::Tested) => "accepted",
-        Verdict::Accepted(Accepted::Constant) => "accepted: constant delays",
-        Verdict::Accepted(Accepted::Dependent) => "accepted: dependent samples",
-        Verdict::NonStationary => "too high",
-        Verdict::Undecided(Undecided::UnitRoot) => "undecided: like a random walk",
-        Verdict::Undecided(Undecided::Contradicted) => "undecided: refused below an accepted rate",
-        Verdict::Undecided(Undecided::Dependent) => "undecided: still dependent",
-        Verdict::Undecided(Undecided::TooFew { .. }) => "undecided: too few samples",
+        ProbeVerdict::Accepted(Accepted::Tested) => "accepted",
+        ProbeVerdict::Accepted(Accepted::Constant) => "accepted: constant delays",
+        ProbeVerdict::Accepted(Accepted::Dependent) => "accepted: dependent samples",
+        ProbeVerdict::NonStationary => "too high",
+        ProbeVerdict::Undecided(Undecided::UnitRoot) => "undecided: like a random walk",
+        ProbeVerdict::Undecided(Undecided::Contradicted) => "undecided: refused below an accepted rate",
+        ProbeVerdict::Undecided(Undecided::Dependent) => "undecided: still dependent",
+        ProbeVerdict::Undecided(Undecided::TooFew { .. }) => "undecided: too few samples",
     }
 }
 

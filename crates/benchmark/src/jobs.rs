@@ -3,7 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flowstart_service_curve::{
-    BurstCurve, Estimate, MessageTrain, RateProbe, StartupCurve, Verdict, Video, VideoConfig, last_wanted, probe_rate,
+    BurstCurve, Estimate, MessageTrain, ProbeVerdict, RateProbe, StartupCurve, Video, VideoConfig, last_wanted,
+    probe_rate,
 };
 use flowstart_simulator::Simulation;
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -36,10 +37,10 @@ enum JobResult {
 
 /// What is known of a contestant's rates so far.
 #[derive(Default)]
-struct Known(Mutex<Vec<(Rate, Verdict)>>);
+struct Known(Mutex<Vec<(Rate, ProbeVerdict)>>);
 
 impl Known {
-    fn verdicts(&self) -> MutexGuard<'_, Vec<(Rate, Verdict)>> {
+    fn verdicts(&self) -> MutexGuard<'_, Vec<(Rate, ProbeVerdict)>> {
         // A vector that somebody failed to push to is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

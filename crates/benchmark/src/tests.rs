@@ -1,4 +1,4 @@
-use flowstart_service_curve::{Accepted, End, Verdict};
+use flowstart_service_curve::{Accepted, End, ProbeVerdict};
 use flowstart_units::{Bytes, Rate, Span};
 
 use super::*;
@@ -34,7 +34,7 @@ fn alone_on_a_path_every_rate_below_the_goodput_is_attained_at_once_and_the_capa
     assert_eq!(attained.estimate.curve.origin(), Some(Span::from_micros(11_200)));
     let probes = &attained.estimate.probes;
     assert_eq!(probes.len(), 10);
-    assert!(probes[..9].iter().all(|probe| probe.verdict == Verdict::Accepted(Accepted::Constant)));
+    assert!(probes[..9].iter().all(|probe| probe.verdict == ProbeVerdict::Accepted(Accepted::Constant)));
     // 10 Mbit/s of payload do not fit with their headers.
     assert_eq!(attained.estimate.end, End::NonStationary(Rate::from_mbps(10)));
     assert_eq!(attained.estimate.curve.long_term_rate(), Rate::from_mbps(9));

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use flowstart_congestion::StartConfig;
+use flowstart_congestion::{AvoidanceConfig, StartConfig};
+use flowstart_race::ALIASES;
 
 use crate::output::{Failure, Outcome, print};
 
@@ -98,8 +99,14 @@ fn check_name(name: &str) -> Outcome {
              that are no word of Rust, as in \"my_start\""
         )));
     }
-    if StartConfig::from_name(name).is_ok() {
-        return Err(Failure::usage(format!("the flow start \"{name}\" is part of flowstart; choose another name")));
+    let kind = match name {
+        _ if StartConfig::from_name(name).is_ok() => Some("flow start"),
+        _ if AvoidanceConfig::from_name(name).is_ok() => Some("congestion avoidance"),
+        _ if ALIASES.iter().any(|(alias, _)| *alias == name) => Some("contestant"),
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        return Err(Failure::usage(format!("the {kind} \"{name}\" is part of flowstart; choose another name")));
     }
     Ok(())
 }

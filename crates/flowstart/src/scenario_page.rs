@@ -104,8 +104,8 @@ impl Curves {
         let shortest = flows.iter().filter_map(Named::shortest_rtt).min_by(f64::total_cmp);
         for one in flows.iter_mut().chain(&mut links) {
             let span = one.shortest_rtt().or(shortest).unwrap_or(width);
-            one.sent = filled(averaged(&one.sent, span, width), width);
-            one.throughput = filled(averaged(&one.throughput, span, width), width);
+            one.sent = averaged(&filled(&one.sent, span, width), span, width);
+            one.throughput = averaged(&filled(&one.throughput, span, width), span, width);
         }
         let flow_count = flows.len();
         let bytes = |flow: &Named| flow.delivered.last().map_or(0.0, |last| last[1]);
@@ -188,7 +188,7 @@ impl Named {
             window: column("snd_cwnd_pkts", 1.0),
             // Zero before the first sample.
             rtt: column("rtt_us", 1e-3).into_iter().filter(|point| point[1] > 0.0).collect(),
-            delay: filled(column("sojourn_max_us", 1e-3), width),
+            delay: filled(&column("sojourn_max_us", 1e-3), width, width),
             throughput: column("throughput_bps", 1e-6),
         }
     }
@@ -218,16 +218,24 @@ fn averaged(points: &[[f64; 2]], span: f64, width: f64) -> Vec<[f64; 2]> {
     (0..points.len()).map(mean).collect()
 }
 
-/// With zeros where there are no rows, because nothing happened.
-fn filled(points: Vec<[f64; 2]>, width: f64) -> Vec<[f64; 2]> {
+/// With zeros where there are no rows, because nothing happened: for as long as what was before
+/// counts for the mean over `span`, and just before the next row.
+fn filled(points: &[[f64; 2]], span: f64, width: f64) -> Vec<[f64; 2]> {
+    let bins = (span / width).round().max(1.0);
     let mut all: Vec<[f64; 2]> = Vec::with_capacity(points.len());
     for point in points {
-        if let Some(before) = all.last().copied()
-            && point[0] - before[0] > 1.5 * width
-        {
-            all.extend([[before[0] + width, 0.0], [point[0] - width, 0.0]]);
+        if let Some(before) = all.last().copied() {
+            let missing = ((point[0] - before[0]) / width).round() - 1.0;
+            let mut bin = 1.0;
+            while bin <= missing.min(bins) {
+                all.push([before[0] + bin * width, 0.0]);
+                bin += 1.0;
+            }
+            if missing > bins {
+                all.push([point[0] - width, 0.0]);
+            }
         }
-        all.push(point);
+        all.push(*point);
     }
     all
 }
@@ -254,7 +262,18 @@ mod tests {
 
     #[test]
     fn bins_without_rows_are_bins_in_which_nothing_happened() {
-        let points = vec![[0.5, 2.0], [1.5, 3.0], [5.5, 1.0]];
-        assert_eq!(filled(points, 1.0), [[0.5, 2.0], [1.5, 3.0], [2.5, 0.0], [4.5, 0.0], [5.5, 1.0]]);
+        let points = [[0.5, 2.0], [1.5, 3.0], [5.5, 1.0]];
+        assert_eq!(filled(&points, 1.0, 1.0), [[0.5, 2.0], [1.5, 3.0], [2.5, 0.0], [4.5, 0.0], [5.5, 1.0]]);
+    }
+
+    /// A call sends a packet every few bins: its rate over a round trip of many is nearly constant.
+    #[test]
+    fn a_rate_over_a_round_trip_does_not_flicker_between_packets() {
+        let call: Vec<[f64; 2]> = (0..50).map(|packet| [f64::from(packet) * 4.0 + 0.5, 12.0]).collect();
+        let rate = averaged(&filled(&call, 20.0, 1.0), 20.0, 1.0);
+        assert!(rate.iter().skip(20).all(|[_, rate]| (*rate - 3.0).abs() <= 0.6), "{rate:?}");
+        // A pause longer than a round trip is one, after a round trip.
+        let pause = averaged(&filled(&[[0.5, 4.0], [9.5, 4.0]], 2.0, 1.0), 2.0, 1.0);
+        assert_eq!(pause, [[0.5, 2.0], [1.5, 2.0], [2.5, 0.0], [8.5, 0.0], [9.5, 2.0]]);
     }
 }

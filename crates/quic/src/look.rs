@@ -27,6 +27,12 @@ pub struct LookConfig {
     pub detection_queue: Span,
     /// Time for detection; default 1.2 s.
     pub detection: Span,
+    /// Packets of the detector's longest train; default 96. What a look may send is little: there
+    /// is none left for long trains, nor for the proof that a fast rate persists, which is not
+    /// asked for. A burst of a token bucket is looked for by the trains behind.
+    pub detection_train: u32,
+    /// Batches of the detector's trains without an answer until it is unknown; default 6.
+    pub detection_batches: u32,
     /// Queue that a train for the capacity may build; default 25 ms.
     pub queue: Span,
     /// Packets of these trains, 2 or more; default 24.
@@ -47,6 +53,8 @@ impl Default for LookConfig {
             slow: Span::from_millis(5),
             detection_queue: Span::from_millis(45),
             detection: Span::from_millis(1200),
+            detection_train: 96,
+            detection_batches: 6,
             queue: Span::from_millis(25),
             longest: 24,
             trains: 8,
@@ -333,7 +341,12 @@ fn shifted(connection: usize, offset: u64, sent: &Sent) -> Sent {
 /// A detector whose trains build no longer queue than they may, if there can be one. `service` is
 /// zero if it is not known.
 fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
-    let usual = TrainProbeConfig::default();
+    let usual = TrainProbeConfig {
+        longest_train: config.detection_train,
+        most_batches: config.detection_batches,
+        proof_service: Span::ZERO,
+        ..TrainProbeConfig::default()
+    };
     // Packets that may wait; without knowledge as many as the detector likes. Where they are few, a
     // single lone packet joins them: this receiver acknowledges every packet.
     let fits = config.detection_queue.as_nanos() as f64 / service.as_nanos().max(1) as f64;
@@ -358,8 +371,13 @@ mod tests {
     #[test]
     fn detectors_build_no_longer_queue_than_a_path_bears() {
         let fits = |service| detector(&LookConfig::default(), service);
-        assert_eq!(fits(Span::ZERO), Some(TrainProbeConfig::default()));
-        assert_eq!(fits(Span::from_micros(120)), Some(TrainProbeConfig::default()));
+        let usual = TrainProbeConfig {
+            longest_train: 96,
+            most_batches: 6,
+            proof_service: Span::ZERO,
+            ..TrainProbeConfig::default()
+        };
+        assert_eq!((fits(Span::ZERO), fits(Span::from_micros(120))), (Some(usual), Some(usual)));
         // 1.5 Mbit/s: four in the queue and a lone packet are 40 ms.
         let slow = fits(Span::from_millis(8)).unwrap();
         assert_eq!((slow.train, slow.shortest_train, slow.longest_train, slow.lone), (5, 8, 8, 1));

@@ -2,7 +2,7 @@
 
 use flowstart_random::mix;
 use flowstart_service_curve::stats::{DelayHistogram, Series, autocorrelation};
-use flowstart_service_curve::{Estimate, Verdict, Video, VideoConfig};
+use flowstart_service_curve::{Estimate, ProbeVerdict, Video, VideoConfig};
 use flowstart_units::{Rate, Span, Time};
 
 use super::probing::{Probed, Probing};
@@ -31,7 +31,7 @@ const FILM_SEED: u64 = 7;
 
 /// True if the rate was accepted.
 pub(super) fn is_accepted(probed: &Probed) -> bool {
-    matches!(probed.probe.verdict, Verdict::Accepted(_))
+    matches!(probed.probe.verdict, ProbeVerdict::Accepted(_))
 }
 
 impl Attained {

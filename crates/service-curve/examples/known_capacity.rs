@@ -7,7 +7,7 @@
 mod servers;
 
 use flowstart_service_curve::stats::SplitMix64;
-use flowstart_service_curve::{Accepted, Probability, ProbeConfig, RateProbe, Verdict, probe_rate};
+use flowstart_service_curve::{Accepted, Probability, ProbeConfig, ProbeVerdict, RateProbe, probe_rate};
 use servers::Server;
 
 /// Probes a server for so many seconds at most.
@@ -41,10 +41,10 @@ fn main() {
             let samples = if random.coin() { 150 } else { 750 };
             let found = probe(server, load, seconds + 10.0, samples, seed);
             let place = match found.verdict {
-                Verdict::Accepted(Accepted::Dependent) => 1,
-                Verdict::Accepted(_) => 0,
-                Verdict::NonStationary => 2,
-                Verdict::Undecided(_) => 3,
+                ProbeVerdict::Accepted(Accepted::Dependent) => 1,
+                ProbeVerdict::Accepted(_) => 0,
+                ProbeVerdict::NonStationary => 2,
+                ProbeVerdict::Undecided(_) => 3,
             };
             if place == 2 {
                 println!(
@@ -68,12 +68,12 @@ fn main() {
         for server in Server::ALL {
             for seed in first..first + (cases / 10).max(1) {
                 match probe(server, load, 1_500.0, 150, seed).verdict {
-                    Verdict::Accepted(_) => {
+                    ProbeVerdict::Accepted(_) => {
                         println!("  accepted: {server:?} {load} {seed}");
                         counts[0] += 1;
                     }
-                    Verdict::NonStationary => counts[1] += 1,
-                    Verdict::Undecided(_) => counts[2] += 1,
+                    ProbeVerdict::NonStationary => counts[1] += 1,
+                    ProbeVerdict::Undecided(_) => counts[2] += 1,
                 }
             }
         }
@@ -86,7 +86,7 @@ fn main() {
             let (mut held, mut above, mut below, mut tested, mut dependent) = (0, 0, 0, 0, 0);
             for seed in first..first + cases {
                 let found = probe(server, load, seconds, 750, seed);
-                let Verdict::Accepted(how) = found.verdict else { continue };
+                let ProbeVerdict::Accepted(how) = found.verdict else { continue };
                 tested += 1;
                 dependent += usize::from(how == Accepted::Dependent);
                 let (low, high) = found.quantile_interval(Probability::ONE_PERCENT, Probability::FIVE_PERCENT);

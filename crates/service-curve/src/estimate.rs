@@ -2,7 +2,7 @@
 
 use flowstart_units::Rate;
 
-use crate::{Line, Probability, ProbeConfig, RateProbe, ServiceCurve, Undecided, Verdict};
+use crate::{Line, Probability, ProbeConfig, ProbeVerdict, RateProbe, ServiceCurve, Undecided};
 
 /// Why the estimate ends where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Estimate {
 const REFUSALS: usize = 2;
 
 fn is_accepted(probe: &RateProbe) -> bool {
-    matches!(probe.verdict, Verdict::Accepted(_))
+    matches!(probe.verdict, ProbeVerdict::Accepted(_))
 }
 
 /// The rate above which no other counts, if probes of these verdicts are all that is known: with
@@ -42,9 +42,13 @@ fn is_accepted(probe: &RateProbe) -> bool {
 /// that of the second that is too high (one may err, and then a higher one is accepted). `None`:
 /// higher rates count.
 #[must_use]
-pub fn last_wanted(verdicts: impl IntoIterator<Item = (Rate, Verdict)>, config: &ProbeConfig) -> Option<Rate> {
-    let ends = |verdict: Verdict| {
-        if config.first_ends { !matches!(verdict, Verdict::Accepted(_)) } else { verdict == Verdict::NonStationary }
+pub fn last_wanted(verdicts: impl IntoIterator<Item = (Rate, ProbeVerdict)>, config: &ProbeConfig) -> Option<Rate> {
+    let ends = |verdict: ProbeVerdict| {
+        if config.first_ends {
+            !matches!(verdict, ProbeVerdict::Accepted(_))
+        } else {
+            verdict == ProbeVerdict::NonStationary
+        }
     };
     let mut ending: Vec<Rate> =
         verdicts.into_iter().filter(|(_, verdict)| ends(*verdict)).map(|(rate, _)| rate).collect();
@@ -68,14 +72,14 @@ impl Estimate {
             (true, _) => probes.iter().take_while(|probe| is_accepted(probe)).count(),
             (false, highest) => highest.map_or(0, |highest| highest + 1),
         };
-        for below in probes[..end].iter_mut().filter(|probe| probe.verdict == Verdict::NonStationary) {
-            below.verdict = Verdict::Undecided(Undecided::Contradicted);
+        for below in probes[..end].iter_mut().filter(|probe| probe.verdict == ProbeVerdict::NonStationary) {
+            below.verdict = ProbeVerdict::Undecided(Undecided::Contradicted);
         }
         let accepted: Vec<Line> = probes[..end].iter().filter_map(|probe| probe.line(config.epsilon)).collect();
         let curve = ServiceCurve::new(&accepted, config.epsilon);
         let end = match probes.get(end) {
             None => End::AllAccepted,
-            Some(probe) if probe.verdict == Verdict::NonStationary => End::NonStationary(probe.rate),
+            Some(probe) if probe.verdict == ProbeVerdict::NonStationary => End::NonStationary(probe.rate),
             Some(probe) => End::Undecided(probe.rate),
         };
         Self { probes, curve, end, epsilon: config.epsilon, first_ends: config.first_ends }
@@ -102,7 +106,7 @@ impl Estimate {
     pub fn too_high(&self) -> Option<Rate> {
         let above = self.probes[self.curve_ends()..].iter();
         let wanted = above.take(if self.first_ends { 1 } else { usize::MAX });
-        wanted.filter(|probe| probe.verdict == Verdict::NonStationary).map(|probe| probe.rate).next()
+        wanted.filter(|probe| probe.verdict == ProbeVerdict::NonStationary).map(|probe| probe.rate).next()
     }
 
     /// Probes the rates `step`, 2 `step`, … up to `last` one after the other, as long as they count

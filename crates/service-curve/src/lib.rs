@@ -71,7 +71,7 @@ pub use error::Error;
 pub use estimate::{End, Estimate, last_wanted};
 pub use joint::{Joint, calibrate_jointly};
 pub use probability::Probability;
-pub use probe::{Accepted, OnUnitRoot, PAPER_SAMPLES, ProbeConfig, RateProbe, Undecided, Verdict, probe_rate};
+pub use probe::{Accepted, OnUnitRoot, PAPER_SAMPLES, ProbeConfig, ProbeVerdict, RateProbe, Undecided, probe_rate};
 pub use records::{Columns, MessageTrain, Record, RecordError, estimate_records, read_csv, write_csv};
 pub use source::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Growth, Marking, Sent, WindowedLink};
 pub use startup::StartupCurve;

@@ -6,7 +6,7 @@ mod servers;
 
 use flowstart_service_curve::stats::SplitMix64;
 use flowstart_service_curve::{
-    Accepted, End, Estimate, Probability, ProbeConfig, RateProbe, Undecided, Verdict, last_wanted, probe_rate,
+    Accepted, End, Estimate, Probability, ProbeConfig, ProbeVerdict, RateProbe, Undecided, last_wanted, probe_rate,
 };
 use flowstart_units::{Rate, Span};
 use servers::Server;
@@ -43,7 +43,11 @@ fn intervals_of_quantiles_hold_the_closed_form_as_often_as_they_say() {
         let mut of_case = 0;
         for seed in 0..SEEDS {
             let found = probe(server, load, 600.0, &ProbeConfig::default(), seed);
-            assert!(matches!(found.verdict, Verdict::Accepted(_)), "{server:?} {load} {seed}: {:?}", found.verdict);
+            assert!(
+                matches!(found.verdict, ProbeVerdict::Accepted(_)),
+                "{server:?} {load} {seed}: {:?}",
+                found.verdict
+            );
             let (low, high) = found.quantile_interval(Probability::ONE_PERCENT, Probability::FIVE_PERCENT);
             // The clock is a nanosecond coarse.
             let low = low.map_or(0.0, |low| low.as_secs_f64() - 1e-9);
@@ -67,7 +71,7 @@ fn a_rate_below_the_capacity_is_never_too_high_whatever_the_load_and_the_length(
             let mut random = SplitMix64::for_part(seed, 5);
             let (load, seconds) = (0.3 + 0.65 * random.unit(), 70.0 + 900.0 * random.unit());
             let found = probe(server, load, seconds, &few(), seed);
-            assert_ne!(found.verdict, Verdict::NonStationary, "{server:?} {load} {seconds} {seed}");
+            assert_ne!(found.verdict, ProbeVerdict::NonStationary, "{server:?} {load} {seconds} {seed}");
         }
     }
 }
@@ -77,11 +81,11 @@ fn a_rate_above_the_capacity_is_too_high_once_it_has_grown_for_long_and_undecide
     for server in Server::ALL {
         for seed in 0..3 {
             let found = probe(server, 1.2, 1_500.0, &few(), seed);
-            assert_eq!(found.verdict, Verdict::NonStationary, "{server:?} {seed}");
+            assert_eq!(found.verdict, ProbeVerdict::NonStationary, "{server:?} {seed}");
             // Of what is offered a sixth stays behind, of which the first block has seen nothing.
             assert!((found.arrived() - 1.0 / 1.2).abs() < 0.06, "{server:?} {seed}: {}", found.arrived());
             let short = probe(server, 1.2, 100.0, &few(), seed).verdict;
-            assert!(matches!(short, Verdict::Undecided(_)), "{server:?} {seed}: {short:?}");
+            assert!(matches!(short, ProbeVerdict::Undecided(_)), "{server:?} {seed}: {short:?}");
         }
     }
 }
@@ -103,13 +107,13 @@ fn a_first_sample_that_is_unusual_makes_no_rate_too_high() {
     for seed in 0..50 {
         let found =
             probe_rate(slow, first_is_unusual(seed).take(20_000), &ProbeConfig { seed, ..now.clone() }).unwrap();
-        assert!(matches!(found.verdict, Verdict::Accepted(_)), "{seed}: {:?}", found.verdict);
+        assert!(matches!(found.verdict, ProbeVerdict::Accepted(_)), "{seed}: {:?}", found.verdict);
     }
     // As the paper reads, with as many packets as samples: some are.
     let letter = ProbeConfig { warm_up: Span::ZERO, samples: 150, ..ProbeConfig::paper() };
     let refused = (0..50).filter(|seed| {
         let found = probe_rate(slow, first_is_unusual(*seed).take(150), &letter).unwrap();
-        found.verdict == Verdict::NonStationary
+        found.verdict == ProbeVerdict::NonStationary
     });
     assert!(refused.count() > 0);
 }
@@ -123,7 +127,7 @@ fn slow_trains_are_sampled_at_random_too() {
         let config = ProbeConfig { seed, ..ProbeConfig::default() };
         let delays = || Server::OnOff.delays(0.1, seed).step_by(12);
         let found = probe_rate(Rate::from_mbps(1), delays(), &config).unwrap();
-        assert!(matches!(found.verdict, Verdict::Accepted(_)), "{seed}: {:?}", found.verdict);
+        assert!(matches!(found.verdict, ProbeVerdict::Accepted(_)), "{seed}: {:?}", found.verdict);
         quantiles.push(found.line(config.epsilon).unwrap().delay.as_millis_f64());
         let other = probe_rate(Rate::from_mbps(1), delays(), &ProbeConfig { seed: seed + 100, ..config }).unwrap();
         assert_ne!(found.samples, other.samples, "another seed takes other packets");
@@ -166,7 +170,7 @@ fn delays_that_alternate_are_not_independent() {
         ProbeConfig { sampling_gap: Span::ZERO, sampling_packets: 1, max_thinning: 1, ..ProbeConfig::default() };
     let found = probe_rate(Rate::from_mbps(1), delays(), &every).unwrap();
     assert!(found.independence.unwrap().z > 10.0, "{:?}", found.independence);
-    assert!(!matches!(found.verdict, Verdict::Accepted(Accepted::Tested)), "{:?}", found.verdict);
+    assert!(!matches!(found.verdict, ProbeVerdict::Accepted(Accepted::Tested)), "{:?}", found.verdict);
 }
 
 #[test]
@@ -179,7 +183,7 @@ fn near_saturation_dependent_samples_end_with_an_interval() {
     let (mut dependent, mut held) = (0, 0);
     for seed in 0..SEEDS {
         let found = probe(server, load, 1_000.0, &config, seed);
-        if found.verdict == Verdict::Accepted(Accepted::Dependent) {
+        if found.verdict == ProbeVerdict::Accepted(Accepted::Dependent) {
             assert!(found.effective >= 368.0, "both ends are bounded");
             let (low, high) = found.quantile_interval(Probability::ONE_PERCENT, Probability::FIVE_PERCENT);
             let within = low.unwrap().as_secs_f64() <= truth && truth <= high.unwrap().as_secs_f64();
@@ -191,7 +195,7 @@ fn near_saturation_dependent_samples_end_with_an_interval() {
     // Without them, as in the paper, such rates are undecided.
     let strict = ProbeConfig { dependent: false, ..config };
     let found = (0..SEEDS).map(|seed| probe(server, load, 1_000.0, &strict, seed).verdict);
-    assert!(found.into_iter().filter(|verdict| matches!(verdict, Verdict::Undecided(_))).count() >= dependent);
+    assert!(found.into_iter().filter(|verdict| matches!(verdict, ProbeVerdict::Undecided(_))).count() >= dependent);
 }
 
 #[test]
@@ -204,12 +208,12 @@ fn a_rate_below_an_accepted_one_is_never_too_high_and_two_end_the_curve() {
     };
     let (fine, over) = (|mbps| at(mbps, 0.5), |mbps| at(mbps, 1.3));
     let estimate = Estimate::new(vec![fine(1), over(2), fine(3), over(4)], &config);
-    assert_eq!(estimate.probes[1].verdict, Verdict::Undecided(Undecided::Contradicted));
+    assert_eq!(estimate.probes[1].verdict, ProbeVerdict::Undecided(Undecided::Contradicted));
     assert_eq!((estimate.accepted().len(), estimate.end), (2, End::NonStationary(Rate::from_mbps(4))));
     assert_eq!(estimate.curve.long_term_rate(), Rate::from_mbps(3));
     assert_eq!(estimate.curve.epsilon().get(), 0.02, "two rates");
     // What is undecided hides nothing above it, and the next that is too high bounds the rate.
-    let short = |mbps| RateProbe { verdict: Verdict::Undecided(Undecided::Dependent), ..fine(mbps) };
+    let short = |mbps| RateProbe { verdict: ProbeVerdict::Undecided(Undecided::Dependent), ..fine(mbps) };
     let estimate = Estimate::new(vec![fine(1), short(2), fine(3), short(4), over(5), over(6)], &config);
     assert_eq!((estimate.end, estimate.too_high()), (End::Undecided(Rate::from_mbps(4)), Some(Rate::from_mbps(5))));
     assert_eq!(estimate.curve.long_term_rate(), Rate::from_mbps(3));
@@ -217,7 +221,7 @@ fn a_rate_below_an_accepted_one_is_never_too_high_and_two_end_the_curve() {
     let paper = ProbeConfig { first_ends: true, ..config.clone() };
     let estimate = Estimate::new(vec![fine(1), short(2), fine(3)], &paper);
     assert_eq!((estimate.end, estimate.accepted().len()), (End::Undecided(Rate::from_mbps(2)), 1));
-    let verdicts = [1, 2, 3].map(|n| (Rate::from_mbps(n), Verdict::NonStationary));
+    let verdicts = [1, 2, 3].map(|n| (Rate::from_mbps(n), ProbeVerdict::NonStationary));
     assert_eq!(last_wanted(verdicts, &config), Some(Rate::from_mbps(2)));
     assert_eq!(last_wanted(verdicts, &paper), Some(Rate::from_mbps(1)));
     assert_eq!(last_wanted(verdicts.into_iter().take(1), &config), None);

@@ -3,7 +3,7 @@
 use flowstart_service_curve::stats::{SplitMix64, upper_quantile};
 use flowstart_service_curve::{
     Accepted, AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Estimate, Growth, OnUnitRoot, Probability,
-    ProbeConfig, RateProbe, Undecided, Verdict, probe_rate,
+    ProbeConfig, ProbeVerdict, RateProbe, Undecided, probe_rate,
 };
 use flowstart_units::{Rate, Span};
 
@@ -28,7 +28,7 @@ fn quantiles_of_750_thinned_samples_are_those_of_long_runs_within_their_interval
     let config = ProbeConfig { epsilon: Probability::ONE_PERCENT, ..ProbeConfig::default() };
     for (rate, expected) in LONG_RUN {
         let probe = probe_loop(rate, &config, 60_000_000);
-        assert_eq!(probe.verdict, Verdict::Accepted(Accepted::Tested), "{rate}: {:?}", probe.independence);
+        assert_eq!(probe.verdict, ProbeVerdict::Accepted(Accepted::Tested), "{rate}: {:?}", probe.independence);
         assert_eq!(probe.samples.len(), 750);
         assert!(probe.thinning > 1, "samples 10 ms apart are dependent");
         // One interval in a thousand misses: four rates.
@@ -57,14 +57,14 @@ fn a_rate_above_the_long_term_rate_is_not_stationary_and_ends_the_estimate() {
 #[test]
 fn what_the_measurement_does_not_decide_is_undecided_and_not_too_high() {
     let dependent = probe_loop(2_000, &ProbeConfig { max_thinning: 4, ..ProbeConfig::paper() }, 10_000_000);
-    assert!(matches!(dependent.verdict, Verdict::Undecided(Undecided::Dependent)), "{:?}", dependent.verdict);
+    assert!(matches!(dependent.verdict, ProbeVerdict::Undecided(Undecided::Dependent)), "{:?}", dependent.verdict);
     let short = probe_loop(2_000, &ProbeConfig::paper(), 20_100);
-    let Verdict::Undecided(Undecided::TooFew { have, need: 750 }) = short.verdict else {
+    let ProbeVerdict::Undecided(Undecided::TooFew { have, need: 750 }) = short.verdict else {
         panic!("{:?}", short.verdict)
     };
     assert!(have < 20 && short.samples.len() as u64 == have, "{have}");
     let none = probe_rate(packets(1), std::iter::empty(), &ProbeConfig::paper()).unwrap();
-    assert_eq!(none.verdict, Verdict::Undecided(Undecided::TooFew { have: 0, need: 750 }));
+    assert_eq!(none.verdict, ProbeVerdict::Undecided(Undecided::TooFew { have: 0, need: 750 }));
     let estimate = Estimate::new(vec![none, short, dependent], &ProbeConfig::paper());
     assert_eq!((estimate.end, estimate.accepted().len()), (End::Undecided(packets(1)), 0));
     assert_eq!(estimate.curve.long_term_rate(), Rate::ZERO);
@@ -74,7 +74,7 @@ fn what_the_measurement_does_not_decide_is_undecided_and_not_too_high() {
 fn constant_delays_are_accepted_without_a_test() {
     let config = ProbeConfig::paper();
     let flat = probe_rate(packets(100), std::iter::repeat(Span::from_millis(5)), &config).unwrap();
-    assert_eq!((flat.verdict, flat.thinning), (Verdict::Accepted(Accepted::Constant), 1));
+    assert_eq!((flat.verdict, flat.thinning), (ProbeVerdict::Accepted(Accepted::Constant), 1));
     assert_eq!(flat.line(config.epsilon).unwrap().delay, Span::from_millis(5));
     // As are those of which a handful differ.
     let mut n = 0;
@@ -82,7 +82,7 @@ fn constant_delays_are_accepted_without_a_test() {
         n += 1;
         Some(Span::from_millis(if n % 200 == 0 { 9 } else { 5 }))
     });
-    assert_eq!(probe_rate(packets(100), few, &config).unwrap().verdict, Verdict::Accepted(Accepted::Constant));
+    assert_eq!(probe_rate(packets(100), few, &config).unwrap().verdict, ProbeVerdict::Accepted(Accepted::Constant));
     assert_eq!(Estimate::new(vec![flat], &config).end, End::AllAccepted);
     assert_eq!(Estimate::new(vec![], &config).end, End::AllAccepted);
 }
@@ -96,14 +96,14 @@ fn of_few_samples_the_same_share_is_tested_as_of_750() {
     for samples in [100, 150, 750] {
         let config = with(samples);
         let probe = probe_rate(packets(100), clusters(), &config).unwrap();
-        assert!(!matches!(probe.verdict, Verdict::Accepted(_)), "{samples}: {:?}", probe.verdict);
+        assert!(!matches!(probe.verdict, ProbeVerdict::Accepted(_)), "{samples}: {:?}", probe.verdict);
         let runs = probe.independence.unwrap();
         assert!(!runs.is_independent(config.independence_level, config.sides), "{samples}: {runs:?}");
     }
     // A single one is no cluster, and less than the quantile leaves out.
     let once = (0_u64..).map(|n| Span::from_millis(if n == 1_050 { 9 } else { 5 }));
     let probe = probe_rate(packets(100), once, &with(150)).unwrap();
-    assert_eq!(probe.verdict, Verdict::Accepted(Accepted::Constant));
+    assert_eq!(probe.verdict, ProbeVerdict::Accepted(Accepted::Constant));
 }
 
 /// `slow` of `count` samples are 9 ms, evenly spread, the others 5 ms; every packet is a sample.
@@ -116,7 +116,7 @@ fn with_slow_ones(slow: u64, count: u64, config: &ProbeConfig) -> RateProbe {
 #[test]
 fn the_smallest_class_that_is_tested_has_ten_of_750_samples_and_the_same_share_of_fewer() {
     let constant = |slow, count| {
-        with_slow_ones(slow, count, &ProbeConfig::paper()).verdict == Verdict::Accepted(Accepted::Constant)
+        with_slow_ones(slow, count, &ProbeConfig::paper()).verdict == ProbeVerdict::Accepted(Accepted::Constant)
     };
     assert_eq!([9, 10, 11].map(|slow| constant(slow, 750)), [true, false, false]);
     // Of 100 samples 1.33, so 2; of 2000 samples 10.
@@ -131,14 +131,14 @@ fn delays_that_vary_by_less_than_the_resolution_are_constant_and_by_as_much_are_
         let config = ProbeConfig { resolution: Span::from_micros(micros), ..ProbeConfig::paper() };
         with_slow_ones(50, 100, &config).verdict
     };
-    assert_ne!(verdict(1_999), Verdict::Accepted(Accepted::Constant));
-    assert_eq!(verdict(2_001), Verdict::Accepted(Accepted::Constant));
+    assert_ne!(verdict(1_999), ProbeVerdict::Accepted(Accepted::Constant));
+    assert_eq!(verdict(2_001), ProbeVerdict::Accepted(Accepted::Constant));
     // Exactly: half a second and a second and a half are numbers without rounding.
     let seconds = (0..100).map(|n| Span::from_millis(if n % 2 == 0 { 500 } else { 1_500 }));
     let config = ProbeConfig { samples: 100, warm_up: Span::ZERO, max_thinning: 1, ..ProbeConfig::paper() };
     let coarse = ProbeConfig { resolution: Span::from_millis(500), ..config };
     let probe = probe_rate(packets(1), seconds, &coarse).unwrap();
-    assert_ne!(probe.verdict, Verdict::Accepted(Accepted::Constant), "as much as the resolution");
+    assert_ne!(probe.verdict, ProbeVerdict::Accepted(Accepted::Constant), "as much as the resolution");
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn medians_that_are_equal_are_no_overload() {
         probe_rate(packets(1), delays, &config).unwrap()
     };
     // Overload is seen with the first samples; otherwise more are asked for than there are.
-    assert_eq!((verdict(99).verdict, verdict(99).samples.len()), (Verdict::NonStationary, 750));
-    assert_eq!((verdict(5).verdict, verdict(5).samples.len()), (Verdict::NonStationary, 375));
+    assert_eq!((verdict(99).verdict, verdict(99).samples.len()), (ProbeVerdict::NonStationary, 750));
+    assert_eq!((verdict(5).verdict, verdict(5).samples.len()), (ProbeVerdict::NonStationary, 375));
 }
 
 #[test]
@@ -160,10 +160,10 @@ fn overload_is_seen_at_once_if_asked() {
     let growing = || (0_u64..).map(|n| Span::from_micros(10 * n + n % 7));
     let at_once = ProbeConfig { on_unit_root: OnUnitRoot::Stop, ..ProbeConfig::paper() };
     let probe = probe_rate(packets(100), growing(), &at_once).unwrap();
-    assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 1));
+    assert_eq!((probe.verdict, probe.thinning), (ProbeVerdict::NonStationary, 1));
     let patient = ProbeConfig { max_thinning: 8, ..ProbeConfig::paper() };
     let probe = probe_rate(packets(100), growing(), &patient).unwrap();
-    assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 8));
+    assert_eq!((probe.verdict, probe.thinning), (ProbeVerdict::NonStationary, 8));
     // Unless they have grown for ten minutes: 750 samples of 100 packets per second are 7.5 s, 128
     // times as many sixteen minutes.
     let mut taken = 0_u64;
@@ -171,13 +171,13 @@ fn overload_is_seen_at_once_if_asked() {
     let noisy = (0_u64..).map(|n| Span::from_micros(10 * n + random.below(1_000) as u64));
     let counted = noisy.inspect(|_| taken += 1);
     let probe = probe_rate(packets(100), counted, &ProbeConfig::paper()).unwrap();
-    assert_eq!((probe.verdict, probe.thinning), (Verdict::NonStationary, 128));
+    assert_eq!((probe.verdict, probe.thinning), (ProbeVerdict::NonStationary, 128));
     assert!(taken < 110_000, "{taken}");
     let never = ProbeConfig { overload_blocks: 0, max_thinning: 256, ..ProbeConfig::paper() };
     assert_eq!(probe_rate(packets(100), growing(), &never).unwrap().thinning, 256);
     // Nor does the end of the train make it undecided.
     let probe = probe_rate(packets(100), growing().take(3_000), &ProbeConfig::paper()).unwrap();
-    assert_eq!(probe.verdict, Verdict::NonStationary);
+    assert_eq!(probe.verdict, ProbeVerdict::NonStationary);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn kept_samples_are_every_so_manyth_of_all_from_the_first_on() {
         .collect();
     let config = ProbeConfig { samples: 200, warm_up: Span::from_secs(1), ..ProbeConfig::paper() };
     let probe = probe_rate(packets(50), delays.iter().copied(), &config).unwrap();
-    assert!(matches!(probe.verdict, Verdict::Accepted(Accepted::Tested)));
+    assert!(matches!(probe.verdict, ProbeVerdict::Accepted(Accepted::Tested)));
     assert!(probe.thinning >= 8);
     let kept: Vec<Span> = delays[50..].iter().copied().step_by(probe.thinning as usize).take(200).collect();
     assert_eq!(probe.samples, kept);

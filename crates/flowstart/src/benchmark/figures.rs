@@ -2,7 +2,7 @@
 
 use flowstart_benchmark::{Attained, BenchmarkResult};
 use flowstart_report::{Axis, Color, Figure, Palette, Series};
-use flowstart_service_curve::Verdict;
+use flowstart_service_curve::ProbeVerdict;
 use flowstart_units::Span;
 
 use super::tables::kilobytes;
@@ -47,9 +47,9 @@ pub(super) fn delays(one: &Attained, command: &str) -> Figure {
         let ccdf = probe.delays.ccdf().into_iter().map(|(delay, p)| [delay.as_millis_f64(), p.get()]).collect();
         // What does not count must not look like what does.
         figure.series.push(match probe.verdict {
-            Verdict::Accepted(_) => Series::steps(&rate, color, ccdf),
-            Verdict::NonStationary => Series::points(format!("{rate}, too high"), color, ccdf),
-            Verdict::Undecided(_) => Series::points(format!("{rate}, undecided"), color, ccdf),
+            ProbeVerdict::Accepted(_) => Series::steps(&rate, color, ccdf),
+            ProbeVerdict::NonStationary => Series::points(format!("{rate}, too high"), color, ccdf),
+            ProbeVerdict::Undecided(_) => Series::points(format!("{rate}, undecided"), color, ccdf),
         });
     }
     figure

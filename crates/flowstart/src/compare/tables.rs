@@ -3,7 +3,8 @@
 use super::verdict::{example_size, rank_measure};
 use flowstart_race::measures::{
     ADDED_DELAY, COMPLETION, CONVERGENCE, DEFICIT, DELAY_MAX, DELAY_MEAN, DELAY_P99, DELIVERED, EXIT_RTTS, EXIT_WINDOW,
-    HARM, HARM_RATIO, Item, JAIN, LOST_AFTER, LOST_BEFORE, LOST_OTHERS, SLOWDOWN, SLOWDOWN_MEAN, TIME_TO,
+    HARM, HARM_RATIO, Item, JAIN, LOST_AFTER, LOST_BEFORE, LOST_OTHERS, SLOWDOWN, SLOWDOWN_MEAN, START_OWN_DELAY,
+    TIME_TO,
 };
 use flowstart_race::{Better, ContestantResult, Measure, RaceResult, exit_name};
 use flowstart_report::{Best, Cell, Color, Column, Palette, Table};
@@ -71,12 +72,14 @@ pub(super) fn ranking(result: &RaceResult, colors: &[Color]) -> Table {
     if result.race.has_others() {
         show.extend([ADDED_DELAY.at(99), LOST_OTHERS.measure()]);
     } else {
-        show.push(DELAY_P99.measure());
+        show.extend([START_OWN_DELAY.at(99), DELAY_P99.measure()]);
     }
     show.extend([LOST_BEFORE.measure(), LOST_AFTER.measure()]);
     let show: Vec<Show> = show.into_iter().map(Show::Measure).collect();
     let mut ranked = table(result, colors, "Who was fastest, and at what cost", &show);
-    for (column, heading) in ranked.columns.iter_mut().zip(&show_headings(&show)) {
+    for (column, heading) in
+        ranked.columns.iter_mut().zip(&show_headings(&show, result.race.reference().horizon_rtts()))
+    {
         if let Some(heading) = heading {
             heading.clone_into(&mut column.heading);
         }
@@ -91,12 +94,13 @@ pub(super) fn ranking(result: &RaceResult, colors: &[Color]) -> Table {
 }
 
 /// Headings that stand alone, without a table's title to explain them; the first column's is fine.
-fn show_headings(show: &[Show]) -> Vec<Option<String>> {
+fn show_headings(show: &[Show], horizon: f64) -> Vec<Option<String>> {
     let plain = |show: &Show| match show {
         Show::Measure(measure) if measure.is(&TIME_TO) => Some("at 90 % after".to_owned()),
         Show::Measure(measure) if measure.is(&COMPLETION) => Some(format!("{} takes", measure.heading())),
         Show::Measure(measure) if measure.is(&SLOWDOWN_MEAN) => Some("times the ideal, mean".to_owned()),
-        Show::Measure(measure) if measure.is(&DELAY_P99) => Some("queueing delay, P99".to_owned()),
+        Show::Measure(measure) if measure.is(&START_OWN_DELAY) => Some("queueing delay in the start, P99".to_owned()),
+        Show::Measure(measure) if measure.is(&DELAY_P99) => Some(format!("queueing delay over {horizon:.0} RTT, P99")),
         Show::Measure(measure) if measure.is(&ADDED_DELAY) => Some("delay added to others, P99".to_owned()),
         Show::Measure(measure) if measure.is(&LOST_OTHERS) => Some("others' packets lost".to_owned()),
         Show::Measure(measure) if measure.is(&LOST_BEFORE) => Some("lost before exit".to_owned()),

@@ -3,7 +3,7 @@
 use flowstart_measure::Estimate;
 use flowstart_race::measures::{
     ADDED_DELAY, COMPLETION, DEFICIT, DELAY_P99, EXIT_RTTS, LOST_AFTER, LOST_BEFORE, LOST_OTHERS, SLOWDOWN_MEAN,
-    TIME_TO,
+    START_OWN_DELAY, TIME_TO,
 };
 use flowstart_race::{ContestantResult, Measure, RaceResult, exit_name};
 use flowstart_units::Bytes;
@@ -125,7 +125,10 @@ fn cost(result: &RaceResult, c: &ContestantResult) -> String {
             parts.push(format!("{} packets of theirs lost", count(lost)));
         }
     } else if let Some(delay) = mean(DELAY_P99.measure()) {
-        parts.push(format!("{delay:.1} ms of queueing delay (99th percentile)"));
+        let horizon = result.race.reference().horizon_rtts();
+        let start = mean(START_OWN_DELAY.at(99)).map(|start| format!("{start:.1} ms of queueing delay in its start, "));
+        let start = start.unwrap_or_default();
+        parts.push(format!("{start}{delay:.1} ms over {horizon:.0} RTT (99th percentile)"));
     }
     if let Some(lost) = lost(c) {
         parts.push(format!("{} of its own packets lost", count(lost)));

@@ -22,7 +22,7 @@ pub static DELAY_P99: Item = Item {
     digits: 2,
     better: Better::Lower,
     needs: Needs::Newcomers,
-    help: "99th percentile (nearest rank) of that wait.",
+    help: "99th percentile (nearest rank) of the time that packets waited in the bottleneck's queue.",
     function: Function::Run(|run| Some(run.delay()?.p99.as_millis_f64())),
 };
 
@@ -34,7 +34,7 @@ pub static DELAY_MEAN: Item = Item {
     digits: 2,
     better: Better::Lower,
     needs: Needs::Newcomers,
-    help: "Mean of that wait.",
+    help: "Mean of the time that packets waited in the bottleneck's queue.",
     function: Function::Run(|run| Some(run.delay()?.mean.as_millis_f64())),
 };
 

@@ -45,7 +45,7 @@ pub enum Undecided {
 
 /// What a probe says about its rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ProbeVerdict {
     /// The rate is sustained; its delay quantile counts.
     Accepted(Accepted),
     /// The delays are not stationary: the rate is above what is attainable in the long run.
@@ -60,7 +60,7 @@ pub struct RateProbe {
     /// The rate.
     pub rate: Rate,
     /// What it came to.
-    pub verdict: Verdict,
+    pub verdict: ProbeVerdict,
     /// Every so-many-th sample was kept.
     pub thinning: u64,
     /// Packets of the train that were watched, with the warm-up.
@@ -88,7 +88,7 @@ impl RateProbe {
     /// `epsilon`)-quantile of its samples.
     #[must_use]
     pub fn line(&self, epsilon: Probability) -> Option<Line> {
-        let Verdict::Accepted(_) = self.verdict else { return None };
+        let ProbeVerdict::Accepted(_) = self.verdict else { return None };
         let delay = upper_quantile(&mut self.samples.clone(), epsilon)?;
         Some(Line { rate: self.rate, delay })
     }
@@ -132,7 +132,7 @@ impl RateProbe {
 /// # Errors
 /// [`Error::InvalidConfig`] and [`Error::NotShown`] for a configuration or a rate (zero, unlimited)
 /// that makes no sense. Bad delays are not an error: constant, overloaded or too short trains have
-/// their own [`Verdict`].
+/// their own [`ProbeVerdict`].
 pub fn probe_rate(
     rate: Rate,
     delays: impl IntoIterator<Item = Span>,
@@ -202,7 +202,7 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
     }
 
     /// The verdict, if there is one already.
-    fn verdict(&mut self, found: Finding) -> Option<Verdict> {
+    fn verdict(&mut self, found: Finding) -> Option<ProbeVerdict> {
         let config = self.config;
         if found == Finding::UnitRoot {
             return match config.on_unit_root {
@@ -210,7 +210,7 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
                 OnUnitRoot::Extend => self.long_enough() && grow(&self.kept.samples, config.overload_blocks),
                 OnUnitRoot::Evidence => self.grows(),
             }
-            .then_some(Verdict::NonStationary);
+            .then_some(ProbeVerdict::NonStationary);
         }
         let accepted = match found {
             Finding::Constant => Accepted::Constant,
@@ -222,7 +222,7 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
             return None;
         }
         if self.sampler.measured() >= config.least_time {
-            return Some(Verdict::Accepted(accepted));
+            return Some(ProbeVerdict::Accepted(accepted));
         }
         self.passed = Some((accepted, self.kept.clone(), self.tests.clone()));
         None
@@ -255,7 +255,7 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
     /// The train has ended before there were so many samples as were wanted next.
     fn ended(mut self) -> RateProbe {
         let need = self.kept.thinning.saturating_mul(self.config.samples as u64);
-        let too_few = Verdict::Undecided(Undecided::TooFew { have: self.sampler.taken, need });
+        let too_few = ProbeVerdict::Undecided(Undecided::TooFew { have: self.sampler.taken, need });
         let Some(last) = self.tests.last else { return self.probe(too_few) };
         if self.config.on_unit_root != OnUnitRoot::Evidence {
             return self.exhausted(last);
@@ -274,7 +274,7 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
             (Finding::Constant | Finding::Independent, _) => self.exhausted(found),
             (_, Some((accepted, kept, tests))) if self.steady() => {
                 (self.kept, self.tests) = (kept, tests);
-                self.probe(Verdict::Accepted(accepted))
+                self.probe(ProbeVerdict::Accepted(accepted))
             }
             _ => self.exhausted(found),
         }
@@ -292,28 +292,30 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
             worth >= config.samples as f64 || both_ends(worth)
         };
         let verdict = match found {
-            Finding::UnitRoot if config.on_unit_root != OnUnitRoot::Evidence || self.grows() => Verdict::NonStationary,
-            Finding::UnitRoot => Verdict::Undecided(Undecided::UnitRoot),
-            _ if !self.steady() => Verdict::Undecided(Undecided::UnitRoot),
-            Finding::Constant => Verdict::Accepted(Accepted::Constant),
-            Finding::Independent => Verdict::Accepted(Accepted::Tested),
-            Finding::Dependent if config.dependent && enough() => Verdict::Accepted(Accepted::Dependent),
-            Finding::Dependent => Verdict::Undecided(Undecided::Dependent),
+            Finding::UnitRoot if config.on_unit_root != OnUnitRoot::Evidence || self.grows() => {
+                ProbeVerdict::NonStationary
+            }
+            Finding::UnitRoot => ProbeVerdict::Undecided(Undecided::UnitRoot),
+            _ if !self.steady() => ProbeVerdict::Undecided(Undecided::UnitRoot),
+            Finding::Constant => ProbeVerdict::Accepted(Accepted::Constant),
+            Finding::Independent => ProbeVerdict::Accepted(Accepted::Tested),
+            Finding::Dependent if config.dependent && enough() => ProbeVerdict::Accepted(Accepted::Dependent),
+            Finding::Dependent => ProbeVerdict::Undecided(Undecided::Dependent),
         };
         self.probe(verdict)
     }
 
-    fn probe(self, verdict: Verdict) -> RateProbe {
+    fn probe(self, verdict: ProbeVerdict) -> RateProbe {
         let Self { rate, config, sampler, kept: Kept { mut samples, mut thinning, .. }, tests, .. } = self;
         let measured = sampler.measured();
         let mut effective = samples.len() as f64;
         let trace = sampler.trace.values();
-        if verdict == Verdict::Accepted(Accepted::Tested) && config.dependent {
+        if verdict == ProbeVerdict::Accepted(Accepted::Tested) && config.dependent {
             // Thinned until they passed a test at the median; beyond the quantile they may depend
             // on one another all the same.
             effective = effective.min(effective_samples(trace, config.epsilon));
         }
-        if verdict == Verdict::Accepted(Accepted::Dependent) {
+        if verdict == ProbeVerdict::Accepted(Accepted::Dependent) {
             effective = effective_samples(trace, config.epsilon);
             samples = trace.to_vec();
             thinning = sampler.taken.div_ceil(trace.len().max(1) as u64);
