@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart::congestion::{
-    Ack, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, AfterAck, Window,
+    Ack, AfterAck, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window,
 };
 use flowstart::units::{Rate, Span, Time};
 

@@ -1,8 +1,8 @@
 //! Flow starts and congestion avoidances that are Python objects.
 
 use flowstart::congestion::{
-    Ack as Event, AvoidanceConfig, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart, Next,
-    Response, Signal, StartConfig, AfterAck, Window as State,
+    Ack as Event, AfterAck, AvoidanceConfig, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart,
+    Next, Response, Signal, StartConfig, Window as State,
 };
 use flowstart::units::{Rate, Span, Time};
 use pyo3::exceptions::{PyTypeError, PyValueError};
