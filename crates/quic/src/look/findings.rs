@@ -93,7 +93,8 @@ fn burst(trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
             true => early * place as f64,
             false => at[change] as f64 + late * (place - change) as f64,
         };
-        (0..length).map(|place| (at[place] as f64 - line(place)).powi(2)).sum::<f64>()
+        let square = |off: f64| off * off;
+        (0..length).map(|place| square(at[place] as f64 - line(place))).sum::<f64>()
     };
     let change = (SIDE - 1..=length - SIDE).min_by(|one, other| off(*one).total_cmp(&off(*other)))?;
     let (early, late) = (slope(0, change), slope(change, length - 1));
