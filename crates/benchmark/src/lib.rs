@@ -302,7 +302,7 @@ pub struct Attained {
     pub band: Vec<BandPoint>,
     /// Delay bound of the video.
     pub video: VideoBound,
-    /// How long [`Benchmark::burst`] takes at most, with the curve's probability; `None` without
+    /// How long `burst` takes at most, with the curve's probability; `None` without
     /// one, or if no rate is attained.
     pub burst_bound: Option<Span>,
     /// All messages of the rates that count, if they were kept.
