@@ -60,8 +60,8 @@ fn cubic_at_10_mbit_leaves_slow_start_at_30_packets_as_linux_does() {
     assert!(watch.drops.iter().all(|drop| *drop > at(1000)));
 }
 
-/// The kernel (`run --real`, 6.18) offered 200 704 B after 1.2 s, 364 544 after 2.4 s, and 1 544 192
-/// from the first loss on, which depends on how much arrives behind the gap.
+/// The kernel (`run --real`, 6.18) offered 200 704 B after 1.2 s, 364 544 after 2.4 s, and
+/// 1 544 192 from the first loss on, which depends on how much arrives behind the gap.
 #[test]
 fn its_receive_window_is_linux_s() {
     let flow = "receive_window = \"linux\"";
