@@ -108,7 +108,7 @@ impl ReceiveWindow {
     /// The window that a SYN/ACK offers, in bytes (`tcp_select_initial_window`).
     #[must_use]
     pub fn first(&self) -> u64 {
-        let (space, mss) = (self.buffer() * HALF >> 8, self.announced());
+        let (space, mss) = ((self.buffer() * HALF) >> 8, self.announced());
         let whole = if space > mss { space - space % mss } else { space };
         whole.min(LARGEST_UNSCALED)
     }

@@ -94,7 +94,7 @@ pub(super) struct Autotuning {
 impl Autotuning {
     pub(super) fn new(config: &ReceiveWindow, initial_mss: u32) -> Self {
         let (buffer, announced) = (config.buffer(), config.announced());
-        let full = buffer * HALF >> 8;
+        let full = (buffer * HALF) >> 8;
         let mut clamp = full;
         if clamp > 2 * announced && clamp + announced > full {
             clamp = (2 * announced).max(full - announced);
@@ -132,7 +132,7 @@ impl Autotuning {
 
     /// The window that this much memory gives.
     fn window_from(&self, memory: u64) -> u64 {
-        memory * self.share >> 8
+        (memory * self.share) >> 8
     }
 
     /// Memory of that many bytes of full segments.
@@ -212,7 +212,7 @@ impl Autotuning {
     /// What Linux 6.1 reckons for a full segment: so much that its window holds the payload.
     fn segment_memory_6_1(&self) -> u64 {
         let mut memory = (self.announced + HEADERS_6_1).next_multiple_of(64) + DESCRIPTORS_6_1;
-        if memory * HALF >> 8 < self.announced {
+        if (memory * HALF) >> 8 < self.announced {
             let missing = 2 * self.announced - memory;
             memory += missing.next_multiple_of(STEP_6_1);
         }
