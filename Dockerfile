@@ -1,5 +1,6 @@
-# flowstart in a container: docker build -t flowstart . && docker run --rm -v "$PWD:/work" flowstart
-# compare
+# flowstart in a container:
+#   docker build -t flowstart .
+#   docker run --rm -v "$PWD:/work" flowstart compare
 #
 # Simulating needs nothing. `emulate` makes network namespaces and needs --cap-add NET_ADMIN
 # --cap-add NET_RAW --cap-add SYS_ADMIN --security-opt apparmor=unconfined; `kernel` loads into the

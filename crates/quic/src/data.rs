@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
+use flowstart_random::SplitMix64;
 use flowstart_transport::Joining;
 use flowstart_units::Time;
 use noq_proto::StreamId;
@@ -28,10 +29,7 @@ const MOST_SHORT: u32 = 64;
 
 /// Byte `offset` of the test data (SplitMix64 of its place): no two places are alike.
 fn word(index: u64) -> [u8; 8] {
-    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)).to_le_bytes()
+    SplitMix64::nth(0, index.wrapping_add(1)).to_le_bytes()
 }
 
 /// Calls `each` for every stretch of test data from `offset` on, with the place in `length` bytes.

@@ -53,6 +53,23 @@ pub(crate) struct ServeArgs {
     pub(crate) one_off: bool,
 }
 
+/// The server that a command speaks to, and how it is known.
+#[derive(Args, Debug)]
+#[cfg_attr(not(feature = "quic"), allow(dead_code))]
+pub(crate) struct ServerArgs {
+    /// Where `flowstart serve` runs
+    pub(crate) host: String,
+    /// UDP port
+    #[arg(short, long, default_value_t = PORT)]
+    pub(crate) port: u16,
+    /// Fingerprint of the server's certificate, as `serve` prints it; needed beyond this machine
+    #[arg(long, value_name = "HEX")]
+    pub(crate) fingerprint: Option<String>,
+    /// Accept any certificate: nobody knows who answers
+    #[arg(long, conflicts_with = "fingerprint")]
+    pub(crate) insecure: bool,
+}
+
 const FETCH_EXAMPLES: &str = "Examples:
   flowstart fetch 127.0.0.1
   flowstart fetch 192.0.2.7 --fingerprint 5e1f... -t 5 -C fair_queuing_probe+delay_or_cubic
@@ -67,17 +84,8 @@ mean nothing here: the path is what it is, and packets are always paced.";
 #[command(after_help = FETCH_EXAMPLES)]
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]
 pub(crate) struct FetchArgs {
-    /// Where `flowstart serve` runs
-    pub(crate) host: String,
-    /// UDP port
-    #[arg(short, long, default_value_t = PORT)]
-    pub(crate) port: u16,
-    /// Fingerprint of the server's certificate, as `serve` prints it; needed beyond this machine
-    #[arg(long, value_name = "HEX")]
-    pub(crate) fingerprint: Option<String>,
-    /// Accept any certificate: nobody knows who answers
-    #[arg(long, conflicts_with = "fingerprint")]
-    pub(crate) insecure: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     /// Bytes to transfer
     #[arg(short = 'n', long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
@@ -124,17 +132,8 @@ At most a megabyte each time, in about a second, against `flowstart serve` at th
 #[command(after_help = PATH_EXAMPLES)]
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]
 pub(crate) struct PathArgs {
-    /// Where `flowstart serve` runs
-    pub(crate) host: String,
-    /// UDP port
-    #[arg(short, long, default_value_t = PORT)]
-    pub(crate) port: u16,
-    /// Fingerprint of the server's certificate, as `serve` prints it; needed beyond this machine
-    #[arg(long, value_name = "HEX")]
-    pub(crate) fingerprint: Option<String>,
-    /// Accept any certificate: nobody knows who answers
-    #[arg(long, conflicts_with = "fingerprint")]
-    pub(crate) insecure: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -90,7 +90,7 @@ impl<'a> Way<'a> {
 
 /// Looks at a path.
 pub(crate) fn look(args: &PathArgs) -> Outcome {
-    let target = Target::find(&args.host, args.port, args.fingerprint.as_deref(), args.insecure)?;
+    let target = Target::find(&args.server)?;
     let cancel = interrupt::listen();
     let began = Instant::now();
     let mut outcomes = Vec::new();

@@ -11,6 +11,7 @@ use flowstart_quic::tls::{Fingerprint, Identity};
 use flowstart_quic::{Client, Clock, Limits, News, Node as _, Outcome as Transferred, Server, Service, Sink, Sockets};
 use flowstart_units::{Span, Time};
 
+use super::args::ServerArgs;
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_file, print, print_json};
@@ -108,12 +109,13 @@ pub(super) struct Target {
 
 impl Target {
     /// Looks the host up. Beyond this machine somebody must have said whom to expect.
-    pub(super) fn find(host: &str, port: u16, fingerprint: Option<&str>, insecure: bool) -> Result<Self, Failure> {
-        let pinned = fingerprint.map(str::parse::<Fingerprint>).transpose().map_err(wrong)?;
+    pub(super) fn find(args: &ServerArgs) -> Result<Self, Failure> {
+        let ServerArgs { host, port, fingerprint, insecure } = args;
+        let pinned = fingerprint.as_deref().map(str::parse::<Fingerprint>).transpose().map_err(wrong)?;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let to = match bare.parse::<IpAddr>() {
-            Ok(ip) => SocketAddr::new(ip, port),
-            Err(_) => (bare, port)
+            Ok(ip) => SocketAddr::new(ip, *port),
+            Err(_) => (bare, *port)
                 .to_socket_addrs()
                 .ok()
                 .and_then(|found| found.min_by_key(SocketAddr::is_ipv6))
@@ -173,7 +175,7 @@ pub(super) fn session() -> u64 {
 
 /// Transfers.
 pub(crate) fn fetch(args: &FetchArgs) -> Outcome {
-    let target = Target::find(&args.host, args.port, args.fingerprint.as_deref(), args.insecure)?;
+    let target = Target::find(&args.server)?;
     let time = match (args.size, args.time, &args.file) {
         (None, None, None) => Some(USUAL),
         (_, time, _) => time,

@@ -1,0 +1,104 @@
+//! The frontier: plans, folders, what is refused.
+
+use super::*;
+
+/// A frontier that takes no time.
+const SMALL_GRID: &[&str] = &[
+    "frontier",
+    "-C",
+    "paced_chirping+cubic",
+    "--capacity",
+    "5Mbit/s",
+    "--rtt",
+    "20ms",
+    "--buffer",
+    "1BDP",
+    "--path",
+    "clean,jitter",
+    "--load",
+    "idle",
+    "--runs",
+    "2",
+];
+
+fn small_grid(more: &[&'static str]) -> Vec<&'static str> {
+    SMALL_GRID.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn a_frontier_prints_medians_goals_and_the_cells_that_are_lost() {
+    let folder = empty();
+    let text = output(folder.path(), &small_grid(&["--all"]));
+    for part in [
+        "Medians over the grid",
+        "hystart+cubic",
+        "paced_chirping+cubic",
+        "Goals",
+        "Lost cells",
+        "5 Mbit/s, 20 ms, 1 BDP, ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(files(folder.path()), [""; 0], "nothing is written unless asked for");
+}
+
+#[test]
+fn a_plan_says_what_every_cell_costs_and_simulates_nothing() {
+    let folder = empty();
+    let plan = output(folder.path(), &["frontier", "--plan", "--json"]);
+    let plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    let cells = plan["cells"].as_array().expect("a list");
+    let sum: f64 = cells.iter().filter_map(|cell| cell["packets"].as_f64()).sum();
+    let all = plan["packets"].as_f64().expect("a number");
+    assert!(all > 1e11 && (sum / all - 1.0).abs() < 1e-9, "{sum} of {all}");
+    let text = output(folder.path(), &["frontier", "--plan"]);
+    assert!(text.contains("10 Gbit/s, 300 ms") && text.contains("256"), "{text}");
+}
+
+#[test]
+fn a_frontier_as_json_is_the_same_with_any_number_of_threads() {
+    let folder = empty();
+    let one = output(folder.path(), &small_grid(&["--json", "--threads", "1"]));
+    assert_eq!(one, output(folder.path(), &small_grid(&["--json", "--threads", "3"])));
+    let document: serde_json::Value = serde_json::from_str(&one).expect("JSON");
+    assert_eq!(document["complete"], true);
+    assert_eq!(document["contestants"][1]["goals"].as_array().map(Vec::len), Some(4));
+    assert_eq!(document["parameters"]["seeds"], serde_json::json!([2, 4]));
+}
+
+#[test]
+fn held_out_seeds_are_others() {
+    let folder = empty();
+    let text = output(folder.path(), &small_grid(&["--json", "--seeds", "held-out"]));
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["parameters"]["seeds"], serde_json::json!([1, 3]));
+}
+
+#[test]
+fn a_frontiers_folder_is_gone_on_with_only_when_asked_and_then_does_not_change() {
+    let folder = empty();
+    output(folder.path(), &small_grid(&["--out", "results"]));
+    let results = folder.path().join("results");
+    let names = ["cells.csv", "front.svg", "lost.csv", "parameters.json", "records.csv", "report.html", "result.json"];
+    assert_eq!(files(&results), names);
+    let read = || names.map(|name| std::fs::read(results.join(name)).expect("readable"));
+    let before = read();
+    assert!(refusal(folder.path(), &small_grid(&["--out", "results"])).contains("--resume"));
+    output(folder.path(), &small_grid(&["--out", "results", "--resume"]));
+    assert!(before == read());
+}
+
+#[test]
+fn a_wrong_word_for_a_frontier_is_answered_with_what_there_is() {
+    let folder = empty();
+    for (option, value, part) in [
+        ("--path", "lossy", "clean, loss, jitter, delayed_acks"),
+        ("--load", "idel", "did you mean \"idle\"?"),
+        ("--seeds", "even", "development, held-out, all"),
+        ("--subject", "bbr", "does not race"),
+        ("--capacity", "0 Mbit/s", "capacity of 0"),
+    ] {
+        let said = refusal(folder.path(), &["frontier", option, value]);
+        assert!(said.contains(part), "{option} {value}: {said}");
+    }
+}

@@ -1,0 +1,102 @@
+//! The kernel's commands without what they need.
+
+use super::*;
+
+#[test]
+fn what_cannot_be_loaded_into_the_kernel_is_refused_with_status_2() {
+    let folder = empty();
+    let unknown = flowstart(folder.path()).args(["kernel", "load", "warp"]).assert().code(2);
+    assert!(String::from_utf8_lossy(&unknown.get_output().stderr).contains("there is no algorithm \"warp\""));
+    let arguments = ["kernel", "load", "dctcp", "--param", "gain_shift=99"];
+    let refused = flowstart(folder.path()).args(arguments).assert().code(2);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    let expected = if cfg!(feature = "kernel") { "is not between 1 and 10" } else { "built without kernel support" };
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+#[cfg(feature = "kernel")]
+fn what_a_user_may_not_see_in_the_kernel_is_not_said_to_be_absent() {
+    let folder = empty();
+    // One test at a time uses the kernel's names; the lock ends with this program's input.
+    let lock = std::env::temp_dir().join("flowstart-kernel-tests.lock");
+    let pipe = std::process::Stdio::piped;
+    let holder = std::process::Command::new("flock").arg(lock).arg("cat").stdin(pipe()).stdout(pipe()).spawn();
+    let Ok(mut holder) = holder else {
+        let _ = writeln!(std::io::stderr(), "skipped: the command flock is missing (apt-get install util-linux)");
+        return;
+    };
+    std::io::Write::write_all(holder.stdin.as_mut().unwrap(), b"?").unwrap();
+    std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let loaded = flowstart(folder.path()).args(["kernel", "load", "scalable"]).output().unwrap();
+    if !loaded.status.success() {
+        let _ = writeln!(std::io::stderr(), "skipped: {}", String::from_utf8_lossy(&loaded.stderr));
+        return;
+    }
+    /// Takes it away however the test ends.
+    struct Away(std::path::PathBuf);
+    impl Drop for Away {
+        fn drop(&mut self) {
+            let _ = flowstart(&self.0).args(["kernel", "unload", "fs_scalable"]).output();
+        }
+    }
+    let _away = Away(folder.path().to_owned());
+    // Somebody who is not root, with a copy of the program that may be run.
+    let program = std::env::temp_dir().join(format!("flowstart-{}", std::process::id()));
+    std::fs::copy(assert_cmd::cargo::cargo_bin("flowstart"), &program).unwrap();
+    let nobody = |arguments: &[&str]| {
+        let id = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        std::process::Command::new("setpriv").args(id).arg(&program).args(arguments).current_dir("/").output()
+    };
+    let outputs = [&["list"][..], &["list", "--json"], &["unload", "scalable"], &["unload"]]
+        .map(|arguments| nobody(&[&["kernel"], arguments].concat()));
+    let _ = std::fs::remove_file(&program);
+    for output in outputs {
+        let Ok(output) = output else {
+            let _ = writeln!(std::io::stderr(), "skipped: the command setpriv is missing (apt-get install util-linux)");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{said}\n{shown}");
+        assert!(said.contains("fs_scalable") && said.contains("may not be looked into"), "{said}");
+        assert!(!said.contains("not loaded"), "{said}");
+        let line = shown.lines().find(|line| line.starts_with("scalable"));
+        assert!(line.is_none_or(|line| !line.contains("not loaded")), "{shown}");
+        if let Ok(document) = serde_json::from_str::<serde_json::Value>(&shown) {
+            let all = document["algorithms"].as_array().expect("a list");
+            let scalable = all.iter().find(|algorithm| algorithm["name"] == "scalable").expect("it is listed");
+            assert!(scalable["loaded"].is_null(), "{document}");
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "kernel")]
+fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
+    let folder = empty();
+    let program = assert_cmd::cargo::cargo_bin("flowstart");
+    let without = |arguments: &[&str]| {
+        std::process::Command::new("setpriv")
+            .args(["--bounding-set=-all", "--inh-caps=-all"])
+            .arg(&program)
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+    };
+    let Ok(output) = without(&["kernel", "load", "dctcp"]) else {
+        let _ = writeln!(std::io::stderr(), "skipped: the command setpriv is missing (apt-get install util-linux)");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("setpriv:") {
+        let _ = writeln!(std::io::stderr(), "skipped: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN") && said.contains("sudo"), "{said}");
+    let check = without(&["kernel", "check"]).unwrap();
+    let found = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert_eq!(check.status.code(), Some(1), "{found}");
+    assert!(found.contains("missing  capabilities: missing: CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN"), "{found}");
+}

@@ -1,0 +1,173 @@
+//! How runs end: signals, crashes, limits, many at once.
+
+use super::*;
+
+/// Starts an emulation whose command writes its own process number into a file and sleeps.
+fn sleeper(folder: &Path, more: &[&str]) -> (Child, String) {
+    let file = folder.join("pid");
+    let line = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", file.display());
+    let child = flowstart(&[&["emulate"], more, &["--", "sh", "-c", &line]].concat()).spawn().unwrap();
+    wait_for(&file);
+    (child, fs::read_to_string(&file).unwrap().trim().to_owned())
+}
+
+fn send(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn ctrl_c_and_termination_end_the_command_and_leave_nothing() {
+    if !possible() {
+        return;
+    }
+    for signal in ["-INT", "-TERM"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut child, command) = sleeper(folder.path(), &[]);
+        let pid = child.id();
+        assert!(running(&command));
+        send(signal, pid);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(!running(&command));
+        assert_eq!(names_of(pid), Vec::<String>::new());
+    }
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_killed_flowstart_leaves_neither_programs_nor_names_nor_files() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // What the server's shell starts is nobody's child after that.
+    let file = folder.path().join("server");
+    let listen = "import socket,time;s=socket.socket();s.bind(('',7));s.listen();time.sleep(1000)";
+    let server = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; python3 -c \"{listen}\"", file.display());
+    let (mut child, command) = sleeper(folder.path(), &["--server", &server]);
+    let pid = child.id();
+    let orphan = fs::read_to_string(&file).unwrap().trim().to_owned();
+    assert!(running(&command) && running(&orphan));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("a program outlives flowstart", || !running(&command) && !running(&orphan));
+    wait_until("a name outlives flowstart", || names_of(pid).is_empty());
+    let prefix = format!("fs-{pid}-");
+    let files = || fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    wait_until("a hosts file outlives flowstart", || {
+        files().all(|entry| !entry.file_name().to_string_lossy().starts_with(&prefix))
+    });
+}
+
+/// The guards of a process: shells that clean up after it.
+fn guards_of(pid: u32) -> Vec<u32> {
+    let is_guard = |process: &u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.contains("fs-guard") && line.contains(&format!("fs-{pid}-"))
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_guard).collect()
+}
+
+#[test]
+fn clean_removes_the_names_when_the_guard_was_killed_too() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (mut child, command) = sleeper(folder.path(), &[]);
+    let pid = child.id();
+    let named = !names_of(pid).is_empty();
+    assert_eq!(named, matches!(privilege(), Ok(Privilege::Full)) && nix_is_root());
+    let guards = guards_of(pid);
+    assert_eq!(guards.len(), 1);
+    send("-KILL", guards[0]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("the command outlives flowstart", || !running(&command));
+    let output = emulate(&["--clean"]);
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout).contains(&format!("fs-{pid}-")), named, "{}", text(&output.stdout));
+    assert_eq!(names_of(pid), Vec::<String>::new());
+}
+
+#[test]
+fn a_hundred_pairs_of_hosts_end_with_a_report() {
+    if !possible() {
+        return;
+    }
+    let output = emulate(&["--hosts", "100", "--fidelity", "60s", "--", "true"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("fidelity:") && said.contains("the commands ended"), "{said}");
+    // A busy machine may lose a packet; that is said, and no reason to lose the report.
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{said}");
+}
+
+fn nix_is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
+}
+
+#[test]
+fn a_run_has_a_time_limit() {
+    if !possible() {
+        return;
+    }
+    let began = Instant::now();
+    let output = emulate(&["--time-limit", "300ms", "--", "sleep", "1000"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the time limit of 300 ms was reached"));
+    assert!(began.elapsed() < Duration::from_secs(100));
+}
+
+#[test]
+fn thirty_two_at_once_do_not_collide() {
+    if !possible() {
+        return;
+    }
+    let say = ["emulate", "--fidelity", "60s", "--", "sh", "-c", "echo $FLOWSTART_CLIENT"];
+    let all: Vec<Child> = (0..32).map(|_| flowstart(&say).spawn().unwrap()).collect();
+    for child in all {
+        let pid = child.id();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "10.77.0.1\n");
+        assert_eq!(names_of(pid), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn without_root_it_works_in_a_user_namespace_or_says_what_is_missing() {
+    // As root another user is tried; setpriv comes with util-linux.
+    if !nix_is_root() || Command::new("setpriv").arg("--version").output().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: no root and setpriv to become another user with");
+        return;
+    }
+    // The program may lie where other users may not look.
+    let folder =
+        tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir().unwrap();
+    let copy = folder.path().join("flowstart");
+    fs::copy(env!("CARGO_BIN_EXE_flowstart"), &copy).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&copy)
+        .args(["emulate", "--fidelity", "10s", "--", "sh", "-c", "echo $FLOWSTART_SERVER"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    match output.status.code() {
+        Some(0) => {
+            assert_eq!(text(&output.stdout), "10.77.0.2\n");
+            assert!(said.contains("in a user namespace"), "{said}");
+        }
+        Some(3) => assert!(said.starts_with("not possible here: "), "{said}"),
+        other => panic!("{other:?}: {said}"),
+    }
+}

@@ -1,0 +1,173 @@
+//! Scenarios and races run for real.
+
+use super::*;
+
+#[test]
+fn a_scenario_runs_for_real_with_the_tables_of_the_simulator() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("dumbbell.toml"), folder.path().join("out"));
+    fs::write(&file, DUMBBELL).unwrap();
+    let run = |real: &[&str]| {
+        let output = flowstart(&[&["run", file.to_str().unwrap(), "--json"], real].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let real = run(&["--real", "--fidelity", "10s", "--out", out.to_str().unwrap()]);
+    let simulated = run(&[]);
+    assert_eq!(real["not_real"], serde_json::json!([]));
+    assert_eq!(real["fidelity"][0]["unasked_drops"], 0);
+    assert_eq!(real["fidelity"][0]["above_mtu"], 0);
+    // The same columns, however many rows.
+    for table in ["flows", "links", "samples"] {
+        let columns = |document: &serde_json::Value| -> Vec<String> {
+            document[table][0].as_object().unwrap().keys().cloned().collect()
+        };
+        assert_eq!(columns(&real), columns(&simulated));
+    }
+    let flows = fs::read_to_string(out.join("flows.csv")).unwrap();
+    let mut lines = flows.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    // What does not depend on luck: everything sized has arrived, whoever waits 30 ms waits at
+    // least that.
+    for (row, name, size, rtt_us) in [(0, "near", "500000", 10_000.0), (1, "far", "200000", 30_000.0)] {
+        assert_eq!((rows[row][column("name")], rows[row][column("bytes_delivered")]), (name, size));
+        assert!(!rows[row][column("completed_s")].is_empty());
+        let least: f64 = rows[row][column("min_rtt_us")].parse().unwrap();
+        assert!(least >= rtt_us, "no packet is early: {least}");
+    }
+    assert!(out.join("samples.csv").exists());
+}
+
+/// Transfers that arrive at random, users who fetch pages, and an initial window.
+const MIXED: &str = r#"
+duration = "6 s"
+stop_when_complete = true
+[path]
+capacity = "50 Mbit/s"
+rtt = "20 ms"
+[[flow]]
+name = "first"
+algorithm = "slow_start+reno"
+initial_window = 4
+size = "200 kB"
+[[arrivals]]
+mean_gap = "40 ms"
+most = 20
+sizes = { kind = "truncated_pareto", shape = 0.5, min = "1 kB", max = "100 kB" }
+flow = { name = "arriving", algorithm = "hystart+cubic" }
+[[web]]
+users = 3
+flow = { name = "web", algorithm = "slow_start+reno" }
+"#;
+
+#[test]
+fn arrivals_and_users_run_for_real_with_the_transfers_and_pages_of_the_simulator() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mixed.toml");
+    fs::write(&file, MIXED).unwrap();
+    let run = |real: &[&str]| {
+        let output = flowstart(&[&["run", file.to_str().unwrap(), "--json"], real].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let real = run(&["--real", "--fidelity", "10s"]);
+    let simulated = run(&[]);
+    assert_eq!(real["not_real"], serde_json::json!([]));
+    let rows = |document: &serde_json::Value, table: &str, name: &str| -> Vec<serde_json::Value> {
+        let all = document[table].as_array().unwrap().iter();
+        all.filter(|row| row["name"] == name || row["series"] == name).cloned().collect()
+    };
+    for name in ["first", "arriving"] {
+        let (real, simulated) = (rows(&real, "flows", name), rows(&simulated, "flows", name));
+        assert_eq!(real.len(), simulated.len());
+        for (real, simulated) in real.iter().zip(&simulated) {
+            assert_eq!(real["size_bytes"], simulated["size_bytes"]);
+            assert_eq!(real["bytes_delivered"], real["size_bytes"], "{real}");
+            let start = |row: &serde_json::Value| row["start_s"].as_f64().unwrap();
+            assert!(start(real) >= start(simulated) - 1e-9, "nothing starts early: {real}");
+        }
+    }
+    let (real, simulated) = (&real["pages"].as_array().unwrap(), &simulated["pages"].as_array().unwrap());
+    assert!(!real.is_empty() && !simulated.is_empty());
+    for page in real.iter() {
+        let same = |other: &&serde_json::Value| other["user"] == page["user"] && other["page"] == page["page"];
+        if let Some(other) = simulated.iter().find(same) {
+            assert_eq!((&page["bytes"], &page["files"]), (&other["bytes"], &other["files"]));
+        }
+        // Request and reply; for the first on the connection that all share, a handshake.
+        let least = if page["page"] == 0 { 0.04 } else { 0.02 };
+        assert!(page["page_time_s"].as_f64().unwrap() >= least, "nothing is early: {page}");
+    }
+}
+
+#[test]
+fn kernels_race_with_the_measures_of_the_simulator() {
+    if !possible() {
+        return;
+    }
+    let arguments = [
+        "compare",
+        "--real",
+        "-C",
+        "reno",
+        "--fidelity",
+        "10s",
+        "--runs",
+        "1",
+        "-n",
+        "100 kB",
+        "--json",
+        "--no-report",
+        "--pcap",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let output = flowstart(&arguments).arg(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let capture = folder.path().join("slow_start+reno").join("bottleneck.pcapng");
+    assert!(fs::metadata(&capture).unwrap().len() > 100_000, "a transfer of 100 kB and a start");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["parameters"]["real"], true, "{document:#}");
+    let said = text(&output.stderr);
+    assert!(said.contains("2 real runs"), "{said}");
+    // What the kernel would run instead is not raced under another's name.
+    for (contestant, sentence) in [
+        ("slow_start+vegas_like", "no congestion control \"vegas_like\"; it has"),
+        ("jump_start+cubic", "the kernel's cubic begins with hystart"),
+    ] {
+        let none = flowstart(&["compare", "--real", "-C", contestant, "--no-report"]).output().unwrap();
+        assert_eq!(none.status.code(), Some(3));
+        assert!(text(&none.stderr).contains(sentence), "{}", text(&none.stderr));
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_do_is_said_or_refused() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("short.toml");
+    let path = "duration = \"200 ms\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"10 ms\"\n";
+    fs::write(&file, format!("{path}[[flow]]\nalgorithm = \"hystart_plus_plus+reno\"\ninitial_window = 60\n")).unwrap();
+    let real =
+        |file: &Path| flowstart(&["run", "--real", "--fidelity", "10s", file.to_str().unwrap()]).output().unwrap();
+    let said = text(&real(&file).stderr);
+    assert!(
+        said.contains("the kernel's reno begins with slow_start") && said.contains("flow[0].initial_window"),
+        "{said}"
+    );
+    let arrivals =
+        "[[arrivals]]\nmean_gap = \"1 us\"\nsizes = { kind = \"fixed\", size = \"10 kB\" }\n[arrivals.flow]\n";
+    fs::write(&file, format!("{path}{arrivals}")).unwrap();
+    let refused = real(&file);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("more than 20000 transfers"), "{}", text(&refused.stderr));
+}
