@@ -70,7 +70,8 @@ fn rows(out: &mut String, table: &Table) {
                 let hollow = if color.dashes().is_empty() { "" } else { " hollow" };
                 format!("<span class=\"dot k{}{hollow}\"></span>", color.hue())
             });
-            let _ = write!(out, "<{tag}{scope}{class}{sort}>{dot}{}{}</{tag}>", shown(cell), tail(cell, tails[column]));
+            let shown = if heading.key { breakable(&shown(cell)) } else { shown(cell) };
+            let _ = write!(out, "<{tag}{scope}{class}{sort}>{dot}{shown}{}</{tag}>", tail(cell, tails[column]));
         }
         out.push_str("</tr>\n");
     }
@@ -79,6 +80,11 @@ fn rows(out: &mut String, table: &Table) {
 
 fn shown(cell: &Cell) -> String {
     cell.main().map_or_else(|| "<span class=\"missing\">–</span>".to_owned(), |main| escape(&main))
+}
+
+/// A name that may be broken where its parts meet: on a phone its column is narrow.
+fn breakable(name: &str) -> String {
+    name.replace('+', "+<wbr>").replace('_', "_<wbr>")
 }
 
 /// The interval, in a box as wide as the widest of the column.
