@@ -178,6 +178,7 @@ mod tests {
                 seq,
                 number: seq,
                 sent_at,
+                acknowledged: 0,
                 payload: 1448,
                 retransmission,
                 push,

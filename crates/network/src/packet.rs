@@ -32,6 +32,9 @@ pub struct Segment {
     /// When the sender's stack handed it to the network; echoed by the ACK (timestamp option, RFC
     /// 7323).
     pub sent_at: Time,
+    /// All below this byte was acknowledged when it left (the ACK number that a timestamp echo
+    /// belongs to, RFC 7323 section 4).
+    pub acknowledged: u64,
     /// Payload bytes.
     pub payload: u32,
     /// True if this is not the first transmission of `seq`.

@@ -79,6 +79,7 @@ impl Contestant {
             reverse: Vec::new(),
             initial_window: INITIAL_WINDOW,
             initial_ssthresh: None,
+            receive_window: None,
         }
     }
 }

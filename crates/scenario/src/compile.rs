@@ -8,7 +8,7 @@ use flowstart_simulator::{
     UdpConfig, Workload,
 };
 use flowstart_transport::EcnMode;
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::error::Problem;
 use super::{ArrivalSpec, FlowSpec, LinkSpec, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec, WebSpec};
@@ -397,6 +397,25 @@ impl<'a> Compiler<'a> {
                 ));
             }
             (receiver.ack_aggregation, receiver.ack_aggregation_most) = (Some(merged.within), merged.most);
+        }
+        if let Some(kind) = spec.receive_window {
+            if receiver.window.is_some() {
+                return Err(Problem::at("receive_window", "`receiver.window` says it already; leave one of them out"));
+            }
+            receiver.window = Some(kind.window());
+        }
+        if let Some(window) = &mut receiver.window {
+            window.validate().map_err(|error| Problem::at("receiver.window", error.to_string()))?;
+            if receiver.receive_buffer.is_some() {
+                return Err(Problem::at(
+                    "receiver.receive_buffer",
+                    "a receive window that grows has a buffer of its own (`receiver.window.max`); leave one of them out",
+                ));
+            }
+            window.mss.get_or_insert(sender.mss);
+            if !sender.handshake {
+                sender.peer_window.get_or_insert(Bytes::new(window.first()));
+            }
         }
         if spec.ecn.is_some() || ecn != EcnMode::Off {
             sender.ecn = ecn;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
-use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
+use flowstart_transport::{EcnMode, ReceiveWindow, ReceiverConfig, SenderConfig, WindowRules};
 use flowstart_units::{Bytes, Rate, Span};
 
 use super::{Load, SizeSpec};
@@ -75,12 +75,38 @@ pub struct FlowSpec {
     /// Congestion marks; default: as the avoidance wants it (DCTCP: `dctcp`, others: `off`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnMode>,
+    /// A receive window that grows as that of a kernel does; default: it never limits, or
+    /// `receiver.receive_buffer`. Figures of one's own: `receiver.window`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_window: Option<ReceiveWindowKind>,
     /// Everything else about the sending endpoint.
     #[serde(default)]
     pub sender: SenderConfig,
     /// Everything else about the receiving endpoint.
     #[serde(default)]
     pub receiver: ReceiverConfig,
+}
+
+/// A kernel whose receive window grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ReceiveWindowKind {
+    /// Linux of today, that is 6.18.
+    #[serde(rename = "linux")]
+    Linux,
+    /// Linux 6.1.
+    #[serde(rename = "linux-6.1")]
+    Linux6_1,
+}
+
+impl ReceiveWindowKind {
+    /// The window by that kernel's default settings.
+    #[must_use]
+    pub fn window(self) -> ReceiveWindow {
+        ReceiveWindow::of(match self {
+            Self::Linux => WindowRules::Linux6_18,
+            Self::Linux6_1 => WindowRules::Linux6_1,
+        })
+    }
 }
 
 /// An application that writes messages at a rate.

@@ -222,11 +222,26 @@ fn receiver(chance: &mut Chance) -> Table {
     vary_defaults(chance, &ReceiverConfig::default(), &mut receiver, percent);
     if chance.percent(15) {
         put(&mut receiver, "receive_buffer", bytes(chance.between(1, 10_000_000)));
+    } else if chance.percent(20) {
+        put(&mut receiver, "window", receive_window(chance));
     }
     if chance.percent(10) {
         put(&mut receiver, "ack_aggregation", nanos(chance.between(1, 50_000_000)));
     }
     receiver
+}
+
+/// A receive window that grows.
+fn receive_window(chance: &mut Chance) -> Table {
+    let mut window = Table::new();
+    put(&mut window, "rules", chance.pick(&["6.1", "6.18"]));
+    if chance.percent(40) {
+        let largest = chance.pick(&[10_000, 1_000_000, 1 << 30]);
+        put(&mut window, "initial", bytes(chance.between(2048, largest)));
+        put(&mut window, "max", bytes(chance.between(2048, largest)));
+        put(&mut window, "overhead", bytes(chance.between(1, 65_536)));
+    }
+    window
 }
 
 /// Of the default values, those that come out otherwise.

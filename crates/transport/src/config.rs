@@ -3,6 +3,8 @@
 
 use flowstart_congestion::InvalidConfig;
 use flowstart_units::{Bytes, Span};
+
+use crate::ReceiveWindow;
 #[cfg(feature = "serde")]
 use {
     schemars::JsonSchema,
@@ -324,6 +326,9 @@ pub struct ReceiverConfig {
     /// Receive buffer: bytes in order that the application has not read are taken off the window;
     /// default none (the window never limits).
     pub receive_buffer: Option<Bytes>,
+    /// A receive window that grows as Linux's does, instead of `receive_buffer`; default none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub window: Option<ReceiveWindow>,
     /// True (default): the application reads at once.
     pub auto_read: bool,
     /// Smallest variance term of the receiver's own timeout estimate, which bounds ACK delays and
@@ -352,6 +357,7 @@ impl Default for ReceiverConfig {
             ack_aggregation: None,
             ack_aggregation_most: None,
             receive_buffer: None,
+            window: None,
             auto_read: true,
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),
@@ -372,6 +378,12 @@ impl ReceiverConfig {
         unless(self.compressed_sack_rtt_percent <= 100, "compressed_sack_rtt_percent", "between 0 and 100")?;
         unless(self.ack_aggregation_most.is_none_or(|most| most > 0), "ack_aggregation_most", "at least 1 ACK")?;
         unless(self.receive_buffer.is_none_or(|b| b.get() > 0), "receive_buffer", "at least 1 byte")?;
+        self.window.as_ref().map_or(Ok(()), ReceiveWindow::validate)?;
+        unless(
+            self.window.is_none() || self.receive_buffer.is_none(),
+            "receive_buffer",
+            "left out if `window` is given: its `max` bounds the buffer",
+        )?;
         unless(!self.initial_rto.is_zero(), "initial_rto", "more than zero")
     }
 

@@ -11,11 +11,13 @@
 //! RFCs and from a description of what Linux does.
 
 mod config;
+mod receive_window;
 mod receiver;
 mod sender;
 mod striping;
 
 pub use config::{AckCounting, EcnMode, Kernel, LossDetection, ReceiverConfig, Reduction, RtoRule, SenderConfig};
+pub use receive_window::{ReceiveWindow, WindowRules};
 pub use receiver::{OutgoingAck, Receiver, ReceiverStats};
 pub use sender::parts;
 pub use sender::{Outgoing, Sender, SenderState, SenderStats};

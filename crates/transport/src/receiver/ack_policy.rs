@@ -110,6 +110,16 @@ impl AckPolicy {
         self.quick = self.quick.max(quick_ack_credit(window, self.mss, most));
     }
 
+    /// The window grew with this segment: it is acknowledged at once (Linux `tcp_grow_window`).
+    pub(super) fn on_growth(&mut self) {
+        self.quick |= 1;
+    }
+
+    /// Little memory is free: no more ACKs at once.
+    pub(super) fn on_shortage(&mut self) {
+        self.quick = 0;
+    }
+
     /// Something odd arrived (a duplicate, data outside the window): the sender should hear of
     /// everything for a while.
     pub(super) fn on_trouble(&mut self, config: &ReceiverConfig, window: u64) {

@@ -1,6 +1,7 @@
 //! The receiving endpoint.
 
 mod ack_policy;
+mod autotuning;
 mod reassembly;
 #[cfg(test)]
 mod tests;
@@ -11,8 +12,9 @@ use flowstart_quick_start::RateCode;
 use flowstart_quick_start::wire::TcpResponse;
 use flowstart_units::{Bytes, Time};
 
-use crate::{EcnMode, ReceiverConfig};
+use crate::{EcnMode, ReceiveWindow, ReceiverConfig};
 use ack_policy::{AckPolicy, Situation};
+use autotuning::{Arrived, Autotuning};
 use reassembly::Arrival;
 pub(crate) use reassembly::Reassembly;
 
@@ -82,6 +84,10 @@ pub struct Receiver {
     read: u64,
     /// Right edge of the window as last told.
     right_edge: u64,
+    /// The window may limit the sender.
+    limits: bool,
+    /// Sizes the window.
+    tuning: Option<Box<Autotuning>>,
     /// Timestamp to echo (RFC 7323 section 4.3).
     echo: Time,
     ce_count: u32,
@@ -110,13 +116,16 @@ impl Receiver {
     /// A receiver that waits for a connection.
     #[must_use]
     pub fn new(config: &ReceiverConfig) -> Self {
+        let first = config.window.as_ref().map(ReceiveWindow::first);
         Self {
             config: config.clone(),
             stream: Reassembly::default(),
             policy: AckPolicy::new(config),
             told: 0,
             read: 0,
-            right_edge: config.receive_buffer.map_or(u64::MAX, Bytes::get),
+            right_edge: first.or(config.receive_buffer.map(Bytes::get)).unwrap_or(u64::MAX),
+            limits: config.receive_buffer.is_some() || config.window.is_some(),
+            tuning: config.window.as_ref().map(|window| Box::new(Autotuning::new(window, config.initial_mss))),
             echo: Time::ZERO,
             ce_count: 0,
             ece: false,
@@ -139,6 +148,7 @@ impl Receiver {
         if segment.syn | !segment.quick_start.is_none() {
             self.granted = segment.quick_start.answer();
             if segment.syn {
+                self.tell_time(now);
                 self.first_words = true;
                 self.syn_ack = Some(segment.sent_at);
                 self.syn_ack_sent = Some(now);
@@ -150,6 +160,7 @@ impl Receiver {
         }
         if segment.payload == 0 {
             // A window probe.
+            self.tell_time(now);
             self.want_ack(now);
             return;
         }
@@ -168,6 +179,7 @@ impl Receiver {
         let before = self.stream.next();
         if end > self.right_edge {
             self.stats.outside_window += 1;
+            self.tell_time(now);
             self.policy.on_trouble(&self.config, self.window());
             self.want_ack(now);
             return;
@@ -176,6 +188,7 @@ impl Receiver {
         if arrival == Arrival::Duplicate {
             self.stats.duplicates += 1;
             self.duplicate = true;
+            self.tell_time(now);
             self.policy.on_trouble(&self.config, self.window());
             self.want_ack(now);
             return;
@@ -198,6 +211,9 @@ impl Receiver {
             Arrival::OutOfOrder { depth } => at_once |= self.policy.on_out_of_order(depth),
             Arrival::Duplicate => {}
         }
+        if self.tuning.is_some() {
+            self.tune(now, segment, arrival, before);
+        }
         at_once |= self.ack_now;
         let situation = Situation {
             next: self.stream.next(),
@@ -207,6 +223,39 @@ impl Receiver {
         };
         if at_once || self.policy.decide(now, &self.config, situation) {
             self.want_ack(now);
+        }
+    }
+
+    /// The window follows what arrives and what is read.
+    #[cold]
+    fn tune(&mut self, now: Time, segment: &Segment, arrival: Arrival, before: u64) {
+        let Some(tuning) = &mut self.tuning else { return };
+        let next = self.stream.next();
+        let span = self.stream.end() - next;
+        // The application reads what is there after this segment was taken in.
+        let read = if self.config.auto_read { before } else { self.read };
+        let arrived = Arrived {
+            acknowledged: segment.acknowledged,
+            payload: segment.payload,
+            in_order: matches!(arrival, Arrival::InOrder { .. }),
+            next,
+            read,
+            behind: self.stream.behind(),
+            span,
+        };
+        if tuning.on_data(now, arrived) {
+            self.policy.on_growth();
+        }
+        if self.config.auto_read && read < next {
+            tuning.on_read(next, span, 0);
+        }
+    }
+
+    /// ACKs of the window that is sized are timed.
+    #[cold]
+    fn tell_time(&mut self, now: Time) {
+        if let Some(tuning) = &mut self.tuning {
+            tuning.set_now(now);
         }
     }
 
@@ -277,6 +326,9 @@ impl Receiver {
 
     /// The time of [`deadline`](Self::deadline) has come.
     pub fn on_timer(&mut self, now: Time) {
+        if self.tuning.is_some() {
+            self.tell_time(now);
+        }
         if self.aggregated <= now {
             self.ack_now = true;
         } else if self.policy.on_timer(now, &self.config) {
@@ -331,7 +383,7 @@ impl Receiver {
     fn build(&mut self, saying: &Saying) -> OutgoingAck {
         let Saying { next, ece, echo, syn, .. } = *saying;
         self.stats.acks += u64::from(!syn);
-        let window = self.tell_window();
+        let window = self.tell_window(next);
         let (sack, sack_len) = if syn { Default::default() } else { self.stream.blocks(next) };
         let mut ack = Acknowledgement {
             ack: next,
@@ -380,11 +432,22 @@ impl Receiver {
     pub fn read(&mut self, bytes: u64) {
         let before = self.window();
         self.read = self.read.saturating_add(bytes).min(self.stream.next());
-        let Some(buffer) = self.config.receive_buffer else { return };
+        if !self.limits {
+            return;
+        }
+        let next = self.stream.next();
+        let largest = match &mut self.tuning {
+            Some(tuning) => {
+                let queued = next - self.read;
+                tuning.on_read(self.read, self.stream.end() - next, queued);
+                tuning.clamp()
+            }
+            None => self.config.receive_buffer.map_or(u64::MAX, Bytes::get),
+        };
         // A window update is worth an ACK if the window at least doubles (Linux
         // `tcp_cleanup_rbuf`), and always if it was shut.
-        if before.saturating_mul(2) <= buffer.get() {
-            let after = self.selected_right_edge().saturating_sub(self.stream.next());
+        if before.saturating_mul(2) <= largest {
+            let after = self.selected_right_edge().saturating_sub(next);
             if after > 0 && after >= before.saturating_mul(2) {
                 self.ack_now = true;
             }
@@ -403,16 +466,30 @@ impl Receiver {
         self.right_edge.saturating_sub(self.stream.next())
     }
 
-    /// Where the window's right edge may move now. It never moves back, and not by crumbs (RFC 9293
-    /// section 3.8.6.2.2).
+    /// Where the window's right edge may move now. It never moves back.
     #[inline]
     fn selected_right_edge(&self) -> u64 {
-        let Some(buffer) = self.config.receive_buffer else { return u64::MAX };
+        if self.limits { self.limited_right_edge() } else { u64::MAX }
+    }
+
+    /// A fixed buffer's edge does not move by crumbs (RFC 9293 section 3.8.6.2.2); Linux's moves by
+    /// the units in which a scaled window is told.
+    #[inline(never)]
+    fn limited_right_edge(&self) -> u64 {
         let next = self.stream.next();
-        let free = buffer.get().saturating_sub(next - self.read);
-        let worthwhile = u64::from(self.policy.mss()).min(buffer.get() / 2);
+        if let Some(tuning) = &self.tuning {
+            return next.saturating_add(tuning.select(self.held(), self.window()));
+        }
+        let buffer = self.config.receive_buffer.map_or(u64::MAX, Bytes::get);
+        let free = buffer.saturating_sub(next - self.read);
+        let worthwhile = u64::from(self.policy.mss()).min(buffer / 2);
         let edge = next.saturating_add(free);
         if edge >= self.right_edge.saturating_add(worthwhile) { edge } else { self.right_edge }
+    }
+
+    /// Bytes in the receive buffer.
+    fn held(&self) -> u64 {
+        self.stream.next() - self.read + self.stream.behind()
     }
 
     #[inline]
@@ -423,12 +500,24 @@ impl Receiver {
     }
 
     #[inline]
-    fn tell_window(&mut self) -> u32 {
-        self.right_edge = self.selected_right_edge();
-        if self.right_edge == u64::MAX {
+    fn tell_window(&mut self, next: u64) -> u32 {
+        if !self.limits {
             return u32::MAX;
         }
+        self.tell_limited_window(next)
+    }
+
+    #[inline(never)]
+    fn tell_limited_window(&mut self, next: u64) -> u32 {
+        self.right_edge = self.limited_right_edge();
+        let (window, held) = (self.window(), self.held());
+        if let Some(tuning) = &mut self.tuning {
+            if tuning.is_low(held) {
+                self.policy.on_shortage();
+            }
+            tuning.on_ack(next, window);
+        }
         // u32::MAX itself means "unlimited".
-        u32::try_from(self.window()).unwrap_or(u32::MAX).min(u32::MAX - 1)
+        u32::try_from(window).unwrap_or(u32::MAX).min(u32::MAX - 1)
     }
 }

@@ -58,6 +58,16 @@ impl Reassembly {
         !self.ranges.is_empty()
     }
 
+    /// Bytes that lie behind a gap.
+    pub(super) fn behind(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// The byte after the last one that arrived.
+    pub(super) fn end(&self) -> u64 {
+        self.ranges.back().map_or(self.next, |range| range.end)
+    }
+
     /// Takes in the bytes `start..end`.
     #[inline]
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> Arrival {
