@@ -400,6 +400,7 @@ impl Bbr3 {
         if !self.full_reached || self.adapt_longterm(ack, told, cwnd) {
             return;
         }
+        let go_down = self.mode == Bbr3Mode::ProbeUp && self.is_time_to_go_down(ack, cwnd);
         match self.mode {
             Bbr3Mode::ProbeDown | Bbr3Mode::ProbeCruise => {
                 let rounds = u64::from(self.target(cwnd).min(self.config.probe_rounds));
@@ -416,11 +417,9 @@ impl Bbr3 {
                 self.probe_sample = true;
                 self.start_up(cwnd);
             }
-            Bbr3Mode::ProbeUp => {
-                if self.is_time_to_go_down(ack, cwnd) {
-                    self.too_high = false;
-                    self.start_down(ack.now);
-                }
+            Bbr3Mode::ProbeUp if go_down => {
+                self.too_high = false;
+                self.start_down(ack.now);
             }
             _ => {}
         }
