@@ -1,6 +1,7 @@
 //! Reports as files: whole pages as HTML or Markdown, single figures as SVG.
 
 use flowstart_report::{Figure, Page};
+use flowstart_scenario::nearest;
 
 use crate::args::PageArgs;
 use crate::output::{Failure, Outcome, ending, prepare_file, write_file};
@@ -17,7 +18,7 @@ pub(crate) fn prepare(args: &PageArgs) -> Outcome {
     Ok(())
 }
 
-/// Writes the files that are asked for.
+/// Writes the files that are asked for, and says so where it disturbs no output.
 pub(crate) fn write(page: &Page, args: &PageArgs) -> Outcome {
     for file in &args.pages {
         let text = match ending(file, &ENDINGS)? {
@@ -26,6 +27,7 @@ pub(crate) fn write(page: &Page, args: &PageArgs) -> Outcome {
             _ => alone(page, args.figure.as_deref())?.to_svg(),
         };
         write_file(file, text.as_bytes())?;
+        eprintln!("report: {}", file.display());
     }
     Ok(())
 }
@@ -56,12 +58,24 @@ pub(crate) fn chosen(titles: &[&str], name: &str) -> Result<usize, Failure> {
     match (exact, found.as_slice()) {
         (Some(place), _) => Ok(place),
         (None, [place]) if !wanted.trim().is_empty() => Ok(*place),
-        (None, several) => Err(Failure::Usage(format!(
-            "{} figure \"{name}\"; there are: {}",
-            if several.is_empty() { "there is no" } else { "more than one is meant by the" },
+        (None, []) => Err(Failure::Usage(format!(
+            "there is no figure \"{name}\"{}; there are: {}",
+            meant(titles, &wanted).map_or(String::new(), |title| format!(", did you mean \"{title}\"?")),
+            titles.join(", ")
+        ))),
+        (None, _) => Err(Failure::Usage(format!(
+            "more than one is meant by the figure \"{name}\"; there are: {}",
             titles.join(", ")
         ))),
     }
+}
+
+/// The title that is near to a name, or has a word that is.
+fn meant<'a>(titles: &[&'a str], wanted: &str) -> Option<&'a str> {
+    nearest(wanted, titles.iter().copied()).or_else(|| {
+        let word = nearest(wanted, titles.iter().flat_map(|title| title.split(' ')))?;
+        titles.iter().find(|title| title.split(' ').any(|one| one == word)).copied()
+    })
 }
 
 #[cfg(test)]
@@ -78,5 +92,8 @@ mod tests {
         assert_eq!(place("e"), None, "several");
         assert_eq!(place("colour"), None);
         assert_eq!(place(""), None);
+        assert_eq!(meant(&titles, "queing delay"), Some("Queueing delay"));
+        assert_eq!(meant(&titles, "dealy"), Some("Queueing delay"), "by a word of it");
+        assert_eq!(meant(&titles, "xyzzy"), None);
     }
 }

@@ -355,7 +355,10 @@ pub(crate) fn flow_table(flows: &Rows) -> Table {
     columns.extend(FLOW_COLUMNS.iter().map(|(heading, unit, ..)| Column::number(*heading, *unit)));
     let mut table = Table::new("Flows", columns);
     for (name, members) in groups(flows, "name") {
-        let mut cells = vec![Cell::text(name), Cell::count(members.len() as u64), Cell::text(reasons(flows, &members))];
+        // Datagrams have no start that could end.
+        let datagrams = members.iter().all(|row| text(flows, *row, "algorithm") == "udp");
+        let reasons = if datagrams { Cell::Missing } else { Cell::text(reasons(flows, &members)) };
+        let mut cells = vec![Cell::text(name), Cell::count(members.len() as u64), reasons];
         cells.extend(
             FLOW_COLUMNS.iter().map(|(_, _, column, scale, digits)| mean(flows, &members, column, *scale, *digits)),
         );

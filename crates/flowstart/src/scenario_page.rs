@@ -148,7 +148,12 @@ impl Curves {
             figure(title, unit, &self.links, &links, pick, &format!("{caption}{bins}"))
         };
         vec![
-            flow("Delivered", "MB", |one| &one.delivered, "Stream bytes that the receiving application has read."),
+            flow(
+                "Delivered",
+                "MB",
+                |one| &one.delivered,
+                "Stream bytes that the receiving application has read; of datagrams the IP bytes received.",
+            ),
             link("Queueing delay", "ms", |one| &one.delay, "Longest wait at a link within a bin."),
             flow("Sending rate", "Mbit/s", |one| &one.sent, "IP packets sent, over the shortest RTT."),
             link("Throughput", "Mbit/s", |one| &one.throughput, "What a link sent, over the shortest RTT."),

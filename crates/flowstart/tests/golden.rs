@@ -2,7 +2,9 @@
 //! what came out before.
 //!
 //! A change that alters results on purpose says so in its commit, and writes the hashes anew:
-//! `FLOWSTART_GOLDEN=write cargo test -p flowstart --test golden`.
+//! `FLOWSTART_GOLDEN=write cargo test -p flowstart --test golden`. `FLOWSTART_PROGRAM`, a command
+//! with its arguments before the first, is run instead of the program that was built: one built for
+//! another machine (`.ci/machines`).
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,10 +16,21 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The program, or what stands for it.
+fn program() -> Command {
+    let Ok(text) = std::env::var("FLOWSTART_PROGRAM") else {
+        return Command::cargo_bin("flowstart").expect("the program is built");
+    };
+    let words = shlex::split(&text).expect("words");
+    let mut command = Command::new(words.first().expect("a program"));
+    command.args(&words[1..]);
+    command
+}
+
 /// What the program prints as JSON.
 fn json(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut command = Command::cargo_bin("flowstart").expect("the program is built");
+    let mut command = program();
     let assert = command.current_dir(folder.path()).args(arguments).assert().success();
     serde_json::from_slice(&assert.get_output().stdout).expect("JSON")
 }

@@ -150,7 +150,7 @@ pub(super) const SAMPLES: TableSpec = TableSpec {
         "t_s": Float, "s", "", "Beginning of the bin.";
         "series": Text, "", "", "Name of the flow (with its number behind #) or of the link.";
         "sent_bps": Float, "bit/s", "sender", "IP bytes of data packets that left the sender in the bin.";
-        "delivered_bps": Float, "bit/s", "receiver", "Stream bytes read by the application in the bin.";
+        "delivered_bps": Float, "bit/s", "receiver", "Stream bytes read by the application in the bin; for datagrams the IP bytes received.";
         "snd_cwnd_pkts": Integer, "packets", "sender", "Window after the last event of the bin.";
         "snd_ssthresh_pkts": Integer, "packets", "sender", "Threshold after it; empty before the first.";
         "unacked": Integer, "packets", "sender", "Packets in flight after it.";

@@ -88,3 +88,21 @@ fn results_are_written_whole_and_an_unwritable_folder_is_one_sentence() {
     let error = write_results(&PathBuf::from("/proc/nowhere"), &results, &provenance, &formats).unwrap_err();
     assert!(error.to_string().contains("/proc/nowhere cannot be written"), "{error}");
 }
+
+/// In the table `samples` a datagram flow's bytes arrive when its packets do; the picture of a
+/// scenario is drawn from it.
+#[test]
+fn samples_count_the_bytes_of_datagrams_that_arrived() {
+    let text = "duration = \"1 s\"\n[path]\ncapacity = \"8 Mbit/s\"\nrtt = \"20 ms\"\n[[udp]]\nname = \"call\"\nrate = \"4 Mbit/s\"\npacket = \"500 B\"\n";
+    let scenario = Scenario::parse("call.toml", text).unwrap();
+    let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+    let samples = results.table("samples").unwrap();
+    let delivered: f64 = (0..samples.rows())
+        .filter_map(|row| match samples.get(row, "delivered_bps") {
+            flowstart_results::Value::Float(rate) => Some(rate * 0.1 / 8.0),
+            _ => None,
+        })
+        .sum();
+    // 1000 packets a second of 500 bytes, those of the last 10 ms still on their way.
+    assert!((delivered - 0.99 * 500_000.0).abs() <= 1000.0, "{delivered}");
+}

@@ -154,10 +154,13 @@ impl<P: Parts> Observer for Recording<P> {
 
     #[inline]
     fn received(&mut self, now: Time, packet: &Packet) {
-        if P::TABLES
-            && let Some(packets) = &mut self.packets
-        {
-            packets.received(now, packet);
+        if P::TABLES {
+            if let Some(samples) = &mut self.samples {
+                samples.received(now, packet);
+            }
+            if let Some(packets) = &mut self.packets {
+                packets.received(now, packet);
+            }
         }
     }
 

@@ -13,7 +13,8 @@ use flowstart_units::{Rate, Span, Time};
 pub struct FlowSample {
     /// Bytes of packets sent that are no ACKs (IP packets).
     pub sent: u64,
-    /// Stream bytes that the receiving application read.
+    /// Stream bytes that the receiving application read; of datagrams the bytes that arrived (IP
+    /// packets).
     pub delivered: u64,
     /// The sender after its last event in the bin, if it had one.
     pub state: Option<SenderState>,
@@ -123,6 +124,15 @@ impl Samples {
         sample.sum += sojourn;
         sample.most = sample.most.max(sojourn);
         sample.marked += u64::from(packet.ecn == Ecn::Ce);
+    }
+
+    /// A datagram is read when it arrives; a stream's bytes are counted when they can be.
+    pub(super) fn received(&mut self, now: Time, packet: &Packet) {
+        if matches!(packet.body, Body::Datagram(_))
+            && let Some(sample) = self.flow(now, packet.flow)
+        {
+            sample.delivered += u64::from(packet.bytes);
+        }
     }
 
     pub(super) fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
