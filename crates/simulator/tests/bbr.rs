@@ -84,7 +84,7 @@ fn a_flow_alone_uses_the_capacity_with_hardly_any_queue_and_probes_the_rtt_every
 #[test]
 fn random_loss_of_15_per_cent_hardly_matters_unless_it_is_taken_for_a_policer() {
     let loss = LossConfig::Bernoulli { probability: 0.15 };
-    let watch = run(loss.clone(), BbrConfig { policer_use_rounds: 0, ..BbrConfig::default() });
+    let watch = run(loss, BbrConfig { policer_use_rounds: 0, ..BbrConfig::default() });
     // What is lost must be sent again.
     assert!(share_of_capacity(&watch) > 0.7 * 0.85, "{}", share_of_capacity(&watch));
     let watch = run(loss, BbrConfig::default());
