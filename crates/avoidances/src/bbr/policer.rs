@@ -167,8 +167,7 @@ mod tests {
             total += if (round / 4) % 2 == 0 { 100 } else { 130 };
             let now = Time::ZERO + Span::from_millis(100 * round);
             let (losses, lost) = (true, total / 4);
-            let report =
-                Report { now, delivered: total, lost, losses, round: true, app_limited: false, cycling: true };
+            let report = Report { now, delivered: total, lost, losses, round: true, app_limited: false, cycling: true };
             policer.on_ack(&report, MSS, &config);
         }
         assert_eq!(policer.rate(), None);
