@@ -7,7 +7,7 @@ use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
 use flowstart_transport::{EcnMode, ReceiveWindow, ReceiverConfig, SenderConfig, WindowRules};
 use flowstart_units::{Bytes, Rate, Span};
 
-use super::{Load, SizeSpec};
+use super::{Dialect, Load, SizeSpec};
 
 /// TCP flows: one, or `count` of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +20,9 @@ pub struct FlowSpec {
     /// avoidance alone gets its own start (BBR), or slow start. Default: "hystart+cubic".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
+    /// Whose habits it has where nothing else is said: `linux` or `ns3`; default: the file's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<Dialect>,
     /// Congestion control of the Linux kernel that runs in its place with `run --real`; default:
     /// the kernel's own of the avoidance's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
