@@ -20,8 +20,7 @@ pub trait AvoidanceConstants {
         false
     }
 
-    /// True if this algorithm has a start that belongs to it, so that its name alone means the whole
-    /// of it.
+    /// True if this algorithm has a start that belongs to it, so that its name alone means both.
     fn brings_start(&self) -> bool {
         false
     }
@@ -61,8 +60,8 @@ impl AvoidanceConfig {
         self.constants().wants_ecn()
     }
 
-    /// True if this algorithm has a start that belongs to it, so that its name alone means the whole
-    /// of it (BBR).
+    /// True if this algorithm has a start that belongs to it, so that its name alone means both
+    /// (BBR).
     #[must_use]
     pub fn brings_start(&self) -> bool {
         self.constants().brings_start()

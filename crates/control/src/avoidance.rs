@@ -13,8 +13,8 @@ pub trait CongestionAvoidance {
         false
     }
 
-    /// How the start of its own ended, once it has; only asked after [`begin_flow`](Self::begin_flow) said
-    /// that there is one.
+    /// How the start of its own ended, once it has; only asked after
+    /// [`begin_flow`](Self::begin_flow) said that there is one.
     fn own_exit(&self) -> Option<ExitReason> {
         None
     }

@@ -143,8 +143,7 @@ pub trait FlowStart {
     }
 
     /// True if the avoidance is to start the flow by itself, if it can
-    /// ([`CongestionAvoidance::begin`](crate::CongestionAvoidance::begin_flow)); this start is then never
-    /// in charge.
+    /// ([`begin_flow`](crate::CongestionAvoidance::begin_flow)); this start is then never in charge.
     fn leaves_to_avoidance(&self) -> bool {
         false
     }

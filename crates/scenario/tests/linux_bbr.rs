@@ -59,7 +59,7 @@ impl Observer for Watch {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
-    if values.len() % 2 == 0 { (values[half - 1] + values[half]) / 2.0 } else { values[half] }
+    if values.len().is_multiple_of(2) { (values[half - 1] + values[half]) / 2.0 } else { values[half] }
 }
 
 /// Goodput in Mbit/s, early drops, typical wait in ms, threshold at the end of the start.
