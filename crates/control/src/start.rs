@@ -142,8 +142,8 @@ pub trait FlowStart {
         false
     }
 
-    /// True if the avoidance is to start the flow by itself, if it can
-    /// ([`begin_flow`](crate::CongestionAvoidance::begin_flow)); this start is then never in charge.
+    /// True if the avoidance is to start the flow by itself, if it can; this start is then never in
+    /// charge. See [`begin_flow`](crate::CongestionAvoidance::begin_flow).
     fn leaves_to_avoidance(&self) -> bool {
         false
     }

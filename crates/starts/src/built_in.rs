@@ -2,8 +2,8 @@
 
 use flowstart_control::{Ack, FlowStart, Window};
 
-/// Leaves the flow to its avoidance from the first packet on: BBR is one machine, whose estimates of
-/// its start go on to be used. An avoidance without a start of its own gets standard
+/// Leaves the flow to its avoidance from the first packet on: BBR is one machine, and the estimates
+/// of its start go on to be used. An avoidance without a start of its own gets standard
 /// slow start ([`Window::slow_start`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BuiltIn;
