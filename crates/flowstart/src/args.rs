@@ -117,7 +117,7 @@ impl PathArgs {
             // It was half of the other RTT, or stood in the file for that one.
             path.delay = None;
         }
-        path.buffer = self.buffer.unwrap_or(path.buffer);
+        path.buffer = self.buffer.or(path.buffer);
     }
 }
 
@@ -247,6 +247,11 @@ pub(crate) struct RunArgs {
     #[arg(long, alias = "seeds", value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) runs: Option<u64>,
+    /// So many repetitions in which all flows but the first start later, by a random part of the
+    /// base RTT, as the file's key phases says: means and intervals of what depends on phases
+    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with_all = ["runs", "real"],
+          value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    pub(crate) phases: Option<u64>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
     pub(crate) threads: Option<usize>,

@@ -97,7 +97,7 @@ fn outcome(hard: &Hard, contestant: &Contestant, threads: Option<usize>) -> Resu
     let unreadable = |_| Broken(format!("the path \"{}\" cannot be read", hard.name));
     race.set_capacity(hard.capacity.parse().map_err(|error| unreadable(format!("{error}")))?);
     race.path.rtt = hard.rtt.parse().map_err(|error| unreadable(format!("{error}")))?;
-    race.path.buffer = hard.buffer.parse().map_err(unreadable)?;
+    race.set_buffer(hard.buffer.parse().map_err(unreadable)?);
     race.path.loss = hard.loss.parse().map_err(unreadable)?;
     race.sizes = SIZES.map(Bytes::new).to_vec();
     race.contestants = vec![contestant.clone()];

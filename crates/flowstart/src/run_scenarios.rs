@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
     if args.json {
         let documents: Vec<Document<'_>> =
-            documents.iter().map(|(results, provenance)| Document { results, provenance }).collect();
+            documents.iter().map(|(results, provenance)| Document { results, provenance, packets: true }).collect();
         match documents.as_slice() {
             [one] if names.len() == 1 => print_document(one)?,
             several => print_document(&several)?,
@@ -201,7 +201,13 @@ fn results(scenario: &Scenario, name: &str, args: &RunArgs, cancel: &Cancel) -> 
 fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {
     let mut scenario = load(file)?;
     scenario.seed = args.seed.unwrap_or(scenario.seed);
-    scenario.runs = args.runs.unwrap_or(scenario.runs);
+    scenario.runs = args.runs.or(args.phases).unwrap_or(scenario.runs);
+    if args.phases.is_some() {
+        let usual = scenario.usual_phases();
+        scenario.phases.get_or_insert(usual);
+        // One flow has no phases.
+        scenario.simulation(0).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+    }
     if scenario.runs > 1 && !scenario.is_random() {
         note(&format!("{}: no randomness in this scenario: one run is enough", file.display()));
         scenario.runs = 1;
@@ -268,7 +274,7 @@ fn number(rows: &Rows, row: usize, column: &str) -> Option<f64> {
 
 fn text(rows: &Rows, row: usize, column: &str) -> String {
     match rows.get(row, column) {
-        Value::Text(text) => text,
+        Value::Text(text) => text.into_owned(),
         _ => String::new(),
     }
 }
@@ -314,6 +320,7 @@ type Summed = (&'static str, &'static str, &'static str, f64, u8);
 const FLOW_COLUMNS: &[Summed] = &[
     ("goodput", "Mbit/s", "goodput_bps", 1e-6, 2),
     ("completion", "ms", "completion_time_s", 1e3, 1),
+    ("with handshake", "ms", "completion_with_handshake_s", 1e3, 1),
     ("exit", "ms", "exit_s", 1e3, 1),
     ("window at exit", "packets", "exit_cwnd_pkts", 1.0, 0),
     ("sent", "packets", "data_segs_out", 1.0, 0),

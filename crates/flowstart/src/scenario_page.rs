@@ -92,7 +92,7 @@ impl Curves {
         let first_run = number(samples, 0, "run");
         for row in (0..samples.rows()).filter(|row| number(samples, *row, "run") == first_run) {
             if let Value::Text(name) = samples.get(row, "series") {
-                by_name.entry(name).or_default().push(row);
+                by_name.entry(name.into_owned()).or_default().push(row);
             }
         }
         let (mut flows, mut links) = (Vec::new(), Vec::new());

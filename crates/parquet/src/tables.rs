@@ -41,7 +41,7 @@ fn bytes(table: &Table, provenance: &Provenance) -> Result<Vec<u8>, parquet::err
         .iter()
         .map(|column| -> ArrayRef {
             match column {
-                Column::Text(values) => Arc::new(StringArray::from_iter(values)),
+                Column::Text(values) => Arc::new(StringArray::from_iter(values.iter().map(Option::as_deref))),
                 Column::Integer(values) => Arc::new(Int64Array::from_iter(values.iter().copied())),
                 Column::Float(values) => Arc::new(Float64Array::from_iter(values.iter().copied())),
                 Column::Flag(values) => Arc::new(BooleanArray::from_iter(values.iter().copied())),

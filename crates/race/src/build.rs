@@ -60,6 +60,7 @@ impl Contestant {
         FlowSpec {
             name: Some(self.name()),
             algorithm: Some(format!("{}+{}", self.start.name(), self.avoidance.name())),
+            dialect: None,
             kernel: None,
             flow_start: Some(self.start.clone()),
             avoidance: Some(self.avoidance.clone()),
@@ -80,6 +81,7 @@ impl Contestant {
             initial_window: INITIAL_WINDOW,
             initial_ssthresh: None,
             receive_window: None,
+            offload: None,
         }
     }
 }
@@ -103,6 +105,10 @@ impl Race {
         let arrival = self.newcomers_at(run);
         let mut path = self.path.clone();
         path.queue = self.queue(contestant);
+        if contestant.queue.is_some() || self.path.queue == QueueSpec::default() {
+            // Its size is in the queue's own limit.
+            path.buffer = path.queue.0.takes_buffer().then(|| self.buffer());
+        }
         if let Some(percent) = contestant.aware_percent {
             path.quick_start.aware_percent = percent;
         }
@@ -122,12 +128,14 @@ impl Race {
             Purpose::Without => flow.push(FlowSpec { count: self.flows, start: arrival + duration * 2, ..newcomer }),
             Purpose::Transfer(size) => flow.push(FlowSpec { size: Some(size), ..newcomer }),
         }
-        Scenario {
+        let mut scenario = Scenario {
             title: format!("{contestant}, one contestant of a race"),
             duration: arrival + duration,
             stop_when_complete,
             seed: self.seed,
             runs: run + 1,
+            phases: None,
+            dialect: None,
             path: Some(path),
             flow,
             output: OutputSpec::default(),
@@ -135,7 +143,9 @@ impl Race {
             udp: self.others.udp.clone(),
             arrivals: self.others.arrivals.clone(),
             web: Vec::new(),
-        }
+        };
+        scenario.settle();
+        scenario
     }
 
     /// What an omniscient start knows of this path, unless it was told something else.
@@ -168,7 +178,7 @@ impl Race {
             named => named.unwrap_or(contestant.usual_queue()),
         };
         let packet = u64::from(self.packet());
-        QueueSpec(choice.config(path.buffer, self.mark, self.capacity(), path.rtt, packet))
+        QueueSpec(choice.config(self.buffer(), self.mark, self.capacity(), path.rtt, packet))
     }
 
     /// That queue in words, with its size or threshold.
@@ -177,7 +187,7 @@ impl Race {
         let path = &self.path;
         match contestant.queue {
             None if path.queue != QueueSpec::default() => path.queue.0.name().to_owned(),
-            named => named.unwrap_or(contestant.usual_queue()).resolved(path.buffer, self.mark).to_string(),
+            named => named.unwrap_or(contestant.usual_queue()).resolved(self.buffer(), self.mark).to_string(),
         }
     }
 

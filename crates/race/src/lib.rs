@@ -259,7 +259,13 @@ impl Race {
 
     /// Sets the buffer of drop-tail queues that do not name their own.
     pub fn set_buffer(&mut self, buffer: Buffer) {
-        self.path.buffer = buffer;
+        self.path.buffer = Some(buffer);
+    }
+
+    /// Buffer of drop-tail queues that do not name their own.
+    #[must_use]
+    pub fn buffer(&self) -> Buffer {
+        self.path.buffer.unwrap_or(PathSpec::USUAL_BUFFER)
     }
 
     /// Bytes of a full packet on the bottleneck's wire.

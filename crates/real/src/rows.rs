@@ -35,6 +35,8 @@ fn flow_row(compiled: &Compiled, performed: &Performed, ran: &Ran) -> FlowRow {
         facts.set("size_bytes", size.get());
         facts.set("completed_s", flow.completed.map(Time::as_secs_f64));
         facts.set("completion_time_s", flow.completed.map(|done| done.since(first_data).as_secs_f64()));
+        let whole = flow.completed.zip(flow.started).map(|(done, started)| done.since(started).as_secs_f64());
+        facts.set("completion_with_handshake_s", whole);
     }
     if let Some(info) = flow.info {
         facts.set("data_segs_out", info.data_segs_out);

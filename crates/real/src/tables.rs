@@ -121,12 +121,8 @@ pub(super) fn results(
     flows: &[FlowRow],
     sampled: bool,
 ) -> Results {
-    let mut results = Results {
-        tables: tables().map(Table::new),
-        asked: 1,
-        finished: 1,
-        data_packets: recording.flows().iter().map(|flow| flow.data_packets).sum(),
-    };
+    let packets = recording.flows().iter().map(|flow| flow.data_packets).sum();
+    let mut results = Results::of(tables().map(Table::new), 1, packets);
     let [runs, flow_table, link_table, samples, ..] = &mut results.tables;
     let sum = |column: &str| -> u64 {
         let values = flows.iter().flat_map(|flow| &flow.facts.values).filter(|(name, _)| *name == column);

@@ -12,7 +12,8 @@ pub fn results_page() -> String {
     let mut page = format!(
         "{GENERATED}\n# Result tables\n\nSchema version {SCHEMA_VERSION}. `flowstart run` writes them as CSV and JSON, with `--parquet` as Apache Parquet too \
          (if it was built with the feature `parquet`). \
-         A missing value is an empty cell (CSV), `null` (JSON, Parquet).\n"
+         A missing value is an empty cell (CSV), `null` (JSON, Parquet). `results.json` has all tables but `packets`, \
+         which would be most of it; that is in `packets.csv`.\n"
     );
     for table in tables() {
         // Writing into a String does not fail.

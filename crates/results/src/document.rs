@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
+use super::schema::PACKETS;
 use super::table::{Table, Value};
 use super::{Provenance, Results};
 
@@ -15,6 +16,9 @@ pub struct Document<'a> {
     pub results: &'a Results,
     /// What they say about themselves.
     pub provenance: &'a Provenance,
+    /// Whether the table `packets` is in it. As a list of objects it is many times as long as all
+    /// the others together.
+    pub packets: bool,
 }
 
 impl Document<'_> {
@@ -43,6 +47,7 @@ impl Serialize for Document<'_> {
         const PROVENANCE: &str = "provenance";
         let mut names: Vec<(&str, Option<&Table>)> =
             self.results.tables.iter().map(|table| (table.spec().name, Some(table))).collect();
+        names.retain(|(name, _)| self.packets || *name != PACKETS.name);
         names.push((PROVENANCE, None));
         names.sort_by_key(|(name, _)| *name);
         let mut map = serializer.serialize_map(Some(names.len()))?;

@@ -1,7 +1,8 @@
 //! The tables `samples` and `packets`, made from a recording.
 
 use flowstart_congestion::INFINITE_SSTHRESH;
-use flowstart_measure::{Packets, Samples};
+use flowstart_measure::{Fate, Packets, Samples};
+use flowstart_network::DropReason;
 use flowstart_simulator::FlowId;
 use flowstart_units::{Rate, Span, Time};
 
@@ -28,7 +29,7 @@ pub(crate) fn sample_table(
         table.push([
             run.into(),
             (bin as f64 * seconds).into(),
-            Value::Text(format!("{} #{flow}", flow_name(flow))),
+            Value::Text(format!("{} #{flow}", flow_name(flow)).into()),
             rate(seen.sent),
             rate(seen.delivered),
             state.map(|state| state.cwnd).into(),
@@ -58,10 +59,23 @@ pub(crate) fn sample_table(
     table
 }
 
-/// The packets that were received in run number `run`.
-pub(crate) fn packet_table(run: u64, packets: Option<&Packets>) -> Table {
+/// What became of the data packets of run number `run`, given the names of links.
+pub(crate) fn packet_table(run: u64, packets: Option<&Packets>, link_names: &[String]) -> Table {
     let mut table = Table::new(&PACKETS);
-    for row in packets.map_or(&[][..], Packets::rows) {
+    let Some(packets) = packets else { return table };
+    for row in packets.rows().iter().chain(&packets.in_flight()) {
+        let (fate, place, why) = match row.fate {
+            Fate::Received { .. } => ("received", None, None),
+            Fate::Dropped { link, reason, .. } => {
+                ("dropped", link_names.get(link), Some(reason.map_or("loss", DropReason::name)))
+            }
+            Fate::InFlight => ("in_flight", None, None),
+        };
+        let (received, read, dropped) = match row.fate {
+            Fate::Received { at, read } => (Some(at), read, None),
+            Fate::Dropped { at, .. } => (None, None, Some(at)),
+            Fate::InFlight => (None, None, None),
+        };
         table.push([
             run.into(),
             row.flow.into(),
@@ -71,11 +85,15 @@ pub(crate) fn packet_table(run: u64, packets: Option<&Packets>) -> Table {
             row.retransmission.into(),
             row.marked.into(),
             row.sent.as_secs_f64().into(),
-            row.received.as_secs_f64().into(),
-            row.read.map(Time::as_secs_f64).into(),
+            received.map(Time::as_secs_f64).into(),
+            read.map(Time::as_secs_f64).into(),
             row.written.map(|written| micros(row.sent.since(written))).into(),
-            micros(row.received.since(row.sent)).into(),
-            row.read.map(|read| micros(read.since(row.received))).into(),
+            received.map(|received| micros(received.since(row.sent))).into(),
+            received.zip(read).map(|(received, read)| micros(read.since(received))).into(),
+            Value::word(fate),
+            dropped.map(Time::as_secs_f64).into(),
+            place.map(String::as_str).into(),
+            why.map_or(Value::Missing, Value::word),
         ]);
     }
     table

@@ -1,7 +1,7 @@
 //! The tables and their columns.
 
 /// Version of the tables; grows when a column changes its meaning or disappears.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,8 @@ pub(super) const FLOWS: TableSpec = TableSpec {
         "start_s": Float, "s", "sender", "When the SYN or the first datagram left.";
         "first_data_s": Float, "s", "sender", "When the first data packet left.";
         "completed_s": Float, "s", "receiver", "When the receiver had all bytes of a transfer; empty if it did not or for endless flows.";
-        "completion_time_s": Float, "s", "sender to receiver", "From the first data packet sent to the last byte delivered in order.";
+        "completion_time_s": Float, "s", "sender to receiver", "From the first data packet sent to the last byte delivered in order: without the handshake.";
+        "completion_with_handshake_s": Float, "s", "sender to receiver", "The same from the SYN on, as users wait and as ns-3's flow completion times have it; equal to completion_time_s for a flow without a handshake.";
         "size_bytes": Integer, "B", "sender", "Size of the transfer; empty for endless flows.";
         "bytes_delivered": Integer, "B", "receiver", "Stream bytes read by the application; for datagrams the IP bytes received.";
         "goodput_bps": Float, "bit/s", "receiver", "Bytes delivered from the first data packet to completion or to the end of the run.";
@@ -168,7 +169,7 @@ pub(super) const SAMPLES: TableSpec = TableSpec {
 /// One row per data packet.
 pub(super) const PACKETS: TableSpec = TableSpec {
     name: "packets",
-    meaning: "One row per data packet or datagram that reached its receiver, in order of arrival.",
+    meaning: "One row per data packet or datagram: those that reached their receivers or were dropped, in the order in which that happened, then those on their way at the end of the run, by flow and number.",
     columns: columns! {
         "run": Integer, "", "", "Number of the run.";
         "flow": Integer, "", "", "Number of the flow.";
@@ -176,13 +177,17 @@ pub(super) const PACKETS: TableSpec = TableSpec {
         "seq": Integer, "B", "sender", "First byte of the stream in it; empty for datagrams.";
         "bytes": Integer, "B", "sender", "Length of the IP packet.";
         "retrans": Flag, "", "sender", "True if it was sent before.";
-        "ce": Flag, "", "receiver", "True if it arrived with CE.";
+        "ce": Flag, "", "receiver", "True if it arrived with CE, or carried it when it was dropped.";
         "sent_s": Float, "s", "sender", "When it left the sender's stack.";
-        "received_s": Float, "s", "receiver", "When it reached the receiver's stack.";
+        "received_s": Float, "s", "receiver", "When it reached the receiver's stack; empty if it did not.";
         "read_s": Float, "s", "receiver", "When the application had read it, that is all bytes before it had arrived too; empty if not yet.";
         "sender_stack_us": Float, "us", "sender", "From the write of its last byte to its leaving; empty for endless writes and datagrams.";
         "network_us": Float, "us", "network", "From leaving the sender's stack to reaching the receiver's.";
         "receiver_stack_us": Float, "us", "receiver", "From reaching the receiver's stack to being read.";
+        "fate": Text, "", "network", "What became of it: received, dropped, or in_flight at the end of the run.";
+        "dropped_s": Float, "s", "link", "When it was dropped; empty if it was not.";
+        "dropped_at": Text, "", "link", "The link that dropped it.";
+        "drop_reason": Text, "", "link", "Why: its queue was full (full), the flow's own queue was (flow_full), the queue management chose it (early), or the link's loss process or another part of its medium took it (loss).";
     },
 };
 

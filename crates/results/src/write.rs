@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::Results;
 use super::document::{Document, write_pretty};
-use super::schema::SCHEMA_VERSION;
+use super::schema::{PACKETS, SCHEMA_VERSION};
 use super::table::Table;
 use flowstart_scenario::Scenario;
 
@@ -18,7 +18,8 @@ pub enum Format {
     /// Comma-separated values, a header line, `.` as decimal point; the provenance stands in
     /// `provenance.json` beside it.
     Csv,
-    /// One document with the provenance and all tables.
+    /// One document with the provenance and all tables; without `packets` if they are written in
+    /// another format, too.
     Json,
     /// Tables in a format from another crate, a file each.
     Tables(Encoding),
@@ -163,12 +164,16 @@ pub fn write_results(
     put("provenance.json", &|file| write_pretty(&provenance.to_json(), file))?;
     for format in formats {
         if let Format::Json = format {
-            put("results.json", &|file| Document { results, provenance }.write(file))?;
+            let packets = formats.iter().all(|format| matches!(format, Format::Json));
+            put("results.json", &|file| Document { results, provenance, packets }.write(file))?;
             continue;
         }
         for table in results.tables.iter().filter(|table| table.rows() > 0) {
             let name = table.spec().name;
             match format {
+                Format::Csv if name == PACKETS.name => {
+                    put("packets.csv", &|file| file.write_all(results.packets_csv()))?
+                }
                 Format::Csv => put(&format!("{name}.csv"), &|file| table.write_csv(file))?,
                 Format::Json => {}
                 Format::Tables(Encoding { ending, encode }) => {
@@ -187,5 +192,5 @@ pub fn write_results(
 #[must_use]
 pub fn to_json(results: &Results, provenance: &Provenance) -> Json {
     // Everything in it can be written as JSON.
-    serde_json::to_value(Document { results, provenance }).unwrap_or_default()
+    serde_json::to_value(Document { results, provenance, packets: true }).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use flowstart_results::{Column, Results, run_scenario};
 use flowstart_scenario::Scenario;
 
 /// A card of 1 Gbit/s with FQ-CoDel, as most Linux senders have it.
-const CARD: &str = "[[link]]\nname = \"card\"\ncapacity = \"1 Gbit/s\"\ndelay = \"0 s\"\nqueue = \"fq_codel\"\nbuffer = \"1000 packets\"\n";
+const CARD: &str = "[[link]]\nname = \"card\"\ncapacity = \"1 Gbit/s\"\ndelay = \"0 s\"\nqueue = \"fq_codel\"\n";
 
 /// What a probing flow found and got.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ fn probed(results: &Results) -> Vec<Probed> {
         &table.columns()[place.unwrap_or_else(|| panic!("a column {name}"))]
     };
     let text = |name, row: usize| match column(name) {
-        Column::Text(values) => values[row].clone(),
+        Column::Text(values) => values[row].as_deref().map(str::to_owned),
         _ => None,
     };
     let number = |name, row: usize| match column(name) {
@@ -77,9 +77,16 @@ fn probe(link: &str, card: bool, cross: bool, runs: u32) -> Vec<Probed> {
 
 fn shaper(queue: &str, burst: &str) -> String {
     format!(
-        "capacity = \"20 Mbit/s\"\nbuffer = \"100 packets\"\nqueue = \"{queue}\"\n\
-         medium = {{ shaper = {{ burst = \"{burst}\", line = \"1 Gbit/s\" }} }}"
+        "capacity = \"20 Mbit/s\"\nqueue = {}\n\
+         medium = {{ shaper = {{ burst = \"{burst}\", line = \"1 Gbit/s\" }} }}",
+        holding(queue, 100)
     )
+}
+
+/// A queue by its name, in a table; a plain one holds so many packets.
+fn holding(queue: &str, packets: u32) -> String {
+    let limit = if queue == "drop_tail" { format!(", packets = {packets}") } else { String::new() };
+    format!("{{ kind = \"{queue}\"{limit} }}")
 }
 
 fn count(probed: &[Probed], isolation: &str) -> usize {
@@ -139,8 +146,9 @@ fn a_policer_is_no_queue_of_ones_own() {
 
 fn jittered(mbps: u32, queue: &str, ms: u32, reorder: bool) -> String {
     format!(
-        "capacity = \"{mbps} Mbit/s\"\nbuffer = \"600 packets\"\nqueue = \"{queue}\"\n\
-         jitter = {{ spread = \"{ms} ms\", reorder = {reorder} }}"
+        "capacity = \"{mbps} Mbit/s\"\nqueue = {}\n\
+         jitter = {{ spread = \"{ms} ms\", reorder = {reorder} }}",
+        holding(queue, 600)
     )
 }
 
@@ -158,9 +166,10 @@ fn merged_acks_and_bunches_get_an_answer_or_none_within_a_second() {
     for ack_aggregation in ["2 ms", "4 ms", "8 ms"] {
         for (queue, wrong) in [("drop_tail", "isolated"), ("fq_codel", "shared")] {
             let text = format!(
-                "duration = \"3 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"30 ms\"\nqueue = \"{queue}\"\n\
-                 buffer = \"100 packets\"\n[[flow]]\nname = \"probe\"\nalgorithm = \"{PROBE}\"\n\
-                 receiver = {{ ack_aggregation = \"{ack_aggregation}\" }}\n"
+                "duration = \"3 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"30 ms\"\nqueue = {}\n\
+                 [[flow]]\nname = \"probe\"\nalgorithm = \"{PROBE}\"\n\
+                 receiver = {{ ack_aggregation = \"{ack_aggregation}\" }}\n",
+                holding(queue, 100)
             );
             let scenario = Scenario::parse("merged", &text).unwrap();
             let flows = probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap());
@@ -176,9 +185,10 @@ fn merged_acks_and_bunches_get_an_answer_or_none_within_a_second() {
 fn a_receiver_that_acknowledges_every_sixteenth_packet_is_not_understood() {
     for queue in ["drop_tail", "fair_queuing", "fq_codel"] {
         let text = format!(
-            "duration = \"3 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"30 ms\"\nqueue = \"{queue}\"\n\
-             buffer = \"100 packets\"\n[[flow]]\nname = \"probe\"\nalgorithm = \"{PROBE}\"\n\
-             receiver = {{ ack_every = 16, quick_acks = 0 }}\n"
+            "duration = \"3 s\"\n[path]\ncapacity = \"20 Mbit/s\"\nrtt = \"30 ms\"\nqueue = {}\n\
+             [[flow]]\nname = \"probe\"\nalgorithm = \"{PROBE}\"\n\
+             receiver = {{ ack_every = 16, quick_acks = 0 }}\n",
+            holding(queue, 100)
         );
         let scenario = Scenario::parse("sixteenth", &text).unwrap();
         let flows = probed(&run_scenario(&scenario, None, &Cancel::default(), |_| {}).unwrap());

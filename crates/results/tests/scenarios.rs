@@ -89,6 +89,80 @@ fn results_are_written_whole_and_an_unwritable_folder_is_one_sentence() {
     assert!(error.to_string().contains("/proc/nowhere cannot be written"), "{error}");
 }
 
+/// A small buffer, and an end in the middle of things.
+const LOSSY: &str = r#"
+duration = "500 ms"
+output = { packets = true }
+path = { capacity = "20 Mbit/s", rtt = "20 ms", buffer = "10 packets", loss = "1 %" }
+[[flow]]
+[[udp]]
+rate = "2 Mbit/s"
+"#;
+
+#[test]
+fn every_packet_sent_is_in_the_table_with_what_became_of_it() {
+    let results = run_scenario(&Scenario::parse("lossy.toml", LOSSY).unwrap(), Some(1), &Cancel::default(), |_| {});
+    let results = results.unwrap();
+    let (flows, packets) = (results.table("flows").unwrap(), results.table("packets").unwrap());
+    let text = |row, column| match packets.get(row, column) {
+        Value::Text(text) => text.into_owned(),
+        _ => String::new(),
+    };
+    let fates: Vec<String> = (0..packets.rows()).map(|row| text(row, "fate")).collect();
+    let with = |fate: &str, flow: Option<i64>| {
+        let of = |row: &usize| flow.is_none_or(|flow| packets.get(*row, "flow") == Value::Integer(flow));
+        (0..packets.rows()).filter(|row| fates[*row] == fate).filter(of).count() as u64
+    };
+    assert_eq!(packets.rows() as u64, results.data_packets);
+    for flow in [0, 1] {
+        assert_eq!(Value::from(with("dropped", Some(flow as i64))), flows.get(flow, "dropped"));
+    }
+    assert!(with("in_flight", None) > 0, "something is always on its way");
+    for (row, fate) in fates.iter().enumerate() {
+        let (lost, came) = (fate == "dropped", fate == "received");
+        assert_eq!(packets.get(row, "received_s") != Value::Missing, came, "{row}");
+        assert_eq!(packets.get(row, "dropped_s") != Value::Missing, lost, "{row}");
+        assert_eq!(text(row, "dropped_at") == "bottleneck", lost, "{row}");
+        assert_eq!(["full", "loss"].contains(&text(row, "drop_reason").as_str()), lost, "{row}");
+        assert!(matches!(packets.get(row, "sent_s"), Value::Float(_)), "{row}");
+    }
+    let reasons = |why: &str| (0..packets.rows()).filter(|row| text(*row, "drop_reason") == why).count();
+    assert!(reasons("full") > 0 && reasons("loss") > 0);
+}
+
+#[test]
+fn a_document_of_half_a_minute_is_small_and_packets_are_in_a_file_of_their_own() {
+    use flowstart_results::{Format, Provenance, write_results};
+    let text = "duration = \"30 s\"\noutput = { packets = true }\n\
+                path = { capacity = \"100 Mbit/s\", rtt = \"20 ms\" }\n[[flow]]\n";
+    let scenario = Scenario::parse("half a minute", text).unwrap();
+    let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let provenance = Provenance::new(&scenario, &results);
+    write_results(folder.path(), &results, &provenance, &[Format::Csv, Format::Json]).unwrap();
+    let document = fs::read_to_string(folder.path().join("results.json")).unwrap();
+    assert!(document.len() < 5_000_000, "{}", document.len());
+    assert!(!document.contains("\"packets\": ["));
+    let lines = fs::read_to_string(folder.path().join("packets.csv")).unwrap().lines().count();
+    assert_eq!(lines as u64, results.data_packets + 1);
+}
+
+#[test]
+fn a_completion_time_is_given_with_and_without_the_handshake() {
+    let text = "path = { capacity = \"100 Mbit/s\", rtt = \"20 ms\" }\n[[flow]]\nsize = \"10 kB\"\n\
+                [[flow]]\nsize = \"10 kB\"\nsender = { handshake = false }\n";
+    let results = run_scenario(&Scenario::parse("two", text).unwrap(), Some(1), &Cancel::default(), |_| {}).unwrap();
+    let flows = results.table("flows").unwrap();
+    let seconds = |row, column| match flows.get(row, column) {
+        Value::Float(seconds) => seconds,
+        other => panic!("{column}: {other:?}"),
+    };
+    // The SYN, and it waits for no more than a packet.
+    let handshake = seconds(0, "completion_with_handshake_s") - seconds(0, "completion_time_s");
+    assert!((0.020..0.0215).contains(&handshake), "{handshake}");
+    assert_eq!(seconds(1, "completion_with_handshake_s"), seconds(1, "completion_time_s"));
+}
+
 /// In the table `samples` a datagram flow's bytes arrive when its packets do; the picture of a
 /// scenario is drawn from it.
 #[test]

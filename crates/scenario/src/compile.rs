@@ -1,17 +1,19 @@
 //! From a scenario to the simulation of one run.
 
-use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig, joint_name, start_of};
 use flowstart_network::{LinkConfig, LinkError, LossConfig, PolicerConfig};
-use flowstart_random::Purpose;
+use flowstart_random::{Purpose, below};
 use flowstart_simulator::{
     Access, ArrivalConfig, FlowConfig, SessionConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
     UdpConfig, Workload,
 };
-use flowstart_transport::EcnMode;
+use flowstart_transport::{EcnMode, Offload};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::error::Problem;
-use super::{ArrivalSpec, FlowSpec, LinkSpec, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec, WebSpec};
+use super::{
+    ArrivalSpec, FlowSpec, LinkSpec, OffloadKind, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec, WebSpec,
+};
 use crate::suggest::nearest;
 
 /// A scenario made into a simulation, and what its parts are called.
@@ -65,6 +67,9 @@ impl Scenario {
         }
         if compiler.flows.is_empty() && compiler.arrivals.is_empty() && self.web.is_empty() {
             return Err(Problem::at("flow", "nobody sends anything; add a [[flow]], [[udp]] or [[arrivals]]"));
+        }
+        if let Some(phases) = self.phases {
+            compiler.move_starts(phases)?;
         }
         let end = Time::ZERO + self.duration;
         let simulation = SimulationConfig {
@@ -201,7 +206,9 @@ impl<'a> Compiler<'a> {
             return Err(Problem::at("delay", format!("is longer than the whole round trip of {}", path.rtt)));
         }
         let rate = path.capacity.schedule(self.fading()).map_err(|error| Problem::at("capacity", error))?;
-        let limits = path.buffer.limits(path.capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
+        path.queue.check_buffer("buffer", path.buffer)?;
+        let buffer = path.buffer.unwrap_or(PathSpec::USUAL_BUFFER);
+        let limits = buffer.limits(path.capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
         let mut link = LinkConfig::new(rate, delay, path.queue.with_buffer(limits.0, limits.1));
         link.overhead = path.overhead;
         link.loss = path.loss.0;
@@ -217,7 +224,9 @@ impl<'a> Compiler<'a> {
         self.names.push(BOTTLENECK.to_owned());
         if let Some(capacity) = &path.reverse_capacity {
             let rate = capacity.schedule(self.fading()).map_err(|error| Problem::at("reverse_capacity", error))?;
-            let limits = path.reverse_buffer.limits(capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
+            path.reverse_queue.check_buffer("reverse_buffer", path.reverse_buffer)?;
+            let buffer = path.reverse_buffer.unwrap_or(PathSpec::USUAL_BUFFER);
+            let limits = buffer.limits(capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
             let queue = path.reverse_queue.with_buffer(limits.0, limits.1);
             let mut link = LinkConfig::new(rate, Span::ZERO, queue);
             link.overhead = path.overhead;
@@ -230,6 +239,7 @@ impl<'a> Compiler<'a> {
             self.names.push(WAY_BACK.to_owned());
         } else {
             let needs = [
+                ("reverse_buffer", path.reverse_buffer.is_some_and(|size| size != PathSpec::USUAL_BUFFER), "wait at"),
                 ("reverse_loss", path.reverse_loss.0 != LossConfig::None, "lose on"),
                 ("reverse_queue", path.reverse_queue != super::QueueSpec::default(), "queue at"),
                 ("reverse_jitter", path.reverse_jitter.is_some(), "be late on"),
@@ -247,13 +257,15 @@ impl<'a> Compiler<'a> {
             return Err(Problem::at("name", format!("there are two links \"{}\"", spec.name)));
         }
         let rate = spec.capacity.schedule(self.fading()).map_err(|error| Problem::at("capacity", error))?;
-        let rtt = match (spec.buffer, spec.rtt) {
+        spec.queue.check_buffer("buffer", spec.buffer)?;
+        let buffer = spec.buffer.unwrap_or(LinkSpec::USUAL_BUFFER);
+        let rtt = match (buffer, spec.rtt) {
             (super::Buffer::Bdp(_), None) => {
                 return Err(Problem::at("buffer", "a buffer in BDP needs the rtt it refers to: rtt = \"20 ms\""));
             }
             (_, rtt) => rtt.unwrap_or(Span::ZERO),
         };
-        let limits = spec.buffer.limits(spec.capacity.nominal(), rtt, self.packet_bytes(spec.overhead));
+        let limits = buffer.limits(spec.capacity.nominal(), rtt, self.packet_bytes(spec.overhead));
         let mut link = LinkConfig::new(rate, spec.delay, spec.queue.with_buffer(limits.0, limits.1));
         link.overhead = spec.overhead;
         link.loss = spec.loss.0;
@@ -267,6 +279,18 @@ impl<'a> Compiler<'a> {
         Self::check_room(&link, ack, if link.queue == spec.queue.0 { "queue" } else { "buffer" })?;
         self.links.push(link);
         self.names.push(spec.name.clone());
+        Ok(())
+    }
+
+    /// Flows but the first start later, by a random part of this.
+    fn move_starts(&mut self, phases: Span) -> Result<(), Problem> {
+        if self.flows.len() < 2 {
+            return Err(Problem::at("phases", "there is no second flow whose start could be moved"));
+        }
+        for (number, flow) in self.flows.iter_mut().enumerate().skip(1) {
+            let mut random = Purpose::Phase.stream(self.scenario.seed, self.run, number as u64);
+            flow.start += Span::from_nanos(below(&mut random, phases.as_nanos()));
+        }
         Ok(())
     }
 
@@ -370,7 +394,7 @@ impl<'a> Compiler<'a> {
     /// A TCP flow and its group.
     fn tcp(&mut self, spec: &FlowSpec, workload: Workload) -> Result<FlowConfig, Problem> {
         let (start, avoidance) = algorithms(spec)?;
-        let name = format!("{}+{}", start.name(), avoidance.name());
+        let name = joint_name(&start, &avoidance);
         if !(1..=65_000).contains(&spec.sender.mss) {
             return Err(Problem::at("sender.mss", "a segment carries 1 to 65000 bytes"));
         }
@@ -397,6 +421,15 @@ impl<'a> Compiler<'a> {
                 ));
             }
             (receiver.ack_aggregation, receiver.ack_aggregation_most) = (Some(merged.within), merged.most);
+        }
+        if let Some(OffloadKind::Linux) = spec.offload {
+            if sender.offload.is_some() {
+                return Err(Problem::at("offload", "`sender.offload` says it already; leave one of them out"));
+            }
+            sender.offload = Some(Offload::default());
+        }
+        if let Some(offload) = &sender.offload {
+            offload.validate().map_err(|error| Problem::at("sender.offload", error.to_string()))?;
         }
         if let Some(kind) = spec.receive_window {
             if receiver.window.is_some() {
@@ -470,6 +503,15 @@ impl<'a> Compiler<'a> {
     }
 
     fn add_arrivals(&mut self, spec: &ArrivalSpec) -> Result<(), Problem> {
+        let one = &spec.flow;
+        let own = one.size.is_some() || one.paced.is_some() || !one.writes.is_empty() || one.list.is_some();
+        if own || one.count != 1 || !one.every.is_zero() {
+            return Err(Problem::at(
+                "flow",
+                "what arrives and when is said by sizes and mean_gap or load, not by size, paced, writes, list, count \
+                 or every",
+            ));
+        }
         let mut flow = self
             .tcp(&spec.flow, Workload::Sized(flowstart_units::Bytes::new(1)))
             .map_err(|problem| problem.within("flow"))?;
@@ -518,23 +560,23 @@ fn workload(spec: &FlowSpec) -> Result<Workload, Problem> {
     }
 }
 
-fn algorithms(spec: &FlowSpec) -> Result<(StartConfig, AvoidanceConfig), Problem> {
+pub(super) fn algorithms(spec: &FlowSpec) -> Result<(StartConfig, AvoidanceConfig), Problem> {
     let text = spec.algorithm.as_deref().unwrap_or("hystart+cubic");
-    let (start, avoidance) = text.split_once('+').unwrap_or(("slow_start", text));
     // "hystart++" ends in plus signs of its own: the last single one separates.
-    let (start, avoidance) = match text.rsplit_once('+') {
-        Some((start, avoidance)) if text.contains("++") => (start, avoidance),
-        _ => (start, avoidance),
-    };
+    let parts = if text.contains("++") { text.rsplit_once('+') } else { text.split_once('+') };
+    let (start, avoidance) = parts.map_or((None, text), |(start, avoidance)| (Some(start), avoidance));
     let wrong = |error: &dyn std::fmt::Display| Problem::at("algorithm", error.to_string());
-    let start = match &spec.flow_start {
-        Some(start) => start.clone(),
-        None => StartConfig::from_name(start.trim()).map_err(|error| wrong(&error))?,
-    };
     let avoidance = match &spec.avoidance {
-        Some(avoidance) => avoidance.clone(),
-        None => AvoidanceConfig::from_name(avoidance.trim()).map_err(|error| wrong(&error))?,
+        Some(avoidance) => Ok(avoidance.clone()),
+        None => AvoidanceConfig::from_name(avoidance.trim()).map_err(|error| wrong(&error)),
     };
+    let start = match (&spec.flow_start, start, &avoidance) {
+        (Some(start), _, _) => start.clone(),
+        (None, Some(start), _) => StartConfig::from_name(start.trim()).map_err(|error| wrong(&error))?,
+        (None, None, Ok(avoidance)) => start_of(avoidance),
+        (None, None, Err(_)) => StartConfig::SlowStart,
+    };
+    let avoidance = avoidance?;
     start.validate().map_err(|error| Problem::at("flow_start", error.to_string()))?;
     avoidance.validate().map_err(|error| Problem::at("avoidance", error.to_string()))?;
     Ok((start, avoidance))

@@ -7,7 +7,7 @@ use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
 use flowstart_transport::{EcnMode, ReceiveWindow, ReceiverConfig, SenderConfig, WindowRules};
 use flowstart_units::{Bytes, Rate, Span};
 
-use super::{Load, SizeSpec};
+use super::{Dialect, Load, SizeSpec};
 
 /// TCP flows: one, or `count` of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,9 +17,12 @@ pub struct FlowSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Flow start and congestion avoidance as "START+AVOIDANCE", for instance "hystart+cubic"; the
-    /// avoidance alone gets slow start. Default: "hystart+cubic".
+    /// avoidance alone gets its own start (BBR), or slow start. Default: "hystart+cubic".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
+    /// Whose habits it has where nothing else is said: `linux` or `ns3`; default: the file's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<Dialect>,
     /// Congestion control of the Linux kernel that runs in its place with `run --real`; default:
     /// the kernel's own of the avoidance's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,6 +82,10 @@ pub struct FlowSpec {
     /// `receiver.receive_buffer`. Figures of one's own: `receiver.window`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<ReceiveWindowKind>,
+    /// New data leaves in bursts, as with the segmentation offload of a kernel; default: segment by
+    /// segment. Figures of one's own: `sender.offload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offload: Option<OffloadKind>,
     /// Everything else about the sending endpoint.
     #[serde(default)]
     pub sender: SenderConfig,
@@ -107,6 +114,14 @@ impl ReceiveWindowKind {
             Self::Linux6_1 => WindowRules::Linux6_1,
         })
     }
+}
+
+/// A kernel whose hosts send bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OffloadKind {
+    /// Linux of today, that is 6.18.
+    Linux,
 }
 
 /// An application that writes messages at a rate.

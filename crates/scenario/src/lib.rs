@@ -25,6 +25,7 @@
 
 mod buffer;
 mod compile;
+mod dialect;
 mod docs;
 mod error;
 mod fading;
@@ -51,11 +52,12 @@ use flowstart_units::Span;
 
 pub use buffer::Buffer;
 pub use compile::{Compiled, FlowLabel};
+pub use dialect::Dialect;
 pub use docs::{GENERATED, describe_keys, scenario_page};
 pub use error::{Problem, ScenarioError};
 pub use fading::FadingSpec;
 pub use files::{parse_flow_list, read};
-pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, ReceiveWindowKind, SpacingSpec, UdpSpec, WriteSpec};
+pub use flow::{ArrivalSpec, FlowSpec, OffloadKind, PacedSpec, ReceiveWindowKind, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
 pub use path::{LinkSpec, MergedAcks, PathSpec};
 pub use profile::{PROFILES, Profile};
@@ -84,6 +86,13 @@ pub struct Scenario {
     /// Independent repetitions, at least 1.
     #[serde(default = "default_runs")]
     pub runs: u64,
+    /// In every run all flows but the first start later than they say, each by a random part of
+    /// this: for results that depend on phases. `flowstart run --phases N` sets it to the base RTT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Span>,
+    /// Whose habits flows and queues have where nothing else is said: `linux` or `ns3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<Dialect>,
     /// A single bottleneck that all flows share. Either this or `[[link]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathSpec>,
@@ -145,7 +154,8 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong, with its place in the text and what would be right.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
-        let scenario: Self = toml::from_str(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        let mut scenario = Self::understand(name, text)?;
+        scenario.settle();
         scenario.check().map_err(|problem| problem.locate(name, text))?;
         Ok(scenario)
     }
@@ -166,14 +176,16 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn read(name: &str, text: &str, folder: &FilePath) -> Result<Self, ScenarioError> {
-        let mut scenario: Self = toml::from_str(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        let mut scenario = Self::understand(name, text)?;
         scenario.resolve(folder)?;
+        scenario.settle();
         scenario.check().map_err(|problem| problem.locate(name, text))?;
         Ok(scenario)
     }
 
     /// Reads a scenario that is a part of a larger document (or put together from several); `text`
-    /// is the whole document, for errors. The files it names are read relative to `folder`.
+    /// is the whole document, for errors. The files it names are read relative to `folder`. A
+    /// queue with a limit of its own goes before a buffer, which another of the several may say.
     ///
     /// # Errors
     /// If a key or value is wrong, or a file cannot be read.
@@ -183,13 +195,34 @@ impl Scenario {
         table: toml::Spanned<toml::de::DeTable<'_>>,
         folder: Option<&FilePath>,
     ) -> Result<Self, ScenarioError> {
-        let mut scenario = Self::deserialize(toml::de::Deserializer::from(table.clone()))
-            .map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        let mut scenario = Self::understand_table(name, text, table.clone())?;
         if let Some(folder) = folder {
             scenario.resolve(folder)?;
         }
+        scenario.path.iter_mut().for_each(PathSpec::heed_limits);
+        scenario.link.iter_mut().for_each(LinkSpec::heed_limits);
+        scenario.settle();
         scenario.check().map_err(|problem| problem.locate_in(name, text, table.get_ref()))?;
         Ok(scenario)
+    }
+
+    /// What the text says, with the dialects it names.
+    fn understand(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let document = toml::de::DeTable::parse(text).map_err(|error| ScenarioError::from_toml(name, text, &error))?;
+        Self::understand_table(name, text, document)
+    }
+
+    fn understand_table(
+        name: &str,
+        text: &str,
+        mut document: toml::Spanned<toml::de::DeTable<'_>>,
+    ) -> Result<Self, ScenarioError> {
+        let read = |document: toml::Spanned<toml::de::DeTable<'_>>| {
+            Self::deserialize(toml::de::Deserializer::from(document))
+                .map_err(|error| ScenarioError::from_toml(name, text, &error))
+        };
+        let scenario = read(document.clone())?;
+        if scenario.lay_dialects(document.get_mut()) { read(document) } else { Ok(scenario) }
     }
 
     /// Every parameter, defaults included, as a scenario file.
@@ -235,10 +268,25 @@ impl Scenario {
         });
         let poisson = SpacingSpec::Poisson;
         path || links
+            || self.phases.is_some_and(|phases| !phases.is_zero())
             || self.udp.iter().any(|udp| udp.spacing == poisson)
             || self.flow.iter().any(|flow| flow.paced.as_ref().is_some_and(|paced| paced.spacing == poisson))
             || !self.arrivals.is_empty()
             || !self.web.is_empty()
+    }
+
+    /// Writes down what follows from nothing being said, so that [`Scenario::effective`] shows it.
+    /// Scenarios that were read are settled.
+    pub fn settle(&mut self) {
+        self.path.iter_mut().for_each(PathSpec::settle);
+        self.link.iter_mut().for_each(LinkSpec::settle);
+    }
+
+    /// How far starts are moved if nothing else is said: the base RTT, after which phases repeat.
+    #[must_use]
+    pub fn usual_phases(&self) -> Span {
+        let links = || self.link.iter().map(|link| link.rtt.unwrap_or(link.delay * 2)).max();
+        self.path.as_ref().map(|path| path.rtt).or_else(links).unwrap_or(Span::from_millis(10))
     }
 
     fn check(&self) -> Result<(), error::Problem> {

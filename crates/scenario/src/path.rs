@@ -23,10 +23,11 @@ pub struct PathSpec {
     /// the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
-    /// Size of the bottleneck's buffer; the packet in transmission is not in it. No influence on
-    /// fair queuing, which has limits of its own.
-    #[serde(default = "one_bdp")]
-    pub buffer: Buffer,
+    /// Size of the bottleneck's buffer; the packet in transmission is not in it. Default: 1 BDP.
+    /// Queues with a limit of their own (`fair_queuing`, `fq_codel`, `codel`, `red`, `sch_red`,
+    /// `pie`, `dual_pi2`, and others whose table says one) have none beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
     /// Queue discipline of the bottleneck.
     #[serde(default)]
     pub queue: QueueSpec,
@@ -49,9 +50,9 @@ pub struct PathSpec {
     /// Capacity of the way back; without it ACKs never wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_capacity: Option<RateSpec>,
-    /// Buffer of the way back.
-    #[serde(default = "one_bdp")]
-    pub reverse_buffer: Buffer,
+    /// Buffer of the way back, which needs `reverse_capacity`; as `buffer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_buffer: Option<Buffer>,
     /// ACKs lost on the way back; needs `reverse_capacity`.
     #[serde(default)]
     pub reverse_loss: LossSpec,
@@ -99,9 +100,10 @@ pub struct LinkSpec {
     pub capacity: RateSpec,
     /// One-way propagation delay.
     pub delay: Span,
-    /// Buffer; a BDP here is of this link's capacity and `rtt`.
-    #[serde(default = "unlimited")]
-    pub buffer: Buffer,
+    /// Buffer; a BDP here is of this link's capacity and `rtt`. Default: unlimited. Queues with a
+    /// limit of their own have none beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
     /// Round-trip time that a buffer in BDP refers to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Span>,
@@ -136,10 +138,40 @@ fn is_default_queue(spec: &QueueSpec) -> bool {
     *spec == QueueSpec::default()
 }
 
-fn one_bdp() -> Buffer {
-    Buffer::Bdp(1.0)
+impl PathSpec {
+    /// The buffer of a bottleneck that does not say its size.
+    pub const USUAL_BUFFER: Buffer = Buffer::Bdp(1.0);
+
+    /// Leaves out what a queue with a limit of its own does not heed.
+    pub(super) fn heed_limits(&mut self) {
+        self.buffer = self.buffer.filter(|_| self.queue.0.takes_buffer());
+        self.reverse_buffer = self.reverse_buffer.filter(|_| self.reverse_queue.0.takes_buffer());
+    }
+
+    /// Writes down the sizes that follow from nothing being said.
+    pub(super) fn settle(&mut self) {
+        settle(&mut self.buffer, self.queue, Self::USUAL_BUFFER);
+        settle(&mut self.reverse_buffer, self.reverse_queue, Self::USUAL_BUFFER);
+    }
 }
 
-fn unlimited() -> Buffer {
-    Buffer::Unlimited
+impl LinkSpec {
+    /// Leaves out what a queue with a limit of its own does not heed.
+    pub(super) fn heed_limits(&mut self) {
+        self.buffer = self.buffer.filter(|_| self.queue.0.takes_buffer());
+    }
+
+    /// The buffer of a link that does not say its size.
+    pub(super) const USUAL_BUFFER: Buffer = Buffer::Unlimited;
+
+    /// Writes down the size that follows from nothing being said.
+    pub(super) fn settle(&mut self) {
+        settle(&mut self.buffer, self.queue, Self::USUAL_BUFFER);
+    }
+}
+
+fn settle(buffer: &mut Option<Buffer>, queue: QueueSpec, usual: Buffer) {
+    if queue.0.takes_buffer() {
+        buffer.get_or_insert(usual);
+    }
 }

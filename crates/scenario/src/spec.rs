@@ -13,8 +13,8 @@ use flowstart_network::{
 };
 use flowstart_units::{Rate, Span, Time, parse_fraction};
 
-use super::FadingSpec;
 use super::short::{FromLong, Short};
+use super::{Buffer, FadingSpec, Problem};
 
 macro_rules! short {
     ($type:ident, $long:ty, $expecting:literal, $example:literal) => {
@@ -45,8 +45,8 @@ macro_rules! short {
     };
 }
 
-/// A queue discipline: a name, a name with its threshold, or a table of all constants. Limits are
-/// filled in from the path's buffer.
+/// A queue discipline: a name, a name with its threshold, or a table of all constants. Limits that
+/// can be told in packets or bytes are filled in from the path's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct QueueSpec(pub QueueConfig);
@@ -114,18 +114,40 @@ fn threshold(text: &str) -> Result<Threshold, String> {
 }
 
 impl QueueSpec {
-    /// The queue with the limits of a buffer, for the disciplines that have one; limits in the
-    /// table win.
+    /// The queue with the limits of a buffer, if it takes them; limits of its own win.
     #[must_use]
     pub fn with_buffer(self, packets: Option<u64>, bytes: Option<u64>) -> QueueConfig {
         let mut config = self.0;
-        // Those without a choice of units bring a limit of their own.
-        if let Limit::Either(limit) = config.limit()
-            && *limit == DropTailConfig::default()
+        if config.takes_buffer()
+            && let Limit::Either(limit) = config.limit()
         {
             *limit = DropTailConfig { packets, bytes };
         }
         config
+    }
+
+    /// Refuses a size that stands beside a queue with a limit of its own, which would not heed it.
+    /// `key` is what the size is called.
+    pub(super) fn check_buffer(self, key: &str, buffer: Option<Buffer>) -> Result<(), Problem> {
+        let Some(buffer) = buffer.filter(|_| !self.0.takes_buffer()) else { return Ok(()) };
+        let mut config = self.0;
+        let name = config.name();
+        let (own, write) = match config.limit() {
+            Limit::Packets(limit) => (format!("{limit} packets"), "limit = 100"),
+            Limit::Bytes(limit) => (format!("{limit} B"), "limit = 150000"),
+            Limit::Either(limit) => {
+                let both = limit.packets.map(|n| format!("{n} packets")).into_iter();
+                let own = both.chain(limit.bytes.map(|n| format!("{n} B"))).collect::<Vec<_>>().join(" and ");
+                (own, "packets = 100")
+            }
+        };
+        Err(Problem::at(
+            key,
+            format!(
+                "\"{buffer}\" would have no influence on {name}, which has a limit of its own ({own}); leave one of \
+                 the two out, or give the limit there: queue = {{ kind = \"{name}\", {write} }}"
+            ),
+        ))
     }
 
     /// True if the queue draws random numbers.

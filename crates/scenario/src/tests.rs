@@ -59,12 +59,66 @@ fn a_buffer_without_room_for_a_packet_is_refused_with_the_smallest_that_has() {
     let small = "a queue that holds 59 B has no room for a packet of 1500 B";
     says("buffer = \"1 BDP\"", "buffer = \"59 B\"", small);
     says("buffer = \"1 BDP\"", "buffer = \"59 B\"", "the smallest buffer is \"1 packet\"");
-    says("queue = \"step_mark 1 ms\"", "queue = { kind = \"drop_tail\", bytes = 59 }", small);
+    says("buffer = \"1 BDP\"\nqueue = \"step_mark 1 ms\"", "queue = { kind = \"drop_tail\", bytes = 59 }", small);
     says("[[flow]]", "reverse_capacity = \"1 Mbit/s\"\nreverse_buffer = \"51 B\"\n[[flow]]", "a packet of 52 B");
     for buffer in ["1500 B", "1 packet"] {
         let text = with("buffer = \"1 BDP\"", &format!("buffer = \"{buffer}\""));
         assert!(Scenario::parse("test.toml", &text).is_ok(), "{buffer}");
     }
+}
+
+#[test]
+fn a_buffer_beside_a_limit_of_the_queue_is_refused_and_taken_where_there_is_none() {
+    let says = |from: &str, to: &str, part: &str| {
+        let message = error(&with(from, to)).to_string();
+        assert!(message.contains(part), "{to}: {message}");
+    };
+    let queue = "queue = \"step_mark 1 ms\"";
+    for (name, own) in [("codel", "1000 packets"), ("fq_codel", "10240 packets"), ("sch_red", "400000 B")] {
+        let part = format!("\"1 BDP\" would have no influence on {name}, which has a limit of its own ({own})");
+        says(queue, &format!("queue = \"{name}\""), &part);
+    }
+    says(queue, "queue = { kind = \"drr\", limit = { packets = 9 } }", "a limit of its own (9 packets)");
+    says(queue, "reverse_buffer = \"20 ms\"", "path.reverse_buffer: needs a reverse_capacity");
+    let back = "reverse_capacity = \"1 Mbit/s\"\nreverse_queue = \"pie\"\nreverse_buffer = \"20 ms\"";
+    says(queue, back, "path.reverse_buffer: \"20 ms\" would have no influence on pie");
+    let limit = |to: &str| {
+        let scenario = Scenario::parse("test.toml", &with(&format!("buffer = \"1 BDP\"\n{queue}"), to)).unwrap();
+        assert_eq!(Scenario::parse("effective.toml", &scenario.effective()).unwrap(), scenario);
+        scenario.simulation(0).unwrap().simulation.links.remove(0).queue
+    };
+    let flowstart_network::QueueConfig::Drr(drr) = limit("queue = \"drr\"\nbuffer = \"7 packets\"") else { panic!() };
+    assert_eq!((drr.limit.packets, drr.limit.bytes), (Some(7), None));
+    let flowstart_network::QueueConfig::Codel(codel) = limit("queue = \"codel\"") else { panic!() };
+    assert_eq!(codel.limit, 1000);
+}
+
+#[test]
+fn what_arrivals_would_not_heed_in_their_flow_is_refused() {
+    for key in ["size = \"1 MB\"", "count = 2", "every = \"1 s\"", "writes = [{ after = \"0 s\", bytes = \"1 B\" }]"] {
+        let sizes = "sizes = { kind = \"fixed\", size = \"1 kB\" }";
+        let arrivals = format!("[[arrivals]]\nmean_gap = \"1 s\"\n{sizes}\nflow = {{ {key} }}\n\n[[udp]]");
+        let message = error(&with("[[udp]]", &arrivals)).to_string();
+        assert!(message.contains("arrivals[0].flow: what arrives and when is said by sizes"), "{message}");
+    }
+}
+
+#[test]
+fn phases_move_the_starts_of_all_but_the_first_flow_in_each_run() {
+    let scenario = Scenario::parse("test.toml", &with("duration = \"5 s\"", "phases = \"20 ms\"")).unwrap();
+    assert!(scenario.is_random());
+    let plain = Scenario::parse("test.toml", GOOD).unwrap().simulation(0).unwrap().simulation;
+    let mut seen = std::collections::HashSet::new();
+    for run in 0..5 {
+        let moved = scenario.simulation(run).unwrap().simulation;
+        for (number, (flow, before)) in moved.flows.iter().zip(&plain.flows).enumerate() {
+            let later = flow.start.since(before.start);
+            assert!(if number == 0 { later.is_zero() } else { later < flowstart_units::Span::from_millis(20) });
+            assert!(number == 0 || seen.insert(later), "{later}");
+        }
+    }
+    let one = "phases = \"20 ms\"\n[path]\ncapacity = \"1 Mbit/s\"\nrtt = \"1 ms\"\n[[flow]]\n";
+    assert!(error(one).to_string().contains("there is no second flow"));
 }
 
 #[test]

@@ -48,6 +48,12 @@ pub struct HystartConfig {
     /// Whether the socket counts as paced, which doubles the allowed length of a train. Default: as
     /// the controller's pacing says.
     pub paced: Option<bool>,
+    /// What RTTs are measured in; default 0, exactly (Linux: microseconds). ns-3 has timestamps in
+    /// milliseconds.
+    pub rtt_tick: Span,
+    /// The ACK that ends a round is judged in it. Default false, in the next one (Linux). ns-3
+    /// begins the next round after it has judged the ACK.
+    pub round_ends_late: bool,
 }
 
 impl Default for HystartConfig {
@@ -65,11 +71,37 @@ impl Default for HystartConfig {
             min_delay_threshold: Span::from_millis(4),
             max_delay_threshold: Span::from_millis(16),
             paced: None,
+            rtt_tick: Span::ZERO,
+            round_ends_late: false,
         }
     }
 }
 
 impl HystartConfig {
+    /// HyStart as ns-3 has it (`TcpCubic`, 2026): a train must last for the whole smallest RTT, the
+    /// RTT must rise to twice the smallest, RTTs are in milliseconds, and the ACK that ends a round
+    /// belongs to it.
+    #[must_use]
+    pub fn ns3() -> Self {
+        Self {
+            max_cushion: Span::ZERO,
+            delay_divisor: 1,
+            max_delay_threshold: Span::from_secs(1),
+            paced: Some(true),
+            rtt_tick: Span::from_millis(1),
+            round_ends_late: true,
+            ..Self::default()
+        }
+    }
+
+    /// An RTT that ends now, as the clock of timestamps has it.
+    fn measured(&self, now: Time, rtt: Span) -> Span {
+        let tick = self.rtt_tick.as_nanos();
+        let count = |time: u64| time.checked_div(tick).map_or(time, |count| count * tick);
+        let began = now.as_nanos().saturating_sub(rtt.as_nanos());
+        Span::from_nanos(count(now.as_nanos()) - count(began))
+    }
+
     /// How much the RTT of a round may exceed the smallest one.
     fn delay_threshold(&self, delay_min: Span) -> Span {
         (delay_min / self.delay_divisor).min(self.max_delay_threshold).max(self.min_delay_threshold)
@@ -170,9 +202,23 @@ impl Hystart {
 
     /// Takes in one RTT sample (`hystart_update`).
     fn update(&mut self, ack: &Ack, rtt: Span, window: &Window) -> Option<ExitReason> {
-        if ack.una > self.round_end {
+        let ends = ack.una > self.round_end;
+        if self.config.round_ends_late {
+            let verdict = self.judge(ack, rtt, window);
+            if ends {
+                self.begin_round(ack.now, ack.next);
+            }
+            return verdict;
+        }
+        if ends {
             self.begin_round(ack.now, ack.next);
         }
+        self.judge(ack, rtt, window)
+    }
+
+    /// What the detectors say to one ACK of the round.
+    #[inline]
+    fn judge(&mut self, ack: &Ack, rtt: Span, window: &Window) -> Option<ExitReason> {
         if window.cwnd < self.config.low_window {
             return None;
         }
@@ -202,6 +248,7 @@ impl FlowStart for Hystart {
         let mut verdict = AfterAck::Continue;
         if let Some(rtt) = ack.rtt {
             // Linux takes an RTT of zero as one microsecond.
+            let rtt = if self.config.rtt_tick.is_zero() { rtt } else { self.config.measured(ack.now, rtt) };
             let rtt = if rtt.is_zero() { Span::from_micros(1) } else { rtt };
             self.delay_min = self.delay_min.min(rtt);
             if !self.found
@@ -295,6 +342,37 @@ mod tests {
         let config = HystartConfig { paced: Some(true), ..HystartConfig::default() };
         let start = started(config, false, ms(50));
         assert_eq!(start.train_limit(&Window::new(20)), Span::from_micros(51_000));
+    }
+
+    #[test]
+    fn as_in_ns3_the_ack_after_a_round_of_19_ms_completes_a_train_of_a_round_trip_of_20() {
+        // 160 ACKs 120 us apart, then the first of the next round, a round trip after the first.
+        let ends_with = |config: HystartConfig| {
+            let mut start = started(config, false, ms(20));
+            start.round_end = 160;
+            let rtt = Span::from_micros(20_130);
+            let sample = |start: &mut Hystart, number: u64, at: Span| {
+                let now = Time::ZERO + ms(100) + at;
+                let ack = Ack { now, rtt: Some(rtt), srtt: rtt, una: number, next: 320, ..ack(1) };
+                start.on_ack(&ack, &mut Window::new(160 + number as u32)) != AfterAck::Continue
+            };
+            start.begin_round(Time::ZERO + ms(100), 160);
+            assert!(!(1..=160).any(|n| sample(&mut start, n, Span::from_micros(120) * (n - 1))));
+            sample(&mut start, 161, rtt)
+        };
+        assert!(ends_with(HystartConfig::ns3()));
+        assert!(!ends_with(HystartConfig { round_ends_late: false, ..HystartConfig::ns3() }));
+        assert!(!ends_with(HystartConfig { ack_delta: Span::from_micros(900), ..HystartConfig::ns3() }));
+    }
+
+    #[test]
+    fn rtts_are_as_coarse_as_the_clock_of_timestamps() {
+        let config = HystartConfig { rtt_tick: ms(1), ..HystartConfig::default() };
+        let at = |micros| Time::ZERO + Span::from_micros(micros);
+        assert_eq!(config.measured(at(120_300), Span::from_micros(20_200)), ms(20));
+        assert_eq!(config.measured(at(120_100), Span::from_micros(20_200)), ms(21));
+        let exact = Span::from_micros(20_200);
+        assert_eq!(HystartConfig::default().measured(at(120_100), exact), exact);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Random paths and links.
 
 use flowstart_network::QueueConfig;
+use flowstart_scenario::QueueSpec;
 use toml::{Table, Value};
 
 use crate::chance::{Chance, Wildness};
@@ -98,6 +99,7 @@ fn common(chance: &mut Chance, link: &mut Table, rate: u64, rtt: u64) {
     }
     if chance.percent(70) {
         put(link, "queue", queue(chance));
+        heed(link, "buffer", "queue");
     }
     if chance.percent(30) {
         let most = if chance.wild == Wildness::Extreme { 100_000 } else { 60 };
@@ -159,6 +161,14 @@ fn buffer(chance: &mut Chance, rate: u64, rtt: u64) -> Value {
         return Value::String(most[chance.below(4) as usize].clone());
     }
     Value::String(text)
+}
+
+/// Leaves the buffer out beside a queue that has a limit of its own.
+fn heed(link: &mut Table, buffer: &str, queue: &str) {
+    let spec = link.get(queue).and_then(|queue| queue.clone().try_into::<QueueSpec>().ok());
+    if spec.is_some_and(|spec| !spec.0.takes_buffer()) {
+        link.remove(buffer);
+    }
 }
 
 fn queue(chance: &mut Chance) -> Value {

@@ -18,7 +18,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         provenance.extend([
             pair("capacity", benchmark.race.capacity().to_string()),
             pair("base RTT", benchmark.race.path.rtt.to_string()),
-            pair("buffer", benchmark.race.path.buffer.to_string()),
+            pair("buffer", benchmark.race.buffer().to_string()),
             pair("simulated", format!("{:.0} s", result.simulated_seconds)),
         ]);
     }

@@ -19,7 +19,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         pair("race", race.hash()),
         pair("capacity", race.capacity().to_string()),
         pair("base RTT", format!("{} (with one packet's transmission {})", race.path.rtt, race.base_rtt())),
-        pair("buffer", race.path.buffer.to_string()),
+        pair("buffer", race.buffer().to_string()),
         pair("newcomers", race.flows.to_string()),
         pair("horizon", format!("{} ({:.0} RTT)", race.horizon(), race.reference().horizon_rtts())),
     ];

@@ -130,7 +130,7 @@ fn simulate(args: &ExplainArgs) -> Result<(Simulated, SimulatedStart), Failure> 
     let simulated = Simulated {
         capacity: args.capacity.unwrap_or(usual.capacity()),
         rtt: args.rtt.unwrap_or(usual.path.rtt),
-        buffer: args.buffer.unwrap_or(usual.path.buffer),
+        buffer: args.buffer.unwrap_or(usual.buffer()),
         start,
         udp: args.udp.unwrap_or(0.0),
         jitter: args.jitter.unwrap_or_default(),

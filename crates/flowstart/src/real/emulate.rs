@@ -211,7 +211,11 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     if by_options {
         path.reverse_buffer = path.buffer;
     }
-    path.queue = args.queue.unwrap_or(path.queue);
+    if let Some(queue) = args.queue {
+        path.queue = queue;
+        // What nobody said gives way to the queue's own limit.
+        path.buffer = args.path.buffer.or(path.buffer.filter(|_| queue.0.takes_buffer()));
+    }
     path.loss = args.loss.unwrap_or(path.loss);
     path.jitter = args.jitter.or(path.jitter);
     if let Some(capacity) = args.reverse_capacity {
@@ -219,7 +223,7 @@ fn describe_path(args: &EmulateArgs, path: &mut PathSpec) -> Result<(), Failure>
     } else if by_options {
         path.reverse_capacity = Some(path.capacity.clone());
     }
-    path.reverse_buffer = args.reverse_buffer.unwrap_or(path.reverse_buffer);
+    path.reverse_buffer = args.reverse_buffer.or(path.reverse_buffer.filter(|_| path.reverse_capacity.is_some()));
     path.reverse_loss = args.reverse_loss.unwrap_or(path.reverse_loss);
     Ok(())
 }

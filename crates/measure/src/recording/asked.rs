@@ -47,7 +47,7 @@ pub trait Parts {
     const LINK_SERIES: bool;
     /// Only waits of [`Asked::waits_of`], in the whole run.
     const ONLY_WAITS: bool;
-    /// What happened in bins of [`Asked::bin`], of all flows and links, and the packets received if
+    /// What happened in bins of [`Asked::bin`], of all flows and links, and to every packet if
     /// [`Asked::packets`] says so.
     const TABLES: bool = false;
 }

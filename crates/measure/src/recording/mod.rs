@@ -17,7 +17,7 @@ use crate::wait::Wait;
 pub use asked::{Asked, Flows, LinkAsked, LinksAndWindows, Newcomers, Origin, Parts, SamplesAndPackets, TransferWaits};
 pub use flow::FlowRecord;
 pub use link::{LinkRecord, LinkSeries};
-pub use packets::{PacketRecord, Packets};
+pub use packets::{Fate, PacketRecord, Packets};
 pub use samples::{FlowSample, LinkSample, Samples, SenderState};
 
 /// Most bins per series.
@@ -103,7 +103,7 @@ impl<P: Parts> Recording<P> {
         self.samples.as_deref()
     }
 
-    /// All packets that were received, with [`Parts::TABLES`] and if they were asked for.
+    /// What became of all data packets, with [`Parts::TABLES`] and if they were asked for.
     #[must_use]
     pub fn packets(&self) -> Option<&Packets> {
         self.packets.as_deref()

@@ -166,10 +166,13 @@ impl<P: Parts> Observer for Recording<P> {
 
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet) {
-        if P::TABLES
-            && let Some(samples) = &mut self.samples
-        {
-            samples.sent(now, packet);
+        if P::TABLES {
+            if let Some(samples) = &mut self.samples {
+                samples.sent(now, packet);
+            }
+            if let Some(packets) = &mut self.packets {
+                packets.sent(packet);
+            }
         }
         if P::FLOWS != Flows::Everything {
             return;
@@ -208,10 +211,13 @@ impl<P: Parts> Observer for Recording<P> {
     }
 
     fn dropped(&mut self, now: Time, link: LinkId, packet: &Packet, reason: Option<DropReason>) {
-        if P::TABLES
-            && let Some(samples) = &mut self.samples
-        {
-            samples.dropped(now, link);
+        if P::TABLES {
+            if let Some(samples) = &mut self.samples {
+                samples.dropped(now, link);
+            }
+            if let Some(packets) = &mut self.packets {
+                packets.dropped(now, link, packet, reason);
+            }
         }
         if P::ONLY_WAITS || payload(packet).is_none() {
             return;

@@ -1,13 +1,37 @@
-//! Every packet that reached its receiver.
+//! Every data packet: those that reached their receivers, those that were dropped, and those still
+//! on their way.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use flowstart_network::packet::Body;
-use flowstart_network::{Ecn, Packet};
-use flowstart_simulator::FlowId;
+use flowstart_network::{DropReason, Ecn, Packet};
+use flowstart_simulator::{FlowId, LinkId};
 use flowstart_units::Time;
 
-/// A data packet that reached its receiver.
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It reached its receiver.
+    Received {
+        /// When.
+        at: Time,
+        /// When the application read its last byte, if it has.
+        read: Option<Time>,
+    },
+    /// A link dropped it.
+    Dropped {
+        /// When.
+        at: Time,
+        /// Which.
+        link: LinkId,
+        /// Why its queue did; `None` if its loss process did, or another part of the medium.
+        reason: Option<DropReason>,
+    },
+    /// It was on its way at the end of the run.
+    InFlight,
+}
+
+/// A data packet or datagram.
 #[derive(Clone, Debug)]
 pub struct PacketRecord {
     /// Its flow.
@@ -20,23 +44,14 @@ pub struct PacketRecord {
     pub bytes: u16,
     /// It carries bytes that were sent before.
     pub retransmission: bool,
-    /// It came with a congestion mark.
+    /// It carried a congestion mark when it was last seen.
     pub marked: bool,
     /// When it was sent.
     pub sent: Time,
-    /// When it came.
-    pub received: Time,
-    /// When the application read its last byte, if it has.
-    pub read: Option<Time>,
     /// When the sending application wrote its last byte, if that is known.
     pub written: Option<Time>,
-}
-
-/// A packet that reached the receiver and whose last byte the application has not read.
-#[derive(Clone, Debug)]
-struct Arrived {
-    row: usize,
-    at: Time,
+    /// What became of it.
+    pub fate: Fate,
 }
 
 /// What is remembered of a flow.
@@ -44,75 +59,164 @@ struct Arrived {
 struct Stream {
     /// Ends of writes and when they happened, not yet sent past.
     writes: VecDeque<(u64, Time)>,
-    /// Packets by the end of their bytes, waiting to be read.
-    waiting: BTreeMap<u64, Vec<Arrived>>,
+    /// Packets that came and whose last byte the application has not read: the end of their bytes
+    /// and their row, in ascending order.
+    waiting: VecDeque<(u64, usize)>,
     delivered: u64,
+    /// Sent packets from number `first_under_way` on; `None` for those received or dropped.
+    under_way: VecDeque<Option<Packet>>,
+    first_under_way: u64,
 }
 
-/// All packets that reached their receivers, in that order.
-#[derive(Clone, Debug, Default)]
-pub struct Packets {
-    rows: Vec<PacketRecord>,
-    streams: HashMap<FlowId, Stream>,
-}
-
-impl Packets {
-    /// In order of arrival.
-    #[must_use]
-    pub fn rows(&self) -> &[PacketRecord] {
-        &self.rows
+impl Stream {
+    /// A packet is sent. Numbers ascend.
+    fn set_out(&mut self, number: u64, packet: Packet) {
+        if self.under_way.is_empty() {
+            self.first_under_way = number;
+        }
+        let place = number.saturating_sub(self.first_under_way) as usize;
+        if place >= self.under_way.len() {
+            self.under_way.resize(place, None);
+            self.under_way.push_back(Some(packet));
+        }
     }
 
-    pub(super) fn written(&mut self, now: Time, flow: FlowId, total: u64) {
-        self.streams.entry(flow).or_default().writes.push_back((total, now));
+    /// A packet is received or dropped.
+    fn arrive(&mut self, number: u64) {
+        let place = number.checked_sub(self.first_under_way).map(|place| place as usize);
+        if let Some(packet) = place.and_then(|place| self.under_way.get_mut(place)) {
+            *packet = None;
+        }
+        while let Some(None) = self.under_way.front() {
+            self.under_way.pop_front();
+            self.first_under_way += 1;
+        }
     }
 
-    pub(super) fn received(&mut self, now: Time, packet: &Packet) {
+    /// The bytes up to `end` came, in a packet with this row.
+    fn wait(&mut self, end: u64, row: usize) {
+        let after = self.waiting.back().is_none_or(|last| *last <= (end, row));
+        let place = if after { self.waiting.len() } else { self.waiting.partition_point(|one| *one < (end, row)) };
+        self.waiting.insert(place, (end, row));
+    }
+
+    /// What is known of a packet; `None` for what is neither data nor datagram.
+    fn describe(&self, packet: &Packet, fate: Fate) -> Option<PacketRecord> {
         let mut row = PacketRecord {
             flow: packet.flow,
-            number: 0,
+            number: number(packet)?,
             seq: None,
             bytes: packet.bytes,
             retransmission: false,
             marked: packet.ecn == Ecn::Ce,
-            sent: now,
-            received: now,
-            read: None,
+            sent: Time::ZERO,
             written: None,
+            fate,
         };
         match &packet.body {
-            Body::Ack(_) => return,
-            Body::Datagram(datagram) => {
-                row.number = datagram.number;
-                row.sent = datagram.sent_at;
-                row.read = Some(now);
-            }
-            Body::Segment(segment) if segment.payload == 0 => return,
+            Body::Ack(_) => return None,
+            Body::Datagram(datagram) => row.sent = datagram.sent_at,
             Body::Segment(segment) => {
-                let end = segment.seq + u64::from(segment.payload);
-                let stream = self.streams.entry(packet.flow).or_default();
-                row.number = segment.number;
                 row.seq = Some(segment.seq);
                 row.retransmission = segment.retransmission;
                 row.sent = segment.sent_at;
                 // Writes end in ascending order; the one that holds the last byte is the first that
                 // reaches it.
-                let place = stream.writes.partition_point(|(total, _)| *total < end);
-                row.written = stream.writes.get(place).map(|(_, at)| *at);
-                if end > stream.delivered {
-                    stream.waiting.entry(end).or_default().push(Arrived { row: self.rows.len(), at: now });
-                }
+                let end = segment.seq + u64::from(segment.payload);
+                let place = self.writes.partition_point(|(total, _)| *total < end);
+                row.written = self.writes.get(place).map(|(_, at)| *at);
+            }
+        }
+        Some(row)
+    }
+}
+
+/// The number of a data packet or datagram among those of its flow.
+fn number(packet: &Packet) -> Option<u64> {
+    match &packet.body {
+        Body::Ack(_) => None,
+        Body::Datagram(datagram) => Some(datagram.number),
+        Body::Segment(segment) => (segment.payload > 0).then_some(segment.number),
+    }
+}
+
+/// All data packets and datagrams.
+#[derive(Clone, Debug, Default)]
+pub struct Packets {
+    rows: Vec<PacketRecord>,
+    /// By flow.
+    streams: Vec<Stream>,
+}
+
+impl Packets {
+    fn stream(&mut self, flow: FlowId) -> &mut Stream {
+        let index = flow as usize;
+        if index >= self.streams.len() {
+            self.streams.resize_with(index + 1, Stream::default);
+        }
+        &mut self.streams[index]
+    }
+
+    /// Those received or dropped, in the order in which that happened.
+    #[must_use]
+    pub fn rows(&self) -> &[PacketRecord] {
+        &self.rows
+    }
+
+    /// Those still on their way, by flow and number.
+    #[must_use]
+    pub fn in_flight(&self) -> Vec<PacketRecord> {
+        let of = |stream: &Stream| -> Vec<PacketRecord> {
+            let packets = stream.under_way.iter().flatten();
+            packets.filter_map(|packet| stream.describe(packet, Fate::InFlight)).collect()
+        };
+        self.streams.iter().flat_map(of).collect()
+    }
+
+    pub(super) fn written(&mut self, now: Time, flow: FlowId, total: u64) {
+        self.stream(flow).writes.push_back((total, now));
+    }
+
+    pub(super) fn sent(&mut self, packet: &Packet) {
+        if let Some(number) = number(packet) {
+            self.stream(packet.flow).set_out(number, *packet);
+        }
+    }
+
+    pub(super) fn dropped(&mut self, now: Time, link: LinkId, packet: &Packet, reason: Option<DropReason>) {
+        self.ended(packet, Fate::Dropped { at: now, link, reason });
+    }
+
+    pub(super) fn received(&mut self, now: Time, packet: &Packet) {
+        // The application reads a datagram at once.
+        let read = matches!(packet.body, Body::Datagram(_)).then_some(now);
+        self.ended(packet, Fate::Received { at: now, read });
+    }
+
+    /// What became of a packet is known.
+    fn ended(&mut self, packet: &Packet, fate: Fate) {
+        let Some(number) = number(packet) else { return };
+        let next = self.rows.len();
+        let stream = self.stream(packet.flow);
+        stream.arrive(number);
+        let Some(row) = stream.describe(packet, fate) else { return };
+        if let (Fate::Received { .. }, Body::Segment(segment)) = (fate, &packet.body) {
+            let end = segment.seq + u64::from(segment.payload);
+            if end > stream.delivered {
+                stream.wait(end, next);
             }
         }
         self.rows.push(row);
     }
 
     pub(super) fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
-        let stream = self.streams.entry(flow).or_default();
-        stream.delivered = total;
-        let later = stream.waiting.split_off(&(total + 1));
-        for arrived in std::mem::replace(&mut stream.waiting, later).into_values().flatten() {
-            self.rows[arrived.row].read = Some(now.max(arrived.at));
+        self.stream(flow).delivered = total;
+        let Some(stream) = self.streams.get_mut(flow as usize) else { return };
+        while let Some((_, row)) = stream.waiting.front().copied().filter(|(end, _)| *end <= total) {
+            stream.waiting.pop_front();
+            if let Some(Fate::Received { at, read }) = self.rows.get_mut(row).map(|row| &mut row.fate) {
+                *read = Some(now.max(*at));
+            }
         }
         while stream.writes.len() > 1 && stream.writes[0].0 <= total {
             stream.writes.pop_front();

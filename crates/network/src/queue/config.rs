@@ -89,6 +89,13 @@ impl QueueConfig {
         self.order() == Order::PerFlow
     }
 
+    /// True if the size of the link's buffer decides how much it holds: it can be told in packets
+    /// or bytes, and its own constants do not say.
+    #[must_use]
+    pub fn takes_buffer(mut self) -> bool {
+        matches!(self.limit(), Limit::Either(limit) if *limit == DropTailConfig::default())
+    }
+
     /// A FIFO of at most `packets` packets.
     #[must_use]
     pub const fn drop_tail(packets: u64) -> Self {

@@ -6,7 +6,7 @@ use flowstart_units::Time;
 
 use super::fifo::{Fifo, counted};
 use super::flow_table::FlowTable;
-use super::{Constants, Dequeue, Discipline, DropReason, Limit, Order, QueueError, Tally};
+use super::{Constants, Dequeue, Discipline, DropReason, DropTailConfig, Limit, Order, QueueError, Tally};
 use crate::Frame;
 
 /// Constants of deficit round robin.
@@ -19,11 +19,10 @@ pub struct DrrConfig {
     /// Most packets stored of one flow; default 1000, the transmit queue length of a Linux device
     /// (the class's pfifo).
     pub flow_limit: u64,
-    /// Most packets stored of all flows; default none, as in Linux. When it is exceeded the longest
-    /// flow in bytes loses its oldest packet (as in Linux's fq_codel; the paper steals buffers from
-    /// the longest, too).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub limit: Option<u64>,
+    /// Most stored of all flows; default none, as in Linux. When it is exceeded the longest flow in
+    /// bytes loses its oldest packet (as in Linux's fq_codel; the paper steals buffers from the
+    /// longest, too). A packet that alone is larger is dropped on arrival.
+    pub limit: DropTailConfig,
     /// Bytes counted for a packet beyond its IP length; default 14, the Ethernet header that Linux
     /// queues count.
     pub overhead: u32,
@@ -31,7 +30,7 @@ pub struct DrrConfig {
 
 impl Default for DrrConfig {
     fn default() -> Self {
-        Self { quantum: 1514, flow_limit: 1000, limit: None, overhead: 14 }
+        Self { quantum: 1514, flow_limit: 1000, limit: DropTailConfig { packets: None, bytes: None }, overhead: 14 }
     }
 }
 
@@ -51,7 +50,7 @@ impl Constants for DrrConfig {
 
     fn validate(&self) -> Result<(), QueueError> {
         QueueError::unless(self.flow_limit > 0, "deficit round robin needs room for at least 1 packet per flow")?;
-        QueueError::unless(self.limit != Some(0), "a limit of 0 has room for no packet; leave it out for none")?;
+        self.limit.validate()?;
         QueueError::unless(self.quantum > 0, "a quantum of 0 bytes would never serve anybody; Linux has 1514")
     }
 
@@ -60,7 +59,11 @@ impl Constants for DrrConfig {
     }
 
     fn limit(&mut self) -> Limit<'_> {
-        Limit::Packets(&mut self.flow_limit)
+        Limit::Either(&mut self.limit)
+    }
+
+    fn largest_packet(&self) -> u64 {
+        self.limit.largest_packet()
     }
 }
 
@@ -109,6 +112,11 @@ impl<P: Frame> Drr<P> {
         index
     }
 
+    fn is_overfull(&self) -> bool {
+        let DropTailConfig { packets, bytes } = self.config.limit;
+        packets.is_some_and(|limit| self.packets > limit) || bytes.is_some_and(|limit| self.bytes > limit)
+    }
+
     /// The longest flow loses its oldest packet.
     fn shorten(&mut self, dropped: &mut dyn FnMut(P, DropReason)) {
         let bytes = |index: &u32| self.classes[*index as usize].fifo.bytes();
@@ -130,6 +138,9 @@ impl<P: Frame> Drr<P> {
 impl<P: Frame> Discipline<P> for Drr<P> {
     // Stores the packet or drops it.
     fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        if u64::from(packet.bytes()) > self.config.limit.largest_packet() {
+            return dropped(packet, DropReason::Full);
+        }
         let index = match self.known.get(&packet.flow()) {
             Some(index) => *index,
             None => self.activate(packet.flow()),
@@ -141,7 +152,7 @@ impl<P: Frame> Discipline<P> for Drr<P> {
         self.packets += 1;
         self.bytes += u64::from(packet.bytes());
         class.fifo.push(packet, now);
-        if self.config.limit.is_some_and(|limit| self.packets > limit) {
+        while self.is_overfull() {
             self.shorten(dropped);
         }
     }
@@ -183,7 +194,8 @@ mod tests {
     use super::*;
     use crate::queue::testing::Box1;
 
-    const PLAIN: DrrConfig = DrrConfig { quantum: 1500, flow_limit: 1000, limit: None, overhead: 0 };
+    const NONE: DropTailConfig = DropTailConfig { packets: None, bytes: None };
+    const PLAIN: DrrConfig = DrrConfig { quantum: 1500, flow_limit: 1000, limit: NONE, overhead: 0 };
 
     fn fill(queue: &mut Drr<Box1>, flow: u64, bytes: u32, count: usize) {
         for _ in 0..count {
@@ -208,7 +220,7 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_the_longest_flow_loses_its_oldest_packet() {
-        let mut queue = Drr::new(DrrConfig { limit: Some(4), ..PLAIN });
+        let mut queue = Drr::new(DrrConfig { limit: DropTailConfig { packets: Some(4), bytes: None }, ..PLAIN });
         let mut dropped = Vec::new();
         for flow in [0, 1, 1, 1, 2, 3] {
             queue.enqueue(Time::ZERO, Box1::new(flow, 1000), &mut |packet, reason| {
@@ -224,6 +236,23 @@ mod tests {
         .collect();
         left.sort_unstable();
         assert_eq!((left, queue.packets(), queue.bytes()), (vec![0, 1, 2, 3], 0, 0));
+    }
+
+    #[test]
+    fn beyond_a_limit_in_bytes_as_many_leave_as_make_room() {
+        let mut queue = Drr::new(DrrConfig { limit: DropTailConfig { packets: None, bytes: Some(3000) }, ..PLAIN });
+        fill(&mut queue, 0, 100, 20);
+        let mut dropped = Vec::new();
+        let mut enqueue = |queue: &mut Drr<Box1>, flow, bytes| {
+            queue.enqueue(Time::ZERO, Box1::new(flow, bytes), &mut |packet, _| {
+                dropped.push((packet.flow(), packet.bytes()))
+            });
+        };
+        enqueue(&mut queue, 1, 1500);
+        // It would never fit, so nobody else need go.
+        enqueue(&mut queue, 2, 3001);
+        assert_eq!(dropped, [vec![(0, 100); 5], vec![(2, 3001)]].concat());
+        assert_eq!((queue.packets(), queue.bytes()), (16, 3000));
     }
 
     #[test]

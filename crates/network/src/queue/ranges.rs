@@ -30,7 +30,7 @@ fn queues_without_randomness_refuse_what_could_serve_nobody() {
         limit = 0 => false; limit = 1 => true; flow_limit = 0 => false; flow_limit = 1 => true;
         quantum = 0 => false; quantum = 1 => true;
         max_rate = Some(Rate::ZERO) => false; max_rate = Some(Rate::from_bps(1)) => true;);
-    check!(Drr, DrrConfig: flow_limit = 0 => false; flow_limit = 1 => true; quantum = 0 => false; quantum = 1 => true;);
+    check!(Drr, DrrConfig: limit = limit(0) => false; limit = limit(1) => true; flow_limit = 0 => false; flow_limit = 1 => true; quantum = 0 => false; quantum = 1 => true;);
     let micros = Span::from_micros;
     check!(Codel, CodelConfig:
         limit = 0 => false; limit = 1 => true;

@@ -29,6 +29,9 @@ pub struct RedConfig {
     /// From `max` to twice `max` the probability rises to 1 instead of jumping (Floyd 2000);
     /// default false.
     pub gentle: bool,
+    /// Hits are 1/p to 2/p packets apart instead of 1 to 1/p (`wait_` of ns-2, `Wait` of ns-3);
+    /// default false, as published.
+    pub wait: bool,
     /// Mark ECN-capable packets instead of dropping them; default false.
     pub ecn: bool,
     /// Small packets are hit less: the probability is multiplied by a packet's size over this many
@@ -51,6 +54,7 @@ impl Default for RedConfig {
             max: 15.0,
             max_probability: 0.02,
             gentle: false,
+            wait: false,
             ecn: false,
             byte_mode: None,
             packet_time: Span::from_micros(800),
@@ -267,7 +271,11 @@ impl<P: Frame> Red<P> {
         }
         let base = self.config.byte_mode.map_or(base, |large| base * f64::from(bytes) / f64::from(large.max(1)));
         let count = self.count.map_or(0, |count| count.saturating_add(1));
-        let left = 1.0 - count as f64 * base;
+        let left = 1.0 + f64::from(u8::from(self.config.wait)) - count as f64 * base;
+        if self.config.wait && left > 1.0 {
+            self.count = Some(count);
+            return false;
+        }
         let hit = left <= base || Probability::new(base / left).draw(&mut self.random);
         self.count = Some(if hit { 0 } else { count });
         hit

@@ -157,7 +157,6 @@ fn every_kind_of_queue_holds_exactly_its_limit() {
         let mut reasons = Vec::new();
         queue.enqueue(Time::ZERO, Box1::new(0, 1486), &mut |_, reason| reasons.push(reason));
         let expected = match config {
-            QueueConfig::Drr(_) => vec![DropReason::FlowFull],
             // Half of the longest queue's bytes at least.
             QueueConfig::FqCodel(_) => vec![DropReason::Full; 3],
             _ => vec![DropReason::Full],

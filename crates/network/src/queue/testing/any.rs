@@ -50,7 +50,7 @@ prop_compose! {
         marks: bool,
     ) -> QueueConfig {
         if drr {
-            let limit = marks.then_some(limit);
+            let limit = DropTailConfig { packets: marks.then_some(limit), bytes: marks.then_some(limit * 1_000) };
             return QueueConfig::Drr(DrrConfig { quantum, flow_limit, limit, ..DrrConfig::default() });
         }
         let mark_threshold = marks.then_some(Span::from_millis(1));
