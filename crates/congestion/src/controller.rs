@@ -8,7 +8,7 @@ mod steering;
 use flowstart_avoidances::Avoidance;
 use flowstart_control::{
     Ack, Acked, AfterAck, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, LastRtt,
-    Next, Occasion, Response, Restart, Sent, Signal, Window,
+    Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
 };
 use flowstart_quick_start::Carried;
 use flowstart_starts::Start;
@@ -341,6 +341,23 @@ impl Controller {
             return departure;
         }
         self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate())
+    }
+
+    /// As [`departure`](Self::departure), and whether the start gave the packet a time of its own.
+    pub fn departure_by(&mut self, now: Time, next: &Next) -> (Departure, bool) {
+        if self.in_charge
+            && let Some(departure) = self.start.departure(now, next, &self.window)
+        {
+            return (departure, true);
+        }
+        (self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate()), false)
+    }
+
+    /// The rate packets are paced at, or what Linux would pace them at by the window
+    /// ([`stack_pacing_rate`]); `None` before the first round-trip time.
+    #[must_use]
+    pub fn assumed_rate(&self, packets_out: u32, srtt: Span, mss: u32) -> Option<Rate> {
+        self.pacing_rate().or_else(|| stack_pacing_rate(mss, &self.window, packets_out, srtt))
     }
 
     /// What a detector of fair queuing does with this connection.

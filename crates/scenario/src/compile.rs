@@ -7,11 +7,13 @@ use flowstart_simulator::{
     Access, ArrivalConfig, FlowConfig, SessionConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
     UdpConfig, Workload,
 };
-use flowstart_transport::EcnMode;
+use flowstart_transport::{EcnMode, Offload};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::error::Problem;
-use super::{ArrivalSpec, FlowSpec, LinkSpec, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec, WebSpec};
+use super::{
+    ArrivalSpec, FlowSpec, LinkSpec, OffloadKind, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec, WebSpec,
+};
 use crate::suggest::nearest;
 
 /// A scenario made into a simulation, and what its parts are called.
@@ -419,6 +421,15 @@ impl<'a> Compiler<'a> {
                 ));
             }
             (receiver.ack_aggregation, receiver.ack_aggregation_most) = (Some(merged.within), merged.most);
+        }
+        if let Some(OffloadKind::Linux) = spec.offload {
+            if sender.offload.is_some() {
+                return Err(Problem::at("offload", "`sender.offload` says it already; leave one of them out"));
+            }
+            sender.offload = Some(Offload::default());
+        }
+        if let Some(offload) = &sender.offload {
+            offload.validate().map_err(|error| Problem::at("sender.offload", error.to_string()))?;
         }
         if let Some(kind) = spec.receive_window {
             if receiver.window.is_some() {
