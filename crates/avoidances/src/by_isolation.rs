@@ -133,6 +133,9 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
     }
 
     fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
+        if acked == 0 {
+            return;
+        }
         if self.begun && self.is_isolated() && self.isolated.gives_up() {
             self.hand_over(ack.now, window, |pair| pair.gave_up = true);
             // Noise hides how much the path holds; the queue is the flow's own.

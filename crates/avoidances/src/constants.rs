@@ -20,6 +20,11 @@ pub trait AvoidanceConstants {
         false
     }
 
+    /// True if this algorithm has a start that belongs to it, so that its name alone means both.
+    fn brings_start(&self) -> bool {
+        false
+    }
+
     /// These constants, whichever they are.
     fn constants(&self) -> &dyn AvoidanceConstants
     where
@@ -53,5 +58,12 @@ impl AvoidanceConfig {
     #[must_use]
     pub fn wants_ecn(&self) -> bool {
         self.constants().wants_ecn()
+    }
+
+    /// True if this algorithm has a start that belongs to it, so that its name alone means both
+    /// (BBR).
+    #[must_use]
+    pub fn brings_start(&self) -> bool {
+        self.constants().brings_start()
     }
 }

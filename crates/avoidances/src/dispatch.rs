@@ -1,11 +1,24 @@
 //! [`Avoidance`] as a [`CongestionAvoidance`].
 
-use flowstart_control::{Ack, Acked, CongestionAvoidance, IsolationAware, Sent, Signal, Window};
+use flowstart_control::{Ack, Acked, CongestionAvoidance, ExitReason, IsolationAware, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use crate::Avoidance;
 
 impl CongestionAvoidance for Avoidance {
+    fn begin_flow(&mut self, window: &Window) -> bool {
+        with_avoidance!(self, a => a.begin_flow(window))
+    }
+
+    fn own_exit(&self) -> Option<ExitReason> {
+        with_avoidance!(self, a => a.own_exit())
+    }
+
+    #[inline]
+    fn on_booked(&mut self, next: Time) {
+        with_avoidance!(self, a => a.on_booked(next));
+    }
+
     fn wants_packets(&self) -> bool {
         with_avoidance!(self, a => a.wants_packets())
     }

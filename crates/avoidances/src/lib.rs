@@ -126,8 +126,16 @@ flowstart_control::registry! {
     [pub mod bbr::{Bbr, BbrConfig, BbrMode}]
     Bbr(config: BbrConfig) => Box<Bbr> {
         names: "bbr" | "bbr_v1" | "bbr1",
-        about: "paces at the bandwidth it measures, not answering losses (BBR v1, Cardwell et al. 2016)",
+        about: "paces at the bandwidth it measures, not answering losses (BBR v1 as in Linux, Cardwell et al. 2016); alone with its own start",
         new: |flow| Box::new(Bbr::new(config, flow.mss, flow.seed)),
+    }
+
+    /// BBR version 3 (draft-ietf-ccwg-bbr).
+    [pub mod bbr3::{Bbr3, Bbr3Config, Bbr3Mode}]
+    Bbr3(config: Bbr3Config) => Box<Bbr3> {
+        names: "bbr3" | "bbr_v3",
+        about: "BBR with bounds from losses, which it probes every few seconds (BBR v3, draft-ietf-ccwg-bbr-06); alone with its own start",
+        new: |flow| Box::new(Bbr3::new(config, flow.mss, flow.seed)),
     }
 }
 

@@ -104,8 +104,10 @@ macro_rules! try_rates {
                     }
                 }
 
-                fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
-                    if let Some(rate) = self.pacing_rate() {
+                fn grow(&mut self, _ack: &Ack, acked: u32, window: &mut Window) {
+                    if acked > 0
+                        && let Some(rate) = self.pacing_rate()
+                    {
                         window.cwnd = self.trials().path.window(rate, WINDOW_RTTS, <Self as TriesRates>::MIN_WINDOW);
                     }
                 }

@@ -8,13 +8,13 @@ mod steering;
 use flowstart_avoidances::Avoidance;
 use flowstart_control::{
     Ack, Acked, AfterAck, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, LastRtt,
-    Next, Occasion, Response, Restart, Sent, Signal, Window,
+    Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
 };
 use flowstart_quick_start::Carried;
 use flowstart_starts::Start;
 use flowstart_units::{Rate, Span, Time};
 
-pub use config::ControllerConfig;
+pub use config::{ControllerConfig, joint_name, start_of};
 use pacer::Pacer;
 pub use steering::Steering;
 
@@ -69,6 +69,8 @@ pub struct Controller {
     tells_packets: bool,
     /// The avoidance sets the window in recovery.
     own_recovery: bool,
+    /// The avoidance is in a start of its own, which has not ended.
+    own_start: bool,
     /// When a verdict of isolation was taken back for the last time.
     revoked: Option<Time>,
     /// Window before the last reduction if that reduction was made at once.
@@ -91,14 +93,16 @@ impl Controller {
     /// A controller from a start and an avoidance that need not come from this crate
     /// ([`Start::External`], [`Avoidance::External`]).
     #[must_use]
-    pub fn join(mut start: Start, avoidance: Avoidance, config: &ControllerConfig) -> Self {
+    pub fn join(mut start: Start, mut avoidance: Avoidance, config: &ControllerConfig) -> Self {
         let mut window = Window::new(start.initial_window().unwrap_or(config.initial_window).max(1));
         if let Some(ssthresh) = config.initial_ssthresh {
             window.ssthresh = ssthresh.max(2);
         }
+        let asked = start.leaves_to_avoidance() && avoidance.controls_recovery();
+        let own_start = asked && avoidance.begin_flow(&window);
         Self {
             window,
-            in_charge: true,
+            in_charge: !own_start,
             watched: start.lookout().is_some() && avoidance.is_scalable(),
             exit: None,
             pacer: Pacer::new(config.pacing, config.mss),
@@ -106,6 +110,7 @@ impl Controller {
             initial_window: config.initial_window.max(1),
             tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
+            own_start,
             revoked: None,
             fell_from: None,
             largest: None,
@@ -258,7 +263,9 @@ impl Controller {
             Signal::Marks => ExitReason::Marks,
             Signal::Timeout => ExitReason::Timeout,
         };
-        self.record_exit(now, reason, before, ssthresh);
+        if !self.own_start {
+            self.record_exit(now, reason, before, ssthresh);
+        }
         self.in_charge = signal == Signal::Timeout && !self.own_recovery && self.take_charge(now, Restart::Timeout);
         Some(ssthresh)
     }
@@ -290,7 +297,8 @@ impl Controller {
         // later only a used one.
         let limited = ack.cwnd_limited
             || (self.window.in_slow_start() && self.window.cwnd < ack.max_packets_out.saturating_mul(2));
-        if !limited && !self.controls_recovery() {
+        let own = self.controls_recovery();
+        if !limited && !own {
             return;
         }
         let left = if self.in_charge {
@@ -305,8 +313,22 @@ impl Controller {
         } else {
             ack.acked
         };
-        if left > 0 && !self.in_charge {
+        if own {
+            self.avoidance.on_booked(self.pacer.next());
+        }
+        if (left > 0 || own) && !self.in_charge {
             self.avoidance.grow(ack, left, &mut self.window);
+        }
+        if self.own_start {
+            self.watch_own_start(ack.now);
+        }
+    }
+
+    /// The end of the avoidance's own start is recorded as that of any other.
+    fn watch_own_start(&mut self, now: Time) {
+        if let Some(reason) = self.avoidance.own_exit() {
+            self.own_start = false;
+            self.record_exit(now, reason, self.window.cwnd, self.window.ssthresh);
         }
     }
 
@@ -319,6 +341,23 @@ impl Controller {
             return departure;
         }
         self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate())
+    }
+
+    /// As [`departure`](Self::departure), and whether the start gave the packet a time of its own.
+    pub fn departure_by(&mut self, now: Time, next: &Next) -> (Departure, bool) {
+        if self.in_charge
+            && let Some(departure) = self.start.departure(now, next, &self.window)
+        {
+            return (departure, true);
+        }
+        (self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate()), false)
+    }
+
+    /// The rate packets are paced at, or what Linux would pace them at by the window
+    /// ([`stack_pacing_rate`]); `None` before the first round-trip time.
+    #[must_use]
+    pub fn assumed_rate(&self, packets_out: u32, srtt: Span, mss: u32) -> Option<Rate> {
+        self.pacing_rate().or_else(|| stack_pacing_rate(mss, &self.window, packets_out, srtt))
     }
 
     /// What a detector of fair queuing does with this connection.

@@ -58,7 +58,7 @@
 
 mod controller;
 
-pub use controller::{Controller, ControllerConfig, StartExit, Steering};
+pub use controller::{Controller, ControllerConfig, StartExit, Steering, joint_name, start_of};
 pub use flowstart_avoidances as avoidance;
 pub use flowstart_avoidances::{Avoidance, AvoidanceConfig};
 pub use flowstart_control::{

@@ -2,10 +2,27 @@
 
 use flowstart_units::{Rate, Span, Time};
 
-use crate::{Ack, Acked, Isolation, Sent, Signal, Window};
+use crate::{Ack, Acked, ExitReason, Isolation, Sent, Signal, Window};
 
 /// A congestion avoidance.
 pub trait CongestionAvoidance {
+    /// The flow is this avoidance's from its first packet on, there is no start in front of it.
+    /// Returns true if it brings a start of its own (BBR); otherwise standard slow start comes
+    /// first. Only asked of avoidances that control recovery.
+    fn begin_flow(&mut self, _window: &Window) -> bool {
+        false
+    }
+
+    /// How the start of its own ended, once it has; only asked after
+    /// [`begin_flow`](Self::begin_flow) said that there is one.
+    fn own_exit(&self) -> Option<ExitReason> {
+        None
+    }
+
+    /// Pacing lets the next packet leave at this time at the earliest. Told before
+    /// [`grow`](Self::grow) to avoidances that control recovery.
+    fn on_booked(&mut self, _next: Time) {}
+
     /// An ACK came (also while a start is in charge, and in recovery): statistics such as DCTCP's
     /// alpha.
     fn on_ack(&mut self, _ack: &Ack, _window: &Window) {}
@@ -25,7 +42,7 @@ pub trait CongestionAvoidance {
     fn on_acked(&mut self, _acked: &Acked) {}
 
     /// The window may grow by `acked` packets' worth of acknowledgements; the flow is in congestion
-    /// avoidance.
+    /// avoidance. Zero of them only if the avoidance controls recovery.
     fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window);
 
     /// The threshold in packets after this signal, at least 2. The transport walks the window

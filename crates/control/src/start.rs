@@ -142,6 +142,12 @@ pub trait FlowStart {
         false
     }
 
+    /// True if the avoidance is to start the flow by itself, if it can; this start is then never in
+    /// charge. See [`begin_flow`](crate::CongestionAvoidance::begin_flow).
+    fn leaves_to_avoidance(&self) -> bool {
+        false
+    }
+
     /// The part that asks the routers on the path for a rate, if this start has one.
     fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
         None

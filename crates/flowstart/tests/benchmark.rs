@@ -112,8 +112,7 @@ fn every_contestant_goes_on_every_queue_and_the_page_is_markdown() {
     let folder = tempfile::tempdir().expect("a folder");
     let more = ["--against", "bbr", "--on", "drop_tail,codel", "--connections", "0", "--joint", "20", "--markdown"];
     let page = text(&run(folder.path(), &with(&more)).success());
-    for row in ["slow_start+reno@drop_tail", "slow_start+reno@codel", "bbr_start+bbr@drop_tail", "bbr_start+bbr@codel"]
-    {
+    for row in ["slow_start+reno@drop_tail", "slow_start+reno@codel", "bbr@drop_tail", "bbr@codel"] {
         assert!(page.contains(&format!("| {row}")), "{row}: {page}");
     }
     assert!(page.starts_with("<!-- Made by") && page.contains("tightness"), "{page}");

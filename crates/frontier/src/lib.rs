@@ -169,8 +169,8 @@ impl Frontier {
     /// DCTCP over marking ones.
     #[must_use]
     pub fn default_contestants() -> Vec<Contestant> {
-        // Who is compared, not the bound.
-        let starts = StartConfig::NAMES.iter().filter(|start| **start != "oracle");
+        // Who is compared, not the bound; CUBIC brings no start.
+        let starts = StartConfig::NAMES.iter().filter(|start| !["oracle", "built_in"].contains(start));
         let cubic = starts.map(|start| format!("{start}+cubic"));
         let names = cubic.chain(MARKED.iter().map(|name| (*name).to_owned()));
         names.filter_map(|name| name.parse().ok()).collect()

@@ -81,6 +81,7 @@ impl Contestant {
             initial_window: INITIAL_WINDOW,
             initial_ssthresh: None,
             receive_window: None,
+            offload: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
+use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig, joint_name};
 use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
 
 use super::RaceError;
@@ -51,7 +51,8 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("hystart++", "hystart_plus_plus+cubic"),
     ("hystart_plus_plus", "hystart_plus_plus+cubic"),
     ("paced_chirping", "paced_chirping+dctcp"),
-    ("bbr", "bbr_start+bbr"),
+    ("bbr", "built_in+bbr"),
+    ("bbr3", "built_in+bbr3"),
 ];
 
 /// Words after a slash that change how a contestant is run.
@@ -103,7 +104,7 @@ impl Contestant {
     #[must_use]
     pub fn name(&self) -> String {
         let usual = Self::new(self.start.clone(), self.avoidance.clone(), None);
-        let mut name = format!("{}+{}", self.start.name(), self.avoidance.name());
+        let mut name = joint_name(&self.start, &self.avoidance);
         if self.pacing != usual.pacing {
             name.push_str(if self.pacing == Pacing::Off { "/unpaced" } else { "/paced" });
         }

@@ -12,7 +12,7 @@ const OWN_STARTS: [(&str, &str); 5] = [
     ("reno", "slow_start"),
     ("dctcp", "slow_start"),
     ("scalable", "slow_start"),
-    ("bbr", "bbr_start"),
+    ("bbr", "built_in"),
 ];
 /// What `flowstart kernel load` has, beside paced chirping.
 const LOADABLE: [&str; 2] = ["dctcp", "scalable"];
@@ -64,7 +64,7 @@ const FULL_SEGMENT: u32 = 1448;
 /// How the kernel begins instead of what an algorithm (START+AVOIDANCE) says, in words; `None` if
 /// it does what it says.
 pub(super) fn other_start(algorithm: &str) -> Option<String> {
-    let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
+    let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("built_in", algorithm));
     if brought_for_real(start, &traffic::congestion_controls()).is_some() {
         return None;
     }
@@ -138,7 +138,7 @@ pub(super) fn control(algorithm: &str, kernel: Option<&str>) -> Result<String, E
     if let Some(name) = kernel {
         return Ok(name.to_owned());
     }
-    let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("", algorithm));
+    let (start, avoidance) = algorithm.rsplit_once('+').unwrap_or(("built_in", algorithm));
     if let Some(brought) = brought_for_real(start, &known) {
         return Ok(brought.control.to_owned());
     }

@@ -1,17 +1,19 @@
 //! From a scenario to the simulation of one run.
 
-use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig, joint_name, start_of};
 use flowstart_network::{LinkConfig, LinkError, LossConfig, PolicerConfig};
 use flowstart_random::{Purpose, below};
 use flowstart_simulator::{
     Access, ArrivalConfig, FlowConfig, SessionConfig, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
     UdpConfig, Workload,
 };
-use flowstart_transport::EcnMode;
+use flowstart_transport::{EcnMode, Offload};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::error::Problem;
-use super::{ArrivalSpec, FlowSpec, LinkSpec, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec, WebSpec};
+use super::{
+    ArrivalSpec, FlowSpec, LinkSpec, OffloadKind, PathSpec, Scenario, SizeSpec, SpacingSpec, UdpSpec, WebSpec,
+};
 use crate::suggest::nearest;
 
 /// A scenario made into a simulation, and what its parts are called.
@@ -392,7 +394,7 @@ impl<'a> Compiler<'a> {
     /// A TCP flow and its group.
     fn tcp(&mut self, spec: &FlowSpec, workload: Workload) -> Result<FlowConfig, Problem> {
         let (start, avoidance) = algorithms(spec)?;
-        let name = format!("{}+{}", start.name(), avoidance.name());
+        let name = joint_name(&start, &avoidance);
         if !(1..=65_000).contains(&spec.sender.mss) {
             return Err(Problem::at("sender.mss", "a segment carries 1 to 65000 bytes"));
         }
@@ -419,6 +421,15 @@ impl<'a> Compiler<'a> {
                 ));
             }
             (receiver.ack_aggregation, receiver.ack_aggregation_most) = (Some(merged.within), merged.most);
+        }
+        if let Some(OffloadKind::Linux) = spec.offload {
+            if sender.offload.is_some() {
+                return Err(Problem::at("offload", "`sender.offload` says it already; leave one of them out"));
+            }
+            sender.offload = Some(Offload::default());
+        }
+        if let Some(offload) = &sender.offload {
+            offload.validate().map_err(|error| Problem::at("sender.offload", error.to_string()))?;
         }
         if let Some(kind) = spec.receive_window {
             if receiver.window.is_some() {
@@ -551,21 +562,21 @@ fn workload(spec: &FlowSpec) -> Result<Workload, Problem> {
 
 pub(super) fn algorithms(spec: &FlowSpec) -> Result<(StartConfig, AvoidanceConfig), Problem> {
     let text = spec.algorithm.as_deref().unwrap_or("hystart+cubic");
-    let (start, avoidance) = text.split_once('+').unwrap_or(("slow_start", text));
     // "hystart++" ends in plus signs of its own: the last single one separates.
-    let (start, avoidance) = match text.rsplit_once('+') {
-        Some((start, avoidance)) if text.contains("++") => (start, avoidance),
-        _ => (start, avoidance),
-    };
+    let parts = if text.contains("++") { text.rsplit_once('+') } else { text.split_once('+') };
+    let (start, avoidance) = parts.map_or((None, text), |(start, avoidance)| (Some(start), avoidance));
     let wrong = |error: &dyn std::fmt::Display| Problem::at("algorithm", error.to_string());
-    let start = match &spec.flow_start {
-        Some(start) => start.clone(),
-        None => StartConfig::from_name(start.trim()).map_err(|error| wrong(&error))?,
-    };
     let avoidance = match &spec.avoidance {
-        Some(avoidance) => avoidance.clone(),
-        None => AvoidanceConfig::from_name(avoidance.trim()).map_err(|error| wrong(&error))?,
+        Some(avoidance) => Ok(avoidance.clone()),
+        None => AvoidanceConfig::from_name(avoidance.trim()).map_err(|error| wrong(&error)),
     };
+    let start = match (&spec.flow_start, start, &avoidance) {
+        (Some(start), _, _) => start.clone(),
+        (None, Some(start), _) => StartConfig::from_name(start.trim()).map_err(|error| wrong(&error))?,
+        (None, None, Ok(avoidance)) => start_of(avoidance),
+        (None, None, Err(_)) => StartConfig::SlowStart,
+    };
+    let avoidance = avoidance?;
     start.validate().map_err(|error| Problem::at("flow_start", error.to_string()))?;
     avoidance.validate().map_err(|error| Problem::at("avoidance", error.to_string()))?;
     Ok((start, avoidance))

@@ -17,7 +17,7 @@ pub struct FlowSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Flow start and congestion avoidance as "START+AVOIDANCE", for instance "hystart+cubic"; the
-    /// avoidance alone gets slow start. Default: "hystart+cubic".
+    /// avoidance alone gets its own start (BBR), or slow start. Default: "hystart+cubic".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
     /// Whose habits it has where nothing else is said: `linux` or `ns3`; default: the file's.
@@ -82,6 +82,10 @@ pub struct FlowSpec {
     /// `receiver.receive_buffer`. Figures of one's own: `receiver.window`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<ReceiveWindowKind>,
+    /// New data leaves in bursts, as with the segmentation offload of a kernel; default: segment by
+    /// segment. Figures of one's own: `sender.offload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offload: Option<OffloadKind>,
     /// Everything else about the sending endpoint.
     #[serde(default)]
     pub sender: SenderConfig,
@@ -110,6 +114,14 @@ impl ReceiveWindowKind {
             Self::Linux6_1 => WindowRules::Linux6_1,
         })
     }
+}
+
+/// A kernel whose hosts send bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OffloadKind {
+    /// Linux of today, that is 6.18.
+    Linux,
 }
 
 /// An application that writes messages at a rate.

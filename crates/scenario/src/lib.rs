@@ -57,7 +57,7 @@ pub use docs::{GENERATED, describe_keys, scenario_page};
 pub use error::{Problem, ScenarioError};
 pub use fading::FadingSpec;
 pub use files::{parse_flow_list, read};
-pub use flow::{ArrivalSpec, FlowSpec, PacedSpec, ReceiveWindowKind, SpacingSpec, UdpSpec, WriteSpec};
+pub use flow::{ArrivalSpec, FlowSpec, OffloadKind, PacedSpec, ReceiveWindowKind, SpacingSpec, UdpSpec, WriteSpec};
 pub use load::Load;
 pub use path::{LinkSpec, MergedAcks, PathSpec};
 pub use profile::{PROFILES, Profile};

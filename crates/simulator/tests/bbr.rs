@@ -4,7 +4,8 @@
 mod common;
 
 use common::{flow, link, simulation, tcp};
-use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
+use flowstart_congestion::avoidance::BbrConfig;
+use flowstart_congestion::{AvoidanceConfig, ControllerConfig, start_of};
 use flowstart_network::{LossConfig, Packet};
 use flowstart_simulator::{FlowId, LinkId, Observer, Simulation, SimulationConfig, Stop, Traffic, Workload};
 use flowstart_transport::Sender;
@@ -44,10 +45,10 @@ impl Observer for Watch {
 }
 
 /// A greedy BBR flow over 10 Mbit/s and 40 ms with a deep buffer.
-fn run(loss: LossConfig) -> Watch {
+fn run(loss: LossConfig, config: BbrConfig) -> Watch {
     let mut traffic = tcp(Workload::Greedy, RTT);
-    let (start, avoidance) = (StartConfig::from_name("bbr_start"), AvoidanceConfig::from_name("bbr"));
-    traffic.controller = ControllerConfig::new(start.unwrap(), avoidance.unwrap());
+    let avoidance = AvoidanceConfig::Bbr(config);
+    traffic.controller = ControllerConfig::new(start_of(&avoidance), avoidance);
     let mut bottleneck = link(10, RTT / 2, Some(1_000));
     bottleneck.loss = loss;
     let config: SimulationConfig =
@@ -61,7 +62,7 @@ fn share_of_capacity(watch: &Watch) -> f64 {
 
 #[test]
 fn a_flow_alone_uses_the_capacity_with_hardly_any_queue_and_probes_the_rtt_every_ten_seconds() {
-    let mut watch = run(LossConfig::None);
+    let mut watch = run(LossConfig::None, BbrConfig::default());
     assert!(share_of_capacity(&watch) > 0.95, "{}", share_of_capacity(&watch));
     watch.waits.sort_unstable();
     let median = watch.waits[watch.waits.len() / 2];
@@ -79,9 +80,13 @@ fn a_flow_alone_uses_the_capacity_with_hardly_any_queue_and_probes_the_rtt_every
     }
 }
 
+/// Linux 6.18 has 0.68 to 0.74 of the capacity here (four runs).
 #[test]
-fn random_loss_of_15_per_cent_hardly_matters() {
-    let watch = run(LossConfig::Bernoulli { probability: 0.15 });
+fn random_loss_of_15_per_cent_hardly_matters_unless_it_is_taken_for_a_policer() {
+    let loss = LossConfig::Bernoulli { probability: 0.15 };
+    let watch = run(loss, BbrConfig { policer_use_rounds: 0, ..BbrConfig::default() });
     // What is lost must be sent again.
     assert!(share_of_capacity(&watch) > 0.7 * 0.85, "{}", share_of_capacity(&watch));
+    let watch = run(loss, BbrConfig::default());
+    assert!(share_of_capacity(&watch) > 0.3, "{}", share_of_capacity(&watch));
 }

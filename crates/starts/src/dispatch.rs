@@ -51,6 +51,10 @@ impl FlowStart for Start {
         with_start!(self, start => start.owns_window())
     }
 
+    fn leaves_to_avoidance(&self) -> bool {
+        with_start!(self, start => start.leaves_to_avoidance())
+    }
+
     fn router_client(&mut self) -> Option<&mut dyn RouterClient> {
         with_start!(self, start => start.router_client())
     }

@@ -37,6 +37,14 @@ flowstart_control::registry! {
         new: |_| SlowStart,
     }
 
+    /// What the avoidance brings.
+    [pub mod built_in::{BuiltIn}]
+    BuiltIn => BuiltIn {
+        names: "built_in",
+        about: "the start that belongs to the avoidance (BBR's STARTUP and DRAIN); slow start if it brings none",
+        new: |_| BuiltIn,
+    }
+
     /// HyStart as in Linux CUBIC.
     [pub mod hystart::{Hystart, HystartConfig}]
     Hystart(config: HystartConfig) => Hystart {

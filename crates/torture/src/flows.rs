@@ -200,6 +200,9 @@ fn sender(chance: &mut Chance) -> Table {
     if chance.percent(15) {
         put(&mut sender, "send_buffer", bytes(chance.between(1, 10_000_000)));
     }
+    if chance.percent(20) {
+        put(&mut sender, "offload", offload(chance));
+    }
     if chance.percent(10) {
         put(&mut sender, "peer_window", bytes(chance.between(1, 1_000_000)));
     }
@@ -229,6 +232,19 @@ fn receiver(chance: &mut Chance) -> Table {
         put(&mut receiver, "ack_aggregation", nanos(chance.between(1, 50_000_000)));
     }
     receiver
+}
+
+/// Bursts.
+fn offload(chance: &mut Chance) -> Table {
+    let mut offload = Table::new();
+    if chance.percent(50) {
+        put(&mut offload, "largest", bytes(chance.between(1, 1 << 20)));
+        put(&mut offload, "least", chance.between(1, 1000) as i64);
+        put(&mut offload, "pacing_shift", chance.below(41) as i64);
+        put(&mut offload, "rtt_log", chance.below(41) as i64);
+        put(&mut offload, "window_divisor", chance.below(10) as i64);
+    }
+    offload
 }
 
 /// A receive window that grows.

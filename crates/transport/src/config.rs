@@ -4,7 +4,7 @@
 use flowstart_congestion::InvalidConfig;
 use flowstart_units::{Bytes, Span};
 
-use crate::ReceiveWindow;
+use crate::{Offload, ReceiveWindow};
 #[cfg(feature = "serde")]
 use {
     schemars::JsonSchema,
@@ -198,6 +198,9 @@ pub struct SenderConfig {
     /// Hold back short segments while data is unacknowledged (RFC 896); default false
     /// (TCP_NODELAY).
     pub nagle: bool,
+    /// New data leaves in bursts, as with segmentation offload; default none: segment by segment.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub offload: Option<Offload>,
 }
 
 impl Default for SenderConfig {
@@ -236,6 +239,7 @@ impl Default for SenderConfig {
             grow_unused: false,
             idle_restart: true,
             nagle: false,
+            offload: None,
         }
     }
 }
@@ -267,6 +271,7 @@ impl SenderConfig {
         unless(positive(self.min_rtt_window), "min_rtt_window", "more than zero")?;
         unless(positive(self.initial_rto), "initial_rto", "more than zero")?;
         unless(positive(self.max_rto), "max_rto", "more than zero")?;
+        self.offload.as_ref().map_or(Ok(()), Offload::validate)?;
         unless(self.min_rto <= self.max_rto, "min_rto", "at most `max_rto`")
     }
 }

@@ -11,12 +11,14 @@
 //! RFCs and from a description of what Linux does.
 
 mod config;
+mod offload;
 mod receive_window;
 mod receiver;
 mod sender;
 mod striping;
 
 pub use config::{AckCounting, EcnMode, Kernel, LossDetection, ReceiverConfig, Reduction, RtoRule, SenderConfig};
+pub use offload::Offload;
 pub use receive_window::{ReceiveWindow, WindowRules};
 pub use receiver::{OutgoingAck, Receiver, ReceiverStats};
 pub use sender::parts;

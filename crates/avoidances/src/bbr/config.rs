@@ -1,13 +1,13 @@
 //! Constants of BBR.
 
 use flowstart_control::InvalidConfig;
-use flowstart_units::Span;
+use flowstart_units::{Rate, Span};
 
 use crate::AvoidanceConstants;
 
-/// Constants of BBR after its start. The defaults are those of Linux 6.1 `tcp_bbr`, which are those
-/// of Cardwell et al., "BBR: congestion-based congestion control" (ACM Queue 14(5), 2016), where
-/// that gives them.
+/// Constants of BBR version 1. The defaults are those of Linux 6.x `tcp_bbr`, which are those of
+/// Cardwell et al., "BBR: congestion-based congestion control" (ACM Queue 14(5), 2016), where that
+/// gives them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -15,6 +15,19 @@ use crate::AvoidanceConstants;
     serde(deny_unknown_fields, default)
 )]
 pub struct BbrConfig {
+    /// Pacing rate and window in the start as a multiple of the bandwidth and of the
+    /// bandwidth-delay product found, 1 ..= 100; default 739/256 = 2.89, 2/ln 2 rounded
+    /// (`bbr_high_gain`). Where another start comes first it does not count, nor do the next three.
+    pub startup_gain: f64,
+    /// Pacing rate while the queue of the start drains as a multiple of the bandwidth found, above
+    /// 0 and below 1; default 88/256 (`bbr_drain_gain`).
+    pub startup_drain_gain: f64,
+    /// Growth of the bandwidth per round trip that counts as growth, 1 ..= 10; default 1.25
+    /// (`bbr_full_bw_thresh`).
+    pub plateau_growth: f64,
+    /// Round trips without such growth that end the start; default 3 (`bbr_full_bw_cnt`). At least
+    /// 1.
+    pub plateau_rounds: u32,
     /// Pacing rate in the phase that looks for more bandwidth, as a multiple of the bandwidth, 1
     /// ..= 4; default 1.25 (`bbr_pacing_gain[0]`).
     pub probe_gain: f64,
@@ -29,19 +42,24 @@ pub struct BbrConfig {
     /// Share by which packets are paced below the rate meant, 0 .. 1; default 0.01
     /// (`bbr_pacing_margin_percent`).
     pub margin: f64,
-    /// Round trips that a bandwidth is remembered, 1 ..= 16; default 10 (`bbr_bw_rtts`).
+    /// Round trips that a bandwidth is remembered, 1 ..= 64; default 10 (`bbr_bw_rtts`).
     pub bandwidth_rounds: u32,
     /// How long a smallest RTT is remembered; default 10 s (`bbr_min_rtt_win_sec`).
     pub min_rtt_window: Span,
     /// How long the window is kept at `min_cwnd` to measure the RTT of an empty path; default 200
-    /// ms (`bbr_probe_rtt_mode_ms`).
+    /// ms (`bbr_probe_rtt_mode_ms`). Zero for never.
     pub probe_rtt: Span,
     /// Smallest window in packets, at least 1; default 4 (`bbr_cwnd_min_target`).
     pub min_cwnd: u32,
-    /// Packets beyond the multiple of the bandwidth-delay product, for three bursts of two packets,
-    /// at most 1000; default 6 (`bbr_quantization_budget`, with the two segments of
-    /// `bbr_min_tso_segs` from 1.2 Mbit/s on).
-    pub burst_packets: u32,
+    /// Bursts that the window has room for beyond the multiple of the bandwidth-delay product, at
+    /// most 1000; default 3 (`bbr_quantization_budget`).
+    pub bursts: u32,
+    /// A burst has as many packets as are paced in this time, at least two; default 1 s / 1024
+    /// (`bbr_tso_segs_goal`, `sk_pacing_shift` 10).
+    pub burst_time: Span,
+    /// Below this pacing rate a burst may be a single packet; default 1.2 Mbit/s
+    /// (`bbr_min_tso_rate`).
+    pub single_packets_below: Rate,
     /// Packets beyond that in the phase that looks for more, at most 1000; default 2
     /// (`bbr_quantization_budget`).
     pub probe_packets: u32,
@@ -51,11 +69,29 @@ pub struct BbrConfig {
     /// The window holds packets for this much time of aggregated ACKs at most; default 100 ms
     /// (`bbr_extra_acked_max_us`), zero for none.
     pub aggregation_most: Span,
+    /// Round trips that a stretch has at least whose throughput may be a policer's; default 4
+    /// (`bbr_lt_intvl_min_rtts`).
+    pub policer_rounds: u32,
+    /// Packets lost per packet delivered in such a stretch, at least 0; default 50/256
+    /// (`bbr_lt_loss_thresh`).
+    pub policer_loss_share: f64,
+    /// Throughputs of two stretches that differ by this share, at least 0, are the same; default
+    /// 1/8 (`bbr_lt_bw_ratio`).
+    pub policer_ratio: f64,
+    /// So are those that differ by no more than this; default 4 kbit/s (`bbr_lt_bw_diff`).
+    pub policer_difference: Rate,
+    /// Round trips for which the throughput found is the bandwidth; default 48
+    /// (`bbr_lt_bw_max_rtts`). 0: policers are not looked for.
+    pub policer_use_rounds: u32,
 }
 
 impl Default for BbrConfig {
     fn default() -> Self {
         Self {
+            startup_gain: 739.0 / 256.0,
+            startup_drain_gain: 88.0 / 256.0,
+            plateau_growth: 1.25,
+            plateau_rounds: 3,
             probe_gain: 1.25,
             drain_gain: 0.75,
             cycle_phases: 8,
@@ -65,17 +101,24 @@ impl Default for BbrConfig {
             min_rtt_window: Span::from_secs(10),
             probe_rtt: Span::from_millis(200),
             min_cwnd: 4,
-            burst_packets: 6,
+            bursts: 3,
+            burst_time: Span::from_nanos(976_563),
+            single_packets_below: Rate::from_bps(1_200_000),
             probe_packets: 2,
             aggregation_rounds: 5,
             aggregation_most: Span::from_millis(100),
+            policer_rounds: 4,
+            policer_loss_share: 50.0 / 256.0,
+            policer_ratio: 0.125,
+            policer_difference: Rate::from_bps(4_000),
+            policer_use_rounds: 48,
         }
     }
 }
 
 /// Most rounds that a bandwidth can be remembered.
-pub(super) const MOST_ROUNDS: u32 = 16;
-/// Most packets for bursts.
+const MOST_ROUNDS: u32 = 64;
+/// Most bursts, or packets.
 const MOST_PACKETS: u32 = 1_000;
 
 impl BbrConfig {
@@ -83,6 +126,10 @@ impl BbrConfig {
     pub(super) fn in_range(&self) -> Self {
         let within = |value: f64, low: f64, high: f64| if value >= low { value.min(high) } else { low };
         Self {
+            startup_gain: within(self.startup_gain, 1.0, 100.0),
+            startup_drain_gain: within(self.startup_drain_gain, 0.01, 0.99),
+            plateau_growth: within(self.plateau_growth, 1.0, 10.0),
+            plateau_rounds: self.plateau_rounds.max(1),
             probe_gain: within(self.probe_gain, 1.0, 4.0),
             drain_gain: within(self.drain_gain, 0.01, 1.0),
             cycle_phases: self.cycle_phases.clamp(3, 64),
@@ -90,26 +137,39 @@ impl BbrConfig {
             margin: within(self.margin, 0.0, 0.99),
             bandwidth_rounds: self.bandwidth_rounds.clamp(1, MOST_ROUNDS),
             min_cwnd: self.min_cwnd.max(1),
-            burst_packets: self.burst_packets.min(MOST_PACKETS),
+            bursts: self.bursts.min(MOST_PACKETS),
             probe_packets: self.probe_packets.min(MOST_PACKETS),
             aggregation_rounds: self.aggregation_rounds.max(1),
+            policer_loss_share: within(self.policer_loss_share, 0.0, f64::MAX),
+            policer_ratio: within(self.policer_ratio, 0.0, f64::MAX),
             ..*self
         }
     }
 }
 
 impl AvoidanceConstants for BbrConfig {
+    fn brings_start(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
+        check((1.0..=100.0).contains(&self.startup_gain), "startup_gain", "between 1 and 100")?;
+        let drains = self.startup_drain_gain > 0.0 && self.startup_drain_gain < 1.0;
+        check(drains, "startup_drain_gain", "above 0 and below 1")?;
+        check((1.0..=10.0).contains(&self.plateau_growth), "plateau_growth", "between 1 and 10")?;
+        check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
         check((1.0..=4.0).contains(&self.probe_gain), "probe_gain", "between 1 and 4")?;
         check(self.drain_gain > 0.0 && self.drain_gain <= 1.0, "drain_gain", "above 0 and at most 1")?;
         check((3..=64).contains(&self.cycle_phases), "cycle_phases", "between 3 and 64")?;
         check((1.0..=10.0).contains(&self.cwnd_gain), "cwnd_gain", "between 1 and 10")?;
         check((0.0..1.0).contains(&self.margin), "margin", "at least 0 and below 1")?;
-        check((1..=MOST_ROUNDS).contains(&self.bandwidth_rounds), "bandwidth_rounds", "between 1 and 16")?;
+        check((1..=MOST_ROUNDS).contains(&self.bandwidth_rounds), "bandwidth_rounds", "between 1 and 64")?;
         check(self.min_cwnd >= 1, "min_cwnd", "at least 1 packet")?;
-        check(self.burst_packets <= MOST_PACKETS, "burst_packets", "at most 1000")?;
+        check(self.bursts <= MOST_PACKETS, "bursts", "at most 1000")?;
         check(self.probe_packets <= MOST_PACKETS, "probe_packets", "at most 1000")?;
-        check(self.aggregation_rounds >= 1, "aggregation_rounds", "at least 1")
+        check(self.aggregation_rounds >= 1, "aggregation_rounds", "at least 1")?;
+        check(self.policer_loss_share >= 0.0, "policer_loss_share", "at least 0")?;
+        check(self.policer_ratio >= 0.0, "policer_ratio", "at least 0")
     }
 }

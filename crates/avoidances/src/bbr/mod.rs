@@ -1,36 +1,60 @@
-//! BBR version 1 after its start (Cardwell, Cheng, Gunn, Hassas Yeganeh and Jacobson, "BBR:
-//! congestion-based congestion control", ACM Queue 14(5), 2016; Linux 6.1 `tcp_bbr`). The start
-//! itself is `BbrStart` in the crate of starts.
+//! BBR version 1 (Cardwell, Cheng, Gunn, Hassas Yeganeh and Jacobson, "BBR: congestion-based
+//! congestion control", ACM Queue 14(5), 2016), as Linux 6.x runs it (`tcp_bbr`).
 //!
-//! The flow paces at the largest delivery rate of the last ten round trips, in cycles of eight
-//! phases: one faster, to see whether there is more; one slower, to drain what that queued; six at
-//! the rate. Its window is twice the bandwidth-delay product of that rate and the smallest RTT of
-//! the last ten seconds. When ten seconds did not see that RTT again, the window is four packets
-//! for 200 ms and a round trip, so that the queue drains and it can be measured. Losses do not
-//! change the model: the first round of a recovery sends what is delivered, and afterwards the
-//! window is what it was. Congestion marks are ignored.
+//! **Start.** The flow paces at 2.89 times the largest delivery rate seen, so that the rate doubles
+//! every round trip, until it has grown by less than a quarter in three of them (STARTUP); then it
+//! sends at less than that rate until no more is in flight than the bandwidth-delay product
+//! (DRAIN). A flow that another start began (`slow_start+bbr`) has neither; the model learns from
+//! its ACKs.
 //!
-//! Left out: the detection of policers (`lt_bw`). Packets leave one by one here, so that what is in
-//! flight needs no correction for packets that are scheduled and have not left. Without a bandwidth
-//! sample (a start that was lost altogether) the window stays as it is.
+//! **Cycles.** It paces at the largest delivery rate of the last ten round trips, in cycles of
+//! eight phases: one faster, to see whether there is more; one slower, to drain what that queued;
+//! six at the rate (PROBE_BW). Its window is twice the bandwidth-delay product of that rate and the
+//! smallest RTT of the last ten seconds, with room for three bursts and for ACKs that come in
+//! bunches. When ten seconds did not see a smaller RTT, the window is four packets for 200 ms and a
+//! round trip, so that the queue drains and it can be measured (PROBE_RTT).
+//!
+//! **Losses** do not change the model, unless they look like those of a policer: then the
+//! throughput between two of them is the bandwidth for 48 round trips. In the first round of a
+//! recovery as many packets leave as are delivered, and afterwards the window is what it was.
+//! Congestion marks are ignored.
+//!
+//! Left out: ticks of the kernel's clock (times are exact, so that a probe of the RTT is up to a
+//! tick shorter), and the mark of a delayed ACK of less than a segment. Packets that a timer and no
+//! ACK declares lost do not count where policers are looked for. Without a bandwidth sample (a
+//! start that was lost altogether) the window stays as it is.
 
+mod aggregation;
 mod config;
+pub(crate) mod filter;
 mod model;
+mod policer;
 
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::CongestionAvoidance;
 use flowstart_control::random::Random;
-use flowstart_control::{Ack, Signal, Window};
+use flowstart_control::{Ack, ExitReason, Signal, Window};
 
 pub use config::BbrConfig;
 use model::{Model, News};
+
+/// Most bytes of a burst (`bbr_tso_segs_goal`: what a packet of 64 KiB has beside headers).
+const MOST_BURST_BYTES: u64 = 65_215;
+/// Most packets of a burst (`bbr_tso_segs_goal`).
+const MOST_BURST: u64 = 127;
+/// Deliveries up to which the window grows whatever it is (`TCP_INIT_CWND` in `bbr_set_cwnd`).
+const FIRST_DELIVERIES: u64 = 10;
 
 /// What BBR does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BbrMode {
     /// A start is in charge; the model learns.
     Waiting,
+    /// The rate doubles every round trip.
+    Startup,
+    /// The queue of that drains.
+    Drain,
     /// Cycles of pacing gains; this phase since this time.
     ProbeBandwidth {
         /// Number of the phase: 0 looks for more, 1 drains.
@@ -58,21 +82,40 @@ struct Recovery {
     conserve: bool,
 }
 
+/// Looks for the round trip from which on the bandwidth no longer grows
+/// (`bbr_check_full_bw_reached`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Plateau {
+    baseline: Option<Rate>,
+    rounds: u32,
+    /// The bandwidth was flat for as many rounds as it takes.
+    reached: bool,
+}
+
 /// BBR in operation.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: BbrConfig,
+    mss: u64,
     model: Model,
     mode: BbrMode,
+    plateau: Plateau,
     recovery: Option<Recovery>,
+    /// What the ACK told that another start heard of first.
+    learned: Option<News>,
+    /// Packets that the first window had.
+    first_window: u32,
     /// The window before a recovery or a probe of the RTT.
     saved_cwnd: u32,
     /// The flow sends again after an idle time.
     idle_restart: bool,
     pacing_rate: Option<Rate>,
-    /// Next byte to be sent, and packets delivered, as the last ACK said.
+    /// Earliest departure of the next packet.
+    booked: Time,
+    /// Next byte to be sent, packets delivered and the time, as the last ACK said.
     next: u64,
     delivered: u64,
+    now: Time,
     random: Random,
 }
 
@@ -83,14 +126,20 @@ impl Bbr {
     pub fn new(config: &BbrConfig, mss: u32, seed: u64) -> Self {
         Self {
             config: config.in_range(),
+            mss: u64::from(mss.max(1)),
             model: Model::new(mss),
             mode: BbrMode::Waiting,
+            plateau: Plateau::default(),
             recovery: None,
+            learned: None,
+            first_window: 0,
             saved_cwnd: 0,
             idle_restart: false,
             pacing_rate: None,
+            booked: Time::ZERO,
             next: 0,
             delivered: 0,
+            now: Time::ZERO,
             random: Random::new(seed),
         }
     }
@@ -110,9 +159,21 @@ impl Bbr {
     /// The pacing gain of the mode.
     fn gain(&self) -> f64 {
         match self.mode {
+            BbrMode::Startup => self.config.startup_gain,
+            BbrMode::Drain => self.config.startup_drain_gain,
+            BbrMode::ProbeBandwidth { .. } if self.model.is_policed() => 1.0,
             BbrMode::ProbeBandwidth { phase: 0, .. } => self.config.probe_gain,
             BbrMode::ProbeBandwidth { phase: 1, .. } => self.config.drain_gain,
             _ => 1.0,
+        }
+    }
+
+    /// The window's gain of the mode.
+    fn window_gain(&self) -> f64 {
+        match self.mode {
+            BbrMode::Startup | BbrMode::Drain => self.config.startup_gain,
+            BbrMode::ProbeRtt { .. } => 1.0,
+            BbrMode::Waiting | BbrMode::ProbeBandwidth { .. } => self.config.cwnd_gain,
         }
     }
 
@@ -123,16 +184,34 @@ impl Bbr {
         self.mode = BbrMode::ProbeBandwidth { phase, since: now };
     }
 
-    /// A multiple of the bandwidth-delay product with room for bursts, packets (`bbr_inflight`,
-    /// `bbr_quantization_budget`).
-    fn inflight(&self, gain: f64) -> Option<u32> {
-        Some(self.with_bursts(self.model.bdp(gain)?))
+    /// Packets of a burst at the pacing rate (`bbr_tso_segs_goal`).
+    fn burst(&self) -> u32 {
+        let rate = self.pacing_rate.unwrap_or(Rate::ZERO);
+        let bytes = rate.bytes_in(self.config.burst_time).get().min(MOST_BURST_BYTES);
+        let least = if rate < self.config.single_packets_below { 1 } else { 2 };
+        (bytes / self.mss).max(least).min(MOST_BURST) as u32
     }
 
+    /// A multiple of the bandwidth-delay product with room for bursts, packets (`bbr_inflight`).
+    fn inflight(&self, gain: f64) -> Option<u32> {
+        Some(self.with_bursts(self.model.bdp(self.model.largest_bandwidth(), gain)?))
+    }
+
+    /// `bbr_quantization_budget`.
     fn with_bursts(&self, packets: u32) -> u32 {
-        let even = packets.saturating_add(self.config.burst_packets).saturating_add(1) & !1;
+        let room = self.config.bursts.saturating_mul(self.burst());
+        let even = packets.saturating_add(room).saturating_add(1) & !1;
         let probing = matches!(self.mode, BbrMode::ProbeBandwidth { phase: 0, .. });
         even.saturating_add(if probing { self.config.probe_packets } else { 0 })
+    }
+
+    /// Of this many packets in flight, those that will be when the next one may leave
+    /// (`bbr_packets_in_net_at_edt`).
+    fn at_departure(&self, in_flight: u32) -> u32 {
+        let more = if self.gain() > 1.0 { self.burst() } else { 0 };
+        let wait = self.booked.since(self.now);
+        let delivered = self.model.bandwidth().map_or(0, |bandwidth| self.model.packets_in(bandwidth, wait));
+        in_flight.saturating_add(more).saturating_sub(delivered)
     }
 
     /// Goes on to the next phase if this one is over (`bbr_is_next_cycle_phase`).
@@ -140,11 +219,10 @@ impl Bbr {
         let BbrMode::ProbeBandwidth { phase, since } = self.mode else { return };
         let long = ack.now.since(since) > self.model.min_rtt;
         // As it was before this ACK.
-        let in_flight = ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost);
-        let fills = |gain: f64| self.inflight(gain).is_some_and(|most| in_flight >= most);
+        let in_flight = self.at_departure(ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost));
         let gain = self.gain();
         let over = if gain > 1.0 {
-            long && (ack.lost > 0 || fills(gain))
+            long && (ack.lost > 0 || self.inflight(gain).is_some_and(|most| in_flight >= most))
         } else if gain < 1.0 {
             long || self.inflight(1.0).is_some_and(|bdp| in_flight <= bdp)
         } else {
@@ -155,28 +233,73 @@ impl Bbr {
         }
     }
 
-    /// Begins and ends probes of the RTT (`bbr_update_min_rtt`).
-    fn probe_rtt(&mut self, ack: &Ack, news: News, window: &Window) {
-        match self.mode {
-            BbrMode::ProbeBandwidth { .. } if news.rtt_expired && !self.idle_restart => {
-                self.save_cwnd(window);
-                self.mode = BbrMode::ProbeRtt { until: None, round: false };
-            }
-            BbrMode::ProbeRtt { until: None, .. } if ack.in_flight <= self.config.min_cwnd => {
-                self.mode = BbrMode::ProbeRtt { until: Some(ack.now + self.config.probe_rtt), round: false };
-                self.model.begin_round(ack.delivered);
-            }
-            BbrMode::ProbeRtt { until: Some(until), round } => {
-                let round = round || news.round;
-                self.mode = BbrMode::ProbeRtt { until: Some(until), round };
-            }
-            _ => {}
+    /// Has the bandwidth stopped growing? (`bbr_check_full_bw_reached`)
+    fn look_for_plateau(&mut self, news: News) {
+        if self.plateau.reached || !news.round || news.app_limited {
+            return;
+        }
+        let bandwidth = self.model.largest_bandwidth().unwrap_or(Rate::ZERO);
+        let growth = self.config.plateau_growth;
+        if self.plateau.baseline.is_none_or(|baseline| bandwidth >= baseline.mul_f64(growth)) {
+            (self.plateau.baseline, self.plateau.rounds) = (Some(bandwidth), 0);
+            return;
+        }
+        self.plateau.rounds += 1;
+        self.plateau.reached = self.plateau.rounds >= self.config.plateau_rounds;
+    }
+
+    /// From start-up over draining into the cycles (`bbr_check_drain`).
+    fn drain(&mut self, ack: &Ack, window: &mut Window) {
+        if self.mode == BbrMode::Startup && self.plateau.reached {
+            self.mode = BbrMode::Drain;
+            window.ssthresh = self.inflight(1.0).unwrap_or(window.ssthresh).max(2);
+        }
+        if self.mode == BbrMode::Drain && self.inflight(1.0).is_some_and(|bdp| self.at_departure(ack.in_flight) <= bdp)
+        {
+            self.probe_bandwidth(ack.now);
         }
     }
 
-    /// True if a probe of the RTT has lasted long enough.
-    fn rtt_is_probed(&self, now: Time) -> bool {
-        matches!(self.mode, BbrMode::ProbeRtt { until: Some(until), round: true } if now > until)
+    /// Begins and ends probes of the RTT (`bbr_update_min_rtt`).
+    fn probe_rtt(&mut self, ack: &Ack, news: News, window: &mut Window) {
+        let probing = matches!(self.mode, BbrMode::ProbeRtt { .. });
+        if news.rtt_expired && !self.idle_restart && !probing && !self.config.probe_rtt.is_zero() {
+            self.save_cwnd(window);
+            self.mode = BbrMode::ProbeRtt { until: None, round: false };
+            self.model.hold_back(ack, true);
+        }
+        let BbrMode::ProbeRtt { until, round } = self.mode else { return };
+        self.model.hold_back(ack, false);
+        match until {
+            None if ack.in_flight <= self.config.min_cwnd => {
+                self.mode = BbrMode::ProbeRtt { until: Some(ack.now + self.config.probe_rtt), round: false };
+                self.model.begin_round(ack.delivered);
+            }
+            None => {}
+            Some(_) => {
+                let round = round || news.round;
+                self.mode = BbrMode::ProbeRtt { until, round };
+                if round {
+                    self.end_probe_rtt(ack.now, Some(window));
+                }
+            }
+        }
+    }
+
+    /// Ends a probe of the RTT that was long enough (`bbr_check_probe_rtt_done`).
+    fn end_probe_rtt(&mut self, now: Time, window: Option<&mut Window>) {
+        if !matches!(self.mode, BbrMode::ProbeRtt { until: Some(until), .. } if now > until) {
+            return;
+        }
+        self.model.refresh_rtt(now);
+        if let Some(window) = window {
+            window.cwnd = window.cwnd.max(self.saved_cwnd);
+        }
+        if self.plateau.reached {
+            self.probe_bandwidth(now);
+        } else {
+            self.mode = BbrMode::Startup;
+        }
     }
 
     fn save_cwnd(&mut self, window: &Window) {
@@ -184,12 +307,24 @@ impl Bbr {
         self.saved_cwnd = if undisturbed { window.cwnd } else { self.saved_cwnd.max(window.cwnd) };
     }
 
-    fn set_pacing_rate(&mut self) {
-        if let Some(bandwidth) = self.model.bandwidth() {
-            // After idle time packets leave at the bandwidth, whatever the phase
-            // (`bbr_cwnd_event`).
-            let gain = if self.idle_restart { 1.0 } else { self.gain() };
-            self.pacing_rate = Some(bandwidth.mul_f64(gain * (1.0 - self.config.margin)));
+    /// A rate times a gain, below it by the margin (`bbr_rate_bytes_per_sec`).
+    fn paced(&self, rate: Rate, gain: f64) -> Rate {
+        rate.mul_f64(gain * (1.0 - self.config.margin))
+    }
+
+    /// `bbr_set_pacing_rate`, with `bbr_init_pacing_rate_from_rtt`.
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rtt = self.model.min_rtt;
+        if self.pacing_rate.is_none() && self.mode == BbrMode::Startup && rtt != Span::MAX {
+            let window = Bytes::new(self.mss.saturating_mul(u64::from(self.first_window)));
+            let rate = Rate::of(window, rtt.max(Span::from_micros(1)));
+            self.pacing_rate = Some(self.paced(rate, self.config.startup_gain));
+        }
+        let Some(bandwidth) = self.model.bandwidth() else { return };
+        let rate = self.paced(bandwidth, gain);
+        // Start-up never slows down.
+        if self.plateau.reached || self.pacing_rate.is_none_or(|before| rate > before) {
+            self.pacing_rate = Some(rate);
         }
     }
 
@@ -205,80 +340,125 @@ impl Bbr {
         let sendable = ack.in_flight.saturating_add(ack.acked);
         if std::mem::take(&mut recovery.fresh) {
             window.cwnd = sendable;
+            recovery.conserve = true;
+            self.model.begin_round(ack.delivered);
         }
         if recovery.conserve {
             window.cwnd = window.cwnd.max(sendable);
         }
         recovery.conserve
     }
+
+    /// `bbr_set_cwnd`.
+    fn set_window(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
+        if acked > 0 && !self.recover(ack, window) {
+            if let Some(bdp) = self.model.bdp(self.model.bandwidth(), self.window_gain()) {
+                let bunches = if self.plateau.reached { self.model.aggregated(&self.config) } else { 0 };
+                let target = self.with_bursts(bdp.saturating_add(bunches));
+                let grown = window.cwnd.saturating_add(acked);
+                if self.plateau.reached {
+                    window.cwnd = grown.min(target);
+                } else if window.cwnd < target || ack.delivered < FIRST_DELIVERIES {
+                    window.cwnd = grown;
+                }
+            }
+            window.cwnd = window.cwnd.max(self.config.min_cwnd);
+        }
+        if matches!(self.mode, BbrMode::ProbeRtt { .. }) {
+            window.cwnd = window.cwnd.min(self.config.min_cwnd);
+        }
+    }
+
+    fn learn(&mut self, ack: &Ack, window: &Window) -> News {
+        (self.next, self.delivered, self.now) = (ack.next, ack.delivered, ack.now);
+        let cycling = matches!(self.mode, BbrMode::ProbeBandwidth { .. });
+        self.model.on_ack(ack, window.cwnd, cycling, &self.config)
+    }
 }
 
 impl CongestionAvoidance for Bbr {
+    fn begin_flow(&mut self, window: &Window) -> bool {
+        self.mode = BbrMode::Startup;
+        self.first_window = window.cwnd;
+        true
+    }
+
+    fn own_exit(&self) -> Option<ExitReason> {
+        self.plateau.reached.then_some(ExitReason::RatePlateau)
+    }
+
+    fn on_booked(&mut self, next: Time) {
+        self.booked = next;
+    }
+
     fn on_ack(&mut self, ack: &Ack, window: &Window) {
-        (self.next, self.delivered) = (ack.next, ack.delivered);
-        let news = self.model.on_ack(ack, window.cwnd, &self.config);
-        if self.mode == BbrMode::Waiting {
-            return;
-        }
+        self.learned = (self.mode == BbrMode::Waiting).then(|| self.learn(ack, window));
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
+        let news = match self.learned.take() {
+            Some(news) => news,
+            None => self.learn(ack, window),
+        };
         if news.round
             && let Some(recovery) = &mut self.recovery
         {
             recovery.conserve = false;
         }
-        self.cycle(ack);
-        self.probe_rtt(ack, news, window);
-        self.idle_restart &= ack.acked == 0;
-        self.set_pacing_rate();
-    }
-
-    fn grow(&mut self, ack: &Ack, acked: u32, window: &mut Window) {
-        if acked > 0 && !self.recover(ack, window) {
-            let target = self.model.bdp(self.config.cwnd_gain);
-            if let Some(target) = target {
-                let target = self.with_bursts(target.saturating_add(self.model.aggregated(&self.config)));
-                window.cwnd = window.cwnd.saturating_add(acked).min(target);
-            }
-            window.cwnd = window.cwnd.max(self.config.min_cwnd);
-        }
-        if self.rtt_is_probed(ack.now) {
-            self.model.refresh_rtt(ack.now);
-            window.cwnd = window.cwnd.max(self.saved_cwnd);
+        if news.policer_over {
             self.probe_bandwidth(ack.now);
-            self.set_pacing_rate();
-        } else if matches!(self.mode, BbrMode::ProbeRtt { .. }) {
-            window.cwnd = window.cwnd.min(self.config.min_cwnd);
         }
+        self.cycle(ack);
+        self.look_for_plateau(news);
+        self.drain(ack, window);
+        self.probe_rtt(ack, news, window);
+        self.idle_restart &= ack.rate.is_none();
+        self.set_pacing_rate(self.gain());
+        self.set_window(ack, acked, window);
     }
 
     fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32 {
         if self.mode == BbrMode::Waiting {
-            self.probe_bandwidth(now);
+            self.take_over(now);
         }
         if signal != Signal::Marks {
             self.save_cwnd(window);
             // After a timeout the window grows from what the transport leaves.
             let fresh = signal == Signal::Loss;
-            self.recovery = Some(Recovery { end: self.next, fresh, conserve: fresh });
-            self.model.begin_round(self.delivered);
+            self.recovery = Some(Recovery { end: self.next, fresh, conserve: false });
+        }
+        if signal == Signal::Timeout {
+            self.plateau.baseline = None;
+            let cycling = matches!(self.mode, BbrMode::ProbeBandwidth { .. });
+            self.model.on_timeout(now, self.delivered, cycling, &self.config);
         }
         // The window is no matter of thresholds: it stays where it is.
         window.cwnd
     }
 
     fn on_takeover(&mut self, now: Time, _window: &Window, _rate: Option<Rate>) {
-        self.probe_bandwidth(now);
-        self.set_pacing_rate();
+        self.take_over(now);
     }
 
-    fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
-        self.recovery = None;
-        prior_cwnd.max(window.cwnd).max(self.saved_cwnd)
+    fn undo(&mut self, _prior_cwnd: u32, window: &Window) -> u32 {
+        (self.plateau.baseline, self.plateau.rounds) = (None, 0);
+        self.model.forget_policer();
+        // The next ACK ends it and restores the window.
+        if let Some(recovery) = &mut self.recovery {
+            recovery.end = 0;
+        }
+        window.cwnd
     }
 
-    fn on_idle(&mut self, _idle: Span) {
+    fn on_idle(&mut self, idle: Span) {
         self.idle_restart = true;
         self.model.forget_epoch();
-        self.set_pacing_rate();
+        match self.mode {
+            // Packets leave at the bandwidth, whatever the phase (`bbr_cwnd_event`).
+            BbrMode::ProbeBandwidth { .. } => self.set_pacing_rate(1.0),
+            BbrMode::ProbeRtt { .. } => self.end_probe_rtt(self.now + idle, None),
+            BbrMode::Waiting | BbrMode::Startup | BbrMode::Drain => {}
+        }
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
@@ -287,6 +467,15 @@ impl CongestionAvoidance for Bbr {
 
     fn controls_recovery(&self) -> bool {
         true
+    }
+}
+
+impl Bbr {
+    /// Another start is over: the path is full, as far as it has found out.
+    fn take_over(&mut self, now: Time) {
+        self.plateau.reached = true;
+        self.probe_bandwidth(now);
+        self.set_pacing_rate(self.gain());
     }
 }
 

@@ -346,8 +346,10 @@ impl CongestionAvoidance for DelayTarget {
         }
     }
 
-    fn grow(&mut self, _ack: &Ack, _acked: u32, window: &mut Window) {
-        if let Some(rate) = self.rate {
+    fn grow(&mut self, _ack: &Ack, acked: u32, window: &mut Window) {
+        if acked > 0
+            && let Some(rate) = self.rate
+        {
             window.cwnd = self.path.window(rate, WINDOW_RTTS, self.config.min_packets.max(2));
         }
     }

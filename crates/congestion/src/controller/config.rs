@@ -51,6 +51,23 @@ impl ControllerConfig {
     }
 }
 
+/// What a start and an avoidance are called together: `START+AVOIDANCE`, or the avoidance's name
+/// alone if the start is the one that belongs to it.
+#[must_use]
+pub fn joint_name(start: &StartConfig, avoidance: &AvoidanceConfig) -> String {
+    if *start == StartConfig::BuiltIn && avoidance.brings_start() {
+        return avoidance.name().to_owned();
+    }
+    format!("{}+{}", start.name(), avoidance.name())
+}
+
+/// The start of a flow of which only the avoidance is named: the one that belongs to it, else
+/// standard slow start.
+#[must_use]
+pub fn start_of(avoidance: &AvoidanceConfig) -> StartConfig {
+    if avoidance.brings_start() { StartConfig::BuiltIn } else { StartConfig::SlowStart }
+}
+
 impl<'a> From<&'a ControllerConfig> for Setup<'a, StartConfig> {
     fn from(config: &'a ControllerConfig) -> Self {
         Self { config: &config.start, connection: config.connection() }

@@ -38,6 +38,11 @@ impl Pacer {
         }
     }
 
+    /// Earliest departure of the next packet.
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
     /// A start hands over and wants packets to leave at this rate for now, at most until `until`.
     pub(super) fn set_rate(&mut self, rate: Rate, until: Time) {
         self.left_behind = Some((rate, until));

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use flowstart_congestion::{Ack, Acked, Controller, DeliveryRate, Departure, Next, Sent, Signal};
+use flowstart_congestion::{Ack, Acked, Avoidance, Controller, DeliveryRate, Departure, Next, Sent, Signal};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 /// Payload and wire bytes of every packet.
@@ -325,7 +325,9 @@ impl Loop {
             self.controller.set_cwnd(ssthresh);
             self.recover = Some(self.next_number - 1);
         }
-        if self.recover.is_none() {
+        // BBR goes by every ACK; what PCC sets from its rate stands for a round trip here.
+        let by_every_ack = matches!(self.controller.avoidance(), Avoidance::Bbr(_) | Avoidance::Bbr3(_));
+        if self.recover.is_none() || (by_every_ack && self.controller.controls_recovery()) {
             self.controller.grow(&ack);
         }
     }

@@ -86,6 +86,8 @@ pub struct Receiver {
     right_edge: u64,
     /// The window may limit the sender.
     limits: bool,
+    /// The window never does, and the application reads at once.
+    plain: bool,
     /// Sizes the window.
     tuning: Option<Box<Autotuning>>,
     /// Timestamp to echo (RFC 7323 section 4.3).
@@ -124,6 +126,7 @@ impl Receiver {
             told: 0,
             read: 0,
             right_edge: first.or(config.receive_buffer.map(Bytes::get)).unwrap_or(u64::MAX),
+            plain: config.auto_read && config.receive_buffer.is_none() && config.window.is_none(),
             limits: config.receive_buffer.is_some() || config.window.is_some(),
             tuning: config.window.as_ref().map(|window| Box::new(Autotuning::new(window, config.initial_mss))),
             echo: Time::ZERO,
@@ -193,9 +196,6 @@ impl Receiver {
             self.want_ack(now);
             return;
         }
-        if self.config.auto_read {
-            self.read = self.stream.next();
-        }
         let mut at_once = self.on_mark(ecn, before);
         if at_once {
             // The early ACK told of everything before this segment.
@@ -211,26 +211,29 @@ impl Receiver {
             Arrival::OutOfOrder { depth } => at_once |= self.policy.on_out_of_order(depth),
             Arrival::Duplicate => {}
         }
-        if self.tuning.is_some() {
-            self.tune(now, segment, arrival, before);
-        }
-        at_once |= self.ack_now;
-        let situation = Situation {
-            next: self.stream.next(),
-            told: self.told,
-            gaps: self.stream.has_gaps(),
-            window_moves: self.window_moves(),
+        let window_moves = if self.plain {
+            self.read = self.stream.next();
+            true
+        } else {
+            self.tune(now, segment, arrival, before)
         };
+        at_once |= self.ack_now;
+        let situation =
+            Situation { next: self.stream.next(), told: self.told, gaps: self.stream.has_gaps(), window_moves };
         if at_once || self.policy.decide(now, &self.config, situation) {
             self.want_ack(now);
         }
     }
 
-    /// The window follows what arrives and what is read.
+    /// The application reads, and the window follows what arrives and what is read. Returns whether
+    /// the window's right edge can move.
     #[cold]
-    fn tune(&mut self, now: Time, segment: &Segment, arrival: Arrival, before: u64) {
-        let Some(tuning) = &mut self.tuning else { return };
+    fn tune(&mut self, now: Time, segment: &Segment, arrival: Arrival, before: u64) -> bool {
         let next = self.stream.next();
+        if self.config.auto_read {
+            self.read = next;
+        }
+        let Some(tuning) = &mut self.tuning else { return self.window_moves() };
         let span = self.stream.end() - next;
         // The application reads what is there after this segment was taken in.
         let read = if self.config.auto_read { before } else { self.read };
@@ -249,6 +252,7 @@ impl Receiver {
         if self.config.auto_read && read < next {
             tuning.on_read(next, span, 0);
         }
+        self.window_moves()
     }
 
     /// ACKs of the window that is sized are timed.

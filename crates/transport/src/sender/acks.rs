@@ -29,7 +29,7 @@ struct Tally {
 impl Sender {
     /// An ACK arrived. Acknowledgements of what was never sent are ignored.
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
-        if self.phase != Phase::Established {
+        if self.phase < Phase::Established {
             if ack.syn && matches!(self.phase, Phase::SynSent | Phase::SynDue) && self.stats.next == 0 {
                 self.take_window(ack);
                 self.ce_count = ack.ce_count;

@@ -1,6 +1,7 @@
 //! The sending endpoint.
 
 mod acks;
+mod bursts;
 mod delivery;
 mod prr;
 mod rack;
@@ -22,6 +23,7 @@ use flowstart_quick_start::Carried;
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::SenderConfig;
+use bursts::Burst;
 use rack::Reordering;
 use rate::RateEstimator;
 use recovery::Recovery;
@@ -70,13 +72,15 @@ pub enum SenderState {
 }
 
 /// How far the connection is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Closed,
     /// The SYN waits to be sent.
     SynDue,
     SynSent,
     Established,
+    /// Established, and new data leaves in bursts.
+    Bursting,
 }
 
 /// A packet that is called for.
@@ -166,6 +170,7 @@ pub struct Sender {
     timer_at: Time,
     /// When the controller lets the next packet go.
     departure_at: Time,
+    burst: Burst,
     phase: Phase,
     urgent: Urgent,
     order: Order,
@@ -235,6 +240,7 @@ impl Sender {
             timer: Timer::None,
             timer_at: Time::NEVER,
             departure_at: Time::NEVER,
+            burst: Burst::default(),
             phase: Phase::Closed,
             urgent: Urgent::None,
             order: Order::RepairsFirst,
@@ -279,7 +285,7 @@ impl Sender {
     }
 
     fn establish(&mut self, now: Time, rtt: Option<Span>) {
-        self.phase = Phase::Established;
+        self.phase = if self.config.offload.is_some() { Phase::Bursting } else { Phase::Established };
         self.set_timer(Timer::None, Time::NEVER);
         if let Some(rtt) = rtt {
             self.take_samples(now, rtt, rtt);
@@ -311,7 +317,7 @@ impl Sender {
             return 0;
         }
         let was_waiting = self.available() > 0;
-        if self.phase == Phase::Established {
+        if self.phase >= Phase::Established {
             self.note_app_limited();
             self.restart_if_idle(now);
         }
@@ -423,14 +429,14 @@ impl Sender {
     /// True once the handshake is over.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        self.phase == Phase::Established
+        self.phase >= Phase::Established
     }
 
     /// True once everything was written, finished and acknowledged.
     #[must_use]
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.finished && self.phase == Phase::Established && self.stats.una >= self.written
+        self.finished && self.phase >= Phase::Established && self.stats.una >= self.written
     }
 
     /// Bytes written by the application so far; `u64::MAX` for an endless stream.

@@ -17,13 +17,15 @@ const OPTION_BYTES: u16 = flowstart_quick_start::wire::IPV4_LENGTH as u16;
 
 /// Why no new segment left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blocked {
+pub(super) enum Blocked {
     /// Nothing to send, or not worth it yet (Nagle).
     Application,
     /// The receive window is shut.
     Window,
     /// The controller holds it back.
     Departure,
+    /// The window has room, but not for a burst worth sending.
+    Burst,
 }
 
 impl Sender {
@@ -63,7 +65,7 @@ impl Sender {
     }
 
     fn transmit_any(&mut self, now: Time) -> Option<Outgoing> {
-        if self.phase != Phase::Established {
+        if self.phase < Phase::Established {
             return self.transmit_syn(now);
         }
         if self.urgent != Urgent::None
@@ -81,12 +83,13 @@ impl Sender {
                 }
                 return self.end_burst(now, None);
             }
-            return match self.next_new(now, false) {
+            let next = if self.phase == Phase::Bursting { self.next_in_burst(now) } else { self.next_new(now, false) };
+            return match next {
                 Ok(payload) => Some(self.send_new(now, payload)),
                 Err(blocked) => {
                     // F-RTO needs new data. If there is none, the timeout must be taken for real.
                     if self.order == Order::NewFirst
-                        && blocked != Blocked::Departure
+                        && !matches!(blocked, Blocked::Departure | Blocked::Burst)
                         && self.stats.next <= self.recovery.high_seq
                     {
                         self.recovery.f_rto = false;
@@ -399,7 +402,7 @@ impl Sender {
     fn end_burst(&mut self, now: Time, blocked: Option<Blocked>) -> Option<Outgoing> {
         self.sync_unsent();
         let cwnd = self.controller.cwnd();
-        let limited = self.board.in_flight() >= cwnd;
+        let limited = self.board.in_flight() >= cwnd || blocked == Some(Blocked::Burst);
         let sent = std::mem::take(&mut self.sent_in_burst);
         if sent || (limited && self.available() > 0) {
             let usage = Usage {

@@ -13,7 +13,10 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
 use super::pipe::{Pipe, reno};
-use crate::{AckCounting, EcnMode, LossDetection, ReceiverConfig, Reduction, RtoRule, Sender, SenderConfig};
+use crate::{
+    AckCounting, EcnMode, LossDetection, Offload, ReceiveWindow, ReceiverConfig, Reduction, RtoRule, Sender,
+    SenderConfig,
+};
 
 /// A generator of its own, so that a path's misfortunes follow from one number.
 #[derive(Clone)]
@@ -67,6 +70,7 @@ fn configs() -> impl Strategy<Value = (SenderConfig, ReceiverConfig)> {
                     idle_restart: idle,
                     cwnd_validation: idle,
                     send_buffer: buffer.map(Bytes::new),
+                    offload: (idle ^ probe).then(Offload::default),
                     ..SenderConfig::default()
                 }
             });
@@ -78,12 +82,15 @@ fn configs() -> impl Strategy<Value = (SenderConfig, ReceiverConfig)> {
             adaptive_delay: adaptive,
             compressed_sack_delay: if compressed { Span::from_millis(1) } else { Span::ZERO },
             ack_aggregation: aggregation.map(Span::from_millis),
+            window: (quick ^ compressed).then(ReceiveWindow::default),
             ..ReceiverConfig::default()
         },
     );
     (sender, receiver).prop_map(|(sender, receiver)| {
         let ecn = sender.ecn;
-        (sender, ReceiverConfig { ecn, ..receiver })
+        // Without a handshake nobody else tells the sender the first window.
+        let peer_window = receiver.window.as_ref().map(|window| Bytes::new(window.first()));
+        (SenderConfig { peer_window, ..sender }, ReceiverConfig { ecn, ..receiver })
     })
 }
 

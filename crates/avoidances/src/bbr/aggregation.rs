@@ -1,0 +1,59 @@
+//! ACKs that came sooner than the bandwidth explains.
+
+use flowstart_units::{Rate, Time};
+
+/// Packets after which an epoch begins anew (`bbr_ack_epoch_acked_reset_thresh`).
+const LONGEST_EPOCH: u64 = 1 << 20;
+
+/// How many packets more than the bandwidth explains were acknowledged at once, the largest of the
+/// last rounds (`bbr_update_ack_aggregation`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aggregation {
+    /// Since when ACKs are counted; `None` before the first.
+    epoch: Option<Time>,
+    acked: u64,
+    /// The largest excess of this and of the last slot of rounds, packets.
+    extra: [u32; 2],
+    slot: usize,
+    rounds: u32,
+}
+
+impl Aggregation {
+    /// The flow was idle: an epoch of ACKs ends.
+    pub(super) fn forget_epoch(&mut self) {
+        self.epoch = None;
+    }
+
+    /// Packets.
+    pub(super) fn largest(&self) -> u32 {
+        self.extra[0].max(self.extra[1])
+    }
+
+    /// A round began; a slot has `rounds` of them.
+    pub(super) fn on_round(&mut self, rounds: u32) {
+        self.rounds += 1;
+        if self.rounds >= rounds {
+            self.rounds = 0;
+            self.slot = 1 - self.slot;
+            self.extra[self.slot] = 0;
+        }
+    }
+
+    /// `acked` packets were delivered now, with this bandwidth, segments and window.
+    pub(super) fn on_ack(&mut self, now: Time, acked: u32, bandwidth: Rate, mss: u64, cwnd: u32) {
+        let expected = |since: Time| bandwidth.bytes_in(now.since(since)).get() / mss;
+        let more = self.acked.saturating_add(u64::from(acked));
+        let epoch = match self.epoch {
+            Some(epoch) if self.acked > expected(epoch) && more < LONGEST_EPOCH => epoch,
+            _ => {
+                self.acked = 0;
+                now
+            }
+        };
+        self.epoch = Some(epoch);
+        self.acked += u64::from(acked);
+        let extra = self.acked.saturating_sub(expected(epoch)).min(u64::from(cwnd)) as u32;
+        let largest = &mut self.extra[self.slot];
+        *largest = extra.max(*largest);
+    }
+}

@@ -1,0 +1,175 @@
+//! Policers: two stretches with much loss and the same throughput are taken for one, and its rate
+//! is the bandwidth for a while (`bbr_lt_bw_sampling`).
+
+use flowstart_units::{Bytes, Rate, Time};
+
+use super::config::BbrConfig;
+
+/// A stretch is at most this many times as long as the shortest one (`bbr_lt_bw_sampling`).
+const LONGEST: u32 = 4;
+
+/// What an ACK told, as far as policers are concerned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    pub(super) now: Time,
+    /// Packets delivered and lost so far.
+    pub(super) delivered: u64,
+    pub(super) lost: u64,
+    /// Packets of this ACK were declared lost.
+    pub(super) losses: bool,
+    pub(super) round: bool,
+    pub(super) app_limited: bool,
+    /// The flow is in its cycles.
+    pub(super) cycling: bool,
+}
+
+/// Looks for policers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Policer {
+    sampling: bool,
+    /// The throughput of the last stretch, or the policer's.
+    rate: Option<Rate>,
+    in_use: bool,
+    rounds: u32,
+    since: Time,
+    delivered: u64,
+    lost: u64,
+}
+
+impl Policer {
+    /// The rate of the policer, if there seems to be one.
+    pub(super) fn rate(&self) -> Option<Rate> {
+        self.rate.filter(|_| self.in_use)
+    }
+
+    fn begin_stretch(&mut self, report: &Report) {
+        (self.since, self.delivered, self.lost) = (report.now, report.delivered, report.lost);
+        self.rounds = 0;
+    }
+
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes an ACK in; true if the policer's rate was used for long enough and cycles begin anew.
+    pub(super) fn on_ack(&mut self, report: &Report, mss: u64, config: &BbrConfig) -> bool {
+        if config.policer_use_rounds == 0 {
+            return false;
+        }
+        if self.in_use {
+            self.rounds += u32::from(report.cycling && report.round);
+            let over = self.rounds >= config.policer_use_rounds;
+            if over {
+                self.forget();
+            }
+            return over;
+        }
+        if !self.sampling {
+            if !report.losses {
+                return false;
+            }
+            // A stretch begins and ends with a loss: the policer's bucket is empty at both.
+            self.begin_stretch(report);
+            self.sampling = true;
+        }
+        if report.app_limited {
+            self.forget();
+            return false;
+        }
+        self.rounds += u32::from(report.round);
+        if self.rounds < config.policer_rounds {
+            return false;
+        }
+        if self.rounds > config.policer_rounds.saturating_mul(LONGEST) {
+            self.forget();
+            return false;
+        }
+        let (delivered, lost) = (report.delivered - self.delivered, report.lost - self.lost);
+        let span = report.now.since(self.since);
+        let many = lost as f64 >= config.policer_loss_share * delivered as f64;
+        if report.losses && delivered > 0 && many && span.as_micros() >= 1_000 {
+            self.end_stretch(Rate::of(Bytes::new(delivered.saturating_mul(mss)), span), report, config);
+        }
+        false
+    }
+
+    fn end_stretch(&mut self, rate: Rate, report: &Report, config: &BbrConfig) {
+        if let Some(before) = self.rate {
+            let apart = rate.as_bps().abs_diff(before.as_bps());
+            let alike = apart as f64 <= config.policer_ratio * before.as_bps() as f64;
+            if alike || apart <= config.policer_difference.as_bps() {
+                self.rate = Some(Rate::from_bps(rate.as_bps().midpoint(before.as_bps())));
+                self.in_use = true;
+                self.rounds = 0;
+                return;
+            }
+        }
+        self.rate = Some(rate);
+        self.begin_stretch(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_units::Span;
+
+    use super::*;
+
+    const MSS: u64 = 1_000;
+
+    /// Round trips of 100 ms, in each of which so many packets are delivered and lost.
+    fn feed(policer: &mut Policer, from: u64, rounds: u64, delivered: u64, lost: u64) -> u64 {
+        let config = BbrConfig::default();
+        for round in from..from + rounds {
+            let report = Report {
+                now: Time::ZERO + Span::from_millis(100 * round),
+                delivered: delivered * round,
+                lost: lost * round,
+                losses: lost > 0,
+                round: true,
+                app_limited: false,
+                cycling: true,
+            };
+            policer.on_ack(&report, MSS, &config);
+        }
+        from + rounds
+    }
+
+    #[test]
+    fn two_stretches_with_a_fifth_lost_and_the_same_throughput_are_a_policer() {
+        let mut policer = Policer::default();
+        let next = feed(&mut policer, 1, 4, 100, 20);
+        assert_eq!(policer.rate(), None);
+        // The second stretch, and it is the same.
+        let next = feed(&mut policer, next, 4, 100, 20);
+        // 100 packets of 1000 bytes in 100 ms.
+        assert_eq!(policer.rate(), Some(Rate::from_mbps(8)));
+        feed(&mut policer, next, 47, 100, 0);
+        assert!(policer.rate().is_some());
+        feed(&mut policer, next + 47, 1, 100, 0);
+        assert_eq!(policer.rate(), None, "after 48 round trips it looks anew");
+    }
+
+    #[test]
+    fn a_fifth_must_be_lost() {
+        let mut policer = Policer::default();
+        feed(&mut policer, 1, 40, 100, 19);
+        assert_eq!(policer.rate(), None);
+    }
+
+    #[test]
+    fn stretches_that_differ_by_more_than_an_eighth_are_none() {
+        let mut policer = Policer::default();
+        let mut total = 0;
+        let config = BbrConfig::default();
+        for round in 1..60_u64 {
+            // Every four rounds another rate.
+            total += if (round / 4) % 2 == 0 { 100 } else { 130 };
+            let now = Time::ZERO + Span::from_millis(100 * round);
+            let (losses, lost) = (true, total / 4);
+            let report = Report { now, delivered: total, lost, losses, round: true, app_limited: false, cycling: true };
+            policer.on_ack(&report, MSS, &config);
+        }
+        assert_eq!(policer.rate(), None);
+    }
+}

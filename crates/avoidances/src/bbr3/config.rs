@@ -1,0 +1,181 @@
+//! Constants of BBR version 3.
+
+use flowstart_control::InvalidConfig;
+use flowstart_units::Span;
+
+use crate::AvoidanceConstants;
+
+/// Constants of BBR version 3. The defaults, and the names in parentheses, are those of
+/// draft-ietf-ccwg-bbr-06.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Bbr3Config {
+    /// Pacing rate in STARTUP as a multiple of the bandwidth, 1 ..= 100; default 2.77
+    /// (`StartupPacingGain`).
+    pub startup_gain: f64,
+    /// Pacing rate in DRAIN as a multiple of the bandwidth, above 0 and below 1; default 0.5
+    /// (`DrainPacingGain`).
+    pub startup_drain_gain: f64,
+    /// Round trips after which DRAIN ends in any case, at least 1; default 3 (section 5.3.2).
+    pub drain_rounds: u32,
+    /// Growth of the delivery rate per round trip that counts as growth, 1 ..= 10; default 1.25
+    /// (section 5.3.1.2).
+    pub plateau_growth: f64,
+    /// Round trips without such growth after which the path is full, at least 1; default 3 (section
+    /// 5.3.1.2).
+    pub plateau_rounds: u32,
+    /// ACKs that report losses in a round trip before its losses end STARTUP, at least 1; default 6
+    /// (`StartupFullLossCnt`, which counts ranges lost).
+    pub loss_events: u32,
+    /// Share of the packets in flight that may be lost while probing, above 0 and below 1; default
+    /// 0.02 (`LossThresh`).
+    pub loss_share: f64,
+    /// What losses leave of the short-term bounds at least, above 0 and below 1; default 0.7
+    /// (`Beta`).
+    pub beta: f64,
+    /// Share of the long-term bound that is left to others, 0 .. 1; default 0.15 (`Headroom`).
+    pub headroom: f64,
+    /// Window as a multiple of the bandwidth-delay product, 1 ..= 10; default 2
+    /// (`DefaultCwndGain`).
+    pub cwnd_gain: f64,
+    /// Pacing rate in ProbeBW_UP as a multiple of the bandwidth, 1 ..= 4; default 1.25.
+    pub up_gain: f64,
+    /// Window in ProbeBW_UP as a multiple of the bandwidth-delay product, 1 ..= 10; default 2.25.
+    pub up_cwnd_gain: f64,
+    /// Pacing rate in ProbeBW_DOWN as a multiple of the bandwidth, above 0, at most 1; default 0.9.
+    pub down_gain: f64,
+    /// Shortest wall-clock time between two probes of the bandwidth; default 2 s (section
+    /// 5.3.3.8).
+    pub probe_wait: Span,
+    /// How much longer, at random; default 1 s (section 5.3.3.8).
+    pub probe_wait_random: Span,
+    /// Most round trips between two probes of the bandwidth, at least 1; default 63 (section
+    /// 5.3.3.8).
+    pub probe_rounds: u32,
+    /// Share by which packets are paced below the rate meant, 0 .. 1; default 0.01
+    /// (`PacingMarginPercent`).
+    pub margin: f64,
+    /// How long a smallest RTT is remembered; default 10 s (`MinRTTFilterLen`).
+    pub min_rtt_window: Span,
+    /// How long after the last smallest RTT it is probed; default 5 s (`ProbeRTTInterval`).
+    pub probe_rtt_interval: Span,
+    /// How long it is probed at least; default 200 ms (`ProbeRTTDuration`).
+    pub probe_rtt: Span,
+    /// Window then as a multiple of the bandwidth-delay product, above 0, at most 1; default 0.5
+    /// (`ProbeRTTCwndGain`).
+    pub probe_rtt_gain: f64,
+    /// Smallest window in packets, at least 1; default 4 (`MinPipeCwnd`).
+    pub min_cwnd: u32,
+    /// Bursts that the window has room for at least, at most 1000; default 3 (section 5.5.8.1).
+    pub bursts: u32,
+    /// A burst has as many packets as are paced in this time, at least two; default 1 ms (section
+    /// 5.6.3).
+    pub burst_time: Span,
+    /// Packets beyond the window in ProbeBW_UP, at most 1000; default 2 (section 5.6.4.2).
+    pub probe_packets: u32,
+    /// Round trips that the excess of aggregated ACKs is remembered, at least 1; default 10
+    /// (`ExtraAckedFilterLen`).
+    pub aggregation_rounds: u32,
+}
+
+impl Default for Bbr3Config {
+    fn default() -> Self {
+        Self {
+            startup_gain: 2.77,
+            startup_drain_gain: 0.5,
+            drain_rounds: 3,
+            plateau_growth: 1.25,
+            plateau_rounds: 3,
+            loss_events: 6,
+            loss_share: 0.02,
+            beta: 0.7,
+            headroom: 0.15,
+            cwnd_gain: 2.0,
+            up_gain: 1.25,
+            up_cwnd_gain: 2.25,
+            down_gain: 0.9,
+            probe_wait: Span::from_secs(2),
+            probe_wait_random: Span::from_secs(1),
+            probe_rounds: 63,
+            margin: 0.01,
+            min_rtt_window: Span::from_secs(10),
+            probe_rtt_interval: Span::from_secs(5),
+            probe_rtt: Span::from_millis(200),
+            probe_rtt_gain: 0.5,
+            min_cwnd: 4,
+            bursts: 3,
+            burst_time: Span::from_millis(1),
+            probe_packets: 2,
+            aggregation_rounds: 10,
+        }
+    }
+}
+
+/// Most bursts, or packets.
+const MOST_PACKETS: u32 = 1_000;
+
+impl Bbr3Config {
+    /// The constants, those out of range moved to the nearest value in range.
+    pub(super) fn in_range(&self) -> Self {
+        let within = |value: f64, low: f64, high: f64| if value >= low { value.min(high) } else { low };
+        Self {
+            startup_gain: within(self.startup_gain, 1.0, 100.0),
+            startup_drain_gain: within(self.startup_drain_gain, 0.01, 0.99),
+            drain_rounds: self.drain_rounds.max(1),
+            plateau_growth: within(self.plateau_growth, 1.0, 10.0),
+            plateau_rounds: self.plateau_rounds.max(1),
+            loss_events: self.loss_events.max(1),
+            loss_share: within(self.loss_share, 0.0001, 0.99),
+            beta: within(self.beta, 0.01, 0.99),
+            headroom: within(self.headroom, 0.0, 0.99),
+            cwnd_gain: within(self.cwnd_gain, 1.0, 10.0),
+            up_gain: within(self.up_gain, 1.0, 4.0),
+            up_cwnd_gain: within(self.up_cwnd_gain, 1.0, 10.0),
+            down_gain: within(self.down_gain, 0.01, 1.0),
+            probe_rounds: self.probe_rounds.max(1),
+            margin: within(self.margin, 0.0, 0.99),
+            probe_rtt_gain: within(self.probe_rtt_gain, 0.01, 1.0),
+            min_cwnd: self.min_cwnd.max(1),
+            bursts: self.bursts.min(MOST_PACKETS),
+            probe_packets: self.probe_packets.min(MOST_PACKETS),
+            aggregation_rounds: self.aggregation_rounds.max(1),
+            ..*self
+        }
+    }
+}
+
+impl AvoidanceConstants for Bbr3Config {
+    fn brings_start(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let share = |value: f64| value > 0.0 && value < 1.0;
+        let part = |value: f64| value > 0.0 && value <= 1.0;
+        check((1.0..=100.0).contains(&self.startup_gain), "startup_gain", "between 1 and 100")?;
+        check(share(self.startup_drain_gain), "startup_drain_gain", "above 0 and below 1")?;
+        check(self.drain_rounds >= 1, "drain_rounds", "at least 1")?;
+        check((1.0..=10.0).contains(&self.plateau_growth), "plateau_growth", "between 1 and 10")?;
+        check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
+        check(self.loss_events >= 1, "loss_events", "at least 1")?;
+        check(share(self.loss_share), "loss_share", "above 0 and below 1")?;
+        check(share(self.beta), "beta", "above 0 and below 1")?;
+        check((0.0..1.0).contains(&self.headroom), "headroom", "at least 0 and below 1")?;
+        check((1.0..=10.0).contains(&self.cwnd_gain), "cwnd_gain", "between 1 and 10")?;
+        check((1.0..=4.0).contains(&self.up_gain), "up_gain", "between 1 and 4")?;
+        check((1.0..=10.0).contains(&self.up_cwnd_gain), "up_cwnd_gain", "between 1 and 10")?;
+        check(part(self.down_gain), "down_gain", "above 0 and at most 1")?;
+        check(self.probe_rounds >= 1, "probe_rounds", "at least 1")?;
+        check((0.0..1.0).contains(&self.margin), "margin", "at least 0 and below 1")?;
+        check(part(self.probe_rtt_gain), "probe_rtt_gain", "above 0 and at most 1")?;
+        check(self.min_cwnd >= 1, "min_cwnd", "at least 1 packet")?;
+        check(self.bursts <= MOST_PACKETS, "bursts", "at most 1000")?;
+        check(self.probe_packets <= MOST_PACKETS, "probe_packets", "at most 1000")?;
+        check(self.aggregation_rounds >= 1, "aggregation_rounds", "at least 1")
+    }
+}
