@@ -178,7 +178,7 @@ mod tests {
                 seq,
                 number: seq,
                 sent_at,
-                acknowledged: 0,
+                unacknowledged: 0,
                 payload: 1448,
                 retransmission,
                 push,

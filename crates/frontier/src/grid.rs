@@ -229,9 +229,10 @@ impl Cell {
             }
             _ => race.set_capacity(self.capacity),
         }
-        race.set_buffer(self.buffer);
         race.path.rtt = self.rtt;
         race.path.queue = self.queue.unwrap_or(race.path.queue);
+        // A queue that has a limit of its own is no cell's buffer.
+        race.path.buffer = race.path.queue.0.takes_buffer().then_some(self.buffer);
         match self.path {
             PathKind::Clean | PathKind::DelayedAcks | PathKind::Rough(_) => {}
             PathKind::Loss => race.path.loss = LossSpec(LossConfig::Bernoulli { probability: LOSS }),

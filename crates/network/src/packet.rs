@@ -32,9 +32,9 @@ pub struct Segment {
     /// When the sender's stack handed it to the network; echoed by the ACK (timestamp option, RFC
     /// 7323).
     pub sent_at: Time,
-    /// All below this byte was acknowledged when it left (the ACK number that a timestamp echo
-    /// belongs to, RFC 7323 section 4).
-    pub acknowledged: u64,
+    /// Bytes before `seq` that were not acknowledged when it left; says which ACK its timestamp
+    /// echo came with (RFC 7323 section 4). At most `u32::MAX`, like any window.
+    pub unacknowledged: u32,
     /// Payload bytes.
     pub payload: u32,
     /// True if this is not the first transmission of `seq`.
@@ -50,6 +50,14 @@ pub struct Segment {
     /// What it asks the routers for, as they have left it, or reports to them (Quick-Start, RFC
     /// 4782).
     pub quick_start: Carried,
+}
+
+impl Segment {
+    /// All below this byte was acknowledged when it left.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.seq.saturating_sub(self.unacknowledged.into())
+    }
 }
 
 /// An acknowledgement.

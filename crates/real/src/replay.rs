@@ -194,7 +194,7 @@ impl Player<'_> {
                     seq,
                     number: stream.numbers,
                     sent_at: logged.arrived,
-                    acknowledged: 0,
+                    unacknowledged: 0,
                     payload,
                     retransmission,
                     push: false,

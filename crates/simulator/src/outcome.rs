@@ -165,7 +165,7 @@ mod tests {
             seq: 0,
             number: 0,
             sent_at,
-            acknowledged: 0,
+            unacknowledged: 0,
             payload,
             retransmission: false,
             push: false,

@@ -20,7 +20,7 @@ fn data(flow: FlowId, seq: u64, retransmission: bool) -> Packet {
         seq,
         number: 0,
         sent_at: Time::ZERO,
-        acknowledged: 0,
+        unacknowledged: 0,
         payload: 1000,
         retransmission,
         push: false,

@@ -238,7 +238,7 @@ impl Receiver {
         // The application reads what is there after this segment was taken in.
         let read = if self.config.auto_read { before } else { self.read };
         let arrived = Arrived {
-            acknowledged: segment.acknowledged,
+            acknowledged: segment.acknowledged(),
             payload: segment.payload,
             in_order: matches!(arrival, Arrival::InOrder { .. }),
             next,

@@ -14,7 +14,7 @@ fn segment(index: u64, now: Time) -> Segment {
         seq: index * MSS,
         number: index,
         sent_at: now,
-        acknowledged: 0,
+        unacknowledged: 0,
         payload: MSS as u32,
         retransmission: false,
         push: false,

@@ -123,7 +123,7 @@ impl Sender {
                 seq: 0,
                 number: u64::from(retries),
                 sent_at: now,
-                acknowledged: 0,
+                unacknowledged: 0,
                 payload: 0,
                 retransmission: retries > 0,
                 push: false,
@@ -220,7 +220,7 @@ impl Sender {
                         seq: self.stats.next,
                         number: self.stats.packets_sent,
                         sent_at: now,
-                        acknowledged: self.stats.una,
+                        unacknowledged: self.unacknowledged_before(self.stats.next),
                         payload: 0,
                         retransmission: false,
                         push: false,
@@ -376,7 +376,7 @@ impl Sender {
                 seq,
                 number,
                 sent_at: now,
-                acknowledged: self.stats.una,
+                unacknowledged: self.unacknowledged_before(seq),
                 payload,
                 retransmission,
                 push,
@@ -395,6 +395,11 @@ impl Sender {
             bytes: (u32::from(self.config.header_bytes) + payload) as u16,
             tag: TagWord::Present,
         }
+    }
+
+    /// Bytes before `seq` that are not acknowledged, for the segment that begins there.
+    fn unacknowledged_before(&self, seq: u64) -> u32 {
+        u32::try_from(seq.saturating_sub(self.stats.una)).unwrap_or(u32::MAX)
     }
 
     /// Nothing more leaves now: judge how the window was used and set the timers.

@@ -15,7 +15,7 @@ fn segment(now: Time, index: u64, acknowledged: u64) -> Segment {
         seq: index * MSS,
         number: index,
         sent_at: now,
-        acknowledged,
+        unacknowledged: (index * MSS).saturating_sub(acknowledged) as u32,
         payload: MSS as u32,
         retransmission: false,
         push: false,
