@@ -87,8 +87,8 @@ pub struct Scenario {
     #[serde(default = "default_runs")]
     pub runs: u64,
     /// In every run all flows but the first start later than they say, each by a random part of
-    /// this: for results that depend on phases. `flowstart run FILE --phases 20` sets it to the base
-    /// RTT.
+    /// this: for results that depend on phases. `flowstart run FILE --phases 20` sets it to the
+    /// base RTT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Span>,
     /// Whose habits flows and queues have where nothing else is said: `linux` or `ns3`.
