@@ -572,6 +572,9 @@ pub(super) fn algorithms(spec: &FlowSpec) -> Result<(StartConfig, AvoidanceConfi
     };
     let start = match (&spec.flow_start, start, &avoidance) {
         (Some(start), _, _) => start.clone(),
+        // A control that starts by itself does so unless another start is named, which the default
+        // is not.
+        (None, _, Ok(avoidance)) if spec.algorithm.is_none() && avoidance.brings_start() => start_of(avoidance),
         (None, Some(start), _) => StartConfig::from_name(start.trim()).map_err(|error| wrong(&error))?,
         (None, None, Ok(avoidance)) => start_of(avoidance),
         (None, None, Err(_)) => StartConfig::SlowStart,

@@ -242,3 +242,16 @@ proptest! {
         }
     }
 }
+
+/// One meaning of "bbr": named alone, or with constants of its own.
+#[test]
+fn a_control_with_a_start_of_its_own_has_it_however_it_is_named() {
+    let name = |flow: &str| {
+        let text = format!("[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n{flow}\n");
+        Scenario::parse("test.toml", &text).unwrap().simulation(0).unwrap().groups[0].name.clone()
+    };
+    let alone = name("algorithm = \"bbr\"");
+    assert_eq!(name("avoidance = { name = \"bbr\" }"), alone);
+    assert_ne!(name("algorithm = \"hystart+bbr\""), alone);
+    assert_eq!(name("avoidance = { name = \"reno\" }"), name("algorithm = \"hystart+reno\""));
+}
