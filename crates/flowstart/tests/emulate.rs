@@ -12,6 +12,8 @@ use flowstart_emulator::{Privilege, privilege};
 
 #[path = "emulate/ends.rs"]
 mod ends;
+#[path = "emulate/fidelity.rs"]
+mod fidelity;
 #[path = "emulate/scenarios.rs"]
 mod scenarios;
 

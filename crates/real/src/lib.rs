@@ -3,7 +3,7 @@
 //! [`run`] turns each run of a scenario into a world of the crate `emulator` and connections of the
 //! kernel's TCP, and says what happened in the simulator's tables. [`race`] shows what happened to
 //! the observers of a race, so that kernels are measured by the same code as simulations.
-//! [`emulate`] has programs in the place of flows.
+//! [`emulate`] has programs in the place of flows. [`fidelity`] sets simulator and kernel side by side.
 
 #![cfg(target_os = "linux")]
 
@@ -12,6 +12,7 @@ mod controls;
 mod emulate;
 mod error;
 mod exit;
+pub mod fidelity;
 mod layout;
 mod perform;
 mod plan;
