@@ -54,6 +54,9 @@ pub(crate) struct FidelityArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
         conflicts_with_all = ["quick", "controls", "runs", "duration", "fidelity", "record"])]
     pub(crate) recorded: Option<PathBuf>,
+    /// With --recorded: simulate again, beside the kernel's runs of the file, and put that into it
+    #[arg(long, requires = "recorded")]
+    pub(crate) simulate: bool,
     #[command(flatten)]
     pub(crate) page: PageArgs,
     /// Print one JSON document instead of tables

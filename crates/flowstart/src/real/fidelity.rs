@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
-use flowstart_real::fidelity::{Case, QUANTITIES, Record, Row, cases, compare, kernel_version};
+use flowstart_real::fidelity::{Case, QUANTITIES, Record, Row, cases, compare, kernel_version, simulated};
 use flowstart_report::{Page, Section};
 use flowstart_units::Span;
 
@@ -26,7 +26,14 @@ const LONGEST: Span = Span::from_secs(600);
 pub(crate) fn fidelity(args: &FidelityArgs) -> Outcome {
     if let Some(file) = &args.recorded {
         pages::prepare(&args.page)?;
-        return show(&read(file)?, args, true);
+        let mut record = read(file)?;
+        if args.simulate {
+            for row in &mut record.rows {
+                row.simulated = simulated(&row.case, record.runs)?;
+            }
+            write(file, &record)?;
+        }
+        return show(&record, args, true);
     }
     let list = wanted(args)?;
     become_able()?;
@@ -39,9 +46,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Outcome {
         return Err(Failure::Interrupted);
     }
     if let Some(file) = &args.record {
-        let mut text = serde_json::to_string_pretty(&record).map_err(Failure::usage)?;
-        text.push('\n');
-        write_file(file, text.as_bytes())?;
+        write(file, &record)?;
     }
     show(&record, args, false)?;
     if !whole {
@@ -99,6 +104,11 @@ fn read(file: &Path) -> Result<Record, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file("read", file, &error))?;
     serde_json::from_str(&text)
         .map_err(|error| Failure::Usage(format!("{} is not a record of flowstart fidelity: {error}", file.display())))
+}
+
+fn write(file: &Path, record: &Record) -> Outcome {
+    let text = serde_json::to_string_pretty(record).map_err(Failure::usage)?;
+    write_file(file, format!("{text}\n").as_bytes())
 }
 
 fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Outcome {

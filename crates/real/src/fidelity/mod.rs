@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use flowstart_emulator::{Fidelity, FidelityLimit};
 use flowstart_parallel::Cancel;
 use flowstart_race::RaceError;
-use flowstart_scenario::Scenario;
 use flowstart_simulator::Simulation;
 use flowstart_units::{Rate, Span};
 
@@ -86,7 +85,7 @@ pub fn compare(
     let scenario = case.scenario()?;
     let mut row = Row {
         case: case.clone(),
-        simulated: simulated(case, &scenario, runs)?,
+        simulated: simulated(case, runs)?,
         kernel: Vec::new(),
         left_out: Vec::new(),
         late_p99_us: 0.0,
@@ -118,8 +117,12 @@ pub fn compare(
     Ok(Some(row))
 }
 
-/// The simulator's values.
-fn simulated(case: &Case, scenario: &Scenario, runs: u64) -> Result<Vec<Values>, Error> {
+/// The simulator's values, for each run; only one if all runs are alike.
+///
+/// # Errors
+/// If the case is no scenario.
+pub fn simulated(case: &Case, runs: u64) -> Result<Vec<Values>, Error> {
+    let scenario = case.scenario()?;
     let one = |run| {
         let compiled = scenario.simulation(run)?;
         let simulation =
