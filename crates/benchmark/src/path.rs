@@ -77,8 +77,8 @@ impl Benchmark {
         scenario
     }
 
-    /// The scenario in which a congestion control of a kernel is probed at `rate`, and the number of
-    /// the probe among its flows. Its peers have the same control. `like` is a contestant with
+    /// The scenario in which a congestion control of a kernel is probed at `rate`, and the number
+    /// of the probe among its flows. Its peers have the same control. `like` is a contestant with
     /// whose settings of hosts (ECN) and queue it runs.
     #[must_use]
     pub fn real_scenario(&self, like: &Contestant, control: &str, rate: Rate) -> (Scenario, usize) {

@@ -3,7 +3,8 @@
 //! [`run`] turns each run of a scenario into a world of the crate `emulator` and connections of the
 //! kernel's TCP, and says what happened in the simulator's tables. [`race`] shows what happened to
 //! the observers of a race, so that kernels are measured by the same code as simulations.
-//! [`emulate`] has programs in the place of flows. [`benchmark()`] probes kernels for attainable rates.
+//! [`emulate`] has programs in the place of flows. [`benchmark()`] probes kernels for attainable
+//! rates.
 
 #![cfg(target_os = "linux")]
 
