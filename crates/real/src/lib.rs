@@ -3,11 +3,14 @@
 //! [`run`] turns each run of a scenario into a world of the crate `emulator` and connections of the
 //! kernel's TCP, and says what happened in the simulator's tables. [`race`] shows what happened to
 //! the observers of a race, so that kernels are measured by the same code as simulations.
-//! [`emulate`] has programs in the place of flows. [`fidelity`] sets simulator and kernel side by side.
+//! [`emulate`] has programs in the place of flows. [`benchmark()`] probes kernels for attainable
+//! rates. [`fidelity`] sets simulator and kernel side by side.
 
 #![cfg(target_os = "linux")]
 
+mod benchmark;
 mod captures;
+mod commanded;
 mod controls;
 mod emulate;
 mod error;
@@ -16,6 +19,7 @@ pub mod fidelity;
 mod layout;
 mod perform;
 mod plan;
+mod probe;
 mod programs;
 mod quick_start;
 mod race;
@@ -25,6 +29,8 @@ mod runs;
 mod tables;
 mod watch;
 
+pub use benchmark::{RealBenchmark, Stack, at_once, benchmark, control_named, longest};
+pub use commanded::Program;
 pub use controls::not_real;
 pub use emulate::{Emulated, emulate};
 pub use error::Error;

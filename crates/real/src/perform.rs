@@ -20,7 +20,7 @@ use super::plan::Plan;
 use super::quick_start::carry;
 
 /// Time to prepare a world before its clock runs.
-const LEAD: Span = Span::from_millis(200);
+pub(super) const LEAD: Span = Span::from_millis(200);
 /// How often the kernel is asked about connections at most and at least.
 const SAMPLES: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::from_millis(10);
 /// What is kept of a packet at the first link of its way, for playing it back.
@@ -179,7 +179,7 @@ fn logged(record: &PacketRecord<'_>) -> Logged {
 }
 
 /// ECN where flows want it, at both ends; the kernel's default is to accept but not to ask.
-fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World) -> Result<(), Error> {
+pub(super) fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World) -> Result<(), Error> {
     let mut asking: Vec<HostId> = flows(&compiled.simulation)
         .zip(&layout.ways)
         .filter(|(flow, _)| wants_ecn(&flow.traffic))
