@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flowstart_congestion::ExitReason;
-use flowstart_emulator::traffic::{self, FlowOutcome, Outcomes, RunConfig};
+use flowstart_emulator::traffic::{self, Outcomes, RunConfig};
 use flowstart_emulator::{Fate, FlowKey, Host, HostId, Outcome, PacketRecord, Recording, World};
 use flowstart_network::Ecn;
 use flowstart_parallel::Cancel;
 use flowstart_scenario::{Compiled, Scenario};
 use flowstart_simulator::{SessionOutcome, Stop};
-use flowstart_units::{Bytes, Span, Time};
+use flowstart_units::{Span, Time};
 
 use super::captures::Captures;
 use super::layout::{Layout, flows, wants_ecn};
 use super::plan::Plan;
 use super::quick_start::carry;
-use super::seen::Seen;
+use super::seen::Ran;
 use super::{Error, Stack};
 
 /// Time to prepare a world before its clock runs.
@@ -48,22 +48,6 @@ pub(super) struct Performed {
     /// What users got.
     pub(super) sessions: Vec<SessionOutcome>,
     pub(super) log: Vec<Logged>,
-}
-
-/// A flow that ran.
-pub(super) struct Ran {
-    /// Its group in the scenario.
-    pub(super) group: u32,
-    /// Bytes of a sized transfer.
-    pub(super) size: Option<Bytes>,
-    /// The kernel's congestion control; `None` for datagrams.
-    pub(super) control: Option<String>,
-    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one
-    /// with CUBIC.
-    pub(super) hystart: Option<ExitReason>,
-    pub(super) outcome: FlowOutcome,
-    /// What its ends said, if they are ours.
-    pub(super) seen: Option<Seen>,
 }
 
 /// What is wanted beside the sums.

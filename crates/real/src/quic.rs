@@ -20,9 +20,8 @@ use flowstart_units::{Span, Time};
 
 use super::Error;
 use super::layout::MTU;
-use super::perform::Ran;
 use super::plan::Plan;
-use super::seen::Seen;
+use super::seen::{Ran, Seen};
 
 /// IP protocol number of UDP.
 const UDP: u8 = 17;

@@ -11,7 +11,8 @@ use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome};
 use flowstart_units::{Bytes, Time};
 
 use super::exit::seen_exit;
-use super::perform::{Logged, Performed, Ran};
+use super::perform::{Logged, Performed};
+use super::seen::Ran;
 
 /// Bytes of a full packet of QUIC that are no data: IPv4, UDP, a short header with its number, the
 /// tag, and the header of a stream frame.

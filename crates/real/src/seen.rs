@@ -1,8 +1,26 @@
-//! What senders and receivers of our own say of a flow, which of a kernel's nobody knows.
+//! What is known of a flow that ran, and what senders and receivers of our own say of it, which of a
+//! kernel's nobody knows.
 
-use flowstart_congestion::StartExit;
+use flowstart_congestion::{ExitReason, StartExit};
 use flowstart_emulator::FlowKey;
-use flowstart_units::Time;
+use flowstart_emulator::traffic::FlowOutcome;
+use flowstart_units::{Bytes, Time};
+
+/// A flow that ran.
+pub(super) struct Ran {
+    /// Its group in the scenario.
+    pub(super) group: u32,
+    /// Bytes of a sized transfer.
+    pub(super) size: Option<Bytes>,
+    /// The kernel's congestion control; `None` for datagrams.
+    pub(super) control: Option<String>,
+    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one
+    /// with CUBIC.
+    pub(super) hystart: Option<ExitReason>,
+    pub(super) outcome: FlowOutcome,
+    /// What its ends said, if they are ours.
+    pub(super) seen: Option<Seen>,
+}
 
 /// What was seen at the ends of a flow. Times are those of the world's clock.
 #[derive(Clone, Debug, Default)]
