@@ -68,6 +68,10 @@ impl AllegroConfig {
 }
 
 impl AvoidanceConstants for AllegroConfig {
+    fn spaces(&self) -> Option<&'static str> {
+        Some("paced at its own rate")
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;

@@ -27,6 +27,10 @@ pub struct VegasOrVivaceConfig {
 }
 
 impl AvoidanceConstants for VegasOrVivaceConfig {
+    fn spaces(&self) -> Option<&'static str> {
+        Some("paced at its own rate")
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         self.isolated.validate()?;
         self.shared.validate()
@@ -48,6 +52,10 @@ pub struct DelayOrCubicConfig {
 }
 
 impl AvoidanceConstants for DelayOrCubicConfig {
+    fn spaces(&self) -> Option<&'static str> {
+        Some("paced at its own rate (if its queue is its own)")
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         self.isolated.validate()?;
         self.shared.validate()

@@ -25,6 +25,12 @@ pub trait AvoidanceConstants {
         false
     }
 
+    /// How a flow with this avoidance spaces its packets once it is in charge, in a few words,
+    /// where it sets a pacing rate of its own.
+    fn spaces(&self) -> Option<&'static str> {
+        None
+    }
+
     /// These constants, whichever they are.
     fn constants(&self) -> &dyn AvoidanceConstants
     where
@@ -58,6 +64,13 @@ impl AvoidanceConfig {
     #[must_use]
     pub fn wants_ecn(&self) -> bool {
         self.constants().wants_ecn()
+    }
+
+    /// How a flow with this avoidance spaces its packets once it is in charge, in a few words,
+    /// where it sets a pacing rate of its own; `None` where others decide on that.
+    #[must_use]
+    pub fn spaces(&self) -> Option<&'static str> {
+        self.constants().spaces()
     }
 
     /// True if this algorithm has a start that belongs to it, so that its name alone means both

@@ -48,6 +48,10 @@ impl Default for VegasLikeConfig {
 }
 
 impl AvoidanceConstants for VegasLikeConfig {
+    fn spaces(&self) -> Option<&'static str> {
+        Some("paced at its own rate")
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         check(self.decrease >= 1.0 && self.decrease.is_finite(), "decrease", "at least 1")?;

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Loop, Path};
 use flowstart_congestion::{
-    Ack, Acked, Avoidance, AvoidanceConfig, Controller, ControllerConfig, DeliveryRate, Departure, INFINITE_SSTHRESH,
-    Next, Pacing, Sent, Signal, StartConfig,
+    Ack, Acked, Avoidance, AvoidanceConfig, CongestionAvoidance, Controller, ControllerConfig, DeliveryRate, Departure,
+    INFINITE_SSTHRESH, Next, Pacing, Sent, Signal, StartConfig,
 };
 use flowstart_units::{Span, Time};
 use proptest::prelude::*;
@@ -98,6 +98,20 @@ fn the_start_decides_the_exit_and_the_avoidance_what_follows() {
         for avoidance in AvoidanceConfig::NAMES.iter().filter(|name| *start != "built_in" || !brings(name)) {
             assert_eq!(exit(start, avoidance), exit(start, "reno"), "{start} {avoidance}");
         }
+    }
+}
+
+#[test]
+fn what_is_said_to_pace_itself_does() {
+    for name in AvoidanceConfig::NAMES {
+        let avoidance = AvoidanceConfig::from_name(name).unwrap();
+        let config = ControllerConfig::new(StartConfig::from_name("hystart").unwrap(), avoidance.clone());
+        let mut flow = Loop::new(Path::new(100, Span::from_millis(20)), Controller::new(&config), u64::MAX);
+        flow.run(Time::ZERO + Span::from_secs(20), |_| {});
+        assert!(flow.controller.start_exit().is_some(), "{name} left slow start");
+        // Whose queue it is was not found out, so a pair is what it is in a shared one.
+        let paces = avoidance.spaces().is_some_and(|spaces| !spaces.contains("(if its queue is its own"));
+        assert_eq!(flow.controller.avoidance().pacing_rate().is_some(), paces, "{name}");
     }
 }
 

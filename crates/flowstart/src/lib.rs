@@ -138,12 +138,19 @@ fn is_a_value(error: &clap::Error) -> bool {
 /// What is wrong with the arguments, in one sentence; help and version as they are.
 fn refused(error: &clap::Error) -> output::Failure {
     use clap::error::ContextKind;
+    use std::num::IntErrorKind;
     if is_a_value(error)
         && let (Some(option), Some(reason)) = (error.get(ContextKind::InvalidArg), error.source())
     {
         let option = option.to_string();
         let name = option.split_whitespace().next().unwrap_or_default();
-        return output::Failure::Usage(format!("{name}: {reason}"));
+        let number = reason.downcast_ref::<std::num::ParseIntError>().map(std::num::ParseIntError::kind);
+        let text = error.get(ContextKind::InvalidValue).map(ToString::to_string).unwrap_or_default();
+        return output::Failure::Usage(match number {
+            Some(IntErrorKind::PosOverflow) => format!("{name}: {text} is too large a number"),
+            Some(_) => format!("{name}: \"{text}\" is not a whole number"),
+            None => format!("{name}: {reason}"),
+        });
     }
     let text = error.to_string();
     output::Failure::Usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned())

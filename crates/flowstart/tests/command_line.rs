@@ -106,6 +106,8 @@ fn bad_input_is_refused_in_one_sentence_with_status_2() {
         &["--runs", "0"],
         &["--seed", "-1"],
         &["--threads", "0"],
+        &["--runs", "three"],
+        &["--runs", "99999999999999999999999"],
         &["--horizon", "1 ms"],
         &["--horizon", "1000000 h"],
         &["-C", "cubik"],

@@ -143,15 +143,24 @@ impl Contestant {
             Acks::Delayed => "quick then delayed ACKs (Linux)",
             Acks::EverySegment => "an ACK for every segment",
         };
-        let paced = self.pacing != Pacing::Off;
-        let pacing = self.start.sends(paced).unwrap_or(if paced { "paced (Linux)" } else { "unpaced" });
         let ecn = match self.ecn {
             EcnMode::Off => "no ECN",
             EcnMode::Classic => "ECN (RFC 3168)",
             EcnMode::Dctcp => "ECN (RFC 8257)",
             EcnMode::Accurate => "accurate ECN",
         };
-        format!("{acks}, {pacing}, {ecn}")
+        format!("{acks}, {}, {ecn}", self.spacing())
+    }
+
+    /// Who decides when its packets leave, in a few words.
+    fn spacing(&self) -> String {
+        let usual = if self.pacing == Pacing::Off { "unpaced" } else { "paced (Linux)" };
+        let at_first = self.start.sends();
+        match self.avoidance.spaces() {
+            Some(own) if self.start == StartConfig::BuiltIn => own.to_owned(),
+            Some(own) => format!("{}, {own} after the start", at_first.unwrap_or(usual)),
+            None => at_first.map_or(usual.to_owned(), |at_first| format!("{at_first}, {usual} after the start")),
+        }
     }
 
     /// The default race, with the queues' sizes left to the race.

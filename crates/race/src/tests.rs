@@ -14,6 +14,21 @@ fn with_background(text: &str) -> Race {
 }
 
 #[test]
+fn conditions_say_who_spaces_the_packets() {
+    for (contestant, spacing) in [
+        ("cubic", "unpaced"),
+        ("cubic/paced", "paced (Linux)"),
+        ("bbr", "paced at its own rate"),
+        ("slow_start+bbr3", "unpaced, paced at its own rate after the start"),
+        ("paced_chirping", "departures set by the chirps, unpaced after the start"),
+        ("adaptive_chirping+delay_target", "departures set by the chirps, paced at its own rate after the start"),
+    ] {
+        let conditions = contestant.parse::<Contestant>().unwrap().conditions();
+        assert_eq!(conditions.split(", ").skip(1).collect::<Vec<_>>().join(", ").rsplit_once(", ").unwrap().0, spacing);
+    }
+}
+
+#[test]
 fn the_default_race_is_valid_and_has_no_randomness() {
     let race = Race::default();
     race.validate().unwrap();

@@ -179,6 +179,8 @@ fn flow_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
     let mut table = Table::new(&FLOWS);
     for (number, flow) in outcome.flows.iter().enumerate() {
         let label = &compiled.groups[flow.group as usize];
+        // What was to start after the run had ended did not start.
+        let started = (flow.started <= outcome.ended).then_some(flow.started);
         let began = (flow.first_data < Time::NEVER).then_some(flow.first_data);
         let until = flow.completed.unwrap_or(outcome.ended);
         // No rate over no time: a flow whose first packet left at the very end.
@@ -191,7 +193,7 @@ fn flow_table(run: u64, outcome: &Outcome, compiled: &Compiled) -> Table {
             (number as u64).into(),
             label.name.as_str().into(),
             label.algorithm.as_str().into(),
-            flow.started.as_secs_f64().into(),
+            started.map(Time::as_secs_f64).into(),
             began.map(Time::as_secs_f64).into(),
             flow.completed.map(Time::as_secs_f64).into(),
             flow.completed.zip(began).map(|(done, began)| done.since(began).as_secs_f64()).into(),

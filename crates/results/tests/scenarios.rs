@@ -56,6 +56,16 @@ fn a_flow_that_had_no_time_to_send_has_no_goodput() {
 }
 
 #[test]
+fn a_flow_that_was_to_start_after_the_run_did_not_start() {
+    let text = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"10 ms\"\n\
+                [[flow]]\nstart = \"2 s\"\n[[flow]]\nstart = \"500 ms\"\n";
+    let scenario = Scenario::parse("never.toml", text).unwrap();
+    let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+    let starts = [0, 1].map(|row| results.table("flows").unwrap().get(row, "start_s"));
+    assert_eq!(starts, [Value::Missing, Value::Float(0.5)]);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes_for_any_number_of_threads() {
     let mut scenario = Scenario::load(&root().join("scenarios/web.toml")).unwrap();
     scenario.duration = Span::from_secs(4);

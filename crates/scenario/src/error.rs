@@ -65,6 +65,10 @@ impl ScenarioError {
         {
             message = format!("{message}; did you mean `{meant}`?");
         }
+        // The name of a type of ours says nothing to who writes a file.
+        if let Some((found, _)) = message.split_once(", expected struct ") {
+            message = format!("{found}, expected a table of keys: {{ key = value, ... }}");
+        }
         Self { file: file.to_owned(), place: error.span().map(|span| Place::new(text, span)), message }
     }
 

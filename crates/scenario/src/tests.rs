@@ -176,6 +176,7 @@ fn errors_point_at_line_and_column_and_say_what_would_be_right() {
         (with("size = \"1 MB\"", "size = \"0 B\""), 17, vec!["at least 1 byte"]),
         (with("spacing = \"poisson\"", "spacing = \"poison\""), 23, vec!["did you mean `poisson`?"]),
         (with("duration = \"5 s\"", "duration = \"0 s\""), 3, vec!["longer than 0"]),
+        (with("\"step_mark 1 ms\"", "{ kind = \"drr\", limit = 10 }"), 9, vec!["expected a table of keys"]),
         (with("[path]", "[path"), 5, vec![]),
     ] {
         let error = error(&text);

@@ -102,7 +102,6 @@ fn queues_of_drop_tail_are_those_of_a_kernel_with_its_offloads() {
     for (mbps, algorithm, queue, kernel) in rows {
         let seen = run(mbps, algorithm, BURSTS, queue);
         let ours = [seen.mean_ms, seen.p50_ms, seen.p95_ms, seen.goodput_mbps];
-        eprintln!("{mbps} {algorithm} {ours:.2?} {} {}", seen.first_second, seen.later);
         for ((what, ours), kernel) in ["mean", "p50", "p95", "goodput"].iter().zip(ours).zip(kernel) {
             near(&format!("{mbps} Mbit/s {algorithm} {what}"), ours, kernel);
         }
@@ -117,7 +116,8 @@ fn nearly_all_bursts_are_full_ones() {
     assert!(f64::from(seen.together[&9] * 9) > 0.97 * f64::from(packets), "{:?}", seen.together);
     let slow = run(10, "hystart+cubic", BURSTS, "buffer = \"100 packets\"");
     assert!(slow.together.keys().all(|size| *size <= 3), "{:?}", slow.together);
-    assert_eq!((seen.first_second, seen.later), (17, 5));
+    // Two kernel runs: 16 and 19, then 5 and 6.
+    assert!((16..=19).contains(&seen.first_second) && (5..=6).contains(&seen.later), "{seen:?}");
 }
 
 /// The kernel loses 10 to 15 % of DCTCP's goodput beside a step of 1 ms, and marks fewer packets.

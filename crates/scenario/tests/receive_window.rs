@@ -97,6 +97,16 @@ fn a_small_largest_buffer_limits_the_rate() {
 }
 
 #[test]
+fn a_largest_buffer_below_the_first_is_refused() {
+    let text = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n\
+                receiver = { window = { max = \"64 KiB\" } }\n";
+    let complaint = Scenario::parse("small", text).and_then(|s| s.simulation(0)).unwrap_err().to_string();
+    assert!(complaint.contains("window.max") && complaint.contains("128 KiB"), "{complaint}");
+    let text = text.replace("max =", "initial = \"64 KiB\", max =");
+    assert!(Scenario::parse("small", &text).and_then(|s| s.simulation(0)).is_ok());
+}
+
+#[test]
 fn a_window_given_twice_is_refused() {
     let text = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n\
                 receive_window = \"linux\"\nreceiver = { window = { rules = \"6.1\" } }\n";

@@ -6,10 +6,8 @@ use flowstart_control::InvalidConfig;
 
 use crate::{Start, StartConstants};
 
-/// Chirps have departures of their own; what follows them is paced or not.
-fn sends(paced: bool) -> Option<&'static str> {
-    (!paced).then_some("departures set by the chirps, unpaced after the start")
-}
+/// Chirps have departures of their own.
+const BY_CHIRPS: &str = "departures set by the chirps";
 
 impl StartConstants for PacedChirpingConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
@@ -20,8 +18,8 @@ impl StartConstants for PacedChirpingConfig {
         true
     }
 
-    fn sends(&self, paced: bool) -> Option<&'static str> {
-        sends(paced)
+    fn sends(&self) -> Option<&'static str> {
+        Some(BY_CHIRPS)
     }
 
     fn chirps(&self) -> bool {
@@ -38,8 +36,8 @@ impl StartConstants for TwoGapChirpingConfig {
         true
     }
 
-    fn sends(&self, paced: bool) -> Option<&'static str> {
-        sends(paced)
+    fn sends(&self) -> Option<&'static str> {
+        Some(BY_CHIRPS)
     }
 
     fn chirps(&self) -> bool {
@@ -52,8 +50,8 @@ impl StartConstants for AdaptiveChirpingConfig {
         self.validate()
     }
 
-    fn sends(&self, paced: bool) -> Option<&'static str> {
-        sends(paced)
+    fn sends(&self) -> Option<&'static str> {
+        Some(BY_CHIRPS)
     }
 
     fn chirps(&self) -> bool {

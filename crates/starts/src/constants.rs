@@ -40,9 +40,9 @@ pub trait StartConstants {
         false
     }
 
-    /// How a flow with this start sends at first, in a few words, where that is particular to it.
-    /// `paced` says whether its packets are spaced at Linux's rates otherwise.
-    fn sends(&self, _paced: bool) -> Option<&'static str> {
+    /// Who decides when the packets of a flow with this start leave, in a few words, where that is
+    /// the start itself.
+    fn sends(&self) -> Option<&'static str> {
         None
     }
 
@@ -104,11 +104,11 @@ impl StartConfig {
         self.constants().wants_every_ack()
     }
 
-    /// How a flow with this start sends at first, in a few words, where that is particular to it.
-    /// `paced` says whether its packets are spaced at Linux's rates otherwise.
+    /// Who decides when the packets of a flow with this start leave, in a few words, where that is
+    /// the start itself.
     #[must_use]
-    pub fn sends(&self, paced: bool) -> Option<&'static str> {
-        self.constants().sends(paced)
+    pub fn sends(&self) -> Option<&'static str> {
+        self.constants().sends()
     }
 
     /// True if the start sends chirps.

@@ -19,8 +19,8 @@ impl StartConstants for DetectorConfig {
         true
     }
 
-    fn sends(&self, _paced: bool) -> Option<&'static str> {
-        Some("two connections with jittered gaps at first")
+    fn sends(&self) -> Option<&'static str> {
+        Some("two connections with jittered gaps")
     }
 
     fn connections(&self) -> usize {
@@ -37,8 +37,8 @@ impl StartConstants for TrainProbeConfig {
         self.validate()
     }
 
-    fn sends(&self, _paced: bool) -> Option<&'static str> {
-        Some("two connections with planned departures at first")
+    fn sends(&self) -> Option<&'static str> {
+        Some("two connections with planned departures")
     }
 
     fn connections(&self) -> usize {

@@ -134,8 +134,8 @@ impl StartConstants for QuickStartConfig {
         self.check.map_or(Ok(()), |check| check.validate())
     }
 
-    fn sends(&self, paced: bool) -> Option<&'static str> {
-        (!paced).then_some("paced at the granted rate for one round trip, then unpaced")
+    fn sends(&self) -> Option<&'static str> {
+        Some("paced at the granted rate for one round trip")
     }
 
     fn asks_routers(&self) -> bool {

@@ -70,8 +70,6 @@ pub struct Checker {
     flows: Vec<FlowView>,
     /// Some flow is two connections, which act on what the other one hears.
     pairs: bool,
-    /// Flows send bursts; one that is held back for its size has no time of its own.
-    bursts: bool,
     /// Packets that left endpoints.
     packets: u64,
     /// Times something was seen.
@@ -91,18 +89,11 @@ impl Checker {
             Traffic::Tcp(tcp) => is_pair(&tcp.controller),
             Traffic::Udp(_) => false,
         });
-        let flows = config.flows.iter().chain(config.arrivals.iter().map(|arrivals| &arrivals.flow));
-        let mut flows = flows.chain(config.sessions.iter().map(|session| &session.flow));
-        let bursts = flows.any(|flow| match &flow.traffic {
-            Traffic::Tcp(tcp) => tcp.sender.offload.is_some(),
-            Traffic::Udp(_) => false,
-        });
         Self {
             now: Time::ZERO,
             links: config.links.iter().map(LinkView::new).collect(),
             flows: Vec::new(),
             pairs,
-            bursts,
             packets: 0,
             seen: 0,
             most,
@@ -201,7 +192,7 @@ impl Observer for Checker {
     fn sent(&mut self, now: Time, packet: &Packet) {
         self.at(now);
         self.packets += 1;
-        let timeless = self.pairs || self.bursts;
+        let timeless = self.pairs;
         let flow = self.flow(packet.flow);
         flow.in_network += 1;
         match &packet.body {

@@ -253,8 +253,9 @@ fn receive_window(chance: &mut Chance) -> Table {
     put(&mut window, "rules", chance.pick(&["6.1", "6.18"]));
     if chance.percent(40) {
         let largest = chance.pick(&[10_000, 1_000_000, 1 << 30]);
-        put(&mut window, "initial", bytes(chance.between(2048, largest)));
-        put(&mut window, "max", bytes(chance.between(2048, largest)));
+        let max = chance.between(2048, largest);
+        put(&mut window, "initial", bytes(chance.between(2048, max)));
+        put(&mut window, "max", bytes(max));
         put(&mut window, "overhead", bytes(chance.between(1, 65_536)));
     }
     window

@@ -41,8 +41,8 @@ pub struct ReceiveWindow {
     pub rules: WindowRules,
     /// Receive buffer at first; default 128 KiB (`net.ipv4.tcp_rmem`, second number).
     pub initial: Bytes,
-    /// Largest receive buffer; default 32 MiB with the rules of 6.18, 6 MiB with those of 6.1
-    /// (`net.ipv4.tcp_rmem`, third number).
+    /// Largest receive buffer, at least `initial`; default 32 MiB with the rules of 6.18, 6 MiB
+    /// with those of 6.1 (`net.ipv4.tcp_rmem`, third number).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub max: Option<Bytes>,
     /// Memory that a segment takes beside its payload; default 856 B: a full segment lies in 2 KiB
@@ -81,6 +81,11 @@ impl ReceiveWindow {
         let sizes = 2048..=1 << 30;
         unless(sizes.contains(&self.initial.get()), "window.initial", "between 2 KiB and 1 GiB")?;
         unless(self.max.is_none_or(|max| sizes.contains(&max.get())), "window.max", "between 2 KiB and 1 GiB")?;
+        unless(
+            self.max.is_none_or(|max| max >= self.initial),
+            "window.max",
+            "at least window.initial (128 KiB if it is not given)",
+        )?;
         unless(self.overhead.get() <= 65_536, "window.overhead", "at most 64 KiB")?;
         unless(self.mss.is_none_or(|mss| (1..=65_000).contains(&mss)), "window.mss", "between 1 and 65 000 bytes")
     }

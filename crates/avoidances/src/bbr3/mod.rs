@@ -22,14 +22,16 @@
 //! how many packets were lost and not which: the oldest, which is right without reordering.
 
 mod config;
+mod control;
+mod cycle;
 mod flight;
 mod model;
+mod probe_rtt;
 
 use flowstart_control::random::Random;
-use flowstart_control::{Ack, Acked, ExitReason, Sent, Signal, Window};
+use flowstart_control::{Ack, ExitReason, Window};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::CongestionAvoidance;
 pub use config::Bbr3Config;
 use flight::{Flight, Told};
 use model::{Bounds, Model};
@@ -235,60 +237,6 @@ impl Bbr3 {
         (self.full_rate, self.full_rounds, self.full_now) = (rate, 0, false);
     }
 
-    fn start_down(&mut self, now: Time) {
-        self.model.reset_signals();
-        self.up_acked_per_packet = u32::MAX;
-        self.rounds_since_up = u64::from(self.random.coin());
-        self.wait = self.config.probe_wait + self.config.probe_wait_random.mul_f64(self.random.unit());
-        self.cycle_at = now;
-        self.ack_phase = AckPhase::Stopping;
-        self.model.begin_round(self.delivered);
-        self.mode = Bbr3Mode::ProbeDown;
-    }
-
-    fn start_refill(&mut self) {
-        self.model.reset_shortterm();
-        (self.up_rounds, self.up_acked) = (0, 0);
-        self.precautionary = false;
-        self.ack_phase = AckPhase::Refilling;
-        self.model.begin_round(self.delivered);
-        self.mode = Bbr3Mode::ProbeRefill;
-    }
-
-    fn start_up(&mut self, cwnd: u32) {
-        self.ack_phase = AckPhase::Starting;
-        self.model.begin_round(self.delivered);
-        self.reset_full(self.model.rate);
-        self.mode = Bbr3Mode::ProbeUp;
-        self.raise_slope(cwnd);
-    }
-
-    /// `RaiseInflightLongtermSlope`.
-    fn raise_slope(&mut self, cwnd: u32) {
-        let growth = 1_u32 << self.up_rounds;
-        self.up_rounds = (self.up_rounds + 1).min(MOST_DOUBLINGS);
-        self.up_acked_per_packet = (cwnd / growth).max(1);
-    }
-
-    /// `IsInflightTooHigh`.
-    fn is_too_high(&self, told: Told) -> bool {
-        told.lost as f64 > f64::from(told.in_flight) * self.config.loss_share
-    }
-
-    /// `HandleInflightTooHigh`.
-    fn on_too_high(&mut self, in_flight: u32, cwnd: u32) {
-        self.too_high = true;
-        self.probe_sample = false;
-        if !self.model.app_limited {
-            let least = (f64::from(self.target(cwnd)) * self.config.beta) as u32;
-            self.model.bounds.longterm = Some(in_flight.max(least));
-        }
-        if self.mode == Bbr3Mode::ProbeUp {
-            self.undo.mode = Some(Bbr3Mode::ProbeUp);
-            self.start_down(self.now);
-        }
-    }
-
     /// `HandleLostPacket`, with `InflightAtLoss`.
     fn on_lost(&mut self, cwnd: u32) {
         if self.model.note_loss(self.delivered) {
@@ -355,137 +303,6 @@ impl Bbr3 {
                 || self.model.round > self.drain_round + u64::from(self.config.drain_rounds))
         {
             self.start_down(ack.now);
-        }
-    }
-
-    /// `AdaptLongTermModel`; true if it decided what comes next.
-    fn adapt_longterm(&mut self, ack: &Ack, told: Option<Told>, cwnd: u32) -> bool {
-        if self.ack_phase == AckPhase::Starting && self.model.round_start {
-            self.ack_phase = AckPhase::Feedback;
-        }
-        if self.ack_phase == AckPhase::Stopping && self.model.round_start {
-            self.probe_sample = false;
-            self.ack_phase = AckPhase::Init;
-            if self.is_cycling() && !self.model.app_limited {
-                self.model.next_cycle();
-            }
-            if self.is_cycling() && self.precautionary && !self.too_high {
-                self.start_refill();
-                return true;
-            }
-        }
-        let Some(told) = told.filter(|told| !self.is_too_high(*told)) else { return false };
-        let Some(bound) = self.model.bounds.longterm else { return false };
-        self.model.bounds.longterm = Some(bound.max(told.in_flight));
-        if self.mode == Bbr3Mode::ProbeUp {
-            self.probe_upward(ack, cwnd);
-        }
-        false
-    }
-
-    /// `ProbeInflightLongtermUpward`.
-    fn probe_upward(&mut self, ack: &Ack, cwnd: u32) {
-        let Some(bound) = self.model.bounds.longterm.filter(|bound| ack.cwnd_limited && cwnd >= *bound) else { return };
-        self.up_acked = self.up_acked.saturating_add(ack.acked);
-        let more = self.up_acked / self.up_acked_per_packet;
-        self.up_acked -= more * self.up_acked_per_packet;
-        self.model.bounds.longterm = Some(bound.saturating_add(more));
-        if self.model.round_start {
-            self.raise_slope(cwnd);
-        }
-    }
-
-    /// `UpdateProbeBWCyclePhase`.
-    fn cycle(&mut self, ack: &Ack, told: Option<Told>, cwnd: u32) {
-        if !self.full_reached || self.adapt_longterm(ack, told, cwnd) {
-            return;
-        }
-        let go_down = self.mode == Bbr3Mode::ProbeUp && self.is_time_to_go_down(ack, cwnd);
-        match self.mode {
-            Bbr3Mode::ProbeDown | Bbr3Mode::ProbeCruise => {
-                let rounds = u64::from(self.target(cwnd).min(self.config.probe_rounds));
-                if ack.now.since(self.cycle_at) > self.wait || self.rounds_since_up >= rounds {
-                    self.start_refill();
-                } else if self.mode == Bbr3Mode::ProbeDown
-                    && self.with_headroom().is_none_or(|most| ack.in_flight <= most)
-                    && self.inflight(1.0).is_none_or(|bdp| ack.in_flight <= bdp)
-                {
-                    self.mode = Bbr3Mode::ProbeCruise;
-                }
-            }
-            Bbr3Mode::ProbeRefill if self.model.round_start => {
-                self.probe_sample = true;
-                self.start_up(cwnd);
-            }
-            Bbr3Mode::ProbeUp if go_down => {
-                self.too_high = false;
-                self.start_down(ack.now);
-            }
-            _ => {}
-        }
-    }
-
-    /// `IsTimeToGoDown`.
-    fn is_time_to_go_down(&mut self, ack: &Ack, cwnd: u32) -> bool {
-        if let Some(bound) = self.model.bounds.longterm {
-            if self.too_high && ack.in_flight >= bound {
-                self.precautionary = true;
-                return true;
-            }
-            if ack.cwnd_limited && cwnd >= bound {
-                self.reset_full(self.model.rate);
-                return false;
-            }
-        }
-        self.full_now
-    }
-
-    /// `CheckProbeRTT`.
-    fn probe_rtt(&mut self, ack: &Ack, window: &mut Window) {
-        if self.mode != Bbr3Mode::ProbeRtt && self.model.rtt_expired && !self.idle_restart {
-            self.save_cwnd(window.cwnd);
-            self.mode = Bbr3Mode::ProbeRtt;
-            self.probe_until = None;
-            self.ack_phase = AckPhase::Stopping;
-            self.model.begin_round(self.delivered);
-            self.model.hold_back(ack, true);
-        }
-        if self.mode == Bbr3Mode::ProbeRtt {
-            self.model.hold_back(ack, false);
-            if self.probe_until.is_some() {
-                self.probe_round |= self.model.round_start;
-                if self.probe_round {
-                    self.end_probe_rtt(ack.now, Some(window));
-                }
-            } else if ack.in_flight <= self.probe_rtt_cwnd() {
-                self.probe_until = Some(ack.now + self.config.probe_rtt);
-                self.probe_round = false;
-                self.model.begin_round(self.delivered);
-            }
-        }
-        self.idle_restart &= ack.rate.is_none();
-    }
-
-    fn probe_rtt_cwnd(&self) -> u32 {
-        let bdp = self.model.bdp(self.model.bandwidth(), self.config.probe_rtt_gain);
-        bdp.unwrap_or(0).max(self.config.min_cwnd)
-    }
-
-    /// `CheckProbeRTTDone`, `ExitProbeRTT`.
-    fn end_probe_rtt(&mut self, now: Time, window: Option<&mut Window>) {
-        if self.probe_until.is_none_or(|until| now <= until) {
-            return;
-        }
-        self.model.refresh_rtt(now);
-        if let Some(window) = window {
-            window.cwnd = window.cwnd.max(self.saved_cwnd);
-        }
-        self.model.reset_shortterm();
-        if self.full_reached {
-            self.start_down(now);
-            self.mode = Bbr3Mode::ProbeCruise;
-        } else {
-            self.mode = Bbr3Mode::Startup;
         }
     }
 
@@ -560,120 +377,5 @@ impl Bbr3 {
         self.full_reached = true;
         self.start_down(now);
         self.set_pacing_rate(self.gain());
-    }
-}
-
-impl CongestionAvoidance for Bbr3 {
-    fn begin_flow(&mut self, window: &Window) -> bool {
-        self.mode = Bbr3Mode::Startup;
-        self.first_window = window.cwnd;
-        true
-    }
-
-    fn own_exit(&self) -> Option<ExitReason> {
-        self.full_reached.then_some(self.exit)
-    }
-
-    fn wants_packets(&self) -> bool {
-        true
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.flight.on_sent(sent.number, sent.in_flight);
-    }
-
-    fn on_acked(&mut self, acked: &Acked) {
-        self.flight.on_acked(acked.number);
-    }
-
-    fn on_ack(&mut self, ack: &Ack, window: &Window) {
-        self.learned = self.mode == Bbr3Mode::Waiting;
-        if self.learned {
-            self.learn(ack, window.cwnd);
-            self.model.take_rtt(ack, &self.config);
-            self.model.advance_signals(ack);
-        }
-    }
-
-    fn grow(&mut self, ack: &Ack, _acked: u32, window: &mut Window) {
-        if !std::mem::take(&mut self.learned) {
-            self.learn(ack, window.cwnd);
-        }
-        let told = self.flight.take_newest();
-        self.look_for_plateau();
-        self.leave_startup(ack, told, window);
-        self.cycle(ack, told, window.cwnd);
-        self.model.take_rtt(ack, &self.config);
-        if self.recovery.is_some_and(|end| ack.una >= end) {
-            self.recovery = None;
-            window.cwnd = window.cwnd.max(self.saved_cwnd);
-        }
-        self.probe_rtt(ack, window);
-        self.model.advance_signals(ack);
-        self.set_pacing_rate(self.gain());
-        self.set_window(ack, window);
-    }
-
-    fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32 {
-        if self.mode == Bbr3Mode::Waiting {
-            self.take_over(now);
-        }
-        if signal != Signal::Marks {
-            self.save(window.cwnd);
-            self.recovery = Some(self.next);
-        }
-        if signal == Signal::Timeout {
-            self.flight.forget();
-        }
-        window.cwnd
-    }
-
-    fn on_takeover(&mut self, now: Time, _window: &Window, _rate: Option<Rate>) {
-        self.take_over(now);
-    }
-
-    /// `HandleSpuriousLossDetection`.
-    fn undo(&mut self, _prior_cwnd: u32, window: &Window) -> u32 {
-        self.recovery = None;
-        self.model.loss_in_round = false;
-        self.reset_full(Rate::ZERO);
-        let larger = |now: Option<u32>, before: Option<u32>| now.zip(before).map(|(now, before)| now.max(before));
-        let (now, before) = (self.model.bounds, self.undo.bounds);
-        self.model.bounds = Bounds {
-            longterm: larger(now.longterm, before.longterm),
-            bandwidth: now.bandwidth.zip(before.bandwidth).map(|(now, before)| now.max(before)),
-            shortterm: larger(now.shortterm, before.shortterm),
-        };
-        match self.undo.mode.take() {
-            Some(Bbr3Mode::Startup) if self.mode != Bbr3Mode::Startup => {
-                self.full_reached = false;
-                if self.mode != Bbr3Mode::ProbeRtt {
-                    self.mode = Bbr3Mode::Startup;
-                }
-            }
-            Some(Bbr3Mode::ProbeUp) if !matches!(self.mode, Bbr3Mode::ProbeUp | Bbr3Mode::ProbeRtt) => {
-                self.start_refill();
-            }
-            _ => {}
-        }
-        window.cwnd.max(self.saved_cwnd)
-    }
-
-    fn on_idle(&mut self, idle: Span) {
-        self.idle_restart = true;
-        self.model.forget_epoch();
-        if self.is_cycling() {
-            self.set_pacing_rate(1.0);
-        } else if self.mode == Bbr3Mode::ProbeRtt {
-            self.end_probe_rtt(self.now + idle, None);
-        }
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing_rate
-    }
-
-    fn controls_recovery(&self) -> bool {
-        true
     }
 }

@@ -112,6 +112,10 @@ impl Default for DelayTargetConfig {
 }
 
 impl AvoidanceConstants for DelayTargetConfig {
+    fn spaces(&self) -> Option<&'static str> {
+        Some("paced at its own rate")
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         let share = 0.0..=1.0;

@@ -109,6 +109,10 @@ impl VivaceConfig {
 }
 
 impl AvoidanceConstants for VivaceConfig {
+    fn spaces(&self) -> Option<&'static str> {
+        Some("paced at its own rate")
+    }
+
     fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
         check(self.interval_rtts > 0.0 && self.interval_rtts <= 100.0, "interval_rtts", "above 0 and at most 100")?;

@@ -39,12 +39,15 @@ impl<O: Observer> Simulation<O> {
         }
         match &mut flow.endpoints {
             Endpoints::Tcp(tcp) => {
-                if !tcp.opened {
+                let opens = !tcp.opened;
+                if opens {
                     tcp.opened = true;
                     self.observer.started(now, flow.id);
                     tcp.sender.open(now);
                 }
                 let receiver_due = tcp.receiver.deadline() <= now;
+                // The receiver is another host: its timer is no reason for the sender to send.
+                let sender_due = opens || tcp.app.deadline.min(tcp.sender.deadline()) <= now;
                 if tcp.app.deadline <= now {
                     tcp.app.advance();
                 }
@@ -55,7 +58,11 @@ impl<O: Observer> Simulation<O> {
                     tcp.receiver.on_timer(now);
                     self.answer(slot);
                 }
-                self.pump(slot);
+                if sender_due {
+                    self.pump(slot);
+                } else {
+                    self.set_timer(slot);
+                }
             }
             Endpoints::Udp(udp) => {
                 if udp.sent == 0 {

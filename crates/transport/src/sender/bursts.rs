@@ -1,7 +1,6 @@
 //! New data in bursts, as segmentation offload sends it (Linux `tcp_write_xmit`,
 //! `tcp_tso_should_defer`).
 
-use flowstart_congestion::{Departure, Next};
 use flowstart_units::{Span, Time};
 
 use super::transmit::Blocked;
@@ -24,42 +23,15 @@ impl Sender {
     /// Payload of the next new segment if it may leave now, as part of a burst.
     #[inline(never)]
     pub(super) fn next_in_burst(&mut self, now: Time) -> Result<u32, Blocked> {
-        let available = self.available();
-        let mss = self.config.mss;
-        if available == 0 {
-            return Err(Blocked::Application);
-        }
-        let payload = available.min(u64::from(mss)) as u32;
-        if self.stats.next.saturating_add(u64::from(payload)) > self.window_end {
-            return Err(Blocked::Window);
-        }
-        if self.config.nagle && payload < mss && !self.finished && self.board.packets_out() > 0 {
-            return Err(Blocked::Application);
-        }
+        let payload = self.new_payload(false)?;
         if self.burst.left > 0 && self.burst.at == now {
             self.burst.left -= 1;
             return Ok(payload);
         }
-        let next = Next {
-            number: self.stats.packets_sent,
-            bytes: payload,
-            wire_bytes: payload + u32::from(self.config.header_bytes),
-            in_flight: self.board.in_flight(),
-            packets_out: self.board.packets_out(),
-            queued: if self.written == u64::MAX { u64::MAX } else { available.div_ceil(u64::from(mss)) },
-            retransmission: false,
-            srtt: self.stats.srtt,
-            min_rtt: self.stats.min_rtt,
-        };
+        let next = self.next_packet(payload, false);
         let (departure, own) = self.controller.departure_by(now, &next);
-        match departure {
-            Departure::Now => {}
-            Departure::At(at) if at <= now => {}
-            Departure::At(at) => {
-                self.departure_at = at;
-                return Err(Blocked::Departure);
-            }
-            Departure::Hold => return Err(Blocked::Departure),
+        if !self.is_due(now, departure, false) {
+            return Err(Blocked::Departure);
         }
         // A start that gives its packets times of their own sends them one by one.
         let segments = if own { 1 } else { self.burst_size(now)? };

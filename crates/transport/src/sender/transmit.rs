@@ -237,10 +237,9 @@ impl Sender {
         }
     }
 
-    /// Asks the controller. A packet that a timer called for leaves even if the controller would
-    /// hold it until something happens.
+    /// What the controller is told about the packet that would leave next.
     #[inline(always)]
-    fn may_leave(&mut self, now: Time, payload: u32, retransmission: bool, urgent: bool) -> bool {
+    pub(super) fn next_packet(&self, payload: u32, retransmission: bool) -> Next {
         let available = self.available();
         let mss = self.config.mss;
         let queued = match u32::try_from(available) {
@@ -248,7 +247,7 @@ impl Sender {
             Err(_) if self.written == u64::MAX => u64::MAX,
             Err(_) => available.div_ceil(u64::from(mss)),
         };
-        let next = Next {
+        Next {
             number: self.stats.packets_sent,
             bytes: payload,
             wire_bytes: payload + u32::from(self.config.header_bytes),
@@ -258,8 +257,14 @@ impl Sender {
             retransmission,
             srtt: self.stats.srtt,
             min_rtt: self.stats.min_rtt,
-        };
-        match self.controller.departure(now, &next) {
+        }
+    }
+
+    /// Whether a packet may leave by the time that the controller gave it. One that a timer called
+    /// for leaves even if the controller would hold it until something happens.
+    #[inline(always)]
+    pub(super) fn is_due(&mut self, now: Time, departure: Departure, urgent: bool) -> bool {
+        match departure {
             Departure::Now => true,
             Departure::At(at) if at <= now => true,
             Departure::At(at) => {
@@ -268,6 +273,14 @@ impl Sender {
             }
             Departure::Hold => urgent,
         }
+    }
+
+    /// Asks the controller.
+    #[inline(always)]
+    fn may_leave(&mut self, now: Time, payload: u32, retransmission: bool, urgent: bool) -> bool {
+        let next = self.next_packet(payload, retransmission);
+        let departure = self.controller.departure(now, &next);
+        self.is_due(now, departure, urgent)
     }
 
     #[inline]
@@ -282,9 +295,9 @@ impl Sender {
         }
     }
 
-    /// Payload of the next new segment if it may leave now.
+    /// Payload of the next new segment, whenever it may leave.
     #[inline(always)]
-    fn next_new(&mut self, now: Time, probe: bool) -> Result<u32, Blocked> {
+    pub(super) fn new_payload(&self, probe: bool) -> Result<u32, Blocked> {
         let available = self.available();
         if available == 0 {
             return Err(Blocked::Application);
@@ -296,6 +309,13 @@ impl Sender {
         if self.config.nagle && payload < self.config.mss && !self.finished && !probe && self.board.packets_out() > 0 {
             return Err(Blocked::Application);
         }
+        Ok(payload)
+    }
+
+    /// Payload of the next new segment if it may leave now.
+    #[inline(always)]
+    fn next_new(&mut self, now: Time, probe: bool) -> Result<u32, Blocked> {
+        let payload = self.new_payload(probe)?;
         if !self.may_leave(now, payload, false, probe) {
             return Err(Blocked::Departure);
         }

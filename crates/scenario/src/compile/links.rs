@@ -1,0 +1,168 @@
+//! The links of a scenario: a path's one or two, or those that are named.
+
+use flowstart_network::{LinkConfig, LinkError, LossConfig, PolicerConfig};
+use flowstart_random::Purpose;
+use flowstart_units::Span;
+
+use super::Compiler;
+use crate::error::Problem;
+use crate::{LinkSpec, PathSpec};
+
+/// Links of the single-bottleneck form.
+const BOTTLENECK: &str = "bottleneck";
+const WAY_BACK: &str = "reverse";
+
+/// The key that a link's error is about; `capacity` is that of its rate.
+fn place_of(error: &LinkError, capacity: &'static str) -> &'static str {
+    match error.field() {
+        "overhead" => "overhead",
+        "medium" if capacity == "reverse_capacity" => "reverse_medium",
+        "medium" => "medium",
+        _ => capacity,
+    }
+}
+
+impl<'a> Compiler<'a> {
+    /// Bytes of a full packet on the wire, for buffers in BDP.
+    pub(super) fn packet_bytes(&self, overhead: u32) -> u64 {
+        let sender = self.scenario.flow.first().map(|flow| &flow.sender);
+        let (mss, header) = sender.map_or((1448, 52), |sender| (sender.mss, sender.header_bytes));
+        u64::from(mss) + u64::from(header) + u64::from(overhead)
+    }
+
+    /// Refuses a queue that not even one packet fits into.
+    fn check_room(link: &LinkConfig, packet: u64, place: &str) -> Result<(), Problem> {
+        let room = link.queue.largest_packet();
+        if room >= packet {
+            return Ok(());
+        }
+        Err(Problem::at(
+            place,
+            format!(
+                "a queue that holds {room} B has no room for a packet of {packet} B, so nothing would get through; \
+                 the smallest buffer is \"1 packet\""
+            ),
+        ))
+    }
+
+    /// Refuses a policer whose bucket never has enough tokens for one packet.
+    fn check_policer(link: &LinkConfig, packet: u64, place: &str) -> Result<(), Problem> {
+        let packet = packet + u64::from(link.overhead);
+        match link.medium.policer {
+            Some(PolicerConfig { burst, .. }) if burst.get() < packet => Err(Problem::at(
+                place,
+                format!(
+                    "a policer with a burst of {burst} lets no packet of {packet} B pass, overhead included, so nothing \
+                     would get through; the smallest burst here is \"{packet} B\""
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes of the smallest of the senders' full packets, and of their acknowledgements.
+    pub(super) fn smallest_packets(&self) -> (u64, u64) {
+        let scenario = self.scenario;
+        let senders = scenario.flow.iter().chain(scenario.arrivals.iter().map(|arrivals| &arrivals.flow));
+        let senders = senders.chain(scenario.web.iter().map(|web| &web.flow)).map(|flow| &flow.sender);
+        let datagrams = scenario.udp.iter().map(|udp| udp.packet.get());
+        let full = senders.clone().map(|sender| u64::from(sender.mss) + u64::from(sender.header_bytes));
+        let acks = senders.map(|sender| u64::from(sender.header_bytes));
+        (full.chain(datagrams).min().unwrap_or(1), acks.min().unwrap_or(1))
+    }
+
+    pub(super) fn add_path(&mut self, path: &PathSpec) -> Result<(), Problem> {
+        if path.rtt.is_zero() {
+            return Err(Problem::at("rtt", "a path has a round-trip time above 0, for instance \"20 ms\""));
+        }
+        let delay = path.delay.unwrap_or(path.rtt / 2);
+        if delay > path.rtt {
+            return Err(Problem::at("delay", format!("is longer than the whole round trip of {}", path.rtt)));
+        }
+        let rate = path.capacity.schedule(self.fading()).map_err(|error| Problem::at("capacity", error))?;
+        path.queue.check_buffer("buffer", path.buffer)?;
+        let buffer = path.buffer.unwrap_or(PathSpec::USUAL_BUFFER);
+        let limits = buffer.limits(path.capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
+        let mut link = LinkConfig::new(rate, delay, path.queue.with_buffer(limits.0, limits.1));
+        link.overhead = path.overhead;
+        link.loss = path.loss.0;
+        link.marking = path.mark.0;
+        link.jitter = path.jitter.map(|jitter| jitter.0);
+        link.medium = path.medium.clone();
+        link.quick_start = path.quick_start.hop(link.rate.peak(), self.router())?;
+        link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
+        let (packet, ack) = self.smallest_packets();
+        Self::check_room(&link, packet, if link.queue == path.queue.0 { "queue" } else { "buffer" })?;
+        Self::check_policer(&link, packet, "medium")?;
+        self.links.push(link);
+        self.names.push(BOTTLENECK.to_owned());
+        if let Some(capacity) = &path.reverse_capacity {
+            let rate = capacity.schedule(self.fading()).map_err(|error| Problem::at("reverse_capacity", error))?;
+            path.reverse_queue.check_buffer("reverse_buffer", path.reverse_buffer)?;
+            let buffer = path.reverse_buffer.unwrap_or(PathSpec::USUAL_BUFFER);
+            let limits = buffer.limits(capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
+            let queue = path.reverse_queue.with_buffer(limits.0, limits.1);
+            let mut link = LinkConfig::new(rate, Span::ZERO, queue);
+            link.overhead = path.overhead;
+            link.loss = path.reverse_loss.0;
+            link.jitter = path.reverse_jitter.map(|jitter| jitter.0);
+            link.medium = path.reverse_medium.clone();
+            link.validate().map_err(|error| Problem::at(place_of(&error, "reverse_capacity"), error.to_string()))?;
+            Self::check_room(&link, ack, "reverse_buffer")?;
+            self.links.push(link);
+            self.names.push(WAY_BACK.to_owned());
+        } else {
+            let needs = [
+                ("reverse_buffer", path.reverse_buffer.is_some_and(|size| size != PathSpec::USUAL_BUFFER), "wait at"),
+                ("reverse_loss", path.reverse_loss.0 != LossConfig::None, "lose on"),
+                ("reverse_queue", path.reverse_queue != crate::QueueSpec::default(), "queue at"),
+                ("reverse_jitter", path.reverse_jitter.is_some(), "be late on"),
+                ("reverse_medium", !path.reverse_medium.is_plain(), "be of a kind"),
+            ];
+            if let Some((key, _, what)) = needs.into_iter().find(|(_, set, _)| *set) {
+                return Err(Problem::at(key, format!("needs a reverse_capacity, so that there is a link to {what}")));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_link(&mut self, spec: &LinkSpec) -> Result<(), Problem> {
+        if self.names.contains(&spec.name) {
+            return Err(Problem::at("name", format!("there are two links \"{}\"", spec.name)));
+        }
+        let rate = spec.capacity.schedule(self.fading()).map_err(|error| Problem::at("capacity", error))?;
+        spec.queue.check_buffer("buffer", spec.buffer)?;
+        let buffer = spec.buffer.unwrap_or(LinkSpec::USUAL_BUFFER);
+        let rtt = match (buffer, spec.rtt) {
+            (crate::Buffer::Bdp(_), None) => {
+                return Err(Problem::at("buffer", "a buffer in BDP needs the rtt it refers to: rtt = \"20 ms\""));
+            }
+            (_, rtt) => rtt.unwrap_or(Span::ZERO),
+        };
+        let limits = buffer.limits(spec.capacity.nominal(), rtt, self.packet_bytes(spec.overhead));
+        let mut link = LinkConfig::new(rate, spec.delay, spec.queue.with_buffer(limits.0, limits.1));
+        link.overhead = spec.overhead;
+        link.loss = spec.loss.0;
+        link.marking = spec.mark.0;
+        link.jitter = spec.jitter.map(|jitter| jitter.0);
+        link.medium = spec.medium.clone();
+        link.quick_start = spec.quick_start.hop(link.rate.peak(), self.router())?;
+        link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
+        // A link may be on the way back only.
+        let (_, ack) = self.smallest_packets();
+        Self::check_room(&link, ack, if link.queue == spec.queue.0 { "queue" } else { "buffer" })?;
+        self.links.push(link);
+        self.names.push(spec.name.clone());
+        Ok(())
+    }
+
+    /// The seeds of the next link's router.
+    fn router(&self) -> (u64, u64, usize) {
+        (self.scenario.seed, self.run, self.links.len())
+    }
+
+    /// The seed with which the next link's rate fades.
+    fn fading(&self) -> u64 {
+        Purpose::Fading.seed(self.scenario.seed, self.run, self.links.len() as u64)
+    }
+}
