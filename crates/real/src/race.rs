@@ -1,5 +1,5 @@
-//! A race for real, of the kernel's congestion controls or over this project's QUIC: the emulator as
-//! its stage.
+//! A race for real, of the kernel's congestion controls or over this project's QUIC: the emulator
+//! as its stage.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! What is known of a flow that ran, and what senders and receivers of our own say of it, which of a
-//! kernel's nobody knows.
+//! What is known of a flow that ran, and what senders and receivers of our own say of it, which of
+//! a kernel's nobody knows.
 
 use flowstart_congestion::{ExitReason, StartExit};
 use flowstart_emulator::FlowKey;

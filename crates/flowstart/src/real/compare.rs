@@ -1,5 +1,5 @@
-//! `flowstart compare --real` and `--quic`: a race of the kernel's congestion controls, or over this
-//! project's QUIC.
+//! `flowstart compare --real` and `--quic`: a race of the kernel's congestion controls, or over
+//! this project's QUIC.
 
 use std::path::{Path, PathBuf};
 
