@@ -6,6 +6,8 @@ use flowstart_service_curve::stats::{Level, Sides};
 use flowstart_service_curve::{Accepted, End, ProbeConfig, ProbeVerdict, RateProbe, Undecided};
 use flowstart_units::Span;
 
+use flowstart_probing::Part;
+
 use super::{Attained, Benchmark, BenchmarkResult};
 
 /// Version of the documents; it changes when a name or a meaning does.
@@ -55,6 +57,9 @@ impl Benchmark {
         // Only if there are any: the hash of a benchmark without them is older than they are.
         if self.bursts > 0 {
             all["bursts"] = json!({ "count": self.bursts, "packets": self.burst_packets, "gap": self.burst_gap });
+        }
+        if !self.real.is_empty() {
+            all["real"] = json!(self.real);
         }
         if let Some(burst) = self.burst {
             all["burst"] = json!(burst);
@@ -161,6 +166,13 @@ fn one(attained: &Attained) -> Json {
 fn probe(probe: &RateProbe, attained: &Attained) -> Json {
     let epsilon = attained.estimate.epsilon;
     let (low, high) = probe.quantile_interval(epsilon, flowstart_service_curve::Probability::FIVE_PERCENT);
+    let parts = attained.parts.iter().find(|parts| parts.rate == probe.rate).map(|parts| {
+        let of = |part: Part| {
+            let quantile = parts.quantile(part, epsilon).map(secs);
+            json!({ "mean_s": parts.mean(part), "quantile_s": quantile })
+        };
+        json!({ "sender": of(Part::Sender), "network": of(Part::Network), "receiver": of(Part::Receiver) })
+    });
     json!({
         "rate_bps": probe.rate.as_bps(),
         "verdict": verdict_name(probe.verdict),
@@ -175,6 +187,7 @@ fn probe(probe: &RateProbe, attained: &Attained) -> Json {
         "quantile_s": probe.line(epsilon).map(|line| secs(line.delay)),
         "quantile_low_s": low.map(secs),
         "quantile_high_s": high.map(secs),
+        "parts": parts,
         "dfgls": probe.stationarity.map(|test| test.statistic).filter(|x| x.is_finite()),
         "runs_z": probe.independence.map(|test| test.z),
     })

@@ -125,7 +125,10 @@ impl Benchmark {
     }
 
     /// What follows from an estimate.
-    pub(super) fn attained(
+    ///
+    /// # Errors
+    /// If its configuration makes no sense.
+    pub fn attained(
         &self,
         label: String,
         conditions: String,
@@ -154,6 +157,8 @@ impl Benchmark {
             video: VideoBound { frames, backlogs },
             burst_bound: burst_bound.filter(|bound| *bound < Span::MAX),
             messages: Vec::new(),
+            records: Vec::new(),
+            parts: Vec::new(),
             startup,
             bursts: None,
             joint: None,
@@ -186,7 +191,8 @@ impl Benchmark {
 
     /// Probes up to the last that is wanted. Whether those above it were made depends on the order
     /// of work.
-    fn wanted(&self, mut probes: Vec<RateProbe>) -> Vec<RateProbe> {
+    #[must_use]
+    pub fn wanted(&self, mut probes: Vec<RateProbe>) -> Vec<RateProbe> {
         let last = last_wanted(probes.iter().map(|probe| (probe.rate, probe.verdict)), &self.probe);
         probes.retain(|probe| last.is_none_or(|last| probe.rate <= last));
         probes

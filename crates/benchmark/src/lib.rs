@@ -14,10 +14,12 @@ mod document;
 mod jobs;
 mod joint;
 mod measured;
+mod parts;
 mod path;
 
 use flowstart_service_curve::{
-    BandConfig, BandPoint, BurstCurve, Estimate, Joint, MessageTrain, Probability, ProbeConfig, StartupCurve, Video,
+    BandConfig, BandPoint, BurstCurve, Estimate, Joint, MessageTrain, Probability, ProbeConfig, Record, StartupCurve,
+    Video,
 };
 use flowstart_units::{Bytes, Rate, Span};
 
@@ -25,12 +27,18 @@ use flowstart_race::{Race, RaceError};
 
 pub use document::{BENCHMARK_SCHEMA_VERSION, verdict_name};
 pub use measured::{MeasuredError, Records, measured};
+pub use parts::Parts;
+
+pub use flowstart_probing::Part;
 
 /// What is benchmarked, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Benchmark {
     /// Path, contestants, others there before and seed; the rest of a race has no influence.
     pub race: Race,
+    /// Real stacks that are measured beside the simulated ones, in words; default none. The crate
+    /// `real` measures them.
+    pub real: Vec<String>,
     /// Greedy flows of the contestant's own kind that are there before; default 9 (paper).
     pub peers: u32,
     /// Step between probing rates, payload; `None` for a tenth of the fair share of the capacity
@@ -104,6 +112,7 @@ impl Benchmark {
     pub fn new(race: Race) -> Self {
         Self {
             race,
+            real: Vec::new(),
             peers: 9,
             step: None,
             probe: ProbeConfig { packet: Bytes::new(MESSAGE), ..ProbeConfig::default() },
@@ -209,7 +218,7 @@ impl Benchmark {
         for contestant in &self.race.contestants {
             self.with_peers(contestant).validate()?;
         }
-        if self.race.contestants.is_empty() {
+        if self.race.contestants.is_empty() && self.real.is_empty() {
             return fail("nothing to benchmark; name at least one contestant".to_owned());
         }
         let rates = self.rates();
@@ -307,6 +316,10 @@ pub struct Attained {
     pub burst_bound: Option<Span>,
     /// All messages of the rates that count, if they were kept.
     pub messages: Vec<MessageTrain>,
+    /// All messages of the rates that count of a real stack.
+    pub records: Vec<Record>,
+    /// Where the delays of the rates that count arise; empty if that was not measured.
+    pub parts: Vec<Parts>,
     /// The start-up service curve; `None` if there were no new connections.
     pub startup: Option<StartupCurve>,
     /// What bursts met; `None` if there were none, or none was served.

@@ -7,7 +7,7 @@ use std::path::Path;
 use flowstart_service_curve::{Record, RecordError, estimate_records, read_csv};
 use flowstart_units::Rate;
 
-use super::{Attained, Benchmark};
+use super::{Attained, Benchmark, Parts};
 use flowstart_race::RaceError;
 
 /// Why a file of measurements cannot be used.
@@ -64,9 +64,22 @@ pub fn measured(
         "parquet" => parquet.ok_or(MeasuredError::NoParquet)?(file),
         _ => return Err(MeasuredError::Ending),
     };
-    let estimate = records
-        .and_then(|records| estimate_records(records, rate, &benchmark.procedure()))
-        .map_err(MeasuredError::Records)?;
+    let records = records.map_err(MeasuredError::Records)?;
+    let mut parts: Vec<Parts> = Vec::new();
+    // Both end a train where its rate ends.
+    let mut watch = |record: &Record| {
+        let of = record.rate.or(rate).unwrap_or_default();
+        if parts.last().is_none_or(|parts| parts.rate != of) {
+            parts.push(Parts::new(of, record.sent + benchmark.probe.warm_up));
+        }
+        if let Some(parts) = parts.last_mut() {
+            parts.record(record);
+        }
+    };
+    let watched = records.inspect(|record| record.iter().for_each(&mut watch));
+    let estimate = estimate_records(watched, rate, &benchmark.procedure()).map_err(MeasuredError::Records)?;
+    parts.retain(|parts| parts.count() > 0);
     let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    benchmark.attained(label, "measured".to_owned(), estimate, None).map_err(MeasuredError::Result)
+    let attained = benchmark.attained(label, "measured".to_owned(), estimate, None).map_err(MeasuredError::Result)?;
+    Ok(Attained { parts, ..attained })
 }

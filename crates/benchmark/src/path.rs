@@ -77,6 +77,21 @@ impl Benchmark {
         scenario
     }
 
+    /// The scenario in which a congestion control of a kernel is probed at `rate`, and the number
+    /// of the probe among its flows. Its peers have the same control. `like` is a contestant with
+    /// whose settings of hosts (ECN) and queue it runs.
+    #[must_use]
+    pub fn real_scenario(&self, like: &Contestant, control: &str, rate: Rate) -> (Scenario, usize) {
+        let mut scenario = self.scenario(like, rate);
+        let (others, all) = (self.race.others.flow.len(), scenario.flow.len());
+        for flow in scenario.flow.iter_mut().take(all).skip(others) {
+            flow.kernel = Some(control.to_owned());
+        }
+        scenario.title = format!("{control} of the kernel, probed at {rate}");
+        let probe = self.with_peers(like).others.tcp_flows() as usize;
+        (scenario, probe)
+    }
+
     /// The scenario of new connection `number`.
     #[must_use]
     pub fn startup_scenario(&self, contestant: &Contestant, number: u64) -> Scenario {

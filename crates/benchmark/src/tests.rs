@@ -22,6 +22,46 @@ fn light(contestants: &[&str], peers: u32) -> Benchmark {
     benchmark
 }
 
+/// A record of 30 s at 1 Mbit/s: 12 ms apart, 2 ms in the sender's stack, 10 ms on the way, and
+/// every hundredth message held up for 9 ms before it is read, and with it the one after it.
+fn four_stamps(ends: bool) -> String {
+    let head = if ends { "sent_us,left_us,arrived_us,received_us" } else { "sent_us,received_us" };
+    let row = |n: u64| {
+        let sent = n * 12_000;
+        let waits = if n.is_multiple_of(100) { 9_000 } else { n % 7 };
+        let between = if ends { format!("{},{},", sent + 2_000, sent + 12_000) } else { String::new() };
+        format!("{sent},{between}{}\n", sent + 12_000 + waits)
+    };
+    format!("{head}\n{}", (0..2_500).map(row).collect::<String>())
+}
+
+#[test]
+fn a_record_of_four_times_tells_stacks_and_network_apart_and_is_judged_like_one_of_two() {
+    let folder = tempfile::tempdir().unwrap();
+    let benchmark = light(&[], 0);
+    let analyse = |ends| {
+        let file = folder.path().join(format!("{ends}.csv"));
+        std::fs::write(&file, four_stamps(ends)).unwrap();
+        measured(&benchmark, &file, Some(Rate::from_mbps(1)), None).unwrap()
+    };
+    let (four, two) = (analyse(true), analyse(false));
+    assert_eq!(four.estimate.probes[0].samples, two.estimate.probes[0].samples);
+    assert_eq!(four.estimate.curve, two.estimate.curve);
+    assert!(two.parts.is_empty());
+    let [parts] = four.parts.as_slice() else { panic!("one train: {}", four.parts.len()) };
+    // Without the 2 s of warm-up.
+    assert_eq!((parts.rate, parts.count()), (Rate::from_mbps(1), 2_500 - 167));
+    let near = |part, ms: f64| {
+        let mean = parts.mean(part).unwrap() * 1e3;
+        assert!((mean - ms).abs() < 0.02 * ms, "{part:?}: {mean} ms, not {ms}");
+    };
+    near(Part::Sender, 2.0);
+    near(Part::Network, 10.0);
+    near(Part::Receiver, 0.093);
+    let latest = parts.quantile(Part::Receiver, flowstart_service_curve::Probability::new(0.005).unwrap()).unwrap();
+    assert!(latest >= Span::from_micros(8_900), "one in a hundred: {latest}");
+}
+
 fn run(benchmark: &Benchmark) -> BenchmarkResult {
     benchmark.run(&RunOptions::default()).unwrap()
 }
@@ -257,7 +297,7 @@ fn messages_that_were_kept_give_the_same_estimate_when_they_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kept.csv");
     let file = std::fs::File::create(&path).unwrap();
-    flowstart_service_curve::write_csv(file, kept.messages.iter().flat_map(|train| train.records())).unwrap();
+    flowstart_service_curve::write_csv(file, kept.messages.iter().flat_map(|train| train.records()), false).unwrap();
     let read = measured(&benchmark, &path, None, None).unwrap();
     assert_eq!(read.estimate.probes.len(), kept.estimate.probes.len());
     for (own, again) in kept.estimate.probes.iter().zip(&read.estimate.probes) {

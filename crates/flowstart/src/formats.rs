@@ -40,15 +40,15 @@ const fn parquet_reader() -> Option<fn(File) -> Result<Records, RecordError>> {
     None
 }
 
-/// Writes records of messages.
-type Writer = fn(BufWriter<File>, &mut dyn Iterator<Item = Record>) -> Result<(), String>;
+/// Writes records of messages, with the ends of the network or without.
+type Writer = fn(BufWriter<File>, &mut dyn Iterator<Item = Record>, bool) -> Result<(), String>;
 
 /// What writes measurements to Parquet files.
 pub(crate) const PARQUET_WRITER: Option<Writer> = parquet_writer();
 
 const fn parquet_writer() -> Option<Writer> {
     #[cfg(feature = "parquet")]
-    return Some(|file, records| flowstart_parquet::write_records(file, records));
+    return Some(|file, records, ends| flowstart_parquet::write_records(file, records, ends));
     #[cfg(not(feature = "parquet"))]
     None
 }

@@ -13,6 +13,8 @@ mod explain;
 mod frontier;
 #[path = "command_line/kernel.rs"]
 mod kernel;
+#[path = "command_line/run.rs"]
+mod run;
 
 /// The program in a folder of its own, so that it may write there.
 fn flowstart(folder: &Path) -> Command {
@@ -273,38 +275,6 @@ fn parquet_is_written_if_the_program_was_built_with_it_and_else_refused_with_the
         let said = refusal(folder.path(), &["benchmark", "--measured", "delays.parquet"]);
         assert!(said.contains("--features parquet"), "{said}");
     }
-}
-
-#[test]
-fn run_prints_a_summary_and_writes_tables() {
-    let folder = empty();
-    let scenario =
-        "runs = 3\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n[[flow]]\nsize = \"1 MB\"\n";
-    std::fs::write(folder.path().join("lossy.toml"), scenario).expect("written");
-    let text = output(folder.path(), &["run", "lossy.toml", "--out", "results", "--pcap", "packets"]);
-    assert!(text.contains("hystart+cubic") && text.contains("±"), "{text}");
-    let written = files(&folder.path().join("results"));
-    for name in ["effective.toml", "flows.csv", "provenance.json", "results.json", "runs.csv"] {
-        assert!(written.iter().any(|file| file == name), "{name} is missing: {written:?}");
-    }
-    assert_eq!(files(&folder.path().join("packets")), ["lossy-bottleneck.pcapng"]);
-    let twice = [1, 2]
-        .map(|threads| output(folder.path(), &["run", "lossy.toml", "--json", "--threads", &threads.to_string()]));
-    assert_eq!(twice[0], twice[1]);
-}
-
-#[test]
-fn a_run_with_users_of_the_web_has_a_table_of_their_pages() {
-    let folder = empty();
-    let scenario = "duration = \"60 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[web]]\nusers = 3\nflow = { name = \"user\" }\n";
-    std::fs::write(folder.path().join("web.toml"), scenario).expect("written");
-    let text = output(folder.path(), &["run", "web.toml", "--out", "results"]);
-    assert!(text.contains("Pages"), "{text}");
-    let pages = std::fs::read_to_string(folder.path().join("results/pages.csv")).expect("pages");
-    let mut lines = pages.lines().skip_while(|line| line.starts_with('#'));
-    assert_eq!(lines.next(), Some("run,name,user,page,wished_s,page_time_s,files,bytes"));
-    let users: std::collections::BTreeSet<&str> = lines.filter_map(|line| line.split(',').nth(2)).collect();
-    assert_eq!(users.into_iter().collect::<Vec<_>>(), ["0", "1", "2"]);
 }
 
 #[test]

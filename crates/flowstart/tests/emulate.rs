@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use flowstart_emulator::{Privilege, privilege};
 
+#[path = "emulate/benchmark.rs"]
+mod benchmark;
 #[path = "emulate/ends.rs"]
 mod ends;
 #[path = "emulate/scenarios.rs"]

@@ -14,7 +14,7 @@ use parquet::arrow::arrow_writer::ArrowWriter;
 
 use flowstart_units::{Rate, Time};
 
-use flowstart_service_curve::{Columns, Record, RecordError};
+use flowstart_service_curve::{Columns, Passed, Record, RecordError};
 
 /// The records of a Parquet file whose columns are 64-bit integers (signed or not) or floats; only
 /// the needed columns are read, some thousand rows at a time.
@@ -26,8 +26,9 @@ pub fn read_records(file: File) -> Result<impl Iterator<Item = Result<Record, Re
     let schema = builder.schema().clone();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let all = Columns::of(&names)?;
-    let wanted = [Some(all.sent.0), Some(all.received.0), all.rate];
-    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.into_iter().flatten());
+    let ends = all.passed.into_iter().flatten().map(|(column, _)| column);
+    let wanted: Vec<usize> = [all.sent.0, all.received.0].into_iter().chain(all.rate).chain(ends).collect();
+    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
     let reader = builder.with_projection(mask).build().map_err(unreadable)?;
     let mut before = 0;
     let batches = reader.map(move |batch| {
@@ -95,11 +96,23 @@ impl Rows {
     }
 
     fn record(&self, row: usize) -> Result<Record, RecordError> {
-        let Columns { sent, received, rate } = &self.columns;
+        let Columns { sent, received, rate, passed } = &self.columns;
+        let known = |(column, _): (usize, u64)| !self.batch.column(column).is_null(row);
+        let passed = match *passed {
+            Some([left, arrived]) if known(left) && known(arrived) => Some(Passed {
+                left: Time::from_nanos(self.value(left.0, row, left.1)?),
+                arrived: Time::from_nanos(self.value(arrived.0, row, arrived.1)?),
+            }),
+            Some([left, arrived]) if known(left) || known(arrived) => {
+                return Err(RecordError::OnlyOneEnd(self.before + row as u64 + 1));
+            }
+            _ => None,
+        };
         Ok(Record {
             rate: rate.map(|column| self.value(column, row, 1)).transpose()?.map(Rate::from_bps),
             sent: Time::from_nanos(self.value(sent.0, row, sent.1)?),
             received: Time::from_nanos(self.value(received.0, row, received.1)?),
+            passed,
         })
     }
 }
@@ -117,14 +130,21 @@ impl Iterator for Rows {
 const ROWS: usize = 1 << 16;
 
 /// Writes records as [`read_records`] reads them: rates in bit/s, times in nanoseconds, some
-/// thousand rows at a time.
+/// thousand rows at a time; with the ends of the network if that is wanted.
 ///
 /// # Errors
 /// Those of the writer, in words.
-pub fn write_records<W: Write + Send>(writer: W, records: impl IntoIterator<Item = Record>) -> Result<(), String> {
+pub fn write_records<W: Write + Send>(
+    writer: W,
+    records: impl IntoIterator<Item = Record>,
+    ends: bool,
+) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let fields: Vec<Field> =
+    let mut fields: Vec<Field> =
         ["rate_bps", "sent_ns", "received_ns"].map(|name| Field::new(name, DataType::UInt64, false)).into();
+    if ends {
+        fields.extend(["left_ns", "arrived_ns"].map(|name| Field::new(name, DataType::UInt64, true)));
+    }
     let schema = Arc::new(Schema::new(fields));
     let mut writer = ArrowWriter::try_new(writer, Arc::clone(&schema), None).map_err(|error| text(&error))?;
     let mut records = records.into_iter();
@@ -135,11 +155,18 @@ pub fn write_records<W: Write + Send>(writer: W, records: impl IntoIterator<Item
         }
         let column =
             |value: fn(&Record) -> u64| -> ArrayRef { Arc::new(UInt64Array::from_iter_values(rows.iter().map(value))) };
-        let columns = vec![
+        let mut columns = vec![
             column(|row| row.rate.unwrap_or_default().as_bps()),
             column(|row| row.sent.as_nanos()),
             column(|row| row.received.as_nanos()),
         ];
+        if ends {
+            let end = |value: fn(Passed) -> Time| -> ArrayRef {
+                let values = rows.iter().map(|row| row.passed.map(|passed| value(passed).as_nanos()));
+                Arc::new(values.collect::<UInt64Array>())
+            };
+            columns.extend([end(|passed| passed.left), end(|passed| passed.arrived)]);
+        }
         let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(|error| text(&error))?;
         writer.write(&batch).map_err(|error| text(&error))?;
     }

@@ -50,12 +50,16 @@ fn what_is_written_is_read_back() {
         rate: Some(Rate::from_mbps(1 + n / 40_000)),
         sent: flowstart_units::Time::from_nanos(n * 1_000_003),
         received: flowstart_units::Time::from_nanos(n * 1_000_003 + 31_072_113),
+        passed: n.is_multiple_of(3).then_some(flowstart_service_curve::Passed {
+            left: flowstart_units::Time::from_nanos(n * 1_000_003 + 5),
+            arrived: flowstart_units::Time::from_nanos(n * 1_000_003 + 30_000_000),
+        }),
     };
     let file = tempfile::tempfile().unwrap();
-    flowstart_parquet::write_records(file.try_clone().unwrap(), (0..100_000).map(record)).unwrap();
+    flowstart_parquet::write_records(file.try_clone().unwrap(), (0..100_000).map(record), true).unwrap();
     let read = flowstart_parquet::read_records(file).unwrap();
     assert!(read.zip(0..).all(|(found, n)| found == Ok(record(n))));
     let none = tempfile::tempfile().unwrap();
-    flowstart_parquet::write_records(none.try_clone().unwrap(), []).unwrap();
+    flowstart_parquet::write_records(none.try_clone().unwrap(), [], false).unwrap();
     assert_eq!(flowstart_parquet::read_records(none).unwrap().count(), 0);
 }

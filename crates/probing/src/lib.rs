@@ -4,5 +4,5 @@ mod passage;
 mod train;
 
 pub use passage::Part;
-pub use passage::Passage;
+pub use passage::{Passage, PassageSample};
 pub use train::{Deliveries, Train, TrainConfig};

@@ -1,6 +1,7 @@
 //! What the kernel has for the algorithms of a scenario, and what it does otherwise.
 
 use flowstart_emulator::traffic;
+use flowstart_race::Contestant;
 use flowstart_scenario::{Compiled, Scenario};
 
 use super::Error;
@@ -45,6 +46,15 @@ const BROUGHT: [Brought; 2] = [
 
 /// The congestion control of Quick-Start hosts.
 pub(super) const QUICK_START: &str = "fs_quick_start";
+
+/// The contestant whose settings of hosts (ECN) a congestion control of the kernel has: that of its
+/// own name, or of the program that brings it; otherwise CUBIC's.
+pub(super) fn like(control: &str) -> Option<Contestant> {
+    let brought = BROUGHT.iter().find(|brought| brought.control == control);
+    let own = || control.strip_prefix("fs_").unwrap_or(control).parse::<Contestant>().ok();
+    let brought = brought.and_then(|brought| brought.starts.first()?.parse::<Contestant>().ok());
+    brought.or_else(own).or_else(|| "cubic".parse().ok())
+}
 
 /// The program that brings this start.
 fn brought(start: &str) -> Option<&'static Brought> {

@@ -6,7 +6,8 @@ use std::process::ExitStatus;
 use flowstart_emulator::traffic::MOST_CONNECTIONS;
 use flowstart_race::RaceError;
 use flowstart_scenario::ScenarioError;
-use flowstart_units::Span;
+use flowstart_service_curve::RecordError;
+use flowstart_units::{Rate, Span};
 
 use super::MOST_PAIRS;
 
@@ -59,6 +60,31 @@ pub enum Error {
     ServerEnded(ExitStatus),
     /// The server was not ready within this time.
     ServerNotReady(Span),
+    /// A scenario without a connection that writes at a rate, through a link.
+    NothingToProbe,
+    /// Congestion controls that this kernel does not have.
+    UnknownControl {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The command of a program does not say where this goes.
+    CommandLacks(&'static str),
+    /// It did not end well.
+    CommandEnded(ExitStatus),
+    /// It did not end within this time.
+    CommandTooLong(std::time::Duration),
+    /// What it wrote is no record of a train.
+    CommandRecord(RecordError),
+    /// It wrote a record without messages.
+    NoMessages,
+    /// What went wrong at one rate.
+    AtRate(Rate, Box<Error>),
+    /// What was measured cannot be judged.
+    Judgement(flowstart_service_curve::Error),
+    /// A part of flowstart ended by a fault.
+    Fault,
     /// It was cancelled before anything had happened.
     Cancelled,
 }
@@ -79,6 +105,9 @@ impl Error {
     /// True if it is this machine that does not allow it; otherwise what was asked for is wrong.
     #[must_use]
     pub fn is_of_machine(&self) -> bool {
+        if let Self::AtRate(_, error) = self {
+            return error.is_of_machine();
+        }
         matches!(
             self,
             Self::Emulator(flowstart_emulator::Error::NotPossible(_))
@@ -133,9 +162,29 @@ impl fmt::Display for Error {
             Self::Wait(error) => write!(f, "cannot wait for a program: {error}"),
             Self::ServerEnded(status) => write!(f, "the server ended before it was ready ({status})"),
             Self::ServerNotReady(within) => write!(f, "the server listens on no port after {within}"),
+            Self::NothingToProbe => f.write_str("a probe writes at a rate into a connection through a link"),
+            Self::UnknownControl { name, known } => write!(
+                f,
+                "this kernel has no congestion control \"{name}\"; known are {} (`flowstart kernel load` brings more)",
+                known.join(", ")
+            ),
+            Self::Judgement(error) => error.fmt(f),
+            Self::CommandLacks(word) => write!(f, "the command does not say where {word} goes"),
+            Self::CommandEnded(status) => write!(f, "the command failed ({status})"),
+            Self::CommandTooLong(within) => write!(f, "the command did not end within {} s", within.as_secs()),
+            Self::CommandRecord(error) => write!(f, "the record that the command wrote {}", said(error)),
+            Self::NoMessages => f.write_str("the record that the command wrote has no messages"),
+            Self::AtRate(rate, error) => write!(f, "at {rate}: {error}"),
+            Self::Fault => f.write_str("a part of flowstart ended by a fault"),
             Self::Cancelled => f.write_str("cancelled"),
         }
     }
+}
+
+/// As it follows the name of what is wrong.
+fn said(error: &RecordError) -> String {
+    let text = error.to_string();
+    if text.starts_with("row ") { format!("is wrong in {text}") } else { text }
 }
 
 impl std::error::Error for Error {}

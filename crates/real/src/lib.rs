@@ -3,11 +3,14 @@
 //! [`run`] turns each run of a scenario into a world of the crate `emulator` and connections of the
 //! kernel's TCP, and says what happened in the simulator's tables. [`race`] shows what happened to
 //! the observers of a race, so that kernels are measured by the same code as simulations.
-//! [`emulate`] has programs in the place of flows.
+//! [`emulate`] has programs in the place of flows. [`benchmark()`] probes kernels for attainable
+//! rates.
 
 #![cfg(target_os = "linux")]
 
+mod benchmark;
 mod captures;
+mod commanded;
 mod controls;
 mod emulate;
 mod error;
@@ -15,6 +18,7 @@ mod exit;
 mod layout;
 mod perform;
 mod plan;
+mod probe;
 mod programs;
 #[cfg(feature = "quic")]
 mod quic;
@@ -27,6 +31,8 @@ mod seen;
 mod tables;
 mod watch;
 
+pub use benchmark::{RealBenchmark, Stack, at_once, benchmark, control_named, longest};
+pub use commanded::Program;
 pub use controls::not_real;
 pub use emulate::{Emulated, emulate};
 pub use error::Error;
@@ -38,7 +44,7 @@ pub use tables::flow_name;
 /// What carries the flows that are not datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Stack {
+pub enum Transport {
     /// The kernel's TCP.
     Kernel,
     /// This project's QUIC, with the flows' own starts and avoidances.

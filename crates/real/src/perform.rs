@@ -18,10 +18,10 @@ use super::layout::{Layout, flows, wants_ecn};
 use super::plan::Plan;
 use super::quick_start::carry;
 use super::seen::Ran;
-use super::{Error, Stack};
+use super::{Error, Transport};
 
 /// Time to prepare a world before its clock runs.
-const LEAD: Span = Span::from_millis(200);
+pub(super) const LEAD: Span = Span::from_millis(200);
 /// How often the kernel is asked about connections at most and at least.
 const SAMPLES: std::ops::RangeInclusive<Span> = Span::from_millis(1)..=Span::from_millis(10);
 /// What is kept of a packet at the first link of its way, for playing it back.
@@ -55,7 +55,7 @@ pub(super) struct Wanted {
     /// Every packet.
     pub(super) log: bool,
     /// What carries the flows.
-    pub(super) stack: Stack,
+    pub(super) transport: Transport,
     /// The folder for a capture of every link, if they are wanted.
     pub(super) captures: Option<PathBuf>,
 }
@@ -74,7 +74,7 @@ pub(super) fn perform(
         Stop::At(until) => (until, false),
         Stop::WhenComplete(until) => (until, true),
     };
-    let plan = Plan::new(compiled, &layout, until, wanted.stack)?;
+    let plan = Plan::new(compiled, &layout, until, wanted.transport)?;
     let captures = Captures::new(wanted.captures.as_deref(), &layout.links)?;
     let recording = Arc::new(Mutex::new(Recording::new(layout.config.links.len(), bin(scenario))));
     let log = Arc::new(Mutex::new(Vec::new()));
@@ -100,15 +100,15 @@ pub(super) fn perform(
         seed: simulation.seed.wrapping_add(simulation.run),
     };
     let mut sessions = Vec::new();
-    let flows = match wanted.stack {
-        Stack::Kernel => {
+    let flows = match wanted.transport {
+        Transport::Kernel => {
             let given_up = || cancel.is_cancelled() || world.has_failed();
             let outcomes = traffic::run(&world, &plan.flows, &plan.sessions, config, &given_up)?;
             sessions.clone_from(&outcomes.sessions);
             ran(compiled, &plan, &outcomes, &world)
         }
         #[cfg(feature = "quic")]
-        Stack::Quic => super::quic::run(&world, compiled, &plan, config, cancel)?,
+        Transport::Quic => super::quic::run(&world, compiled, &plan, config, cancel)?,
     };
     let outcome = world.finish()?;
     captures.finish()?;
@@ -177,7 +177,7 @@ fn logged(record: &PacketRecord<'_>) -> Logged {
 }
 
 /// ECN where flows want it, at both ends; the kernel's default is to accept but not to ask.
-fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World) -> Result<(), Error> {
+pub(super) fn prepare_hosts(compiled: &Compiled, layout: &Layout, world: &World) -> Result<(), Error> {
     let mut asking: Vec<HostId> = flows(&compiled.simulation)
         .zip(&layout.ways)
         .filter(|(flow, _)| wants_ecn(&flow.traffic))

@@ -61,7 +61,7 @@ impl Ended {
 }
 
 /// Programs that run; they are asked to end when this is dropped.
-struct Running(Vec<(String, Child)>);
+pub(super) struct Running(pub(super) Vec<(String, Child)>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -94,7 +94,7 @@ pub(super) fn run_programs(
             servers.0.push((server.name().to_owned(), child));
         }
         for ((_, server), (_, child)) in pairs.iter().zip(&mut servers.0) {
-            wait_until_ready(args, server, child, cancel)?;
+            wait_until_ready(args.ready_within, server, child, cancel)?;
         }
     }
     let mut commands = Running(Vec::new());
@@ -196,7 +196,7 @@ fn ended(what: &str, status: ExitStatus) -> Ended {
 
 /// Starts a program of a pair, with the addresses of both hosts and the number of the pair in its
 /// environment.
-fn start(
+pub(super) fn start(
     mut command: Command,
     pairs: &[(&Host, &Host)],
     number: usize,
@@ -243,8 +243,13 @@ fn stop(child: &mut Child) {
 }
 
 /// Waits until a program on the server listens (TCP) or has a socket open (UDP).
-fn wait_until_ready(args: &Programs, host: &Host, child: &mut Child, cancel: &Cancel) -> Result<(), Error> {
-    let within = Instant::now() + Duration::from_nanos(args.ready_within.as_nanos());
+pub(super) fn wait_until_ready(
+    ready_within: Span,
+    host: &Host,
+    child: &mut Child,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let within = Instant::now() + Duration::from_nanos(ready_within.as_nanos());
     loop {
         if host.listens()? {
             return Ok(());
@@ -256,7 +261,7 @@ fn wait_until_ready(args: &Programs, host: &Host, child: &mut Child, cancel: &Ca
             return Err(Error::Cancelled);
         }
         if Instant::now() > within {
-            return Err(Error::ServerNotReady(args.ready_within));
+            return Err(Error::ServerNotReady(ready_within));
         }
         std::thread::sleep(LOOK);
     }

@@ -12,7 +12,7 @@ use flowstart_simulator::{Observer, Outcome};
 use super::controls::{not_real, other_start};
 use super::perform::{Wanted, perform};
 use super::replay::play_back;
-use super::{Error, Stack};
+use super::{Error, Transport};
 
 /// What a race brought.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct RealRace {
 /// Runs parts of a race for real.
 struct ForReal<'a> {
     cancel: &'a Cancel,
-    stack: Stack,
+    transport: Transport,
     /// Scenarios (as text) whose first run is captured, and the folders for it.
     captures: Vec<(String, PathBuf)>,
     /// How faithful the runs were.
@@ -47,7 +47,8 @@ impl Stage for ForReal<'_> {
         } else {
             None
         };
-        let performed = perform(scenario, &compiled, &Wanted { log: true, stack: self.stack, captures }, self.cancel)?;
+        let performed =
+            perform(scenario, &compiled, &Wanted { log: true, transport: self.transport, captures }, self.cancel)?;
         self.fidelities.push(performed.outcome.fidelity);
         self.faults.extend_from_slice(&performed.outcome.faults);
         if self.cancel.is_cancelled() {
@@ -62,17 +63,19 @@ impl Stage for ForReal<'_> {
 /// # Errors
 /// If the kernel begins in another way than a contestant: its result would stand under the wrong
 /// name. If QUIC cannot carry one.
-pub fn left_out(race: &Race, stack: Stack) -> Result<Vec<String>, Error> {
+pub fn left_out(race: &Race, transport: Transport) -> Result<Vec<String>, Error> {
     let mut list = Vec::new();
     for contestant in &race.contestants {
         let scenario = race.scenario(contestant, Purpose::Start, 0);
         let compiled = scenario.simulation(0)?;
-        #[cfg(feature = "quic")]
-        if stack == Stack::Quic {
-            super::quic::check(&compiled)?;
-            continue;
+        match transport {
+            Transport::Kernel => {}
+            #[cfg(feature = "quic")]
+            Transport::Quic => {
+                super::quic::check(&compiled)?;
+                continue;
+            }
         }
-        let Stack::Kernel = stack else { continue };
         if let Some(other) = compiled.groups.iter().find_map(|label| other_start(&label.algorithm)) {
             return Err(Error::OtherStart(other));
         }
@@ -90,14 +93,14 @@ pub fn left_out(race: &Race, stack: Stack) -> Result<Vec<String>, Error> {
 /// If the race cannot be run here.
 pub fn race(
     race: &Race,
-    stack: Stack,
+    transport: Transport,
     captures: &[PathBuf],
     cancel: &Cancel,
     progress: impl Fn(usize, usize),
 ) -> Result<RealRace, Error> {
     let text = |contestant| race.scenario(contestant, Purpose::Start, 0).effective();
     let captures = race.contestants.iter().map(text).zip(captures.iter().cloned()).collect();
-    let mut stage = ForReal { cancel, stack, captures, fidelities: Vec::new(), faults: Vec::new() };
+    let mut stage = ForReal { cancel, transport, captures, fidelities: Vec::new(), faults: Vec::new() };
     let result = race.run_on(&mut stage, cancel, progress)?;
     Ok(RealRace { result, fidelities: stage.fidelities, faults: stage.faults })
 }

@@ -72,7 +72,7 @@ pub use estimate::{End, Estimate, last_wanted};
 pub use joint::{Joint, calibrate_jointly};
 pub use probability::Probability;
 pub use probe::{Accepted, OnUnitRoot, PAPER_SAMPLES, ProbeConfig, ProbeVerdict, RateProbe, Undecided, probe_rate};
-pub use records::{Columns, MessageTrain, Record, RecordError, estimate_records, read_csv, write_csv};
+pub use records::{Columns, MessageTrain, Passed, Record, RecordError, estimate_records, read_csv, write_csv};
 pub use source::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Growth, Marking, Sent, WindowedLink};
 pub use startup::StartupCurve;
 pub use static_window::StaticWindow;

@@ -74,6 +74,10 @@ fn files_that_cannot_be_are_refused_with_the_row() {
     assert_eq!(read("sent_s,received_s\n1,2\n", None), Err(RecordError::NoRate));
     assert_eq!(read("sent_s,received_s\n1,2\n1,0\n", rate), Err(RecordError::ReceivedBeforeSent(2)));
     assert_eq!(read("sent_s,received_s\n1,2\n0,2\n", rate), Err(RecordError::OutOfOrder(2)));
+    let between = "sent_s,left_s,arrived_s,received_s\n1,2,3,4\n2,,,5\n";
+    assert_eq!(read(between, rate), Ok(1));
+    assert_eq!(read(&format!("{between}3,4,7,6\n"), rate), Err(RecordError::NotBetween(3)));
+    assert_eq!(read(&format!("{between}3,2,5,6\n"), rate), Err(RecordError::NotBetween(3)));
     assert!(matches!(read("sent_s,received_s\n1,2\nx,2\n", rate), Err(RecordError::NotANumber(2, ..))));
     assert!(matches!(read("sent_s,received_s,rate_bps\n1,2,0\n", rate), Err(RecordError::Refused(_))));
     assert_eq!(read("sent_s,received_s\n", rate), Ok(0));

@@ -14,7 +14,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use crate::config::HostId;
 use crate::wire::FlowKey;
 
-pub use play::{MOST_CONNECTIONS, run};
+pub use play::{MOST_CONNECTIONS, port_of, run, run_watched};
 pub use tcp::congestion_controls;
 pub use tcp_info::TcpInfo;
 

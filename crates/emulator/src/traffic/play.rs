@@ -38,6 +38,12 @@ impl Item<'_> {
     }
 }
 
+/// The port that the receiver of a flow listens on, by the flow's number among all.
+#[must_use]
+pub fn port_of(flow: usize) -> u16 {
+    FIRST_PORT + flow as u16
+}
+
 /// Runs flows and sessions until they are over, and says what became of them, in their order.
 /// `cancelled` may end it early. At most [`MOST_CONNECTIONS`] of both together.
 ///
@@ -50,6 +56,22 @@ pub fn run(
     config: RunConfig,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Outcomes, Error> {
+    run_watched(world, flows, sessions, config, cancelled, &|_, _, _| {})
+}
+
+/// The same; `read` hears of every read of a TCP flow's receiver, on the receiver's thread: the
+/// flow's number, when the read returned, and how many bytes it has read in all.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(
+    world: &World,
+    flows: &[FlowConfig],
+    sessions: &[SessionConfig],
+    config: RunConfig,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    read: &(dyn Fn(usize, Time, u64) + Sync),
+) -> Result<Outcomes, Error> {
     if flows.len() + sessions.len() > MOST_CONNECTIONS {
         return Err(Error::Config(format!("a real run has at most {MOST_CONNECTIONS} transfers and users")));
     }
@@ -57,7 +79,7 @@ pub fn run(
     let shared: Vec<Arc<Shared>> = flows.iter().map(|_| Arc::default()).collect();
     let users: Vec<SessionShared> = sessions.iter().map(|_| SessionShared::default()).collect();
     let sized = flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Tcp { workload: Workload::Sized(_), .. }));
-    let scene = Scene::new(world.clock(), config, sized.count() + sessions.len(), cancelled);
+    let scene = Scene::new(world.clock(), config, sized.count() + sessions.len(), cancelled, read);
     let mut items: Vec<Item<'_>> = flows.iter().enumerate().map(|(number, flow)| Item::Flow(number, flow)).collect();
     items.extend(sessions.iter().enumerate().map(|(number, session)| Item::Session(number, session)));
     items.sort_by_key(Item::start);
@@ -137,14 +159,14 @@ impl<'env> Stage<'env> {
         let host = |number: usize| -> &'env Host { &world.hosts()[number] };
         match *item {
             Item::Flow(number, flow) => {
-                let (from, to, port) = (host(flow.from), host(flow.to), FIRST_PORT + number as u16);
+                let (from, to, port) = (host(flow.from), host(flow.to), port_of(number));
                 let shared = &flows[number];
                 let seed = scene.config.seed.wrapping_add(number as u64);
                 match &flow.traffic {
                     Traffic::Tcp { congestion, workload } => {
                         let listener = tcp::listen(to, port, congestion.as_deref())?;
                         let size = if let Workload::Sized(size) = workload { Some(size.get()) } else { None };
-                        thread(scope, "receiver", move || tcp::receive(&listener, size, scene, shared))?;
+                        thread(scope, "receiver", move || tcp::receive(&listener, number, size, scene, shared))?;
                         thread(scope, "sender", move || {
                             tcp::send(from, (to.address(), port), flow, scene, shared, seed);
                         })

@@ -65,6 +65,8 @@ pub(super) struct Scene<'a> {
     incomplete: AtomicUsize,
     pub(super) config: RunConfig,
     cancelled: &'a (dyn Fn() -> bool + Sync),
+    /// Hears of every read of a TCP flow's receiver: flow, time, bytes in all.
+    pub(super) read: &'a (dyn Fn(usize, Time, u64) + Sync),
     live: Mutex<Vec<Live>>,
     /// The first reason why something could not be started.
     failure: Mutex<Option<Error>>,
@@ -77,6 +79,7 @@ impl<'a> Scene<'a> {
         config: RunConfig,
         incomplete: usize,
         cancelled: &'a (dyn Fn() -> bool + Sync),
+        read: &'a (dyn Fn(usize, Time, u64) + Sync),
     ) -> Self {
         Self {
             clock,
@@ -84,6 +87,7 @@ impl<'a> Scene<'a> {
             incomplete: AtomicUsize::new(incomplete),
             config,
             cancelled,
+            read,
             live: Mutex::default(),
             failure: Mutex::default(),
         }

@@ -73,8 +73,8 @@ pub(super) fn accept(listener: &TcpListener, scene: &Scene<'_>) -> std::io::Resu
     }
 }
 
-/// Takes a connection and reads it to its end.
-pub(super) fn receive(listener: &TcpListener, size: Option<u64>, scene: &Scene<'_>, shared: &Shared) {
+/// Takes the connection of a flow of this number and reads it to its end.
+pub(super) fn receive(listener: &TcpListener, number: usize, size: Option<u64>, scene: &Scene<'_>, shared: &Shared) {
     let mut stream = match accept(listener, scene) {
         Ok(Some(stream)) => stream,
         Ok(None) => return,
@@ -90,6 +90,7 @@ pub(super) fn receive(listener: &TcpListener, size: Option<u64>, scene: &Scene<'
             Ok(read) => {
                 total += read as u64;
                 shared.delivered.store(total, Ordering::Relaxed);
+                (scene.read)(number, scene.clock.now(), total);
                 if Some(total) == size {
                     let now = scene.clock.now();
                     shared.change(|outcome| outcome.completed = Some(now));

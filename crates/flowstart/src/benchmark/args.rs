@@ -21,6 +21,9 @@ Examples:
   flowstart benchmark cubic --film frames.txt --film-fps 30
   flowstart benchmark cubic --delays delays.csv
   flowstart benchmark --measured delays.csv
+  flowstart benchmark --real cubic,reno,bbr --delays kernel.csv
+  flowstart benchmark cubic --real cubic --seed 2
+  flowstart benchmark --command 'probe --rate {rate} --for {seconds}' --server 'probe --listen'
 
 The attainable rate a(t): what an interval of length t has at least, except with the stated probability. Each rate is probed
 with a constant-rate application over one connection until 750 independent delays are there, or as many as are worth so
@@ -28,7 +31,15 @@ many. A rate is too high if its delays are seen to grow; one that the measuremen
 docs/service-curve.md explains it. Nine greedy flows of the contestant's own kind share the bottleneck unless --peers or
 --background says otherwise.
 
-A file of measurements has the columns sent_ns, received_ns and, with trains of several rates, rate_bps (or _us, _ms, _s).
+With --real the congestion controls of this machine's kernel are probed in real time, and with --command a program, each rate
+on an emulated path of its own; contestants are simulated beside them only if they are named, over the same path by the same procedure. The defaults are
+then such that a curve takes less than five minutes: 10 Mbit/s and 40 ms, four greedy flows of the same kind, a fifth of the fair share
+as step, 150 samples and a quantile of 5 %, 240 s at most per rate, evidence that a rate is too high after 120 s, no bursts
+and no new connections.
+
+A file of measurements has the columns sent_ns (the write), received_ns (the other application's read) and, with trains of
+several rates, rate_bps (or _us, _ms, _s in place of _ns); left_ns and arrived_ns, when a message left the sender's stack and
+arrived at the receiver's, tell where its delay arises.
 A film has one number per line, the bytes of a frame; empty lines and those that begin with # do not count.";
 
 /// A violation probability.
@@ -57,9 +68,10 @@ fn level(text: &str) -> Result<Level, String> {
 /// Options of `flowstart benchmark`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(group(clap::ArgGroup::new("stacks").args(["real", "command"]).multiple(true)))]
 pub(crate) struct BenchmarkArgs {
     /// Whose attainable rate: a contestant as in `flowstart compare` [default: cubic, unless
-    /// --measured is given]
+    /// --measured, --real or --command is given]
     pub(crate) contestant: Option<Contestant>,
     /// Others to put beside it, separated by commas
     #[arg(long, value_name = "CONTESTANT", value_delimiter = ',', value_parser = ContestantParser, hide_possible_values = true)]
@@ -168,6 +180,27 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub(crate) joint: Option<u32>,
+    /// Congestion controls of this machine's kernel to probe, in real time (Linux), separated by
+    /// commas: those of `sysctl net.ipv4.tcp_available_congestion_control`
+    #[arg(long, value_name = "CONTROLS", value_delimiter = ',', help_heading = "Real")]
+    pub(crate) real: Vec<String>,
+    /// A program to probe in the kernel's place: a shell command that sends messages of 1448 bytes
+    /// at {rate} bit/s for {seconds} s to FLOWSTART_SERVER and then writes their times on standard
+    /// output, as --measured reads them (Linux)
+    #[arg(long, value_name = "LINE", help_heading = "Real")]
+    pub(crate) command: Option<String>,
+    /// Shell command to start on the receiving host before it; it is ready when it listens
+    #[arg(long, value_name = "LINE", requires = "command", help_heading = "Real")]
+    pub(crate) server: Option<String>,
+    /// So many rates are probed at once, each on a path of its own [default: as many as have
+    /// 60 Mbit/s of capacity together]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "stacks", help_heading = "Real",
+          value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(crate) at_once: Option<u16>,
+    /// Most lateness of 99 % of the packets with --real or --command; with a path that is later the
+    /// status is 4, after the results [default: 1 ms]
+    #[arg(long, value_name = "TIME", requires = "stacks", help_heading = "Real")]
+    pub(crate) fidelity: Option<Span>,
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure", value_parser = seed)]
     pub(crate) seed: Option<u64>,
@@ -193,4 +226,11 @@ pub(crate) struct BenchmarkArgs {
     /// Write no files
     #[arg(long, help_heading = "Output", conflicts_with = "out")]
     pub(crate) no_report: bool,
+}
+
+impl BenchmarkArgs {
+    /// True if anything is probed in real time.
+    pub(super) fn is_real(&self) -> bool {
+        !self.real.is_empty() || self.command.is_some()
+    }
 }

@@ -32,11 +32,15 @@ pub(super) fn write(file: &Path, attained: &mut [Attained]) -> Outcome {
     for one in attained {
         let path = if alone { file.to_owned() } else { named(file, &one.label) };
         let trains = std::mem::take(&mut one.messages);
-        let records = || trains.iter().flat_map(MessageTrain::records);
+        let measured = std::mem::take(&mut one.records);
+        let records = || trains.iter().flat_map(MessageTrain::records).chain(measured.iter().copied());
+        let ends = measured.iter().any(|record| record.passed.is_some());
         let is_parquet = ending(file, &[CSV, PARQUET])? == PARQUET;
         let written = write_atomically_by(&path, |out| match PARQUET_WRITER.filter(|_| is_parquet) {
-            Some(parquet) => parquet(BufWriter::new(out.try_clone()?), &mut records()).map_err(std::io::Error::other),
-            None => write_csv(BufWriter::new(out), records()),
+            Some(parquet) => {
+                parquet(BufWriter::new(out.try_clone()?), &mut records(), ends).map_err(std::io::Error::other)
+            }
+            None => write_csv(BufWriter::new(out), records(), ends),
         });
         written.map_err(|error| Failure::file("write", &path, &error))?;
     }

@@ -24,7 +24,7 @@ pub(super) fn attainable(result: &BenchmarkResult, colors: &[Color], command: &s
         figure.series.push(Series::band(&one.label, *color, band));
         figure.series.push(Series::line(&one.label, *color, points));
     }
-    if !result.benchmark.race.contestants.is_empty() {
+    if !result.benchmark.race.contestants.is_empty() || !result.benchmark.real.is_empty() {
         figure.mark_y(result.benchmark.fair_share().as_mbps_f64(), "fair share (gross)");
     }
     figure

@@ -4,6 +4,7 @@ mod args;
 mod delays;
 mod figures;
 mod page;
+mod real;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,6 @@ use flowstart_units::Bytes;
 
 use crate::compare::lay_over;
 use crate::formats::PARQUET_READER;
-use crate::interrupt;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
 use crate::pages;
 use crate::scenario::load;
@@ -34,6 +34,7 @@ const PARAMETERS: &str = "parameters.json";
 const RESULT: &str = "result.json";
 const SUMMARY: &str = "summary.csv";
 const PROBES: &str = "probes.csv";
+const PARTS: &str = "parts.csv";
 /// Whose rate is measured if nobody is named.
 const DEFAULT_CONTESTANT: &str = "cubic";
 
@@ -41,7 +42,7 @@ const DEFAULT_CONTESTANT: &str = "cubic";
 pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     let benchmark = planned(args)?;
     let simulated = !benchmark.race.contestants.is_empty();
-    if simulated {
+    if simulated || !benchmark.real.is_empty() {
         benchmark.validate().map_err(Failure::usage)?;
     }
     pages::prepare(&args.page)?;
@@ -63,14 +64,14 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
         let refuse = |error| Failure::Usage(format!("{} {error}", file.display()));
         from_outside.push(measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?);
     }
-    let cancel = interrupt::listen();
+    let began = std::time::Instant::now();
+    let (cancel, mut really) = real::measure(&benchmark, args)?;
     let bar = progress("probing");
     let tell = |done: usize, of: usize| {
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
     let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
-    let began = std::time::Instant::now();
     let mut result = if simulated {
         benchmark.run(&options).map_err(Failure::usage)?
     } else {
@@ -78,6 +79,8 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     };
     let took = began.elapsed().as_secs_f64();
     bar.finish_and_clear();
+    result.complete &= really.complete;
+    result.attained.append(&mut really.attained);
     if let Some(file) = &args.delays {
         delays::write(file, &mut result.attained)?;
     }
@@ -94,7 +97,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     } else {
         print(&shown.text(folder.as_deref(), took))?;
     }
-    if result.complete { Ok(()) } else { Err(Failure::Interrupted) }
+    if result.complete { really.verdict } else { Err(Failure::Interrupted) }
 }
 
 /// What the options ask for.
@@ -107,7 +110,7 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     };
     race.sizes = Vec::<Bytes>::new();
     race.contestants = args.contestant.iter().chain(&args.against).cloned().collect();
-    if race.contestants.is_empty() && args.measured.is_empty() {
+    if race.contestants.is_empty() && args.measured.is_empty() && !args.is_real() {
         race.contestants = vec![DEFAULT_CONTESTANT.parse::<Contestant>().map_err(Failure::usage)?];
     }
     if !args.on.is_empty() {
@@ -117,13 +120,20 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
         };
         race.contestants = race.contestants.into_iter().flat_map(on).collect();
     }
+    if args.is_real() && args.scenario.is_none() {
+        real::path(&mut race);
+    }
     lay_over(&mut race, &args.path, &args.background);
     race.seed = args.seed.unwrap_or(race.seed);
     let mut benchmark = Benchmark::new(race);
+    if args.is_real() {
+        real::defaults(&mut benchmark);
+    }
     // Who names the others means these.
     let peers = if benchmark.race.has_others() { 0 } else { benchmark.peers };
     benchmark.peers = args.peers.unwrap_or(peers);
-    benchmark.step = args.step;
+    benchmark.real = args.real.iter().chain(&args.command).cloned().collect();
+    benchmark.step = args.step.or_else(|| args.is_real().then(|| real::step(&benchmark)));
     benchmark.video = args.video;
     if let Some(path) = &args.film {
         let fps = args.film_fps.map_or(FILM_FPS, u64::from);
@@ -183,6 +193,7 @@ struct Shown<'a> {
     colors: Vec<Color>,
     summary: Table,
     probes: Table,
+    parts: Option<Table>,
 }
 
 impl<'a> Shown<'a> {
@@ -190,12 +201,24 @@ impl<'a> Shown<'a> {
         let mut palette = Palette::new();
         let colors: Vec<Color> = result.attained.iter().map(|one| palette.color(&one.label)).collect();
         let (summary, probes) = (tables::summary(result, &colors), tables::probes(result, &colors));
-        Self { result, command: command_line(), colors, summary, probes }
+        let parts = tables::parts(result, &colors);
+        Self { result, command: command_line(), colors, summary, probes, parts }
+    }
+
+    /// True if there was a path, emulated or simulated.
+    fn has_path(&self) -> bool {
+        let benchmark = &self.result.benchmark;
+        !benchmark.race.contestants.is_empty() || !benchmark.real.is_empty()
+    }
+
+    /// The tables beside the summary.
+    fn details(&self) -> impl Iterator<Item = &Table> {
+        std::iter::once(&self.probes).chain(&self.parts)
     }
 
     fn title(&self) -> String {
         let race = &self.result.benchmark.race;
-        if race.contestants.is_empty() {
+        if !self.has_path() {
             return "Attainable rates, measured".to_owned();
         }
         format!("Attainable rates over {} and {} of base RTT", race.capacity(), race.path.rtt)
@@ -207,7 +230,7 @@ impl<'a> Shown<'a> {
         let probe = &benchmark.probe;
         let mut remarks: Vec<String> =
             self.result.attained.iter().map(|one| format!("{}: {}.", one.label, one.conditions)).collect();
-        if !benchmark.race.contestants.is_empty() {
+        if self.has_path() {
             let others = benchmark.race.others.flow.iter().map(|flow| {
                 format!("{} {}", flow.count, flow.name.as_deref().or(flow.algorithm.as_deref()).unwrap_or("TCP"))
             });
@@ -250,6 +273,10 @@ impl<'a> Shown<'a> {
         let mut page = format!("<!-- Made by `{}`; do not edit. -->\n\n# {}\n\n", self.command, self.title());
         page.push_str(&self.summary.to_markdown());
         page.push('\n');
+        if let Some(parts) = &self.parts {
+            page.push_str(&parts.to_markdown());
+            page.push('\n');
+        }
         for column in self.summary.columns.iter().filter(|column| !column.help.is_empty()) {
             page.push_str(&format!("- {}: {}\n", column.heading, column.help));
         }
@@ -266,7 +293,7 @@ impl<'a> Shown<'a> {
     fn text(&self, folder: Option<&Path>, took: f64) -> String {
         let terminal = crate::output::terminal();
         let mut text = format!("{}\n\n", self.title());
-        for table in [&self.summary, &self.probes] {
+        for table in std::iter::once(&self.summary).chain(self.details()) {
             text.push_str(&table.to_terminal(terminal));
             text.push('\n');
         }
@@ -275,7 +302,11 @@ impl<'a> Shown<'a> {
             text.push('\n');
         }
         let result = self.result;
-        text.push_str(&format!("\n{:.0} simulated seconds in {took:.1} s\n", result.simulated_seconds));
+        if result.benchmark.real.is_empty() {
+            text.push_str(&format!("\n{:.0} simulated seconds in {took:.1} s\n", result.simulated_seconds));
+        } else {
+            text.push_str(&format!("\nmeasured in {}\n", crate::output::roughly(took)));
+        }
         text.push_str(&format!("seed {}, benchmark {}\n", result.benchmark.race.seed, result.benchmark.hash()));
         if let Some(folder) = folder {
             text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
@@ -291,5 +322,8 @@ fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
     write_file(&folder.join(RESULT), &json(&shown.result.to_json()))?;
     write_file(&folder.join(SUMMARY), shown.summary.to_csv().as_bytes())?;
     write_file(&folder.join(PROBES), shown.probes.to_csv().as_bytes())?;
+    if let Some(parts) = &shown.parts {
+        write_file(&folder.join(PARTS), parts.to_csv().as_bytes())?;
+    }
     write_file(&folder.join(REPORT), page::page(shown).to_html().as_bytes())
 }

@@ -14,7 +14,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         pair("seed", benchmark.race.seed.to_string()),
         pair("benchmark", benchmark.hash()),
     ];
-    if !benchmark.race.contestants.is_empty() {
+    if shown.has_path() {
         provenance.extend([
             pair("capacity", benchmark.race.capacity().to_string()),
             pair("base RTT", benchmark.race.path.rtt.to_string()),
@@ -43,7 +43,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         sections: vec![
             Section { tables: vec![shown.summary.clone()], ..section("Results") },
             Section { figures: pictures, ..section("Pictures") },
-            Section { tables: vec![shown.probes.clone()], ..section("Probes") },
+            Section { tables: shown.details().cloned().collect(), ..section("Probes") },
         ],
         footnotes: shown.remarks(),
     }

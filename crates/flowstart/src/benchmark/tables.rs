@@ -1,6 +1,6 @@
 //! The tables of a benchmark.
 
-use flowstart_benchmark::{Attained, BenchmarkResult, verdict_name};
+use flowstart_benchmark::{Attained, BenchmarkResult, Part, verdict_name};
 use flowstart_report::{Best, Cell, Color, Column, Table};
 use flowstart_service_curve::{End, Probability};
 use flowstart_units::{Bytes, Span};
@@ -197,4 +197,53 @@ pub(super) fn probes(result: &BenchmarkResult, colors: &[Color]) -> Table {
         }
     }
     table
+}
+
+/// One row per rate whose messages tell where their delays arise; `None` if none does.
+pub(super) fn parts(result: &BenchmarkResult, colors: &[Color]) -> Option<Table> {
+    let mut columns =
+        vec![Column::key("contestant"), Column::number("rate", "Mbit/s").help("Payload rate of the probe.")];
+    let of = [
+        (
+            Part::Sender,
+            "sender",
+            "From the application's write until the sender's stack first sends the message's end.",
+        ),
+        (
+            Part::Network,
+            "network",
+            "From then until it first reaches the receiver's stack, by retransmission if need be.",
+        ),
+        (
+            Part::Receiver,
+            "receiver",
+            "From then until the other application reads it: the wait for what was lost before it.",
+        ),
+    ];
+    for (_, name, help) in of {
+        columns.push(Column::number(format!("{name}, mean"), "ms").named(format!("{name}_mean")).help(help));
+        columns.push(
+            Column::number(format!("{name}, quantile"), "ms")
+                .named(format!("{name}_quantile"))
+                .help("What a fraction epsilon of all messages after the warm-up exceeds."),
+        );
+    }
+    columns.push(Column::number("messages", "").help("Messages that were seen at all four places after the warm-up."));
+    let mut table = Table::new("Where delays arise", columns);
+    let rows = result
+        .attained
+        .iter()
+        .zip(colors)
+        .flat_map(|(one, color)| one.parts.iter().map(move |parts| (one, color, parts)));
+    for (one, color, parts) in rows {
+        let mut cells = vec![Cell::text(&one.label), Cell::number(parts.rate.as_mbps_f64(), 2)];
+        for (part, ..) in of {
+            cells.push(Cell::number_or_missing(parts.mean(part).map(|mean| mean * 1e3), 2));
+            let quantile = parts.quantile(part, one.estimate.epsilon);
+            cells.push(Cell::number_or_missing(quantile.map(Span::as_millis_f64), 2));
+        }
+        cells.push(Cell::count(parts.count()));
+        table.push_colored(*color, cells);
+    }
+    result.attained.iter().any(|one| !one.parts.is_empty()).then_some(table)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flowstart_parallel::Cancel;
 use flowstart_race::{Race, RaceResult, labels};
-use flowstart_real::{RealRace, Stack, left_out};
+use flowstart_real::{RealRace, Transport, left_out};
 use flowstart_units::Span;
 
 use super::{become_able, fidelity_limit, judge};
@@ -21,8 +21,8 @@ pub(crate) fn race(
     listen: impl FnOnce() -> Cancel,
     progress: impl Fn(usize, usize),
 ) -> Result<(RaceResult, Result<(), Failure>), Failure> {
-    let stack = stack(race)?;
-    let left_out = left_out(race, stack);
+    let transport = transport(race)?;
+    let left_out = left_out(race, transport);
     if race.quic {
         // What cannot be carried is said before what this machine does not allow.
         left_out.as_ref().map_err(|error| Failure::usage(error.to_string()))?;
@@ -37,7 +37,7 @@ pub(crate) fn race(
         prepare_folder(folder)?;
     }
     let cancel = listen();
-    let RealRace { result, fidelities, faults } = flowstart_real::race(race, stack, &folders, &cancel, progress)?;
+    let RealRace { result, fidelities, faults } = flowstart_real::race(race, transport, &folders, &cancel, progress)?;
     faults.iter().for_each(|fault| note(fault));
     let limit = fidelity_limit(fidelity);
     let mut verdict = Ok(());
@@ -52,12 +52,12 @@ pub(crate) fn race(
 
 /// What carries the race.
 #[cfg(feature = "quic")]
-fn stack(race: &Race) -> Result<Stack, Failure> {
-    Ok(if race.quic { Stack::Quic } else { Stack::Kernel })
+fn transport(race: &Race) -> Result<Transport, Failure> {
+    Ok(if race.quic { Transport::Quic } else { Transport::Kernel })
 }
 
 /// What carries the race.
 #[cfg(not(feature = "quic"))]
-fn stack(race: &Race) -> Result<Stack, Failure> {
-    if race.quic { Err(crate::quic::without()) } else { Ok(Stack::Kernel) }
+fn transport(race: &Race) -> Result<Transport, Failure> {
+    if race.quic { Err(crate::quic::without()) } else { Ok(Transport::Kernel) }
 }

@@ -17,7 +17,7 @@ pub(crate) use emulate::emulate;
 pub(crate) use scenarios::run;
 
 /// Makes sure that worlds can be made; must be called before threads are started.
-fn become_able() -> Result<(), Failure> {
+pub(crate) fn become_able() -> Result<(), Failure> {
     match privilege().map_err(|error| Failure::from(&error))? {
         Privilege::Full => Ok(()),
         Privilege::UserNamespace => {
@@ -55,12 +55,12 @@ impl From<flowstart_real::Error> for Failure {
 
 /// What runs must keep to: 99 % of the packets at most this late, nothing lost that no link
 /// dropped.
-fn fidelity_limit(p99: Option<Span>) -> FidelityLimit {
+pub(crate) fn fidelity_limit(p99: Option<Span>) -> FidelityLimit {
     let default = FidelityLimit::default();
     FidelityLimit { p99: p99.unwrap_or(default.p99), ..default }
 }
 
 /// Fails if a run was not faithful enough.
-fn judge(limit: &FidelityLimit, fidelity: &Fidelity) -> Result<(), Failure> {
+pub(crate) fn judge(limit: &FidelityLimit, fidelity: &Fidelity) -> Result<(), Failure> {
     limit.broken_by(fidelity).map_or(Ok(()), |why| Err(Failure::Fidelity(why)))
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use flowstart_units::{Rate, Time};
 
-use super::{Columns, Record, RecordError};
+use super::{Columns, Passed, Record, RecordError};
 
 /// A row is not longer than this: three numbers and what somebody may have put beside them.
 const LONGEST_ROW: u64 = 1 << 20;
@@ -68,10 +68,23 @@ fn record(
             RecordError::NotANumber(number, names.get(column).unwrap_or_default().to_owned(), text.to_owned())
         })
     };
+    // Where both ends are not known, their cells are empty.
+    let passed = columns.passed.map_or(Ok(None), |[left, arrived]| {
+        let known = |(column, _): (usize, u64)| !row.get(column).unwrap_or_default().trim().is_empty();
+        match (known(left), known(arrived)) {
+            (false, false) => Ok(None),
+            (true, true) => Ok(Some(Passed {
+                left: Time::from_nanos(parsed(left.0, left.1)?),
+                arrived: Time::from_nanos(parsed(arrived.0, arrived.1)?),
+            })),
+            _ => Err(RecordError::OnlyOneEnd(number)),
+        }
+    })?;
     Ok(Record {
         rate: columns.rate.map(|column| parsed(column, 1)).transpose()?.map(Rate::from_bps),
         sent: Time::from_nanos(parsed(columns.sent.0, columns.sent.1)?),
         received: Time::from_nanos(parsed(columns.received.0, columns.received.1)?),
+        passed,
     })
 }
 
@@ -122,11 +135,22 @@ mod tests {
             rate: rate.map(Rate::from_bps),
             sent: Time::from_nanos(1_700_000_000_123_456_789),
             received: Time::from_nanos(1_700_000_000_223_456_000),
+            passed: None,
         };
         let seconds = "received_s,note,sent_s\n1700000000.223456,x,1700000000.1234567891\n";
         assert_eq!(read(seconds), Ok(vec![expected(None)]));
         let mixed = "rate_bps, sent_ns ,received_us\n 5000 ,1700000000123456789,1700000000223456\n";
         assert_eq!(read(mixed), Ok(vec![expected(Some(5_000))]));
+    }
+
+    #[test]
+    fn the_ends_of_the_network_are_read_where_they_are_known_and_both_or_neither() {
+        let rows = "sent_ms,left_ms,arrived_ms,received_ms\n1,2,3,5\n2,,,6\n";
+        let passed: Vec<_> = read(rows).unwrap().into_iter().map(|record| record.passed).collect();
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        assert_eq!(passed, [Some(Passed { left: at(2), arrived: at(3) }), None]);
+        assert_eq!(read("sent_ms,left_ms,received_ms\n"), Err(RecordError::OnlyOneEnd(0)));
+        assert_eq!(read("sent_ms,left_ms,arrived_ms,received_ms\n1,2,3,5\n2,3,,6\n"), Err(RecordError::OnlyOneEnd(2)));
     }
 
     #[test]

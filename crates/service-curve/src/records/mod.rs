@@ -8,6 +8,9 @@
 //!   `_s`; both by clocks that agree. Decimals are allowed.
 //! - `rate_bps`, the rate of the train in bit/s, if the file has trains of several rates:
 //!   consecutive rows of one rate are one train.
+//! - `left_ns` and `arrived_ns` (or with another unit; both or neither, and both empty where they
+//!   are not known): when the last byte of the packet first left the sender's stack, and when it
+//!   first arrived at the receiver's. They tell where a delay arises and change no result.
 
 mod csv;
 mod estimate;
@@ -30,6 +33,18 @@ pub struct Record {
     pub sent: Time,
     /// Came out of it.
     pub received: Time,
+    /// When it passed from stack to network and from network to stack, if that was measured.
+    pub passed: Option<Passed>,
+}
+
+/// When the last byte of a packet passed the ends of the network. A packet that is sent again
+/// leaves when it does so first, and arrives with the first copy that gets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The sender's stack first sent it.
+    pub left: Time,
+    /// It first reached the receiver's stack.
+    pub arrived: Time,
 }
 
 /// What is wrong with a file of measurements. Rows count from 1, a CSV file's head not included.
@@ -43,6 +58,11 @@ pub enum RecordError {
     NotANumber(u64, String, String),
     /// A packet was received before it was sent (row): the clocks do not agree.
     ReceivedBeforeSent(u64),
+    /// Only one of the columns `left` and `arrived` is there, or only one of their values (row; 0
+    /// for the columns).
+    OnlyOneEnd(u64),
+    /// `left` and `arrived` do not lie between the other times, in this order (row).
+    NotBetween(u64),
     /// A packet was sent before the one in the row before it (row).
     OutOfOrder(u64),
     /// The file does not say at which rate it was measured, and nobody else did.
@@ -63,6 +83,15 @@ impl fmt::Display for RecordError {
             }
             Self::ReceivedBeforeSent(row) => {
                 write!(f, "row {row}: received before it was sent; both clocks must agree")
+            }
+            Self::OnlyOneEnd(0) => {
+                f.write_str("has only one of the columns left and arrived; both are needed, or neither")
+            }
+            Self::OnlyOneEnd(row) => {
+                write!(f, "row {row}: only one of left and arrived has a value; both are needed, or neither")
+            }
+            Self::NotBetween(row) => {
+                write!(f, "row {row}: sent, left, arrived and received must follow one another, by one clock")
             }
             Self::OutOfOrder(row) => write!(f, "row {row}: sent before the packet of the row above"),
             Self::NoRate => f.write_str("has no column rate_bps; give the rate of the train"),
@@ -85,6 +114,8 @@ pub struct Columns {
     pub received: (usize, u64),
     /// The column of the rates in bit/s, if there is one.
     pub rate: Option<usize>,
+    /// Those of leaving the sender's stack and arriving at the receiver's, if they are there.
+    pub passed: Option<[(usize, u64); 2]>,
 }
 
 impl Columns {
@@ -93,13 +124,18 @@ impl Columns {
     /// # Errors
     /// If there is no time of sending, or none of receiving.
     pub fn of(names: &[&str]) -> Result<Self, RecordError> {
-        let find = |what: &'static str| {
+        let place = |what: &'static str| {
             let is = |name: &str| UNITS.iter().find(|(unit, _)| name.strip_suffix(unit) == Some(what));
-            let found = names.iter().enumerate().find_map(|(index, name)| Some((index, is(name.trim())?.1)));
-            found.ok_or(RecordError::NoColumn(what))
+            names.iter().enumerate().find_map(|(index, name)| Some((index, is(name.trim())?.1)))
+        };
+        let find = |what: &'static str| place(what).ok_or(RecordError::NoColumn(what));
+        let passed = match (place("left"), place("arrived")) {
+            (Some(left), Some(arrived)) => Some([left, arrived]),
+            (None, None) => None,
+            _ => return Err(RecordError::OnlyOneEnd(0)),
         };
         let rate = names.iter().position(|name| name.trim() == "rate_bps");
-        Ok(Self { sent: find("sent")?, received: find("received")?, rate })
+        Ok(Self { sent: find("sent")?, received: find("received")?, rate, passed })
     }
 }
 
@@ -123,6 +159,11 @@ impl InOrder {
         }
         if record.received < record.sent {
             return Err(RecordError::ReceivedBeforeSent(self.row));
+        }
+        if record.passed.is_some_and(|Passed { left, arrived }| {
+            !(record.sent <= left && left <= arrived && arrived <= record.received)
+        }) {
+            return Err(RecordError::NotBetween(self.row));
         }
         self.sent = record.sent;
         self.received = self.received.max(record.received);

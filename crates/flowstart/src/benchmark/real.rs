@@ -1,0 +1,102 @@
+//! Real stacks: this machine's kernel, probed in real time.
+
+use flowstart_benchmark::{Attained, Benchmark};
+use flowstart_parallel::Cancel;
+use flowstart_race::Race;
+use flowstart_service_curve::Probability;
+use flowstart_units::{Rate, Span};
+
+use super::BenchmarkArgs;
+use crate::interrupt;
+use crate::output::{Failure, Outcome};
+
+/// What differs from a simulated benchmark unless something else is said, so that a curve takes
+/// less than five minutes and, all rates at once, less than one core: the capacity and the RTT.
+const CAPACITY: Rate = Rate::from_mbps(10);
+const RTT: Span = Span::from_millis(40);
+/// Greedy flows of the same kind that are there before.
+const PEERS: u32 = 4;
+/// Steps in a fair share.
+const STEPS: u64 = 5;
+/// How long each rate is measured at most.
+const LASTING: Span = Span::from_secs(240);
+/// Samples per rate, and the fraction of messages that may exceed their quantile: what four minutes
+/// decide. Delays that one message in a hundred exceeds take ten times as long.
+const SAMPLES: usize = 150;
+const EPSILON: Probability = Probability::FIVE_PERCENT;
+/// How long delays must have grown before a rate is too high.
+const OVERLOAD_AFTER: Span = Span::from_secs(120);
+
+/// What was measured.
+pub(super) struct Really {
+    pub(super) attained: Vec<Attained>,
+    pub(super) complete: bool,
+    /// Whether the paths were faithful enough.
+    pub(super) verdict: Outcome,
+}
+
+/// Sets the default path.
+pub(super) fn path(race: &mut Race) {
+    race.set_capacity(CAPACITY);
+    race.path.rtt = RTT;
+}
+
+/// Sets the other defaults.
+pub(super) fn defaults(benchmark: &mut Benchmark) {
+    (benchmark.peers, benchmark.lasting) = (PEERS, LASTING);
+    (benchmark.connections, benchmark.bursts) = (0, 0);
+    benchmark.probe.overload_after = OVERLOAD_AFTER;
+    (benchmark.probe.samples, benchmark.probe.epsilon) = (SAMPLES, EPSILON);
+}
+
+/// The step between probing rates.
+pub(super) fn step(benchmark: &Benchmark) -> Rate {
+    Rate::from_bps((benchmark.fair_share().as_bps() / STEPS).max(1))
+}
+
+/// Measures the stacks that are asked for, and from then on Ctrl-C asks for an orderly end.
+#[cfg(target_os = "linux")]
+pub(super) fn measure(benchmark: &Benchmark, args: &BenchmarkArgs) -> Result<(Cancel, Really), Failure> {
+    use flowstart_real::{Program, RealBenchmark, Stack};
+
+    use crate::output::{note, progress, roughly};
+    use crate::real::{become_able, fidelity_limit, judge};
+
+    if !args.is_real() {
+        return Ok((interrupt::listen(), Really { attained: Vec::new(), complete: true, verdict: Ok(()) }));
+    }
+    let controls = args.real.iter().map(|name| flowstart_real::control_named(name.trim()).map(Stack::Control));
+    let program = args.command.as_ref().map(|line| Program::new(line, args.server.as_deref()).map(Stack::Program));
+    let stacks: Vec<Stack> = controls.chain(program).collect::<Result<_, _>>()?;
+    // Before threads are started.
+    become_able()?;
+    let cancel = interrupt::listen();
+    let at_once = args.at_once.map_or_else(|| flowstart_real::at_once(benchmark), usize::from);
+    let rounds = benchmark.rates().len().div_ceil(at_once) * stacks.len();
+    let longest = flowstart_real::longest(benchmark).as_secs_f64() * rounds as f64;
+    note(&format!("{} rates, {at_once} at once, in real time: {} at most", benchmark.rates().len(), roughly(longest)));
+    let bar = progress("seconds of probing");
+    let tell = |done: f64, of: f64| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    };
+    let RealBenchmark { attained, fidelities, faults, complete } =
+        flowstart_real::benchmark(benchmark, &stacks, at_once, &cancel, &tell)?;
+    bar.finish_and_clear();
+    faults.iter().for_each(|fault| note(fault));
+    let limit = fidelity_limit(args.fidelity);
+    let verdict = fidelities.iter().try_for_each(|fidelity| judge(&limit, fidelity));
+    if let Some(worst) = fidelities.iter().max_by_key(|fidelity| fidelity.p99) {
+        note(&format!("{} paths; the least faithful: {worst}", fidelities.len()));
+    }
+    Ok((cancel, Really { attained, complete, verdict }))
+}
+
+/// Elsewhere nothing can be measured.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn measure(_: &Benchmark, args: &BenchmarkArgs) -> Result<(Cancel, Really), Failure> {
+    if args.is_real() {
+        return Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()));
+    }
+    Ok((interrupt::listen(), Really { attained: Vec::new(), complete: true, verdict: Ok(()) }))
+}

@@ -1,0 +1,64 @@
+//! What `flowstart run` shows of a scenario.
+
+use std::fs;
+
+use super::*;
+
+const BESIDE: &str = r#"
+duration = "1 s"
+[path]
+capacity = "10 Mbit/s"
+rtt = "20 ms"
+[[flow]]
+algorithm = "hystart_plus_plus+cubic"
+[[udp]]
+rate = "1 Mbit/s"
+packet = "500 B"
+"#;
+
+#[test]
+fn a_page_is_named_beside_the_tables_and_its_names_may_be_broken() {
+    let folder = empty();
+    fs::write(folder.path().join("u.toml"), BESIDE).unwrap();
+    let run = flowstart(folder.path()).args(["run", "u.toml", "-o", "u.html"]).assert().success();
+    let (out, err) = (&run.get_output().stdout, &run.get_output().stderr);
+    assert_eq!(String::from_utf8_lossy(err), "report: u.html\n", "tables can be piped on");
+    let out = String::from_utf8_lossy(out);
+    let row = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().nth(2).unwrap();
+    assert_eq!(row("udp"), "–", "datagrams have no start that could end");
+    assert_ne!(row("hystart"), "–");
+    let page = fs::read_to_string(folder.path().join("u.html")).unwrap();
+    assert!(page.contains("hystart_<wbr>plus_<wbr>plus+<wbr>cubic"), "a name fits a phone's column");
+}
+
+#[test]
+fn run_prints_a_summary_and_writes_tables() {
+    let folder = empty();
+    let scenario =
+        "runs = 3\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n[[flow]]\nsize = \"1 MB\"\n";
+    std::fs::write(folder.path().join("lossy.toml"), scenario).expect("written");
+    let text = output(folder.path(), &["run", "lossy.toml", "--out", "results", "--pcap", "packets"]);
+    assert!(text.contains("hystart+cubic") && text.contains("±"), "{text}");
+    let written = files(&folder.path().join("results"));
+    for name in ["effective.toml", "flows.csv", "provenance.json", "results.json", "runs.csv"] {
+        assert!(written.iter().any(|file| file == name), "{name} is missing: {written:?}");
+    }
+    assert_eq!(files(&folder.path().join("packets")), ["lossy-bottleneck.pcapng"]);
+    let twice = [1, 2]
+        .map(|threads| output(folder.path(), &["run", "lossy.toml", "--json", "--threads", &threads.to_string()]));
+    assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn a_run_with_users_of_the_web_has_a_table_of_their_pages() {
+    let folder = empty();
+    let scenario = "duration = \"60 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[web]]\nusers = 3\nflow = { name = \"user\" }\n";
+    std::fs::write(folder.path().join("web.toml"), scenario).expect("written");
+    let text = output(folder.path(), &["run", "web.toml", "--out", "results"]);
+    assert!(text.contains("Pages"), "{text}");
+    let pages = std::fs::read_to_string(folder.path().join("results/pages.csv")).expect("pages");
+    let mut lines = pages.lines().skip_while(|line| line.starts_with('#'));
+    assert_eq!(lines.next(), Some("run,name,user,page,wished_s,page_time_s,files,bytes"));
+    let users: std::collections::BTreeSet<&str> = lines.filter_map(|line| line.split(',').nth(2)).collect();
+    assert_eq!(users.into_iter().collect::<Vec<_>>(), ["0", "1", "2"]);
+}

@@ -1,0 +1,123 @@
+//! Attainable rates of the kernel.
+
+use super::*;
+
+/// A probe of some seconds, alone on a path of 5 Mbit/s.
+const SHORT: &[&str] = &[
+    "benchmark",
+    "--capacity",
+    "5Mbit/s",
+    "--rtt",
+    "20ms",
+    "--peers",
+    "0",
+    "--step",
+    "2Mbit/s",
+    "--samples",
+    "20",
+    "--epsilon",
+    "5 %",
+    "--warm-up",
+    "500ms",
+    "--least",
+    "1s",
+    "--lasting",
+    "3s",
+    "--json",
+];
+
+fn document(arguments: &[&str]) -> serde_json::Value {
+    let output = flowstart(&[SHORT, arguments].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_kernel_is_probed_and_its_delays_read_back_are_judged_the_same() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("delays.csv");
+    let file = file.to_str().unwrap();
+    let real = document(&["--real", "reno", "--fidelity", "10s", "--delays", file]);
+    let result = &real["results"][0];
+    assert_eq!((&real["complete"], &real["parameters"]["real"][0]), (&true.into(), &"reno".into()));
+    assert_eq!(result["label"], "reno (kernel)");
+    let probes = result["probes"].as_array().unwrap();
+    assert_eq!(probes.len(), 2, "2 and 4 Mbit/s");
+    let again = document(&["--measured", file]);
+    for (probe, again) in probes.iter().zip(again["results"][0]["probes"].as_array().unwrap()) {
+        // Half of the base RTT, and the transmission of a full packet.
+        assert!(probe["parts"]["network"]["mean_s"].as_f64().unwrap() >= 0.010 + 1500.0 * 8.0 / 5e6, "{probe}");
+        for key in ["verdict", "packets", "quantile_s", "dfgls", "runs_z", "parts"] {
+            assert_eq!(probe[key], again[key], "{key}");
+        }
+    }
+    let rows = fs::read_to_string(file).unwrap();
+    assert!(rows.starts_with("rate_bps,sent_ns,left_ns,arrived_ns,received_ns\n2000000,"), "{}", &rows[..90]);
+}
+
+#[test]
+fn a_control_that_the_kernel_lacks_is_refused_with_those_it_has() {
+    let output = flowstart(&[SHORT, &["--real", "cubic,no_such"]].concat()).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no congestion control \"no_such\"; known are ") && said.lines().count() == 1, "{said}");
+    let output = flowstart(&[SHORT, &["--at-once", "2"]].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "only with --real");
+}
+
+#[test]
+fn ctrl_c_ends_a_benchmark_and_leaves_no_namespace() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = flowstart(&["benchmark", "--real", "cubic", "--no-report"]).current_dir(&folder).spawn().unwrap();
+    let pid = child.id();
+    // Its worlds have names only with root.
+    let named = matches!(privilege(), Ok(Privilege::Full));
+    let until = Instant::now() + Duration::from_secs(20);
+    while named && names_of(pid).len() < 12 && Instant::now() < until {
+        sleep(Duration::from_millis(20));
+    }
+    if !named {
+        sleep(Duration::from_secs(2));
+    }
+    let asked = Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
+    assert!(asked.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(names_of(pid), Vec::<String>::new());
+}
+
+/// A program that sends nothing and writes a record: 300 messages at {rate} bit/s, 31 ms each.
+const PROGRAM: &str = "echo sent_us,left_us,arrived_us,received_us; n=0; : {seconds}; gap=$((1448 * 8000000 / {rate})); \
+                       while [ $n -lt 300 ]; do at=$((n * gap)); \
+                       echo $at,$((at + 1000)),$((at + 21000)),$((at + 31000)); n=$((n + 1)); done";
+
+#[test]
+fn a_program_is_judged_by_the_record_that_it_writes() {
+    if !possible() {
+        return;
+    }
+    let real = document(&["--command", PROGRAM, "--fidelity", "10s"]);
+    for probe in real["results"][0]["probes"].as_array().unwrap() {
+        assert_eq!(probe["verdict"], "accepted: constant delays");
+        assert_eq!(probe["quantile_s"], 0.031);
+        let mean = |part: &str| probe["parts"][part]["mean_s"].as_f64().unwrap();
+        for (part, seconds) in [("sender", 0.001), ("network", 0.020), ("receiver", 0.010)] {
+            assert!((mean(part) / seconds - 1.0).abs() < 0.02, "{part}: {}", mean(part));
+        }
+    }
+    let refused = |line: &str| {
+        let output = flowstart(&[SHORT, &["--command", line]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr)
+    };
+    assert!(refused("false {rate} {seconds}").contains("at 2 Mbit/s: the command failed (exit status: 1)"));
+    assert!(
+        refused("echo nothing {rate} {seconds}").contains("the record that the command wrote has no column sent_ns")
+    );
+    assert!(refused("probe {rate}").contains("the command does not say where {seconds} goes"));
+}

@@ -1,0 +1,262 @@
+//! Attainable rates of this machine's kernel: constant-rate probes over emulated paths, judged by
+//! the estimator that judges simulated ones.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use flowstart_benchmark::{Attained, Benchmark, Parts};
+use flowstart_emulator::{Fidelity, traffic};
+use flowstart_parallel::Cancel;
+use flowstart_race::Contestant;
+use flowstart_service_curve::{
+    Estimate, MessageTrain, RateProbe, Record, estimate_records, last_wanted, probe_rate, read_csv,
+};
+use flowstart_units::{Rate, Span, Time};
+
+use super::Error;
+use super::commanded::{Commanded, Program, command};
+use super::controls::like;
+use super::probe::{Probed, probe};
+
+/// What a benchmark of kernels brought.
+#[derive(Debug)]
+pub struct RealBenchmark {
+    /// What was found out about each congestion control, in the order asked for; less if it was
+    /// cancelled.
+    pub attained: Vec<Attained>,
+    /// How faithful the path of each probe was.
+    pub fidelities: Vec<Fidelity>,
+    /// Parts of the emulator that failed, each with its reason.
+    pub faults: Vec<String>,
+    /// False if it was cancelled.
+    pub complete: bool,
+}
+
+/// Paths of together this capacity run at once unless something else is said: some 5000 data
+/// packets per second, which take most of one core at a virtual machine of two.
+const CAPACITY_AT_ONCE: Rate = Rate::from_mbps(60);
+/// The control of flows beside a program.
+const DEFAULT_CONTROL: &str = "cubic";
+/// How often it is looked whether probes have ended, and progress is told.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A congestion control of this kernel.
+///
+/// # Errors
+/// [`Error::UnknownControl`] with those there are.
+pub fn control_named(name: &str) -> Result<String, Error> {
+    let known = traffic::congestion_controls();
+    if known.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    Err(Error::UnknownControl { name: name.to_owned(), known })
+}
+
+/// How many rates are probed at once by default: as many as this machine can be expected to carry,
+/// each on a path of its own.
+#[must_use]
+pub fn at_once(benchmark: &Benchmark) -> usize {
+    let fit = CAPACITY_AT_ONCE.as_bps() / benchmark.race.capacity().as_bps().max(1);
+    (fit as usize).clamp(1, benchmark.rates().len().max(1))
+}
+
+/// How long one round of rates takes at most.
+#[must_use]
+pub fn longest(benchmark: &Benchmark) -> Span {
+    let duration = |like: Contestant| benchmark.real_scenario(&like, DEFAULT_CONTROL, benchmark.step()).0.duration;
+    like(DEFAULT_CONTROL).map_or(Span::ZERO, duration)
+}
+
+/// A rate that was probed.
+struct Done {
+    probe: RateProbe,
+    records: Vec<Record>,
+    parts: Parts,
+}
+
+/// What is probed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stack {
+    /// A congestion control of the kernel.
+    Control(String),
+    /// Another stack.
+    Program(Program),
+}
+
+impl Stack {
+    /// What tables call it.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::Control(name) => format!("{name} (kernel)"),
+            Self::Program(program) => format!("{} (program)", program.name()),
+        }
+    }
+
+    /// The congestion control of the kernel that it, or the flows beside it, have.
+    fn control(&self) -> &str {
+        match self {
+            Self::Control(name) => name,
+            Self::Program(_) => DEFAULT_CONTROL,
+        }
+    }
+
+    fn conditions(&self) -> String {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let linux = format!("Linux {}", release.trim());
+        match self {
+            Self::Control(name) => format!("{name} of {linux}"),
+            Self::Program(program) => format!("`{}` beside {DEFAULT_CONTROL} of {linux}", program.command),
+        }
+    }
+}
+
+/// Probes stacks one after the other, so many rates of each at a time, each in a world of its own,
+/// until the estimator has decided or the time is up (programs: to the end of the time). `progress`
+/// hears how much of the longest possible time is over, in seconds. [Privileges] must be there.
+///
+/// [Privileges]: flowstart_emulator::privilege
+///
+/// # Errors
+/// If it cannot be done here, or the benchmark makes no sense.
+pub fn benchmark(
+    benchmark: &Benchmark,
+    stacks: &[Stack],
+    at_once: usize,
+    cancel: &Cancel,
+    progress: &dyn Fn(f64, f64),
+) -> Result<RealBenchmark, Error> {
+    benchmark.validate()?;
+    let rates = benchmark.rates();
+    let rounds = rates.len().div_ceil(at_once.max(1));
+    let length = longest(benchmark).as_secs_f64();
+    let mut all = RealBenchmark { attained: Vec::new(), fidelities: Vec::new(), faults: Vec::new(), complete: true };
+    let (mut over, mut left) = (0.0, rounds * stacks.len());
+    for stack in stacks {
+        let probing = Probing { benchmark, stack, like: like(stack.control()).ok_or(Error::NothingToProbe)?, cancel };
+        let mut done: Vec<Done> = Vec::new();
+        for rates in rates.chunks(at_once.max(1)) {
+            left -= 1;
+            let last = last_wanted(done.iter().map(|done| (done.probe.rate, done.probe.verdict)), &benchmark.probe);
+            let is_wanted = |rate: &Rate| last.is_none_or(|last| *rate <= last);
+            let wanted: Vec<Rate> = rates.iter().copied().filter(is_wanted).collect();
+            if cancel.is_cancelled() || wanted.is_empty() {
+                continue;
+            }
+            let began = Instant::now();
+            let tell = || progress(over + began.elapsed().as_secs_f64().min(length), over + length * (1 + left) as f64);
+            for (one, probed) in probing.round(&wanted, &tell)? {
+                all.fidelities.push(probed.fidelity);
+                all.faults.extend(probed.faults);
+                done.extend(one);
+            }
+            over += began.elapsed().as_secs_f64();
+        }
+        if !done.is_empty() {
+            all.attained.push(probing.attained(done)?);
+        }
+    }
+    all.complete = !cancel.is_cancelled();
+    Ok(all)
+}
+
+/// A stack that is probed.
+struct Probing<'a> {
+    benchmark: &'a Benchmark,
+    stack: &'a Stack,
+    like: Contestant,
+    cancel: &'a Cancel,
+}
+
+impl Probing<'_> {
+    /// Probes these rates at once.
+    fn round(&self, rates: &[Rate], tell: &dyn Fn()) -> Result<Vec<(Option<Done>, Probed)>, Error> {
+        let probe = |rate: Rate| {
+            let probed = match self.stack {
+                Stack::Control(_) => self.kernel(rate),
+                Stack::Program(program) => self.program(program, rate),
+            };
+            probed.map_err(|error| Error::AtRate(rate, Box::new(error)))
+        };
+        std::thread::scope(|scope| {
+            let probes: Vec<_> = rates.iter().map(|rate| scope.spawn(|| probe(*rate))).collect();
+            while probes.iter().any(|probe| !probe.is_finished()) {
+                std::thread::sleep(LOOK);
+                tell();
+            }
+            probes.into_iter().map(|probe| probe.join().unwrap_or(Err(Error::Fault))).collect()
+        })
+    }
+
+    /// Probes the kernel at one rate; nothing came out if it was cancelled before it was decided.
+    fn kernel(&self, rate: Rate) -> Result<(Option<Done>, Probed), Error> {
+        let benchmark = self.benchmark;
+        let (scenario, flow) = benchmark.real_scenario(&self.like, self.stack.control(), rate);
+        let start = Time::ZERO + scenario.flow.last().map_or(Span::ZERO, |flow| flow.start);
+        let gap = rate.transmission_time(benchmark.probe.packet);
+        let decided = AtomicBool::new(false);
+        let (tell, delays) = channel::<Span>();
+        std::thread::scope(|scope| {
+            let judge = scope.spawn(|| {
+                let mut kept = Vec::new();
+                let watched = delays.into_iter().inspect(|delay| kept.push(*delay));
+                let judged = probe_rate(rate, watched, &benchmark.procedure());
+                decided.store(true, Ordering::Relaxed);
+                judged.map(|probe| (probe, kept))
+            });
+            let over = || decided.load(Ordering::Relaxed) || self.cancel.is_cancelled();
+            // Nobody listens any more once it is decided.
+            let probed = probe(&scenario, flow, &over, &|delay| {
+                let _ = tell.send(delay);
+            });
+            let finished = decided.load(Ordering::Relaxed) || !self.cancel.is_cancelled();
+            drop(tell);
+            let (probe, delays) = judge.join().map_err(|_| Error::Fault)?.map_err(Error::Judgement)?;
+            let mut probed = probed?;
+            let passed = std::mem::take(&mut probed.passed).into_iter().chain(std::iter::repeat(None));
+            let train = MessageTrain { rate, start, gap, delays };
+            let records = train.records().zip(passed).map(|(record, passed)| Record { passed, ..record });
+            let records: Vec<Record> = records.collect();
+            let mut parts = Parts::new(rate, start + benchmark.probe.warm_up);
+            records.iter().for_each(|record| parts.record(record));
+            Ok((finished.then_some(Done { probe, records, parts }), probed))
+        })
+    }
+
+    /// Lets a program run at one rate and judges its record; nothing came out if it was cancelled.
+    fn program(&self, program: &Program, rate: Rate) -> Result<(Option<Done>, Probed), Error> {
+        let (scenario, flow) = self.benchmark.real_scenario(&self.like, self.stack.control(), rate);
+        let Commanded { record, fidelity, faults } = command(&scenario, flow, (program, rate), self.cancel)?;
+        let probed = Probed { passed: Vec::new(), fidelity, faults };
+        let Some(text) = record else { return Ok((None, probed)) };
+        let records: Vec<Record> = read_csv(text.as_slice())
+            .and_then(|records| records.map(|record| Ok(Record { rate: Some(rate), ..record? })).collect())
+            .map_err(Error::CommandRecord)?;
+        let Some(first) = records.first() else { return Err(Error::NoMessages) };
+        let mut parts = Parts::new(rate, first.sent + self.benchmark.probe.warm_up);
+        records.iter().for_each(|record| parts.record(record));
+        let estimate = estimate_records(records.iter().copied().map(Ok), Some(rate), &self.benchmark.procedure());
+        let probe = estimate.map_err(Error::CommandRecord)?.probes.pop().ok_or(Error::NoMessages)?;
+        Ok((Some(Done { probe, records, parts }), probed))
+    }
+
+    /// What follows from all rates.
+    fn attained(&self, done: Vec<Done>) -> Result<Attained, Error> {
+        let (mut probes, mut records, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for one in done {
+            records.push((one.probe.rate, one.records));
+            probes.push(one.probe);
+            parts.push(one.parts);
+        }
+        let estimate = Estimate::new(self.benchmark.wanted(probes), &self.benchmark.probe);
+        let counts = |rate: Rate| estimate.probes.iter().any(|probe| probe.rate == rate);
+        records.retain(|(rate, _)| counts(*rate));
+        parts.retain(|parts| counts(parts.rate) && parts.count() > 0);
+        let queue = self.benchmark.race.queue_name(&self.like);
+        let conditions = format!("{}, in real time over an emulated path, {queue}", self.stack.conditions());
+        let attained = self.benchmark.attained(self.stack.label(), conditions, estimate, None)?;
+        let records = records.into_iter().flat_map(|(_, records)| records).collect();
+        Ok(Attained { records, parts, ..attained })
+    }
+}
