@@ -189,9 +189,12 @@ pub(crate) struct CompareArgs {
     /// contestants: cubic, reno]
     #[arg(long, conflicts_with = "threads", help_heading = "Real")]
     pub(crate) real: bool,
-    /// Most lateness of 99 % of the packets with --real; a race that is later fails with status 4
-    /// [default: 1 ms]
-    #[arg(long, value_name = "TIME", requires = "real", help_heading = "Real")]
+    /// Race over this project's QUIC instead, with the contestants' own starts and avoidances
+    #[arg(long, conflicts_with_all = ["threads", "real"], help_heading = "Real")]
+    pub(crate) quic: bool,
+    /// Most lateness of 99 % of the packets with --real and --quic; a race that is later fails with
+    /// status 4 [default: 1 ms]
+    #[arg(long, value_name = "TIME", help_heading = "Real")]
     pub(crate) fidelity: Option<Span>,
     /// Write the bottleneck's packets of each contestant's first run into this folder, as pcapng
     #[arg(long, value_name = "DIR", help_heading = "Output")]

@@ -21,11 +21,14 @@ mod perform;
 mod plan;
 mod probe;
 mod programs;
+#[cfg(feature = "quic")]
+mod quic;
 mod quick_start;
 mod race;
 mod replay;
 mod rows;
 mod runs;
+mod seen;
 mod tables;
 mod watch;
 
@@ -38,6 +41,17 @@ pub use programs::{Ended, How, Programs};
 pub use race::{RealRace, left_out, race};
 pub use runs::{Runs, run};
 pub use tables::flow_name;
+
+/// What carries the flows that are not datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transport {
+    /// The kernel's TCP.
+    Kernel,
+    /// This project's QUIC, with the flows' own starts and avoidances.
+    #[cfg(feature = "quic")]
+    Quic,
+}
 
 /// Most pairs of hosts: as many as have run on a small machine.
 pub const MOST_PAIRS: u32 = 100;

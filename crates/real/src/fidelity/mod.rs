@@ -17,10 +17,10 @@ use flowstart_race::RaceError;
 use flowstart_simulator::Simulation;
 use flowstart_units::{Rate, Span};
 
-use crate::Error;
 use crate::controls::control;
 use crate::perform::{Wanted, perform};
 use crate::replay::play_back;
+use crate::{Error, Transport};
 
 pub use cases::{CONTROLS, Case, cases, reference};
 pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Values, Verdict};
@@ -95,7 +95,7 @@ pub fn compare(
         row.skipped = Some(error.to_string());
         return Ok(Some(row));
     }
-    let wanted = Wanted { log: true, captures: None };
+    let wanted = Wanted { log: true, transport: Transport::Kernel, captures: None };
     for run in 0..runs {
         let compiled = scenario.simulation(run)?;
         let performed = perform(&scenario, &compiled, &wanted, cancel)?;
