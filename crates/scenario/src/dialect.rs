@@ -15,8 +15,8 @@ use super::{FlowSpec, Scenario};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
-    /// Linux 6.x with the settings it comes with. Sender and receiver are what all scenarios have by
-    /// default, written down: windows that grow by packets acknowledged, 16 quick ACKs, delayed
+    /// Linux 6.x with the settings it comes with. Sender and receiver are what all scenarios have
+    /// by default, written down: windows that grow by packets acknowledged, 16 quick ACKs, delayed
     /// ACKs from 40 ms, RACK-TLP, F-RTO, undo. Beyond that the receive window grows
     /// (`receive_window = "linux"`) and new data leaves in bursts (`offload = "linux"`).
     Linux,
