@@ -214,7 +214,7 @@ fn references(record: &Record) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_real::fidelity::cases;
+    use flowstart_real::fidelity::{cases, simulated};
 
     use super::*;
 
@@ -273,6 +273,11 @@ mod tests {
         let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         let read = |name: &str| std::fs::read_to_string(docs.join(name)).expect("the page is there");
         let record: Record = serde_json::from_str(&read("fidelity.json")).expect("a record");
+        // One case tells whether the simulator is still the one of the record.
+        let reno = record.rows.iter().find(|row| row.case.control == "reno").expect("a row");
+        let now = simulated(&reno.case, record.runs).expect("it is simulated");
+        let (then, _) = reno.values(1);
+        assert!((now[0][1].expect("a queue") - then[0]).abs() < 1e-6, "flowstart fidelity --recorded --simulate");
         let page = read("fidelity.md");
         let (begin, end) = (page.find(BEGIN).expect("a beginning"), page.find(END).expect("an end"));
         let shown = &page[begin..end + END.len()];
