@@ -1,6 +1,7 @@
 //! Options that several commands share, and those of commands with few.
 
 mod emulate;
+mod fidelity;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use flowstart_scenario::{Buffer, PathSpec, Profile};
 use flowstart_units::{Bytes, Rate, Span};
 
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use fidelity::FidelityArgs;
 
 /// Reads contestants, and has names to complete: the short ones and those of the default race.
 #[derive(Clone)]

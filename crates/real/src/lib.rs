@@ -4,7 +4,7 @@
 //! kernel's TCP, and says what happened in the simulator's tables. [`race`] shows what happened to
 //! the observers of a race, so that kernels are measured by the same code as simulations.
 //! [`emulate`] has programs in the place of flows. [`benchmark()`] probes kernels for attainable
-//! rates.
+//! rates. [`fidelity`] sets simulator and kernel side by side.
 
 #![cfg(target_os = "linux")]
 
@@ -15,6 +15,7 @@ mod controls;
 mod emulate;
 mod error;
 mod exit;
+pub mod fidelity;
 mod layout;
 mod perform;
 mod plan;
