@@ -1,6 +1,7 @@
 //! Options that several commands share, and those of commands with few.
 
 mod emulate;
+mod fidelity;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use flowstart_scenario::{Buffer, PathSpec, Profile};
 use flowstart_units::{Bytes, Rate, Span};
 
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use fidelity::FidelityArgs;
 
 /// Reads contestants, and has names to complete: the short ones and those of the default race.
 #[derive(Clone)]
@@ -187,9 +189,12 @@ pub(crate) struct CompareArgs {
     /// contestants: cubic, reno]
     #[arg(long, conflicts_with = "threads", help_heading = "Real")]
     pub(crate) real: bool,
-    /// Most lateness of 99 % of the packets with --real; a race that is later fails with status 4
-    /// [default: 1 ms]
-    #[arg(long, value_name = "TIME", requires = "real", help_heading = "Real")]
+    /// Race over this project's QUIC instead, with the contestants' own starts and avoidances
+    #[arg(long, conflicts_with_all = ["threads", "real"], help_heading = "Real")]
+    pub(crate) quic: bool,
+    /// Most lateness of 99 % of the packets with --real and --quic; a race that is later fails with
+    /// status 4 [default: 1 ms]
+    #[arg(long, value_name = "TIME", help_heading = "Real")]
     pub(crate) fidelity: Option<Span>,
     /// Write the bottleneck's packets of each contestant's first run into this folder, as pcapng
     #[arg(long, value_name = "DIR", help_heading = "Output")]

@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    CompareArgs, DocsArgs, DoctorArgs, EmulateArgs, KernelCommand, ListArgs, ReproduceArgs, RunArgs, ScenarioCommand,
+    CompareArgs, DocsArgs, DoctorArgs, EmulateArgs, FidelityArgs, KernelCommand, ListArgs, ReproduceArgs, RunArgs,
+    ScenarioCommand,
 };
 use crate::benchmark::BenchmarkArgs;
 use crate::explain::ExplainArgs;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run programs on two hosts with a described path between them, in real time (Linux)
     Emulate(Box<EmulateArgs>),
+    /// Set simulator and this machine's kernel side by side: how far apart are they? (Linux)
+    Fidelity(Box<FidelityArgs>),
     /// Reproduce papers: their figures, and a verdict on every claim
     Reproduce(ReproduceArgs),
     /// Explain one chirp: what its delays show, and what is read from them

@@ -109,6 +109,10 @@ fn obey(command: &Command) -> output::Outcome {
         Command::Emulate(args) => real::emulate(args),
         #[cfg(not(target_os = "linux"))]
         Command::Emulate(_) => Err(output::Failure::NotPossible(output::NEEDS_LINUX.to_owned())),
+        #[cfg(target_os = "linux")]
+        Command::Fidelity(args) => real::fidelity(args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Fidelity(_) => Err(output::Failure::NotPossible(output::NEEDS_LINUX.to_owned())),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::ExplainChirp(args) => explain::explain(args),
         Command::ExplainQuickStart(args) => quick_start::explain(args),

@@ -14,6 +14,8 @@ use flowstart_emulator::{Privilege, privilege};
 mod benchmark;
 #[path = "emulate/ends.rs"]
 mod ends;
+#[path = "emulate/fidelity.rs"]
+mod fidelity;
 #[path = "emulate/scenarios.rs"]
 mod scenarios;
 

@@ -91,3 +91,19 @@ fn what_is_wrong_is_one_sentence() {
         assert!(sentences[0].contains(says), "{arguments:?}: {error}");
     }
 }
+
+/// Also without root and namespaces: what cannot be carried is said first.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_race_over_quic_refuses_what_quic_cannot_carry_in_one_sentence() {
+    for (arguments, said) in [
+        (&["-C", "quick_start+cubic"][..], "no room for a request to the routers"),
+        (&["-C", "cubic", "--real"], "cannot be used with"),
+    ] {
+        let (status, output, error) = run(&[&["compare", "--quic", "--no-report"], arguments].concat());
+        assert_eq!((status, output.as_str()), (Some(2), ""), "{error}");
+        assert!(error.contains(said), "{error}");
+    }
+    let (status, _, error) = run(&["compare", "-C", "cubic", "--fidelity", "1ms", "--no-report"]);
+    assert_eq!((status, error.lines().count()), (Some(2), 1), "{error}");
+}

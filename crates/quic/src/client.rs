@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::endpoint::{Endpoint, Limits, Outgoing};
+use crate::ledger::Ledger;
 use crate::message::{Decoder, Direction, Message, Received, Report, Request};
 use crate::node::Node;
 use crate::sending::Sending;
@@ -135,6 +136,17 @@ impl Client {
             (None, Some(sending)) => sending.offered(),
             (None, None) => 0,
         }
+    }
+
+    /// What it sends; `None` if the server sends.
+    #[must_use]
+    pub fn sending(&self) -> Option<&Sending> {
+        self.sending.as_ref()
+    }
+
+    /// The packets of a connection (0 or 1) and their controller, once data may be sent over it.
+    pub fn ledger(&mut self, connection: usize) -> Option<&Ledger> {
+        self.endpoints.get_mut(connection)?.connection(0)?.ledger()
     }
 
     /// The latest RTT this end saw.

@@ -237,6 +237,18 @@ impl Sending {
         self.next
     }
 
+    /// When data could be sent for the first time.
+    #[must_use]
+    pub fn began(&self) -> Option<Time> {
+        self.began
+    }
+
+    /// What the detector of fair queuing decided last, if there is one and it did.
+    #[must_use]
+    pub fn decision(&self) -> Option<&Decision> {
+        self.detector.as_ref()?.decision()
+    }
+
     /// When [`feed`](Self::feed) must be called at the latest, because the time is over.
     #[must_use]
     pub fn deadline(&self) -> Time {

@@ -145,6 +145,12 @@ impl Server {
         std::mem::take(&mut self.news)
     }
 
+    /// Bytes that have arrived without a gap, of all transfers that go on.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.sessions.values().filter_map(|session| session.receiving.as_ref()).map(Receiving::delivered).sum()
+    }
+
     fn accept(&mut self, now: Time, number: usize, peer: SocketAddr) {
         let same = self.lines.values().filter(|line| line.peer.ip() == peer.ip()).count();
         if same >= self.service.per_peer {

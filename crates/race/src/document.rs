@@ -54,6 +54,9 @@ impl Race {
         if self.real {
             parameters["real"] = json!(true);
         }
+        if self.quic {
+            parameters["quic"] = json!(true);
+        }
         parameters
     }
 

@@ -13,12 +13,12 @@ use flowstart_scenario::Scenario;
 use flowstart_simulator::Stop;
 use flowstart_units::{Rate, Span, Time};
 
-use super::Error;
 use super::layout::Layout;
 use super::perform::{LEAD, prepare_hosts};
 use super::plan::Plan;
 use super::programs::{Running, start, wait_until_ready};
 use super::quick_start::carry;
+use super::{Error, Transport};
 
 /// A stack that is a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn command(
     let mut layout = Layout::new(&compiled)?;
     layout.config.lead = LEAD;
     let (Stop::At(until) | Stop::WhenComplete(until)) = compiled.simulation.stop;
-    let mut plan = Plan::new(&compiled, &layout, until)?;
+    let mut plan = Plan::new(&compiled, &layout, until, Transport::Kernel)?;
     let begin = compiled.simulation.flows.get(flow).ok_or(Error::NothingToProbe)?.start;
     plan.flows.remove(flow);
     let pair = layout.ways[flow].0 / 2;

@@ -31,6 +31,8 @@ pub enum Error {
     },
     /// The kernel would begin in another way than this contestant; the sentence says how.
     OtherStart(String),
+    /// QUIC cannot carry this; the sentence says why.
+    NotOverQuic(String),
     /// The flows have so many different ways, more than [`MOST_PAIRS`].
     TooManyPairs(usize),
     /// More transfers than can be started.
@@ -132,9 +134,10 @@ impl fmt::Display for Error {
                     known.join(", ")
                 )
             }
-            Self::OtherStart(sentence) | Self::QuickStart(sentence) | Self::Connection(sentence) => {
-                f.write_str(sentence)
-            }
+            Self::OtherStart(sentence)
+            | Self::QuickStart(sentence)
+            | Self::Connection(sentence)
+            | Self::NotOverQuic(sentence) => f.write_str(sentence),
             Self::TooManyPairs(pairs) => write!(
                 f,
                 "the flows have {pairs} different ways or access links; at most {MOST_PAIRS} pairs of hosts are made"

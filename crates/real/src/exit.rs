@@ -3,7 +3,8 @@
 use flowstart_congestion::ExitReason;
 use flowstart_units::Time;
 
-use super::perform::{Performed, Ran};
+use super::perform::Performed;
+use super::seen::Ran;
 
 /// When the start ended and with which window and threshold, as the samples show it: at the first
 /// that has a threshold.

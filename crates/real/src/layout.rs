@@ -26,7 +26,7 @@ const ACCESS: &str = "access";
 /// 6928).
 const KERNELS_WINDOW: u32 = 10;
 /// Largest IP packet.
-const MTU: u32 = 1500;
+pub(super) const MTU: u32 = 1500;
 
 impl Layout {
     /// Flows with the same way, delays and settings of hosts share a pair of hosts; flows with an

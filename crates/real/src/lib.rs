@@ -4,7 +4,7 @@
 //! kernel's TCP, and says what happened in the simulator's tables. [`race`] shows what happened to
 //! the observers of a race, so that kernels are measured by the same code as simulations.
 //! [`emulate`] has programs in the place of flows. [`benchmark()`] probes kernels for attainable
-//! rates.
+//! rates. [`fidelity`] sets simulator and kernel side by side.
 
 #![cfg(target_os = "linux")]
 
@@ -15,16 +15,20 @@ mod controls;
 mod emulate;
 mod error;
 mod exit;
+pub mod fidelity;
 mod layout;
 mod perform;
 mod plan;
 mod probe;
 mod programs;
+#[cfg(feature = "quic")]
+mod quic;
 mod quick_start;
 mod race;
 mod replay;
 mod rows;
 mod runs;
+mod seen;
 mod tables;
 mod watch;
 
@@ -37,6 +41,17 @@ pub use programs::{Ended, How, Programs};
 pub use race::{RealRace, left_out, race};
 pub use runs::{Runs, run};
 pub use tables::flow_name;
+
+/// What carries the flows that are not datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transport {
+    /// The kernel's TCP.
+    Kernel,
+    /// This project's QUIC, with the flows' own starts and avoidances.
+    #[cfg(feature = "quic")]
+    Quic,
+}
 
 /// Most pairs of hosts: as many as have run on a small machine.
 pub const MOST_PAIRS: u32 = 100;

@@ -5,19 +5,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flowstart_congestion::ExitReason;
-use flowstart_emulator::traffic::{self, FlowOutcome, Outcomes, RunConfig};
+use flowstart_emulator::traffic::{self, Outcomes, RunConfig};
 use flowstart_emulator::{Fate, FlowKey, Host, HostId, Outcome, PacketRecord, Recording, World};
 use flowstart_network::Ecn;
 use flowstart_parallel::Cancel;
 use flowstart_scenario::{Compiled, Scenario};
 use flowstart_simulator::{SessionOutcome, Stop};
-use flowstart_units::{Bytes, Span, Time};
+use flowstart_units::{Span, Time};
 
-use super::Error;
 use super::captures::Captures;
 use super::layout::{Layout, flows, wants_ecn};
 use super::plan::Plan;
 use super::quick_start::carry;
+use super::seen::Ran;
+use super::{Error, Transport};
 
 /// Time to prepare a world before its clock runs.
 pub(super) const LEAD: Span = Span::from_millis(200);
@@ -49,24 +50,12 @@ pub(super) struct Performed {
     pub(super) log: Vec<Logged>,
 }
 
-/// A flow that ran.
-pub(super) struct Ran {
-    /// Its group in the scenario.
-    pub(super) group: u32,
-    /// Bytes of a sized transfer.
-    pub(super) size: Option<Bytes>,
-    /// The kernel's congestion control; `None` for datagrams.
-    pub(super) control: Option<String>,
-    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one
-    /// with CUBIC.
-    pub(super) hystart: Option<ExitReason>,
-    pub(super) outcome: FlowOutcome,
-}
-
 /// What is wanted beside the sums.
 pub(super) struct Wanted {
     /// Every packet.
     pub(super) log: bool,
+    /// What carries the flows.
+    pub(super) transport: Transport,
     /// The folder for a capture of every link, if they are wanted.
     pub(super) captures: Option<PathBuf>,
 }
@@ -85,7 +74,7 @@ pub(super) fn perform(
         Stop::At(until) => (until, false),
         Stop::WhenComplete(until) => (until, true),
     };
-    let plan = Plan::new(compiled, &layout, until)?;
+    let plan = Plan::new(compiled, &layout, until, wanted.transport)?;
     let captures = Captures::new(wanted.captures.as_deref(), &layout.links)?;
     let recording = Arc::new(Mutex::new(Recording::new(layout.config.links.len(), bin(scenario))));
     let log = Arc::new(Mutex::new(Vec::new()));
@@ -110,16 +99,24 @@ pub(super) fn perform(
         sample: if sample.is_zero() && !wanted.log { sample } else { sample.clamp(*SAMPLES.start(), *SAMPLES.end()) },
         seed: simulation.seed.wrapping_add(simulation.run),
     };
-    let outcomes =
-        traffic::run(&world, &plan.flows, &plan.sessions, config, &|| cancel.is_cancelled() || world.has_failed())?;
-    let flows = ran(compiled, &plan, &outcomes, &world);
+    let mut sessions = Vec::new();
+    let flows = match wanted.transport {
+        Transport::Kernel => {
+            let given_up = || cancel.is_cancelled() || world.has_failed();
+            let outcomes = traffic::run(&world, &plan.flows, &plan.sessions, config, &given_up)?;
+            sessions.clone_from(&outcomes.sessions);
+            ran(compiled, &plan, &outcomes, &world)
+        }
+        #[cfg(feature = "quic")]
+        Transport::Quic => super::quic::run(&world, compiled, &plan, config, cancel)?,
+    };
     let outcome = world.finish()?;
     captures.finish()?;
     let errors = flows.iter().map(|ran| &ran.outcome.error);
-    if let Some(error) = errors.chain(outcomes.sessions.iter().map(|session| &session.error)).flatten().next() {
+    if let Some(error) = errors.chain(sessions.iter().map(|session| &session.error)).flatten().next() {
         return Err(Error::Connection(error.clone()));
     }
-    let sessions = simulation.sessions.iter().zip(&outcomes.sessions).map(|(config, session)| SessionOutcome {
+    let sessions = simulation.sessions.iter().zip(&sessions).map(|(config, session)| SessionOutcome {
         group: config.flow.group,
         pages: config.pages(session.done.iter().copied()),
     });
@@ -137,14 +134,15 @@ fn ran(compiled: &Compiled, plan: &Plan, outcomes: &Outcomes, world: &World) -> 
             traffic::Traffic::Tcp { congestion, .. } => congestion.clone(),
             traffic::Traffic::Udp { .. } => None,
         };
-        let ran = Ran { group: about.group, size: about.size, control, hystart: None, outcome: outcome.clone() };
+        let ran =
+            Ran { group: about.group, size: about.size, control, hystart: None, outcome: outcome.clone(), seen: None };
         all.push((flow.from, ran));
     }
     let sessions = compiled.simulation.sessions.iter().zip(&plan.sessions).zip(&outcomes.sessions);
     for ((config, session), outcome) in sessions {
         for (size, connection) in &outcome.connections {
             let (group, control, outcome) = (config.flow.group, session.congestion.clone(), connection.clone());
-            all.push((session.server, Ran { group, size: *size, control, hystart: None, outcome }));
+            all.push((session.server, Ran { group, size: *size, control, hystart: None, outcome, seen: None }));
         }
     }
     let is_cubic = |ran: &Ran| ran.control.as_deref() == Some("cubic");

@@ -9,9 +9,9 @@ use flowstart_scenario::Compiled;
 use flowstart_simulator::{FlowConfig, Spacing, TcpConfig, Traffic, Workload};
 use flowstart_units::{Bytes, Time};
 
-use super::Error;
 use super::controls::control;
 use super::layout::Layout;
+use super::{Error, Transport};
 
 /// What is known of a planned flow beside what its sender needs.
 pub(super) struct About {
@@ -34,7 +34,7 @@ pub(super) struct Plan {
 impl Plan {
     /// What happens before `until`. The transfers of arrival processes are those of the simulator's
     /// run with this seed, at the same times.
-    pub(super) fn new(compiled: &Compiled, layout: &Layout, until: Time) -> Result<Self, Error> {
+    pub(super) fn new(compiled: &Compiled, layout: &Layout, until: Time, transport: Transport) -> Result<Self, Error> {
         let simulation = &compiled.simulation;
         let mut plan = Self { flows: Vec::new(), about: Vec::new(), sessions: Vec::new() };
         let mut ways = layout.ways.iter().copied();
@@ -42,7 +42,7 @@ impl Plan {
             let traffic = match &flow.traffic {
                 Traffic::Tcp(tcp) => {
                     let workload = workload(tcp)?;
-                    RealTraffic::Tcp { congestion: Some(control_of(compiled, flow)?), workload }
+                    RealTraffic::Tcp { congestion: control_of(compiled, flow, transport)?, workload }
                 }
                 Traffic::Udp(udp) => RealTraffic::Udp {
                     rate: udp.rate,
@@ -56,7 +56,7 @@ impl Plan {
         }
         for (index, way) in (0..simulation.arrivals.len()).zip(&mut ways) {
             let flow = &simulation.arrivals[index].flow;
-            let congestion = Some(control_of(compiled, flow)?);
+            let congestion = control_of(compiled, flow, transport)?;
             for (start, size) in simulation.transfers(index).take_while(|(start, _)| *start < until) {
                 let (congestion, workload) = (congestion.clone(), RealWorkload::Sized(size));
                 plan.add(flow, way, start, RealTraffic::Tcp { congestion, workload })?;
@@ -67,7 +67,7 @@ impl Plan {
                 server,
                 user,
                 start: session.flow.start,
-                congestion: Some(control_of(compiled, &session.flow)?),
+                congestion: control_of(compiled, &session.flow, transport)?,
                 persistent: session.persistent,
                 replies: session.replies.iter().map(|reply| (reply.think, reply.bytes)).collect(),
             });
@@ -95,10 +95,13 @@ impl Plan {
     }
 }
 
-/// The kernel's congestion control of a flow.
-fn control_of(compiled: &Compiled, flow: &FlowConfig) -> Result<String, Error> {
+/// The kernel's congestion control of a flow, if the kernel carries it.
+fn control_of(compiled: &Compiled, flow: &FlowConfig, transport: Transport) -> Result<Option<String>, Error> {
+    if transport != Transport::Kernel {
+        return Ok(None);
+    }
     let label = &compiled.groups[flow.group as usize];
-    control(&label.algorithm, label.kernel.as_deref())
+    control(&label.algorithm, label.kernel.as_deref()).map(Some)
 }
 
 fn workload(tcp: &TcpConfig) -> Result<RealWorkload, Error> {

@@ -11,11 +11,11 @@ use flowstart_service_curve::Passed;
 use flowstart_simulator::{Stop, Traffic, Workload};
 use flowstart_units::{Span, Time};
 
-use super::Error;
 use super::layout::Layout;
 use super::perform::{LEAD, prepare_hosts};
 use super::plan::Plan;
 use super::quick_start::carry;
+use super::{Error, Transport};
 
 /// The flags of a TCP header that matter here.
 const SYN: u8 = 2;
@@ -50,7 +50,7 @@ pub(super) fn probe(
     let mut layout = Layout::new(&compiled)?;
     layout.config.lead = LEAD;
     let (Stop::At(until) | Stop::WhenComplete(until)) = compiled.simulation.stop;
-    let plan = Plan::new(&compiled, &layout, until)?;
+    let plan = Plan::new(&compiled, &layout, until, Transport::Kernel)?;
     let probed = compiled.simulation.flows.get(flow).ok_or(Error::NothingToProbe)?;
     let Traffic::Tcp(tcp) = &probed.traffic else { return Err(Error::NothingToProbe) };
     let Workload::Paced { rate, message, .. } = tcp.workload else { return Err(Error::NothingToProbe) };

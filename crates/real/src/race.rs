@@ -1,4 +1,5 @@
-//! A race of the kernel's congestion controls: the emulator as its stage.
+//! A race for real, of the kernel's congestion controls or over this project's QUIC: the emulator
+//! as its stage.
 
 use std::path::PathBuf;
 
@@ -8,10 +9,10 @@ use flowstart_race::{Purpose, Race, RaceResult, Stage};
 use flowstart_scenario::Scenario;
 use flowstart_simulator::{Observer, Outcome};
 
-use super::Error;
 use super::controls::{not_real, other_start};
 use super::perform::{Wanted, perform};
 use super::replay::play_back;
+use super::{Error, Transport};
 
 /// What a race brought.
 #[derive(Debug)]
@@ -25,8 +26,9 @@ pub struct RealRace {
 }
 
 /// Runs parts of a race for real.
-struct OnKernel<'a> {
+struct ForReal<'a> {
     cancel: &'a Cancel,
+    transport: Transport,
     /// Scenarios (as text) whose first run is captured, and the folders for it.
     captures: Vec<(String, PathBuf)>,
     /// How faithful the runs were.
@@ -34,7 +36,7 @@ struct OnKernel<'a> {
     faults: Vec<String>,
 }
 
-impl Stage for OnKernel<'_> {
+impl Stage for ForReal<'_> {
     type Error = Error;
 
     fn run(&mut self, scenario: &Scenario, run: u64, observer: &mut dyn Observer) -> Result<Option<Outcome>, Error> {
@@ -45,7 +47,8 @@ impl Stage for OnKernel<'_> {
         } else {
             None
         };
-        let performed = perform(scenario, &compiled, &Wanted { log: true, captures }, self.cancel)?;
+        let performed =
+            perform(scenario, &compiled, &Wanted { log: true, transport: self.transport, captures }, self.cancel)?;
         self.fidelities.push(performed.outcome.fidelity);
         self.faults.extend_from_slice(&performed.outcome.faults);
         if self.cancel.is_cancelled() {
@@ -55,16 +58,24 @@ impl Stage for OnKernel<'_> {
     }
 }
 
-/// What the kernel does otherwise than a contestant or the path asks for, in words.
+/// What the stack does otherwise than a contestant or the path asks for, in words.
 ///
 /// # Errors
 /// If the kernel begins in another way than a contestant: its result would stand under the wrong
-/// name.
-pub fn left_out(race: &Race) -> Result<Vec<String>, Error> {
+/// name. If QUIC cannot carry one.
+pub fn left_out(race: &Race, transport: Transport) -> Result<Vec<String>, Error> {
     let mut list = Vec::new();
     for contestant in &race.contestants {
         let scenario = race.scenario(contestant, Purpose::Start, 0);
         let compiled = scenario.simulation(0)?;
+        match transport {
+            Transport::Kernel => {}
+            #[cfg(feature = "quic")]
+            Transport::Quic => {
+                super::quic::check(&compiled)?;
+                continue;
+            }
+        }
         if let Some(other) = compiled.groups.iter().find_map(|label| other_start(&label.algorithm)) {
             return Err(Error::OtherStart(other));
         }
@@ -82,13 +93,14 @@ pub fn left_out(race: &Race) -> Result<Vec<String>, Error> {
 /// If the race cannot be run here.
 pub fn race(
     race: &Race,
+    transport: Transport,
     captures: &[PathBuf],
     cancel: &Cancel,
     progress: impl Fn(usize, usize),
 ) -> Result<RealRace, Error> {
     let text = |contestant| race.scenario(contestant, Purpose::Start, 0).effective();
     let captures = race.contestants.iter().map(text).zip(captures.iter().cloned()).collect();
-    let mut stage = OnKernel { cancel, captures, fidelities: Vec::new(), faults: Vec::new() };
+    let mut stage = ForReal { cancel, transport, captures, fidelities: Vec::new(), faults: Vec::new() };
     let result = race.run_on(&mut stage, cancel, progress)?;
     Ok(RealRace { result, fidelities: stage.fidelities, faults: stage.faults })
 }

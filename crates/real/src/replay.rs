@@ -11,13 +11,20 @@ use flowstart_simulator::{FlowOutcome, LinkOutcome, Observer, Outcome};
 use flowstart_units::{Bytes, Time};
 
 use super::exit::seen_exit;
-use super::perform::{Logged, Performed, Ran};
+use super::perform::{Logged, Performed};
+use super::seen::Ran;
+
+/// Bytes of a full packet of QUIC that are no data: IPv4, UDP, a short header with its number, the
+/// tag, and the header of a stream frame.
+const QUIC_HEADERS: u32 = 28 + 24 + 8;
 
 /// Something that happened, for the observer.
-enum Event {
-    Arrived,
-    Decided,
-    Delivered,
+enum Event<'a> {
+    Arrived(&'a Logged),
+    Decided(&'a Logged),
+    Delivered(&'a Logged),
+    /// The application has read this much of the stream, as it says itself.
+    Read(u64),
 }
 
 /// A TCP stream as it is put together from its packets.
@@ -60,6 +67,8 @@ struct Player<'a> {
     flow: u32,
     outcome: FlowOutcome,
     stream: Stream,
+    /// Its ends are ours, and packets before this time opened the connection.
+    began: Option<Time>,
     windows: std::iter::Peekable<std::slice::Iter<'a, flowstart_emulator::traffic::Sample>>,
 }
 
@@ -68,38 +77,53 @@ struct Player<'a> {
 pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> Outcome {
     let mut players: Vec<Player<'_>> =
         performed.flows.iter().enumerate().map(|(number, ran)| player(performed, number, ran)).collect();
-    let numbers: HashMap<_, usize> =
+    let mut numbers: HashMap<_, usize> =
         performed.flows.iter().enumerate().filter_map(|(number, ran)| Some((ran.outcome.key?, number))).collect();
-    let mut events: Vec<(Time, Event, &Logged, usize)> = Vec::new();
+    // Second connections are numbered behind all flows, as the simulator does.
+    for (number, ran) in performed.flows.iter().enumerate() {
+        let Some(key) = ran.seen.as_ref().and_then(|seen| seen.companion) else { continue };
+        numbers.insert(key, players.len());
+        let outcome = FlowOutcome { companion_of: Some(number as u32), ..players[number].outcome.clone() };
+        let (flow, began) = (players.len() as u32, players[number].began);
+        players.push(Player { flow, outcome, stream: Stream::default(), began, windows: [].iter().peekable() });
+    }
+    let mut events: Vec<(Time, Event<'_>, usize)> = Vec::new();
     for logged in &performed.log {
         let Some(flow) = numbers.get(&logged.key) else { continue };
+        if players[*flow].began.is_some_and(|began| logged.arrived < began) {
+            continue;
+        }
         let decided = match logged.fate {
             Fate::Sent { began, .. } => began,
             Fate::Dropped { at, .. } => at,
             Fate::Lost => logged.arrived,
         };
-        events.push((logged.arrived, Event::Arrived, logged, *flow));
-        events.push((decided, Event::Decided, logged, *flow));
+        events.push((logged.arrived, Event::Arrived(logged), *flow));
+        events.push((decided, Event::Decided(logged), *flow));
         if let Some(delivery) = logged.delivery {
-            events.push((delivery, Event::Delivered, logged, *flow));
+            events.push((delivery, Event::Delivered(logged), *flow));
         }
+    }
+    for (number, seen) in
+        performed.flows.iter().enumerate().filter_map(|(number, ran)| Some((number, ran.seen.as_ref()?)))
+    {
+        events.extend(seen.reads.iter().map(|(at, total)| (*at, Event::Read(*total), number)));
     }
     // Stable: what happens at the same time stays in the order of the records.
     events.sort_by_key(|(time, ..)| *time);
     let mut packets: HashMap<*const Logged, Packet> = HashMap::new();
-    for (now, event, logged, flow) in events {
+    for (now, event, flow) in events {
         let player = &mut players[flow];
         player.show_windows(now, observer);
-        let id = std::ptr::from_ref(logged);
         match event {
-            Event::Arrived => {
+            Event::Arrived(logged) => {
                 let Some(packet) = player.packet(logged) else { continue };
                 observer.sent(now, &packet);
                 observer.arrived(now, logged.link, &packet, 0, 0);
-                packets.insert(id, packet);
+                packets.insert(std::ptr::from_ref(logged), packet);
             }
-            Event::Decided => {
-                let Some(packet) = packets.get_mut(&id) else { continue };
+            Event::Decided(logged) => {
+                let Some(packet) = packets.get_mut(&std::ptr::from_ref(logged)) else { continue };
                 packet.ecn = logged.ecn;
                 match logged.fate {
                     Fate::Sent { done, .. } => observer.transmitted(now, logged.link, packet, logged.arrived, done),
@@ -113,11 +137,12 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
                     }
                 }
             }
-            Event::Delivered => {
-                let Some(packet) = packets.remove(&id) else { continue };
+            Event::Delivered(logged) => {
+                let Some(packet) = packets.remove(&std::ptr::from_ref(logged)) else { continue };
                 observer.received(now, &packet);
                 player.receive(now, &packet, observer);
             }
+            Event::Read(total) => player.read(now, total, observer),
         }
     }
     let links = performed.outcome.links.iter().map(|link| LinkOutcome {
@@ -145,7 +170,7 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
 fn player<'a>(performed: &'a Performed, number: usize, ran: &'a Ran) -> Player<'a> {
     let flow = &ran.outcome;
     let info = flow.info.unwrap_or_default();
-    let start_exit = seen_exit(performed, ran).map(|exit| StartExit {
+    let seen = seen_exit(performed, ran).filter(|_| ran.seen.is_none()).map(|exit| StartExit {
         now: exit.at,
         reason: exit.reason,
         cwnd: exit.cwnd,
@@ -154,6 +179,8 @@ fn player<'a>(performed: &'a Performed, number: usize, ran: &'a Ran) -> Player<'
         srtt: info.rtt,
         min_rtt: info.min_rtt,
     });
+    let start_exit = ran.seen.as_ref().map_or(seen, |seen| seen.exit);
+    let began = ran.seen.as_ref().map(|seen| seen.began.unwrap_or(Time::NEVER));
     let outcome = FlowOutcome {
         timeouts: u64::from(info.timeouts),
         start_exit,
@@ -162,7 +189,24 @@ fn player<'a>(performed: &'a Performed, number: usize, ran: &'a Ran) -> Player<'
         cwnd: info.cwnd,
         ..FlowOutcome::new(ran.group, flow.started.unwrap_or(Time::NEVER), ran.size)
     };
-    Player { flow: number as u32, outcome, stream: Stream::default(), windows: flow.samples.iter().peekable() }
+    Player { flow: number as u32, outcome, stream: Stream::default(), began, windows: flow.samples.iter().peekable() }
+}
+
+/// A segment of which only this is known.
+fn segment(logged: &Logged, number: u64, seq: u64, payload: u32, retransmission: bool) -> Segment {
+    Segment {
+        seq,
+        number,
+        sent_at: logged.arrived,
+        unacknowledged: 0,
+        payload,
+        retransmission,
+        push: false,
+        fin: false,
+        cwr: false,
+        syn: false,
+        quick_start: Default::default(),
+    }
 }
 
 impl Player<'_> {
@@ -190,19 +234,14 @@ impl Player<'_> {
                 let retransmission = end <= stream.highest;
                 stream.highest = stream.highest.max(end);
                 self.outcome.retransmitted += u64::from(retransmission);
-                Body::Segment(Segment {
-                    seq,
-                    number: stream.numbers,
-                    sent_at: logged.arrived,
-                    unacknowledged: 0,
-                    payload,
-                    retransmission,
-                    push: false,
-                    fin: false,
-                    cwr: false,
-                    syn: false,
-                    quick_start: Default::default(),
-                })
+                Body::Segment(segment(logged, stream.numbers, seq, payload, retransmission))
+            }
+            // Every packet of QUIC is a new one: how much of it repeats others nobody sees.
+            None if self.began.is_some() => {
+                let payload = logged.bytes.saturating_sub(QUIC_HEADERS).max(1);
+                let seq = stream.highest;
+                stream.highest += u64::from(payload);
+                Body::Segment(segment(logged, stream.numbers, seq, payload, false))
             }
             None => Body::Datagram(Datagram { number: stream.numbers, sent_at: logged.arrived }),
         };
@@ -216,10 +255,17 @@ impl Player<'_> {
     fn receive(&mut self, now: Time, packet: &Packet, observer: &mut dyn Observer) {
         self.outcome.marked += u64::from(packet.ecn == Ecn::Ce);
         match &packet.body {
+            // What the application has read it says itself.
+            Body::Segment(_) if self.began.is_some() => return,
             Body::Segment(segment) => self.stream.receive(segment.seq, segment.seq + u64::from(segment.payload)),
             _ => self.stream.delivered += u64::from(packet.bytes),
         }
-        let total = Bytes::new(self.stream.delivered);
+        self.read(now, self.stream.delivered, observer);
+    }
+
+    /// The application has read this much.
+    fn read(&mut self, now: Time, total: u64, observer: &mut dyn Observer) {
+        let total = Bytes::new(total);
         if total > self.outcome.delivered {
             self.outcome.delivered = total;
             observer.delivered(now, self.flow, total.get());

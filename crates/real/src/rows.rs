@@ -5,7 +5,8 @@ use flowstart_scenario::{Compiled, Scenario};
 use flowstart_units::{Bytes, Rate, Time};
 
 use super::exit::seen_exit;
-use super::perform::{Performed, Ran};
+use super::perform::Performed;
+use super::seen::Ran;
 use super::tables::{FlowFacts, FlowRow, SenderSample, results};
 
 /// The tables of one run.

@@ -7,9 +7,9 @@ use flowstart_parallel::Cancel;
 use flowstart_results::Results;
 use flowstart_scenario::Scenario;
 
-use super::Error;
 use super::perform::{Wanted, perform};
 use super::rows::tables;
+use super::{Error, Transport};
 
 /// What the runs of a scenario brought.
 #[derive(Clone, Debug)]
@@ -39,7 +39,11 @@ pub fn run(
             break;
         }
         let compiled = scenario.simulation(run)?;
-        let wanted = Wanted { log: false, captures: captures.filter(|_| run == 0).map(Path::to_path_buf) };
+        let wanted = Wanted {
+            log: false,
+            transport: Transport::Kernel,
+            captures: captures.filter(|_| run == 0).map(Path::to_path_buf),
+        };
         let performed = perform(scenario, &compiled, &wanted, cancel)?;
         let fidelity = performed.outcome.fidelity;
         let one = tables(scenario, &compiled, &performed, run);

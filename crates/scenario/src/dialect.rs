@@ -15,8 +15,10 @@ use super::{FlowSpec, Scenario};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
-    /// Linux 6.x. What all scenarios have by default, written down: windows that grow by packets
-    /// acknowledged, 16 quick ACKs, delayed ACKs from 40 ms, RACK-TLP, F-RTO, undo.
+    /// Linux 6.x with the settings it comes with. Sender and receiver are what all scenarios have
+    /// by default, written down: windows that grow by packets acknowledged, 16 quick ACKs, delayed
+    /// ACKs from 40 ms, RACK-TLP, F-RTO, undo. Beyond that the receive window grows
+    /// (`receive_window = "linux"`) and new data leaves in bursts (`offload = "linux"`).
     Linux,
     /// ns-3 (version of 2026) with its own defaults: delayed ACKs of 2 segments or 200 ms, the
     /// first segment acknowledged at once, no tail loss probes, no undo, timeouts by RFC 6298 of at
@@ -25,9 +27,10 @@ pub enum Dialect {
     Ns3,
 }
 
-/// Sender and receiver of Linux. Its growing receive window and its bursts are keys of their own
-/// (`receive_window`), which this does not set: results without them stay what they were.
+/// Sender and receiver of Linux, its growing receive window and its bursts.
 const LINUX: &str = r#"
+receive_window = "linux"
+offload = "linux"
 sender = { kernel = "6.x", syn_timeout = "1 s", tail_loss_probe = true, rto_rule = "linux", min_rto = "200 ms", f_rto = true, undo = true, idle_restart = true, cwnd_validation = true }
 receiver = { ack_every = 2, ack_counting = "bytes", ack_delay = "40 ms", adaptive_delay = true, quick_acks = 16, compressed_sack_delay = "1 ms" }
 "#;
@@ -73,6 +76,18 @@ impl Dialect {
             _ => None,
         }
     }
+}
+
+/// Keys that a dialect sets, and where a flow may have said the same with figures of its own.
+const SAID_OTHERWISE: [(&str, [&str; 2]); 3] = [
+    ("offload", ["sender", "offload"]),
+    ("receive_window", ["receiver", "window"]),
+    ("receive_window", ["receiver", "receive_buffer"]),
+];
+
+/// Whether a flow has the key `inner` in its table `outer`.
+fn says(flow: &DeTable<'_>, [outer, inner]: [&str; 2]) -> bool {
+    flow.get(outer).and_then(|value| value.get_ref().as_table()).is_some_and(|table| table.contains_key(inner))
 }
 
 fn table(text: &'static str) -> DeTable<'static> {
@@ -145,7 +160,12 @@ impl Scenario {
     fn lay_under_flow(&self, flow: &mut DeTable<'_>, spec: &FlowSpec) {
         // What is wrong with the algorithms is said later.
         let (Some(dialect), Ok((start, avoidance))) = (spec.dialect.or(self.dialect), algorithms(spec)) else { return };
-        dialect.flow(start.name(), avoidance.name()).for_each(|under| lay_under(flow, under));
+        for mut under in dialect.flow(start.name(), avoidance.name()) {
+            for (ours, _) in SAID_OTHERWISE.iter().filter(|(_, theirs)| says(flow, *theirs)) {
+                under.remove(*ours);
+            }
+            lay_under(flow, under);
+        }
     }
 }
 
@@ -183,16 +203,34 @@ mod tests {
     #[test]
     fn every_dialect_is_a_table() {
         for text in [LINUX, NS3, NS3_HYSTART, NS3_RENO, NS3_RED] {
-            assert!(DeTable::parse(text).unwrap().get_ref().values().all(|value| value.get_ref().is_table()), "{text}");
+            assert!(!DeTable::parse(text).unwrap().get_ref().is_empty(), "{text}");
         }
         assert!(table(NS3).contains_key("sender"));
     }
 
+    fn simulated(scenario: &Scenario) -> String {
+        format!("{:?}", scenario.simulation(0).unwrap().simulation)
+    }
+
     #[test]
-    fn the_linux_dialect_is_what_flows_have_anyway() {
-        let (plain, linux) = (scenario("", "", ""), scenario("dialect = \"linux\"", "", ""));
-        let simulated = |scenario: &Scenario| format!("{:?}", scenario.simulation(0).unwrap().simulation);
-        assert_eq!(simulated(&plain), simulated(&linux));
+    fn the_linux_dialect_is_what_flows_have_anyway_with_its_window_and_its_bursts() {
+        let linux = simulated(&scenario("dialect = \"linux\"", "", ""));
+        assert_eq!(linux, simulated(&scenario("", "receive_window = \"linux\"\noffload = \"linux\"", "")));
+        let without = "receive_window = \"none\"\noffload = \"none\"";
+        assert_eq!(simulated(&scenario("", "", "")), simulated(&scenario("dialect = \"linux\"", without, "")));
+        assert_ne!(linux, simulated(&scenario("", "", "")));
+    }
+
+    #[test]
+    fn figures_of_ones_own_are_left_alone_by_the_linux_dialect() {
+        for (own, key) in [
+            ("sender = { offload = { window_divisor = 4 } }\nreceive_window = \"none\"", "offload"),
+            ("receiver = { window = { rules = \"6.1\" } }\noffload = \"none\"", "window"),
+            ("receiver = { receive_buffer = \"300 kB\" }\noffload = \"none\"", "buffer"),
+        ] {
+            let linux = simulated(&scenario("dialect = \"linux\"", own, ""));
+            assert_eq!(linux, simulated(&scenario("", own, "")), "{key}");
+        }
     }
 
     #[test]

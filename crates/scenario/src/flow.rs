@@ -103,16 +103,21 @@ pub enum ReceiveWindowKind {
     /// Linux 6.1.
     #[serde(rename = "linux-6.1")]
     Linux6_1,
+    /// It does not grow, whatever the dialect has; `receiver.receive_buffer` may limit it.
+    #[serde(rename = "none")]
+    None,
 }
 
 impl ReceiveWindowKind {
-    /// The window by that kernel's default settings.
+    /// The window by that kernel's default settings; `None` if it does not grow.
     #[must_use]
-    pub fn window(self) -> ReceiveWindow {
-        ReceiveWindow::of(match self {
+    pub fn window(self) -> Option<ReceiveWindow> {
+        let rules = match self {
             Self::Linux => WindowRules::Linux6_18,
             Self::Linux6_1 => WindowRules::Linux6_1,
-        })
+            Self::None => return None,
+        };
+        Some(ReceiveWindow::of(rules))
     }
 }
 
@@ -122,6 +127,8 @@ impl ReceiveWindowKind {
 pub enum OffloadKind {
     /// Linux of today, that is 6.18.
     Linux,
+    /// Segment by segment, whatever the dialect has.
+    None,
 }
 
 /// An application that writes messages at a rate.

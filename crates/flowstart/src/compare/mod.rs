@@ -106,7 +106,7 @@ pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Outc
     Ok(outcome)
 }
 
-/// The race on this machine's kernel.
+/// The race on this machine, over the kernel's TCP or our QUIC.
 #[cfg(target_os = "linux")]
 fn really(race: &Race, args: &CompareArgs, progress: impl Fn(usize, usize)) -> Result<(RaceResult, Outcome), Failure> {
     crate::real::race(race, args.fidelity, (args.pcap.as_deref(), file_name), interrupt::listen, progress)
@@ -139,7 +139,11 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     race.horizon = args.horizon.or(race.horizon);
     race.seed = args.seed.unwrap_or(race.seed);
     race.runs = args.runs.or(race.runs);
-    race.real = args.real;
+    if args.fidelity.is_some() && !(args.real || args.quic) {
+        return Err(Failure::Usage("--fidelity is about races with --real or --quic; name one of them".to_owned()));
+    }
+    race.real = args.real || args.quic;
+    race.quic = args.quic;
     if args.real && args.contestants.is_empty() {
         // What every kernel has, unless it was built without.
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();

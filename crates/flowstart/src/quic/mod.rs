@@ -20,10 +20,15 @@ pub(crate) use {look::look, transfer::fetch, transfer::serve};
 
 /// What is said where the program has no QUIC.
 #[cfg(not(feature = "quic"))]
-fn missing() -> Outcome {
-    Err(Failure::NotPossible(
+pub(crate) fn without() -> Failure {
+    Failure::NotPossible(
         "this program was built without QUIC: build it with `cargo build --release --features quic`".to_owned(),
-    ))
+    )
+}
+
+#[cfg(not(feature = "quic"))]
+fn missing() -> Outcome {
+    Err(without())
 }
 
 /// Serves transfers.

@@ -1,10 +1,11 @@
-//! `flowstart compare --real`: a race of the kernel's congestion controls.
+//! `flowstart compare --real` and `--quic`: a race of the kernel's congestion controls, or over
+//! this project's QUIC.
 
 use std::path::{Path, PathBuf};
 
 use flowstart_parallel::Cancel;
 use flowstart_race::{Race, RaceResult, labels};
-use flowstart_real::{RealRace, left_out};
+use flowstart_real::{RealRace, Transport, left_out};
 use flowstart_units::Span;
 
 use super::{become_able, fidelity_limit, judge};
@@ -20,8 +21,14 @@ pub(crate) fn race(
     listen: impl FnOnce() -> Cancel,
     progress: impl Fn(usize, usize),
 ) -> Result<(RaceResult, Result<(), Failure>), Failure> {
+    let transport = transport(race)?;
+    let left_out = left_out(race, transport);
+    if race.quic {
+        // What cannot be carried is said before what this machine does not allow.
+        left_out.as_ref().map_err(|error| Failure::usage(error.to_string()))?;
+    }
     become_able()?;
-    for line in left_out(race)? {
+    for line in left_out? {
         note(&format!("not as in the simulator: {line}"));
     }
     let folder = |pcap: &Path| labels(&race.contestants).iter().map(|label| pcap.join(file_name(label))).collect();
@@ -30,7 +37,7 @@ pub(crate) fn race(
         prepare_folder(folder)?;
     }
     let cancel = listen();
-    let RealRace { result, fidelities, faults } = flowstart_real::race(race, &folders, &cancel, progress)?;
+    let RealRace { result, fidelities, faults } = flowstart_real::race(race, transport, &folders, &cancel, progress)?;
     faults.iter().for_each(|fault| note(fault));
     let limit = fidelity_limit(fidelity);
     let mut verdict = Ok(());
@@ -41,4 +48,16 @@ pub(crate) fn race(
         note(&format!("{} real runs; the least faithful: {worst}", fidelities.len()));
     }
     Ok((result, verdict))
+}
+
+/// What carries the race.
+#[cfg(feature = "quic")]
+fn transport(race: &Race) -> Result<Transport, Failure> {
+    Ok(if race.quic { Transport::Quic } else { Transport::Kernel })
+}
+
+/// What carries the race.
+#[cfg(not(feature = "quic"))]
+fn transport(race: &Race) -> Result<Transport, Failure> {
+    if race.quic { Err(crate::quic::without()) } else { Ok(Transport::Kernel) }
 }

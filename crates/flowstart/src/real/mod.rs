@@ -3,6 +3,8 @@
 
 mod compare;
 mod emulate;
+mod fidelity;
+mod fidelity_table;
 mod scenarios;
 mod self_test;
 mod show;
@@ -14,6 +16,7 @@ use crate::output::{Failure, note};
 
 pub(crate) use compare::race;
 pub(crate) use emulate::emulate;
+pub(crate) use fidelity::fidelity;
 pub(crate) use scenarios::run;
 
 /// Makes sure that worlds can be made; must be called before threads are started.

@@ -148,6 +148,32 @@ fn kernels_race_with_the_measures_of_the_simulator() {
     }
 }
 
+/// The same algorithms over QUIC, one of them with two connections that carry one stream.
+#[test]
+#[cfg(feature = "quic")]
+fn a_race_over_quic_has_the_measures_of_a_simulated_one() {
+    if !possible() {
+        return;
+    }
+    let contestants = "slow_start+cubic,adaptive_chirping+cubic,fair_queuing_probe+delay_or_cubic";
+    let path = ["--capacity", "20Mbit/s", "--rtt", "20ms", "-n", "100kB", "--runs", "1", "--fidelity", "10s"];
+    let output = flowstart(&["compare", "--quic", "-C", contestants, "--json"]).args(path).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["parameters"]["quic"], true, "{document:#}");
+    let simulated = flowstart(&["compare", "-C", contestants, "--json"]).args(&path[..6]).output().unwrap();
+    let simulated: serde_json::Value = serde_json::from_slice(&simulated.stdout).unwrap();
+    let both = [&document, &simulated].map(|one| one["contestants"].as_array().unwrap().clone());
+    assert_eq!([both[0].len(), both[1].len()], [3, 3]);
+    for (quic, simulated) in both[0].iter().zip(&both[1]) {
+        let mean = |one: &serde_json::Value, measure: &str| one["summary"][measure]["mean"].as_f64();
+        for measure in ["completion_100kb_ms", "delivered_20_rtts_mb", "delay_max_ms"] {
+            let values = [mean(quic, measure), mean(simulated, measure)];
+            assert!(values.iter().all(|value| value.is_some_and(|value| value > 0.0)), "{measure}: {values:?}");
+        }
+    }
+}
+
 #[test]
 fn what_the_kernel_does_not_do_is_said_or_refused() {
     if !possible() {

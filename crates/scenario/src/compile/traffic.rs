@@ -54,11 +54,11 @@ impl Compiler<'_> {
             }
             (receiver.ack_aggregation, receiver.ack_aggregation_most) = (Some(merged.within), merged.most);
         }
-        if let Some(OffloadKind::Linux) = spec.offload {
+        if let Some(kind) = spec.offload {
             if sender.offload.is_some() {
                 return Err(Problem::at("offload", "`sender.offload` says it already; leave one of them out"));
             }
-            sender.offload = Some(Offload::default());
+            sender.offload = (kind == OffloadKind::Linux).then(Offload::default);
         }
         if let Some(offload) = &sender.offload {
             offload.validate().map_err(|error| Problem::at("sender.offload", error.to_string()))?;
@@ -67,7 +67,7 @@ impl Compiler<'_> {
             if receiver.window.is_some() {
                 return Err(Problem::at("receive_window", "`receiver.window` says it already; leave one of them out"));
             }
-            receiver.window = Some(kind.window());
+            receiver.window = kind.window();
         }
         if let Some(window) = &mut receiver.window {
             window.validate().map_err(|error| Problem::at("receiver.window", error.to_string()))?;

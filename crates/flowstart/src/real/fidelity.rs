@@ -1,0 +1,165 @@
+//! `flowstart fidelity`: simulator and kernel side by side.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use flowstart_parallel::Cancel;
+use flowstart_real::fidelity::{Case, QUANTITIES, Record, Row, cases, compare, kernel_version, simulated};
+use flowstart_report::{Page, Section};
+use flowstart_units::Span;
+
+use super::fidelity_table::{self as table, tally};
+use super::{become_able, fidelity_limit};
+use crate::args::FidelityArgs;
+use crate::interrupt;
+use crate::output::{Failure, Outcome, note, prepare_file, print, print_json, progress, write_file};
+use crate::pages;
+use crate::session::command_line;
+
+/// Shortest run: starts must be over.
+const SHORTEST: Span = Span::from_secs(1);
+/// Longest: every packet is kept in memory.
+const LONGEST: Span = Span::from_secs(600);
+
+/// Runs the cases, or reads them, and shows them.
+pub(crate) fn fidelity(args: &FidelityArgs) -> Outcome {
+    if let Some(file) = &args.recorded {
+        pages::prepare(&args.page)?;
+        let mut record = read(file)?;
+        if args.simulate {
+            for row in &mut record.rows {
+                row.simulated = simulated(&row.case, record.runs)?;
+            }
+            write(file, &record)?;
+        }
+        return show(&record, args, true);
+    }
+    let list = wanted(args)?;
+    become_able()?;
+    pages::prepare(&args.page)?;
+    if let Some(file) = &args.record {
+        prepare_file(file)?;
+    }
+    let (record, whole) = run(&list, args)?;
+    if record.rows.is_empty() {
+        return Err(Failure::Interrupted);
+    }
+    if let Some(file) = &args.record {
+        write(file, &record)?;
+    }
+    show(&record, args, false)?;
+    if !whole {
+        return Err(Failure::Interrupted);
+    }
+    let ran = |row: &Row| row.skipped.is_none();
+    if record.rows.iter().any(ran) && record.rows.iter().filter(|row| ran(row)).all(|row| row.kernel.is_empty()) {
+        return Err(Failure::Fidelity("no run of the kernel was as punctual as --fidelity asks for".to_owned()));
+    }
+    Ok(())
+}
+
+/// The cases that the options ask for.
+fn wanted(args: &FidelityArgs) -> Result<Vec<Case>, Failure> {
+    if let Some(duration) = args.duration.filter(|duration| !(SHORTEST..=LONGEST).contains(duration)) {
+        return Err(Failure::Usage(format!("--duration: {duration} is not between {SHORTEST} and {LONGEST}")));
+    }
+    let controls: Vec<&str> = args.controls.iter().map(String::as_str).collect();
+    Ok(cases(&controls, args.quick, args.duration.map(Span::as_secs_f64)))
+}
+
+/// Runs the cases; also whether all were run. Of a case amid which it is interrupted nothing is
+/// kept.
+fn run(list: &[Case], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
+    let cancel: Cancel = interrupt::listen();
+    let limit = fidelity_limit(args.fidelity);
+    let bar = progress("comparing");
+    bar.set_length(list.len() as u64 * args.runs);
+    let mut rows = Vec::new();
+    for (number, case) in list.iter().enumerate() {
+        let mut runs = 0;
+        let done = |_: &_| {
+            runs += 1;
+            bar.set_position(number as u64 * args.runs + runs);
+        };
+        let Some(row) = compare(case, args.runs, &limit, &cancel, done)? else { break };
+        for why in row.left_out.iter().chain(&row.skipped) {
+            note(&format!("{}, {}: left out: {why}", case.control, case.path()));
+        }
+        rows.push(row);
+    }
+    bar.finish_and_clear();
+    let whole = rows.len() == list.len();
+    let record = Record {
+        flowstart_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: kernel_version(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        runs: args.runs,
+        rows,
+    };
+    Ok((record, whole))
+}
+
+fn read(file: &Path) -> Result<Record, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::file("read", file, &error))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::Usage(format!("{} is not a record of flowstart fidelity: {error}", file.display())))
+}
+
+fn write(file: &Path, record: &Record) -> Outcome {
+    let text = serde_json::to_string_pretty(record).map_err(Failure::usage)?;
+    write_file(file, format!("{text}\n").as_bytes())
+}
+
+fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Outcome {
+    if !args.page.pages.is_empty() {
+        pages::write(&page(record, kept), &args.page)?;
+    }
+    if args.json {
+        print_json(&document(record)?)?;
+    } else if args.markdown {
+        print(&table::markdown(record))?;
+    } else {
+        let terminal = crate::output::terminal();
+        let mut text = String::new();
+        for table in table::tables(record) {
+            text.push_str(&format!("{}\n", table.to_terminal(terminal)));
+        }
+        text.push_str(&format!("{}\n", table::sentences(record).join("\n")));
+        print(&text)?;
+    }
+    if args.strict && tally(record).missed > 0 { Err(Failure::Check) } else { Ok(()) }
+}
+
+/// The record with how far apart each row is.
+fn document(record: &Record) -> Result<Value, Failure> {
+    let mut document = serde_json::to_value(record).map_err(Failure::usage)?;
+    for (value, row) in document["rows"].as_array_mut().into_iter().flatten().zip(&record.rows) {
+        let deviations = row.deviations();
+        let named = QUANTITIES.iter().zip(&deviations).map(|(quantity, deviation)| {
+            (quantity.name.replace(' ', "_"), serde_json::to_value(deviation).unwrap_or(Value::Null))
+        });
+        value["deviations"] = Value::Object(named.collect());
+    }
+    let tally = tally(record);
+    document["goals"] = json!({ "met": tally.met, "missed": tally.missed, "undecided": tally.undecided });
+    document["quantities"] = QUANTITIES.iter().map(|quantity| json!([quantity.name, quantity.unit])).collect();
+    Ok(document)
+}
+
+fn page(record: &Record, kept: bool) -> Page {
+    Page {
+        title: "Simulator and kernel side by side".to_owned(),
+        command: command_line(),
+        provenance: vec![
+            ("kernel".to_owned(), format!("Linux {}", record.kernel)),
+            ("runs".to_owned(), record.runs.to_string()),
+            ("flowstart".to_owned(), record.flowstart_version.clone()),
+            ("cores".to_owned(), record.cores.to_string()),
+        ],
+        summary: table::sentences(record),
+        sections: vec![Section { tables: table::tables(record), ..Section::default() }],
+        footnotes: if kept { vec!["From a record; nothing was run for this page.".to_owned()] } else { Vec::new() },
+        ..Page::default()
+    }
+}

@@ -1,0 +1,170 @@
+//! How far apart simulator and kernel are, and whether that is within the goals.
+
+use serde::Serialize;
+
+use flowstart_measure::Estimate;
+
+use super::Row;
+
+/// One value of each of [`QUANTITIES`]; `None`: there was none.
+pub type Values = [Option<f64>; QUANTITIES.len()];
+
+/// How far apart is near enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// This share of the kernel's mean.
+    Share(f64),
+    /// This much in the quantity's unit.
+    Absolute(f64),
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    /// Name.
+    pub name: &'static str,
+    /// Unit; empty if there is none.
+    pub unit: &'static str,
+    /// Digits after the point.
+    pub digits: u8,
+    /// How near is near enough.
+    pub goal: Goal,
+}
+
+const fn quantity(name: &'static str, unit: &'static str, digits: u8, goal: Goal) -> Quantity {
+    Quantity { name, unit, digits, goal }
+}
+
+/// Rates and waits after the start (waits end when transmission begins), drops of the whole run,
+/// and how the start ended: the round trips it took, and its window in packets.
+pub const QUANTITIES: [Quantity; 7] = [
+    quantity("goodput", "Mbit/s", 2, Goal::Share(0.01)),
+    quantity("queue mean", "ms", 2, Goal::Share(0.03)),
+    quantity("p50", "ms", 2, Goal::Share(0.03)),
+    quantity("p95", "ms", 2, Goal::Share(0.03)),
+    quantity("drops", "packets", 0, Goal::Share(0.05)),
+    quantity("exit", "RTT", 1, Goal::Absolute(0.5)),
+    quantity("window", "packets", 0, Goal::Share(0.05)),
+];
+
+/// Whether a goal is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The whole interval is within the goal.
+    Met,
+    /// The whole interval is outside.
+    Missed,
+    /// The interval reaches over the bound, or there is none.
+    Undecided,
+}
+
+/// How far the simulator is from the kernel in one quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Deviation {
+    /// Mean of simulator less kernel: a share of the kernel's mean, or in the quantity's unit.
+    /// `None` if only one of them has a value, or if the kernel's is 0.
+    pub mean: Option<f64>,
+    /// Half of its 95 % interval over the runs; `None` with one run.
+    pub half_width: Option<f64>,
+    /// Whether the goal is reached.
+    pub verdict: Verdict,
+}
+
+impl Quantity {
+    /// Compares values of runs; a simulator without chance has one value for all. `None` if neither
+    /// side has one.
+    #[must_use]
+    pub fn deviation(&self, simulated: &[f64], kernel: &[f64]) -> Option<Deviation> {
+        let none = |verdict| Some(Deviation { mean: None, half_width: None, verdict });
+        let (Some(theirs), Some(first)) = (Estimate::of(kernel), simulated.first()) else {
+            return if simulated.is_empty() && kernel.is_empty() { None } else { none(Verdict::Missed) };
+        };
+        let (scale, bound) = match self.goal {
+            Goal::Share(share) => (theirs.mean, share),
+            Goal::Absolute(bound) => (1.0, bound),
+        };
+        let differences = kernel.iter().enumerate().map(|(run, theirs)| simulated.get(run).unwrap_or(first) - theirs);
+        let differences: Vec<f64> = differences.collect();
+        if scale == 0.0 {
+            let same = differences.iter().all(|difference| *difference == 0.0);
+            let scaled = Deviation { mean: Some(0.0), half_width: Some(0.0), verdict: Verdict::Met };
+            return if same && kernel.len() > 1 { Some(scaled) } else { none(Verdict::Undecided.or_missed(!same)) };
+        }
+        let scaled: Vec<f64> = differences.iter().map(|difference| difference / scale).collect();
+        let Estimate { mean, half_width, .. } = Estimate::of(&scaled)?;
+        let verdict = match half_width {
+            Some(half) if mean.abs() + half <= bound => Verdict::Met,
+            Some(half) if mean.abs() - half > bound => Verdict::Missed,
+            _ => Verdict::Undecided,
+        };
+        Some(Deviation { mean: Some(mean), half_width, verdict })
+    }
+}
+
+impl Verdict {
+    fn or_missed(self, missed: bool) -> Self {
+        if missed { Self::Missed } else { self }
+    }
+}
+
+impl Row {
+    /// The values of a quantity in all runs that have one.
+    #[must_use]
+    pub fn values(&self, quantity: usize) -> (Vec<f64>, Vec<f64>) {
+        let of = |runs: &[Values]| runs.iter().filter_map(|values| values[quantity]).collect();
+        (of(&self.simulated), of(&self.kernel))
+    }
+
+    /// How far apart, in the order of [`QUANTITIES`]; nothing where no run of the kernel counts.
+    #[must_use]
+    pub fn deviations(&self) -> [Option<Deviation>; QUANTITIES.len()] {
+        std::array::from_fn(|number| {
+            let (simulated, kernel) = self.values(number);
+            if self.kernel.is_empty() { None } else { QUANTITIES[number].deviation(&simulated, &kernel) }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(quantity: usize, simulated: &[f64], kernel: &[f64]) -> Option<(Option<f64>, Verdict)> {
+        let deviation = QUANTITIES[quantity].deviation(simulated, kernel)?;
+        Some((deviation.mean.map(|mean| (mean * 1e4).round() / 1e4), deviation.verdict))
+    }
+
+    #[test]
+    fn a_goal_is_met_or_missed_only_if_the_whole_interval_says_so() {
+        let near = [99.5, 99.6, 99.4];
+        assert_eq!(judged(0, &[99.5], &near), Some((Some(0.0), Verdict::Met)));
+        assert_eq!(judged(0, &[110.0], &near), Some((Some(0.1055), Verdict::Missed)));
+        assert_eq!(judged(0, &[100.5], &near), Some((Some(0.0101), Verdict::Undecided)));
+        // A wide spread decides nothing, nor does one run.
+        assert_eq!(judged(0, &[100.0], &[90.0, 110.0, 100.0]), Some((Some(0.0), Verdict::Undecided)));
+        assert_eq!(judged(0, &[100.0], &[100.0]), Some((Some(0.0), Verdict::Undecided)));
+    }
+
+    #[test]
+    fn the_exit_is_judged_in_round_trips_and_its_window_as_a_share() {
+        assert_eq!(judged(5, &[5.0], &[5.4, 5.4]), Some((Some(-0.4), Verdict::Met)));
+        assert_eq!(judged(5, &[5.0], &[5.6, 5.6]), Some((Some(-0.6), Verdict::Missed)));
+        assert_eq!(judged(6, &[94.0], &[100.0, 100.0]), Some((Some(-0.06), Verdict::Missed)));
+    }
+
+    #[test]
+    fn runs_with_chance_in_both_are_compared_run_by_run() {
+        let (ours, theirs) = ([10.0, 12.0, 11.0], [10.0, 12.0, 11.0]);
+        assert_eq!(judged(1, &ours, &theirs), Some((Some(0.0), Verdict::Met)));
+    }
+
+    #[test]
+    fn nothing_on_both_sides_is_met_and_something_on_one_is_missed() {
+        assert_eq!(judged(4, &[0.0], &[0.0, 0.0]), Some((Some(0.0), Verdict::Met)));
+        assert_eq!(judged(4, &[3.0], &[0.0, 0.0]), Some((None, Verdict::Missed)));
+        assert_eq!(judged(4, &[0.0], &[0.0]), Some((None, Verdict::Undecided)));
+        assert_eq!(judged(5, &[], &[]), None);
+        assert_eq!(judged(5, &[4.0], &[]), Some((None, Verdict::Missed)));
+    }
+}

@@ -1,0 +1,155 @@
+//! The same cases in the simulator and on this machine's kernel: how far are they apart?
+//!
+//! One [`Case`] is one flow over one path. The simulator runs it with bursts and receive window of
+//! Linux, the kernel over the emulator with its own defaults; one observer watches both. The
+//! bounds are fixed ([`QUANTITIES`]), and a goal counts as met or missed only if the 95 % interval
+//! over the runs lies on one side of the bound.
+
+mod cases;
+mod judge;
+mod watch;
+
+use serde::{Deserialize, Serialize};
+
+use flowstart_emulator::{Fidelity, FidelityLimit};
+use flowstart_parallel::Cancel;
+use flowstart_race::RaceError;
+use flowstart_simulator::Simulation;
+use flowstart_units::{Rate, Span};
+
+use crate::controls::control;
+use crate::perform::{Wanted, perform};
+use crate::replay::play_back;
+use crate::{Error, Transport};
+
+pub use cases::{CONTROLS, Case, cases, reference};
+pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Values, Verdict};
+use watch::Watch;
+
+/// What came out of a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The case.
+    pub case: Case,
+    /// The simulator's values, a list for each run; one run where there is no chance.
+    pub simulated: Vec<Values>,
+    /// The kernel's, of the runs that count.
+    pub kernel: Vec<Values>,
+    /// Why runs of the kernel do not count, a sentence for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// How late 99 % of the packets of the worst run that counts were at most, in us.
+    pub late_p99_us: f64,
+    /// Why the kernel cannot run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+/// All that came out, as it is kept in a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of flowstart.
+    pub flowstart_version: String,
+    /// Version of the kernel.
+    pub kernel: String,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Runs of each case.
+    pub runs: u64,
+    /// What came out.
+    pub rows: Vec<Row>,
+}
+
+/// The version of the kernel that runs here, without what its builder added.
+#[must_use]
+pub fn kernel_version() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let version = text.trim().split('-').next().unwrap_or_default();
+    if version.is_empty() { "unknown".to_owned() } else { version.to_owned() }
+}
+
+/// Runs a case so often on the kernel and, where chance plays a part, in the simulator.
+/// [Privileges](flowstart_emulator::privilege) must be there. A run in which the emulator was less
+/// faithful than `limit` does not count. `done` hears of each run of the kernel. `None` if it was
+/// cancelled.
+///
+/// # Errors
+/// If the case cannot be run here; a control that the kernel lacks is no error.
+pub fn compare(
+    case: &Case,
+    runs: u64,
+    limit: &FidelityLimit,
+    cancel: &Cancel,
+    mut done: impl FnMut(&Fidelity),
+) -> Result<Option<Row>, Error> {
+    let scenario = case.scenario()?;
+    let mut row = Row {
+        case: case.clone(),
+        simulated: simulated(case, runs)?,
+        kernel: Vec::new(),
+        left_out: Vec::new(),
+        late_p99_us: 0.0,
+        skipped: None,
+    };
+    if let Err(error) = control(&case.algorithm, None) {
+        row.skipped = Some(error.to_string());
+        return Ok(Some(row));
+    }
+    let wanted = Wanted { log: true, transport: Transport::Kernel, captures: None };
+    for run in 0..runs {
+        let compiled = scenario.simulation(run)?;
+        let performed = perform(&scenario, &compiled, &wanted, cancel)?;
+        if cancel.is_cancelled() {
+            return Ok(None);
+        }
+        let mut watch = watch(case);
+        let outcome = play_back(&performed, &mut watch);
+        let fidelity = &performed.outcome.fidelity;
+        done(fidelity);
+        match limit.broken_by(fidelity) {
+            Some(why) => row.left_out.push(why),
+            None => {
+                row.late_p99_us = row.late_p99_us.max(fidelity.p99.as_nanos() as f64 / 1e3);
+                row.kernel.push(watch.values(&outcome, rtt(case)));
+            }
+        }
+    }
+    Ok(Some(row))
+}
+
+/// The simulator's values, for each run; only one if all runs are alike.
+///
+/// # Errors
+/// If the case is no scenario.
+pub fn simulated(case: &Case, runs: u64) -> Result<Vec<Values>, Error> {
+    let scenario = case.scenario()?;
+    let one = |run| {
+        let compiled = scenario.simulation(run)?;
+        let simulation =
+            Simulation::new(&compiled.simulation, watch(case)).map_err(|error| RaceError::new(error.to_string()))?;
+        let (outcome, watch) = simulation.run();
+        Ok(watch.values(&outcome, rtt(case)))
+    };
+    let mut all = (0..runs).map(one).collect::<Result<Vec<Values>, Error>>()?;
+    if all.iter().all(|values| *values == all[0]) {
+        all.truncate(1);
+    }
+    Ok(all)
+}
+
+fn watch(case: &Case) -> Watch {
+    Watch::new(Span::from_secs_f64(case.settle_s), Span::from_secs_f64(case.duration_s))
+}
+
+fn rtt(case: &Case) -> Span {
+    Span::from_secs_f64(case.rtt_ms / 1e3)
+}
+
+/// How long a full packet takes over the bottleneck of a case, in ms: what lies between a wait that
+/// ends when transmission begins and one that ends with it.
+#[must_use]
+pub fn packet_ms(case: &Case) -> f64 {
+    Rate::from_bps((case.capacity_mbps * 1e6) as u64)
+        .transmission_time(flowstart_units::Bytes::new(1500))
+        .as_millis_f64()
+}

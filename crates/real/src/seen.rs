@@ -1,0 +1,37 @@
+//! What is known of a flow that ran, and what senders and receivers of our own say of it, which of
+//! a kernel's nobody knows.
+
+use flowstart_congestion::{ExitReason, StartExit};
+use flowstart_emulator::FlowKey;
+use flowstart_emulator::traffic::FlowOutcome;
+use flowstart_units::{Bytes, Time};
+
+/// A flow that ran.
+pub(super) struct Ran {
+    /// Its group in the scenario.
+    pub(super) group: u32,
+    /// Bytes of a sized transfer.
+    pub(super) size: Option<Bytes>,
+    /// The kernel's congestion control; `None` for datagrams.
+    pub(super) control: Option<String>,
+    /// How the kernel's HyStart ended its slow start, if it did, where its host has only this one
+    /// with CUBIC.
+    pub(super) hystart: Option<ExitReason>,
+    pub(super) outcome: FlowOutcome,
+    /// What its ends said, if they are ours.
+    pub(super) seen: Option<Seen>,
+}
+
+/// What was seen at the ends of a flow. Times are those of the world's clock.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(not(feature = "quic"), allow(dead_code))]
+pub(super) struct Seen {
+    /// When data could be sent for the first time; packets before opened the connection.
+    pub(super) began: Option<Time>,
+    /// The second connection, if it has one.
+    pub(super) companion: Option<FlowKey>,
+    /// How the start ended, if it did.
+    pub(super) exit: Option<StartExit>,
+    /// Bytes that the receiving application had read, and when that became so.
+    pub(super) reads: Vec<(Time, u64)>,
+}
