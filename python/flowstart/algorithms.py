@@ -142,6 +142,8 @@ def register(
     """
 
     def take(kind: _Algorithm) -> _Algorithm:
+        if not isinstance(kind, type):
+            raise TypeError("register takes a subclass of FlowStart or CongestionAvoidance")
         called = name if name is not None else _snake(kind.__name__)
         about = next(iter((kind.__doc__ or "").strip().splitlines()), called)
         base: type

@@ -132,7 +132,10 @@ class RaceResult:
         return f'<img alt="rate and queueing delay over time" src="data:image/png;base64,{data}">'
 
     def plot(self) -> Figure:
-        """Draw rate and queueing delay of the first run over round trips (needs matplotlib)."""
+        """Draw rate and queueing delay over round trips; of several runs the median.
+
+        Needs matplotlib.
+        """
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(8, 5), layout="constrained")

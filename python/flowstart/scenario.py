@@ -128,5 +128,8 @@ def as_file(scenario: Like) -> tuple[str, dict[str, str]]:
         return os.fspath(scenario), {}
     if isinstance(scenario, str) and "\n" not in scenario and "=" not in scenario:
         return scenario, {}
+    if not isinstance(scenario, (str, Scenario, Mapping)):
+        kind = type(scenario).__name__
+        raise TypeError(f"a scenario is a file, TOML, a dictionary or a Scenario, not {kind}")
     text = scenario if isinstance(scenario, str) else to_toml(scenario)
     return "scenario.toml", {"scenario.toml": text}

@@ -131,9 +131,18 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// Gives a thread its state of the interpreter for all of its work. Without it every call of an
+/// algorithm in Python makes that state anew and throws it away again, which takes many times as
+/// long as the call.
+fn with_interpreter(work: &mut (dyn FnMut() + Send)) {
+    Python::attach(|py| py.detach(work));
+}
+
 /// The native part of the package.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Whoever was first did the same.
+    let _ = flowstart_parallel::work_within(with_interpreter);
     module.add_class::<RaceResult>()?;
     module.add_class::<Table>()?;
     module.add_class::<algorithm::Ack>()?;

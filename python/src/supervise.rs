@@ -53,8 +53,10 @@ pub(crate) fn supervise<T: Send>(
         std::thread::scope(|scope| {
             let (sender, receiver) = channel();
             scope.spawn(move || {
+                // The thread keeps its state of the interpreter between calls of Python code.
+                let within = || Python::attach(|py| py.detach(|| work(hooks)));
                 // Nobody listens only if the process is ending.
-                let _ = sender.send(catch_unwind(AssertUnwindSafe(|| work(hooks))));
+                let _ = sender.send(catch_unwind(AssertUnwindSafe(within)));
             });
             let mut stopped = None;
             loop {

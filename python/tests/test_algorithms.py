@@ -254,3 +254,9 @@ def test_names_and_kinds_that_cannot_be_are_refused():
 
             def grow(self, ack, acked, window):
                 pass
+
+
+@pytest.mark.parametrize("wrong", [5, "careful", None])
+def test_only_classes_are_registered(wrong):
+    with pytest.raises(TypeError, match="a subclass of FlowStart or CongestionAvoidance"):
+        flowstart.register()(wrong)

@@ -152,6 +152,17 @@ def test_files_that_a_scenario_names_are_looked_for_here(tmp_path, monkeypatch):
         flowstart.run(scenario)
 
 
+@pytest.mark.parametrize("wrong", [5, None, ["20 Mbit/s"]])
+def test_what_is_no_scenario_is_refused_in_one_sentence(wrong):
+    with pytest.raises(TypeError, match="a file, TOML, a dictionary or a Scenario"):
+        flowstart.run(wrong)
+
+
+def test_a_contestant_named_twice_is_refused():
+    with pytest.raises(ValueError, match=r"hystart\+cubic is among the contestants twice"):
+        flowstart.compare(["cubic", "hystart"])
+
+
 def test_names_are_listed():
     listed = flowstart.names()
     assert json.loads(listed.text) == listed

@@ -241,6 +241,12 @@ mod tests {
     }
 
     #[test]
+    fn it_begins_at_the_rate_it_is_given_and_says_so() {
+        assert_eq!(taken_over(10).rate(), Rate::from_mbps(10));
+        assert_eq!(Allegro::new(&AllegroConfig::default(), 1448, 7).rate(), Rate::ZERO, "nothing is known yet");
+    }
+
+    #[test]
     fn the_utility_drops_steeply_at_five_percent_of_loss() {
         let config = AllegroConfig::default();
         assert!((config.utility(10.0, 0.0) - 10.0 / (1.0 + (-5.0_f64).exp())).abs() < 1e-12);

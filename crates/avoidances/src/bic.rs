@@ -286,6 +286,8 @@ mod tests {
         flow.reduce(Time::ZERO, Signal::Loss, &Window::new(200));
         flow.reduce(Time::ZERO, Signal::Loss, &Window::new(180));
         assert_eq!(flow.w_max(), 161, "180 * (1024 + 819) / 2048");
+        flow.reduce(Time::ZERO, Signal::Loss, &Window::new(161));
+        assert_eq!(flow.w_max(), 161, "the old maximum itself was reached: nobody else needs room");
         let mut stubborn = Bic::new(&BicConfig { fast_convergence: false, ..BicConfig::default() });
         stubborn.reduce(Time::ZERO, Signal::Loss, &Window::new(200));
         stubborn.reduce(Time::ZERO, Signal::Loss, &Window::new(180));

@@ -109,7 +109,7 @@ impl Benchmark {
             .map(|((contestant, label), (probes, delivered))| {
                 let startup = StartupCurve::new(&self.startup_times(), &delivered, self.startup_epsilon).ok();
                 let conditions = format!("{}, {}", contestant.conditions(), self.race.queue_name(contestant));
-                self.attained(label, conditions, Estimate::new(self.wanted(probes), &self.probe), startup)
+                self.attained(label, conditions, self.estimate(probes), startup)
             })
             .collect::<Result<_, _>>()?;
         for ((one, bursts), mut messages) in attained.iter_mut().zip(handed_over).zip(messages) {
@@ -189,10 +189,15 @@ impl Benchmark {
         Ok(JobResult::Probe(Box::new(probe), kept, train.now().since(Time::ZERO).as_secs_f64()))
     }
 
+    /// The estimate of these probes; what is missing was interrupted, and is undecided.
+    #[must_use]
+    pub fn estimate(&self, probes: Vec<RateProbe>) -> Estimate {
+        Estimate::new(self.wanted(probes), &self.probe).unfinished(&self.rates())
+    }
+
     /// Probes up to the last that is wanted. Whether those above it were made depends on the order
     /// of work.
-    #[must_use]
-    pub fn wanted(&self, mut probes: Vec<RateProbe>) -> Vec<RateProbe> {
+    fn wanted(&self, mut probes: Vec<RateProbe>) -> Vec<RateProbe> {
         let last = last_wanted(probes.iter().map(|probe| (probe.rate, probe.verdict)), &self.probe);
         probes.retain(|probe| last.is_none_or(|last| probe.rate <= last));
         probes

@@ -8,6 +8,30 @@
 //!
 //! As in the paper nine greedy flows of the contestant's own kind, with round trips of their own,
 //! share the bottleneck unless told otherwise.
+//!
+//! ```
+//! use flowstart_benchmark::Benchmark;
+//! use flowstart_race::{Race, RunOptions};
+//! use flowstart_units::{Rate, Span};
+//!
+//! let mut race = Race::default();
+//! race.set_capacity(Rate::from_mbps(10));
+//! race.contestants = vec!["cubic".parse()?];
+//! // Alone, two rates, and only a little of what a reliable answer needs.
+//! let mut benchmark = Benchmark::new(race);
+//! benchmark.peers = 0;
+//! benchmark.step = Some(Rate::from_mbps(4));
+//! assert_eq!(benchmark.rates(), [4, 8].map(Rate::from_mbps));
+//! benchmark.probe.samples = 50;
+//! benchmark.probe.epsilon = flowstart_service_curve::Probability::new(0.02).expect("a share");
+//! benchmark.probe.warm_up = Span::from_secs(2);
+//! benchmark.lasting = Span::from_secs(10);
+//! (benchmark.connections, benchmark.bursts) = (0, 0);
+//! let result = benchmark.run(&RunOptions::default())?;
+//! // 8 of 10 Mbit/s can be relied on.
+//! assert_eq!(result.attained[0].estimate.curve.long_term_rate(), Rate::from_mbps(8));
+//! # Ok::<(), flowstart_race::RaceError>(())
+//! ```
 
 mod bursts;
 mod document;
@@ -221,12 +245,19 @@ impl Benchmark {
         if self.race.contestants.is_empty() && self.real.is_empty() {
             return fail("nothing to benchmark; name at least one contestant".to_owned());
         }
+        // The path of real stacks is that of any contestant.
+        if self.race.contestants.is_empty()
+            && let Ok(any) = "cubic".parse()
+        {
+            Self { race: Race { contestants: vec![any], ..self.race.clone() }, real: Vec::new(), ..self.clone() }
+                .validate()?;
+        }
         let rates = self.rates();
         if rates.is_empty() {
             return fail(format!(
-                "a step of {} leaves no probing rate below the capacity of {}",
+                "a step of {} leaves no probing rate: the highest is 1.2 fair shares, {}, and the capacity at most",
                 self.step(),
-                self.race.capacity()
+                self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).min(self.race.capacity())
             ));
         }
         if self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).as_bps() / self.step().as_bps() > MAX_RATES {

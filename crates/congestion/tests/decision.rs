@@ -1,7 +1,9 @@
 //! What a connection does with the answer of a detector of fair queuing.
 
 use flowstart_congestion::detection::{Decision, Isolation, TrainProbeConfig};
-use flowstart_congestion::{Ack, AvoidanceConfig, Controller, ControllerConfig, Departure, Next, StartConfig};
+use flowstart_congestion::{
+    Ack, AvoidanceConfig, Controller, ControllerConfig, Departure, INFINITE_SSTHRESH, Next, StartConfig,
+};
 use flowstart_units::{Rate, Span, Time};
 
 /// The next full packet of a flow that has this many in flight.
@@ -22,6 +24,10 @@ fn next(in_flight: u32) -> Next {
 /// A controller that was told one second in that the rate is 12 Mbit/s, when so many packets had
 /// been delivered; its round trip is 100 ms.
 fn told_of_a_rate_after(delivered: u64) -> Controller {
+    told(Isolation::Shared, delivered)
+}
+
+fn told(isolation: Isolation, delivered: u64) -> Controller {
     let start = StartConfig::FairQueuingProbe(TrainProbeConfig::default());
     let mut controller = Controller::new(&ControllerConfig::new(start, AvoidanceConfig::from_name("cubic").unwrap()));
     let now = Time::ZERO + Span::from_secs(1);
@@ -45,7 +51,7 @@ fn told_of_a_rate_after(delivered: u64) -> Controller {
         delivered,
         rate: None,
     });
-    let (isolation, rate, smallest) = (Isolation::Shared, Rate::from_mbps(12), Span::from_millis(100));
+    let (rate, smallest) = (Rate::from_mbps(12), Span::from_millis(100));
     let decision = Decision { now, isolation, ratio: 1.1, rate, confidence: Some(0.99), smallest };
     controller.steering().on_decision(&decision, 1448, 1500);
     controller
@@ -58,6 +64,18 @@ fn told_of_a_rate() -> Controller {
 #[test]
 fn in_a_shared_queue_the_window_is_at_most_the_initial_one_and_two_packets_for_each_delivered() {
     assert_eq!([0, 1, 44, 45, 46].map(|delivered| told_of_a_rate_after(delivered).cwnd()), [10, 12, 98, 100, 100]);
+}
+
+#[test]
+fn without_an_answer_the_rate_is_a_beginning_and_slow_start_goes_on_from_it() {
+    let after = |isolation| {
+        let controller = told(isolation, 20);
+        (controller.cwnd(), controller.ssthresh())
+    };
+    // 12 Mbit/s and 100 ms are a hundred packets; 20 delivered ones make a window of 50.
+    assert_eq!(after(Isolation::Isolated), (100, 100));
+    assert_eq!(after(Isolation::Shared), (50, 100));
+    assert_eq!(after(Isolation::Unknown), (50, INFINITE_SSTHRESH));
 }
 
 #[test]

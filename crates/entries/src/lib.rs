@@ -14,7 +14,7 @@ mod words;
 mod quick_start;
 
 pub use scenarios::{figure, flow_list, profile, run, scenario, trace};
-pub use tables::{chirp, delays, journal, record};
+pub use tables::{chirp, delays, journal, parquet, record};
 #[cfg(target_os = "linux")]
 pub use words::frame;
 pub use words::{contestant, settings};
@@ -43,6 +43,7 @@ pub const ENTRIES: &[Entry] = &[
     ("journal", journal),
     ("record", record),
     ("delays", delays),
+    ("parquet", parquet),
     ("chirp", chirp),
     ("contestant", contestant),
     ("settings", settings),

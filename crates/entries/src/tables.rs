@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use bytes::Bytes;
 use flowstart_explain::{Explanation, parse_trace};
 use flowstart_frontier::Journal;
 use flowstart_reproduce::{Figure, Record, figures};
@@ -11,10 +12,21 @@ use tempfile::TempDir;
 
 use crate::text;
 
+/// Rows of one input that are read.
+const MOST_ROWS: usize = 10_000;
+
 /// Delays that were measured, and the service curve of them.
 pub fn delays(bytes: &[u8]) {
     if let Ok(records) = read_csv(bytes) {
         let _ = estimate_records(records, Some(Rate::from_mbps(1)), &ProbeConfig::default());
+    }
+}
+
+/// Delays that were measured, as Apache Parquet.
+pub fn parquet(bytes: &[u8]) {
+    if let Ok(records) = flowstart_parquet::read_records(Bytes::copy_from_slice(bytes)) {
+        // A file of a few bytes may say that it has rows without end.
+        let _ = estimate_records(records.take(MOST_ROWS), Some(Rate::from_mbps(1)), &ProbeConfig::default());
     }
 }
 

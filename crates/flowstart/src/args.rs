@@ -55,7 +55,7 @@ pub(crate) fn runs(text: &str) -> Result<u64, String> {
 }
 
 /// Where what the papers' figures gave is kept.
-const RECORD: &str = "docs/reproduce.json";
+pub(crate) const RECORD: &str = "docs/reproduce.json";
 
 /// A rate, or none.
 fn rate_or_unlimited(text: &str) -> Result<Rate, String> {
@@ -289,6 +289,7 @@ Examples:
   flowstart reproduce my-figure.toml --strict
   flowstart reproduce quick-start/fig13 --seed 7 --full
   flowstart reproduce --recorded --markdown > docs/reproduce.md
+  sudo flowstart reproduce quick-start --real --record
 
 A claim is reproduced or differs (by how much, and why) if the 95 % interval over runs is clear of its bound,
 undecided if it is not, and under-specified if the answer depends on what the paper leaves open. Runs are
@@ -305,6 +306,16 @@ pub(crate) struct ReproduceArgs {
     /// Say what there is instead of running it
     #[arg(long)]
     pub(crate) list: bool,
+    /// Quick-Start's testbed (figures 9 to 11) with real packets of this machine's kernel over an
+    /// emulated link, every transfer N times [default: 3]. The file of --record and --recorded is
+    /// docs/quick-start-real.json then
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3",
+        allow_hyphen_values = true, value_parser = runs,
+        conflicts_with_all = ["list", "full", "seed", "runs", "verify", "stability", "plot", "threads"])]
+    pub(crate) real: Option<u64>,
+    /// With --real: only the transfers that the paper's claims and the completion times are about
+    #[arg(long, requires = "real")]
+    pub(crate) quick: bool,
     /// Spend the whole budget of runs on claims that are not decided sooner, and probe attainable
     /// rates with as many samples as the papers did (much longer)
     #[arg(long)]

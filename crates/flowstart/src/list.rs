@@ -21,7 +21,8 @@ pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
     let profiles = Profile::all().into_iter().map(|profile| (profile.name, profile.about));
     let aliases = ALIASES.iter().map(|(alias, meaning)| {
         let conditions = meaning.parse::<Contestant>().map_or(String::new(), |c| format!("; {}", c.conditions()));
-        (alias.to_string(), format!("{meaning}{conditions}"))
+        let elsewhere = if *alias == "cubic" { "; in scenario files slow_start+cubic" } else { "" };
+        (alias.to_string(), format!("{meaning}{conditions}{elsewhere}"))
     });
     let modifiers = MODIFIERS.iter().map(|(word, meaning)| (format!("/{word}"), meaning.to_string()));
     let defaults = DEFAULT.iter().map(|text| (text.to_string(), String::new()));

@@ -1,9 +1,10 @@
 //! What goes out: exit statuses, files that are whole or absent, standard output that may be
 //! closed, progress.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,6 +30,8 @@ pub(crate) enum Failure {
     Status(u8),
     /// Ctrl-C: exit status 130.
     Interrupted,
+    /// Ctrl-C before there was anything to be kept: exit status 130.
+    InterruptedEarly,
     /// Nobody reads standard output any more: silence, and exit status 0 as far as we are
     /// concerned.
     BrokenPipe,
@@ -52,6 +55,7 @@ impl Failure {
         let why = match error.kind() {
             io::ErrorKind::NotFound => "no such file or folder".to_owned(),
             io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
             io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder".to_owned(),
             io::ErrorKind::AlreadyExists => "a file of that name is in the way".to_owned(),
             io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
@@ -85,6 +89,7 @@ impl Failure {
             Self::Fidelity(message) => (4, message.clone()),
             Self::Status(status) => (*status, String::new()),
             Self::Interrupted => (crate::interrupt::STATUS, "interrupted; what was finished is kept".to_owned()),
+            Self::InterruptedEarly => (crate::interrupt::STATUS, "interrupted before anything was finished".to_owned()),
             Self::BrokenPipe => (0, String::new()),
         }
     }
@@ -135,9 +140,33 @@ pub(crate) fn note(text: &str) {
     }
 }
 
+thread_local! {
+    /// Folders that the command on this thread made, those around others first.
+    static MADE: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Does a command; if it fails, folders that it made and put nothing into are gone again.
+pub(crate) fn leaving_nothing(work: impl FnOnce() -> Outcome) -> Outcome {
+    let before = MADE.take();
+    let outcome = work();
+    let made = MADE.replace(before);
+    if outcome.is_err() {
+        // What holds something stays: only empty folders can be removed so.
+        made.iter().rev().for_each(|folder| drop(std::fs::remove_dir(folder)));
+    }
+    outcome
+}
+
 /// Makes sure that a folder exists and takes files, before anything costly is done.
 pub(crate) fn prepare_folder(folder: &Path) -> Outcome {
-    std::fs::create_dir_all(folder).map_err(|error| Failure::file("create", folder, &error))?;
+    let missing: Vec<PathBuf> = folder
+        .ancestors()
+        .take_while(|part| !part.as_os_str().is_empty() && !part.exists())
+        .map(Path::to_owned)
+        .collect();
+    let created = std::fs::create_dir_all(folder);
+    MADE.with_borrow_mut(|made| made.extend(missing.into_iter().rev()));
+    created.map_err(|error| Failure::file("create", folder, &error))?;
     let trial = folder.join(format!(".flowstart-{}", std::process::id()));
     std::fs::write(&trial, b"").map_err(|error| Failure::file("write to", folder, &error))?;
     std::fs::remove_file(&trial).map_err(|error| Failure::file("write to", folder, &error))
@@ -164,7 +193,13 @@ pub(crate) fn prepare_file(path: &Path) -> Outcome {
         Some(parent) if !parent.is_dir() => {
             Err(Failure::Usage(format!("cannot write {}: there is no folder {}", path.display(), parent.display())))
         }
-        _ => Ok(()),
+        // A device takes what it is given; a file is written beside its place first.
+        _ if path.exists() && !path.is_file() => Ok(()),
+        parent => {
+            let trial = parent.unwrap_or(Path::new(".")).join(format!(".flowstart-{}", std::process::id()));
+            let tried = std::fs::write(&trial, b"").and_then(|()| std::fs::remove_file(&trial));
+            tried.map_err(|error| Failure::file("write", path, &error))
+        }
     }
 }
 
@@ -180,6 +215,8 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 /// this is a part of, elsewhere a line now and then.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// Whether it is drawn once it has a length.
+    drawn: bool,
     what: &'static str,
     began: Instant,
     /// When something was said last, if lines are written.
@@ -191,6 +228,10 @@ pub(crate) struct Progress {
 impl Progress {
     /// There is this much to do.
     pub(crate) fn set_length(&self, of: u64) {
+        // Without a length it would be drawn as full.
+        if self.drawn && self.of.load(Ordering::Relaxed) == 0 && of > 0 {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        }
         self.of.store(of, Ordering::Relaxed);
         self.bar.set_length(of);
     }
@@ -219,11 +260,8 @@ impl Progress {
 /// Shows how far `what` is.
 pub(crate) fn progress(what: &'static str) -> Progress {
     let hooks = session::hooks();
-    let bar = if hooks.is_some() || !io::stderr().is_terminal() {
-        ProgressBar::hidden()
-    } else {
-        ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10))
-    };
+    let drawn = hooks.is_none() && io::stderr().is_terminal();
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {eta}") {
         bar.set_style(style);
     }
@@ -233,6 +271,7 @@ pub(crate) fn progress(what: &'static str) -> Progress {
     let lines = hooks.is_none() && !io::stderr().is_terminal();
     Progress {
         bar,
+        drawn,
         what,
         began,
         said: lines.then(|| Mutex::new(began)),

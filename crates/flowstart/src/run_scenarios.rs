@@ -133,6 +133,7 @@ pub(crate) fn about(
         summary,
         tables,
         remarks,
+        runs: results.finished,
     }
 }
 

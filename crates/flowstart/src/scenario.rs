@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flowstart_scenario::{Scenario, ScenarioError};
+use flowstart_scenario::{FlowSpec, Scenario, ScenarioError};
 
 use crate::args::ScenarioCommand;
 use crate::output::{Failure, Outcome, note, print};
@@ -15,7 +15,16 @@ pub(crate) fn scenario(command: &ScenarioCommand) -> Outcome {
             let mut wrong = false;
             for file in files {
                 match Scenario::load(file) {
-                    Ok(scenario) => print(&format!("{}: ok, scenario {}\n", file.display(), scenario.hash()))?,
+                    Ok(scenario) => {
+                        print(&format!("{}: ok, scenario {}\n", file.display(), scenario.hash()))?;
+                        if has_bare_cubic(&scenario) {
+                            note(&format!(
+                                "{}: algorithm = \"cubic\" is slow_start+cubic; \"cubic\" of `compare -C` is \
+                                 hystart+cubic; write which of the two is meant",
+                                file.display()
+                            ));
+                        }
+                    }
                     Err(error) => {
                         note(&describe(&error));
                         wrong = true;
@@ -30,6 +39,14 @@ pub(crate) fn scenario(command: &ScenarioCommand) -> Outcome {
             print(&format!("{:#}\n", schema.as_value()))
         }
     }
+}
+
+/// Whether a flow has the one name that is another contestant in races.
+fn has_bare_cubic(scenario: &Scenario) -> bool {
+    let arriving = scenario.arrivals.iter().map(|arrival| &arrival.flow);
+    let named =
+        |flow: &FlowSpec| flow.flow_start.is_none() && flow.algorithm.as_deref().map(str::trim) == Some("cubic");
+    scenario.flow.iter().chain(arriving).any(named)
 }
 
 /// Reads a scenario file, or the text that the program that this is a part of gave for it.

@@ -9,9 +9,6 @@ use flowstart_units::Span;
 /// Flows that are drawn, those with the most bytes.
 const DRAWN: usize = 10;
 
-/// Colours that can be told apart; with more names in one palette curves are dashed.
-const COLORS: usize = 8;
-
 /// What a report is made of beside the tables.
 pub(crate) struct About {
     /// Title of the page.
@@ -28,12 +25,15 @@ pub(crate) struct About {
     pub(crate) tables: Vec<Table>,
     /// How it was run.
     pub(crate) remarks: Vec<String>,
+    /// How many runs there were, the first of which is drawn.
+    pub(crate) runs: u64,
 }
 
 /// The page; `samples` are the rows of the table `samples` in bins of `width`, of which the first
 /// run is drawn.
 pub(crate) fn page(about: About, samples: Option<&Rows>, width: Span) -> Page {
-    let curves = samples.map(|samples| Curves::of(samples, width)).unwrap_or_default();
+    let mut curves = samples.map(|samples| Curves::of(samples, width)).unwrap_or_default();
+    curves.runs = about.runs;
     let all = curves.figures();
     let (lead, others): (Vec<Figure>, Vec<Figure>) =
         all.into_iter().filter(|figure| !figure.series.is_empty()).partition(|figure| LEAD.contains(&&*figure.title));
@@ -48,13 +48,17 @@ pub(crate) fn page(about: About, samples: Option<&Rows>, width: Span) -> Page {
         ..Section::default()
     };
     let sections = if pictures.figures.is_empty() { vec![tables] } else { vec![tables, pictures] };
+    // Where pictures come first, the first sentence stands above them; without any, all follow.
+    let mut summary = about.summary;
+    let answer = if lead.is_empty() || summary.is_empty() { String::new() } else { summary.remove(0) };
     Page {
         title: about.title,
+        answer,
         lead,
         command: about.command,
         provenance: about.provenance,
         warnings: about.warnings,
-        summary: about.summary,
+        summary,
         sections,
         footnotes: about.remarks,
     }
@@ -72,6 +76,8 @@ struct Curves {
     flows: Vec<Named>,
     links: Vec<Named>,
     flow_count: usize,
+    /// How many runs there were; drawn is the first.
+    runs: u64,
 }
 
 /// The rows of a flow or link in order of time: beginning of the bin, row.
@@ -112,16 +118,14 @@ impl Curves {
         flows.sort_by(|a, b| bytes(b).total_cmp(&bytes(a)));
         flows.truncate(DRAWN);
         flows.sort_by(|a, b| a.name.cmp(&b.name));
-        Self { width, flows, links, flow_count }
+        Self { width, flows, links, flow_count, runs: 1 }
     }
 
     fn figures(&self) -> Vec<Figure> {
         let mut palette = Palette::new();
         let flows: Vec<Color> = self.flows.iter().map(|flow| palette.color(&flow.name)).collect();
-        if self.flows.len() + self.links.len() > COLORS {
-            palette = Palette::new();
-        }
-        let links: Vec<Color> = self.links.iter().map(|link| palette.color(&link.name)).collect();
+        // Links are no flows: grey.
+        let links: Vec<Color> = (0..self.links.len()).map(Color::neutral).collect();
         let end = self.flows.iter().chain(&self.links).flat_map(Named::times).fold(self.width, f64::max);
         let figure = |title: &str, unit: &str, of: &[Named], colors: &[Color], pick: Pick, caption: &str| {
             let mut figure = Figure::new(title, Axis::new("Time", "s").range(0.0, end), Axis::new(title, unit));
@@ -135,7 +139,10 @@ impl Curves {
             }
             figure
         };
-        let bins = format!(" In bins of {}.", Span::from_nanos((self.width * 1e9).round() as u64));
+        let mut bins = format!(" In bins of {}.", Span::from_nanos((self.width * 1e9).round() as u64));
+        if self.runs > 1 {
+            bins.push_str(&format!(" Run 1 of {}.", self.runs));
+        }
         let shown = if self.flow_count > self.flows.len() {
             format!(" The {} of {} flows with the most bytes.", self.flows.len(), self.flow_count)
         } else {

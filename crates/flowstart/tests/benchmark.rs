@@ -108,6 +108,44 @@ fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn several_seeds_are_those_of_single_runs_and_the_table_has_their_median_and_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Beside others, so that seeds differ.
+    let json = |more: &[&str]| -> serde_json::Value {
+        let loaded = ["--background", "cubic", "--bursts", "0", "--connections", "0", "--json"];
+        let run = run(folder.path(), &[LIGHT, &loaded, more].concat()).success();
+        serde_json::from_str(&text(&run)).expect("JSON")
+    };
+    let all = json(&["--seed", "3", "--runs", "3", "--out", "out"]);
+    let runs = all["runs"].as_array().expect("runs");
+    let single: Vec<serde_json::Value> = ["3", "4", "5"].iter().map(|seed| json(&["--seed", seed])).collect();
+    assert_eq!(runs, &single);
+    assert_ne!(runs[0]["results"], runs[1]["results"], "seeds differ");
+    let summary = std::fs::read_to_string(folder.path().join("out/summary.csv")).expect("written");
+    let (heading, row) = summary.split_once('\n').expect("two lines");
+    let value = |name: &str| -> f64 {
+        let column =
+            heading.split(',').position(|heading| heading == name).unwrap_or_else(|| panic!("{name}: {heading}"));
+        row.trim().split(',').nth(column).and_then(|cell| cell.parse().ok()).unwrap_or_else(|| panic!("{name}: {row}"))
+    };
+    let mut rates: Vec<f64> =
+        (single.iter()).map(|run| run["results"][0]["long_term_rate_bps"].as_f64().expect("a rate") / 1e6).collect();
+    rates.sort_by(f64::total_cmp);
+    let found = ["long_term_rate_low", "long_term_rate", "long_term_rate_high"].map(value);
+    assert_eq!(found.to_vec(), rates);
+}
+
+#[test]
+fn what_is_measured_once_is_not_repeated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for more in [["--real", "cubic"], ["--measured", "x.csv"], ["--delays", "d.csv"], ["--joint", "20"]] {
+        let refused = run(folder.path(), &with(&[&["--runs", "2"], &more[..]].concat())).code(2);
+        let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+        assert!(message.contains("--runs") && message.contains(more[0]), "{message}");
+    }
+}
+
+#[test]
 fn every_contestant_goes_on_every_queue_and_the_page_is_markdown() {
     let folder = tempfile::tempdir().expect("a folder");
     let more = ["--against", "bbr", "--on", "drop_tail,codel", "--connections", "0", "--joint", "20", "--markdown"];

@@ -85,6 +85,51 @@ fn help_says_what_there_is_with_an_example() {
 }
 
 #[test]
+fn a_command_that_fails_leaves_no_empty_folder_behind() {
+    let folder = empty();
+    std::fs::create_dir(folder.path().join("there")).expect("made");
+    for out in ["new", "new/below/it", "there", "there/below"] {
+        refusal(folder.path(), &["benchmark", "cubic", "--measured", "no-such-file.csv", "--out", out]);
+        refusal(folder.path(), &["explain-chirp", "no-such-file.csv", "--out", out]);
+        assert_eq!(files(folder.path()), ["there"], "{out}");
+        assert!(files(&folder.path().join("there")).is_empty(), "{out}");
+    }
+    flowstart(folder.path()).args(["compare", "--quic", "-C", "quick_start+cubic"]).assert().failure();
+    assert_eq!(files(folder.path()), ["there"]);
+    // One that ends well keeps its folder.
+    output(folder.path(), &short(&["--out", "new/below"]));
+    assert!(files(&folder.path().join("new/below")).contains(&"report.html".to_owned()));
+}
+
+#[test]
+fn who_is_there_before_is_named_be_it_flows_datagrams_or_arrivals() {
+    let folder = empty();
+    let text = r#"duration = "1 s"
+[path]
+capacity = "20 Mbit/s"
+rtt = "20 ms"
+buffer = "1 BDP"
+[[flow]]
+algorithm = "reno"
+count = 2
+[[udp]]
+name = "call"
+rate = "1 Mbit/s"
+[[arrivals]]
+load = "10 %"
+sizes = { kind = "fixed", size = "30 kB" }
+flow = { algorithm = "cubic" }
+"#;
+    std::fs::write(folder.path().join("others.toml"), text).expect("written");
+    let said = output(folder.path(), &short(&["others.toml", "--runs", "1", "--no-report"]));
+    let others =
+        said.lines().find(|line| line.starts_with("Others there before: ")).unwrap_or_else(|| panic!("{said}"));
+    for name in ["2 reno", "call (datagrams at 1 Mbit/s)", "transfers of cubic that arrive (a load of 0.1)"] {
+        assert!(others.contains(name), "{others}");
+    }
+}
+
+#[test]
 fn bad_input_is_refused_in_one_sentence_with_status_2() {
     let folder = empty();
     let file = folder.path().join("plain");
@@ -118,6 +163,8 @@ fn bad_input_is_refused_in_one_sentence_with_status_2() {
         &["-C", "cubic/pacd"],
         &["-C", "cubic@drop_tail 0 packets"],
         &["-C", ""],
+        &["-C", "cubic,cubic"],
+        &["-C", "cubic,bbr,hystart"],
         &["--background", "cubbic"],
         &["--background", "0 cubic"],
         &["--background", "cubic@drop_tail"],
@@ -250,6 +297,12 @@ fn scenarios_are_checked_shown_and_described() {
     let lint = flowstart(folder.path()).args(["scenario", "lint", "good.toml", "bad.toml"]).assert().code(1);
     let complaint = String::from_utf8_lossy(&lint.get_output().stderr).into_owned();
     assert!(complaint.contains("bad.toml:3:1") && complaint.contains("did you mean `rtt`?"), "{complaint}");
+    // The one name that means another thing in a race.
+    let bare = good.replace("size", "algorithm = \"cubic\"\nsize");
+    std::fs::write(folder.path().join("bare.toml"), bare).expect("written");
+    let lint = flowstart(folder.path()).args(["scenario", "lint", "bare.toml"]).assert().success();
+    let told = String::from_utf8_lossy(&lint.get_output().stderr).into_owned();
+    assert!(told.contains("slow_start+cubic") && told.contains("hystart+cubic"), "{told}");
     let shown = output(folder.path(), &["scenario", "show", "good.toml"]);
     std::fs::write(folder.path().join("shown.toml"), &shown).expect("written");
     assert_eq!(output(folder.path(), &["scenario", "show", "shown.toml"]), shown);

@@ -8,6 +8,30 @@
 //!
 //! Seeds come in two halves: even ones for tuning an algorithm, odd ones held out for judging it
 //! afterwards ([`Seeds`]).
+//!
+//! ```
+//! use flowstart_frontier::{Frontier, Grid, LoadKind, PathKind, RunOptions, Scores, Seeds};
+//! use flowstart_race::{Contestant, measures::DEFICIT};
+//! use flowstart_units::{Rate, Span};
+//!
+//! let grid = Grid {
+//!     capacities: vec![Rate::from_mbps(20)],
+//!     rtts: vec![Span::from_millis(50)],
+//!     paths: vec![PathKind::Clean],
+//!     loads: vec![LoadKind::Idle],
+//!     ..Grid::quick()
+//! };
+//! assert_eq!(grid.cells().len(), 2, "two buffers");
+//! let contestant: Contestant = "adaptive_chirping+cubic".parse()?;
+//! let frontier = Frontier::new(grid, vec![contestant], Seeds::Development.first(1));
+//! let result = frontier.run(&RunOptions::default())?;
+//! let scores = Scores::new(&result);
+//! let [reference, chirping] = &scores.contestants[..] else { panic!("both have run") };
+//! // Carried less than possible, in bandwidth-delay products.
+//! let deficit = DEFICIT.measure();
+//! assert!(chirping.median_of(deficit) < reference.median_of(deficit));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod behaviour;
 mod cost;

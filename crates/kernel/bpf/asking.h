@@ -78,13 +78,15 @@ struct {
 	__type(value, struct fs_ask);
 } fs_asks SEC(".maps");
 
-/* A connection before it has a socket. */
+/* A connection before it has a socket. Network namespaces may have the same addresses. */
 struct fs_pair {
+	__u64 network;
 	__u8 local[16];
 	__u8 remote[16];
 	/* In network order. */
 	__be16 local_port;
 	__be16 remote_port;
+	__u32 reserved;
 };
 
 /* Requests on a SYN/ACK. */

@@ -34,6 +34,14 @@ static __always_inline __u32 header_of(const struct fs_view *view)
 	return view->offset * 4;
 }
 
+/* The network namespace of the device that a packet is at. */
+static __always_inline __u64 network_of(struct __sk_buff *skb)
+{
+	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+
+	return BPF_CORE_READ(packet, dev, nd_net.net, net_cookie);
+}
+
 /* Payload of TCP in bytes. */
 static __always_inline __u32 payload_of(const struct fs_view *view)
 {
@@ -187,8 +195,10 @@ static __noinline int write_answer(struct __sk_buff *skb, struct fs_view *view, 
 /* Answers what came in, if this packet can carry the answer. */
 static __always_inline void answer_on(struct __sk_buff *skb, struct fs_view *view)
 {
-	struct fs_heard *found = bpf_map_lookup_elem(&fs_heards, &view->pair), heard;
+	struct fs_heard *found, heard;
 
+	view->pair.network = network_of(skb);
+	found = bpf_map_lookup_elem(&fs_heards, &view->pair);
 	if (!found)
 		return;
 	heard = *found;

@@ -36,6 +36,7 @@ static __always_inline struct fs_ask *adopt(struct sock *sk)
 	struct fs_ask *known, *ask;
 	struct fs_pair pair = {};
 
+	pair.network = BPF_CORE_READ(common, skc_net.net, net_cookie);
 	pair.local_port = bpf_htons(common->skc_num);
 	pair.remote_port = common->skc_dport;
 	if (common->skc_family == FS_AF_INET6) {

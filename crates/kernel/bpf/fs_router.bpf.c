@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* A router that knows Quick-Start (RFC 4782 section 3.3) at the egress of a device: meters what
  * leaves, decides on requests, rewrites them. The decisions are those of flowstart-quick-start
- * (router/admission.rs, router/meter.rs); the TTL of IP has been lowered by the kernel. */
-#include "packets.h"
+ * (router/admission.rs, router/meter.rs, router/flows.rs); the TTL of IP has been lowered by the
+ * kernel. */
+#include "flows.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
@@ -30,7 +31,20 @@ const volatile struct {
 	/* The clock and what is random come with the packet, and the decision is the program's result:
 	 * for tests. */
 	__u32 test;
-} fs_parameters SEC(".rodata.parameters") = { 0, 1000000000, 0, 100000, 9900000, 1, 1, 14, 0 };
+	/* Grants remembered flow by flow at most; 0: sums of the last intervals instead. */
+	__u32 flows;
+	/* Faults after which a source is refused. */
+	__u32 faults;
+	/* Whether a grant that is used but not reported is a fault. */
+	__u32 expect_reports;
+	/* Whether a grant counts only as far as its flow is not in the load yet. */
+	__u32 count_once;
+	/* A grant that no data follows is given back after this, and faults are forgotten; ns. */
+	__u64 unused_after;
+	__u64 forgive_after;
+	/* Of the hash tables. */
+	__u64 seed;
+} fs_parameters SEC(".rodata.parameters") = { .limit = 0, .interval = 1000000000 };
 
 struct fs_router {
 	struct bpf_spin_lock lock;
@@ -40,7 +54,7 @@ struct fs_router {
 	__u64 end;
 	__u64 bytes;
 	__u64 load;
-	/* Grants of the present and the last interval, bit/s. */
+	/* Grants of the present and the last interval, bit/s; with flows the first is all. */
 	__u64 granted[2];
 	/* When the next request is expected at the earliest. */
 	__u64 expected;
@@ -56,6 +70,9 @@ struct fs_router {
 	/* Everything that left. */
 	__u64 packets;
 	__u64 all_bytes;
+	/* With flows: broken rules, and reports that belong to no request. */
+	__u64 faults;
+	__u64 strays;
 	__u64 samples[FS_SAMPLES];
 };
 
@@ -66,14 +83,21 @@ struct {
 	__type(value, struct fs_router);
 } fs_state SEC(".maps");
 
-/* Intervals that ended at `now` or before are complete. Under the lock. */
-static __always_inline void complete(struct fs_router *router, __u64 now)
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fs_flows);
+} fs_flow_state SEC(".maps");
+
+/* Intervals that ended at `now` or before are complete; how many. Under the lock. */
+static __always_inline __u64 complete(struct fs_router *router, __u64 now)
 {
 	__u64 interval = fs_parameters.interval, bytes = router->bytes, passed, first, load = 0;
 	__u32 samples = fs_parameters.samples, n, turn = router->turn;
 
 	if (now < router->end || !interval)
-		return;
+		return 0;
 	passed = (now - router->end) / interval + 1;
 	first = fs_load_of(bytes, interval);
 	for (n = 0; n <= FS_SAMPLES; n++) {
@@ -94,20 +118,11 @@ static __always_inline void complete(struct fs_router *router, __u64 now)
 		if (router->samples[n] > load)
 			load = router->samples[n];
 	router->load = load;
-	router->granted[1] = passed == 1 ? router->granted[0] : 0;
-	router->granted[0] = 0;
-}
-
-static __always_inline void count(struct fs_router *router, __u64 now, __u32 bytes)
-{
-	if (now >= router->end) {
-		bpf_spin_lock(&router->lock);
-		complete(router, now);
-		bpf_spin_unlock(&router->lock);
+	if (!fs_parameters.flows) {
+		router->granted[1] = passed == 1 ? router->granted[0] : 0;
+		router->granted[0] = 0;
 	}
-	__sync_fetch_and_add(&router->bytes, bytes);
-	__sync_fetch_and_add(&router->all_bytes, bytes);
-	__sync_fetch_and_add(&router->packets, 1);
+	return passed;
 }
 
 /* Whether a request is looked at: the virtual scheduling algorithm (ITU-T I.371, appendix). Under
@@ -125,47 +140,87 @@ static __always_inline bool is_looked_at(struct fs_router *router, __u64 now)
 	return true;
 }
 
-/* What is granted of `wanted`; -1 if the request is not looked at. */
+/* What there is of `wanted`, counted as decided. Under the lock. */
+static __always_inline __u32 decide(struct fs_router *router, __u32 wanted, bool is_accepted)
+{
+	__u64 used = router->load + router->granted[0] + router->granted[1], free = 0;
+	__u32 code = 0;
+
+	if (is_accepted && used < fs_parameters.limit)
+		free = fs_parameters.limit - used;
+	code = fs_floor_code(free);
+	if (code > wanted)
+		code = wanted;
+	if (!fs_parameters.flows)
+		router->granted[0] += fs_rate_of(code);
+	router->granted_sum += fs_rate_of(code);
+	if (code)
+		router->approved++;
+	else
+		router->denied++;
+	return code;
+}
+
+/* What is granted of `wanted` without regard to flows; -1 if the request is not looked at. */
 static __always_inline int admit(struct fs_router *router, __u64 now, __u32 wanted)
 {
-	__u64 used, free = 0;
-	__u32 code = 0;
 	int granted = -1;
 
 	bpf_spin_lock(&router->lock);
-	complete(router, now);
-	if (!is_looked_at(router, now)) {
+	if (is_looked_at(router, now))
+		granted = decide(router, wanted, true);
+	else
 		router->ignored++;
-	} else {
-		used = router->load + router->granted[0] + router->granted[1];
-		if (used < fs_parameters.limit)
-			free = fs_parameters.limit - used;
-		code = fs_floor_code(free);
-		if (code > wanted)
-			code = wanted;
-		router->granted[0] += fs_rate_of(code);
-		router->granted_sum += fs_rate_of(code);
-		if (code)
-			router->approved++;
-		else
-			router->denied++;
-		granted = code;
-	}
 	bpf_spin_unlock(&router->lock);
 	return granted;
+}
+
+#include "flows_step.h"
+
+static __always_inline void count(struct fs_router *router, struct fs_flows *flows, __u64 now, __u32 bytes)
+{
+	if (now >= router->end) {
+		if (flows) {
+			turn(router, flows, now);
+		} else {
+			bpf_spin_lock(&router->lock);
+			complete(router, now);
+			bpf_spin_unlock(&router->lock);
+		}
+	}
+	__sync_fetch_and_add(&router->bytes, bytes);
+	__sync_fetch_and_add(&router->all_bytes, bytes);
+	__sync_fetch_and_add(&router->packets, 1);
 }
 
 /* Looks at the data of an option and changes it. Returns what was granted; -1 if nothing was
  * decided. */
 static __noinline int look(struct __sk_buff *skb, struct fs_router *router, __u64 now, __u8 *data)
 {
-	__u32 wanted, hops, random = 0;
+	__u32 wanted, hops, random = 0, zero = 0;
+	struct fs_flows *flows = 0;
+	struct fs_event event = {};
 	int granted;
 
 	if (!router || !data)
 		return -1;
 	wanted = data[0] & 15;
+	if (fs_parameters.flows) {
+		flows = bpf_map_lookup_elem(&fs_flow_state, &zero);
+		event.now = now;
+		event.rate = wanted;
+		event.nonce = fs_nonce_field(data) >> 2;
+		/* The key as it was when the packet was counted: options are no part of it. */
+		fs_key_of(skb, fs_parameters.link_header, &event.key);
+		if (!event.key.is_known)
+			event.key.flow = event.key.source = 0;
+	}
 	if (data[0] >> 4 == FS_REPORT) {
+		if (flows) {
+			sweep(now);
+			if (!fs_reported_grant(&event))
+				fs_reported_denial(&event);
+		}
 		__sync_fetch_and_add(&router->reports, 1);
 		if (wanted)
 			__sync_fetch_and_add(&router->reported_sum, fs_rate_of(wanted));
@@ -175,7 +230,7 @@ static __noinline int look(struct __sk_buff *skb, struct fs_router *router, __u6
 	}
 	if (data[0] >> 4 != FS_REQUEST || !wanted)
 		return -1;
-	granted = admit(router, now, wanted);
+	granted = flows ? asked(router, flows, &event) : admit(router, now, wanted);
 	if (granted < 0)
 		return -1;
 	if (!granted) {
@@ -267,8 +322,9 @@ static __noinline int look_ipv6(struct __sk_buff *skb, struct fs_router *router,
 SEC("tc")
 int fs_router_egress(struct __sk_buff *skb)
 {
-	__u32 ip = fs_parameters.link_header, zero = 0, bytes, header = 0;
+	__u32 ip = fs_parameters.link_header, zero = 0, bytes, header = 0, version;
 	struct fs_router *router = bpf_map_lookup_elem(&fs_state, &zero);
+	struct fs_flows *flows;
 	void *begin, *end;
 	int decided = -1;
 	__u8 *fixed;
@@ -307,8 +363,12 @@ int fs_router_egress(struct __sk_buff *skb)
 	if (skb->gso_segs > 1)
 		bytes = skb->wire_len - skb->gso_segs * ip;
 	now = fs_parameters.test ? ((__u64)skb->cb[1] << 32 | skb->cb[0]) : bpf_ktime_get_ns() - fs_parameters.origin;
-	count(router, now, bytes);
-	if (fixed[0] >> 4 == 4) {
+	version = fixed[0] >> 4;
+	flows = fs_parameters.flows ? bpf_map_lookup_elem(&fs_flow_state, &zero) : 0;
+	count(router, flows, now, bytes);
+	if (flows)
+		count_flow(skb, flows, ip, bytes);
+	if (version == 4) {
 		if (header > FS_IPV4_BYTES)
 			decided = look_ipv4(skb, router, now, ip, header);
 	} else if (header) {

@@ -196,6 +196,8 @@ static __always_inline int carry_in(struct __sk_buff *skb, __u32 ip)
 	__builtin_memcpy(&pair.remote_port, tcp, 2);
 	__builtin_memcpy(&pair.local_port, tcp + 2, 2);
 	length = (tcp[FS_TCP_OFFSET] >> 4) * 4;
+	if (header > (is_v6 ? FS_IPV6_BYTES : FS_IPV4_BYTES))
+		pair.network = network_of(skb);
 	if (!is_v6 && header > FS_IPV4_BYTES)
 		hear_ipv4_options(skb, &pair, ip + FS_IPV4_BYTES, header - FS_IPV4_BYTES, ttl);
 	if (is_v6 && header > FS_IPV6_BYTES)
@@ -204,6 +206,7 @@ static __always_inline int carry_in(struct __sk_buff *skb, __u32 ip)
 		return FS_NEXT;
 	if (length == 32 && tcp[20] == 1 && tcp[21] == 1 && tcp[22] == 8 && tcp[23] == 10)
 		return FS_NEXT;
+	pair.network = network_of(skb);
 	hear_tcp_options(skb, &pair, is_v6, at + FS_TCP_BYTES, length - FS_TCP_BYTES);
 	return FS_NEXT;
 }

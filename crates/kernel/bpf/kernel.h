@@ -25,11 +25,21 @@ struct netns_ipv4 {
 
 struct net {
 	struct netns_ipv4 ipv4;
+	/* Its number, which no other network namespace has or will have. */
+	__u64 net_cookie;
 };
 
 typedef struct {
 	struct net *net;
 } possible_net_t;
+
+struct net_device {
+	possible_net_t nd_net;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+};
 
 struct sock_common {
 	possible_net_t skc_net;
@@ -182,6 +192,9 @@ extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+
+/* The packet behind a program's context (Linux 6.2). */
+extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
 static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
 {

@@ -4,6 +4,7 @@ use std::fs;
 
 use libbpf_rs::btf::{Btf, types};
 
+use crate::logged::logged;
 use crate::{Algorithm, registered};
 
 /// Something that was looked at.
@@ -36,7 +37,7 @@ fn read(path: &str) -> Option<String> {
 /// Everything that loading needs, good or not.
 #[must_use]
 pub fn findings() -> Vec<Finding> {
-    let btf = Btf::from_vmlinux().ok();
+    let btf = kernel_types();
     vec![
         version(),
         types_of(btf.as_ref()),
@@ -62,6 +63,17 @@ fn version() -> Finding {
         found: format!("Linux {found}"),
         remedy: "Linux 6.4 or later is needed: before that a registration cannot outlive the process that made it",
     }
+}
+
+/// The kernel's types, if it says what they are; what the loader says about it nobody needs beside
+/// the finding.
+fn kernel_types() -> Option<Btf<'static>> {
+    logged("its types", Btf::from_vmlinux).ok()
+}
+
+/// Whether the kernel says what its types are, which every congestion control needs.
+pub(crate) fn types() -> Finding {
+    types_of(kernel_types().as_ref())
 }
 
 fn types_of(btf: Option<&Btf<'_>>) -> Finding {

@@ -17,6 +17,8 @@ mod algorithm;
 mod bpffs;
 mod chirp_parameters;
 #[cfg(feature = "ebpf")]
+mod cost;
+#[cfg(feature = "ebpf")]
 mod device;
 #[cfg(feature = "ebpf")]
 mod findings;
@@ -26,6 +28,8 @@ mod hosts;
 mod loader;
 #[cfg(feature = "ebpf")]
 mod lock;
+#[cfg(feature = "ebpf")]
+mod logged;
 mod parameters;
 #[cfg(feature = "ebpf")]
 mod problem;
@@ -39,6 +43,8 @@ mod watch;
 
 pub use algorithm::Algorithm;
 #[cfg(feature = "ebpf")]
+pub use cost::{RouterCost, router_cost};
+#[cfg(feature = "ebpf")]
 pub use findings::{Finding, findings};
 #[cfg(feature = "ebpf")]
 pub use hosts::{HostCounts, HostLinks, attach_host, carry_host, host_counts, host_devices, usual_devices};
@@ -51,7 +57,8 @@ pub use problem::Problem;
 pub use registered::{Loaded, loaded, unseen};
 #[cfg(feature = "ebpf")]
 pub use router::{
-    LoadedRouter, Passed, RouterBench, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers,
+    LoadedRouter, Passed, RouterBench, RouterFlows, RouterMeter, RouterSettings, RouterState, load_router, router_at,
+    routers,
 };
 #[cfg(feature = "ebpf")]
 pub use watch::{Ended, Event, Said, Watch, What};

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{ErrorExt, MapCore, ObjectBuilder, PrintLevel, set_print};
+use libbpf_rs::{ErrorExt, MapCore, ObjectBuilder};
 
 use crate::lock::{self, Lock, Only};
+use crate::logged::logged;
 use crate::problem::Problem;
 use crate::registered::{EVENTS, LINK, Loaded, PARAMETERS, WATCHERS, available, is_available, loaded, not_there};
 use crate::{Algorithm, Settings, bpffs, findings, hosts};
@@ -75,14 +75,6 @@ pub(crate) fn turn() -> Result<Lock, Problem> {
     })
 }
 
-/// What libbpf says, one loading at a time.
-static LOG: Mutex<String> = Mutex::new(String::new());
-static LOADING: Mutex<()> = Mutex::new(());
-
-fn remember(_level: PrintLevel, text: String) {
-    LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
-}
-
 /// Registers an algorithm with these settings under its kernel name. It stays registered when the
 /// process ends.
 ///
@@ -95,6 +87,10 @@ pub fn load(settings: &Settings) -> Result<Loaded, Problem> {
     let capabilities = findings::capabilities();
     if !capabilities.good {
         return Err(Problem::denied(format!("capabilities are {}", capabilities.found), capabilities.remedy));
+    }
+    let types = findings::types();
+    if !types.good {
+        return Err(Problem::denied("this kernel does not say what its types are (BTF)", types.remedy));
     }
     let _turn = turn()?;
     let parent = bpffs::make_folder().map_err(|error| {
@@ -135,26 +131,6 @@ pub fn load(settings: &Settings) -> Result<Loaded, Problem> {
 
 fn register(settings: &Settings, folder: &Path) -> Result<(), Problem> {
     logged(settings.algorithm().kernel_name(), || attach(settings, folder))
-}
-
-/// Does something with the kernel's loader; if it fails, with what was said.
-pub(crate) fn logged<T>(name: &str, act: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, Problem> {
-    let _one = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
-    LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    let before = set_print(Some((PrintLevel::Debug, remember)));
-    let result = act();
-    set_print(before);
-    result.map_err(|error| {
-        let denied = error.kind() == libbpf_rs::ErrorKind::PermissionDenied;
-        let remedy = if denied {
-            "this needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"
-        } else {
-            "`flowstart kernel check` says what this kernel lacks"
-        };
-        let log = std::mem::take(&mut *LOG.lock().unwrap_or_else(PoisonError::into_inner));
-        let cause = format!("the kernel did not take {name}: {error:#}");
-        Problem { log, is_denied: denied, ..Problem::new(cause, remedy) }
-    })
 }
 
 fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {

@@ -2,8 +2,10 @@
 //! listed, read and taken away. The program is bpf/fs_router.bpf.c; its decisions are those of
 //! `flowstart-quick-start`.
 
+use std::collections::hash_map::RandomState;
 use std::fs;
-use std::os::fd::AsFd as _;
+use std::hash::BuildHasher as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
 use flowstart_units::{Bytes, Rate, Span};
@@ -12,6 +14,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::device::{self, Device, Order, Side};
 use crate::loader::{self, embedded};
+use crate::logged::logged;
 use crate::{Problem, bpffs, findings, hosts};
 
 const LINK: &str = "link";
@@ -26,6 +29,8 @@ const FOLDER: &str = "router-";
 const LONGEST_INTERVAL: Span = Span::from_secs(2);
 /// Most samples that it keeps.
 const MOST_SAMPLES: u32 = 20;
+/// Most flows that it remembers (`FS_FLOWS` in bpf/flows.h).
+const MOST_FLOWS: u32 = 1024;
 
 /// How the load of the device is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,39 @@ impl RouterMeter {
     }
 }
 
+/// How a router remembers grants flow by flow (Extreme Quick-Start, RFC 4782 section 3.3); the
+/// rules are those of `FlowsConfig` in `flowstart-quick-start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterFlows {
+    /// Grants remembered at most, and denials, 1 ..= 1024; default 1024.
+    pub flows: u32,
+    /// A grant that no data follows is given back after this; default 1 s.
+    pub unused_after: Span,
+    /// Faults (grant not used or not reported, or a report of more than was granted) after which a
+    /// source is refused; default 3.
+    pub faults: u32,
+    /// Whether a grant that is used but not reported is a fault; default true.
+    pub expect_reports: bool,
+    /// A source's faults are forgotten after this without another one; default 60 s.
+    pub forgive_after: Span,
+    /// Whether a grant counts only as far as its flow is not in the measured load yet; default
+    /// true.
+    pub count_once: bool,
+}
+
+impl Default for RouterFlows {
+    fn default() -> Self {
+        Self {
+            flows: MOST_FLOWS,
+            unused_after: Span::from_secs(1),
+            faults: 3,
+            expect_reports: true,
+            forgive_after: Span::from_secs(60),
+            count_once: true,
+        }
+    }
+}
+
 /// What a router is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterSettings {
@@ -57,6 +95,9 @@ pub struct RouterSettings {
     pub threshold_percent: u32,
     /// How the load is measured.
     pub meter: RouterMeter,
+    /// Grants flow by flow, unused ones given back, sources with faults refused; `None` for the
+    /// sums of the last intervals' grants.
+    pub flows: Option<RouterFlows>,
     /// Requests per second that are looked at; others pass unchanged, which denies them.
     pub requests_per_second: u32,
     /// Requests looked at in a row, if there were fewer before.
@@ -74,6 +115,7 @@ impl RouterSettings {
             capacity,
             threshold_percent: 100,
             meter: RouterMeter::Mean,
+            flows: None,
             requests_per_second: 10_000,
             burst: 100,
             hops: 1,
@@ -94,9 +136,17 @@ impl RouterSettings {
         let interval = interval.min(LONGEST_INTERVAL).as_nanos();
         let wide = [self.limit().as_bps(), interval, origin, gap.as_nanos(), tolerance.as_nanos()];
         let narrow = [samples.min(MOST_SAMPLES), u32::from(self.hops), link_header, u32::from(test)];
+        let flows = self.flows.unwrap_or(RouterFlows { flows: 0, ..RouterFlows::default() });
+        let most = flows.flows.min(MOST_FLOWS);
+        let of_flows = [most, flows.faults, u32::from(flows.expect_reports), u32::from(flows.count_once)];
+        // Nobody outside knows where the hash tables put what.
+        let seed = RandomState::new().hash_one(origin);
+        let last = [flows.unused_after.as_nanos(), flows.forgive_after.as_nanos(), seed];
+        let narrow = narrow.iter().chain(&of_flows).flat_map(|word| word.to_ne_bytes());
         wide.iter()
             .flat_map(|word| word.to_ne_bytes())
-            .chain(narrow.iter().flat_map(|word| word.to_ne_bytes()))
+            .chain(narrow)
+            .chain(last.iter().flat_map(|word| word.to_ne_bytes()))
             .collect()
     }
 }
@@ -126,6 +176,11 @@ pub struct RouterState {
     pub packets: u64,
     /// Bytes of IP that left.
     pub bytes: Bytes,
+    /// Grants not used or not reported, and reports of another rate than was granted; only a router
+    /// that remembers [flows](RouterFlows) can tell.
+    pub faults: u64,
+    /// Reports that belong to no request; the same routers can tell.
+    pub strays: u64,
 }
 
 impl RouterState {
@@ -147,6 +202,8 @@ impl RouterState {
             reported_sum: Rate::from_bps(word(12)?),
             packets: word(13)?,
             bytes: Bytes::new(word(14)?),
+            faults: word(15)?,
+            strays: word(16)?,
         })
     }
 }
@@ -276,7 +333,7 @@ pub fn load_router(name: &str, namespace: Option<&str>, settings: &RouterSetting
 }
 
 fn attach(settings: &RouterSettings, device: &Device, namespace: Option<&str>, folder: &Path) -> Result<(), Problem> {
-    let object = loader::logged("the router", || opened(settings, device.link_header, false))?;
+    let object = logged("the router", || opened(settings, device.link_header, false))?;
     for map in object.maps() {
         let pin = match map.name().to_str() {
             Some(PARAMETERS_SECTION) => PARAMETERS,
@@ -364,7 +421,7 @@ impl RouterBench {
     /// # Errors
     /// If the kernel refuses it.
     pub fn new(settings: &RouterSettings, test_clock: bool) -> Result<Self, Problem> {
-        let object = loader::logged("the router", || opened(settings, ETHERNET as u32, test_clock))?;
+        let object = logged("the router", || opened(settings, ETHERNET as u32, test_clock))?;
         Ok(Self { object })
     }
 
@@ -403,6 +460,13 @@ impl RouterBench {
         let packet = run.data.as_deref().and_then(|data| data.get(ETHERNET..)).unwrap_or_default().to_vec();
         let decided = run.return_value.checked_sub(1).and_then(|code| u8::try_from(code).ok());
         Ok((Passed { packet, decided }, run.duration))
+    }
+
+    /// The program, for the kernel.
+    pub(crate) fn descriptor(&self) -> Result<i32, Problem> {
+        let program = self.object.progs().find(|program| program.name() == PROGRAM);
+        let program = program.ok_or_else(|| Problem::new("the program is missing in its object", ""))?;
+        Ok(program.as_fd().as_raw_fd())
     }
 
     /// What it has seen and decided.

@@ -5,15 +5,18 @@
 
 mod common;
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use common::{Registered, alone, connect, limit_rate, receive, send};
+use common::{Registered, alone, connect, connect_from, connect_limited, limit_rate, receive, send};
 use flowstart_emulator::{World, WorldConfig};
-use flowstart_kernel::{Algorithm, HostCounts, attach_host, host_counts, host_devices, unload};
+use flowstart_kernel::{
+    Algorithm, HostCounts, RouterSettings, attach_host, host_counts, host_devices, load_router, unload,
+};
 use flowstart_network::{LinkConfig, LossConfig, QueueConfig, QuickStartHop, RateSchedule};
 use flowstart_quick_start::router::AdmissionConfig;
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Bytes, Rate, Span};
 use nix::sys::socket::{setsockopt, sockopt};
 
 const CONTROL: &str = "fs_quick_start";
@@ -142,6 +145,72 @@ fn a_server_asks_on_the_syn_ack_if_it_is_told_to() {
 }
 
 #[test]
+fn connections_of_two_network_namespaces_with_the_same_addresses_and_ports_are_two() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::QuickStart, &["on_syn_ack=on"]);
+    // Both servers ask at the same time: what each connection asked is remembered from its SYN/ACK
+    // to the third ACK, a round trip.
+    const PORTS: (u16, u16) = (4783, 4782);
+    let mut config = path(QuickStartHop::Unaware);
+    config.routes[0].links = Vec::new();
+    config.routes[1].links = vec![0];
+    config.links[0].quick_start = aware();
+    let worlds = [world(config.clone()), world(config)];
+    let server = worlds[0].hosts()[1].address();
+    assert_eq!(server, worlds[1].hosts()[1].address(), "worlds have the same addresses");
+    let together = Arc::new(Barrier::new(2));
+    let pairs = worlds.each_ref().map(|world| {
+        let listener = world.hosts()[1].run(move || TcpListener::bind((server, PORTS.1)).unwrap()).unwrap();
+        setsockopt(&listener, sockopt::TcpCongestion, &CONTROL.into()).unwrap();
+        let (to, together) = (listener.local_addr().unwrap(), together.clone());
+        let client = world.hosts()[0].spawn(move || {
+            together.wait();
+            receive(connect_from(Some(PORTS.0), to, "cubic"))
+        });
+        (client.unwrap(), std::thread::spawn(move || send(listener.accept().unwrap().0, 300_000)))
+    });
+    for (client, server) in pairs {
+        server.join().unwrap().unwrap();
+        assert_eq!(client.join().unwrap().unwrap(), Ok(300_000));
+    }
+    for world in worlds {
+        world.finish().unwrap();
+    }
+    let expected =
+        HostCounts { asked: 2, granted: 2, used: 2, reports: 2, heard: 2, answered: 2, ..HostCounts::default() };
+    assert_eq!(host_counts().unwrap(), expected);
+}
+
+#[test]
+fn after_a_grant_packets_leave_at_its_rate_and_not_in_a_burst() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::QuickStart, &[]);
+    // 5.12 Mbit/s are granted: 28 packets in a round trip of 67.5 ms, one in 2.3 ms.
+    let mut config = path(QuickStartHop::Aware(AdmissionConfig::paper(Rate::from_mbps(10))));
+    config.links[0].delay = Span::from_micros(37_500);
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let sink = times.clone();
+    let world = World::start_with(config, move |record| {
+        if record.tcp().is_some_and(|tcp| tcp.payload > 0) {
+            sink.lock().unwrap().push(record.arrived);
+        }
+    })
+    .unwrap();
+    for host in world.hosts() {
+        host.run(|| attach_host(DEVICE, None)).unwrap().unwrap();
+    }
+    assert_eq!(through(&world, world.hosts()[1].address(), 100_000), Ok(100_000));
+    world.finish().unwrap();
+    assert_eq!(host_counts().unwrap().used, 1);
+    let times = times.lock().unwrap();
+    let gap = Rate::from_bps(5_120_000).transmission_time(Bytes::new(1500));
+    // The first ten at once and a gap as long as theirs, then one by one. Late packets are made up
+    // for at twice the rate at most, so a busy machine changes nothing about this bound.
+    let paced = times[25].since(times[0]);
+    assert!(paced > gap * 24 / 2, "26 packets took {paced}, {gap} each were granted");
+}
+
+#[test]
 fn a_connection_outlives_the_algorithm_and_programs_go_from_devices_with_it() {
     let Some(_alone) = alone() else { return };
     let registered = Registered::new(Algorithm::QuickStart, &[]);
@@ -182,4 +251,131 @@ fn other_controls_ask_for_nothing() {
     sender.join().unwrap().unwrap().unwrap();
     assert_eq!(host_counts().unwrap(), HostCounts::default());
     world.finish().unwrap();
+}
+
+/// What a plain connection of host 0, which knows nothing of Quick-Start, asks for in its SYN, as a
+/// rate code; `before` is done to it before it connects.
+fn asked_by_a_plain_client(prepare: impl FnOnce() + Send, limit: Option<u64>) -> Vec<u8> {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let sink = asked.clone();
+    let world = World::start_with(path(aware()), move |record| {
+        // Ethernet, then a header of IPv4 of 28 bytes with the option behind the first 20.
+        if record.tcp().is_some_and(|tcp| tcp.flags & 2 != 0) && record.headers.get(14) == Some(&0x47) {
+            sink.lock().unwrap().push(record.headers[36] & 15);
+        }
+    })
+    .unwrap();
+    for host in world.hosts() {
+        host.run(|| attach_host(DEVICE, None)).unwrap().unwrap();
+    }
+    let server = world.hosts()[1].address();
+    let listener = world.hosts()[1].run(move || TcpListener::bind((server, 0)).unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    world.hosts()[0].run(prepare).unwrap();
+    let sender = world.hosts()[0].spawn(move || {
+        let stream = match limit {
+            Some(limit) => connect_limited(limit, to, CONTROL),
+            None => TcpStream::connect(to).unwrap(),
+        };
+        send(stream, 30_000)
+    });
+    assert_eq!(receive(listener.accept().unwrap().0), Ok(30_000));
+    sender.unwrap().join().unwrap().unwrap().unwrap();
+    world.finish().unwrap();
+    asked.lock().unwrap().clone()
+}
+
+#[test]
+fn whoever_the_hosts_policy_says_asks_and_a_socket_says_how_much() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::QuickStart, &["request=20.48Mbit/s"]);
+    const ASKED: u8 = 9;
+    assert_eq!(asked_by_a_plain_client(|| {}, None), Vec::<u8>::new(), "nobody was told to ask");
+    let route = || {
+        let text = std::process::Command::new("ip").args(["-4", "route", "show"]).output().unwrap().stdout;
+        let text = String::from_utf8(text).unwrap();
+        for route in text.lines() {
+            common::ip(&format!("route change {} congctl {CONTROL}", route.trim_end().trim_end_matches(" linkdown")));
+        }
+    };
+    assert_eq!(asked_by_a_plain_client(route, None), [ASKED], "a route");
+    // 100 kB/s are 800 kbit/s, and the rate below is 640 kbit/s.
+    assert_eq!(asked_by_a_plain_client(|| {}, Some(100_000)), [4], "a socket's largest pacing rate");
+}
+
+#[test]
+fn a_router_at_the_hosts_own_device_decides_and_other_programs_there_stay() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::QuickStart, &[]);
+    let pair = common::Pair::new();
+    for end in [0, 1] {
+        attach_host("fs0", Some(pair.name(end))).unwrap();
+    }
+    let settings = RouterSettings::new(Rate::from_mbps(100));
+    let router = load_router("fs0", Some(pair.name(0)), &settings).unwrap();
+    assert_eq!(common::transfer(&pair, CONTROL, 200_000), Ok(200_000));
+    let state = router.state().unwrap();
+    assert_eq!((state.approved, state.reports), (1, 1), "{state:?}");
+    assert_eq!(host_counts().unwrap().granted, 1);
+    // A filter of somebody else: our programs come before it, and hand everything on.
+    let name = pair.name(0);
+    let tc = |arguments: &str| {
+        let arguments = format!("-n {name} {arguments}");
+        std::process::Command::new("tc").args(arguments.split(' ')).stderr(std::process::Stdio::null()).status()
+    };
+    let there = tc("qdisc add dev fs0 clsact").is_ok_and(|status| status.success())
+        && tc("filter add dev fs0 egress protocol ip prio 1 u32 match u32 0 0 classid 1:1")
+            .is_ok_and(|status| status.success());
+    if !there {
+        return common::skipped("tc is missing, or this kernel has no u32 filter");
+    }
+    let before = router.state().unwrap().packets;
+    let sent = pair.on(0, || {
+        let socket = std::net::UdpSocket::bind((common::address(1), 0)).unwrap();
+        (0..20).for_each(|_| drop(socket.send_to(&[0; 72], (common::address(2), 9))));
+    });
+    sent.join().unwrap();
+    assert!(router.state().unwrap().packets >= before + 20, "the router counts on");
+    router.unload().unwrap();
+    let shown = std::process::Command::new("tc").args(["-n", name, "filter", "show", "dev", "fs0", "egress"]).output();
+    assert!(String::from_utf8(shown.unwrap().stdout).unwrap().contains("u32"), "it is still there");
+}
+
+#[test]
+fn of_many_connections_with_options_none_loses_anything() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::QuickStart, &[]);
+    const AT_ONCE: u64 = 20;
+    const EACH: u64 = 10;
+    let mut config = path(QuickStartHop::Aware(AdmissionConfig::paper(Rate::from_mbps(200))));
+    config.links[0].rate = RateSchedule::Constant(Rate::from_mbps(200));
+    config.links[0].delay = Span::from_millis(5);
+    let world = world(config);
+    let server = world.hosts()[1].address();
+    let listener = world.hosts()[1].run(move || TcpListener::bind((server, 0)).unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let sizes = |thread: u64| (0..EACH).map(move |number| 1 + (thread * 7919 + number * 104_729) % 40_000);
+    let senders: Vec<_> = (0..AT_ONCE)
+        .map(|thread| {
+            let sending = move || sizes(thread).for_each(|bytes| send(connect(to, CONTROL), bytes).unwrap());
+            world.hosts()[0].spawn(sending).unwrap()
+        })
+        .collect();
+    let receivers: Vec<_> = (0..AT_ONCE * EACH)
+        .map(|_| {
+            let stream = listener.accept().unwrap().0;
+            std::thread::spawn(move || receive(stream).unwrap())
+        })
+        .collect();
+    senders.into_iter().for_each(|sender| sender.join().unwrap().unwrap());
+    let received: u64 = receivers.into_iter().map(|receiver| receiver.join().unwrap()).sum();
+    world.finish().unwrap();
+    assert_eq!(received, (0..AT_ONCE).flat_map(sizes).sum::<u64>());
+    let counts = host_counts().unwrap();
+    let all = AT_ONCE * EACH;
+    assert_eq!((counts.asked, counts.reports), (all, all), "{counts:?}");
+    // What is granted to the first is not there for the last; a request that was denied is zero
+    // when it arrives, and nobody answers it.
+    assert_eq!((counts.granted + counts.unanswered, counts.failed), (all, 0), "{counts:?}");
+    assert_eq!((counts.heard, counts.answered), (counts.granted, counts.granted), "{counts:?}");
 }

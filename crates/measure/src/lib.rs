@@ -33,6 +33,26 @@
 //!   [`Reference::base_rtt`]: two-way propagation and the serialization of one packet. B_f = C_f *
 //!   RTT0. H, [`Reference::horizon`]: 40 RTT0 unless stated.
 //! - q(t): how long a packet arriving at t waits until its transmission begins, in seconds.
+//!
+//! A flow that gets nothing for five round trips and then its share: it was idle for five BDPs.
+//!
+//! ```
+//! use flowstart_measure::{Egress, Reference, deficit, jain, time_to, utilisation};
+//! use flowstart_units::{Rate, Span};
+//!
+//! let (share, rtt) = (Rate::from_mbps(8), Span::from_millis(100));
+//! let reference = Reference::new(share, rtt);
+//! let mut egress = Egress::new(Span::from_millis(1), reference.horizon + rtt * 10, 10_000);
+//! // 1000 bytes take 1 ms at 8 Mbit/s.
+//! for ms in 500..5_000 {
+//!     egress.add(Span::from_millis(ms), 1_000);
+//! }
+//! let egress = egress.cumulative();
+//! assert_eq!(deficit(&egress, &reference), 5.0);
+//! assert_eq!(utilisation(&egress, &reference, Span::from_millis(550)), 0.5);
+//! assert_eq!(time_to(0.5, &egress, &reference), Some(5.5));
+//! assert_eq!(jain(&[1.0, 1.0, 1.0, 0.0]), Some(0.75));
+//! ```
 
 mod changes;
 pub mod claims;

@@ -1,5 +1,6 @@
 //! Many runs on all cores, with a way to stop.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Asks running work to stop; what is finished is kept. Clones ask the same work.
@@ -17,6 +18,18 @@ impl Cancel {
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// Does the work that it is given, once, with something before and after it.
+pub type Around = fn(&mut (dyn FnMut() + Send));
+
+static AROUND: OnceLock<Around> = OnceLock::new();
+
+/// From now on every thread of [`in_parallel`] does all of its work within `around`, which sets up
+/// once per thread what each job would set up anew: an interpreter's state, for instance. False if
+/// something else is around it already, which stays.
+pub fn work_within(around: Around) -> bool {
+    AROUND.set(around).is_ok()
 }
 
 /// Does job 0 ..= `jobs`-1 on `threads` threads (`None`: as many as there are cores) and returns
@@ -41,16 +54,23 @@ pub fn in_parallel<T: Send>(
     // Every thread takes the next job when it is done with one, so that they are begun in order.
     let parts = pool.broadcast(|_| {
         let mut part = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= jobs || cancel.is_cancelled() {
-                return part;
+        let mut work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= jobs || cancel.is_cancelled() {
+                    return;
+                }
+                let others = Others(cancel);
+                part.push((number, job(number)));
+                std::mem::forget(others);
+                done(finished.fetch_add(1, Ordering::Relaxed) + 1);
             }
-            let others = Others(cancel);
-            part.push((number, job(number)));
-            std::mem::forget(others);
-            done(finished.fetch_add(1, Ordering::Relaxed) + 1);
+        };
+        match AROUND.get() {
+            Some(around) => around(&mut work),
+            None => work(),
         }
+        part
     });
     let mut results: Vec<Option<T>> = (0..jobs).map(|_| None).collect();
     for (number, result) in parts.into_iter().flatten() {
@@ -98,6 +118,23 @@ mod tests {
         let run = || in_parallel(1000, Some(2), &cancel, |_| {}, job);
         assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
         assert!(cancel.is_cancelled());
+    }
+
+    #[test]
+    fn what_is_around_the_work_is_around_all_of_it_and_stays() {
+        static ENTERED: AtomicUsize = AtomicUsize::new(0);
+        thread_local!(static WITHIN: std::cell::Cell<bool> = const { std::cell::Cell::new(false) });
+        let around: Around = |work| {
+            ENTERED.fetch_add(1, Ordering::Relaxed);
+            WITHIN.set(true);
+            work();
+        };
+        assert!(work_within(around));
+        assert!(!work_within(|_| ()), "only one");
+        let before = ENTERED.load(Ordering::Relaxed);
+        let within = in_parallel(100, Some(2), &Cancel::default(), |_| {}, |_| WITHIN.get()).unwrap();
+        assert!(within.iter().all(|within| *within == Some(true)));
+        assert!(ENTERED.load(Ordering::Relaxed) >= before + 2, "once per thread");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Nothing but the command line's feature `parquet` links this crate, because its libraries are the
 //! heaviest part of a build.
 
+mod careful;
 mod records;
 mod tables;
 

@@ -1,6 +1,5 @@
 //! Measurements, read and written.
 
-use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -11,31 +10,43 @@ use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriter;
+use parquet::file::reader::ChunkReader;
 
 use flowstart_units::{Rate, Time};
 
+use crate::careful::carefully;
 use flowstart_service_curve::{Columns, Passed, Record, RecordError};
 
-/// The records of a Parquet file whose columns are 64-bit integers (signed or not) or floats; only
-/// the needed columns are read, some thousand rows at a time.
+/// The records of a Parquet file, or of its bytes, whose columns are 64-bit integers (signed or
+/// not) or floats; only the needed columns are read, some thousand rows at a time.
 ///
 /// # Errors
 /// If the file cannot be read or lacks a column. Each row has an error of its own.
-pub fn read_records(file: File) -> Result<impl Iterator<Item = Result<Record, RecordError>>, RecordError> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(unreadable)?;
+pub fn read_records<R: ChunkReader + 'static>(
+    file: R,
+) -> Result<impl Iterator<Item = Result<Record, RecordError>> + use<R>, RecordError> {
+    let builder = read(|| ParquetRecordBatchReaderBuilder::try_new(file))?;
     let schema = builder.schema().clone();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let all = Columns::of(&names)?;
     let ends = all.passed.into_iter().flatten().map(|(column, _)| column);
     let wanted: Vec<usize> = [all.sent.0, all.received.0].into_iter().chain(all.rate).chain(ends).collect();
-    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
-    let reader = builder.with_projection(mask).build().map_err(unreadable)?;
+    let mut reader = Some(read(|| {
+        let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
+        builder.with_projection(mask).build()
+    })?);
     let mut before = 0;
-    let batches = reader.map(move |batch| {
-        let batch = batch.map_err(unreadable)?;
-        let first = before;
-        before += batch.num_rows() as u64;
-        Rows::new(batch, first)
+    let batches = std::iter::from_fn(move || {
+        let batch = read(|| reader.as_mut().and_then(Iterator::next).transpose()).transpose()?;
+        if batch.is_err() {
+            // What failed once is not asked again.
+            reader = None;
+        }
+        Some(batch.and_then(|batch| {
+            let first = before;
+            before += batch.num_rows() as u64;
+            Rows::new(batch, first)
+        }))
     });
     Ok(batches.flat_map(|rows| {
         let (rows, error) = match rows {
@@ -44,6 +55,11 @@ pub fn read_records(file: File) -> Result<impl Iterator<Item = Result<Record, Re
         };
         rows.into_iter().flatten().chain(error)
     }))
+}
+
+/// What the library reads, or why it cannot.
+fn read<T, E: std::fmt::Display>(read: impl FnOnce() -> Result<T, E>) -> Result<T, RecordError> {
+    carefully(read).map_err(unreadable)?.map_err(unreadable)
 }
 
 fn unreadable(error: impl std::fmt::Display) -> RecordError {
@@ -85,14 +101,15 @@ impl Rows {
             }
             DataType::Float64 => {
                 let value = array.as_primitive::<Float64Type>().value(row);
-                if !(value >= 0.0 && value.is_finite()) {
+                let scaled = (value * unit as f64).round();
+                if !(value >= 0.0 && scaled < u64::MAX as f64) {
                     return Err(bad(value.to_string()));
                 }
-                return Ok((value * unit as f64).round() as u64);
+                return Ok(scaled as u64);
             }
             other => return Err(bad(format!("a value of type {other}"))),
         };
-        Ok(whole.saturating_mul(unit))
+        whole.checked_mul(unit).ok_or_else(|| bad(whole.to_string()))
     }
 
     fn record(&self, row: usize) -> Result<Record, RecordError> {

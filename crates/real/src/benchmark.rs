@@ -10,17 +10,17 @@ use flowstart_emulator::{Fidelity, traffic};
 use flowstart_parallel::Cancel;
 use flowstart_race::Contestant;
 use flowstart_service_curve::{
-    Estimate, MessageTrain, RateProbe, Record, estimate_records, last_wanted, probe_rate, read_csv,
+    MessageTrain, ProbeVerdict, RateProbe, Record, estimate_records, last_wanted, probe_rate, read_csv,
 };
 use flowstart_units::{Rate, Span, Time};
 
 use super::Error;
 use super::commanded::{Commanded, Program, command};
-use super::controls::like;
+use super::controls::{like, other_start};
 use super::probe::{Probed, probe};
 
 /// What a benchmark of kernels brought.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RealBenchmark {
     /// What was found out about each congestion control, in the order asked for; less if it was
     /// cancelled.
@@ -29,6 +29,10 @@ pub struct RealBenchmark {
     pub fidelities: Vec<Fidelity>,
     /// Parts of the emulator that failed, each with its reason.
     pub faults: Vec<String>,
+    /// Why it ended early, if not because it was cancelled; what was finished is there.
+    pub failed: Option<Error>,
+    /// Stacks of which no rate was finished.
+    pub not_reached: Vec<String>,
     /// False if it was cancelled.
     pub complete: bool,
 }
@@ -38,6 +42,9 @@ pub struct RealBenchmark {
 const CAPACITY_AT_ONCE: Rate = Rate::from_mbps(60);
 /// The control of flows beside a program.
 const DEFAULT_CONTROL: &str = "cubic";
+/// The share of the messages, and of the time, that a program's record must have at least where its
+/// rate is accepted.
+const OFFERED: f64 = 0.95;
 /// How often it is looked whether probes have ended, and progress is told.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -66,6 +73,23 @@ pub fn at_once(benchmark: &Benchmark) -> usize {
 pub fn longest(benchmark: &Benchmark) -> Span {
     let duration = |like: Contestant| benchmark.real_scenario(&like, DEFAULT_CONTROL, benchmark.step()).0.duration;
     like(DEFAULT_CONTROL).map_or(Span::ZERO, duration)
+}
+
+/// Checks that flows beside the probes are such as the kernel has.
+///
+/// # Errors
+/// [`Error::OtherStart`] and those of a scenario that makes no sense.
+pub fn check(benchmark: &Benchmark, stacks: &[Stack]) -> Result<(), Error> {
+    for stack in stacks {
+        let like = like(stack.control()).ok_or(Error::NothingToProbe)?;
+        let (scenario, _) = benchmark.real_scenario(&like, stack.control(), benchmark.step());
+        let compiled = scenario.simulation(0)?;
+        let others = compiled.groups.iter().filter(|label| label.kernel.is_none());
+        if let Some(other) = others.map(|label| other_start(&label.algorithm)).find_map(|other| other) {
+            return Err(Error::OtherStart(other));
+        }
+    }
+    Ok(())
 }
 
 /// A rate that was probed.
@@ -131,7 +155,7 @@ pub fn benchmark(
     let rates = benchmark.rates();
     let rounds = rates.len().div_ceil(at_once.max(1));
     let length = longest(benchmark).as_secs_f64();
-    let mut all = RealBenchmark { attained: Vec::new(), fidelities: Vec::new(), faults: Vec::new(), complete: true };
+    let mut all = RealBenchmark { complete: true, ..RealBenchmark::default() };
     let (mut over, mut left) = (0.0, rounds * stacks.len());
     for stack in stacks {
         let probing = Probing { benchmark, stack, like: like(stack.control()).ok_or(Error::NothingToProbe)?, cancel };
@@ -141,23 +165,38 @@ pub fn benchmark(
             let last = last_wanted(done.iter().map(|done| (done.probe.rate, done.probe.verdict)), &benchmark.probe);
             let is_wanted = |rate: &Rate| last.is_none_or(|last| *rate <= last);
             let wanted: Vec<Rate> = rates.iter().copied().filter(is_wanted).collect();
-            if cancel.is_cancelled() || wanted.is_empty() {
+            if cancel.is_cancelled() || all.failed.is_some() || wanted.is_empty() {
                 continue;
             }
             let began = Instant::now();
             let tell = || progress(over + began.elapsed().as_secs_f64().min(length), over + length * (1 + left) as f64);
-            for (one, probed) in probing.round(&wanted, &tell)? {
-                all.fidelities.push(probed.fidelity);
-                all.faults.extend(probed.faults);
-                done.extend(one);
+            for probed in probing.round(&wanted, &tell) {
+                match probed {
+                    Ok((one, probed)) => {
+                        all.fidelities.push(probed.fidelity);
+                        all.faults.extend(probed.faults);
+                        done.extend(one);
+                    }
+                    // The first is told; others follow from it, or are like it.
+                    Err(error) => {
+                        all.failed.get_or_insert(error);
+                    }
+                }
             }
             over += began.elapsed().as_secs_f64();
         }
-        if !done.is_empty() {
+        if done.is_empty() {
+            all.not_reached.push(stack.label());
+        } else {
             all.attained.push(probing.attained(done)?);
         }
     }
-    all.complete = !cancel.is_cancelled();
+    if all.attained.is_empty()
+        && let Some(error) = all.failed.take()
+    {
+        return Err(error);
+    }
+    all.complete = !cancel.is_cancelled() && all.failed.is_none();
     Ok(all)
 }
 
@@ -171,7 +210,7 @@ struct Probing<'a> {
 
 impl Probing<'_> {
     /// Probes these rates at once.
-    fn round(&self, rates: &[Rate], tell: &dyn Fn()) -> Result<Vec<(Option<Done>, Probed)>, Error> {
+    fn round(&self, rates: &[Rate], tell: &dyn Fn()) -> Vec<Result<(Option<Done>, Probed), Error>> {
         let probe = |rate: Rate| {
             let probed = match self.stack {
                 Stack::Control(_) => self.kernel(rate),
@@ -227,17 +266,37 @@ impl Probing<'_> {
     /// Lets a program run at one rate and judges its record; nothing came out if it was cancelled.
     fn program(&self, program: &Program, rate: Rate) -> Result<(Option<Done>, Probed), Error> {
         let (scenario, flow) = self.benchmark.real_scenario(&self.like, self.stack.control(), rate);
-        let Commanded { record, fidelity, faults } = command(&scenario, flow, (program, rate), self.cancel)?;
+        let message = self.benchmark.probe.packet;
+        let Commanded { record, ran, asked, fidelity, faults } =
+            command(&scenario, flow, (program, rate, message), self.cancel)?;
         let probed = Probed { passed: Vec::new(), fidelity, faults };
         let Some(text) = record else { return Ok((None, probed)) };
-        let records: Vec<Record> = read_csv(text.as_slice())
-            .and_then(|records| records.map(|record| Ok(Record { rate: Some(rate), ..record? })).collect())
-            .map_err(Error::CommandRecord)?;
-        let Some(first) = records.first() else { return Err(Error::NoMessages) };
+        if text.trim_ascii().is_empty() {
+            return Err(Error::NoMessages);
+        }
+        let records: Vec<Record> =
+            read_csv(text.as_slice()).and_then(Iterator::collect).map_err(Error::CommandRecord)?;
+        let (Some(first), Some(last)) = (records.first(), records.last()) else { return Err(Error::NoMessages) };
+        if let Some(said) = records.iter().filter_map(|record| record.rate).find(|said| *said != rate) {
+            return Err(Error::CommandRate(said, rate));
+        }
+        let read = records.iter().map(|record| record.received).max().unwrap_or(last.received);
+        let covers = read.since(first.sent);
+        if covers > Span::from_secs_f64(ran.as_secs_f64()) {
+            return Err(Error::CommandRecordTooLong(covers, ran));
+        }
         let mut parts = Parts::new(rate, first.sent + self.benchmark.probe.warm_up);
         records.iter().for_each(|record| parts.record(record));
         let estimate = estimate_records(records.iter().copied().map(Ok), Some(rate), &self.benchmark.procedure());
         let probe = estimate.map_err(Error::CommandRecord)?.probes.pop().ok_or(Error::NoMessages)?;
+        // One that cannot keep up may be refused, but nothing is known of a rate that was not
+        // offered.
+        let within = last.sent.since(first.sent);
+        let wanted = asked.as_secs_f64() * rate.as_bps() as f64 / message.bits() as f64 * OFFERED;
+        let offered = within.as_secs_f64() >= asked.as_secs_f64() * OFFERED && records.len() as f64 >= wanted;
+        if matches!(probe.verdict, ProbeVerdict::Accepted(_)) && !offered {
+            return Err(Error::CommandOffered(records.len(), within, rate, asked));
+        }
         Ok((Some(Done { probe, records, parts }), probed))
     }
 
@@ -249,7 +308,7 @@ impl Probing<'_> {
             probes.push(one.probe);
             parts.push(one.parts);
         }
-        let estimate = Estimate::new(self.benchmark.wanted(probes), &self.benchmark.probe);
+        let estimate = self.benchmark.estimate(probes);
         let counts = |rate: Rate| estimate.probes.iter().any(|probe| probe.rate == rate);
         records.retain(|(rate, _)| counts(*rate));
         parts.retain(|parts| counts(parts.rate) && parts.count() > 0);

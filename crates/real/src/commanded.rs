@@ -2,21 +2,27 @@
 //! messages were written and read.
 
 use std::io::Read as _;
-use std::process::Stdio;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 use flowstart_emulator::traffic::{RunConfig, run_watched};
 use flowstart_emulator::{Fidelity, Host, World};
 use flowstart_parallel::Cancel;
 use flowstart_scenario::Scenario;
 use flowstart_simulator::Stop;
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::layout::Layout;
 use super::perform::{LEAD, prepare_hosts};
 use super::plan::Plan;
-use super::programs::{Running, start, wait_until_ready};
+use super::programs::{start, wait_until_ready};
 use super::quick_start::carry;
 use super::{Error, Transport};
 
@@ -41,6 +47,12 @@ const READY_WITHIN: Span = Span::from_secs(10);
 const GRACE: Duration = Duration::from_secs(30);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long it may take to end when asked to.
+const END_WITHIN: Duration = Duration::from_secs(2);
+/// Bytes of its record per message, and beside messages, that are taken at most: five numbers of
+/// twenty digits, and what somebody may put beside them.
+const BYTES_PER_MESSAGE: u64 = 400;
+const MORE_BYTES: u64 = 1 << 20;
 
 impl Program {
     /// A program, if its command says where the rate and the time go.
@@ -72,6 +84,10 @@ impl Program {
 pub(super) struct Commanded {
     /// What it wrote on standard output; `None` if it was cancelled.
     pub(super) record: Option<Vec<u8>>,
+    /// How long it ran.
+    pub(super) ran: Duration,
+    /// For how long it was asked to send.
+    pub(super) asked: Span,
     pub(super) fidelity: Fidelity,
     pub(super) faults: Vec<String>,
 }
@@ -81,7 +97,7 @@ pub(super) struct Commanded {
 pub(super) fn command(
     scenario: &Scenario,
     flow: usize,
-    (program, rate): (&Program, Rate),
+    (program, rate, message): (&Program, Rate, Bytes),
     cancel: &Cancel,
 ) -> Result<Commanded, Error> {
     let compiled = scenario.simulation(0)?;
@@ -97,80 +113,116 @@ pub(super) fn command(
     prepare_hosts(&compiled, &layout, &world)?;
     let hosts: Vec<(&Host, &Host)> = world.hosts().chunks_exact(2).map(|pair| (&pair[0], &pair[1])).collect();
     let (client, server) = hosts[pair];
-    let mut servers = Running(Vec::new());
+    let mut listening = None;
     if let Some(line) = &program.server {
         let mut command = server.command("sh");
-        command.args(["-c", line]).stdin(Stdio::null());
-        let mut child = start(command, &hosts, pair, true, server)?;
+        command.args(["-c", line]).stdin(Stdio::null()).process_group(0);
+        let group = listening.insert(Group(start(command, &hosts, pair, true, server)?));
         // Before flows of the kernel listen on the same host.
-        wait_until_ready(READY_WITHIN, server, &mut child, cancel)?;
-        servers.0.push((server.name().to_owned(), child));
+        wait_until_ready(READY_WITHIN, server, &mut group.0, cancel)?;
     }
     let (seed, sample) = (compiled.simulation.seed.wrapping_add(compiled.simulation.run), Span::ZERO);
     // The others stay until the program has ended.
     let config = RunConfig { until: Time::NEVER, stop_when_complete: false, sample, seed };
     let ended = AtomicBool::new(false);
     let over = || ended.load(Ordering::Relaxed) || cancel.is_cancelled() || world.has_failed();
-    let record = std::thread::scope(|scope| {
+    let messages = rate.as_bps() / message.bits().max(1) * until.since(begin).as_nanos().div_ceil(1_000_000_000);
+    let most = MORE_BYTES.saturating_add(messages.saturating_mul(BYTES_PER_MESSAGE));
+    let (record, ran) = std::thread::scope(|scope| {
         let others = scope.spawn(|| run_watched(&world, &plan.flows, &plan.sessions, config, &over, &|_, _, _| {}));
         let record = (|| {
             while world.clock().now() < begin {
                 if over() {
-                    return Ok(None);
+                    return Ok((None, Duration::ZERO));
                 }
                 world.clock().sleep_until(begin.min(world.clock().now() + Span::from_millis(20)));
             }
             let mut command = client.command("sh");
             let line = program.line(rate, until.since(begin));
-            command.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::piped());
-            let child = start(command, &hosts, pair, false, client)?;
+            command.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+            let began = Instant::now();
+            let group = Group(start(command, &hosts, pair, false, client)?);
             let patience = Duration::from_nanos(until.since(begin).as_nanos()) + GRACE;
-            output(child, client.name(), patience, &over)
+            output(group, patience, most, &over).map(|record| (record, began.elapsed()))
         })();
         ended.store(true, Ordering::Relaxed);
         let others = others.join().unwrap_or(Err(flowstart_emulator::Error::Failed("a thread failed".to_owned())));
         others?;
         record
     })?;
-    drop(servers);
+    drop(listening);
     let outcome = world.finish()?;
-    Ok(Commanded { record, fidelity: outcome.fidelity, faults: outcome.faults })
+    Ok(Commanded { record, ran, asked: until.since(begin), fidelity: outcome.fidelity, faults: outcome.faults })
 }
 
-/// What a program writes until it ends; `None` if it was ended because all is `over`.
-fn output(
-    mut child: std::process::Child,
-    host: &str,
-    patience: Duration,
-    over: &dyn Fn() -> bool,
-) -> Result<Option<Vec<u8>>, Error> {
-    let until = Instant::now() + patience;
-    let stdout = child.stdout.take();
-    // Ended when this is left, however that happens.
-    let mut running = Running(vec![(host.to_owned(), child)]);
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            let mut bytes = Vec::new();
-            stdout.map_or(Ok(bytes.len()), |mut stdout| stdout.read_to_end(&mut bytes)).map(|_| bytes)
-        });
-        let status = loop {
-            match running.0.first_mut().map_or(Ok(None), |(_, child)| child.try_wait()).map_err(Error::Wait) {
-                Ok(None) if over() => break Ok(None),
-                Ok(None) if Instant::now() > until => break Err(Error::CommandTooLong(patience)),
-                Ok(None) => std::thread::sleep(LOOK),
-                Ok(Some(status)) => break Ok(Some(status)),
-                Err(error) => break Err(error),
-            }
-        };
-        // The reader ends with the program.
-        drop(running);
-        let bytes = reader.join().map_err(|_| Error::Fault)?;
-        match status? {
-            None => Ok(None),
-            Some(status) if status.success() => Ok(Some(bytes.map_err(Error::Wait)?)),
-            Some(status) => Err(Error::CommandEnded(status)),
+/// A program and all that it starts, unless that leaves its group; asked to end when this is
+/// dropped. It is a group of its own, so that Ctrl-C reaches it by us and its time limit reaches
+/// what a shell has started.
+struct Group(Child);
+
+impl Group {
+    fn signal(&self, signal: Signal) {
+        // Without processes in it there is nothing to be done.
+        let _ = i32::try_from(self.0.id()).map(|id| killpg(Pid::from_raw(id), signal));
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGTERM);
+        let until = Instant::now() + END_WITHIN;
+        while Instant::now() < until && matches!(self.0.try_wait(), Ok(None)) {
+            std::thread::sleep(LOOK);
         }
-    })
+        // What it has started may outlive it.
+        self.signal(Signal::SIGKILL);
+        let _ = self.0.wait();
+    }
+}
+
+/// What a program writes until it ends, so many bytes at most; `None` if it was ended because all
+/// is `over`.
+fn output(mut group: Group, patience: Duration, most: u64, over: &dyn Fn() -> bool) -> Result<Option<Vec<u8>>, Error> {
+    let until = Instant::now() + patience;
+    let mut stdout = group.0.stdout.take().ok_or(Error::Fault)?;
+    let mut bytes = Vec::new();
+    // The end of its output is the end of it and of all that it has started; one that ends leaves
+    // what it has written in the pipe.
+    loop {
+        let ended = group.0.try_wait().map_err(Error::Wait)?;
+        let more = take(&mut stdout, &mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(Error::CommandTooMuch(most));
+        }
+        match ended {
+            Some(status) if !more => {
+                return if status.success() { Ok(Some(bytes)) } else { Err(Error::CommandEnded(status)) };
+            }
+            _ if over() => return Ok(None),
+            _ if Instant::now() > until => return Err(Error::CommandTooLong(patience)),
+            // Its output is closed, or it has nothing to say.
+            None if !more => std::thread::sleep(LOOK),
+            _ => {}
+        }
+    }
+}
+
+/// Takes what is there to be read, one piece, waiting for a moment. False if there was nothing.
+fn take(stdout: &mut ChildStdout, bytes: &mut Vec<u8>) -> Result<bool, Error> {
+    const PIECE: usize = 1 << 16;
+    let wait = PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::ZERO);
+    let there = match poll(&mut [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)], wait) {
+        Ok(count) => count > 0,
+        Err(nix::errno::Errno::EINTR) => false,
+        Err(error) => return Err(Error::Wait(error.into())),
+    };
+    if !there {
+        return Ok(false);
+    }
+    let mut piece = vec![0; PIECE];
+    let read = stdout.read(&mut piece).map_err(Error::Wait)?;
+    bytes.extend_from_slice(&piece[..read]);
+    Ok(read > 0)
 }
 
 #[cfg(test)]
@@ -187,5 +239,35 @@ mod tests {
             let refused = Program::new(command, None).unwrap_err();
             assert!(matches!(refused, Error::CommandLacks(word) if word == lacks), "{refused}");
         }
+    }
+
+    fn run(line: &str, patience: Duration, most: u64) -> Result<Option<Vec<u8>>, Error> {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+        output(Group(command.spawn().unwrap()), patience, most, &|| false)
+    }
+
+    #[test]
+    fn what_a_command_writes_is_taken_whole_and_what_it_leaves_behind_holds_nobody_up() {
+        let long = Duration::from_secs(300);
+        assert_eq!(run("echo a; echo b", long, 100).unwrap().unwrap(), b"a\nb\n");
+        assert_eq!(run("head -c 300000 /dev/zero", long, 300_000).unwrap().unwrap().len(), 300_000);
+        // A child of the shell that holds its output.
+        assert_eq!(run("sleep 7777 & echo a", long, 100).unwrap().unwrap(), b"a\n");
+        assert!(matches!(run("exit 3", long, 100), Err(Error::CommandEnded(_))));
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_ended_with_all_that_it_started() {
+        let refused = run("sleep 7778; true", Duration::from_millis(100), 100);
+        assert!(matches!(refused, Err(Error::CommandTooLong(_))), "{refused:?}");
+        let mut left = std::process::Command::new("pgrep");
+        assert_eq!(left.args(["-f", "^sleep 7778$"]).output().unwrap().stdout, b"");
+    }
+
+    #[test]
+    fn a_command_that_writes_without_end_is_ended() {
+        let refused = run("yes 1,2,3", Duration::from_secs(300), 1_000_000);
+        assert!(matches!(refused, Err(Error::CommandTooMuch(1_000_000))), "{refused:?}");
     }
 }

@@ -75,6 +75,15 @@ pub enum Error {
     CommandEnded(ExitStatus),
     /// It did not end within this time.
     CommandTooLong(std::time::Duration),
+    /// It wrote more than so many bytes.
+    CommandTooMuch(u64),
+    /// Its record covers so much time, and it ran only so long.
+    CommandRecordTooLong(Span, std::time::Duration),
+    /// Its record says this rate in place of the one that it was to send at.
+    CommandRate(Rate, Rate),
+    /// Its record has so many messages in so much time, too few for the rate and the time that it
+    /// was to send for.
+    CommandOffered(usize, Span, Rate, Span),
     /// What it wrote is no record of a train.
     CommandRecord(RecordError),
     /// It wrote a record without messages.
@@ -172,8 +181,24 @@ impl fmt::Display for Error {
             Self::CommandLacks(word) => write!(f, "the command does not say where {word} goes"),
             Self::CommandEnded(status) => write!(f, "the command failed ({status})"),
             Self::CommandTooLong(within) => write!(f, "the command did not end within {} s", within.as_secs()),
+            Self::CommandTooMuch(most) => {
+                write!(f, "the command wrote more than {most} bytes; a record has a line per message")
+            }
+            Self::CommandRecordTooLong(covers, ran) => write!(
+                f,
+                "the record that the command wrote covers {covers}, but the command ran for {} s only",
+                ran.as_secs()
+            ),
+            Self::CommandRate(said, asked) => {
+                write!(f, "the record that the command wrote is one of {said}, not of {asked}")
+            }
+            Self::CommandOffered(messages, within, rate, time) => write!(
+                f,
+                "the record that the command wrote has {messages} messages, sent within {within}; {rate} for {time} are more, and a rate can \
+                 be accepted only if it was offered"
+            ),
             Self::CommandRecord(error) => write!(f, "the record that the command wrote {}", said(error)),
-            Self::NoMessages => f.write_str("the record that the command wrote has no messages"),
+            Self::NoMessages => f.write_str("the command wrote no record: one line of names, and a line per message"),
             Self::AtRate(rate, error) => write!(f, "at {rate}: {error}"),
             Self::Fault => f.write_str("a part of flowstart ended by a fault"),
             Self::Cancelled => f.write_str("cancelled"),

@@ -4,7 +4,8 @@
 //! kernel's TCP, and says what happened in the simulator's tables. [`race`] shows what happened to
 //! the observers of a race, so that kernels are measured by the same code as simulations.
 //! [`emulate`] has programs in the place of flows. [`benchmark()`] probes kernels for attainable
-//! rates. [`fidelity`] sets simulator and kernel side by side.
+//! rates. [`fidelity`] sets simulator and kernel side by side, [`testbed`] does so for Quick-Start,
+//! beside the paper.
 
 #![cfg(target_os = "linux")]
 
@@ -30,9 +31,10 @@ mod rows;
 mod runs;
 mod seen;
 mod tables;
+pub mod testbed;
 mod watch;
 
-pub use benchmark::{RealBenchmark, Stack, at_once, benchmark, control_named, longest};
+pub use benchmark::{RealBenchmark, Stack, at_once, benchmark, check as check_benchmark, control_named, longest};
 pub use commanded::Program;
 pub use controls::not_real;
 pub use emulate::{Emulated, emulate};

@@ -12,11 +12,11 @@ use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Request, VERSION};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{
-    Client, Clock, EcnCodepoint, HEADER_BYTES, Limits, Node, Outgoing, Server, Service, Sink, Sockets,
+    Client, Clock, EcnCodepoint, HEADER_BYTES, Limits, Node, Outgoing, SILENCE, Server, Service, Sink, Sockets,
 };
 use flowstart_scenario::Compiled;
 use flowstart_simulator::{SimulationConfig, Traffic as Simulated};
-use flowstart_units::{Span, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::Error;
 use super::layout::MTU;
@@ -57,6 +57,20 @@ pub(super) fn check(compiled: &Compiled) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Refuses paths on which no answer comes before the handshake is given up.
+pub(super) fn check_path(rtt: Span, capacity: Rate) -> Result<(), Error> {
+    /// Datagrams that open a connection are of full size both ways (RFC 9000, section 14.1).
+    const FULL: Bytes = Bytes::new(1_500);
+    let answer = rtt + capacity.transmission_time(FULL) * 2;
+    if answer < SILENCE {
+        return Ok(());
+    }
+    Err(Error::NotOverQuic(format!(
+        "the first answer takes {answer} at {capacity} and an RTT of {rtt}, and a connection without one is given up after {SILENCE}; \
+         a shorter RTT or more capacity can be raced"
+    )))
 }
 
 /// What the threads of a run share.
@@ -446,4 +460,20 @@ fn ended(flow: Flow) -> Result<(FlowOutcome, Option<Seen>), Error> {
     };
     let seen = Seen { began: told.began, companion: flow.keys.get(1).copied(), exit: told.exit, reads };
     Ok((outcome, Some(seen)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_whose_first_answer_comes_too_late_is_refused() {
+        let fast = Rate::from_mbps(10);
+        assert!(check_path(Span::from_millis(2_900), fast).is_ok());
+        assert!(check_path(Span::from_millis(3_000), fast).is_err());
+        // 24 000 bits there and back.
+        assert!(check_path(Span::from_millis(10), Rate::from_bps(9_000)).is_ok());
+        let refused = check_path(Span::from_millis(10), Rate::from_bps(8_000)).unwrap_err().to_string();
+        assert!(refused.contains("the first answer takes 3.01 s at 8 kbit/s"), "{refused}");
+    }
 }

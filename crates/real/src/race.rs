@@ -73,6 +73,7 @@ pub fn left_out(race: &Race, transport: Transport) -> Result<Vec<String>, Error>
             #[cfg(feature = "quic")]
             Transport::Quic => {
                 super::quic::check(&compiled)?;
+                super::quic::check_path(race.path.rtt, race.capacity())?;
                 continue;
             }
         }

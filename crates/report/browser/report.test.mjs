@@ -114,17 +114,38 @@ test("a report is small enough to send", () => {
   assert.ok(size <= LARGEST_REPORT, `${size} bytes`);
 });
 
-test("the first screen has the picture, the delay below it and who was fastest", async (t) => {
+test("the first screen says who was fastest, shows the picture and the delay below it", async (t) => {
   const page = await open(t, "race");
-  const tops = {};
-  for (const what of [".lead svg", ".joined svg", ".summary"]) {
-    tops[what] = (await page.locator(what).first().boundingBox()).y;
-  }
-  assert.ok(tops[".lead svg"] < tops[".joined svg"] && tops[".joined svg"] < tops[".summary"]);
-  assert.ok(tops[".summary"] < WIDE.height, `the verdict begins at ${tops[".summary"]} pixels`);
+  const order = [".answer", ".lead svg", ".joined svg", ".summary"];
+  const tops = [];
+  for (const what of order) tops.push((await page.locator(what).first().boundingBox()).y);
+  assert.deepEqual(
+    tops,
+    [...tops].sort((a, b) => a - b),
+    order.join(),
+  );
+  assert.ok(tops[0] < 200, `the answer stands at ${tops[0]} pixels`);
+  assert.ok(tops[3] < WIDE.height, `the verdict begins at ${tops[3]} pixels`);
+  assert.match(await page.locator(".answer").textContent(), /^Fastest: .* MB in .*delay/);
   const verdict = (await page.locator(".summary").textContent()).trim();
   assert.match(verdict, /^Fastest: /);
   assert.match(verdict, /Its cost: /);
+});
+
+test("links are grey: no flow's colour is theirs", async (t) => {
+  const page = await open(t, "scenario");
+  const colors = (figure) =>
+    page
+      .locator("figure")
+      .nth(figure)
+      .locator("button.entry > :first-child")
+      .evaluateAll((marks) => marks.map((mark) => getComputedStyle(mark).color));
+  const [flows, links] = [await colors(0), await colors(1)];
+  assert.ok(flows.length > 0 && links.length > 0, "both have a legend");
+  assert.ok(
+    links.every((color) => !flows.includes(color)),
+    `${links} ${flows}`,
+  );
 });
 
 test("text in figures is readable on a phone", async (t) => {

@@ -23,6 +23,16 @@ const HUES: [(Rgb, Rgb); 8] = [
 /// Number of hues; contestants beyond it differ by the dashes of their lines.
 pub(crate) const HUE_COUNT: usize = HUES.len();
 
+/// What is no contestant, such as a link: nearly without a hue, at least 4.5:1 against the
+/// background.
+const NEUTRAL: (Rgb, Rgb) = ([0x57, 0x60, 0x6a], [0xa3, 0xac, 0xb6]);
+
+/// The class of all that is [`Color::neutral`], behind those of the hues.
+pub(crate) const NEUTRAL_HUE: usize = HUE_COUNT;
+
+/// Places from here on are neutral; no palette has so many.
+const FIRST_NEUTRAL: u16 = 0xff00;
+
 /// Dashes of the lines of each round through the hues, in pixels; the last one serves all further
 /// rounds.
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
@@ -67,43 +77,59 @@ impl Palette {
 }
 
 impl Color {
-    /// The colour at a place of the palette; places past 65535 share the last one.
+    /// The colour at a place of the palette; places past 65279 share the last one.
     #[must_use]
     pub fn new(place: usize) -> Self {
-        Self(u16::try_from(place).unwrap_or(u16::MAX))
+        Self(u16::try_from(place).unwrap_or(u16::MAX).min(FIRST_NEUTRAL - 1))
     }
 
-    /// The place in the palette.
+    /// Grey, for what is no contestant and must not pass for one: links, what all share. Several
+    /// of them differ by their dashes.
+    #[must_use]
+    pub fn neutral(place: usize) -> Self {
+        Self(FIRST_NEUTRAL.saturating_add(u16::try_from(place).unwrap_or(u16::MAX)))
+    }
+
+    const fn is_neutral(self) -> bool {
+        self.0 >= FIRST_NEUTRAL
+    }
+
+    /// The place in the palette, or among what is neutral.
     #[must_use]
     pub const fn place(self) -> usize {
-        self.0 as usize
+        if self.is_neutral() { (self.0 - FIRST_NEUTRAL) as usize } else { self.0 as usize }
     }
 
-    /// Which hue, below [`HUE_COUNT`].
+    /// Which hue, below [`HUE_COUNT`]; or [`NEUTRAL_HUE`].
     pub(crate) const fn hue(self) -> usize {
-        self.place() % HUE_COUNT
+        if self.is_neutral() { NEUTRAL_HUE } else { self.place() % HUE_COUNT }
+    }
+
+    const fn shades(self) -> (Rgb, Rgb) {
+        if self.is_neutral() { NEUTRAL } else { HUES[self.hue()] }
     }
 
     /// The dash pattern as SVG wants it; empty for a solid line.
     pub(crate) fn dashes(self) -> &'static str {
-        DASHES[(self.place() / HUE_COUNT).min(DASHES.len() - 1)]
+        let round = if self.is_neutral() { self.place() } else { self.place() / HUE_COUNT };
+        DASHES[round.min(DASHES.len() - 1)]
     }
 
     /// The shade on a light background, as `#rrggbb`.
     #[must_use]
     pub fn on_light(self) -> String {
-        hex(HUES[self.hue()].0)
+        hex(self.shades().0)
     }
 
     /// The shade on a dark background, as `#rrggbb`.
     #[must_use]
     pub fn on_dark(self) -> String {
-        hex(HUES[self.hue()].1)
+        hex(self.shades().1)
     }
 
     /// A shade between the two, for terminals: nobody knows their background.
     pub(crate) fn between(self) -> Rgb {
-        let (light, dark) = HUES[self.hue()];
+        let (light, dark) = self.shades();
         std::array::from_fn(|i| u8::midpoint(light[i], dark[i]))
     }
 }
@@ -193,6 +219,18 @@ mod tests {
         assert_eq!(palette.color("cubic"), first);
         assert_eq!(others[7].hue(), first.hue());
         assert_ne!(others[7].dashes(), first.dashes());
-        assert_eq!(Color::new(usize::MAX).place(), 65_535);
+        assert_eq!(Color::new(usize::MAX).place(), 65_279);
+    }
+
+    #[test]
+    fn what_is_neutral_has_no_contestants_colour_and_differs_by_dashes() {
+        let links = [Color::neutral(0), Color::neutral(1)];
+        let contestants: Vec<String> = (0..HUE_COUNT).map(|place| Color::new(place).on_light()).collect();
+        assert!(!contestants.contains(&links[0].on_light()), "{contestants:?}");
+        assert_eq!(links[0].on_light(), links[1].on_light());
+        assert_ne!(links[0].dashes(), links[1].dashes());
+        assert_eq!(links.map(Color::place), [0, 1]);
+        assert_eq!(Color::neutral(usize::MAX).hue(), NEUTRAL_HUE);
+        assert!(contrast(NEUTRAL.0, LIGHT_BACKGROUND) >= 4.5 && contrast(NEUTRAL.1, DARK_BACKGROUND) >= 4.5);
     }
 }

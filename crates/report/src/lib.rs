@@ -5,6 +5,19 @@
 //! here.
 //!
 //! One [`Palette`] per page gives every contestant one [`Color`] in all of them.
+//!
+//! ```
+//! use flowstart_report::{Best, Cell, Column, Table};
+//!
+//! let time = Column::number("completion time", "ms").best(Best::Lowest);
+//! let mut table = Table::new("Which is sooner?", vec![Column::key("start"), time]);
+//! table.push(vec![Cell::text("slow start"), Cell::Number { value: 312.4, digits: 1 }]);
+//! table.push(vec![Cell::text("HyStart | CUBIC"), Cell::Number { value: 298.0, digits: 1 }]);
+//! let markdown = table.to_markdown();
+//! assert!(markdown.contains("| 312.4 |"), "{markdown}");
+//! assert!(markdown.contains("| **298.0** |"), "the best is bold: {markdown}");
+//! assert!(markdown.contains(r"HyStart \| CUBIC"), "escaped: {markdown}");
+//! ```
 
 mod axis;
 mod color;

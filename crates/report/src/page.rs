@@ -29,6 +29,8 @@ pub struct Page {
     pub command: String,
     /// Where the numbers come from, the most important first: seed, runs, version, hash, …
     pub provenance: Vec<(String, String)>,
+    /// The result in one short line that stands above the first picture; empty for none.
+    pub answer: String,
     /// The result in plain-text paragraphs.
     pub summary: Vec<String>,
     /// What a reader must know beforehand: what does not mean what it seems to.

@@ -40,6 +40,8 @@ pub struct Column {
     pub align: Align,
     /// Which value wins.
     pub best: Best,
+    /// Whether a value wins only if its interval is clear of all others.
+    pub apart: bool,
     /// Whether the column says what its row is about. Key columns come first and are repeated when
     /// a narrow terminal splits the table into several blocks.
     pub key: bool,
@@ -84,6 +86,13 @@ impl Column {
     #[must_use]
     pub fn best(mut self, best: Best) -> Self {
         self.best = best;
+        self
+    }
+
+    /// Lets a value win only if its interval is clear of all others.
+    #[must_use]
+    pub fn apart(mut self) -> Self {
+        self.apart = true;
         self
     }
 }
@@ -222,7 +231,8 @@ impl Table {
 
     /// For every row, whether its cell of this column is a best one.
     ///
-    /// Numbers that print alike are equally good; when all are, none is set off.
+    /// Numbers that print alike are equally good; when all are, none is set off, nor is one whose
+    /// interval meets another's where the column asks for that.
     pub(crate) fn winners(&self, column: usize) -> Vec<bool> {
         let cells = (0..self.rows.len()).map(|row| self.cell(row, column));
         let better: fn(f64, f64) -> bool = match self.columns.get(column).map(|column| column.best) {
@@ -233,6 +243,11 @@ impl Table {
         let best = cells.clone().filter(|cell| cell.value().is_some()).reduce(|best, cell| {
             if cell.value().zip(best.value()).is_some_and(|(a, b)| better(a, b)) { cell } else { best }
         });
+        if self.columns.get(column).is_some_and(|column| column.apart)
+            && best.is_some_and(|best| cells.clone().any(|cell| cell.main() != best.main() && cell.meets(best)))
+        {
+            return vec![false; self.rows.len()];
+        }
         let best = best.and_then(Cell::main);
         let wins: Vec<Option<bool>> =
             cells.map(|cell| cell.value().map(|_| cell.main().as_deref() == best.as_deref())).collect();
@@ -255,6 +270,20 @@ impl Cell {
             Self::Text(text) => Some(text.clone()),
             Self::Number { value, digits } | Self::Quantity { value, digits, .. } => text::number(*value, *digits),
         }
+    }
+
+    /// The ends of the interval, or the number twice.
+    fn ends(&self) -> Option<[f64; 2]> {
+        match *self {
+            Self::Number { value, .. } => Some([value; 2]),
+            Self::Quantity { low, high, .. } => Some([low, high]),
+            Self::Missing | Self::Text(_) => None,
+        }
+    }
+
+    /// Whether the intervals of the two have a point in common.
+    fn meets(&self, other: &Self) -> bool {
+        self.ends().zip(other.ends()).is_some_and(|([low, high], [from, to])| low <= to && from <= high)
     }
 
     /// The interval, ` ± 0.3` or, when it is lopsided, ` [1.2, 1.9]`; empty when there is none.

@@ -21,6 +21,7 @@ fn page(text: &str) -> Page {
         title: text.into(),
         lead: vec![figure.clone()],
         warnings: vec![text.into()],
+        answer: text.into(),
         command: text.into(),
         provenance: vec![(text.into(), text.into())],
         summary: vec![text.into()],

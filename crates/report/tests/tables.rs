@@ -85,6 +85,23 @@ fn colours_change_nothing_but_the_escape_sequences() {
 }
 
 #[test]
+fn where_intervals_must_be_apart_the_best_is_set_off_only_if_its_own_is_clear_of_all_others() {
+    let with = |cells: &[Cell]| {
+        let column = Column::number("rate", "Mbit/s").best(Best::Highest).apart();
+        let mut table = Table::new("", vec![Column::key("who"), column]);
+        for cell in cells {
+            table.push(vec![Cell::text("x"), cell.clone()]);
+        }
+        table.to_markdown().matches("**").count() / 2
+    };
+    let of = |low, high| Cell::quantity((low + high) / 2.0, low, high, 1);
+    assert_eq!(with(&[of(3.0, 5.0), of(1.0, 2.9), Cell::Missing]), 1);
+    assert_eq!(with(&[of(3.0, 5.0), of(1.0, 3.0)]), 0);
+    assert_eq!(with(&[of(3.0, 5.0), Cell::number(3.5, 1)]), 0);
+    assert_eq!(with(&[of(3.0, 5.0), of(2.0, 6.0), of(0.0, 1.0)]), 2, "two that print alike are equally good");
+}
+
+#[test]
 fn markdown_sets_the_best_in_bold_and_escapes_names() {
     let mut table = race();
     table.push(vec![Cell::text("a|b*c*_d_ <script> snake_case")]);

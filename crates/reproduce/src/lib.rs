@@ -6,6 +6,32 @@
 //! measured and what is expected; and `[[picture]]` tables. [`Figure::parse`] reads one and checks
 //! that every measure finds what it names; [`figures`] has those that come with the program,
 //! [`reproduce`] runs them.
+//!
+//! ```
+//! use flowstart_reproduce::{Figure, ReproduceOptions, Verdict, reproduce};
+//!
+//! let figure = Figure::parse("small.toml", r#"
+//!     title = "A small figure"
+//!     shows = "How soon a link is full."
+//!     [scenario]
+//!     duration = "2 s"
+//!     path = { capacity = "20 Mbit/s", rtt = "20 ms" }
+//!     [[scenario.flow]]
+//!     algorithm = "slow_start+cubic"
+//!     [[claim]]
+//!     id = "soon"
+//!     origin = "paper"
+//!     source = "Fig. 1"
+//!     says = "The flow has half of the link within 200 ms."
+//!     measure = { kind = "time_to_rate", rate = "10 Mbit/s" }
+//!     expect = "<= 200 ms"
+//! "#, None).expect("a figure");
+//! let options = ReproduceOptions { runs: Some(1), ..ReproduceOptions::default() };
+//! let results = reproduce(&[figure], &options)?.expect("nobody cancelled it");
+//! // One run has no interval, so nothing is decided; without `runs` as many are made as it takes.
+//! assert_eq!(results[0].claims[0].verdict, Verdict::Undecided);
+//! # Ok::<(), String>(())
+//! ```
 
 mod attained;
 mod attained_picture;

@@ -17,7 +17,8 @@ pub struct FlowSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Flow start and congestion avoidance as "START+AVOIDANCE", for instance "hystart+cubic"; the
-    /// avoidance alone gets its own start (BBR), or slow start. Default: "hystart+cubic".
+    /// avoidance alone gets its own start (BBR), or slow start: "cubic" is slow_start+cubic here,
+    /// and hystart+cubic as a contestant of a race. Default: "hystart+cubic".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
     /// Whose habits it has where nothing else is said: `linux` or `ns3`; default: the file's.

@@ -85,6 +85,17 @@ impl Estimate {
         Self { probes, curve, end, epsilon: config.epsilon, first_ends: config.first_ends }
     }
 
+    /// The same if these rates were to be probed and some were not, because somebody interrupted:
+    /// where all that were probed are accepted, the next of them is undecided.
+    #[must_use]
+    pub fn unfinished(mut self, wanted: &[Rate]) -> Self {
+        let highest = self.probes.last().map_or(Rate::ZERO, |probe| probe.rate);
+        if let (End::AllAccepted, Some(next)) = (self.end, wanted.iter().filter(|rate| **rate > highest).min()) {
+            self.end = End::Undecided(*next);
+        }
+        self
+    }
+
     /// The probes that the curve is made of.
     #[must_use]
     pub fn accepted(&self) -> Vec<&RateProbe> {

@@ -88,6 +88,32 @@ fn constant_delays_are_accepted_without_a_test() {
 }
 
 #[test]
+fn dependent_samples_that_were_enough_are_not_once_the_whole_train_is_worth_less() {
+    let config = ProbeConfig { samples: 200, warm_up: Span::ZERO, ..ProbeConfig::default() };
+    // Delays that change every 30 packets, for almost a minute; towards its end 100 ms more for so
+    // many packets: the slowest hundredth are a single event, and say little about the quantile.
+    let with_event = |length: u64| {
+        let mut random = SplitMix64::new(5);
+        let mut base = 0.0;
+        let delays = (0..5_800_u64).map(move |n| {
+            if n.is_multiple_of(30) {
+                base = random.unit();
+            }
+            let event = if (5_000..5_000 + length).contains(&n) { 0.1 } else { 0.0 };
+            Span::from_secs_f64(0.01 + 0.005 * base + 0.001 * random.unit() + event)
+        });
+        probe_rate(packets(100), delays, &config).unwrap()
+    };
+    let none = with_event(0);
+    assert_eq!(none.verdict, ProbeVerdict::Accepted(Accepted::Dependent), "worth {}", none.effective);
+    for length in [100, 150, 200, 300] {
+        let one = with_event(length);
+        let undecided = matches!(one.verdict, ProbeVerdict::Undecided(Undecided::Dependent | Undecided::UnitRoot));
+        assert!(undecided, "{:?}, worth {}", one.verdict, one.effective);
+    }
+}
+
+#[test]
 fn of_few_samples_the_same_share_is_tested_as_of_750() {
     // Delays off the lowest come together, three packets of fifty: 6 % of all, of which 9 are among
     // 150 samples.

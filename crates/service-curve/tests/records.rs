@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use flowstart_service_curve::{
-    AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Probability, ProbeConfig, RecordError, estimate_records,
-    probe_rate, read_csv,
+    AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, End, Error, Passed, Probability, ProbeConfig, Record, RecordError,
+    estimate_records, probe_rate, read_csv, write_csv,
 };
-use flowstart_units::{Rate, Span};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 fn config() -> ProbeConfig {
     ProbeConfig {
@@ -84,4 +84,47 @@ fn files_that_cannot_be_are_refused_with_the_row() {
     assert_eq!(read("sent_s,received_s\n1,1\n1,1\n", rate), Ok(1), "no delay, and two at once");
     // A new train may begin before the end of the last.
     assert_eq!(read("sent_s,received_s,rate_bps\n5,6,1\n1,2,2\n", rate), Ok(2));
+}
+
+#[test]
+fn records_are_written_as_they_are_read_with_the_ends_of_the_network_or_without() {
+    let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
+    let whole = Record {
+        rate: Some(Rate::from_mbps(2)),
+        sent: at(1),
+        received: at(9),
+        passed: Some(Passed { left: at(2), arrived: at(7) }),
+    };
+    // Nobody saw when this one left.
+    let partly = Record { sent: at(3), received: at(12), passed: None, ..whole };
+    let text = |ends| {
+        let mut text = Vec::new();
+        write_csv(&mut text, [whole, partly], ends).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    assert_eq!(text(false), "rate_bps,sent_ns,received_ns\n2000000,1000000,9000000\n2000000,3000000,12000000\n");
+    let lines = "2000000,1000000,2000000,7000000,9000000\n2000000,3000000,,,12000000\n";
+    assert_eq!(text(true), format!("rate_bps,sent_ns,left_ns,arrived_ns,received_ns\n{lines}"));
+}
+
+#[test]
+fn every_constant_of_a_probe_has_a_smallest_value() {
+    let changed = |change: fn(&mut ProbeConfig)| {
+        let mut config = config();
+        change(&mut config);
+        config.validate()
+    };
+    assert_eq!(changed(|config| config.packet = Bytes::new(1)), Ok(()));
+    assert_eq!(changed(|config| config.growth = 2), Ok(()));
+    assert_eq!(changed(|config| config.max_thinning = 1), Ok(()));
+    assert_eq!(changed(|config| config.sampling_packets = 1), Ok(()));
+    let field = |change| match changed(change) {
+        Err(Error::InvalidConfig(field, _)) => field,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(field(|config| config.packet = Bytes::ZERO), "packet");
+    assert_eq!(field(|config| config.samples = 9), "samples");
+    assert_eq!(field(|config| config.growth = 1), "growth");
+    assert_eq!(field(|config| config.max_thinning = 0), "max_thinning");
+    assert_eq!(field(|config| config.sampling_packets = 0), "sampling_packets");
 }

@@ -225,7 +225,8 @@ fn parse(kind: &Kind, text: &str) -> Result<u64, ParseUnitError> {
 impl FromStr for Rate {
     type Err = ParseUnitError;
 
-    /// Reads "100 Mbit/s", "100Mbps", "12.5 MB/s". A bare number is refused.
+    /// Reads "100 Mbit/s", "100Mbps", "12.5 MB/s"; bits without "/s", as `tc` has them ("100Mbit"),
+    /// are per second too. A bare number is refused, and so are bytes without "/s".
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(&RATE, text).map(Self::from_bps)
     }
@@ -287,6 +288,7 @@ mod tests {
         for (text, bps) in [
             ("100 Mbit/s", 100_000_000),
             ("100Mbps", 100_000_000),
+            ("100Mbit", 100_000_000),
             ("2.5 Gbit/s", 2_500_000_000),
             ("12.5 MB/s", 100_000_000),
             ("0.5 kbit/s", 500),
@@ -313,6 +315,7 @@ mod tests {
         assert!("1e999 B".parse::<Bytes>().is_err());
         assert!("".parse::<Bytes>().is_err());
         assert!("fast".parse::<Rate>().is_err());
+        assert!("100 MB".parse::<Rate>().is_err(), "a size is no rate");
         assert!("3 parsec".parse::<Span>().unwrap_err().to_string().contains("known are ns, us, ms, s"));
         assert!(".".parse::<Rate>().is_err());
     }

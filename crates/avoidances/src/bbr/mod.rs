@@ -28,6 +28,7 @@ mod aggregation;
 mod config;
 pub(crate) mod filter;
 mod model;
+mod modes;
 mod policer;
 
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -38,6 +39,8 @@ use flowstart_control::{Ack, ExitReason, Signal, Window};
 
 pub use config::BbrConfig;
 use model::{Model, News};
+pub use modes::BbrMode;
+use modes::Plateau;
 
 /// Most bytes of a burst (`bbr_tso_segs_goal`: what a packet of 64 KiB has beside headers).
 const MOST_BURST_BYTES: u64 = 65_215;
@@ -45,31 +48,6 @@ const MOST_BURST_BYTES: u64 = 65_215;
 const MOST_BURST: u64 = 127;
 /// Deliveries up to which the window grows whatever it is (`TCP_INIT_CWND` in `bbr_set_cwnd`).
 const FIRST_DELIVERIES: u64 = 10;
-
-/// What BBR does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BbrMode {
-    /// A start is in charge; the model learns.
-    Waiting,
-    /// The rate doubles every round trip.
-    Startup,
-    /// The queue of that drains.
-    Drain,
-    /// Cycles of pacing gains; this phase since this time.
-    ProbeBandwidth {
-        /// Number of the phase: 0 looks for more, 1 drains.
-        phase: u32,
-        /// Since when.
-        since: Time,
-    },
-    /// The smallest window, to see the smallest RTT.
-    ProbeRtt {
-        /// Until when at least; `None` while more than the smallest window is in flight.
-        until: Option<Time>,
-        /// A round trip has passed since then.
-        round: bool,
-    },
-}
 
 /// A recovery (`bbr_set_cwnd_to_recover_or_restore`).
 #[derive(Clone, Copy, Debug)]
@@ -80,16 +58,6 @@ struct Recovery {
     fresh: bool,
     /// As many packets leave as are delivered, in its first round.
     conserve: bool,
-}
-
-/// Looks for the round trip from which on the bandwidth no longer grows
-/// (`bbr_check_full_bw_reached`).
-#[derive(Clone, Copy, Debug, Default)]
-struct Plateau {
-    baseline: Option<Rate>,
-    rounds: u32,
-    /// The bandwidth was flat for as many rounds as it takes.
-    reached: bool,
 }
 
 /// BBR in operation.
@@ -156,34 +124,6 @@ impl Bbr {
         self.model.bandwidth()
     }
 
-    /// The pacing gain of the mode.
-    fn gain(&self) -> f64 {
-        match self.mode {
-            BbrMode::Startup => self.config.startup_gain,
-            BbrMode::Drain => self.config.startup_drain_gain,
-            BbrMode::ProbeBandwidth { .. } if self.model.is_policed() => 1.0,
-            BbrMode::ProbeBandwidth { phase: 0, .. } => self.config.probe_gain,
-            BbrMode::ProbeBandwidth { phase: 1, .. } => self.config.drain_gain,
-            _ => 1.0,
-        }
-    }
-
-    /// The window's gain of the mode.
-    fn window_gain(&self) -> f64 {
-        match self.mode {
-            BbrMode::Startup | BbrMode::Drain => self.config.startup_gain,
-            BbrMode::ProbeRtt { .. } => 1.0,
-            BbrMode::Waiting | BbrMode::ProbeBandwidth { .. } => self.config.cwnd_gain,
-        }
-    }
-
-    /// Begins cycles with any phase but the draining one (`bbr_reset_probe_bw_mode`).
-    fn probe_bandwidth(&mut self, now: Time) {
-        let drawn = (self.random.unit() * f64::from(self.config.cycle_phases - 1)) as u32;
-        let phase = if drawn == 0 { 0 } else { drawn + 1 };
-        self.mode = BbrMode::ProbeBandwidth { phase, since: now };
-    }
-
     /// Packets of a burst at the pacing rate (`bbr_tso_segs_goal`).
     fn burst(&self) -> u32 {
         let rate = self.pacing_rate.unwrap_or(Rate::ZERO);
@@ -212,94 +152,6 @@ impl Bbr {
         let wait = self.booked.since(self.now);
         let delivered = self.model.bandwidth().map_or(0, |bandwidth| self.model.packets_in(bandwidth, wait));
         in_flight.saturating_add(more).saturating_sub(delivered)
-    }
-
-    /// Goes on to the next phase if this one is over (`bbr_is_next_cycle_phase`).
-    fn cycle(&mut self, ack: &Ack) {
-        let BbrMode::ProbeBandwidth { phase, since } = self.mode else { return };
-        let long = ack.now.since(since) > self.model.min_rtt;
-        // As it was before this ACK.
-        let in_flight = self.at_departure(ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost));
-        let gain = self.gain();
-        let over = if gain > 1.0 {
-            long && (ack.lost > 0 || self.inflight(gain).is_some_and(|most| in_flight >= most))
-        } else if gain < 1.0 {
-            long || self.inflight(1.0).is_some_and(|bdp| in_flight <= bdp)
-        } else {
-            long
-        };
-        if over {
-            self.mode = BbrMode::ProbeBandwidth { phase: (phase + 1) % self.config.cycle_phases, since: ack.now };
-        }
-    }
-
-    /// Has the bandwidth stopped growing? (`bbr_check_full_bw_reached`)
-    fn look_for_plateau(&mut self, news: News) {
-        if self.plateau.reached || !news.round || news.app_limited {
-            return;
-        }
-        let bandwidth = self.model.largest_bandwidth().unwrap_or(Rate::ZERO);
-        let growth = self.config.plateau_growth;
-        if self.plateau.baseline.is_none_or(|baseline| bandwidth >= baseline.mul_f64(growth)) {
-            (self.plateau.baseline, self.plateau.rounds) = (Some(bandwidth), 0);
-            return;
-        }
-        self.plateau.rounds += 1;
-        self.plateau.reached = self.plateau.rounds >= self.config.plateau_rounds;
-    }
-
-    /// From start-up over draining into the cycles (`bbr_check_drain`).
-    fn drain(&mut self, ack: &Ack, window: &mut Window) {
-        if self.mode == BbrMode::Startup && self.plateau.reached {
-            self.mode = BbrMode::Drain;
-            window.ssthresh = self.inflight(1.0).unwrap_or(window.ssthresh).max(2);
-        }
-        if self.mode == BbrMode::Drain && self.inflight(1.0).is_some_and(|bdp| self.at_departure(ack.in_flight) <= bdp)
-        {
-            self.probe_bandwidth(ack.now);
-        }
-    }
-
-    /// Begins and ends probes of the RTT (`bbr_update_min_rtt`).
-    fn probe_rtt(&mut self, ack: &Ack, news: News, window: &mut Window) {
-        let probing = matches!(self.mode, BbrMode::ProbeRtt { .. });
-        if news.rtt_expired && !self.idle_restart && !probing && !self.config.probe_rtt.is_zero() {
-            self.save_cwnd(window);
-            self.mode = BbrMode::ProbeRtt { until: None, round: false };
-            self.model.hold_back(ack, true);
-        }
-        let BbrMode::ProbeRtt { until, round } = self.mode else { return };
-        self.model.hold_back(ack, false);
-        match until {
-            None if ack.in_flight <= self.config.min_cwnd => {
-                self.mode = BbrMode::ProbeRtt { until: Some(ack.now + self.config.probe_rtt), round: false };
-                self.model.begin_round(ack.delivered);
-            }
-            None => {}
-            Some(_) => {
-                let round = round || news.round;
-                self.mode = BbrMode::ProbeRtt { until, round };
-                if round {
-                    self.end_probe_rtt(ack.now, Some(window));
-                }
-            }
-        }
-    }
-
-    /// Ends a probe of the RTT that was long enough (`bbr_check_probe_rtt_done`).
-    fn end_probe_rtt(&mut self, now: Time, window: Option<&mut Window>) {
-        if !matches!(self.mode, BbrMode::ProbeRtt { until: Some(until), .. } if now > until) {
-            return;
-        }
-        self.model.refresh_rtt(now);
-        if let Some(window) = window {
-            window.cwnd = window.cwnd.max(self.saved_cwnd);
-        }
-        if self.plateau.reached {
-            self.probe_bandwidth(now);
-        } else {
-            self.mode = BbrMode::Startup;
-        }
     }
 
     fn save_cwnd(&mut self, window: &Window) {

@@ -119,6 +119,36 @@ fn probing_waits_for_its_queue_or_a_loss_and_draining_ends_with_it() {
     assert_eq!(phase(&probing), 2, "before a round trip is over");
 }
 
+/// `bbr_check_full_bw_reached`: three round trips that grow by less than a quarter each end the
+/// start; a quarter exactly is growth.
+#[test]
+fn three_round_trips_without_a_quarter_of_growth_end_the_start_and_a_quarter_is_growth() {
+    let ended_after = |percent: u32| {
+        let mut bbr = Bbr::new(&BbrConfig::default(), MSS, 1);
+        let mut window = Window::new(10);
+        assert!(bbr.begin_flow(&window));
+        let mut packets = 100_000 * 4_u32.pow(5);
+        for round in 0..10_u64 {
+            let ack = full(40 * (round + 1), 100 * (round + 1), 100 * round);
+            let rate = ack.rate.map(|rate| DeliveryRate { delivered: packets, interval: Span::from_secs(100), ..rate });
+            let ack = Ack { rate, in_flight: 1_000_000, ..ack };
+            bbr.on_ack(&ack, &window);
+            bbr.grow(&ack, 1, &mut window);
+            if bbr.own_exit().is_some() {
+                assert_eq!((bbr.own_exit(), bbr.mode()), (Some(ExitReason::RatePlateau), BbrMode::Drain));
+                return Some(round);
+            }
+            assert_eq!(bbr.mode(), BbrMode::Startup);
+            packets = packets / 100 * percent;
+        }
+        None
+    };
+    assert_eq!(ended_after(100), Some(3));
+    assert_eq!(ended_after(105), Some(3), "even together they are less");
+    assert_eq!(ended_after(124), None, "two of them are more than a quarter");
+    assert_eq!(ended_after(125), None);
+}
+
 #[test]
 fn a_bandwidth_is_forgotten_when_it_is_older_than_ten_rounds() {
     let mut bbr = bbr(1);

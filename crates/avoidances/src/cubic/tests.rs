@@ -179,6 +179,8 @@ fn rtts_in_the_first_second_of_an_epoch_do_not_count() {
 fn a_clock_with_ticks_rounds_down() {
     let ticking = Cubic::new(&CubicConfig { hz: Some(250), ..CubicConfig::default() });
     assert_eq!(ticking.clock(Time::ZERO + Span::from_micros(7_999)), at_ms(4));
+    let late = Time::ZERO + Span::from_secs(3_000);
+    assert_eq!(ticking.clock(late + Span::from_micros(3_999)), late);
     assert_eq!(cubic().clock(at_ms(7)), at_ms(7));
 }
 

@@ -279,3 +279,128 @@ fn a_start_that_nobody_directs_hears_of_packets_only_while_it_is_in_charge() {
     waiting.steering().overhear(false);
     assert!(waiting.steering().directed().is_none() && !waiting.wants_packets());
 }
+
+/// Linux `tcp_cwnd_restart` takes one RTO off before it asks whether time is left.
+#[test]
+fn an_idle_time_of_exactly_two_rtos_halves_the_window_once() {
+    let rto = Span::from_millis(200);
+    for (idle, after) in [(rto, 100), (rto * 2, 50), (rto * 2 + Span::from_nanos(1), 25)] {
+        let mut controller = slow_start();
+        controller.set_cwnd(100);
+        controller.restart_after_idle(ms(900), idle, rto);
+        assert_eq!(controller.cwnd(), after, "{idle}");
+    }
+}
+
+#[test]
+fn without_a_paced_rate_the_assumed_one_is_what_linux_would_pace_at() {
+    let srtt = Span::from_millis(100);
+    let assumed = |controller: &Controller, out| controller.assumed_rate(out, srtt, 1448);
+    let bytes = |packets: u64| Some(Rate::from_bps(packets * 1448 * 8 * 10));
+    let mut controller = slow_start();
+    assert_eq!(controller.assumed_rate(0, Span::ZERO, 1448), None, "no round-trip time is known");
+    // Twice the window per round trip while it starts, 1.2 times afterwards; what is out counts if
+    // that is more.
+    assert_eq!(assumed(&controller, 0), bytes(20));
+    assert_eq!(assumed(&controller, 15), bytes(30));
+    controller.on_signal(ms(1), Signal::Loss);
+    controller.set_cwnd(10);
+    assert_eq!(assumed(&controller, 0), bytes(12));
+    // A rate that packets are paced at comes before that.
+    let rate = Rate::from_mbps(7);
+    controller.pacer.set_rate(rate, ms(100));
+    assert_eq!(assumed(&controller, 0), Some(rate));
+}
+
+#[test]
+fn who_brings_its_own_start_has_one_name_and_all_others_two() {
+    let avoidance = |name| AvoidanceConfig::from_name(name).unwrap();
+    let start = |name| StartConfig::from_name(name).unwrap();
+    assert_eq!(joint_name(&start("hystart"), &avoidance("cubic")), "hystart+cubic");
+    assert_eq!(joint_name(&start("slow_start"), &avoidance("bbr")), "slow_start+bbr");
+    assert_eq!(joint_name(&start("built_in"), &avoidance("bbr")), "bbr");
+    assert_eq!(joint_name(&start("built_in"), &avoidance("cubic")), "built_in+cubic");
+    assert_eq!(start_of(&avoidance("bbr")), StartConfig::BuiltIn);
+    assert_eq!(start_of(&avoidance("cubic")), StartConfig::SlowStart);
+}
+
+/// An avoidance that counts what it is asked, and always doubts that it has a queue of its own.
+#[derive(Default)]
+struct Doubter {
+    /// It sets the window in recovery too.
+    own_recovery: bool,
+    /// Packets acknowledged with which it was asked to grow.
+    grown: std::sync::Arc<std::sync::Mutex<Vec<u32>>>,
+}
+
+impl CongestionAvoidance for Doubter {
+    fn grow(&mut self, _ack: &Ack, acked: u32, _window: &mut Window) {
+        self.grown.lock().unwrap().push(acked);
+    }
+
+    fn reduce(&mut self, _now: Time, _signal: Signal, window: &Window) -> u32 {
+        window.cwnd / 2
+    }
+
+    fn isolation_aware(&mut self) -> Option<&mut dyn flowstart_control::IsolationAware> {
+        Some(self)
+    }
+
+    fn controls_recovery(&self) -> bool {
+        self.own_recovery
+    }
+}
+
+impl flowstart_control::IsolationAware for Doubter {
+    fn doubts_isolation(&self) -> bool {
+        true
+    }
+}
+
+fn join(avoidance: Doubter) -> Controller {
+    let config = config(StartConfig::SlowStart);
+    Controller::join(Start::new(&config), Avoidance::External(Box::new(avoidance)), &config)
+}
+
+#[test]
+fn an_avoidance_grows_by_what_slow_start_left_and_by_nothing_only_if_it_controls_recovery() {
+    for own_recovery in [false, true] {
+        let grown = std::sync::Arc::default();
+        let mut controller = join(Doubter { own_recovery, grown: std::sync::Arc::clone(&grown) });
+        controller.on_signal(ms(1), Signal::Loss);
+        // Below the threshold of 5 the whole ACK is slow start's.
+        controller.set_cwnd(1);
+        controller.grow(&ack(2));
+        controller.grow(&ack(3));
+        let expected: &[u32] = if own_recovery { &[2, 3] } else { &[1] };
+        assert_eq!(*grown.lock().unwrap(), expected);
+        // An ACK of nothing.
+        controller.grow(&ack(0));
+        assert_eq!(grown.lock().unwrap().len(), expected.len() + usize::from(own_recovery));
+    }
+}
+
+#[test]
+fn doubts_about_isolation_count_only_while_an_avoidance_that_controls_recovery_is_in_charge() {
+    for own_recovery in [false, true] {
+        let mut controller = join(Doubter { own_recovery, ..Doubter::default() });
+        controller.on_ack(&Ack { now: ms(1), ..ack(1) });
+        assert_eq!(controller.isolation_revoked(), None, "the start is in charge");
+        controller.on_signal(ms(2), Signal::Loss);
+        controller.on_ack(&Ack { now: ms(3), ..ack(1) });
+        assert_eq!(controller.isolation_revoked(), own_recovery.then(|| ms(3)));
+    }
+}
+
+#[test]
+fn a_directed_start_sends_when_it_is_told_whatever_the_window() {
+    let mut controller = Controller::new(&config(StartConfig::from_name("fair_queuing_probe").unwrap()));
+    assert_eq!(controller.departure(ms(1), &next(0)), Departure::Now, "slow start until then");
+    controller.steering().direct(Departure::At(ms(7)));
+    assert_eq!(controller.cwnd(), INFINITE_SSTHRESH);
+    assert_eq!(controller.departure(ms(1), &next(0)), Departure::At(ms(7)));
+    assert_eq!(controller.departure(ms(7), &next(0)), Departure::Now);
+    let mut other = slow_start();
+    other.steering().direct(Departure::At(ms(7)));
+    assert_eq!((other.cwnd(), other.departure(ms(1), &next(0))), (10, Departure::Now));
+}

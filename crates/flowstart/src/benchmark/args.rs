@@ -18,6 +18,7 @@ Examples:
   flowstart benchmark hystart+cubic --against slow_start+cubic --peers 0 --background '3 reno'
   flowstart benchmark reno --measured testbed.csv --json | jq '.results[].attainable_rate'
   flowstart benchmark cubic --against bbr,dctcp --on drop_tail,codel,dual_pi2 --markdown
+  flowstart benchmark cubic --against reno --runs 5 --curve-epsilon '10 %'
   flowstart benchmark cubic --film frames.txt --film-fps 30
   flowstart benchmark cubic --delays delays.csv
   flowstart benchmark --measured delays.csv
@@ -204,6 +205,12 @@ pub(crate) struct BenchmarkArgs {
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure", value_parser = seed)]
     pub(crate) seed: Option<u64>,
+    /// Measure so many times, with the seed and those after it: medians, with the lowest and the
+    /// highest [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
+          value_parser = clap::value_parser!(u16).range(1..=1000),
+          conflicts_with_all = ["stacks", "measured", "delays", "joint"])]
+    pub(crate) runs: Option<u16>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure", value_parser = threads)]
     pub(crate) threads: Option<usize>,

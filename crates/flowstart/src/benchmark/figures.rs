@@ -7,6 +7,9 @@ use flowstart_units::Span;
 
 use super::tables::kilobytes;
 
+/// Of the dots of a rate that is undecided every so-many-th is drawn.
+const SPARSE: usize = 8;
+
 /// The attainable rate with its band.
 pub(super) fn attainable(result: &BenchmarkResult, colors: &[Color], command: &str) -> Figure {
     let mut figure = Figure::new(
@@ -38,7 +41,8 @@ pub(super) fn delays(one: &Attained, command: &str) -> Figure {
         Axis::new("Fraction of packets delayed longer", "").log(),
     );
     figure.caption =
-        "Write to read of every packet after the warm-up, per probing rate; dots: not accepted.".to_owned();
+        "Write to read of every packet after the warm-up, per probing rate; close dots: too high, sparse dots: undecided."
+            .to_owned();
     figure.command = command.to_owned();
     let mut palette = Palette::new();
     for probe in &one.estimate.probes {
@@ -49,7 +53,10 @@ pub(super) fn delays(one: &Attained, command: &str) -> Figure {
         figure.series.push(match probe.verdict {
             ProbeVerdict::Accepted(_) => Series::steps(&rate, color, ccdf),
             ProbeVerdict::NonStationary => Series::points(format!("{rate}, too high"), color, ccdf),
-            ProbeVerdict::Undecided(_) => Series::points(format!("{rate}, undecided"), color, ccdf),
+            ProbeVerdict::Undecided(_) => {
+                let sparse = ccdf.into_iter().step_by(SPARSE).collect();
+                Series::points(format!("{rate}, undecided"), color, sparse)
+            }
         });
     }
     figure

@@ -5,17 +5,18 @@ mod delays;
 mod figures;
 mod page;
 mod real;
+mod seeds;
 mod tables;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_benchmark::{Benchmark, BenchmarkResult, measured};
+use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured};
 use flowstart_race::{Contestant, Race, RunOptions};
 use flowstart_report::{Color, Palette, Table};
 use flowstart_service_curve::{End, ProbeConfig, Video};
 use flowstart_units::Bytes;
 
-use crate::compare::lay_over;
+use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
 use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
 use crate::pages;
@@ -45,6 +46,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     if simulated || !benchmark.real.is_empty() {
         benchmark.validate().map_err(Failure::usage)?;
     }
+    meant_for_real(args, simulated)?;
     pages::prepare(&args.page)?;
     let elsewhere = args.json || args.markdown || args.no_report || !args.page.pages.is_empty();
     let folder = match (&args.out, elsewhere) {
@@ -61,43 +63,86 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     // Files first: they may be refused.
     let mut from_outside = Vec::new();
     for file in &args.measured {
-        let refuse = |error| Failure::Usage(format!("{} {error}", file.display()));
+        let refuse = |error| match error {
+            MeasuredError::Io(error) => Failure::file("read", file, &error),
+            other => Failure::Usage(format!("{} {other}", file.display())),
+        };
         from_outside.push(measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?);
     }
     let began = std::time::Instant::now();
     let (cancel, mut really) = real::measure(&benchmark, args)?;
     let bar = progress("probing");
-    let tell = |done: usize, of: usize| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-    };
-    let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
-    let mut result = if simulated {
-        benchmark.run(&options).map_err(Failure::usage)?
-    } else {
-        BenchmarkResult { benchmark, attained: Vec::new(), complete: true, simulated_seconds: 0.0 }
-    };
+    let runs = u64::from(args.runs.unwrap_or(1));
+    // That of the first seed gets what was measured elsewhere.
+    let mut result =
+        BenchmarkResult { benchmark: benchmark.clone(), attained: Vec::new(), complete: true, simulated_seconds: 0.0 };
+    let mut others = Vec::new();
+    for run in (0..runs).take_while(|_| simulated) {
+        let tell = |done: usize, of: usize| {
+            bar.set_length(of as u64 * runs);
+            bar.set_position(done as u64 + of as u64 * run);
+        };
+        let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
+        let mut with_seed = benchmark.clone();
+        with_seed.race.seed = benchmark.race.seed.wrapping_add(run);
+        let of_seed = with_seed.run(&options).map_err(Failure::usage)?;
+        let complete = of_seed.complete;
+        if run == 0 {
+            result = of_seed;
+        } else if complete {
+            others.push(of_seed);
+        }
+        // Seeds that were not finished do not count, but for the first.
+        result.complete &= complete;
+        if !complete {
+            break;
+        }
+    }
     let took = began.elapsed().as_secs_f64();
     bar.finish_and_clear();
     result.complete &= really.complete;
     result.attained.append(&mut really.attained);
-    if let Some(file) = &args.delays {
-        delays::write(file, &mut result.attained)?;
-    }
+    // What cannot be written is told after what was measured.
+    let messages = args.delays.as_ref().map_or(Ok(()), |file| delays::write(file, &mut result.attained));
     result.attained.append(&mut from_outside);
-    let shown = Shown::new(&result);
-    if let Some(folder) = &folder {
-        write(&shown, folder)?;
+    let results: Vec<BenchmarkResult> = std::iter::once(result).chain(others).collect();
+    let complete = results.iter().all(|result| result.complete);
+    if !complete && results.iter().flat_map(|result| &result.attained).all(|one| one.estimate.probes.is_empty()) {
+        return Err(really.verdict.err().unwrap_or(Failure::InterruptedEarly));
     }
-    pages::write(&page::page(&shown), &args.page)?;
+    let shown = Shown::new(&results, usize::try_from(runs).unwrap_or(usize::MAX), really.paths)?;
+    let files = folder.as_ref().map_or(Ok(()), |folder| write(&shown, folder));
+    let pages = pages::write(&page::page(&shown), &args.page);
     if args.json {
-        print_json(&result.to_json())?;
+        print_json(&shown.json())?;
     } else if args.markdown {
         print(&shown.markdown())?;
     } else {
         print(&shown.text(folder.as_deref(), took))?;
     }
-    if result.complete { really.verdict } else { Err(Failure::Interrupted) }
+    messages.and(files).and(pages)?;
+    if complete || really.verdict.is_err() { really.verdict } else { Err(Failure::Interrupted) }
+}
+
+/// Refuses options of simulations where nothing is simulated.
+fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Outcome {
+    if simulated || !args.is_real() {
+        return Ok(());
+    }
+    let given = [
+        ("--on", !args.on.is_empty()),
+        ("--bursts", args.bursts.is_some_and(|bursts| bursts > 0)),
+        ("--connections", args.connections.is_some_and(|connections| connections > 0)),
+        ("--joint", args.joint.is_some_and(|joint| joint > 0)),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "{option} is for simulated contestants, and --real and --command measure without; name a contestant to \
+             be simulated beside them, or leave it out{}",
+            if *option == "--on" { " (another queue is one of --scenario)" } else { "" }
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What the options ask for.
@@ -120,6 +165,7 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
         };
         race.contestants = race.contestants.into_iter().flat_map(on).collect();
     }
+    once_each(&race.contestants)?;
     if args.is_real() && args.scenario.is_none() {
         real::path(&mut race);
     }
@@ -175,6 +221,13 @@ fn procedure(args: &BenchmarkArgs, benchmark: &Benchmark) -> ProbeConfig {
     }
 }
 
+/// A fraction in per cent, to three digits.
+fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let rounded: f64 = format!("{percent:.2e}").parse().unwrap_or(percent);
+    format!("{rounded} %")
+}
+
 /// The film of a file with the bytes of a frame on every line.
 fn film(text: &str, frames_per_second: u64) -> Result<Video, String> {
     let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
@@ -188,7 +241,12 @@ fn film(text: &str, frames_per_second: u64) -> Result<Video, String> {
 
 /// A result in the forms in which it is shown.
 struct Shown<'a> {
+    /// That of the first seed.
     result: &'a BenchmarkResult,
+    /// Those of all seeds, if several were asked for.
+    seeds: Option<&'a [BenchmarkResult]>,
+    /// How faithful real paths were.
+    paths: Option<serde_json::Value>,
     command: String,
     colors: Vec<Color>,
     summary: Table,
@@ -197,12 +255,38 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(result: &'a BenchmarkResult) -> Self {
+    fn new(results: &'a [BenchmarkResult], runs: usize, paths: Option<serde_json::Value>) -> Result<Self, Failure> {
+        let result = results.first().ok_or_else(|| Failure::usage("nothing was measured"))?;
+        let seeds = (runs > 1).then_some(results);
         let mut palette = Palette::new();
         let colors: Vec<Color> = result.attained.iter().map(|one| palette.color(&one.label)).collect();
-        let (summary, probes) = (tables::summary(result, &colors), tables::probes(result, &colors));
+        let (summary, probes) = match seeds {
+            Some(results) => (seeds::summary(results, &colors), seeds::probes(results, &colors)),
+            None => (tables::summary(result, &colors), tables::probes(result, &colors)),
+        };
         let parts = tables::parts(result, &colors);
-        Self { result, command: command_line(), colors, summary, probes, parts }
+        Ok(Self { result, seeds, paths, command: command_line(), colors, summary, probes, parts })
+    }
+
+    /// As one document: that of the first seed, and with several seeds all of them.
+    fn json(&self) -> serde_json::Value {
+        let mut document = self.result.to_json();
+        if let Some(results) = self.seeds {
+            document["runs"] = results.iter().map(BenchmarkResult::to_json).collect();
+        }
+        if let Some(paths) = &self.paths {
+            document["real_paths"] = paths.clone();
+        }
+        document
+    }
+
+    /// Which seeds, in words.
+    fn seed(&self) -> String {
+        let first = self.result.benchmark.race.seed;
+        match self.seeds.and_then(<[_]>::last) {
+            Some(last) if last.benchmark.race.seed != first => format!("seeds {first} to {}", last.benchmark.race.seed),
+            _ => format!("seed {first}"),
+        }
     }
 
     /// True if there was a path, emulated or simulated.
@@ -252,7 +336,7 @@ impl<'a> Shown<'a> {
             probe.samples,
             probe.sampling_gap,
             if probe.dependent { ", or dependent ones worth as many" } else { "" },
-            probe.epsilon,
+            percent(probe.epsilon.get()),
             probe.warm_up,
             probe.least_time,
             benchmark.lasting,
@@ -262,8 +346,11 @@ impl<'a> Shown<'a> {
             let text = "Where the next rate is undecided, or all were accepted, the long-term rate may be higher; a longer --lasting may tell.";
             remarks.push(text.to_owned());
         }
+        if let Some(results) = self.seeds {
+            remarks.push(seeds::decided(results));
+        }
         if !self.result.complete {
-            remarks.push("Interrupted: what was not measured counts as undecided.".to_owned());
+            remarks.push("Ended early: what was not measured counts as undecided.".to_owned());
         }
         remarks
     }
@@ -284,8 +371,9 @@ impl<'a> Shown<'a> {
         for remark in self.remarks() {
             page.push_str(&format!("- {remark}\n"));
         }
-        let race = &self.result.benchmark.race;
-        page.push_str(&format!("\nSeed {}, benchmark {}.\n", race.seed, self.result.benchmark.hash()));
+        let mut seed = self.seed();
+        seed[..1].make_ascii_uppercase();
+        page.push_str(&format!("\n{seed}, benchmark {}.\n", self.result.benchmark.hash()));
         page
     }
 
@@ -303,11 +391,13 @@ impl<'a> Shown<'a> {
         }
         let result = self.result;
         if result.benchmark.real.is_empty() {
-            text.push_str(&format!("\n{:.0} simulated seconds in {took:.1} s\n", result.simulated_seconds));
+            let simulated: f64 =
+                self.seeds.unwrap_or(std::slice::from_ref(result)).iter().map(|r| r.simulated_seconds).sum();
+            text.push_str(&format!("\n{simulated:.0} simulated seconds in {took:.1} s\n"));
         } else {
             text.push_str(&format!("\nmeasured in {}\n", crate::output::roughly(took)));
         }
-        text.push_str(&format!("seed {}, benchmark {}\n", result.benchmark.race.seed, result.benchmark.hash()));
+        text.push_str(&format!("{}, benchmark {}\n", self.seed(), result.benchmark.hash()));
         if let Some(folder) = folder {
             text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
         }
@@ -319,11 +409,22 @@ impl<'a> Shown<'a> {
 fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
     write_file(&folder.join(PARAMETERS), &json(&shown.result.benchmark.parameters()))?;
-    write_file(&folder.join(RESULT), &json(&shown.result.to_json()))?;
+    write_file(&folder.join(RESULT), &json(&shown.json()))?;
     write_file(&folder.join(SUMMARY), shown.summary.to_csv().as_bytes())?;
     write_file(&folder.join(PROBES), shown.probes.to_csv().as_bytes())?;
     if let Some(parts) = &shown.parts {
         write_file(&folder.join(PARTS), parts.to_csv().as_bytes())?;
     }
     write_file(&folder.join(REPORT), page::page(shown).to_html().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn fractions_are_said_in_per_cent_with_three_digits() {
+        let said: Vec<String> = [0.01, 0.1 / 12.0, 0.05, 1e-6 / 3.0, 1.0, 0.999, 0.0].map(percent).into();
+        assert_eq!(said, ["1 %", "0.833 %", "5 %", "0.0000333 %", "100 %", "99.9 %", "0 %"]);
+    }
 }

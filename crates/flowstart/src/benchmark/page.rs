@@ -1,8 +1,10 @@
 //! The report of a benchmark as one page.
 
+use flowstart_benchmark::Attained;
 use flowstart_report::{Page, Section};
+use flowstart_units::Span;
 
-use super::{Shown, figures};
+use super::{Shown, figures, seeds};
 
 /// The page.
 pub(super) fn page(shown: &Shown<'_>) -> Page {
@@ -11,7 +13,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
     let pair = |key: &str, value: String| (key.to_owned(), value);
     let mut provenance = vec![
         pair("flowstart", env!("CARGO_PKG_VERSION").to_owned()),
-        pair("seed", benchmark.race.seed.to_string()),
+        pair("seed", shown.seed().trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned()),
         pair("benchmark", benchmark.hash()),
     ];
     if shown.has_path() {
@@ -23,7 +25,10 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         ]);
     }
     let (colors, command) = (&shown.colors, &shown.command);
-    let lead = vec![figures::attainable(result, colors, command)];
+    let lead = match shown.seeds {
+        Some(results) => vec![seeds::attainable(results, colors, command), seeds::verdicts(results, colors, command)],
+        None => vec![figures::attainable(result, colors, command)],
+    };
     let mut pictures = vec![figures::video(result, colors, command)];
     if result.attained.iter().any(|one| one.startup.is_some()) {
         pictures.push(figures::startup(result, colors, command));
@@ -36,6 +41,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
     Page {
         lead,
         warnings: Vec::new(),
+        answer: String::new(),
         title: shown.title(),
         command: shown.command.clone(),
         provenance,
@@ -51,17 +57,20 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
 
 /// What came out, in sentences that need no table.
 fn summary(shown: &Shown<'_>) -> Vec<String> {
-    let rate = |one: &flowstart_benchmark::Attained, seconds: u64| {
-        one.estimate.curve.attainable_rate(flowstart_units::Span::from_secs(seconds)) / 1e6
-    };
-    let sentence = |one: &flowstart_benchmark::Attained| {
+    let result = shown.result;
+    let results = shown.seeds.unwrap_or(std::slice::from_ref(result));
+    let sentence = |(number, one): (usize, &Attained)| {
+        let rate = |seconds: u64| {
+            let rate = |one: &Attained| one.estimate.curve.attainable_rate(Span::from_secs(seconds)) / 1e6;
+            seeds::median(results, number, rate)
+        };
         format!(
             "{}: {:.2} Mbit/s in the long run; at least {:.2} Mbit/s in a second, {:.2} Mbit/s in ten seconds.",
             one.label,
-            one.estimate.curve.long_term_rate().as_mbps_f64(),
-            rate(one, 1),
-            rate(one, 10)
+            seeds::median(results, number, |one| one.estimate.curve.long_term_rate().as_mbps_f64()),
+            rate(1),
+            rate(10)
         )
     };
-    shown.result.attained.iter().map(sentence).collect()
+    result.attained.iter().enumerate().map(sentence).collect()
 }

@@ -33,6 +33,8 @@ pub(super) struct Really {
     pub(super) complete: bool,
     /// Whether the paths were faithful enough.
     pub(super) verdict: Outcome,
+    /// How late packets were, as a document.
+    pub(super) paths: Option<serde_json::Value>,
 }
 
 /// Sets the default path.
@@ -60,14 +62,21 @@ pub(super) fn measure(benchmark: &Benchmark, args: &BenchmarkArgs) -> Result<(Ca
     use flowstart_real::{Program, RealBenchmark, Stack};
 
     use crate::output::{note, progress, roughly};
-    use crate::real::{become_able, fidelity_limit, judge};
+    use crate::real::{become_able, fidelity_limit, judge_all};
 
     if !args.is_real() {
-        return Ok((interrupt::listen(), Really { attained: Vec::new(), complete: true, verdict: Ok(()) }));
+        return Ok((
+            interrupt::listen(),
+            Really { attained: Vec::new(), complete: true, verdict: Ok(()), paths: None },
+        ));
     }
     let controls = args.real.iter().map(|name| flowstart_real::control_named(name.trim()).map(Stack::Control));
     let program = args.command.as_ref().map(|line| Program::new(line, args.server.as_deref()).map(Stack::Program));
     let stacks: Vec<Stack> = controls.chain(program).collect::<Result<_, _>>()?;
+    if let Some(twice) = (1..stacks.len()).find(|number| stacks[..*number].contains(&stacks[*number])) {
+        return Err(Failure::Usage(format!("--real: {} is named twice", args.real[twice])));
+    }
+    flowstart_real::check_benchmark(benchmark, &stacks)?;
     // Before threads are started.
     become_able()?;
     let cancel = interrupt::listen();
@@ -80,16 +89,29 @@ pub(super) fn measure(benchmark: &Benchmark, args: &BenchmarkArgs) -> Result<(Ca
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
-    let RealBenchmark { attained, fidelities, faults, complete } =
+    let RealBenchmark { attained, fidelities, faults, failed, not_reached, complete } =
         flowstart_real::benchmark(benchmark, &stacks, at_once, &cancel, &tell)?;
     bar.finish_and_clear();
     faults.iter().for_each(|fault| note(fault));
     let limit = fidelity_limit(args.fidelity);
-    let verdict = fidelities.iter().try_for_each(|fidelity| judge(&limit, fidelity));
+    if !not_reached.is_empty() && !attained.is_empty() {
+        note(&format!("not measured: {}", not_reached.join(", ")));
+    }
+    let verdict = judge_all(&limit, &fidelities);
+    // What failed is told after what was finished.
+    let verdict = failed.map_or(verdict, |error| Err(error.into()));
     if let Some(worst) = fidelities.iter().max_by_key(|fidelity| fidelity.p99) {
         note(&format!("{} paths; the least faithful: {worst}", fidelities.len()));
     }
-    Ok((cancel, Really { attained, complete, verdict }))
+    let seconds =
+        |of: fn(&flowstart_emulator::Fidelity) -> Span| fidelities.iter().map(of).max().map(Span::as_secs_f64);
+    let paths = serde_json::json!({
+        "count": fidelities.len(),
+        "late_p99_s": seconds(|fidelity| fidelity.p99),
+        "allowed_late_p99_s": limit.p99.as_secs_f64(),
+        "faults": faults,
+    });
+    Ok((cancel, Really { attained, complete, verdict, paths: Some(paths) }))
 }
 
 /// Elsewhere nothing can be measured.
@@ -98,5 +120,5 @@ pub(super) fn measure(_: &Benchmark, args: &BenchmarkArgs) -> Result<(Cancel, Re
     if args.is_real() {
         return Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()));
     }
-    Ok((interrupt::listen(), Really { attained: Vec::new(), complete: true, verdict: Ok(()) }))
+    Ok((interrupt::listen(), Really { attained: Vec::new(), complete: true, verdict: Ok(()), paths: None }))
 }

@@ -21,7 +21,8 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
         Column::number("long-term rate", "Mbit/s")
             .named("long_term_rate")
             .help("Largest payload rate that is sustained: its delays are stationary.")
-            .best(Best::Highest),
+            .best(Best::Highest)
+                .apart(),
         Column::text("next").help(
             "The next rate: too high, its delays grow; or undecided, a longer measurement may tell, and then the lowest that is too high. None if all \
              were accepted.",
@@ -33,31 +34,40 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
             Column::number(format!("a({length})"), "Mbit/s")
                 .named(format!("attainable_rate_{ms}ms"))
                 .help("Payload rate that an interval of this length has at least; 95 % bootstrap interval.")
-                .best(Best::Highest),
+                .best(Best::Highest)
+                .apart(),
         );
     }
     columns.extend([
-        Column::number("t0", "ms").named("origin").help("Up to this length nothing is guaranteed.").best(Best::Lowest),
+        Column::number("t0", "ms")
+            .named("origin")
+            .help("Up to this length nothing is guaranteed.")
+            .best(Best::Lowest)
+            .apart(),
         Column::number("90 % after", "s")
             .named("time_to_90")
             .help("Length of interval from which on 90 % of the long-term rate are attained.")
-            .best(Best::Lowest),
+            .best(Best::Lowest)
+            .apart(),
         Column::number("epsilon", "").help("Probability that the curve is violated, at most (union bound)."),
         Column::number("video", "ms")
             .named("video_bound")
             .help("Delay bound of a video's worst frame; missing where its rate is not attained.")
-            .best(Best::Lowest),
+            .best(Best::Lowest)
+            .apart(),
         Column::number("backlog", "kB")
             .named("video_backlog")
             .help("Bound of what the video leaves waiting at the sender and on the way.")
-            .best(Best::Lowest),
+            .best(Best::Lowest)
+            .apart(),
     ]);
     if let Some(burst) = result.benchmark.burst {
         columns.push(
             Column::number("burst", "ms")
                 .named("burst_bound")
                 .help(format!("Delay bound of a burst of {burst} into the steady state."))
-                .best(Best::Lowest),
+                .best(Best::Lowest)
+                .apart(),
         );
     }
     let joint = result.attained.iter().any(|one| one.joint.is_some());
@@ -78,6 +88,7 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
                 .named(format!("startup_{ms}ms"))
                 .help("What all but 5 % of new greedy connections have delivered so long after they were opened.")
                 .best(Best::Highest)
+                .apart()
         }));
     }
     let bursts = result.attained.iter().any(|one| one.bursts.is_some());
@@ -87,7 +98,8 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
             Column::number(format!("burst({length})"), "kB")
                 .named(format!("burst_{BURST_MS}ms"))
                 .help("What all but 5 % of bursts into an idle connection are served so long after they were handed over.")
-                .best(Best::Highest),
+                .best(Best::Highest)
+                .apart(),
         );
     }
     let mut table = Table::new("Attainable rates", columns);

@@ -68,6 +68,9 @@ fn figure(
         let between = if runs < 10 { "all of them" } else { "four fifths of them" };
         figure.caption.push_str(&format!(" Median of {runs} runs; {between} lie in the bands."));
     }
+    if runs == 1 && race.effective_runs() > 1 {
+        figure.caption.push_str(&format!(" Run 1 of {}.", race.effective_runs()));
+    }
     if race.flows > 1 {
         figure.caption.push_str(" The first newcomer.");
     }

@@ -8,7 +8,7 @@ mod verdict;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_race::{Background, ContestantResult, Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_race::{Background, Contestant, ContestantResult, Others, Purpose, Race, RaceResult, RunOptions};
 use flowstart_report::{Palette, Table, Terminal};
 
 use crate::args::{CompareArgs, RacePathArgs};
@@ -148,6 +148,7 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
         // What every kernel has, unless it was built without.
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
     }
+    once_each(&race.contestants)?;
     race.validate().map_err(Failure::usage)?;
     let warnings = fitting::fit(&mut race).map_err(Failure::usage)?;
     Ok((race, warnings))
@@ -164,6 +165,36 @@ pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathAr
             let before = race.others.tcp_flows();
             race.others.flow.push(flow.spec(before));
         }
+    }
+}
+
+/// Who is there before, in words.
+fn others(others: &Others) -> Vec<String> {
+    let tcp = |flow: &flowstart_scenario::FlowSpec| {
+        flow.name.clone().or_else(|| flow.algorithm.clone()).unwrap_or_else(|| "TCP".to_owned())
+    };
+    let flows = others.flow.iter().map(|flow| format!("{} {}", flow.count, tcp(flow)));
+    let datagrams = others.udp.iter().map(|udp| match &udp.name {
+        Some(name) => format!("{name} (datagrams at {})", udp.rate),
+        None => format!("datagrams at {}", udp.rate),
+    });
+    let arrivals = others.arrivals.iter().map(|arrival| {
+        let how_often = match (&arrival.mean_gap, &arrival.load) {
+            (Some(gap), _) => format!("one every {gap} on average"),
+            (None, Some(load)) => format!("a load of {load}"),
+            (None, None) => "at random".to_owned(),
+        };
+        format!("transfers of {} that arrive ({how_often})", tcp(&arrival.flow))
+    });
+    flows.chain(datagrams).chain(arrivals).collect()
+}
+
+/// Refuses who is named twice: columns would be the same, under two names.
+pub(crate) fn once_each(contestants: &[Contestant]) -> Outcome {
+    let twice = contestants.iter().enumerate().find(|(place, one)| contestants[..*place].contains(one));
+    match twice {
+        Some((_, one)) => Err(Failure::Usage(format!("{one} is among the contestants twice; name each once"))),
+        None => Ok(()),
     }
 }
 
@@ -210,15 +241,7 @@ impl<'a> Shown<'a> {
         let mut remarks = self.warnings.clone();
         remarks.extend(tables::conditions(self.result));
         if race.has_others() {
-            let others: Vec<String> = race
-                .others
-                .flow
-                .iter()
-                .map(|flow| {
-                    format!("{} {}", flow.count, flow.name.as_deref().or(flow.algorithm.as_deref()).unwrap_or("TCP"))
-                })
-                .collect();
-            remarks.push(format!("Others there before: {}.", others.join(", ")));
+            remarks.push(format!("Others there before: {}.", others(&race.others).join(", ")));
         }
         remarks.push(if race.is_random() {
             format!("Means of {}, ± 95 % interval.", self.runs())
@@ -227,7 +250,10 @@ impl<'a> Shown<'a> {
         });
         if !self.result.complete {
             let (done, of) = self.result.simulations;
-            remarks.push(format!("Interrupted: {done} of {of} simulations were finished."));
+            remarks.push(format!(
+                "Interrupted: {done} of {of} {} were finished.",
+                if self.result.race.real || self.result.race.quic { "races" } else { "simulations" }
+            ));
         }
         remarks
     }
@@ -236,7 +262,7 @@ impl<'a> Shown<'a> {
     fn runs(&self) -> String {
         let asked = self.result.race.effective_runs();
         if self.result.complete {
-            return format!("{asked} runs");
+            return if asked == 1 { "1 run".to_owned() } else { format!("{asked} runs") };
         }
         let whole = || self.result.contestants.iter().map(ContestantResult::whole_runs);
         match (whole().min().unwrap_or(0), whole().max().unwrap_or(0)) {

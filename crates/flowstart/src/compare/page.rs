@@ -50,6 +50,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         command: shown.command.clone(),
         provenance,
         warnings: shown.warnings.clone(),
+        answer: verdict::answer(result),
         summary: verdict::verdict(result),
         sections: vec![ranking, pictures, numbers, all],
         footnotes: shown.remarks(),

@@ -23,6 +23,41 @@ pub(super) fn example_size(result: &RaceResult) -> Option<Bytes> {
     sizes.get(sizes.len() / 2).copied()
 }
 
+/// Who was fastest, and who of those that cost nobody anything, in one line.
+pub(super) fn answer(result: &RaceResult) -> String {
+    let rank = rank_measure(result);
+    let estimate = |c: &ContestantResult| c.estimate(rank);
+    let Some(fastest) = least(result.contestants.iter(), estimate) else { return String::new() };
+    let short = |c: &ContestantResult| {
+        let size = example_size(result);
+        match size.and_then(|size| Some((size, c.estimate(COMPLETION.of(size))?.mean))) {
+            Some((size, ms)) => format!("{} ({size} in {})", c.label, milliseconds(ms)),
+            None => c.label.clone(),
+        }
+    };
+    let alike = alike(result, fastest).len();
+    let others = if alike == 0 { String::new() } else { format!(", and {alike} as fast") };
+    let first = format!("Fastest: {}{others}", short(fastest));
+    match least(result.contestants.iter().filter(|c| is_free(result, c)), estimate) {
+        Some(best) if std::ptr::eq(best, fastest) => {
+            format!("{first}, with less than {FREE_DELAY_MS:.0} ms of delay and no losses.")
+        }
+        Some(best) => {
+            format!("{first}. Fastest with less than {FREE_DELAY_MS:.0} ms of delay and no losses: {}.", short(best))
+        }
+        None => format!("{first}. Nobody stays below {FREE_DELAY_MS:.0} ms of delay without losses."),
+    }
+}
+
+/// Those that cannot be told from the fastest.
+fn alike<'a>(result: &'a RaceResult, fastest: &ContestantResult) -> Vec<&'a str> {
+    let rank = rank_measure(result);
+    let Some(best) = fastest.estimate(rank) else { return Vec::new() };
+    let others = result.contestants.iter().filter(|c| !std::ptr::eq(*c, fastest));
+    let same = others.filter(|c| c.estimate(rank).is_some_and(|other| !differ(&best, &other)));
+    same.map(|c| c.label.as_str()).collect()
+}
+
 /// The sentences, the most important first.
 pub(super) fn verdict(result: &RaceResult) -> Vec<String> {
     let rank = rank_measure(result);
@@ -64,18 +99,9 @@ pub(super) fn verdict(result: &RaceResult) -> Vec<String> {
 fn fastest_sentence(result: &RaceResult, fastest: &ContestantResult) -> String {
     let mut sentence =
         format!("Fastest: {}: {}. Its cost: {}.", fastest.label, speed(result, fastest), cost(result, fastest));
-    let rank = rank_measure(result);
-    if let Some(best) = fastest.estimate(rank) {
-        let same: Vec<&str> = result
-            .contestants
-            .iter()
-            .filter(|c| !std::ptr::eq(*c, fastest))
-            .filter(|c| c.estimate(rank).is_some_and(|other| !differ(&best, &other)))
-            .map(|c| c.label.as_str())
-            .collect();
-        if !same.is_empty() {
-            sentence.push_str(&format!(" As fast, as far as can be told: {}.", same.join(", ")));
-        }
+    let same = alike(result, fastest);
+    if !same.is_empty() {
+        sentence.push_str(&format!(" As fast, as far as can be told: {}.", same.join(", ")));
     }
     sentence
 }
@@ -131,7 +157,10 @@ fn cost(result: &RaceResult, c: &ContestantResult) -> String {
         parts.push(format!("{start}{delay:.1} ms over {horizon:.0} RTT (99th percentile)"));
     }
     if let Some(lost) = lost(c) {
-        parts.push(format!("{} of its own packets lost", count(lost)));
+        parts.push(match lost {
+            0.0 => "none of its own packets lost".to_owned(),
+            lost => format!("{} of its own packets lost", count(lost)),
+        });
     }
     if parts.is_empty() { "not measured".to_owned() } else { parts.join(", ") }
 }
@@ -189,9 +218,24 @@ mod tests {
     fn the_default_race_is_summed_up_in_three_sentences() {
         let said = verdict(&Race::default().run(&RunOptions::default()).unwrap());
         assert_eq!(said.len(), 3, "{said:#?}");
+        assert!(!said[0].contains("no of its own"), "{said:#?}");
         assert!(said[0].starts_with("Fastest: ") && said[0].contains("Its cost: "), "{said:#?}");
         assert!(said[1].contains("paced_chirping+dctcp is the fastest"), "{said:#?}");
         assert!(said[2].starts_with("Slowest: slow_start+dctcp") && said[2].contains("marks"), "{said:#?}");
+    }
+
+    #[test]
+    fn the_answer_is_one_line_with_the_fastest_and_the_fastest_that_costs_nothing() {
+        let race = |contestants: &str| Race {
+            contestants: contestants.split(',').map(|name| name.parse().unwrap()).collect(),
+            ..Race::default()
+        };
+        let said = |race: Race| answer(&race.run(&RunOptions::default()).unwrap());
+        let both = said(race("cubic,paced_chirping"));
+        assert!(both.starts_with("Fastest: hystart+cubic (1 MB in ") || both.starts_with("Fastest: paced"), "{both}");
+        assert!(both.contains("paced_chirping+dctcp"), "{both}");
+        let alone = said(race("slow_start+cubic"));
+        assert!(alone.ends_with("Nobody stays below 5 ms of delay without losses."), "{alone}");
     }
 
     #[test]

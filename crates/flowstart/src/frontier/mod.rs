@@ -35,6 +35,7 @@ const FRONT: &str = "front.svg";
 
 /// Runs the grid.
 pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
+    crate::compare::once_each(&args.contestants)?;
     let frontier = planned(args);
     frontier.validate().map_err(Failure::Usage)?;
     let races = |start: &&&str| frontier.contestants().iter().any(|contestant| contestant.start.name() == **start);

@@ -51,6 +51,7 @@ pub(super) fn page(shown: &Shown<'_>, command: &str) -> Page {
     Page {
         lead: Vec::new(),
         warnings: Vec::new(),
+        answer: String::new(),
         title: "The frontier of flow starts".to_owned(),
         command: command.to_owned(),
         provenance,

@@ -8,7 +8,7 @@ use flowstart_race::{Race, RaceResult, labels};
 use flowstart_real::{RealRace, Transport, left_out};
 use flowstart_units::Span;
 
-use super::{become_able, fidelity_limit, judge};
+use super::{become_able, fidelity_limit, judge_all};
 use crate::output::{Failure, note, prepare_folder};
 
 /// Runs the race, and says how faithful it was. The first run of each contestant's start is
@@ -40,10 +40,7 @@ pub(crate) fn race(
     let RealRace { result, fidelities, faults } = flowstart_real::race(race, transport, &folders, &cancel, progress)?;
     faults.iter().for_each(|fault| note(fault));
     let limit = fidelity_limit(fidelity);
-    let mut verdict = Ok(());
-    for one in &fidelities {
-        verdict = verdict.and(judge(&limit, one));
-    }
+    let verdict = judge_all(&limit, &fidelities);
     if let Some(worst) = fidelities.iter().max_by_key(|fidelity| fidelity.p99) {
         note(&format!("{} real runs; the least faithful: {worst}", fidelities.len()));
     }

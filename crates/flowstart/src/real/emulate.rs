@@ -60,6 +60,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
     let warning = unlimited(outcome.unlimited_bytes, &recording);
     if !args.page.pages.is_empty() {
         let about = About {
+            runs: 1,
             title: format!("Emulated: {}", title(args)),
             command: command_line(),
             provenance: vec![

@@ -24,12 +24,19 @@ const LONGEST: Span = Span::from_secs(600);
 
 /// Runs the cases, or reads them, and shows them.
 pub(crate) fn fidelity(args: &FidelityArgs) -> Outcome {
+    if let Some(file) = args.page.pages.iter().find(|file| file.extension().is_some_and(|ending| ending == "svg")) {
+        return Err(Failure::Usage(format!(
+            "cannot write {}: the report of fidelity has tables and no figure; known are .html and .md",
+            file.display()
+        )));
+    }
     if let Some(file) = &args.recorded {
         pages::prepare(&args.page)?;
         let mut record = read(file)?;
         if args.simulate {
-            for row in &mut record.rows {
-                row.simulated = simulated(&row.case, record.runs)?;
+            for (number, row) in record.rows.iter_mut().enumerate() {
+                let refuse = |error| Failure::Usage(format!("{}: rows[{number}]: {error}", file.display()));
+                row.simulated = simulated(&row.case, record.runs).map_err(refuse)?;
             }
             write(file, &record)?;
         }
@@ -43,17 +50,22 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Outcome {
     }
     let (record, whole) = run(&list, args)?;
     if record.rows.is_empty() {
-        return Err(Failure::Interrupted);
+        return Err(Failure::InterruptedEarly);
     }
-    if let Some(file) = &args.record {
-        write(file, &record)?;
-    }
+    // A record without a run of the kernel is none, and takes no other's place.
+    let measured = record.rows.iter().any(|row| !row.kernel.is_empty());
+    let kept = args.record.as_ref().filter(|_| measured).map_or(Ok(()), |file| write(file, &record));
     show(&record, args, false)?;
+    kept?;
     if !whole {
         return Err(Failure::Interrupted);
     }
     let ran = |row: &Row| row.skipped.is_none();
-    if record.rows.iter().any(ran) && record.rows.iter().filter(|row| ran(row)).all(|row| row.kernel.is_empty()) {
+    if !record.rows.iter().any(ran) {
+        let why = record.rows.iter().find_map(|row| row.skipped.clone()).unwrap_or_default();
+        return Err(Failure::NotPossible(format!("no case could be run: {why}")));
+    }
+    if !measured {
         return Err(Failure::Fidelity("no run of the kernel was as punctual as --fidelity asks for".to_owned()));
     }
     Ok(())
@@ -95,6 +107,7 @@ fn run(list: &[Case], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
         kernel: kernel_version(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         runs: args.runs,
+        missing: list.len() - rows.len(),
         rows,
     };
     Ok((record, whole))
@@ -102,8 +115,12 @@ fn run(list: &[Case], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
 
 fn read(file: &Path) -> Result<Record, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file("read", file, &error))?;
-    serde_json::from_str(&text)
-        .map_err(|error| Failure::Usage(format!("{} is not a record of flowstart fidelity: {error}", file.display())))
+    let refuse = |error: &dyn std::fmt::Display| {
+        Failure::Usage(format!("{} is not a record of flowstart fidelity: {error}", file.display()))
+    };
+    let record: Record = serde_json::from_str(&text).map_err(|error| refuse(&error))?;
+    record.check().map_err(|error| refuse(&error))?;
+    Ok(record)
 }
 
 fn write(file: &Path, record: &Record) -> Outcome {
@@ -112,9 +129,7 @@ fn write(file: &Path, record: &Record) -> Outcome {
 }
 
 fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Outcome {
-    if !args.page.pages.is_empty() {
-        pages::write(&page(record, kept), &args.page)?;
-    }
+    let pages = if args.page.pages.is_empty() { Ok(()) } else { pages::write(&page(record, kept), &args.page) };
     if args.json {
         print_json(&document(record)?)?;
     } else if args.markdown {
@@ -128,6 +143,7 @@ fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Outcome {
         text.push_str(&format!("{}\n", table::sentences(record).join("\n")));
         print(&text)?;
     }
+    pages?;
     if args.strict && tally(record).missed > 0 { Err(Failure::Check) } else { Ok(()) }
 }
 

@@ -39,17 +39,23 @@ pub(super) fn tables(record: &Record) -> Vec<Table> {
 /// What came out, in words.
 pub(super) fn sentences(record: &Record) -> Vec<String> {
     let Tally { met, missed, undecided } = tally(record);
-    let late = record.rows.iter().map(|row| row.late_p99_us).fold(0.0, f64::max);
+    let ran = || record.rows.iter().filter(|row| !row.kernel.is_empty());
+    let late = ran().map(|row| row.late_p99_us).fold(0.0, f64::max);
+    let late = if ran().next().is_none() {
+        String::new()
+    } else {
+        format!(", 99 % of the packets of the worst within {late:.0} us")
+    };
     let mut list = vec![
-        format!(
-            "Linux {}, {} cores, {} runs of each case, 99 % of the packets of the worst within {late:.0} us.",
-            record.kernel, record.cores, record.runs
-        ),
+        format!("Linux {}, {} cores, {} runs of each case{late}.", record.kernel, record.cores, record.runs),
         format!(
             "Goals: goodput 1 %, queue 3 %, drops 5 %, exit of the start 0.5 RTT, its window 5 %. \
              {met} are met, {missed} missed, {undecided} undecided."
         ),
     ];
+    if record.missing > 0 {
+        list.push(format!("Interrupted: {} more cases were asked for.", record.missing));
+    }
     let left_out: usize = record.rows.iter().map(|row| row.left_out.len()).sum();
     if left_out > 0 {
         list.push(format!("{left_out} runs of the kernel are left out: the emulator was too late in them."));
@@ -79,7 +85,7 @@ pub(super) fn markdown(record: &Record) -> String {
 const WIDTH: usize = 100;
 
 /// A paragraph with lines of at most [`WIDTH`] characters.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let (mut out, mut line) = (String::new(), String::new());
     for word in text.split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
@@ -241,8 +247,38 @@ mod tests {
             kernel: "6.0".to_owned(),
             cores: 2,
             runs: 3,
+            missing: 0,
             rows: rows.collect(),
         }
+    }
+
+    #[test]
+    fn a_record_that_cannot_have_been_measured_is_refused_with_its_place() {
+        assert_eq!(canned().check(), Ok(()));
+        type Change = fn(&mut Record);
+        let wrong: [(Change, &str); 5] = [
+            (|record| record.runs = 0, "runs: 0 is not between 1 and 1000"),
+            (|record| record.rows[2].case.capacity_mbps = 0.0, "rows[2].case.capacity_mbps is out of range"),
+            (|record| record.rows[1].case.settle_s = 1e9, "rows[1].case.settle_s is out of range"),
+            (|record| record.rows[0].case.duration_s = -1.0, "rows[0].case.duration_s is out of range"),
+            (|record| record.rows[0].case.algorithm = "cubik".to_owned(), "rows[0].case: "),
+        ];
+        for (change, part) in wrong {
+            let mut record = canned();
+            change(&mut record);
+            let refused = record.check().unwrap_err();
+            assert!(refused.starts_with(part), "{part}: {refused}");
+        }
+    }
+
+    #[test]
+    fn lateness_is_said_of_runs_that_were_and_what_was_not_reached_is_counted() {
+        let mut record = canned();
+        assert!(sentences(&record)[0].ends_with("of the worst within 30 us."));
+        record.missing = 2;
+        assert!(sentences(&record).contains(&"Interrupted: 2 more cases were asked for.".to_owned()));
+        record.rows.iter_mut().for_each(|row| row.kernel.clear());
+        assert!(sentences(&record)[0].ends_with("3 runs of each case."), "{}", sentences(&record)[0]);
     }
 
     #[test]

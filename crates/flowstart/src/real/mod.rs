@@ -8,6 +8,8 @@ mod fidelity_table;
 mod scenarios;
 mod self_test;
 mod show;
+mod testbed;
+mod testbed_table;
 
 use flowstart_emulator::{Fidelity, FidelityLimit, Privilege, enter_user_namespace, privilege};
 use flowstart_units::Span;
@@ -18,6 +20,7 @@ pub(crate) use compare::race;
 pub(crate) use emulate::emulate;
 pub(crate) use fidelity::fidelity;
 pub(crate) use scenarios::run;
+pub(crate) use testbed::testbed;
 
 /// Makes sure that worlds can be made; must be called before threads are started.
 pub(crate) fn become_able() -> Result<(), Failure> {
@@ -66,4 +69,11 @@ pub(crate) fn fidelity_limit(p99: Option<Span>) -> FidelityLimit {
 /// Fails if a run was not faithful enough.
 pub(crate) fn judge(limit: &FidelityLimit, fidelity: &Fidelity) -> Result<(), Failure> {
     limit.broken_by(fidelity).map_or(Ok(()), |why| Err(Failure::Fidelity(why)))
+}
+
+/// Fails if any run was not faithful enough; the least punctual is named.
+pub(crate) fn judge_all(limit: &FidelityLimit, fidelities: &[Fidelity]) -> Result<(), Failure> {
+    let mut list: Vec<&Fidelity> = fidelities.iter().collect();
+    list.sort_by_key(|fidelity| std::cmp::Reverse(fidelity.p99));
+    list.into_iter().try_for_each(|fidelity| judge(limit, fidelity))
 }

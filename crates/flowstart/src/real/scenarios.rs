@@ -8,7 +8,7 @@ use flowstart_results::{Provenance, Results, to_json, write_results};
 use flowstart_scenario::Scenario;
 use flowstart_units::Span;
 
-use super::{become_able, fidelity_limit, judge, show};
+use super::{become_able, fidelity_limit, judge_all, show};
 use crate::args::RunArgs;
 use crate::formats::formats;
 use crate::interrupt;
@@ -55,9 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         else {
             break;
         };
-        for fidelity in &fidelities {
-            verdict = verdict.and(judge(&limit, fidelity));
-        }
+        verdict = verdict.and(judge_all(&limit, &fidelities));
         let provenance = Provenance::new(scenario, &results);
         if let Some(folder) = &args.out {
             let folder = if args.files.len() > 1 { folder.join(&name) } else { folder.clone() };

@@ -37,6 +37,9 @@ struct Ran {
 
 /// Runs what is asked for and shows the verdicts.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
+    if let Some(runs) = args.real {
+        return for_real(runs, args);
+    }
     let papers = papers().map_err(|error| Failure::usage(describe(&error)))?;
     let mut wanted = wanted(&args.what)?;
     if args.list {
@@ -74,6 +77,21 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
         kept::keep(file, &ran, args.full)?;
     }
     show(&papers, &ran.results, None, Some(ran.took), args)
+}
+
+/// Quick-Start's testbed on this machine's kernel.
+fn for_real(runs: u64, args: &ReproduceArgs) -> Outcome {
+    if args.what.iter().any(|what| what != "quick-start") {
+        let others = args.what.iter().find(|what| *what != "quick-start").map_or("", String::as_str);
+        return Err(Failure::Usage(format!("--real is for quick-start as a whole, not for {others}")));
+    }
+    #[cfg(target_os = "linux")]
+    return crate::real::testbed(runs, args);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (runs, args.quick);
+        Err(Failure::NotPossible("real packets need Linux".to_owned()))
+    }
 }
 
 /// Runs figures, perhaps with the whole budget.

@@ -114,6 +114,7 @@ pub(super) fn page(papers: &[Paper], results: &[(&FigureResult, Vec<Figure>)], c
     Page {
         lead: Vec::new(),
         warnings: Vec::new(),
+        answer: String::new(),
         title: "What papers claim, and what comes out here".to_owned(),
         command: command.to_owned(),
         provenance: vec![

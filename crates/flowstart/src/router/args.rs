@@ -11,6 +11,10 @@ pub(crate) enum RouterAdmission {
     Mean,
     /// The peak of ten samples of 150 ms; grants count for 150 to 300 ms (RFC 4782 appendices C, D)
     Peak,
+    /// The mean of the last second, and every grant by itself: unused ones are given back, none
+    /// counts twice, and sources that ask for more than they use are refused for a minute (Extreme
+    /// Quick-Start, RFC 4782 section 3.3)
+    Flows,
 }
 
 /// `flowstart router`.
@@ -57,6 +61,16 @@ pub(crate) enum RouterCommand {
     /// List routers: load, grants, and what was decided since they were loaded
     #[command(after_help = "Example: sudo flowstart router list --json")]
     List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure what a router costs on this machine: metering, 1 % and 100 % of requests
+    #[command(after_help = "Example: sudo flowstart router cost")]
+    Cost {
+        /// Runs of 100,000 packets of each kind
+        #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(2..=1000))]
+        runs: u32,
         /// Print one JSON document
         #[arg(long)]
         json: bool,

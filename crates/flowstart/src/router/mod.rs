@@ -1,6 +1,8 @@
 //! `flowstart router`: Quick-Start routers at this machine's devices.
 
 mod args;
+#[cfg(feature = "kernel")]
+mod cost;
 
 pub(crate) use args::RouterCommand;
 
@@ -23,7 +25,9 @@ mod program {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use flowstart_kernel::{LoadedRouter, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers};
+    use flowstart_kernel::{
+        LoadedRouter, RouterFlows, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers,
+    };
     use flowstart_units::{Rate, Span};
     use serde_json::json;
 
@@ -55,6 +59,7 @@ mod program {
             }
             RouterCommand::Unload { device, netns } => unload(device.as_deref(), netns.as_deref()),
             RouterCommand::List { json } => list(*json),
+            RouterCommand::Cost { runs, json } => super::cost::cost(*runs, *json),
             RouterCommand::Watch { device, netns, json, interval } => {
                 let router = router_at(device, netns.as_deref()).map_err(|problem| failure(&problem))?;
                 watch(&router, *json, *interval)
@@ -69,9 +74,10 @@ mod program {
         RouterSettings {
             threshold_percent: *threshold,
             meter: match admission {
-                RouterAdmission::Mean => RouterMeter::Mean,
+                RouterAdmission::Mean | RouterAdmission::Flows => RouterMeter::Mean,
                 RouterAdmission::Peak => RouterMeter::Peak,
             },
+            flows: (*admission == RouterAdmission::Flows).then(RouterFlows::default),
             requests_per_second: *requests_per_second,
             hops: u8::from(!bridge),
             ..RouterSettings::new(capacity.unwrap_or(Rate::ZERO))
@@ -126,7 +132,7 @@ mod program {
         for (router, limit, state) in &all {
             text.push_str(&format!(
                 "{}: load {} and grants {} of {limit}; {} packets, {} bytes\n    requests: {} approved ({} in all), {} denied, \
-                 {} not looked at; reports: {} ({} of nothing, {} in all)\n",
+                 {} not looked at; reports: {} ({} of nothing, {} in all){}\n",
                 name(router),
                 state.load,
                 state.granted,
@@ -139,9 +145,18 @@ mod program {
                 state.reports,
                 state.reports_of_zero,
                 state.reported_sum,
+                of_flows(state),
             ));
         }
         print(&text)
+    }
+
+    /// What only a router that remembers flows has seen.
+    fn of_flows(state: &RouterState) -> String {
+        match (state.faults, state.strays) {
+            (0, 0) => String::new(),
+            (faults, strays) => format!("; {faults} faults of sources, {strays} reports of no request"),
+        }
     }
 
     fn object(state: &RouterState) -> serde_json::Value {
@@ -157,6 +172,8 @@ mod program {
             "reports": state.reports,
             "reports_of_zero": state.reports_of_zero,
             "reported_sum_bps": state.reported_sum.as_bps(),
+            "faults": state.faults,
+            "strays": state.strays,
         })
     }
 

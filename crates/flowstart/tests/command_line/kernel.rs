@@ -73,6 +73,29 @@ fn what_a_user_may_not_see_in_the_kernel_is_not_said_to_be_absent() {
 
 #[test]
 #[cfg(feature = "kernel")]
+fn on_a_kernel_without_btf_one_sentence_says_so_and_nothing_is_left_behind() {
+    let folder = empty();
+    let program = assert_cmd::cargo::cargo_bin("flowstart");
+    // A mount namespace of its own, where nothing is in place of the kernel's types.
+    let script = "mount -t tmpfs none /sys/kernel/btf || exit 99; exec \"$0\" kernel load quick_start";
+    let output = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script])
+        .arg(&program)
+        .current_dir(folder.path())
+        .output();
+    let Some(output) = output.ok().filter(|output| ![Some(1), Some(99), Some(127)].contains(&output.status.code()))
+    else {
+        let _ = writeln!(std::io::stderr(), "skipped: no mount namespace can be made here (needs root, util-linux)");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("CONFIG_DEBUG_INFO_BTF") || said.contains("CAP_BPF"), "{said}");
+}
+
+#[test]
+#[cfg(feature = "kernel")]
 fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
     let folder = empty();
     let program = assert_cmd::cargo::cargo_bin("flowstart");
@@ -95,6 +118,11 @@ fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
     }
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN") && said.contains("sudo"), "{said}");
+    for arguments in [&["router", "load", "--dev", "lo"][..], &["reproduce", "quick-start", "--real"]] {
+        let refused = without(arguments).unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(3), "{arguments:?}: {said}");
+    }
     let check = without(&["kernel", "check"]).unwrap();
     let found = String::from_utf8_lossy(&check.stdout).into_owned();
     assert_eq!(check.status.code(), Some(1), "{found}");

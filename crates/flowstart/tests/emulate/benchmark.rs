@@ -91,10 +91,12 @@ fn ctrl_c_ends_a_benchmark_and_leaves_no_namespace() {
     assert_eq!(names_of(pid), Vec::<String>::new());
 }
 
-/// A program that sends nothing and writes a record: 300 messages at {rate} bit/s, 31 ms each.
-const PROGRAM: &str = "echo sent_us,left_us,arrived_us,received_us; n=0; : {seconds}; gap=$((1448 * 8000000 / {rate})); \
-                       while [ $n -lt 300 ]; do at=$((n * gap)); \
-                       echo $at,$((at + 1000)),$((at + 21000)),$((at + 31000)); n=$((n + 1)); done";
+/// A program that sends nothing and writes a record: messages at {rate} bit/s for {seconds} s, each
+/// of which takes 31 ms.
+const PROGRAM: &str = "echo sent_us,left_us,arrived_us,received_us; gap=$((1448 * 8000000 / {rate})); n=0; \
+                       while [ $n -lt $(({seconds} * 1000000 / gap)) ]; do at=$((n * gap)); \
+                       echo $at,$((at + 1000)),$((at + 21000)),$((at + 31000)); n=$((n + 1)); done; \
+                       sleep {seconds}; sleep 0.2";
 
 #[test]
 fn a_program_is_judged_by_the_record_that_it_writes() {
@@ -120,4 +122,52 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
         refused("echo nothing {rate} {seconds}").contains("the record that the command wrote has no column sent_ns")
     );
     assert!(refused("probe {rate}").contains("the command does not say where {seconds} goes"));
+    // Records of what cannot have been.
+    let early = PROGRAM.replace("sleep {seconds}; sleep 0.2", "true");
+    assert!(refused(&early).contains("s, but the command ran for 0 s only"), "{}", refused(&early));
+    let slow = PROGRAM.replace("gap=$((1448 *", "gap=$((3 * 1448 *");
+    assert!(
+        refused(&slow).contains("are more, and a rate can be accepted only if it was offered"),
+        "{}",
+        refused(&slow)
+    );
+    let other = "echo rate_bps,sent_s,received_s; echo 1000000,0,0.1; : {rate} {seconds}";
+    assert!(refused(other).contains("is one of 1 Mbit/s, not of 2 Mbit/s"), "{}", refused(other));
+}
+
+#[test]
+fn rates_that_were_finished_are_kept_when_a_higher_one_fails_and_nothing_is_called_accepted_that_was_not_probed() {
+    if !possible() {
+        return;
+    }
+    let line = format!("if [ {{rate}} -gt 3000000 ]; then exit 7; fi; {PROGRAM}");
+    let output = flowstart(&[SHORT, &["--command", &line, "--fidelity", "10s", "--at-once", "1"]].concat()).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("at 4 Mbit/s: the command failed (exit status: 7)"));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result = &document["results"][0];
+    assert_eq!((&document["complete"], &result["long_term_rate_bps"]), (&false.into(), &2_000_000.into()));
+    assert_eq!(result["end"], serde_json::json!({ "reason": "undecided", "rate_bps": 4_000_000 }));
+    assert!(document["real_paths"]["late_p99_s"].is_number());
+}
+
+#[test]
+fn what_only_simulations_do_and_what_the_kernel_cannot_is_refused() {
+    for (arguments, part) in [
+        (vec!["--real", "reno", "--on", "codel"], "--on is for simulated contestants"),
+        (vec!["--real", "reno", "--joint", "20"], "--joint is for simulated contestants"),
+        (vec!["--real", "reno,reno"], "--real: reno is named twice"),
+        (vec!["--real", "reno", "--background", "search+cubic"], "the kernel's cubic begins with hystart"),
+        (vec!["--real", "reno", "--capacity", "1Mbit/s"], "the highest is 1.2 fair shares, 1 Mbit/s"),
+    ] {
+        let mut all: Vec<&str> = SHORT.to_vec();
+        if arguments.contains(&"--capacity") {
+            all.drain(1..3);
+        }
+        let output = flowstart(&[all, arguments].concat()).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(2 | 3)) && said.lines().count() == 1, "{said}");
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }

@@ -140,13 +140,33 @@ pub(crate) fn listen(pair: &Pair, control: &'static str) -> (SocketAddr, TcpList
     (listener.local_addr().unwrap(), listener)
 }
 
-/// A connection from host 0 that uses `control`.
+/// A connection from this host that uses `control`.
 pub(crate) fn connect(to: SocketAddr, control: &str) -> TcpStream {
-    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, socket};
+    connect_from(None, to, control)
+}
+
+/// The same, from a port of one's own choice.
+pub(crate) fn connect_from(port: Option<u16>, to: SocketAddr, control: &str) -> TcpStream {
+    connected(port, None, to, control)
+}
+
+/// The same, with a largest pacing rate in bytes per second that is set before.
+pub(crate) fn connect_limited(limit: u64, to: SocketAddr, control: &str) -> TcpStream {
+    connected(None, Some(limit), to, control)
+}
+
+fn connected(port: Option<u16>, limit: Option<u64>, to: SocketAddr, control: &str) -> TcpStream {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, socket};
     use std::os::fd::AsRawFd;
     let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let socket = socket(family, SockType::Stream, SockFlag::empty(), None).unwrap();
     setsockopt(&socket, sockopt::TcpCongestion, &control.into()).unwrap();
+    if let Some(limit) = limit {
+        limit_rate(&socket, limit);
+    }
+    if let Some(port) = port {
+        bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))).unwrap();
+    }
     connect(socket.as_raw_fd(), &SockaddrStorage::from(to)).unwrap();
     let stream = TcpStream::from(socket);
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -154,8 +174,7 @@ pub(crate) fn connect(to: SocketAddr, control: &str) -> TcpStream {
 }
 
 /// A connection sends no faster than this (SO_MAX_PACING_RATE).
-pub(crate) fn limit_rate(stream: &TcpStream, bytes_per_second: u64) {
-    use std::os::fd::AsRawFd;
+pub(crate) fn limit_rate(stream: &impl std::os::fd::AsRawFd, bytes_per_second: u64) {
     // SAFETY: the pointer and the length are those of a local integer, which the call reads.
     let refused = unsafe {
         nix::libc::setsockopt(

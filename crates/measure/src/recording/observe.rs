@@ -60,12 +60,19 @@ impl<P: Parts> Recording<P> {
     fn record(&mut self, flow: FlowId) -> Option<&mut FlowRecord> {
         let index = self.owner(flow, 0).0 as usize;
         if index >= self.flows.len() {
-            if index >= self.asked.flow_limit {
-                return None;
-            }
-            self.flows.resize_with(index + 1, || FlowRecord::new::<P>(&self.asked));
+            self.make_room(index);
         }
         self.flows.get_mut(index)
+    }
+
+    /// Records of all flows up to this one, if so many are wanted. Apart from
+    /// [`record`](Self::record), so that what every packet needs of it is inlined.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, index: usize) {
+        if index < self.asked.flow_limit {
+            self.flows.resize_with(index + 1, || FlowRecord::new::<P>(&self.asked));
+        }
     }
 
     #[inline]

@@ -247,6 +247,31 @@ mod tests {
     }
 
     #[test]
+    fn a_policer_lets_its_burst_through_and_then_what_its_rate_has_earned() {
+        let policer = Some(PolicerConfig { rate: Rate::from_mbps(6), burst: Bytes::new(3_000) });
+        let mut medium = Medium::<Packet>::new(&link(MediumConfig { policer, ..MediumConfig::default() }), 1).unwrap();
+        // At 6 Mbit/s 1500 B take 2 ms.
+        let passes = [0, 0, 0, 1_999, 2_000, 2_000, 6_000, 6_000, 6_000]
+            .map(|micros| medium.admits(Time::from_nanos(micros * 1_000), 1500));
+        assert_eq!(passes, [true, true, false, false, true, false, true, true, false]);
+        let plain = MediumConfig { detours: vec![Detour { at: Span::ZERO, extra: Span::ZERO }], ..Default::default() };
+        assert!(Medium::<Packet>::new(&link(plain), 1).unwrap().admits(Time::ZERO, 9_000));
+    }
+
+    #[test]
+    fn only_what_draws_is_random() {
+        let of = |medium: MediumConfig| medium.is_random();
+        let slots = |errors| SlotsConfig { errors, ..SlotsConfig::new(Span::from_millis(1)) };
+        assert!(!of(MediumConfig::default()));
+        assert!(!of(MediumConfig { slots: Some(slots(0.0)), ..MediumConfig::default() }));
+        assert!(of(MediumConfig { slots: Some(slots(0.001)), ..MediumConfig::default() }));
+        assert!(of(MediumConfig { wifi: Some(WifiConfig::default()), ..MediumConfig::default() }));
+        let handover =
+            Some(HandoverConfig { every: Span::from_secs(15), spread: Span::ZERO, outage: Span::from_millis(1) });
+        assert!(of(MediumConfig { handover, ..MediumConfig::default() }));
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_with_a_sentence() {
         let says = |medium: MediumConfig| link(medium).validate().unwrap_err().to_string();
         let shaper = |shaper| says(MediumConfig { shaper: Some(shaper), ..MediumConfig::default() });
@@ -265,5 +290,21 @@ mod tests {
         assert!(
             says(MediumConfig { detours: vec![detour(2), detour(1)], ..MediumConfig::default() }).contains("order")
         );
+        assert!(
+            says(MediumConfig { detours: vec![detour(2), detour(2)], ..MediumConfig::default() }).contains("order")
+        );
+        let policer = |rate, burst| {
+            let policer = Some(PolicerConfig { rate: Rate::from_bps(rate), burst: Bytes::new(burst) });
+            link(MediumConfig { policer, ..MediumConfig::default() }).validate().map_err(|error| error.to_string())
+        };
+        assert_eq!(policer(1, 1514), Ok(()));
+        assert!(policer(0, 1514).unwrap_err().contains("lets nothing through"));
+        assert!(policer(1, 1513).unwrap_err().contains("at least one packet"));
+        let outage = |millis| {
+            let (every, spread) = (Span::from_millis(10), Span::ZERO);
+            let handover = Some(HandoverConfig { every, spread, outage: Span::from_millis(millis) });
+            link(MediumConfig { handover, ..MediumConfig::default() }).validate().is_ok()
+        };
+        assert!(outage(9) && !outage(10));
     }
 }

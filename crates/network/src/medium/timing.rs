@@ -254,6 +254,19 @@ mod tests {
     }
 
     #[test]
+    fn an_outage_begins_with_the_handover_and_its_end_is_no_part_of_it() {
+        let (every, outage) = (Span::from_secs(15), Span::from_millis(50));
+        let handover = Handover::new(&HandoverConfig { every, spread: Span::ZERO, outage }, 1);
+        let first = Time::from_nanos(every.as_nanos() - handover.phase);
+        let one = Span::from_nanos(1);
+        for (time, lost) in [(first + outage, false), (first, true)] {
+            assert_eq!(handover.release(time).is_none(), lost);
+            let before = Time::from_nanos(time.as_nanos() - one.as_nanos());
+            assert_eq!(handover.release(before).is_none(), !lost);
+        }
+    }
+
+    #[test]
     fn a_detour_holds_from_its_time_to_the_next() {
         let ms = Span::from_millis;
         let detours = [Detour { at: ms(10), extra: ms(5) }, Detour { at: ms(20), extra: ms(0) }];

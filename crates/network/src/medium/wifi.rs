@@ -429,6 +429,39 @@ mod tests {
     }
 
     #[test]
+    fn the_ends_of_every_range_are_allowed_and_what_lies_beyond_is_not() {
+        let usual = WifiConfig::default();
+        let right = [
+            WifiConfig { frames: 1, window: 1, ..usual },
+            WifiConfig { frames: 1024, window: 1024, ..usual },
+            WifiConfig { window: 8192, ..usual },
+            WifiConfig { attempts: 255, others: 100, contention_window: 65_535, ..usual },
+            WifiConfig { errors: 0.0, bytes: Bytes::new(1), airtime: Span::from_nanos(1), ..usual },
+        ];
+        for config in right {
+            assert_eq!(config.validate(), Ok(()), "{config:?}");
+        }
+        let wrong = [
+            (WifiConfig { frames: 0, ..usual }, "frames must be between"),
+            (WifiConfig { frames: 1025, window: 8192, ..usual }, "frames must be between"),
+            (WifiConfig { window: 0, ..usual }, "window must be between"),
+            (WifiConfig { window: 8193, ..usual }, "window must be between"),
+            (WifiConfig { frames: 64, window: 63, ..usual }, "not be smaller than frames"),
+            (WifiConfig { attempts: 0, ..usual }, "attempts"),
+            (WifiConfig { attempts: 256, ..usual }, "attempts"),
+            (WifiConfig { others: 101, ..usual }, "others"),
+            (WifiConfig { errors: 1.0, ..usual }, "errors"),
+            (WifiConfig { errors: -0.1, ..usual }, "errors"),
+            (WifiConfig { airtime: Span::ZERO, ..usual }, "airtime"),
+            (WifiConfig { bytes: Bytes::ZERO, ..usual }, "bytes"),
+            (WifiConfig { contention_window: 65_536, ..usual }, "contention_window"),
+        ];
+        for (config, what) in wrong {
+            assert!(config.validate().unwrap_err().contains(what), "{config:?}");
+        }
+    }
+
+    #[test]
     fn a_queue_that_gives_nothing_is_asked_again_later_and_not_in_the_past() {
         let mut wifi = Wifi::new(&WifiConfig::default(), Rate::from_mbps(100), 1);
         let mut queue = Queue::external(Box::new(Miser));

@@ -98,6 +98,9 @@ impl Page {
             paragraphs(out, &self.warnings);
             out.push_str("</div>\n");
         }
+        if !self.answer.is_empty() {
+            let _ = writeln!(out, "<p class=\"answer\">{}</p>", escape(&self.answer));
+        }
     }
 
     /// What came out, in words.

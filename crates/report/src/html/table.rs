@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{csv_link, file_name, paragraphs};
+use crate::color::Color;
 use crate::table::{Align, Cell, Table};
 use crate::text::{columns, escape, exact, keep_together};
 
@@ -66,16 +67,25 @@ fn rows(out: &mut String, table: &Table) {
             let class = if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
             let sort = cell.value().map_or_else(String::new, |value| format!(" data-v=\"{}\"", exact(value)));
             let (tag, scope) = if heading.key { ("th", " scope=\"row\"") } else { ("td", "") };
-            let dot = about.color.filter(|_| column == 0).map_or_else(String::new, |color| {
-                let hollow = if color.dashes().is_empty() { "" } else { " hollow" };
-                format!("<span class=\"dot k{}{hollow}\"></span>", color.hue())
-            });
+            let dot = about.color.filter(|_| column == 0).map_or_else(String::new, swatch);
             let shown = if heading.key { breakable(&shown(cell)) } else { shown(cell) };
             let _ = write!(out, "<{tag}{scope}{class}{sort}>{dot}{shown}{}</{tag}>", tail(cell, tails[column]));
         }
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody>\n");
+}
+
+/// How the lines of a contestant look: a dot for those that are whole, a piece of the line else.
+fn swatch(color: Color) -> String {
+    let (hue, dashes) = (color.hue(), color.dashes());
+    if dashes.is_empty() {
+        return format!("<span class=\"dot k{hue}\"></span>");
+    }
+    format!(
+        "<svg class=\"dash k{hue}\" width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M0 5h26\" \
+         stroke-dasharray=\"{dashes}\"/></svg>"
+    )
 }
 
 fn shown(cell: &Cell) -> String {

@@ -41,10 +41,10 @@ pub(crate) fn shade(class: &str) -> String {
 pub(crate) fn style() -> String {
     let mut light = String::new();
     let mut dark = String::new();
-    for place in 0..HUE_COUNT {
-        let color = Color::new(place);
-        light.push_str(&format!(".k{place}{{color:{}}}", color.on_light()));
-        dark.push_str(&format!(".k{place}{{color:{}}}", color.on_dark()));
+    for color in (0..HUE_COUNT).map(Color::new).chain([Color::neutral(0)]) {
+        let hue = color.hue();
+        light.push_str(&format!(".k{hue}{{color:{}}}", color.on_light()));
+        dark.push_str(&format!(".k{hue}{{color:{}}}", color.on_dark()));
     }
     for (class, property, _, shade) in SHADES {
         dark.push_str(&format!(".figure .{class}{{{property}:{}}}", hex(shade)));

@@ -252,6 +252,14 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         effective_samples(self.sampler.trace.values(), self.config.epsilon)
     }
 
+    /// True if the whole train is worth as many samples as are asked for, or enough for both ends
+    /// of the quantile's interval.
+    fn enough(&self) -> bool {
+        let worth = self.worth();
+        let ranks = quantile_interval(worth as usize, self.config.epsilon, Probability::FIVE_PERCENT);
+        worth >= self.config.samples as f64 || ranks.lower.is_some() && ranks.upper.is_some()
+    }
+
     /// The train has ended before there were so many samples as were wanted next.
     fn ended(mut self) -> RateProbe {
         let need = self.kept.thinning.saturating_mul(self.config.samples as u64);
@@ -272,7 +280,10 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         }
         match (found, self.passed.take()) {
             (Finding::Constant | Finding::Independent, _) => self.exhausted(found),
-            (_, Some((accepted, kept, tests))) if self.steady() => {
+            // Samples that were enough when they passed may be too few of all that came after them.
+            (_, Some((accepted, kept, tests)))
+                if self.steady() && (accepted != Accepted::Dependent || self.enough()) =>
+            {
                 (self.kept, self.tests) = (kept, tests);
                 self.probe(ProbeVerdict::Accepted(accepted))
             }
@@ -283,14 +294,6 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
     /// Nothing more can be taken, and the last test found this.
     fn exhausted(self, found: Finding) -> RateProbe {
         let config = self.config;
-        let enough = || {
-            let both_ends = |n: f64| {
-                let ranks = quantile_interval(n as usize, config.epsilon, Probability::FIVE_PERCENT);
-                ranks.lower.is_some() && ranks.upper.is_some()
-            };
-            let worth = self.worth();
-            worth >= config.samples as f64 || both_ends(worth)
-        };
         let verdict = match found {
             Finding::UnitRoot if config.on_unit_root != OnUnitRoot::Evidence || self.grows() => {
                 ProbeVerdict::NonStationary
@@ -299,7 +302,7 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
             _ if !self.steady() => ProbeVerdict::Undecided(Undecided::UnitRoot),
             Finding::Constant => ProbeVerdict::Accepted(Accepted::Constant),
             Finding::Independent => ProbeVerdict::Accepted(Accepted::Tested),
-            Finding::Dependent if config.dependent && enough() => ProbeVerdict::Accepted(Accepted::Dependent),
+            Finding::Dependent if config.dependent && self.enough() => ProbeVerdict::Accepted(Accepted::Dependent),
             Finding::Dependent => ProbeVerdict::Undecided(Undecided::Dependent),
         };
         self.probe(verdict)

@@ -89,19 +89,19 @@ fn record(
 }
 
 /// A decimal number of `unit`, a power of ten, exactly (a float has too few digits for nanoseconds
-/// since 1970). What is smaller than one is cut off; beyond the range of 64 bits the largest.
+/// since 1970). What is smaller than one is cut off; beyond the range of 64 bits it is none.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if whole.is_empty() && part.is_empty() || !digits(whole) || !digits(part) {
         return None;
     }
-    let mut value = whole.bytes().fold(0_u64, |sum, b| sum.saturating_mul(10).saturating_add(u64::from(b - b'0')));
-    value = value.saturating_mul(unit);
+    let append = |sum: u64, digit: u8| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0'));
+    let mut value = whole.bytes().try_fold(0_u64, append)?.checked_mul(unit)?;
     let mut place = unit;
     for digit in part.bytes() {
         place /= 10;
-        value = value.saturating_add(place * u64::from(digit - b'0'));
+        value = value.checked_add(place * u64::from(digit - b'0'))?;
     }
     Some(value)
 }

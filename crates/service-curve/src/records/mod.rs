@@ -79,7 +79,10 @@ impl fmt::Display for RecordError {
                 write!(f, "has no column {name}_ns, {name}_us, {name}_ms or {name}_s")
             }
             Self::NotANumber(row, column, value) => {
-                write!(f, "row {row}: \"{value}\" in column {column} is not a number of at least 0")
+                write!(
+                    f,
+                    "row {row}: \"{value}\" in column {column} is not a number of at least 0 (and below 2^64 in bit/s or ns)"
+                )
             }
             Self::ReceivedBeforeSent(row) => {
                 write!(f, "row {row}: received before it was sent; both clocks must agree")

@@ -5,18 +5,19 @@ mod autotuning;
 mod reassembly;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use flowstart_network::packet::{Acknowledgement, Segment};
 use flowstart_network::{Ecn, TagWord};
 use flowstart_quick_start::RateCode;
 use flowstart_quick_start::wire::TcpResponse;
-use flowstart_units::{Bytes, Time};
+use flowstart_units::Time;
 
-use crate::{EcnMode, ReceiveWindow, ReceiverConfig};
+use crate::{EcnMode, ReceiverConfig};
 use ack_policy::{AckPolicy, Situation};
-use autotuning::{Arrived, Autotuning};
 use reassembly::Arrival;
 pub(crate) use reassembly::Reassembly;
+use window::{Taken, Window};
 
 /// A SACK option's bytes without its blocks, padded to words (RFC 2018 section 3).
 const SACK_OPTION_BYTES: u16 = 4;
@@ -80,16 +81,7 @@ pub struct Receiver {
     policy: AckPolicy,
     /// Next byte expected as of the last ACK.
     told: u64,
-    /// Bytes the application took.
-    read: u64,
-    /// Right edge of the window as last told.
-    right_edge: u64,
-    /// The window may limit the sender.
-    limits: bool,
-    /// The window never does, and the application reads at once.
-    plain: bool,
-    /// Sizes the window.
-    tuning: Option<Box<Autotuning>>,
+    window: Window,
     /// Timestamp to echo (RFC 7323 section 4.3).
     echo: Time,
     ce_count: u32,
@@ -118,17 +110,12 @@ impl Receiver {
     /// A receiver that waits for a connection.
     #[must_use]
     pub fn new(config: &ReceiverConfig) -> Self {
-        let first = config.window.as_ref().map(ReceiveWindow::first);
         Self {
             config: config.clone(),
             stream: Reassembly::default(),
             policy: AckPolicy::new(config),
             told: 0,
-            read: 0,
-            right_edge: first.or(config.receive_buffer.map(Bytes::get)).unwrap_or(u64::MAX),
-            plain: config.auto_read && config.receive_buffer.is_none() && config.window.is_none(),
-            limits: config.receive_buffer.is_some() || config.window.is_some(),
-            tuning: config.window.as_ref().map(|window| Box::new(Autotuning::new(window, config.initial_mss))),
+            window: Window::new(config),
             echo: Time::ZERO,
             ce_count: 0,
             ece: false,
@@ -151,7 +138,7 @@ impl Receiver {
         if segment.syn | !segment.quick_start.is_none() {
             self.granted = segment.quick_start.answer();
             if segment.syn {
-                self.tell_time(now);
+                self.window.tell_time(now);
                 self.first_words = true;
                 self.syn_ack = Some(segment.sent_at);
                 self.syn_ack_sent = Some(now);
@@ -163,7 +150,7 @@ impl Receiver {
         }
         if segment.payload == 0 {
             // A window probe.
-            self.tell_time(now);
+            self.window.tell_time(now);
             self.want_ack(now);
             return;
         }
@@ -180,10 +167,10 @@ impl Receiver {
         self.on_codepoint(ecn, segment.cwr);
         let end = segment.seq.saturating_add(u64::from(segment.payload));
         let before = self.stream.next();
-        if end > self.right_edge {
+        if self.window.excludes(end) {
             self.stats.outside_window += 1;
-            self.tell_time(now);
-            self.policy.on_trouble(&self.config, self.window());
+            self.window.tell_time(now);
+            self.policy.on_trouble(&self.config, self.width());
             self.want_ack(now);
             return;
         }
@@ -191,8 +178,8 @@ impl Receiver {
         if arrival == Arrival::Duplicate {
             self.stats.duplicates += 1;
             self.duplicate = true;
-            self.tell_time(now);
-            self.policy.on_trouble(&self.config, self.window());
+            self.window.tell_time(now);
+            self.policy.on_trouble(&self.config, self.width());
             self.want_ack(now);
             return;
         }
@@ -205,61 +192,19 @@ impl Receiver {
         }
         match arrival {
             Arrival::InOrder { filled } => {
-                self.policy.on_data(now, &self.config, segment.payload, segment.push, self.window());
+                self.policy.on_data(now, &self.config, segment.payload, segment.push, self.width());
                 at_once |= filled;
             }
             Arrival::OutOfOrder { depth } => at_once |= self.policy.on_out_of_order(depth),
             Arrival::Duplicate => {}
         }
-        let window_moves = if self.plain {
-            self.read = self.stream.next();
-            true
-        } else {
-            self.tune(now, segment, arrival, before)
-        };
+        let taken = Taken { segment, arrival, stream: &self.stream, before, told: self.told };
+        let window_moves = self.window.on_data(now, taken, &mut self.policy);
         at_once |= self.ack_now;
         let situation =
             Situation { next: self.stream.next(), told: self.told, gaps: self.stream.has_gaps(), window_moves };
         if at_once || self.policy.decide(now, &self.config, situation) {
             self.want_ack(now);
-        }
-    }
-
-    /// The application reads, and the window follows what arrives and what is read. Returns whether
-    /// the window's right edge can move.
-    #[cold]
-    fn tune(&mut self, now: Time, segment: &Segment, arrival: Arrival, before: u64) -> bool {
-        let next = self.stream.next();
-        if self.config.auto_read {
-            self.read = next;
-        }
-        let Some(tuning) = &mut self.tuning else { return self.window_moves() };
-        let span = self.stream.end() - next;
-        // The application reads what is there after this segment was taken in.
-        let read = if self.config.auto_read { before } else { self.read };
-        let arrived = Arrived {
-            acknowledged: segment.acknowledged(),
-            payload: segment.payload,
-            in_order: matches!(arrival, Arrival::InOrder { .. }),
-            next,
-            read,
-            behind: self.stream.behind(),
-            span,
-        };
-        if tuning.on_data(now, arrived) {
-            self.policy.on_growth();
-        }
-        if self.config.auto_read && read < next {
-            tuning.on_read(next, span, 0);
-        }
-        self.window_moves()
-    }
-
-    /// ACKs of the window that is sized are timed.
-    #[cold]
-    fn tell_time(&mut self, now: Time) {
-        if let Some(tuning) = &mut self.tuning {
-            tuning.set_now(now);
         }
     }
 
@@ -301,12 +246,12 @@ impl Receiver {
                 match ecn {
                     Ecn::Ce => {
                         if !self.ece {
-                            self.policy.on_mark_change(&self.config, self.window());
+                            self.policy.on_mark_change(&self.config, self.width());
                         }
                         self.ece = true;
                         self.ecn_seen = true;
                     }
-                    Ecn::NotEct if self.ecn_seen => self.policy.on_mark_change(&self.config, self.window()),
+                    Ecn::NotEct if self.ecn_seen => self.policy.on_mark_change(&self.config, self.width()),
                     Ecn::NotEct => {}
                     Ecn::Ect0 | Ecn::Ect1 => self.ecn_seen = true,
                 }
@@ -330,9 +275,7 @@ impl Receiver {
 
     /// The time of [`deadline`](Self::deadline) has come.
     pub fn on_timer(&mut self, now: Time) {
-        if self.tuning.is_some() {
-            self.tell_time(now);
-        }
+        self.window.tell_time(now);
         if self.aggregated <= now {
             self.ack_now = true;
         } else if self.policy.on_timer(now, &self.config) {
@@ -387,7 +330,7 @@ impl Receiver {
     fn build(&mut self, saying: &Saying) -> OutgoingAck {
         let Saying { next, ece, echo, syn, .. } = *saying;
         self.stats.acks += u64::from(!syn);
-        let window = self.tell_window(next);
+        let window = self.window.tell(next, &self.stream, &mut self.policy);
         let (sack, sack_len) = if syn { Default::default() } else { self.stream.blocks(next) };
         let mut ack = Acknowledgement {
             ack: next,
@@ -434,94 +377,18 @@ impl Receiver {
     /// The application takes `bytes` bytes (no more than arrived in order); only of interest
     /// without `auto_read`.
     pub fn read(&mut self, bytes: u64) {
-        let before = self.window();
-        self.read = self.read.saturating_add(bytes).min(self.stream.next());
-        if !self.limits {
-            return;
-        }
-        let next = self.stream.next();
-        let largest = match &mut self.tuning {
-            Some(tuning) => {
-                let queued = next - self.read;
-                tuning.on_read(self.read, self.stream.end() - next, queued);
-                tuning.clamp()
-            }
-            None => self.config.receive_buffer.map_or(u64::MAX, Bytes::get),
-        };
-        // A window update is worth an ACK if the window at least doubles (Linux
-        // `tcp_cleanup_rbuf`), and always if it was shut.
-        if before.saturating_mul(2) <= largest {
-            let after = self.selected_right_edge().saturating_sub(next);
-            if after > 0 && after >= before.saturating_mul(2) {
-                self.ack_now = true;
-            }
-        }
+        self.ack_now |= self.window.read(bytes, &self.stream, &self.policy);
+    }
+
+    /// The window as last told, counted from the next byte expected.
+    #[inline]
+    fn width(&self) -> u64 {
+        self.window.width(self.stream.next())
     }
 
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
-    }
-
-    /// The window as last told, counted from the next byte expected.
-    #[inline]
-    fn window(&self) -> u64 {
-        self.right_edge.saturating_sub(self.stream.next())
-    }
-
-    /// Where the window's right edge may move now. It never moves back.
-    #[inline]
-    fn selected_right_edge(&self) -> u64 {
-        if self.limits { self.limited_right_edge() } else { u64::MAX }
-    }
-
-    /// A fixed buffer's edge does not move by crumbs (RFC 9293 section 3.8.6.2.2); Linux's moves by
-    /// the units in which a scaled window is told.
-    #[inline(never)]
-    fn limited_right_edge(&self) -> u64 {
-        let next = self.stream.next();
-        if let Some(tuning) = &self.tuning {
-            return next.saturating_add(tuning.select(self.held(), self.window()));
-        }
-        let buffer = self.config.receive_buffer.map_or(u64::MAX, Bytes::get);
-        let free = buffer.saturating_sub(next - self.read);
-        let worthwhile = u64::from(self.policy.mss()).min(buffer / 2);
-        let edge = next.saturating_add(free);
-        if edge >= self.right_edge.saturating_add(worthwhile) { edge } else { self.right_edge }
-    }
-
-    /// Bytes in the receive buffer.
-    fn held(&self) -> u64 {
-        self.stream.next() - self.read + self.stream.behind()
-    }
-
-    #[inline]
-    fn window_moves(&self) -> bool {
-        let next = self.stream.next();
-        self.read == next
-            || self.selected_right_edge().saturating_sub(next) >= self.right_edge.saturating_sub(self.told)
-    }
-
-    #[inline]
-    fn tell_window(&mut self, next: u64) -> u32 {
-        if !self.limits {
-            return u32::MAX;
-        }
-        self.tell_limited_window(next)
-    }
-
-    #[inline(never)]
-    fn tell_limited_window(&mut self, next: u64) -> u32 {
-        self.right_edge = self.limited_right_edge();
-        let (window, held) = (self.window(), self.held());
-        if let Some(tuning) = &mut self.tuning {
-            if tuning.is_low(held) {
-                self.policy.on_shortage();
-            }
-            tuning.on_ack(next, window);
-        }
-        // u32::MAX itself means "unlimited".
-        u32::try_from(window).unwrap_or(u32::MAX).min(u32::MAX - 1)
     }
 }

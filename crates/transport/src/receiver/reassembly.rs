@@ -235,6 +235,9 @@ mod tests {
                     at = last;
                 }
                 proptest::prop_assert_eq!(&Vec::from(r.ranges.clone()), &ranges);
+                let above = seen[next as usize..].iter().filter(|b| **b).count() as u64;
+                proptest::prop_assert_eq!(r.behind(), above);
+                proptest::prop_assert_eq!(r.end(), ranges.last().map_or(next, |range| range.end));
                 proptest::prop_assert!(r.recent[..r.recent_len].iter().all(|b| ranges.contains(b)));
                 if matches!(arrival, Arrival::OutOfOrder { .. }) {
                     proptest::prop_assert!(r.recent[0].start <= start && end <= r.recent[0].end);

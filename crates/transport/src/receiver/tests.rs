@@ -2,7 +2,8 @@
 
 use flowstart_network::Ecn;
 use flowstart_network::packet::Segment;
-use flowstart_quick_start::Carried;
+use flowstart_quick_start::wire::IpOption;
+use flowstart_quick_start::{Carried, Nonce};
 use flowstart_units::{Bytes, Span, Time};
 
 use crate::{AckCounting, EcnMode, OutgoingAck, Receiver, ReceiverConfig};
@@ -252,4 +253,20 @@ fn the_delay_follows_slow_segments_up_to_the_cap() {
     }
     // Each expiry doubles the delay; 200 ms is the most.
     assert_eq!(waits, [40, 80, 160, 200, 200, 200]);
+}
+
+#[test]
+fn a_syn_is_answered_at_once_whether_it_asks_routers_for_a_rate_or_not() {
+    for asks in [false, true] {
+        let mut receiver = Receiver::new(&ReceiverConfig::every_second_segment());
+        let rate = flowstart_quick_start::RateCode::MAX;
+        let request = IpOption::Request { rate, ttl: 64, nonce: Nonce::new(1) };
+        let quick_start = if asks { Carried::new(&request, 64) } else { Carried::NONE };
+        let syn = Segment { syn: true, payload: 0, quick_start, ..segment(0, Time::ZERO) };
+        receiver.on_segment(Time::ZERO + ms(5), &syn, Ecn::NotEct);
+        let answer = receiver.poll_ack().unwrap();
+        assert!(answer.ack.syn);
+        assert_eq!(answer.ack.response().is_some(), asks);
+        assert_eq!((receiver.poll_ack(), receiver.stats().packets), (None, 0));
+    }
 }

@@ -28,6 +28,20 @@ fn the_base_probability_over_ten_updates_to_the_last_unit() {
     }
 }
 
+/// Without drops on overload no L4S packet can be marked more often than always: the base
+/// probability times the coupling ends at 1 (RFC 9332 section 4.1).
+#[test]
+fn the_base_probability_ends_at_one_or_where_all_l4s_packets_are_marked() {
+    for (drop_on_overload, times) in [(true, 1), (false, 2)] {
+        let config = DualPi2Config { drop_on_overload, coupling: 2, ..DualPi2Config::default() };
+        let mut controller = Controller { probability: 0, last_delay: Span::ZERO };
+        for second in 1..100 {
+            controller.update(&config, Span::from_secs(second));
+        }
+        assert!((ONE - times..=ONE).contains(&(controller.probability * times)), "{}", controller.probability);
+    }
+}
+
 #[test]
 fn gains_are_scaled_as_linux_does() {
     assert_eq!((DualPi2Config::gain(41), DualPi2Config::gain(819)), (44, 879));

@@ -88,6 +88,35 @@ fn a_burst_after_idle_time_passes_until_the_allowance_is_used_up() {
     assert_eq!(first_drop, Some(151));
 }
 
+/// RFC 8033 section 4.4: the allowance comes back when the probability is 0 and both delays are
+/// below half of the target.
+#[test]
+fn the_burst_allowance_comes_back_only_below_half_of_the_target() {
+    let config = PieConfig::default();
+    let half = config.target / 2;
+    let less = Span::from_nanos(half.as_nanos() - 1);
+    for (before, now, back) in [(less, less, true), (half, less, false), (less, half, false)] {
+        let mut state = pie(config).state;
+        (state.burst_allowance, state.old_delay) = (Span::ZERO, before);
+        state.update(&config, now);
+        assert_eq!(state.probability, 0.0);
+        assert_eq!(state.burst_allowance == config.burst_allowance, back, "{before} {now}");
+    }
+}
+
+/// RFC 8033 section 5.2: 2 % more at every update while the delay is longer than 250 ms.
+#[test]
+fn a_delay_of_more_than_250_ms_adds_2_per_cent() {
+    let risen = |delay: Span| {
+        let mut state = pie(PieConfig::default()).state;
+        (state.probability, state.old_delay) = (0.05, delay);
+        state.update(&PieConfig::default(), delay);
+        state.probability
+    };
+    let more = risen(Span::from_nanos(250_000_001)) - risen(Span::from_millis(250));
+    assert!((more - 0.02).abs() < 1e-6, "{more}");
+}
+
 #[test]
 fn capable_packets_are_marked_up_to_a_tenth_and_dropped_above() {
     for (probability, marks) in [(0.1, true), (0.2, false)] {

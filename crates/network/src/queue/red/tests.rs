@@ -92,6 +92,16 @@ fn the_probability_half_way_is_half_of_the_largest_and_gentle_red_rises_to_1_at_
     assert!((queue.base_probability() - 1.0).abs() < 1e-15);
 }
 
+/// Floyd and Jacobson 1993, figure 2: from an average of `max` on every arrival is hit.
+#[test]
+fn from_max_on_every_arrival_is_hit_unless_red_is_gentle() {
+    for (average, gentle, all) in [(15.0, false, true), (14.9, false, false), (15.0, true, false)] {
+        let mut queue = red(RedConfig { gentle, ..RedConfig::default() });
+        queue.average = average;
+        assert_eq!((0..100).all(|_| queue.hits(1000)), all, "{average} {gentle}");
+    }
+}
+
 #[test]
 fn in_byte_mode_a_small_packet_is_hit_as_rarely_as_it_is_small() {
     let share = |bytes| {

@@ -1,7 +1,7 @@
 // The page: commands, tables, figures that belong together.
 
 import { align, chart, entries } from "./chart.js";
-import { button, each, make } from "./elements.js";
+import { button, draw, each, make } from "./elements.js";
 import { saveCsv, savePng, saveSvg } from "./save.js";
 import { tables } from "./tables.js";
 import { zoomable } from "./zoom.js";
@@ -36,6 +36,8 @@ tables();
 /** Names that are not shown, in all figures. */
 const hidden = new Set();
 const states = [];
+/** Names in the legends of the figures that a page begins with. */
+const inLead = new Set();
 
 const redraw = (state) => {
   state.drawn = chart(state.data, state.drawing, state.view, hidden);
@@ -56,11 +58,20 @@ const light = (name) => {
   });
 };
 
+/** How a line looks: a dot for one that is whole, a piece of it else. */
+const swatch = (hue, dash, parent) => {
+  if (!dash) return make("span", { class: `dot k${hue}` }, parent);
+  const piece = { class: `dash k${hue}`, width: 26, height: 10, "aria-hidden": "true" };
+  const line = draw("svg", piece, parent);
+  draw("path", { d: "M0 5h26", "stroke-dasharray": dash }, line);
+  return line;
+};
+
 const legend = (state, bar) => {
   for (const { name, hue, dash } of entries(state.data)) {
     const entry = make("button", { type: "button", class: "entry", "aria-pressed": "true" }, bar);
     entry.dataset.name = name;
-    make("span", { class: `dot k${hue}${dash ? " hollow" : ""}` }, entry);
+    swatch(hue, dash, entry);
     entry.append(name);
     entry.addEventListener("click", () => {
       if (!hidden.delete(name)) hidden.add(name);
@@ -87,7 +98,10 @@ each(document, "figure", (figure) => {
   drawing.tabIndex = 0;
   drawing.setAttribute("role", "group");
   drawing.setAttribute("aria-label", `${data.title}: + and - zoom, arrows move, 0 resets`);
-  if (!joined) legend(state, figure.querySelector(".legend"));
+  // Figures below each other have one legend, unless there is somebody new.
+  const news = entries(data).some(({ name }) => !inLead.has(name));
+  if (!joined || news) legend(state, figure.querySelector(".legend"));
+  if (data.lead) for (const { name } of entries(data)) inLead.add(name);
   zoomable(state, hidden, show);
   button("CSV", "CSV: save the points as CSV", () => saveCsv(state), tools);
   button("SVG", "SVG: save the drawing as SVG", () => saveSvg(state), tools);

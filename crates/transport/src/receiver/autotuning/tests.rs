@@ -68,7 +68,7 @@ fn the_first_six_segments_widen_the_window_and_22_are_acknowledged_alone() {
     // What was read in the second round trip enlarges the buffer, and segments widen the window
     // again.
     assert_eq!(acked[26..], (31..=40).filter(|n| *n != 31).collect::<Vec<_>>());
-    assert!(receiver.tuning.is_some_and(|tuning| tuning.buffer() > 131_072));
+    assert!(receiver.window.tuning.is_some_and(|tuning| tuning.buffer() > 131_072));
 }
 
 /// Linux 6.1: half of the buffer is window from the beginning, less one segment, so that it does
@@ -121,6 +121,23 @@ fn round_trips_are_smoothed_and_those_of_a_window_only_bound_them() {
     assert_eq!(rtt(WindowRules::Linux6_1, &shorter), 152_000);
     assert_eq!(rtt(WindowRules::Linux6_18, &shorter), 96_000);
     assert_eq!(rtt(WindowRules::Linux6_1, &[(20_000, false), (12_000, true)]), 96_000);
+}
+
+/// `__tcp_grow_window`: a segment's memory may be worth so many times its payload as the window
+/// fits into the half of the largest one.
+#[test]
+fn segments_that_waste_memory_widen_a_small_window_only() {
+    let mut tuning = super::Autotuning::new(&ReceiveWindow::of(WindowRules::Linux6_18), 536);
+    // Half of the most is window, half of it once more: 8 MiB. Half of 1024 B of memory is 512 B of
+    // window, half of which is 256 B.
+    assert_eq!(tuning.most, 32 << 20);
+    let widest = |payload: u64| 8 * (1 << 20) * payload / 256;
+    for payload in [256, 128, 64, 32] {
+        for (threshold, worthwhile) in [(widest(payload), true), (widest(payload) + 1, false)] {
+            tuning.threshold = threshold;
+            assert_eq!(tuning.worthwhile(1024, payload), worthwhile, "{payload} B at {threshold}");
+        }
+    }
 }
 
 /// A reader that does not read gets no more than the buffer holds, and is asked again once it does.
@@ -193,7 +210,7 @@ proptest! {
                 edge = end;
                 told = out.ack.ack;
             }
-            let tuning = receiver.tuning.as_deref().unwrap();
+            let tuning = receiver.window.tuning.as_deref().unwrap();
             prop_assert!(tuning.buffer() <= most);
             prop_assert!(tuning.threshold <= tuning.clamp.max(65_535));
         }

@@ -133,6 +133,59 @@ fn the_loss_of_a_tail_of_several_is_probed_after_two_round_trips() {
     assert_eq!(pipe.sender.stats().timeouts, 0);
 }
 
+/// The last of 20 packets is lost once. Returns how many tail loss probes and timeouts that costs.
+fn lost_tail(config: &SenderConfig) -> (u64, u64) {
+    let mut pipe = Pipe::new(config, steady(10), &every_segment(), ms(25)).losing(&[19]);
+    pipe.transfer(20 * MSS);
+    (pipe.sender.stats().tail_loss_probes, pipe.sender.stats().timeouts)
+}
+
+#[test]
+fn a_lost_tail_waits_for_the_timeout_where_probes_are_off_or_losses_are_not_found_by_time() {
+    assert_eq!(lost_tail(&no_handshake()), (1, 0));
+    assert_eq!(lost_tail(&SenderConfig { tail_loss_probe: false, ..no_handshake() }), (0, 1));
+    assert_eq!(lost_tail(&SenderConfig { loss_detection: LossDetection::NewReno, ..no_handshake() }), (0, 1));
+}
+
+/// RFC 8985 section 7.2: no probe is scheduled in recovery.
+#[test]
+fn a_lost_repair_at_the_end_waits_for_the_timeout_and_not_for_a_probe() {
+    let mut losses = 2;
+    let mut pipe = Pipe::new(&no_handshake(), steady(20), &every_segment(), ms(25)).on_data(move |packet, delay| {
+        if packet.segment.seq == 0 && losses > 0 {
+            losses -= 1;
+            return Vec::new();
+        }
+        vec![(delay, packet.ecn)]
+    });
+    pipe.transfer(20 * MSS);
+    let stats = pipe.sender.stats();
+    assert_eq!((stats.recoveries, stats.tail_loss_probes, stats.timeouts), (1, 0, 1));
+}
+
+/// Linux `tcp_clean_rtx_queue`: the timers start anew with a selective ACK of a packet that left
+/// before the oldest one was sent again, and not with one of a later packet.
+#[test]
+fn selective_acks_put_the_timeout_off_only_for_what_left_before_the_repair() {
+    // The packets of a burst arrive 5 ms apart; the first one is lost, and its repairs too.
+    let mut pipe = Pipe::new(&no_handshake(), steady(20), &every_segment(), ms(50)).on_data(|packet, delay| {
+        let spread = packet.segment.number.min(20) * 5;
+        if packet.segment.seq == 0 { Vec::new() } else { vec![(delay + ms(spread), packet.ecn)] }
+    });
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    // The third selective ACK comes after 115 ms, that of the last of the burst after 195 ms.
+    pipe.run_until(at(114));
+    assert!(pipe.retransmissions().is_empty());
+    pipe.run_until(at(195));
+    assert_eq!(pipe.retransmissions()[0].segment.sent_at, at(115));
+    assert_eq!(pipe.sender.deadline(), at(195) + pipe.sender.rto());
+    let due = pipe.sender.deadline();
+    // Those of what left later put nothing off.
+    pipe.run_until(at(290));
+    assert!(pipe.sender.stats().packets_sent > 25 && pipe.acks.last().unwrap().0 > at(215));
+    assert_eq!(pipe.sender.deadline(), due);
+}
+
 #[test]
 fn a_probe_that_answers_a_lost_ack_is_no_sign_of_loss() {
     // All 20 packets arrive, but the ACKs of the last five are lost: the probe arrives twice.

@@ -77,6 +77,46 @@ fn a_timeout_leaves_one_packet_and_doubles() {
     assert_eq!(pipe.receiver.delivered(), 60 * MSS);
 }
 
+#[test]
+fn the_timer_is_set_for_the_doubled_timeout_before_the_repair_has_left() {
+    let mut pipe = Pipe::new(&no_handshake(), steady(10), &every_segment(), ms(50))
+        .on_data(|packet, delay| if packet.segment.number >= 10 { Vec::new() } else { vec![(delay, packet.ecn)] });
+    pipe.sender.write(Time::ZERO, 60 * MSS);
+    pipe.run_until(at(601));
+    let (now, rto) = (pipe.sender.deadline(), pipe.sender.rto());
+    pipe.sender.on_timer(now);
+    assert_eq!((now, pipe.sender.rto()), (at(602), rto * 2));
+    assert_eq!(pipe.sender.deadline(), now + rto * 2);
+}
+
+/// The original of a packet that was sent again arrives before its repair; this long after it left.
+fn late(undo: bool) -> Pipe {
+    let config = SenderConfig { undo, f_rto: false, ..no_handshake() };
+    let mut pipe = Pipe::new(&config, steady(20), &every_segment(), ms(25)).on_data(|packet, delay| {
+        let late = packet.segment.number == 0;
+        vec![(if late { ms(65) } else { delay }, packet.ecn)]
+    });
+    pipe.sender.write(Time::ZERO, 20 * MSS);
+    pipe
+}
+
+/// RFC 3522: the timestamp that the ACK echoes is older than the repair, so that it was needless.
+/// No duplicate report is waited for.
+#[test]
+fn a_late_original_undoes_the_reduction_by_its_timestamp_alone() {
+    let mut pipe = late(true);
+    pipe.run_until(at(60));
+    assert_eq!((pipe.sender.stats().recoveries, pipe.sender.controller().ssthresh()), (1, 10));
+    // The original arrives at 65 ms; the repair, at 75 ms, would be reported twice 25 ms later.
+    pipe.run_until(at(91));
+    assert_eq!((pipe.sender.stats().undone, pipe.sender.stats().spurious_retransmissions), (1, 0));
+    assert!(pipe.sender.controller().cwnd() >= 20 && pipe.sender.controller().ssthresh() >= 20);
+    let mut pipe = late(false);
+    pipe.run_until(at(300));
+    assert_eq!((pipe.sender.stats().undone, pipe.sender.stats().spurious_retransmissions), (0, 1));
+    assert!(pipe.sender.controller().cwnd() < 20);
+}
+
 /// A delay spike without a loss.
 fn spike(config: SenderConfig) -> (Pipe, u32) {
     let mut pipe = Pipe::new(&config, steady(20), &every_segment(), ms(25)).on_data(|packet, delay| {

@@ -1,0 +1,187 @@
+//! `flowstart reproduce quick-start --real`: Quick-Start's testbed on this machine's kernel.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use flowstart_real::testbed::{CLAIMS, Case, Record, Row, cases};
+use flowstart_report::{Page, Section};
+
+use super::testbed_table as table;
+use crate::args::{RECORD as SIMULATED_RECORD, ReproduceArgs};
+use crate::output::{Failure, Outcome, print, print_json};
+use crate::pages;
+use crate::session::command_line;
+
+/// Where what the documentation shows is kept.
+const RECORD: &str = "docs/quick-start-real.json";
+
+/// Runs the transfers, or reads them, and shows them.
+pub(crate) fn testbed(runs: u64, args: &ReproduceArgs) -> Outcome {
+    pages::prepare(&args.page)?;
+    if let Some(file) = &args.recorded {
+        let record = read(&place(file))?;
+        return show(&record, args, true);
+    }
+    measured(&cases(args.quick), runs, args)
+}
+
+/// The file that is meant: without a name this command's own.
+fn place(file: &Path) -> PathBuf {
+    if file == Path::new(SIMULATED_RECORD) { PathBuf::from(RECORD) } else { file.to_owned() }
+}
+
+#[cfg(not(feature = "kernel"))]
+fn measured(_: &[Case], _: u64, _: &ReproduceArgs) -> Outcome {
+    crate::kernel::without_support()
+}
+
+/// Quick-Start in the kernel, as the paper's hosts have it; taken away again in the end.
+#[cfg(feature = "kernel")]
+struct Loaded;
+
+#[cfg(feature = "kernel")]
+impl Loaded {
+    fn new() -> Result<Self, Failure> {
+        use flowstart_kernel::{Algorithm, Settings, load};
+        let settings = Settings::with(Algorithm::QuickStart, &["max_ssthresh=0".to_owned()]).map_err(Failure::usage)?;
+        load(&settings).map_err(|problem| crate::kernel::failure(&problem))?;
+        Ok(Self)
+    }
+}
+
+#[cfg(feature = "kernel")]
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if let Err(problem) = flowstart_kernel::unload(flowstart_kernel::Algorithm::QuickStart) {
+            crate::output::note(&problem.to_string());
+        }
+    }
+}
+
+#[cfg(feature = "kernel")]
+fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Outcome {
+    use crate::output::{prepare_file, write_file};
+
+    super::become_able()?;
+    let file = args.record.as_deref().map(place);
+    if let Some(file) = &file {
+        prepare_file(file)?;
+    }
+    let loaded = Loaded::new()?;
+    let record = run(list, runs)?;
+    drop(loaded);
+    if record.rows.is_empty() {
+        return Err(Failure::Interrupted);
+    }
+    if let Some(file) = &file {
+        let text = serde_json::to_string_pretty(&record).map_err(Failure::usage)?;
+        write_file(file, format!("{text}\n").as_bytes())?;
+    }
+    show(&record, args, false)?;
+    if record.rows.len() < list.len() {
+        return Err(Failure::Interrupted);
+    }
+    if record.rows.iter().all(|row| row.kernel.is_empty()) {
+        return Err(Failure::Fidelity("no run was punctual: 1 % of the packets were more than 1 ms late".to_owned()));
+    }
+    Ok(())
+}
+
+/// Runs the transfers; of one amid which it is interrupted nothing is kept.
+#[cfg(feature = "kernel")]
+fn run(list: &[Case], runs: u64) -> Result<Record, Failure> {
+    use crate::output::{note, progress};
+
+    let cancel = crate::interrupt::listen();
+    let limit = super::fidelity_limit(None);
+    let bar = progress("transferring");
+    bar.set_length(list.len() as u64 * runs);
+    let mut rows = Vec::new();
+    let mut runs_done = 0;
+    for case in list {
+        let done = |_: &_| {
+            runs_done += 1;
+            bar.set_position(runs_done);
+        };
+        let Some(row) = flowstart_real::testbed::compare(case, runs, &limit, &cancel, done)? else { break };
+        for why in &row.left_out {
+            note(&format!("{}, {}: left out: {why}", case.control.name(), case.path()));
+        }
+        rows.push(row);
+    }
+    bar.finish_and_clear();
+    Ok(Record {
+        flowstart_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: flowstart_real::fidelity::kernel_version(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        runs,
+        rows,
+    })
+}
+
+fn read(file: &Path) -> Result<Record, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::file("read", file, &error))?;
+    let no_record = |error| {
+        Failure::Usage(format!("{} is not a record of flowstart reproduce quick-start --real: {error}", file.display()))
+    };
+    serde_json::from_str(&text).map_err(no_record)
+}
+
+fn show(record: &Record, args: &ReproduceArgs, kept: bool) -> Outcome {
+    if !args.page.pages.is_empty() {
+        pages::write(&page(record, kept), &args.page)?;
+    }
+    if args.json {
+        print_json(&document(record)?)?;
+    } else if args.markdown {
+        print(&table::markdown(record))?;
+    } else {
+        let terminal = crate::output::terminal();
+        let mut text = String::new();
+        for table in table::tables(record) {
+            text.push_str(&format!("{}\n", table.to_terminal(terminal)));
+        }
+        text.push_str(&format!("{}\n", table::sentences(record).join("\n")));
+        print(&text)?;
+    }
+    let differs =
+        |claim: &flowstart_real::testbed::Claim| claim.judge(record).is_some_and(|judged| judged.agrees == Some(false));
+    if args.strict && CLAIMS.iter().any(differs) { Err(Failure::Check) } else { Ok(()) }
+}
+
+/// The record with the claims and how far apart simulated and real times are.
+fn document(record: &Record) -> Result<Value, Failure> {
+    let mut document = serde_json::to_value(record).map_err(Failure::usage)?;
+    let deviations = record.rows.iter().map(Row::deviation);
+    for (value, deviation) in document["rows"].as_array_mut().into_iter().flatten().zip(deviations) {
+        value["deviation"] = json!(deviation);
+    }
+    let claims = CLAIMS.iter().filter_map(|claim| {
+        let judged = claim.judge(record)?;
+        Some(json!({
+            "figure": claim.figure, "says": claim.says, "of": claim.of, "paper_kernel": judged.paper,
+            "simulated": judged.simulated, "kernel": judged.kernel.mean, "half_width": judged.kernel.half_width,
+            "agrees": judged.agrees,
+        }))
+    });
+    document["claims"] = claims.collect();
+    Ok(document)
+}
+
+fn page(record: &Record, kept: bool) -> Page {
+    Page {
+        title: "Quick-Start's testbed on a stock kernel".to_owned(),
+        command: command_line(),
+        provenance: vec![
+            ("kernel".to_owned(), format!("Linux {}", record.kernel)),
+            ("runs".to_owned(), record.runs.to_string()),
+            ("flowstart".to_owned(), record.flowstart_version.clone()),
+            ("cores".to_owned(), record.cores.to_string()),
+        ],
+        summary: table::sentences(record),
+        sections: vec![Section { tables: table::tables(record), ..Section::default() }],
+        footnotes: if kept { vec!["From a record; nothing was run for this page.".to_owned()] } else { Vec::new() },
+        ..Page::default()
+    }
+}
