@@ -60,7 +60,7 @@ fn blast(
     .unwrap();
     let [client, server] = addresses(&world, v6)?;
     let receiver = socket(&world, 1, server, 7000);
-    receiver.set_read_timeout(Some(Duration::from_millis(400))).unwrap();
+    receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     let sender = socket(&world, 0, client, 7001);
     set_ecn(&sender, v6, ecn);
     let reader = std::thread::spawn(move || {

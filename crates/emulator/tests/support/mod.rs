@@ -42,9 +42,12 @@ pub(crate) fn link(mbps: u64, delay: Span, packets: u64) -> LinkConfig {
     LinkConfig::new(RateSchedule::Constant(Rate::from_mbps(mbps)), delay, queue)
 }
 
-/// A socket in a host.
+/// A socket in a host, with room for everything that a test sends: what a machine without time for
+/// the reading thread lets overflow there, no link dropped.
 pub(crate) fn socket(world: &World, host: usize, address: IpAddr, port: u16) -> UdpSocket {
-    world.hosts()[host].run(|| UdpSocket::bind(SocketAddr::new(address, port))).unwrap().unwrap()
+    let socket = world.hosts()[host].run(|| UdpSocket::bind(SocketAddr::new(address, port))).unwrap().unwrap();
+    nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::RcvBufForce, &(16 << 20)).unwrap();
+    socket
 }
 
 /// Sets the ECN field of what a socket sends.
