@@ -211,6 +211,7 @@ impl Shared {
 pub(crate) type Policy = Arc<dyn Fn(&[f64; OBSERVED]) -> [f64; ACTIONS] + Send + Sync>;
 
 /// The agent as a flow start. In training `policy` is absent: the environment decides.
+#[derive(Clone)]
 pub(crate) struct AgentStart {
     pub(crate) agent: Agent,
     pub(crate) policy: Option<Policy>,
@@ -293,6 +294,7 @@ impl FlowStart for AgentStart {
 }
 
 /// A start that is over with the first ACK: the agent is an avoidance.
+#[derive(Clone)]
 pub(crate) struct NoStart;
 
 impl FlowStart for NoStart {
@@ -307,6 +309,7 @@ impl FlowStart for NoStart {
 }
 
 /// The agent as a congestion control: the load is the window, paced over a round trip.
+#[derive(Clone)]
 pub(crate) struct AgentControl {
     pub(crate) agent: Agent,
     pub(crate) policy: Option<Policy>,

@@ -2,7 +2,7 @@
 
 use flowstart::congestion::{
     Ack as Event, AfterAck, AvoidanceConfig, CongestionAvoidance, Connection, Departure, Exit, ExitReason, FlowStart,
-    Next, Response, Signal, StartConfig, Window as State,
+    Next, OwnAvoidance, OwnStart, Response, Signal, StartConfig, Window as State,
 };
 use flowstart::units::{Rate, Span, Time};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -103,7 +103,7 @@ impl Window {
 }
 
 /// Sums up rounds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Rounds {
     end: u64,
     began: f64,
@@ -164,12 +164,57 @@ struct Methods {
     pacing_rate: Option<Py<PyAny>>,
 }
 
+impl Methods {
+    /// Those of `object` that it `has`.
+    fn of(py: Python<'_>, object: &Py<PyAny>, has: impl Fn(&str) -> bool) -> PyResult<Self> {
+        let own = |name: &str| if has(name) { object.getattr(py, name).map(Some) } else { Ok(None) };
+        Ok(Self {
+            on_ack: own("on_ack")?,
+            on_round: own("on_round")?,
+            grow: own("grow")?,
+            reduce: own("reduce")?,
+            on_signal: own("on_signal")?,
+            departure: own("departure")?,
+            pacing_rate: own("pacing_rate")?,
+        })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let method = match name {
+            "on_ack" => &self.on_ack,
+            "on_round" => &self.on_round,
+            "grow" => &self.grow,
+            "reduce" => &self.reduce,
+            "on_signal" => &self.on_signal,
+            "departure" => &self.departure,
+            "pacing_rate" => &self.pacing_rate,
+            _ => &None,
+        };
+        method.is_some()
+    }
+}
+
+/// A copy has an object of its own (`copy.deepcopy`).
+impl Clone for Object {
+    fn clone(&self) -> Self {
+        let made = Python::attach(|py| -> PyResult<Self> {
+            let object = py.import("copy")?.call_method1("deepcopy", (&self.object,))?.unbind();
+            let methods = Methods::of(py, &object, |name| self.methods.has(name))?;
+            let Window { cwnd, ssthresh } = *self.window.borrow(py);
+            let window = Py::new(py, Window { cwnd, ssthresh })?;
+            Ok(Self { object, window, methods, rounds: self.rounds.clone() })
+        });
+        made.unwrap_or_else(|error| raise(error))
+    }
+}
+
 /// Packets: what the largest receive window of TCP allows, 1 GiB (RFC 7323, section 2.3). A slip of
 /// an algorithm, as an overflow of numpy's integers, then fills a queue and not the memory.
 const MOST_WINDOW: u32 = (1 << 30) / 1448;
 
 /// A Python object and the window it is shown.
 struct Object {
+    object: Py<PyAny>,
     window: Py<Window>,
     methods: Methods,
     rounds: Rounds,
@@ -181,20 +226,9 @@ impl Object {
         let made = Python::attach(|py| -> PyResult<Self> {
             let arguments = (connection.initial_window, connection.mss, connection.seed);
             let (object, names): (Py<PyAny>, Vec<String>) = factory.call1(py, arguments)?.extract(py)?;
-            let own = |name: &str| -> PyResult<Option<Py<PyAny>>> {
-                if names.iter().any(|own| own == name) { object.getattr(py, name).map(Some) } else { Ok(None) }
-            };
-            let methods = Methods {
-                on_ack: own("on_ack")?,
-                on_round: own("on_round")?,
-                grow: own("grow")?,
-                reduce: own("reduce")?,
-                on_signal: own("on_signal")?,
-                departure: own("departure")?,
-                pacing_rate: own("pacing_rate")?,
-            };
+            let methods = Methods::of(py, &object, |name| names.iter().any(|own| own == name))?;
             let window = Py::new(py, Window { cwnd: connection.initial_window, ssthresh: u32::MAX })?;
-            Ok(Self { window, methods, rounds: Rounds::default() })
+            Ok(Self { object, window, methods, rounds: Rounds::default() })
         });
         made.unwrap_or_else(|error| raise(error))
     }
@@ -269,6 +303,7 @@ fn name(signal: Signal) -> &'static str {
     }
 }
 
+#[derive(Clone)]
 struct PythonStart(Object);
 
 impl FlowStart for PythonStart {
@@ -335,6 +370,7 @@ impl FlowStart for PythonStart {
     }
 }
 
+#[derive(Clone)]
 struct PythonAvoidance(Object);
 
 impl CongestionAvoidance for PythonAvoidance {
@@ -392,7 +428,7 @@ pub(crate) fn lasting(text: String) -> &'static str {
 pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>) -> PyResult<()> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let make =
-        move |connection| -> Box<dyn FlowStart + Send> { Box::new(PythonStart(Object::new(&factory, connection))) };
+        move |connection| -> Box<dyn OwnStart> { Box::new(PythonStart(Object::new(&factory, connection))) };
     let own = StartConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;
     StartConfig::register(own).map_err(|error| wrong(&error))
 }
@@ -401,7 +437,7 @@ pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>) ->
 #[pyfunction]
 pub(crate) fn register_avoidance(name: String, about: String, factory: Py<PyAny>, ecn: bool) -> PyResult<()> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    let make = move |connection| -> Box<dyn CongestionAvoidance + Send> {
+    let make = move |connection| -> Box<dyn OwnAvoidance> {
         Box::new(PythonAvoidance(Object::new(&factory, connection)))
     };
     let own = AvoidanceConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flowstart::congestion::{
-    Ack, Acked, Avoidance, AvoidanceConfig, CongestionAvoidance, Connection, Controller, IsolationAware, Sent, Signal,
-    Start, StartConfig, Window,
+    Ack, Acked, Avoidance, AvoidanceConfig, CongestionAvoidance, Connection, Controller, IsolationAware, NewMss, Sent,
+    Signal, Start, StartConfig, Window,
 };
 use flowstart::units::{Rate, Span, Time};
 use flowstart_scenario::Scenario;
@@ -50,6 +50,7 @@ struct Weights {
 }
 
 /// The avoidance after a start, watched.
+#[derive(Clone)]
 struct Watched {
     inner: Avoidance,
     agent: Agent,
@@ -112,6 +113,10 @@ impl CongestionAvoidance for Watched {
 
     fn is_scalable(&self) -> bool {
         self.inner.is_scalable()
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.inner.on_mss(mss);
     }
 }
 
@@ -384,7 +389,7 @@ pub(crate) fn register_policy(kind: &str, name: String, about: String, callable:
     let policy = policy(callable);
     match Kind::read(kind)? {
         Kind::FlowStart => {
-            let make = move |connection: Connection| -> Box<dyn flowstart::congestion::FlowStart + Send> {
+            let make = move |connection: Connection| -> Box<dyn flowstart::congestion::OwnStart> {
                 Box::new(AgentStart {
                     agent: Agent::new(connection.initial_window, true),
                     policy: Some(policy.clone()),
@@ -394,7 +399,7 @@ pub(crate) fn register_policy(kind: &str, name: String, about: String, callable:
             StartConfig::register(own).map_err(|error| wrong(&error))
         }
         Kind::CongestionControl => {
-            let make = move |connection: Connection| -> Box<dyn CongestionAvoidance + Send> {
+            let make = move |connection: Connection| -> Box<dyn flowstart::congestion::OwnAvoidance> {
                 let agent = Agent::new(connection.initial_window, false);
                 Box::new(AgentControl { agent, policy: Some(policy.clone()), mss: connection.mss, srtt: 0.0 })
             };

@@ -7,7 +7,7 @@
 //! of it.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, NewMss, Signal, Window};
 use flowstart_units::{Span, Time};
 
 use super::reno::Counter;
@@ -234,6 +234,12 @@ impl CongestionAvoidance for Bic {
             *self = Self::new(&self.config);
         }
         reduced.max(2)
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.w_max = mss.packets(self.w_max);
+        self.updated = None;
+        self.counter.on_mss(mss);
     }
 }
 

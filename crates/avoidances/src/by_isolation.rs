@@ -3,7 +3,7 @@
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::Isolation;
-use flowstart_control::{Ack, Acked, CongestionAvoidance, IsolationAware, Sent, Signal, Window};
+use flowstart_control::{Ack, Acked, CongestionAvoidance, IsolationAware, NewMss, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use super::cubic::CubicConfig;
@@ -181,6 +181,11 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
 
     fn controls_recovery(&self) -> bool {
         if self.is_isolated() { self.isolated.controls_recovery() } else { self.shared.controls_recovery() }
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.isolated.on_mss(mss);
+        self.shared.on_mss(mss);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the constants of an avoidance say beside what they are.
 
-use flowstart_control::{CongestionAvoidance, InvalidConfig, Own};
+use flowstart_control::{InvalidConfig, Own, OwnAvoidance};
 
 use crate::AvoidanceConfig;
 
@@ -44,7 +44,7 @@ pub trait AvoidanceConstants {
 impl AvoidanceConstants for () {}
 
 /// An avoidance from outside has its constants in itself.
-impl AvoidanceConstants for Own<dyn CongestionAvoidance + Send> {
+impl AvoidanceConstants for Own<dyn OwnAvoidance> {
     fn wants_ecn(&self) -> bool {
         Own::wants_ecn(self)
     }

@@ -7,7 +7,7 @@
 //! Newton step is up to 0.2 % off.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, NewMss, Signal, Window};
 use flowstart_units::{Span, Time};
 
 use super::reno::Counter;
@@ -305,6 +305,17 @@ impl CongestionAvoidance for Cubic {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += idle;
         }
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        // Linux keeps its counts of packets; then the curve would be another one in bytes.
+        self.w_max = mss.packets(self.w_max);
+        if let Some(epoch) = &mut self.epoch {
+            epoch.origin = mss.packets(epoch.origin);
+            epoch.reno_window = mss.packets(epoch.reno_window);
+        }
+        self.updated = None;
+        self.counter.on_mss(mss);
     }
 }
 

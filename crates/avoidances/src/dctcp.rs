@@ -5,7 +5,7 @@
 //! rise from 0 unless more than a quarter of a window is marked.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, NewMss, Signal, Window};
 use flowstart_units::Time;
 
 use super::reno::{Counter, half};
@@ -133,6 +133,11 @@ impl CongestionAvoidance for Dctcp {
 
     fn is_scalable(&self) -> bool {
         true
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.prior_cwnd = mss.packets(self.prior_cwnd);
+        self.counter.on_mss(mss);
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Avoidance`] as a [`CongestionAvoidance`].
 
-use flowstart_control::{Ack, Acked, CongestionAvoidance, ExitReason, IsolationAware, Sent, Signal, Window};
+use flowstart_control::{Ack, Acked, CongestionAvoidance, ExitReason, IsolationAware, NewMss, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use crate::Avoidance;
@@ -69,6 +69,10 @@ impl CongestionAvoidance for Avoidance {
 
     fn controls_recovery(&self) -> bool {
         with_avoidance!(self, a => a.controls_recovery())
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        with_avoidance!(self, a => a.on_mss(mss));
     }
 
     fn is_scalable(&self) -> bool {

@@ -5,7 +5,7 @@
 //! delivered and it was not, or when the interval is given up. Transmissions are numbered, so a
 //! retransmission is a packet of its own. Nothing is allocated after the beginning.
 
-use flowstart_control::{Ack, Acked, Sent, Window};
+use flowstart_control::{Ack, Acked, NewMss, Sent, Window};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 /// Later transmissions that must be delivered before a packet counts as lost (RFC 5681 section
@@ -254,6 +254,10 @@ pub(super) struct PathView {
 impl PathView {
     pub(super) fn new(mss: u32) -> Self {
         Self { mss: u64::from(mss.max(1)), srtt: Span::ZERO, min_rtt: Span::MAX, delivery: None }
+    }
+
+    pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
     }
 
     pub(super) fn on_ack(&mut self, ack: &Ack) {

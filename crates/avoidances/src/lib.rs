@@ -18,7 +18,7 @@ flowstart_control::registry! {
     /// Which congestion avoidance, with its constants.
     config AvoidanceConfig with AvoidanceConstants;
     /// An avoidance in operation.
-    algorithm Avoidance is CongestionAvoidance;
+    algorithm Avoidance is CongestionAvoidance, from outside flowstart_control::OwnAvoidance;
     dispatch $with_avoidance;
 
     /// NewReno (RFC 5681, RFC 6582).

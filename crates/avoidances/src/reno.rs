@@ -1,6 +1,6 @@
 //! NewReno congestion avoidance (RFC 5681 section 3.1, RFC 6582), counted in packets as Linux does.
 
-use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, NewMss, Signal, Window};
 use flowstart_units::Time;
 
 /// Grows a window by one packet for every `w` packets acknowledged (Linux `tcp_cong_avoid_ai`).
@@ -25,6 +25,11 @@ impl Counter {
             window.cwnd = window.cwnd.saturating_add(self.counted / w);
             self.counted %= w;
         }
+    }
+
+    /// Packets have another size.
+    pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.counted = mss.packets(self.counted);
     }
 
     /// Forgets what was counted: a reduction begins.
@@ -54,6 +59,10 @@ impl CongestionAvoidance for Reno {
     fn reduce(&mut self, _now: Time, _signal: Signal, window: &Window) -> u32 {
         self.counter.reset();
         half(window)
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.counter.on_mss(mss);
     }
 }
 

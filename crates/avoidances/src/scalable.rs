@@ -2,7 +2,7 @@
 //! 2003) as in Linux `tcp_scalable.c`.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, CongestionAvoidance, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, NewMss, Signal, Window};
 use flowstart_units::Time;
 
 use super::reno::Counter;
@@ -66,6 +66,10 @@ impl CongestionAvoidance for Scalable {
 
     fn is_scalable(&self) -> bool {
         true
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.counter.on_mss(mss);
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) trait TriesRates {
 macro_rules! try_rates {
     ($control:ty) => {
         const _: () = {
-            use flowstart_control::{Ack, Acked, CongestionAvoidance, Sent, Signal, Window};
+            use flowstart_control::{Ack, Acked, CongestionAvoidance, NewMss, Sent, Signal, Window};
             use flowstart_units::{Rate, Time};
             use $crate::trials::{TriesRates, WINDOW_RTTS};
 
@@ -110,6 +110,10 @@ macro_rules! try_rates {
                     {
                         window.cwnd = self.trials().path.window(rate, WINDOW_RTTS, <Self as TriesRates>::MIN_WINDOW);
                     }
+                }
+
+                fn on_mss(&mut self, mss: NewMss) {
+                    self.trials_mut().path.on_mss(mss);
                 }
 
                 fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {

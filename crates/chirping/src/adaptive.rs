@@ -17,7 +17,7 @@ use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
 use super::reading::{Reading, ReadingRule, read};
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 pub use config::AdaptiveChirpingConfig;
-use flowstart_control::{Ack, Exit, ExitReason, Next, Window};
+use flowstart_control::{Ack, Exit, ExitReason, NewMss, Next, Window};
 
 /// Centres are tried one after the other, each this share of the one before.
 const CENTRE_STEP: f64 = 0.9;
@@ -453,5 +453,20 @@ impl Schedule for Adaptive {
         (self.agreed, self.unclear, self.losses, self.rest) = (0, 0, 0, None);
         (self.round, self.recent) = (FIRST_ROUND, (Span::MAX, 0));
         true
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = mss.bytes();
+        self.probe = mss.gap(self.probe);
+        self.load = mss.gap(self.load);
+        self.round.load = mss.gap(self.round.load);
+        self.round.load_before = mss.gap(self.round.load_before);
+        // What chirps of other packets said is about other gaps: the next one begins anew.
+        (self.belief, self.room) = (None, None);
+        if let Some(known) = &mut self.known {
+            known.gap = mss.gap(known.gap);
+            known.load = mss.gap(known.load);
+            known.window = known.window.map(|window| mss.packets(window));
+        }
     }
 }

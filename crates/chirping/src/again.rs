@@ -6,8 +6,8 @@
 //! per saw-tooth, whose period grows with the square root of the window. So the silences between
 //! marks are measured, with mean and deviation as RFC 6298 measures round-trip times.
 
-use flowstart_control::Ack;
 use flowstart_control::InvalidConfig;
+use flowstart_control::{Ack, NewMss};
 
 /// When chirps are sent again. What Paced Chirping's authors left open is from this project's own
 /// measurements.
@@ -121,6 +121,11 @@ impl Quiet {
             measured: 0,
             vain: 0,
         }
+    }
+
+    /// Packets have another size.
+    pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.marked_at = mss.packets(self.marked_at);
     }
 
     /// An ACK in congestion avoidance. Returns true if the silence is too long.

@@ -29,8 +29,8 @@ mod schedule;
 mod two_gap;
 
 use flowstart_control::{
-    Ack, Acked, AfterAck, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, Next, Response, Restart, Sent,
-    Signal, Window,
+    Ack, Acked, AfterAck, Departure, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, NewMss, Next, Response, Restart,
+    Sent, Signal, Window,
 };
 use flowstart_units::{Span, Time};
 
@@ -388,6 +388,16 @@ impl<S: Schedule> FlowStart for Chirping<S> {
 
     fn lookout(&mut self) -> Option<&mut dyn Lookout> {
         self.quiet.is_some().then_some(self as &mut dyn Lookout)
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.schedule.on_mss(mss);
+        if let Some(quiet) = &mut self.quiet {
+            quiet.on_mss(mss);
+        }
+        if let Purpose::More(before) = &mut self.purpose {
+            *before = mss.packets(*before);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::config::{AdaptationConfig, EndRule, PacedChirpingConfig};
 use super::flight::Measured;
 use super::geometry::{self, Geometry, guard, ratio_from_f64, smooth};
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
-use flowstart_control::{Ack, Exit, ExitReason, Next, Window};
+use flowstart_control::{Ack, Exit, ExitReason, NewMss, Next, Window};
 
 /// Chirps may be planned this far ahead of the packets the window allows, so that the window never
 /// limits a chirp.
@@ -209,5 +209,12 @@ impl Schedule for Rounds {
 
     fn stall(&self) -> f64 {
         self.config.stall
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = mss.bytes();
+        self.gap = mss.gap(self.gap);
+        self.scatter = mss.gap(self.scatter);
+        self.last_estimate = self.last_estimate.map(|gap| mss.gap(gap));
     }
 }

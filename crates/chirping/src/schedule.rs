@@ -6,7 +6,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use super::again::{ChirpingAgainConfig, Known};
 use super::flight::Measured;
 use super::geometry::Geometry;
-use flowstart_control::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, Next, Window};
+use flowstart_control::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, NewMss, Next, Window};
 
 /// A chirp on its way out.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,10 @@ pub trait Schedule: std::fmt::Debug {
     fn shown(&self) -> u32 {
         0
     }
+
+    /// A full packet has another payload: the gaps of the next chirps keep the rate in bytes. A
+    /// chirp that is on its way is read as it was planned.
+    fn on_mss(&mut self, mss: NewMss);
 
     /// Begins again with chirp number `number`. Returns false if this schedule only starts flows.
     fn resume(&mut self, _number: u32, _known: Known) -> bool {

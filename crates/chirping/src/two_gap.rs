@@ -10,7 +10,7 @@ use super::geometry::{Geometry, ratio_from_f64};
 use super::reading::Point;
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, Next, Window};
+use flowstart_control::{Ack, Exit, ExitReason, INFINITE_SSTHRESH, NewMss, Next, Window};
 
 /// Constants of the schedule with two gaps. All defaults are from the authors' public kernel code
 /// (2020-21).
@@ -311,5 +311,12 @@ impl Schedule for TwoGap {
 
     fn stall(&self) -> f64 {
         self.config.stall
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = mss.bytes();
+        self.probe = mss.gap(self.probe);
+        self.load = mss.gap(self.load);
+        self.delivery_gap = self.delivery_gap.map(|gap| mss.gap(gap));
     }
 }

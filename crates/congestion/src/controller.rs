@@ -8,7 +8,7 @@ mod steering;
 use flowstart_avoidances::Avoidance;
 use flowstart_control::{
     Ack, Acked, AfterAck, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, LastRtt,
-    Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
+    NewMss, Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
 };
 use flowstart_quick_start::Carried;
 use flowstart_starts::Start;
@@ -53,7 +53,7 @@ struct LastSeen {
 }
 
 /// One start and one avoidance joined: routes every event to whichever is in charge.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Controller {
     window: Window,
     /// True while the start decides: until it hands over, and later whenever it is armed again.
@@ -65,6 +65,7 @@ pub struct Controller {
     pacer: Pacer,
     last: LastSeen,
     initial_window: u32,
+    mss: u32,
     /// The avoidance hears of every packet.
     tells_packets: bool,
     /// The avoidance sets the window in recovery.
@@ -108,6 +109,7 @@ impl Controller {
             pacer: Pacer::new(config.pacing, config.mss),
             last: LastSeen { now: Time::ZERO, in_flight: 0, srtt: Span::ZERO, min_rtt: Span::MAX, delivered: 0 },
             initial_window: config.initial_window.max(1),
+            mss: config.mss.max(1),
             tells_packets: avoidance.wants_packets(),
             own_recovery: avoidance.controls_recovery(),
             own_start,
@@ -378,6 +380,35 @@ impl Controller {
     #[must_use]
     pub fn isolation_revoked(&self) -> Option<Time> {
         self.revoked
+    }
+
+    /// Payload bytes of a full packet.
+    #[must_use]
+    pub fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// A full packet has `mss` bytes of payload from now on: another MTU was found, or the path
+    /// changed. Window and threshold stay what they are in bytes, at least 2 packets, and so does
+    /// what start and avoidance remember; the record of the start's exit keeps the packets of its
+    /// time. Until all packets of the old size have been delivered, what is worked out from counts
+    /// of packets (rates of delivery) is off by up to the ratio of the sizes.
+    pub fn set_mss(&mut self, mss: u32) {
+        let change = NewMss::new(self.mss, mss);
+        if change.bytes() == self.mss {
+            return;
+        }
+        self.mss = change.bytes();
+        self.pacer.on_mss(self.mss);
+        let least = self.window.cwnd.min(2);
+        self.window.cwnd = change.packets(self.window.cwnd).max(least);
+        self.window.ssthresh = change.packets(self.window.ssthresh).max(2);
+        self.initial_window = change.packets(self.initial_window).max(2);
+        self.last.in_flight = change.packets(self.last.in_flight);
+        self.fell_from = self.fell_from.map(|packets| change.packets(packets));
+        self.largest = self.largest.map(|packets| change.packets(packets));
+        self.start.on_mss(change);
+        self.avoidance.on_mss(change);
     }
 
     /// Sets the window while the transport reduces it (PRR) or after a timeout.

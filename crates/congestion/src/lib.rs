@@ -30,6 +30,7 @@
 //! use flowstart_congestion::{Avoidance, AvoidanceConfig, Controller, ControllerConfig};
 //! use flowstart_congestion::{Start, StartConfig};
 //!
+//! #[derive(Clone)]
 //! struct Triple;
 //!
 //! impl FlowStart for Triple {
@@ -63,8 +64,9 @@ pub use flowstart_avoidances as avoidance;
 pub use flowstart_avoidances::{Avoidance, AvoidanceConfig};
 pub use flowstart_control::{
     Ack, Acked, AfterAck, Answer, CongestionAvoidance, Connection, DeliveryRate, Departure, Exit, ExitReason,
-    FlowStart, INFINITE_SSTHRESH, InvalidConfig, IsolationAware, LastRtt, Lookout, Moment, Next, Occasion, Own,
-    OwnError, Pacing, Response, Restart, RouterClient, Sent, Setup, Signal, UnknownName, Window,
+    FlowStart, INFINITE_SSTHRESH, InvalidConfig, IsolationAware, LastRtt, Lookout, Moment, NewMss, Next, Occasion, Own,
+    OwnAvoidance, OwnError, OwnStart, Pacing, Response, Restart, RouterClient, Sent, Setup, Signal, UnknownName,
+    Window,
 };
 pub use flowstart_detection as detection;
 pub use flowstart_starts as start;

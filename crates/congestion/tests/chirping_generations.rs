@@ -12,7 +12,7 @@ use flowstart_congestion::{
 };
 use flowstart_units::{Span, Time};
 
-fn controller(start: impl FlowStart + Send + 'static) -> Controller {
+fn controller(start: impl FlowStart + Clone + Send + Sync + 'static) -> Controller {
     let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
     Controller::join(Start::External(Box::new(start)), Avoidance::new(&config), &config)
 }

@@ -2,7 +2,7 @@
 
 use flowstart_units::{Rate, Span, Time};
 
-use crate::{Ack, Acked, ExitReason, Isolation, Sent, Signal, Window};
+use crate::{Ack, Acked, ExitReason, Isolation, NewMss, Sent, Signal, Window};
 
 /// A congestion avoidance.
 pub trait CongestionAvoidance {
@@ -85,6 +85,29 @@ pub trait CongestionAvoidance {
     /// (a scalable control), so that a long silence means free capacity.
     fn is_scalable(&self) -> bool {
         false
+    }
+
+    /// A full packet has another payload from now on. Windows were counted anew already; what this
+    /// avoidance keeps in packets, or works out with the payload of a full packet, is to follow.
+    fn on_mss(&mut self, _mss: NewMss) {}
+}
+
+/// An avoidance of any type that can be duplicated and handed to other threads, as the one in a
+/// controller must be able to. Every CongestionAvoidance that is `Clone + Send + Sync` is one.
+pub trait OwnAvoidance: CongestionAvoidance + Send + Sync {
+    /// Another one in the same state.
+    fn duplicate(&self) -> Box<dyn OwnAvoidance>;
+}
+
+impl<T: CongestionAvoidance + Clone + Send + Sync + 'static> OwnAvoidance for T {
+    fn duplicate(&self) -> Box<dyn OwnAvoidance> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn OwnAvoidance> {
+    fn clone(&self) -> Self {
+        (**self).duplicate()
     }
 }
 

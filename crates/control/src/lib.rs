@@ -9,6 +9,7 @@
 mod avoidance;
 mod event;
 mod isolation;
+mod mss;
 pub mod names;
 mod own;
 mod pacing;
@@ -23,12 +24,13 @@ mod start;
 pub mod testing;
 mod window;
 
-pub use avoidance::{CongestionAvoidance, IsolationAware};
+pub use avoidance::{CongestionAvoidance, IsolationAware, OwnAvoidance};
 pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Sent, Signal};
 pub use isolation::Isolation;
+pub use mss::NewMss;
 pub use names::{InvalidConfig, UnknownName};
 pub use own::{Own, OwnError, OwnNames};
 pub use pacing::{Pacing, WindowRate, stack_pacing_rate};
 pub use setup::{Connection, Setup};
-pub use start::{AfterAck, Exit, ExitReason, FlowStart, LastRtt, Lookout, Response, Restart, RouterClient};
+pub use start::{AfterAck, Exit, ExitReason, FlowStart, LastRtt, Lookout, OwnStart, Response, Restart, RouterClient};
 pub use window::{INFINITE_SSTHRESH, Window};

@@ -9,8 +9,8 @@ use crate::names::canonical;
 
 type Make<T> = dyn Fn(Connection) -> Box<T> + Send + Sync;
 
-/// An algorithm from outside, of the kind `T` (`dyn FlowStart + Send` or
-/// `dyn CongestionAvoidance + Send`).
+/// An algorithm from outside, of the kind `T` ([`dyn OwnStart`](crate::OwnStart) or
+/// [`dyn OwnAvoidance`](crate::OwnAvoidance)).
 ///
 /// Two of them are equal if they have the same name and are made by the same function.
 pub struct Own<T: ?Sized> {

@@ -43,7 +43,7 @@ macro_rules! registry {
         $(#[$config_doc:meta])*
         config $Config:ident with $Constants:path;
         $(#[$algorithm_doc:meta])*
-        algorithm $Algorithm:ident is $Trait:path;
+        algorithm $Algorithm:ident is $Trait:path, from outside $Own:path;
         dispatch $d:tt $dispatch:ident;
         $(
             $(#[$doc:meta])*
@@ -71,11 +71,11 @@ macro_rules! registry {
             )*
             /// One from outside this project.
             #[cfg_attr(feature = "serde", serde(untagged))]
-            Own($crate::Own<dyn $Trait + Send>),
+            Own($crate::Own<dyn $Own>),
         }
 
         /// Those from outside that have been registered.
-        static OWN: $crate::OwnNames<dyn $Trait + Send> = $crate::OwnNames::new();
+        static OWN: $crate::OwnNames<dyn $Own> = $crate::OwnNames::new();
 
         impl $Config {
             #[doc = concat!("A ", $kind, " from outside, called `name`, of which `about` says in a line what it is.")]
@@ -86,8 +86,8 @@ macro_rules! registry {
             pub fn own(
                 name: &'static str,
                 about: &'static str,
-                make: impl Fn($crate::Connection) -> Box<dyn $Trait + Send> + Send + Sync + 'static,
-            ) -> Result<$crate::Own<dyn $Trait + Send>, $crate::OwnError> {
+                make: impl Fn($crate::Connection) -> Box<dyn $Own> + Send + Sync + 'static,
+            ) -> Result<$crate::Own<dyn $Own>, $crate::OwnError> {
                 $crate::Own::new(name, about, make)
             }
 
@@ -97,7 +97,7 @@ macro_rules! registry {
             ///
             /// # Errors
             /// If the name is taken by an algorithm of this project.
-            pub fn register(own: $crate::Own<dyn $Trait + Send>) -> Result<(), $crate::OwnError> {
+            pub fn register(own: $crate::Own<dyn $Own>) -> Result<(), $crate::OwnError> {
                 match Self::from_name(own.name()) {
                     Ok(Self::Own(_)) | Err(_) => {
                         OWN.register(own);
@@ -186,13 +186,14 @@ macro_rules! registry {
         }
 
         $(#[$algorithm_doc])*
+        #[derive(Clone)]
         pub enum $Algorithm {
             $(
                 $(#[$doc])*
                 $variant($state),
             )*
             /// An algorithm from outside this crate.
-            External(Box<dyn $Trait + Send>),
+            External(Box<dyn $Own>),
         }
 
         impl $Algorithm {

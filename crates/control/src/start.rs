@@ -3,7 +3,7 @@
 use flowstart_quick_start::Carried;
 use flowstart_units::{Rate, Span, Time};
 
-use crate::{Ack, Acked, Answer, Departure, Next, Occasion, Sent, Signal, Window};
+use crate::{Ack, Acked, Answer, Departure, NewMss, Next, Occasion, Sent, Signal, Window};
 
 /// Why a start ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -162,6 +162,29 @@ pub trait FlowStart {
     /// The part that goes on to look for free capacity after the start, if this start has one.
     fn lookout(&mut self) -> Option<&mut dyn Lookout> {
         None
+    }
+
+    /// A full packet has another payload from now on. Windows were counted anew already; what this
+    /// start keeps in packets, or works out with the payload of a full packet, is to follow.
+    fn on_mss(&mut self, _mss: NewMss) {}
+}
+
+/// A start of any type that can be duplicated and handed to other threads, as the one in a
+/// controller must be able to. Every FlowStart that is `Clone + Send + Sync` is one.
+pub trait OwnStart: FlowStart + Send + Sync {
+    /// Another one in the same state.
+    fn duplicate(&self) -> Box<dyn OwnStart>;
+}
+
+impl<T: FlowStart + Clone + Send + Sync + 'static> OwnStart for T {
+    fn duplicate(&self) -> Box<dyn OwnStart> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn OwnStart> {
+    fn clone(&self) -> Self {
+        (**self).duplicate()
     }
 }
 

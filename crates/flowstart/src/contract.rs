@@ -3,8 +3,8 @@
 use std::fmt;
 
 use flowstart_congestion::{
-    Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, Next, OwnError, Response, Restart, RouterClient,
-    Sent, Setup, Signal, Start, StartConfig, Window,
+    Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, OwnError, OwnStart, Response, Restart,
+    RouterClient, Sent, Setup, Signal, Start, StartConfig, Window,
 };
 use flowstart_race::{Contestant, Race, RaceError, RunOptions};
 use flowstart_units::{Bytes, Time};
@@ -121,12 +121,12 @@ fn outcome(hard: &Hard, contestant: &Contestant, threads: Option<usize>) -> Resu
 /// The same start, which hears every question for a departure twice.
 fn asked_twice(start: &StartConfig) -> Result<StartConfig, OwnError> {
     let of = start.clone();
-    let make = move |connection| -> Box<dyn FlowStart + Send> {
-        Box::new(AskedTwice(Start::new(Setup { config: &of, connection })))
-    };
+    let make =
+        move |connection| -> Box<dyn OwnStart> { Box::new(AskedTwice(Start::new(Setup { config: &of, connection }))) };
     StartConfig::own("asked_twice", "another start, asked twice", make).map(StartConfig::Own)
 }
 
+#[derive(Clone)]
 struct AskedTwice(Start);
 
 impl FlowStart for AskedTwice {
@@ -178,6 +178,10 @@ impl FlowStart for AskedTwice {
     fn lookout(&mut self) -> Option<&mut dyn Lookout> {
         self.0.lookout()
     }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.0.on_mss(mss);
+    }
 }
 
 #[cfg(test)]
@@ -189,6 +193,7 @@ mod tests {
     use super::*;
 
     /// Slow start but for one method.
+    #[derive(Clone)]
     struct Odd {
         calls: u32,
         kind: &'static str,

@@ -7,6 +7,7 @@
 //! use flowstart::congestion::{Ack, FlowStart, StartConfig, Window};
 //!
 //! /// Three times the window every round trip.
+//! #[derive(Clone)]
 //! struct Triple;
 //!
 //! impl FlowStart for Triple {

@@ -23,6 +23,7 @@ const PACKETS: usize = 20_000;
 const MSS: u64 = 1448;
 
 /// The loop as a flow start that never hands over.
+#[derive(Clone)]
 struct AdaptiveWindow {
     window: f64,
     /// As the traces drew them.

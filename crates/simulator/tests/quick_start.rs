@@ -364,6 +364,7 @@ fn grants_and_denials_are_reported_to_the_routers_with_the_first_data() {
 }
 
 /// Quick-Start that reports the highest rate there is, whatever it was granted.
+#[derive(Clone)]
 struct Boaster(QuickStart);
 
 impl FlowStart for Boaster {

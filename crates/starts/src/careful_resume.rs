@@ -20,8 +20,8 @@
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::{
-    Ack, AfterAck, Answer, Departure, Exit, ExitReason, FlowStart, Next, Occasion, Response, RouterClient, Sent,
-    Signal, Window,
+    Ack, AfterAck, Answer, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Occasion, Response, RouterClient,
+    Sent, Signal, Window,
 };
 use flowstart_quick_start::Carried;
 use flowstart_quick_start::sender::Change;
@@ -327,6 +327,16 @@ impl FlowStart for CarefulResume {
 
     fn owns_window(&self) -> bool {
         matches!(self.phase, ResumePhase::Unvalidated { .. } | ResumePhase::SafeRetreat(_))
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        for packets in [&mut self.initial_window, &mut self.pipe, &mut self.lost, &mut self.jump] {
+            *packets = mss.packets(*packets);
+        }
+        if let Some(asking) = &mut self.asking {
+            asking.on_mss(mss);
+        }
     }
 }
 

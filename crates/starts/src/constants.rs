@@ -1,6 +1,6 @@
 //! What the constants of a start say beside what they are.
 
-use flowstart_control::{FlowStart, InvalidConfig, Own};
+use flowstart_control::{InvalidConfig, Own, OwnStart};
 use flowstart_detection::PairDetector;
 
 use crate::StartConfig;
@@ -65,7 +65,7 @@ pub trait StartConstants {
 impl StartConstants for () {}
 
 /// A start from outside has its constants in itself.
-impl StartConstants for Own<dyn FlowStart + Send> {}
+impl StartConstants for Own<dyn OwnStart> {}
 
 impl StartConfig {
     /// Checks that every constant is in its range.

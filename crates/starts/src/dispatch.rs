@@ -1,8 +1,8 @@
 //! [`Start`] as a [`FlowStart`].
 
 use flowstart_control::{
-    Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, Next, Response, Restart, RouterClient, Sent, Signal,
-    Window,
+    Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, Response, Restart, RouterClient, Sent,
+    Signal, Window,
 };
 use flowstart_units::Time;
 
@@ -61,6 +61,10 @@ impl FlowStart for Start {
 
     fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
         with_start!(self, start => start.on_restart(now, restart, window, last))
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        with_start!(self, start => start.on_mss(mss));
     }
 
     fn lookout(&mut self) -> Option<&mut dyn Lookout> {

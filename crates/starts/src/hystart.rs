@@ -6,7 +6,9 @@
 //! increase* (the RTT of a round rose by an eighth). What ns-3 calls HyStart is another algorithm.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, LastRtt, Restart, Window, stack_pacing_rate};
+use flowstart_control::{
+    Ack, AfterAck, Exit, ExitReason, FlowStart, LastRtt, NewMss, Restart, Window, stack_pacing_rate,
+};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::StartConstants;
@@ -280,6 +282,11 @@ impl FlowStart for Hystart {
             self.begin_round(now, self.prior_next);
         }
         !self.found
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = mss.bytes();
+        self.prior_packets_out = mss.packets(self.prior_packets_out);
     }
 }
 

@@ -2,7 +2,7 @@
 //! a false alarm.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, Window};
+use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, NewMss, Window};
 use flowstart_units::Span;
 
 use crate::StartConstants;
@@ -205,6 +205,13 @@ impl FlowStart for HystartPlusPlus {
         let room = window.ssthresh - window.cwnd;
         window.cwnd += u32::try_from(packets).unwrap_or(u32::MAX).min(room);
         0
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        if self.limit != u64::MAX {
+            self.limit = u64::from(self.config.unpaced_limit.max(1)) * self.mss;
+        }
     }
 }
 

@@ -11,7 +11,9 @@
 //! recovery the sources available do not say.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window};
+use flowstart_control::{
+    Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Response, Sent, Signal, Window,
+};
 use flowstart_units::{Bytes, Rate, Time};
 
 use super::first_recovery::{FirstRecovery, Told};
@@ -177,6 +179,15 @@ impl FlowStart for JumpStart {
 
     fn owns_window(&self) -> bool {
         !matches!(self.phase, JumpPhase::SlowStart { .. })
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        self.initial_window = mss.packets(self.initial_window);
+        self.sent = mss.packets(self.sent);
+        if let JumpPhase::Jump(Some((packets, _))) = &mut self.phase {
+            *packets = mss.packets(*packets);
+        }
     }
 }
 

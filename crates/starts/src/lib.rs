@@ -26,7 +26,7 @@ flowstart_control::registry! {
     /// Which flow start, with its constants.
     config StartConfig with StartConstants;
     /// A start in operation. The larger ones are boxed, as they are gone after the start.
-    algorithm Start is FlowStart;
+    algorithm Start is FlowStart, from outside flowstart_control::OwnStart;
     dispatch $with_start;
 
     /// Standard slow start (RFC 5681).

@@ -7,7 +7,7 @@
 use flowstart_control::InvalidConfig;
 use flowstart_control::random::Random;
 use flowstart_control::{
-    Ack, Acked, AfterAck, Answer, Departure, Exit, ExitReason, FlowStart, Moment, Next, Occasion, Response,
+    Ack, Acked, AfterAck, Answer, Departure, Exit, ExitReason, FlowStart, Moment, NewMss, Next, Occasion, Response,
     RouterClient, Sent, Signal, Window,
 };
 use flowstart_quick_start::sender::{
@@ -362,6 +362,13 @@ impl FlowStart for QuickStart {
 
     fn owns_window(&self) -> bool {
         self.is_in_phase()
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        let headers = self.packet.saturating_sub(self.mss);
+        self.mss = mss.bytes();
+        self.packet = self.mss.saturating_add(headers);
+        self.before = mss.packets(self.before);
     }
 }
 

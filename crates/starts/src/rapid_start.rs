@@ -12,7 +12,9 @@
 //! draft's.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window};
+use flowstart_control::{
+    Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Response, Sent, Signal, Window,
+};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::first_recovery::{FirstRecovery, Told};
@@ -254,6 +256,12 @@ impl FlowStart for RapidStart {
         let bytes = u64::from(window.cwnd).saturating_mul(self.mss).saturating_mul(times);
         self.rate = Some(Rate::of(Bytes::new(bytes), next.srtt));
         Some(self.spacing.departure(now))
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        self.initial_window = mss.packets(self.initial_window);
+        self.before = mss.packets(self.before);
     }
 }
 

@@ -15,7 +15,7 @@
 //! last initial RTT (the empty path's bandwidth-delay product).
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, Sent, Window};
+use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, NewMss, Sent, Window};
 use flowstart_units::{Span, Time};
 
 use crate::StartConstants;
@@ -303,6 +303,14 @@ impl FlowStart for Search {
     #[inline]
     fn on_sent(&mut self, sent: &Sent) {
         self.sent_bytes = self.sent_bytes.saturating_add(u64::from(sent.bytes));
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        self.initial_window = mss.packets(self.initial_window);
+        if let Some(drain) = &mut self.drain {
+            drain.target = mss.packets(drain.target);
+        }
     }
 }
 

@@ -14,7 +14,9 @@
 //! advertised, and works on one port only.
 
 use flowstart_control::InvalidConfig;
-use flowstart_control::{Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window};
+use flowstart_control::{
+    Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Response, Sent, Signal, Window,
+};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::hystart::{Hystart, HystartConfig};
@@ -321,6 +323,19 @@ impl FlowStart for Suss {
             let blue = now == red.decided && next.in_flight < red.blue_limit;
             if blue { Departure::Now } else { self.spacing.departure(now) }
         })
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.hystart.on_mss(mss);
+        self.mss = u64::from(mss.bytes());
+        self.initial_window = mss.packets(self.initial_window);
+        self.round.blue_acked = mss.packets(self.round.blue_acked);
+        self.cap = self.cap.map(|cap| mss.packets(cap));
+        if let Some(red) = &mut self.red {
+            for packets in [&mut red.packets, &mut red.limit, &mut red.blue_limit] {
+                *packets = mss.packets(*packets);
+            }
+        }
     }
 }
 

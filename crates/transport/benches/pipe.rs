@@ -14,6 +14,7 @@ use flowstart_transport::{Outgoing, Receiver, ReceiverConfig, Sender, SenderConf
 use flowstart_units::{Span, Time};
 
 /// A window that never changes.
+#[derive(Clone)]
 struct Fixed(u32);
 
 impl CongestionAvoidance for Fixed {

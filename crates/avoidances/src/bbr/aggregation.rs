@@ -1,5 +1,6 @@
 //! ACKs that came sooner than the bandwidth explains.
 
+use flowstart_control::NewMss;
 use flowstart_units::{Rate, Time};
 
 /// Packets after which an epoch begins anew (`bbr_ack_epoch_acked_reset_thresh`).
@@ -19,6 +20,12 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
+    /// Packets have another size.
+    pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.epoch = None;
+        self.extra = self.extra.map(|extra| mss.packets(extra));
+    }
+
     /// The flow was idle: an epoch of ACKs ends.
     pub(super) fn forget_epoch(&mut self) {
         self.epoch = None;

@@ -14,6 +14,11 @@ impl<T: Copy + Ord + Default> RunningMax<T> {
         self.best[0].1
     }
 
+    /// The same with another unit of values.
+    pub(crate) fn map(self, change: impl Fn(T) -> T) -> Self {
+        Self { best: self.best.map(|(round, value)| (round, change(value))) }
+    }
+
     /// A value of this round, with a window of so many rounds.
     pub(crate) fn update(&mut self, round: u64, value: T, window: u64) {
         let new = (round, value);

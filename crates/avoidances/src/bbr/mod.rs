@@ -35,7 +35,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::CongestionAvoidance;
 use flowstart_control::random::Random;
-use flowstart_control::{Ack, ExitReason, Signal, Window};
+use flowstart_control::{Ack, ExitReason, NewMss, Signal, Window};
 
 pub use config::BbrConfig;
 use model::{Model, News};
@@ -319,6 +319,13 @@ impl CongestionAvoidance for Bbr {
 
     fn controls_recovery(&self) -> bool {
         true
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        self.model.on_mss(mss);
+        self.first_window = mss.packets(self.first_window);
+        self.saved_cwnd = mss.packets(self.saved_cwnd);
     }
 }
 

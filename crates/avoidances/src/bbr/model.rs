@@ -6,7 +6,7 @@ use super::aggregation::Aggregation;
 use super::config::BbrConfig;
 use super::filter::RunningMax;
 use super::policer::{Policer, Report};
-use flowstart_control::Ack;
+use flowstart_control::{Ack, NewMss};
 
 /// What an ACK told.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +54,12 @@ impl Model {
             lost: 0,
             held_back: None,
         }
+    }
+
+    /// Rates are in bytes and stay.
+    pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        self.aggregation.on_mss(mss);
     }
 
     /// The largest bandwidth of the last rounds, payload; `None` before the first sample.

@@ -1,6 +1,6 @@
 //! What the transport tells BBR and asks of it.
 
-use flowstart_control::{Ack, Acked, ExitReason, Sent, Signal, Window};
+use flowstart_control::{Ack, Acked, ExitReason, NewMss, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use super::model::Bounds;
@@ -119,5 +119,12 @@ impl CongestionAvoidance for Bbr3 {
 
     fn controls_recovery(&self) -> bool {
         true
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.model.on_mss(mss);
+        self.undo.bounds.on_mss(mss);
+        self.first_window = mss.packets(self.first_window);
+        self.saved_cwnd = mss.packets(self.saved_cwnd);
     }
 }

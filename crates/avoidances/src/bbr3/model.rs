@@ -1,7 +1,7 @@
 //! What BBR version 3 knows of the path, and how far it dares to go (draft-ietf-ccwg-bbr-06,
 //! section 5.5).
 
-use flowstart_control::{Ack, DeliveryRate};
+use flowstart_control::{Ack, DeliveryRate, NewMss};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::config::Bbr3Config;
@@ -51,7 +51,24 @@ pub(super) struct Model {
     held_back: Option<(u64, u64)>,
 }
 
+impl Bounds {
+    /// Packets have another size.
+    pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.longterm = self.longterm.map(|packets| mss.packets(packets));
+        self.shortterm = self.shortterm.map(|packets| mss.packets(packets));
+    }
+}
+
 impl Model {
+    /// Rates are in bytes and stay.
+    pub(super) fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        self.bounds.on_mss(mss);
+        self.latest_packets = mss.packets(self.latest_packets);
+        self.extra = self.extra.map(|extra| mss.packets(extra));
+        self.epoch = None;
+    }
+
     pub(super) fn new(mss: u32) -> Self {
         Self {
             mss: u64::from(mss.max(1)),

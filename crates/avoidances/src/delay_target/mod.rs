@@ -30,7 +30,7 @@
 mod config;
 
 use flowstart_control::smallest::Smallest;
-use flowstart_control::{Ack, CongestionAvoidance, IsolationAware, Signal, Window};
+use flowstart_control::{Ack, CongestionAvoidance, IsolationAware, NewMss, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use crate::AvoidanceConstants as _;
@@ -388,6 +388,10 @@ impl CongestionAvoidance for DelayTarget {
 
     fn controls_recovery(&self) -> bool {
         true
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.path.on_mss(mss);
     }
 }
 

@@ -38,6 +38,13 @@ impl Pacer {
         }
     }
 
+    /// Full packets have so many bytes of payload from now on.
+    pub(super) fn on_mss(&mut self, mss: u32) {
+        self.mss = mss.max(1);
+        // Until the next question a rate by the window would be that of packets of the old size.
+        self.spacing = Spacing::None;
+    }
+
     /// Earliest departure of the next packet.
     pub(super) fn next(&self) -> Time {
         self.next

@@ -325,7 +325,7 @@ fn who_brings_its_own_start_has_one_name_and_all_others_two() {
 }
 
 /// An avoidance that counts what it is asked, and always doubts that it has a queue of its own.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Doubter {
     /// It sets the window in recovery too.
     own_recovery: bool,

@@ -73,6 +73,7 @@ struct InFlight {
 }
 
 /// The loop.
+#[derive(Clone)]
 pub(crate) struct Loop {
     pub(crate) path: Path,
     pub(crate) controller: Controller,
@@ -370,5 +371,29 @@ impl Loop {
         assert!(self.controller.cwnd() >= 1);
         assert!(self.controller.ssthresh() >= 2);
         assert_eq!(self.controller.is_starting(), self.controller.start_exit().is_none());
+    }
+}
+
+/// An ACK that says nothing in particular.
+pub(crate) fn any_ack() -> Ack {
+    Ack {
+        now: Time::ZERO,
+        acked: 1,
+        acked_bytes: u64::from(MSS),
+        marked: 0,
+        lost: 0,
+        rtt: None,
+        srtt: Span::ZERO,
+        min_rtt: Span::MAX,
+        una: 0,
+        next: 0,
+        advanced: true,
+        in_flight: 0,
+        packets_out: 0,
+        cwnd_limited: true,
+        max_packets_out: 0,
+        app_limited: false,
+        delivered: 0,
+        rate: None,
     }
 }

@@ -15,7 +15,9 @@
 
 mod config;
 
-use flowstart_control::{Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, Next, Response, Sent, Signal, Window};
+use flowstart_control::{
+    Ack, AfterAck, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Response, Sent, Signal, Window,
+};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::spacing::{MILLION, Spacing, millionths, scale};
@@ -251,6 +253,11 @@ impl FlowStart for BbrStart {
 
     fn owns_window(&self) -> bool {
         true
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.mss = u64::from(mss.bytes());
+        self.initial_window = mss.packets(self.initial_window);
     }
 }
 

@@ -7,7 +7,7 @@ use flowstart::units::Span;
 ///
 /// This is where an idea goes. `FlowStart` has more methods, all with defaults: what to do when
 /// packets are lost or marked (`on_signal`), and when each packet is to leave (`departure`).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MyStart {
     /// Leave when the round-trip time is this share above the smallest.
     pub rise: f64,

@@ -125,6 +125,7 @@ fn troubled(pipe: Pipe, trouble: &Trouble) -> Pipe {
 }
 
 /// A start that spaces packets, and holds them back now and then until an ACK comes.
+#[derive(Clone)]
 struct Spaced {
     gap: Span,
     next: Time,

@@ -1,0 +1,136 @@
+//! What other programs need of a controller: it can be duplicated, handed to other threads, and told
+//! of another MTU.
+
+mod common;
+
+use std::fmt::Debug;
+
+use common::{Loop, MSS, Path};
+use flowstart_congestion::{
+    Avoidance, AvoidanceConfig, Controller, ControllerConfig, FlowStart, INFINITE_SSTHRESH, Own, OwnAvoidance,
+    OwnStart, Start, StartConfig, Window,
+};
+use flowstart_units::{Span, Time};
+
+fn configs() -> impl Iterator<Item = ControllerConfig> {
+    let starts = StartConfig::NAMES.iter().map(|name| StartConfig::from_name(name).unwrap());
+    starts.flat_map(|start| {
+        AvoidanceConfig::NAMES.iter().map(move |name| {
+            let avoidance = AvoidanceConfig::from_name(name).unwrap();
+            ControllerConfig { seed: 5, ..ControllerConfig::new(start.clone(), avoidance) }
+        })
+    })
+}
+
+fn describe(config: &ControllerConfig) -> String {
+    format!("{}+{}", config.start.name(), config.avoidance.name())
+}
+
+/// A path with losses and marks, so that nobody's state is as it was at first.
+fn path() -> Path {
+    let path = Path::new(20, Span::from_millis(20));
+    Path { buffer: 40, lose_every: 211, mark_above: Span::from_millis(15), ..path }
+}
+
+fn ms(n: u64) -> Time {
+    Time::ZERO + Span::from_millis(n)
+}
+
+/// All that a flow has come to.
+fn state(flow: &Loop) -> String {
+    format!("{:?} {} {} {} {:?}", flow.now, flow.delivered, flow.lost, flow.timeouts, flow.controller)
+}
+
+#[test]
+fn everything_can_be_duplicated_and_handed_to_other_threads() {
+    fn whole<T: Clone + Send + Sync + Debug + 'static>() {}
+    whole::<Controller>();
+    whole::<ControllerConfig>();
+    whole::<Start>();
+    whole::<StartConfig>();
+    whole::<Avoidance>();
+    whole::<AvoidanceConfig>();
+    whole::<Own<dyn OwnStart>>();
+    whole::<Own<dyn OwnAvoidance>>();
+}
+
+#[test]
+fn a_duplicate_goes_the_same_way_and_leaves_the_original_alone() {
+    for config in configs() {
+        // In the start, and after it.
+        for at in [30, 700] {
+            let mut flow = Loop::new(path(), Controller::new(&config), u64::MAX);
+            flow.run(ms(at), |_| {});
+            let before = state(&flow);
+            let mut twin = flow.clone();
+            twin.run(ms(1200), |_| {});
+            assert_eq!(state(&flow), before, "{}", describe(&config));
+            flow.run(ms(1200), |_| {});
+            assert_eq!(state(&flow), state(&twin), "{}", describe(&config));
+        }
+    }
+}
+
+#[test]
+fn one_from_outside_is_duplicated_with_its_state() {
+    #[derive(Clone)]
+    struct Counting(u32);
+    impl FlowStart for Counting {
+        fn initial_window(&self) -> Option<u32> {
+            Some(self.0)
+        }
+
+        fn grow(&mut self, _ack: &flowstart_congestion::Ack, _window: &mut Window) -> u32 {
+            self.0 += 1;
+            0
+        }
+    }
+    let mut one = Start::External(Box::new(Counting(7)));
+    let other = one.clone();
+    one.grow(&common::any_ack(), &mut Window::new(1));
+    assert_eq!((one.initial_window(), other.initial_window()), (Some(8), Some(7)));
+}
+
+#[test]
+fn with_another_mtu_windows_stay_what_they_are_in_bytes_and_flows_go_on() {
+    for config in configs() {
+        for (at, mss) in [(0, 1200), (30, 1200), (30, 8948), (700, 1200), (700, 8948)] {
+            let what = format!("{} at {at} ms: {mss}", describe(&config));
+            let mut flow = Loop::new(path(), Controller::new(&config), u64::MAX);
+            flow.run(ms(at), |_| {});
+            let (cwnd, ssthresh) = (flow.controller.cwnd(), flow.controller.ssthresh());
+            flow.controller.set_mss(mss);
+            let close = |before: u32, after: u32| {
+                before >= INFINITE_SSTHRESH && after >= INFINITE_SSTHRESH - 1
+                    || (u64::from(before) * u64::from(MSS)).abs_diff(u64::from(after) * u64::from(mss))
+                        <= u64::from(mss) / 2
+                    || after == before.min(2)
+                    || after == 2
+            };
+            assert!(close(cwnd, flow.controller.cwnd()), "{what}: {cwnd} became {}", flow.controller.cwnd());
+            assert!(close(ssthresh, flow.controller.ssthresh()), "{what}: threshold {ssthresh}");
+            assert_eq!(flow.controller.mss(), mss);
+            let once = state(&flow);
+            flow.controller.set_mss(mss);
+            assert_eq!(state(&flow), once, "{what}: the same MTU again changes nothing");
+            let delivered = flow.delivered;
+            flow.run(ms(at + 3000), |_| {});
+            assert!(flow.delivered > delivered + 100, "{what}: {}", flow.delivered - delivered);
+        }
+    }
+}
+
+#[test]
+fn a_rate_in_packets_of_the_mtu_is_one_in_bytes() {
+    // The curve of CUBIC is in packets: after a reduction at 100 packets of 1448 bytes the plateau
+    // is where it was in bytes.
+    let cubic = AvoidanceConfig::from_name("cubic").unwrap();
+    let config = ControllerConfig { initial_window: 100, ..ControllerConfig::new(StartConfig::SlowStart, cubic) };
+    let mut controller = Controller::new(&config);
+    controller.on_signal(ms(1), flowstart_congestion::Signal::Loss);
+    controller.end_recovery();
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (70, 70));
+    controller.set_mss(724);
+    assert_eq!((controller.cwnd(), controller.ssthresh()), (140, 140));
+    assert_eq!(controller.largest_window(), Some(140));
+}
