@@ -93,7 +93,7 @@ impl BicConfig {
 impl AvoidanceConstants for BicConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
-        let beta = (self.beta * BETA_ONE as f64).round() as u64;
+        let beta = libm::round(self.beta * BETA_ONE as f64) as u64;
         check((1..BETA_ONE).contains(&beta), "beta", "above 0 and below 1")?;
         check(self.max_increment >= 1, "max_increment", "at least 1")?;
         check(self.search_divisor >= 1, "search_divisor", "at least 1")?;
@@ -128,7 +128,7 @@ impl Bic {
     pub fn new(config: &BicConfig) -> Self {
         let config = config.in_range();
         Self {
-            beta: ((config.beta * BETA_ONE as f64).round() as u64).clamp(1, BETA_ONE - 1),
+            beta: (libm::round(config.beta * BETA_ONE as f64) as u64).clamp(1, BETA_ONE - 1),
             w_max: 0,
             ack_ratio: config.initial_ack_ratio,
             reducing: false,

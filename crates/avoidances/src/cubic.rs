@@ -83,7 +83,7 @@ impl Default for CubicConfig {
 impl AvoidanceConstants for CubicConfig {
     fn validate(&self) -> Result<(), InvalidConfig> {
         let check = InvalidConfig::unless;
-        let in_steps = |x: f64, one: u64| (x * one as f64).round() as u64;
+        let in_steps = |x: f64, one: u64| libm::round(x * one as f64) as u64;
         check((1..BETA_ONE).contains(&in_steps(self.beta, BETA_ONE)), "beta", "above 0 and below 1")?;
         check(self.c <= 100.0 && in_steps(self.c, BETA_ONE / C_UNIT) >= 1, "c", "above 0 and at most 100")?;
         check(self.initial_packets_per_increase >= 1, "initial_packets_per_increase", "at least 1")?;
@@ -132,8 +132,8 @@ impl Cubic {
     /// CUBIC with these constants. Out of range, they are moved to the nearest value in range.
     #[must_use]
     pub fn new(config: &CubicConfig) -> Self {
-        let beta = ((config.beta * BETA_ONE as f64).round() as u64).clamp(1, BETA_ONE - 1);
-        let steps = ((config.c * BETA_ONE as f64 / C_UNIT as f64).round() as u64).clamp(1, 100 * BETA_ONE / C_UNIT);
+        let beta = (libm::round(config.beta * BETA_ONE as f64) as u64).clamp(1, BETA_ONE - 1);
+        let steps = (libm::round(config.c * BETA_ONE as f64 / C_UNIT as f64) as u64).clamp(1, 100 * BETA_ONE / C_UNIT);
         Self {
             config: *config,
             beta,

@@ -6,6 +6,12 @@
 //! To add one: a file with its constants ([`AvoidanceConstants`]) and its state
 //! ([`CongestionAvoidance`]), and an entry below.
 
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+
+extern crate alloc;
+
+use alloc::boxed::Box;
+
 mod constants;
 mod intervals;
 mod trials;

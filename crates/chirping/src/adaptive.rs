@@ -224,7 +224,7 @@ impl Adaptive {
 
     /// Packets of the first chirp of a new flow.
     fn first_packets(&self) -> u32 {
-        let share = (f64::from(self.initial) * self.config.first_share).round() as u32;
+        let share = libm::round(f64::from(self.initial) * self.config.first_share) as u32;
         share.max(self.config.min_points).min(self.initial)
     }
 
@@ -286,7 +286,7 @@ impl Adaptive {
         if self.recent.1 < config.delay_samples {
             return false;
         }
-        let (smallest, _) = std::mem::replace(&mut self.recent, (Span::MAX, 0));
+        let (smallest, _) = core::mem::replace(&mut self.recent, (Span::MAX, 0));
         let share = Span::from_nanos((ack.min_rtt.as_nanos() as f64 * config.delay_share) as u64);
         smallest > ack.min_rtt + share.max(config.min_delay).min(config.max_delay)
     }

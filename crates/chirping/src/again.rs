@@ -169,7 +169,7 @@ impl Quiet {
     /// Rounds without a mark that are normal.
     fn threshold(&self, cwnd: u32) -> u32 {
         let measured = self.silence.map_or(0.0, |(mean, deviation)| mean + self.config.quiet_deviations * deviation);
-        let expected = self.config.quiet_periods * (f64::from(cwnd) / 2.0).sqrt();
+        let expected = self.config.quiet_periods * libm::sqrt(f64::from(cwnd) / 2.0);
         let normal = if self.measured < self.config.min_silences { measured.max(expected) } else { measured };
         let rounds = (normal + 2.0).max(f64::from(self.config.min_quiet_rounds));
         (rounds as u32).saturating_mul(1 << self.vain.min(self.config.max_backoff).min(16))

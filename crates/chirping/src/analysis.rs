@@ -44,7 +44,7 @@ pub struct Excursion {
 /// The excursions among the `delays` (ns) of a chirp's packets, in order.
 pub fn excursions(delays: &[u64], rule: ExcursionRule) -> impl Iterator<Item = Excursion> + '_ {
     let mut next = 1;
-    std::iter::from_fn(move || {
+    core::iter::from_fn(move || {
         while next + 1 < delays.len() {
             let start = next;
             if delays[start] >= delays[start + 1] {

@@ -12,6 +12,9 @@
 //! move all that follow. The variance of both is estimated from what the best hypothesis leaves
 //! over, and a scalar Kalman filter with these variances gives the likelihood.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::reading::Point;
 use flowstart_control::InvalidConfig;
 
@@ -212,7 +215,7 @@ impl Belief {
 
     /// Standard deviation in ns of what noise does from one packet to the next.
     pub fn noise(&self) -> f64 {
-        self.noise.map_or(0.0, |noise| (noise.jitter + noise.others).max(0.0).sqrt())
+        self.noise.map_or(0.0, |noise| libm::sqrt((noise.jitter + noise.others).max(0.0)))
     }
 
     /// Takes in a chirp; what was known counts `keep` times as much as before.

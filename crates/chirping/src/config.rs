@@ -1,5 +1,8 @@
 //! Constants of Paced Chirping.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use flowstart_control::InvalidConfig;
 use flowstart_units::Span;
 

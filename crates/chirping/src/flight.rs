@@ -1,7 +1,9 @@
 //! Chirps that were sent and wait for their ACKs. Packets are found by transmission number, never
 //! by counting ACKs.
 
-use std::collections::VecDeque;
+use alloc::vec::Vec;
+
+use alloc::collections::VecDeque;
 
 use flowstart_units::{Span, Time};
 

@@ -13,7 +13,7 @@ pub const RATIO_ONE: u64 = 1024;
 /// `ratio` in units of 1/1024, rounded, at most 2^32-1; zero for a negative ratio or NaN.
 #[must_use]
 pub fn ratio_from_f64(ratio: f64) -> u64 {
-    let scaled = (ratio * RATIO_ONE as f64).round();
+    let scaled = libm::round(ratio * RATIO_ONE as f64);
     // `as` saturates and maps NaN to zero.
     u64::from(scaled as u32)
 }

@@ -16,6 +16,10 @@
 //! pulled for the next one. [`geometry`], [`analysis`], [`reading`] and [`belief`] are pure
 //! arithmetic.
 
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+
+extern crate alloc;
+
 mod adaptive;
 mod again;
 pub mod analysis;
@@ -230,7 +234,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         if self.purpose == Purpose::Repair {
             return AfterAck::Continue;
         }
-        let completed = std::mem::take(&mut self.completed);
+        let completed = core::mem::take(&mut self.completed);
         if let Some(exit) = self.schedule.verdict(ack, completed) {
             self.flight.clear();
             if let (Purpose::More(before), Some(quiet)) = (self.purpose, &mut self.quiet) {
@@ -248,7 +252,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         if self.purpose == Purpose::Repair {
             return window.slow_start(ack.acked);
         }
-        window.slow_start(std::mem::take(&mut self.unpaced_acked));
+        window.slow_start(core::mem::take(&mut self.unpaced_acked));
         0
     }
 

@@ -45,7 +45,7 @@ pub struct Before {
 }
 
 /// The rules of a generation.
-pub trait Schedule: std::fmt::Debug {
+pub trait Schedule: core::fmt::Debug {
     /// True if a chirp is planned anew with what is known by then until its first packet leaves;
     /// false if the first plan holds.
     const PLANS_ANEW: bool;

@@ -2,6 +2,9 @@
 //! gaps. The probe gap follows what the chirps say; the load gap holds the average rate and comes
 //! down towards the probe gap. The start is over when they meet.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use flowstart_units::{Span, Time};
 
 use super::analysis::{ExcursionRule, estimate};

@@ -258,7 +258,7 @@ impl Controller {
         let reduced = self.avoidance.reduce(now, signal, &self.window);
         let ssthresh = threshold.unwrap_or(reduced).max(2);
         self.window.ssthresh = ssthresh;
-        self.fell_from = fall.map(|cwnd| std::mem::replace(&mut self.window.cwnd, cwnd));
+        self.fell_from = fall.map(|cwnd| core::mem::replace(&mut self.window.cwnd, cwnd));
         self.largest = Some(0);
         let reason = match signal {
             Signal::Loss => ExitReason::Loss,
@@ -353,6 +353,15 @@ impl Controller {
             return (departure, true);
         }
         (self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate()), false)
+    }
+
+    /// The rate at which packets are to leave one after the other, as of the last question for a
+    /// [`departure`](Self::departure): for transports that can be told a rate but no times. `None`
+    /// if the window alone decides.
+    #[must_use]
+    pub fn departure_rate(&self) -> Option<Rate> {
+        let start = if self.in_charge { self.start.departure_rate() } else { None };
+        start.or_else(|| self.pacer.rate())
     }
 
     /// The rate packets are paced at, or what Linux would pace them at by the window

@@ -6,8 +6,23 @@
 //! flight ([`Controller::cwnd`]) and when the next packet may leave at the earliest
 //! ([`Controller::departure`]).
 //!
-//! Windows are counted in packets (segments of one MSS), as Linux does; fractions live inside the
-//! algorithms.
+//! # Units
+//!
+//! Windows and thresholds are counted in packets (segments of one MSS), as Linux does; fractions
+//! live inside the algorithms. Events count both: packets in `acked`, `lost`, `in_flight`,
+//! `delivered`; bytes of payload in `bytes`, `acked_bytes`, `seq`, `una`, `next`. Rates are of
+//! payload, in bit/s; times are nanoseconds since whatever moment the transport calls zero. A
+//! window of a QUIC stack, in bytes, is [`Controller::cwnd`] times [`Controller::mss`].
+//!
+//! The MSS may change ([`Controller::set_mss`]): windows then stay what they are in bytes.
+//!
+//! # In other programs
+//!
+//! [`Controller`], and every start and avoidance, is `Clone + Send + Sync`: a clone is a controller
+//! in the same state that goes its own way. Without the feature `std` (on by default) this crate
+//! needs `alloc` alone; what is missing then is the registration of algorithms by name.
+//!
+//! # Order of calls
 //!
 //! The order of calls for one ACK (as in Linux `tcp_ack`):
 //! 1. [`Controller::on_acked`] for every newly delivered packet, if [`Controller::wants_packets`];
@@ -56,6 +71,10 @@
 //! assert!(controller.is_starting());
 //! # Ok::<(), flowstart_congestion::UnknownName>(())
 //! ```
+
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+
+extern crate alloc;
 
 mod controller;
 

@@ -1,5 +1,7 @@
 //! What a congestion avoidance is.
 
+use alloc::boxed::Box;
+
 use flowstart_units::{Rate, Span, Time};
 
 use crate::{Ack, Acked, ExitReason, Isolation, NewMss, Sent, Signal, Window};

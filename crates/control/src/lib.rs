@@ -6,6 +6,10 @@
 //! [`Signal`]). No algorithm is here; what several of them share is ([`Pacing`], [`random`],
 //! [`smallest`]).
 
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+
+extern crate alloc;
+
 mod avoidance;
 mod event;
 mod isolation;
@@ -29,7 +33,9 @@ pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occas
 pub use isolation::Isolation;
 pub use mss::NewMss;
 pub use names::{InvalidConfig, UnknownName};
-pub use own::{Own, OwnError, OwnNames};
+#[cfg(feature = "std")]
+pub use own::OwnNames;
+pub use own::{Own, OwnError};
 pub use pacing::{Pacing, WindowRate, stack_pacing_rate};
 pub use setup::{Connection, Setup};
 pub use start::{AfterAck, Exit, ExitReason, FlowStart, LastRtt, Lookout, OwnStart, Response, Restart, RouterClient};

@@ -1,7 +1,11 @@
 //! Names of algorithms as people write them, and what to say when one is not known.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
 
+use core::fmt;
+
+#[cfg(feature = "std")]
 use strsim::levenshtein;
 
 /// A name that no algorithm of this kind has.
@@ -21,6 +25,7 @@ impl UnknownName {
 
     /// The known name that is probably meant, if one is near.
     #[must_use]
+    #[cfg(feature = "std")]
     pub fn nearest(&self) -> Option<&'static str> {
         let name = canonical(&self.name);
         // Up to a third of the letters wrong still looks like a typing error; "bbr" for "reno" does
@@ -35,6 +40,7 @@ impl UnknownName {
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown {} {:?}", self.kind, self.name)?;
+        #[cfg(feature = "std")]
         if let Some(nearest) = self.nearest() {
             write!(f, ", did you mean {nearest:?}?")?;
         }
@@ -42,7 +48,7 @@ impl fmt::Display for UnknownName {
     }
 }
 
-impl std::error::Error for UnknownName {}
+impl core::error::Error for UnknownName {}
 
 /// The spelling that names are compared in: lower case, words joined by underscores, "++" in words.
 #[must_use]
@@ -74,7 +80,7 @@ impl fmt::Display for InvalidConfig {
     }
 }
 
-impl std::error::Error for InvalidConfig {}
+impl core::error::Error for InvalidConfig {}
 
 #[cfg(test)]
 mod tests {

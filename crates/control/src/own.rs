@@ -1,10 +1,19 @@
 //! Algorithms from outside this project, by name: whoever has one tells its name and how it is
 //! made, and it takes part wherever a name is read.
 
-use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+#[cfg(feature = "std")]
+use alloc::vec::Vec;
+
+use alloc::sync::Arc;
+use core::fmt;
+#[cfg(feature = "std")]
+use std::sync::{PoisonError, RwLock};
 
 use crate::Connection;
+#[cfg(feature = "std")]
 use crate::names::canonical;
 
 type Make<T> = dyn Fn(Connection) -> Box<T> + Send + Sync;
@@ -112,11 +121,13 @@ impl fmt::Display for OwnError {
     }
 }
 
-impl std::error::Error for OwnError {}
+impl core::error::Error for OwnError {}
 
+#[cfg(feature = "std")]
 /// The algorithms from outside that this program has registered, of one kind.
 pub struct OwnNames<T: ?Sized>(RwLock<Vec<Own<T>>>);
 
+#[cfg(feature = "std")]
 impl<T: ?Sized> OwnNames<T> {
     /// None yet.
     #[must_use]
@@ -146,6 +157,7 @@ impl<T: ?Sized> OwnNames<T> {
     }
 }
 
+#[cfg(feature = "std")]
 impl<T: ?Sized> Default for OwnNames<T> {
     fn default() -> Self {
         Self::new()

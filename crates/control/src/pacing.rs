@@ -123,8 +123,8 @@ impl WindowRate {
 
 #[cfg(feature = "serde")]
 mod serialize {
-    use std::borrow::Cow;
-    use std::fmt;
+    use alloc::borrow::Cow;
+    use core::fmt;
 
     use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
     use serde::de::value::MapAccessDeserializer;

@@ -75,6 +75,7 @@ macro_rules! registry {
         }
 
         /// Those from outside that have been registered.
+        #[cfg(feature = "std")]
         static OWN: $crate::OwnNames<dyn $Own> = $crate::OwnNames::new();
 
         impl $Config {
@@ -86,7 +87,7 @@ macro_rules! registry {
             pub fn own(
                 name: &'static str,
                 about: &'static str,
-                make: impl Fn($crate::Connection) -> Box<dyn $Own> + Send + Sync + 'static,
+                make: impl Fn($crate::Connection) -> ::alloc::boxed::Box<dyn $Own> + Send + Sync + 'static,
             ) -> Result<$crate::Own<dyn $Own>, $crate::OwnError> {
                 $crate::Own::new(name, about, make)
             }
@@ -97,6 +98,7 @@ macro_rules! registry {
             ///
             /// # Errors
             /// If the name is taken by an algorithm of this project.
+            #[cfg(feature = "std")]
             pub fn register(own: $crate::Own<dyn $Own>) -> Result<(), $crate::OwnError> {
                 match Self::from_name(own.name()) {
                     Ok(Self::Own(_)) | Err(_) => {
@@ -109,7 +111,8 @@ macro_rules! registry {
 
             /// Name and line of those that have been [registered](Self::register).
             #[must_use]
-            pub fn registered() -> Vec<(&'static str, &'static str)> {
+            #[cfg(feature = "std")]
+            pub fn registered() -> ::alloc::vec::Vec<(&'static str, &'static str)> {
                 OWN.all().iter().map(|own| (own.name(), own.about())).collect()
             }
 
@@ -126,10 +129,13 @@ macro_rules! registry {
             pub fn from_name(name: &str) -> Result<Self, $crate::UnknownName> {
                 match $crate::names::canonical(name).as_str() {
                     $($name $(| $alias)* => Ok(Self::$variant $((<$config>::default()))?),)*
-                    _ => OWN
-                        .find(name)
-                        .map(Self::Own)
-                        .ok_or_else(|| $crate::UnknownName::new($kind, name, Self::NAMES)),
+                    _ => {
+                        #[cfg(feature = "std")]
+                        if let Some(own) = OWN.find(name) {
+                            return Ok(Self::Own(own));
+                        }
+                        Err($crate::UnknownName::new($kind, name, Self::NAMES))
+                    }
                 }
             }
 
@@ -175,12 +181,12 @@ macro_rules! registry {
 
         #[cfg(feature = "serde")]
         impl schemars::JsonSchema for $Config {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
                 $schema.into()
             }
 
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let tables = vec![$($crate::registry!(@table generator, $name $(, $config)?)),*];
+                let tables = ::alloc::vec![$($crate::registry!(@table generator, $name $(, $config)?)),*];
                 $crate::serialize::schema(Self::NAMES, tables)
             }
         }
@@ -193,7 +199,7 @@ macro_rules! registry {
                 $variant($state),
             )*
             /// An algorithm from outside this crate.
-            External(Box<dyn $Own>),
+            External(::alloc::boxed::Box<dyn $Own>),
         }
 
         impl $Algorithm {
@@ -211,10 +217,10 @@ macro_rules! registry {
             }
         }
 
-        impl std::fmt::Debug for $Algorithm {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        impl core::fmt::Debug for $Algorithm {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self {
-                    $(Self::$variant(algorithm) => std::fmt::Debug::fmt(algorithm, f),)*
+                    $(Self::$variant(algorithm) => core::fmt::Debug::fmt(algorithm, f),)*
                     Self::External(_) => f.write_str("External"),
                 }
             }

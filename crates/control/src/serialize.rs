@@ -1,8 +1,12 @@
 //! Algorithms in scenario files: a plain name (`start = "hystart"`) or a table with constants
 //! (`start = { name = "hystart", delay_detector = false }`).
 
-use std::fmt;
-use std::marker::PhantomData;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use core::fmt;
+use core::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -66,7 +70,7 @@ impl<'de, T: Named> Visitor<'de> for NamedVisitor<T> {
 /// The fields of a table without its name: first those read before the name was known, then the
 /// rest.
 struct Fields<A> {
-    early: std::vec::IntoIter<(String, Value)>,
+    early: alloc::vec::IntoIter<(String, Value)>,
     value: Option<Value>,
     rest: A,
 }

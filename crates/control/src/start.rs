@@ -1,5 +1,7 @@
 //! What a flow start is: the trait, what it says, and how it ends.
 
+use alloc::boxed::Box;
+
 use flowstart_quick_start::Carried;
 use flowstart_units::{Rate, Span, Time};
 
@@ -132,6 +134,12 @@ pub trait FlowStart {
     /// When the next packet may leave, or `None` to leave that to the controller's pacing. Must be
     /// idempotent: the transport may ask several times before it sends.
     fn departure(&mut self, _now: Time, _next: &Next, _window: &Window) -> Option<Departure> {
+        None
+    }
+
+    /// The rate at which [`departure`](FlowStart::departure) lets packets leave one after the other
+    /// now, where it has one: for transports that can be told a rate but no times.
+    fn departure_rate(&self) -> Option<Rate> {
         None
     }
 

@@ -16,6 +16,10 @@
 //! packet looks shared, and path reordering looks like loss. Where the implementation would be
 //! stuck (nothing of either flow arrives), [`Coordinator`] measures again.
 
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+
+extern crate alloc;
+
 mod answer;
 mod config;
 mod coordinator;

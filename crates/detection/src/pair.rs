@@ -6,6 +6,8 @@
 //! connection 1 is closed, unless the detector goes on to look at the queue
 //! ([`PairDetector::watches`]).
 
+use alloc::boxed::Box;
+
 use flowstart_units::Time;
 
 use crate::{Acked, Departure, Sent};

@@ -7,7 +7,7 @@ use flowstart_congestion::{
     RouterClient, Sent, Setup, Signal, Start, StartConfig, Window,
 };
 use flowstart_race::{Contestant, Race, RaceError, RunOptions};
-use flowstart_units::{Bytes, Time};
+use flowstart_units::{Bytes, Rate, Time};
 
 /// What a contestant did against the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,6 +161,10 @@ impl FlowStart for AskedTwice {
     fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
         let _ = self.0.departure(now, next, window);
         self.0.departure(now, next, window)
+    }
+
+    fn departure_rate(&self) -> Option<Rate> {
+        self.0.departure_rate()
     }
 
     fn owns_window(&self) -> bool {

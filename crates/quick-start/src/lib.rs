@@ -33,12 +33,18 @@
 //! assert!(!nonce.agrees_with(Nonce::new(0x2aaa_aaaa), asked));
 //! ```
 
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+
+extern crate alloc;
+
 mod carried;
 pub mod model;
 mod nonce;
+#[cfg(feature = "std")]
 pub mod path;
 mod rate;
 pub mod receiver;
+#[cfg(feature = "std")]
 pub mod router;
 pub mod sender;
 pub mod wire;
@@ -47,5 +53,6 @@ pub use carried::Carried;
 pub use nonce::{Nonce, ttl_difference};
 pub use rate::RateCode;
 pub use receiver::Receiver;
+#[cfg(feature = "std")]
 pub use router::{Admission, Router};
 pub use sender::{Sender, SenderConfig};

@@ -90,7 +90,7 @@ impl Transfer {
         let (mut time, mut window) = (rtt, f64::from(self.start.initial_window));
         let mut left = self.packets(size);
         for _ in 0..MOST_ROUNDS {
-            let sent = window.floor();
+            let sent = libm::floor(window);
             if left <= sent || sent * packet_time >= rtt + packet_time {
                 return time + left * packet_time;
             }
@@ -107,7 +107,7 @@ impl Transfer {
     pub fn quick_start(&self, size: Bytes, granted: Rate) -> f64 {
         let (rtt, packet_time, bits) = (self.link.rtt.as_secs_f64(), self.packet_time(), self.packet_bits());
         let capacity = self.link.rate.as_bps() as f64;
-        let first = (granted.as_bps() as f64 * rtt / bits).floor();
+        let first = libm::floor(granted.as_bps() as f64 * rtt / bits);
         if first <= f64::from(self.start.initial_window) {
             return self.slow_start(size);
         }

@@ -1,5 +1,7 @@
 //! Hops of a path, those that know Quick-Start and those that do not.
 
+use alloc::boxed::Box;
+
 use flowstart_units::Time;
 use rand_core::Rng;
 

@@ -13,6 +13,8 @@
 //! assert_eq!(losses.next_u64(), again.next_u64());
 //! ```
 
+#![cfg_attr(not(test), no_std)]
+
 mod probability;
 mod purpose;
 mod splitmix;

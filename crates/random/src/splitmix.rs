@@ -69,7 +69,7 @@ impl SplitMix64 {
     /// A standard normal number: the cosine branch of Box and Muller, two draws.
     pub fn normal(&mut self) -> f64 {
         let (u1, u2) = (self.unit(), self.unit());
-        libm::sqrt(-2.0 * libm::log(1.0 - u1)) * libm::cos(2.0 * std::f64::consts::PI * u2)
+        libm::sqrt(-2.0 * libm::log(1.0 - u1)) * libm::cos(2.0 * core::f64::consts::PI * u2)
     }
 }
 

@@ -18,6 +18,8 @@
 //! What was saved is part of the configuration; saving it (the observing phase) is up to whoever
 //! runs flows. Without it this is slow start.
 
+use alloc::boxed::Box;
+
 use flowstart_control::InvalidConfig;
 use flowstart_control::{
     Ack, AfterAck, Answer, Departure, Exit, ExitReason, FlowStart, NewMss, Next, Occasion, Response, RouterClient,
@@ -327,6 +329,10 @@ impl FlowStart for CarefulResume {
 
     fn owns_window(&self) -> bool {
         matches!(self.phase, ResumePhase::Unvalidated { .. } | ResumePhase::SafeRetreat(_))
+    }
+
+    fn departure_rate(&self) -> Option<Rate> {
+        matches!(self.phase, ResumePhase::Unvalidated { .. }).then_some(self.rate)
     }
 
     fn on_mss(&mut self, mss: NewMss) {

@@ -2,6 +2,9 @@
 //! ([`flowstart_detection::pair`]) are each driven by one. A connection that nobody directs does
 //! standard slow start.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use crate::{Start, StartConstants};
 use flowstart_control::InvalidConfig;
 use flowstart_control::{

@@ -4,7 +4,7 @@ use flowstart_control::{
     Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, Response, Restart, RouterClient, Sent,
     Signal, Window,
 };
-use flowstart_units::Time;
+use flowstart_units::{Rate, Time};
 
 use crate::Start;
 
@@ -44,6 +44,10 @@ impl FlowStart for Start {
     #[inline]
     fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
         with_start!(self, start => start.departure(now, next, window))
+    }
+
+    fn departure_rate(&self) -> Option<Rate> {
+        with_start!(self, start => start.departure_rate())
     }
 
     #[inline]

@@ -7,6 +7,12 @@
 //! To add one: a file with its constants ([`StartConstants`]) and its state ([`FlowStart`]), and an
 //! entry below.
 
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+
+extern crate alloc;
+
+use alloc::boxed::Box;
+
 mod chirping;
 mod constants;
 mod first_recovery;

@@ -4,6 +4,8 @@
 //! It is no algorithm that anybody could run. In races its rate comes from the path: the capacity
 //! of every moment, shared with the flows that are there. Without such knowledge it is slow start.
 
+use alloc::vec::Vec;
+
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, AfterAck, Departure, FlowStart, Next, Response, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};

@@ -280,7 +280,7 @@ impl FlowStart for QuickStart {
             ..self.seen(ack.una, None, ack.srtt, window)
         };
         let change = self.watching_expiry(|sender| sender.on_ack(ack.now, &seen));
-        if std::mem::take(&mut self.expired) {
+        if core::mem::take(&mut self.expired) {
             window.cwnd = self.before;
         }
         if let Change::Ended { cwnd, ssthresh } = change {

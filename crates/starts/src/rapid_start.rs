@@ -183,7 +183,7 @@ impl RapidStart {
         let silence = beta + per_delivered;
         let before = f64::from(self.before);
         let window = before * silence - per_delivered * recovery.delivered as f64 - silence * recovery.lost as f64;
-        window.max(before * beta / 3.0).round().max(2.0) as u32
+        libm::round(window.max(before * beta / 3.0)).max(2.0) as u32
     }
 }
 
@@ -256,6 +256,10 @@ impl FlowStart for RapidStart {
         let bytes = u64::from(window.cwnd).saturating_mul(self.mss).saturating_mul(times);
         self.rate = Some(Rate::of(Bytes::new(bytes), next.srtt));
         Some(self.spacing.departure(now))
+    }
+
+    fn departure_rate(&self) -> Option<Rate> {
+        self.rate
     }
 
     fn on_mss(&mut self, mss: NewMss) {

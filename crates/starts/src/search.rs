@@ -14,6 +14,9 @@
 //! only one packet for every sixteen delivered until no more is in flight than was delivered in the
 //! last initial RTT (the empty path's bandwidth-delay product).
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use flowstart_control::InvalidConfig;
 use flowstart_control::{Ack, AfterAck, Exit, ExitReason, FlowStart, NewMss, Sent, Window};
 use flowstart_units::{Span, Time};

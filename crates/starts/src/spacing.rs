@@ -43,5 +43,5 @@ pub(super) const MILLION: u64 = 1_000_000;
 /// A factor of a configuration in millionths, rounded to the nearest; zero if it is negative or no
 /// number.
 pub(super) fn millionths(factor: f64) -> u64 {
-    (factor * MILLION as f64).round() as u64
+    libm::round(factor * MILLION as f64) as u64
 }

@@ -325,6 +325,10 @@ impl FlowStart for Suss {
         })
     }
 
+    fn departure_rate(&self) -> Option<Rate> {
+        self.red.map(|red| red.rate)
+    }
+
     fn on_mss(&mut self, mss: NewMss) {
         self.hystart.on_mss(mss);
         self.mss = u64::from(mss.bytes());

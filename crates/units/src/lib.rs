@@ -6,6 +6,10 @@
 //! the end of the range, a span below zero is zero. Where overflow must be noticed there is a
 //! `checked_…` method.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 mod bytes;
 mod parse;
 mod print;

@@ -1,7 +1,11 @@
 //! Reading quantities as people write them: "100 Mbit/s", "15 ms", "1.5 MB", "2 %".
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use core::fmt;
+use core::str::FromStr;
 
 use crate::{Bytes, Rate, Span};
 
@@ -24,7 +28,7 @@ impl fmt::Display for ParseUnitError {
     }
 }
 
-impl std::error::Error for ParseUnitError {}
+impl core::error::Error for ParseUnitError {}
 
 /// What a kind of quantity is called, its units with their size in the smallest one, and two
 /// examples.

@@ -1,6 +1,8 @@
 //! Printing quantities in the largest unit that keeps them exact and short.
 
-use std::fmt;
+use alloc::format;
+
+use core::fmt;
 
 use crate::{Bytes, Rate, Span, Time};
 

@@ -84,7 +84,7 @@ impl Rate {
     /// bit/s, saturating.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
-        Self((self.0 as f64 * factor).round() as u64)
+        Self(libm::round(self.0 as f64 * factor) as u64)
     }
 
     /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A

@@ -1,10 +1,12 @@
 //! Quantities in files: strings with a unit, both ways. A bare number is refused with the likely
 //! meaning.
 
-use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
-use std::str::FromStr;
+use alloc::string::ToString;
+
+use alloc::borrow::Cow;
+use core::fmt;
+use core::marker::PhantomData;
+use core::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};

@@ -1,6 +1,6 @@
 //! Points in time and lengths of time.
 
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 /// Nanoseconds in a second.
 pub(crate) const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -97,7 +97,7 @@ impl Span {
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         // `as` saturates and maps NaN to zero.
-        Self((seconds * NANOS_PER_SECOND as f64).round() as u64)
+        Self(libm::round(seconds * NANOS_PER_SECOND as f64) as u64)
     }
 
     /// Nanoseconds.
@@ -145,7 +145,7 @@ impl Span {
     /// nanosecond, saturating.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
-        Self((self.0 as f64 * factor).round() as u64)
+        Self(libm::round(self.0 as f64 * factor) as u64)
     }
 
     /// `self + other`, or `None` on overflow.
@@ -251,7 +251,7 @@ impl Div<u64> for Span {
     }
 }
 
-impl std::iter::Sum for Span {
+impl core::iter::Sum for Span {
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
         iter.fold(Self::ZERO, Add::add)
     }

@@ -190,7 +190,7 @@ impl Bbr {
             return false;
         }
         let sendable = ack.in_flight.saturating_add(ack.acked);
-        if std::mem::take(&mut recovery.fresh) {
+        if core::mem::take(&mut recovery.fresh) {
             window.cwnd = sendable;
             recovery.conserve = true;
             self.model.begin_round(ack.delivered);

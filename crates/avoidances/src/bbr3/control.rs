@@ -40,7 +40,7 @@ impl CongestionAvoidance for Bbr3 {
     }
 
     fn grow(&mut self, ack: &Ack, _acked: u32, window: &mut Window) {
-        if !std::mem::take(&mut self.learned) {
+        if !core::mem::take(&mut self.learned) {
             self.learn(ack, window.cwnd);
         }
         let told = self.flight.take_newest();

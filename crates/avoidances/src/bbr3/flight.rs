@@ -1,6 +1,6 @@
 //! What was known when each packet left: how much was in flight, and how much had been lost.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// A packet that left.
 #[derive(Clone, Copy, Debug, Default)]

@@ -359,7 +359,7 @@ impl Bbr3 {
             self.on_lost(cwnd);
         }
         self.model.take_rate(ack);
-        let rounds = self.model.round - std::mem::replace(&mut self.counted_round, self.model.round);
+        let rounds = self.model.round - core::mem::replace(&mut self.counted_round, self.model.round);
         self.rounds_since_up = self.rounds_since_up.saturating_add(rounds);
         if self.model.loss_round_start {
             let probing = matches!(self.mode, Bbr3Mode::Startup | Bbr3Mode::ProbeRefill | Bbr3Mode::ProbeUp);

@@ -159,7 +159,7 @@ impl Model {
         if !self.loss_in_round {
             self.loss_round_end = delivered;
         }
-        !std::mem::replace(&mut self.loss_in_round, true)
+        !core::mem::replace(&mut self.loss_in_round, true)
     }
 
     /// A probe of the RTT holds the packets back that leave from now on until all in flight are

@@ -197,7 +197,7 @@ impl DelayTarget {
             self.quiet = 0;
             return rate.min(delivery).max(least);
         }
-        let aim = if std::mem::take(&mut self.drain) { 0.0 } else { target };
+        let aim = if core::mem::take(&mut self.drain) { 0.0 } else { target };
         let expected = (queueing + foreseen).max(0.0);
         let is_quiet = expected < target / 2.0 && self.congested == 0;
         self.quiet = if is_quiet { self.quiet.saturating_add(1) } else { 0 };
@@ -280,9 +280,9 @@ impl DelayTarget {
         let range = self.round_most.checked_sub(self.round_least).unwrap_or(Span::ZERO);
         (self.round_least, self.round_most) = (Span::MAX, Span::ZERO);
         let mean = Span::from_secs_f64(
-            std::mem::take(&mut self.round_sum) / f64::from(std::mem::take(&mut self.round_samples).max(1)),
+            core::mem::take(&mut self.round_sum) / f64::from(core::mem::take(&mut self.round_samples).max(1)),
         );
-        if std::mem::take(&mut self.settling) {
+        if core::mem::take(&mut self.settling) {
             return;
         }
         if let (Some(_), Some(delivery)) = (self.rate, self.path.delivery) {

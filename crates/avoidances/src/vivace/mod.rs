@@ -272,7 +272,7 @@ pub(super) fn mibit(rate: Rate) -> f64 {
 }
 
 pub(super) fn from_mibit(rate: f64) -> Rate {
-    Rate::from_bps((rate * MIBIT).round() as u64)
+    Rate::from_bps(libm::round(rate * MIBIT) as u64)
 }
 
 try_rates!(Vivace);

@@ -1,5 +1,9 @@
 //! What a controller is made of.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
 use flowstart_avoidances::AvoidanceConfig;
 use flowstart_control::{Connection, InvalidConfig, Pacing, Setup};
 use flowstart_starts::StartConfig;

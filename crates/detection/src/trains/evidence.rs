@@ -53,7 +53,7 @@ impl Fates {
 /// A normal density without its constant, which both models share up to their width.
 fn density(value: f64, (mean, width): (f64, f64), noise: f64, least: f64) -> f64 {
     // Two delays with this much noise each.
-    let width = (width * width + 2.0 * noise * noise).sqrt();
+    let width = libm::sqrt(width * width + 2.0 * noise * noise);
     let distance = (value - mean) / width;
     (libm::exp(-0.5 * distance * distance) / width).max(least)
 }

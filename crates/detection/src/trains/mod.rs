@@ -15,6 +15,8 @@
 //! first train runs without comparison: fair queuing serves the first ten frames of a new flow at
 //! once (the initial credit of Linux's sch_fq), which would look like a shared queue.
 
+use alloc::boxed::Box;
+
 mod arrivals;
 mod batch;
 mod chirp;
@@ -93,7 +95,7 @@ impl Trains {
             return watch.departure(connection);
         }
         let Some(side) = self.context.sides.get_mut(connection) else { return Departure::Hold };
-        if !std::mem::replace(&mut side.open, true) && connection == 0 {
+        if !core::mem::replace(&mut side.open, true) && connection == 0 {
             side.plan.push_front((now, self.context.config.train));
             self.context.began = Some(now);
         }

@@ -1,6 +1,6 @@
 //! One of the two connections: what leaves when, and what became of it.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use flowstart_units::{Span, Time};
 

@@ -6,7 +6,7 @@
 //! keeps its own queue short gets one that is worth a look when the bottleneck becomes a shared
 //! one. Looks cost two packets each.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use flowstart_units::{Span, Time};
 

@@ -1,5 +1,7 @@
 //! How much a router still has to give.
 
+use alloc::boxed::Box;
+
 use flowstart_units::{Rate, Span, Time};
 
 use super::RouterCounts;

@@ -2,8 +2,10 @@
 //! given back, and sources that ask for more than they use are refused for a while. The RFC
 //! describes it in prose only; the rules here are own choices within that prose.
 
+use alloc::vec::Vec;
+
+use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -306,7 +308,7 @@ impl FlowTable {
         self.sweep(now);
         match self.entries.get_mut(&key.flow).filter(|entry| entry.request.is_of(nonce)) {
             Some(entry) => {
-                let again = std::mem::replace(&mut entry.reported, true);
+                let again = core::mem::replace(&mut entry.reported, true);
                 if rate > entry.rate || again && rate != entry.rate {
                     return self.fault(now, key.source);
                 }

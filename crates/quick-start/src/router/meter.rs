@@ -1,5 +1,8 @@
 //! How busy the link is.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 /// How the load of a link is measured: bytes of IP packets that leave, over intervals.

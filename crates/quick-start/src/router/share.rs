@@ -1,7 +1,7 @@
 //! The fair share of a link whose queue serves flows in turn.
 
+use core::hash::BuildHasherDefault;
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 
 use flowstart_units::{Rate, Span, Time};
 

@@ -1,5 +1,7 @@
 //! IPv4 headers, as far as hosts and routers of Quick-Start need them.
 
+use alloc::vec::Vec;
+
 use super::{DATA_LENGTH, IPV4_LENGTH, IPV4_TYPE, IpOption, Malformed, OptionMut};
 
 /// Header without options.

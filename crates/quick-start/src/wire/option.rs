@@ -1,6 +1,6 @@
 //! The data of the IP option: rate request and report of approved rate.
 
-use std::fmt;
+use core::fmt;
 
 use crate::{Nonce, RateCode};
 
@@ -37,7 +37,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-impl std::error::Error for Malformed {}
+impl core::error::Error for Malformed {}
 
 /// What an option asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -255,6 +255,10 @@ impl FlowStart for BbrStart {
         true
     }
 
+    fn departure_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+
     fn on_mss(&mut self, mss: NewMss) {
         self.mss = u64::from(mss.bytes());
         self.initial_window = mss.packets(self.initial_window);
