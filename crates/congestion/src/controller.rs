@@ -340,6 +340,7 @@ impl Controller {
         if self.in_charge
             && let Some(departure) = self.start.departure(now, next, &self.window)
         {
+            self.pacer.stand_aside();
             return departure;
         }
         self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate())
@@ -350,6 +351,7 @@ impl Controller {
         if self.in_charge
             && let Some(departure) = self.start.departure(now, next, &self.window)
         {
+            self.pacer.stand_aside();
             return (departure, true);
         }
         (self.pacer.departure(now, next, &self.window, self.avoidance.pacing_rate()), false)

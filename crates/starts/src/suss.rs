@@ -70,6 +70,8 @@ struct Red {
     /// The last blue packets leave with the ACK that decided, up to this many in flight.
     decided: Time,
     blue_limit: u32,
+    /// Blue packets that have not left.
+    blue_left: u32,
     first: Time,
     rate: Rate,
 }
@@ -219,7 +221,8 @@ impl Suss {
         let rate = Rate::of(Bytes::new(u64::from(packets).saturating_mul(self.mss)), span);
         let blue_limit = window.cwnd.saturating_add(acked);
         let limit = blue_limit.saturating_add(packets).saturating_sub(red_acks).min(window.ssthresh);
-        Some(Red { packets, limit, decided: now, blue_limit, first: now + guard, rate })
+        let blue_left = blue_limit.saturating_sub(self.in_flight);
+        Some(Red { packets, limit, decided: now, blue_limit, blue_left, first: now + guard, rate })
     }
 
     /// The blue ACKs of this round are complete.
@@ -313,6 +316,9 @@ impl FlowStart for Suss {
 
     #[inline]
     fn on_sent(&mut self, sent: &Sent) {
+        if let Some(red) = &mut self.red {
+            red.blue_left = red.blue_left.saturating_sub(1);
+        }
         if let Some(red) = self.red.filter(|red| sent.now > red.decided) {
             self.spacing.book(sent, red.rate);
         }
@@ -326,7 +332,7 @@ impl FlowStart for Suss {
     }
 
     fn departure_rate(&self) -> Option<Rate> {
-        self.red.map(|red| red.rate)
+        self.red.filter(|red| red.blue_left == 0).map(|red| red.rate)
     }
 
     fn on_mss(&mut self, mss: NewMss) {
@@ -336,7 +342,7 @@ impl FlowStart for Suss {
         self.round.blue_acked = mss.packets(self.round.blue_acked);
         self.cap = self.cap.map(|cap| mss.packets(cap));
         if let Some(red) = &mut self.red {
-            for packets in [&mut red.packets, &mut red.limit, &mut red.blue_limit] {
+            for packets in [&mut red.packets, &mut red.limit, &mut red.blue_limit, &mut red.blue_left] {
                 *packets = mss.packets(*packets);
             }
         }

@@ -45,6 +45,12 @@ impl Pacer {
         self.spacing = Spacing::None;
     }
 
+    /// The next packet leaves when another says so: no gap of this pacing is booked for it.
+    #[inline]
+    pub(super) fn stand_aside(&mut self) {
+        self.spacing = Spacing::None;
+    }
+
     /// Earliest departure of the next packet.
     pub(super) fn next(&self) -> Time {
         self.next

@@ -1,7 +1,7 @@
 use super::*;
 use flowstart_avoidances::AvoidanceConfig;
-use flowstart_control::INFINITE_SSTHRESH;
-use flowstart_control::testing::{ack, next};
+use flowstart_control::testing::{ack, next, sent};
+use flowstart_control::{INFINITE_SSTHRESH, Pacing};
 use flowstart_starts::{HystartConfig, StartConfig};
 
 /// A controller with this start in front of NewReno.
@@ -403,4 +403,50 @@ fn a_directed_start_sends_when_it_is_told_whatever_the_window() {
     let mut other = slow_start();
     other.steering().direct(Departure::At(ms(7)));
     assert_eq!((other.cwnd(), other.departure(ms(1), &next(0))), (10, Departure::Now));
+}
+
+/// A start that says itself when packets leave: all at once, until it hands over.
+#[derive(Clone)]
+struct AllAtOnce;
+
+impl FlowStart for AllAtOnce {
+    fn grow(&mut self, _ack: &Ack, _window: &mut Window) -> u32 {
+        0
+    }
+
+    fn departure(&mut self, _now: Time, next: &Next, _window: &Window) -> Option<Departure> {
+        (next.number >= 20).then_some(Departure::Now)
+    }
+
+    fn departure_rate(&self) -> Option<Rate> {
+        Some(Rate::from_mbps(7))
+    }
+}
+
+#[test]
+fn what_a_start_sends_at_times_of_its_own_is_not_paced_afterwards() {
+    let config = ControllerConfig { pacing: Pacing::LINUX, ..config(StartConfig::SlowStart) };
+    let mut controller = Controller::join(Start::External(Box::new(AllAtOnce)), Avoidance::new(&config), &config);
+    let srtt = Span::from_millis(100);
+    let mut depart = |number: u64, by_rate: bool| {
+        let question = Next { srtt, ..next(number) };
+        let departure =
+            if by_rate { controller.departure_by(ms(1), &question).0 } else { controller.departure(ms(1), &question) };
+        controller.on_sent(&Sent { bytes: 1448, ..sent(ms(1), number) });
+        departure
+    };
+    // The pacing books ten milliseconds at most for these.
+    for number in 0..20 {
+        let _ = depart(number, false);
+    }
+    for number in 20..1000 {
+        assert_eq!(depart(number, number % 2 == 0), Departure::Now);
+    }
+    assert_eq!(controller.departure_rate(), Some(Rate::from_mbps(7)));
+    controller.on_signal(ms(1), Signal::Loss);
+    match controller.departure(ms(1), &Next { srtt, ..next(1000) }) {
+        Departure::At(at) => assert!(at < ms(200), "{at:?}"),
+        other => assert_eq!(other, Departure::Now),
+    }
+    assert_ne!(controller.departure_rate(), Some(Rate::from_mbps(7)), "the start is over");
 }
