@@ -171,8 +171,9 @@ def explain_chirp(**options: Any) -> Document:
 def check(contestant: str) -> None:
     """Check what every start and avoidance must keep to: ``check("my_start+cubic")``.
 
-    Every transfer completes over hard paths, the same race gives the same result again, and asking
-    for a departure twice changes nothing (docs/own-algorithm.md).
+    Every transfer completes over hard paths, no simulation takes more than a million events, the
+    same race gives the same result again, and asking for a departure twice changes nothing
+    (docs/own-algorithm.md).
 
     Raises:
         ValueError: the first rule that it breaks, and on which path.

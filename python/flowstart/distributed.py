@@ -106,18 +106,21 @@ def _ray(works: list[Work], workers: int | None, keep: Keep) -> None:
 
     if not ray.is_initialized():
         ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
-    tasks = {}
-    for name, work, given in works:
-        task = ray.remote(max_retries=TRIES, num_cpus=1)(work)
-        tasks[task.remote(*given)] = name
-    waiting = list(tasks)
+    tasks: dict[Any, str] = {}
+    waiting = list(works)
+    # A cluster that others started may be larger than what was asked for.
+    at_once = len(works) if workers is None else workers
     try:
-        while waiting:
-            done, waiting = ray.wait(waiting, num_returns=1)
-            for one in done:
+        while waiting or tasks:
+            while waiting and len(tasks) < at_once:
+                name, work, given = waiting.pop(0)
+                task = ray.remote(max_retries=TRIES, num_cpus=1)(work)
+                tasks[task.remote(*given)] = name
+            for one in ray.wait(list(tasks), num_returns=1)[0]:
                 keep(tasks[one], ray.get(one))
+                del tasks[one]
     except BaseException:
-        for one in waiting:
+        for one in tasks:
             ray.cancel(one, force=True)
         raise
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import flowstart
@@ -30,8 +31,6 @@ def dies(_: str) -> bytes:
 
 def sleeps(marker: str) -> bytes:
     """Says that it has begun, and is never done."""
-    import time
-
     Path(marker).touch()
     time.sleep(3600)
     return b""
@@ -39,8 +38,14 @@ def sleeps(marker: str) -> bytes:
 
 def fails(marker: str) -> bytes:
     """Raises as soon as somebody else sleeps."""
-    import time
-
     while not Path(marker).exists():
         time.sleep(0.01)
     raise ValueError("on purpose")
+
+
+def alone(lock: str, one: int) -> bytes:
+    """Fail if another of its kind is at work."""
+    with open(lock, "x"):
+        time.sleep(0.1)
+    os.unlink(lock)
+    return str(one).encode()

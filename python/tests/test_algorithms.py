@@ -83,6 +83,16 @@ def test_the_contract_can_be_checked():
     with pytest.raises(ValueError, match="another result when the same race is run again"):
         flowstart.check("shares_state+cubic")
 
+    @flowstart.register(name="never_gets_on")
+    class NeverGetsOn(flowstart.FlowStart):
+        """Asks again and again."""
+
+        def departure(self, now, window):
+            return now + 1e-9
+
+    with pytest.raises(ValueError, match="simulated time after 1000000 events"):
+        flowstart.check("never_gets_on+cubic")
+
 
 def test_rounds_are_summed_up():
     rounds = []

@@ -105,6 +105,9 @@ def test_a_worker_may_die(tmp_path, backend):
         assert (tmp_path / "0").exists()
         assert (tmp_path / "1").exists()
         if backend == "ray":
+            # One at a time where one worker was asked for, on a cluster of two.
+            alone = [(f"alone-{n}", dying.alone, (str(tmp_path / "lock"), n)) for n in range(6)]
+            distributed._all(alone, tmp_path / "done", backend, 1, False)
             out = tmp_path / "ray"
             distributed.frontier(["slow_start+cubic"], out=out, shards=2, backend="ray", **GRID)
             assert (out / "records.csv").read_bytes() == local(tmp_path / "whole")

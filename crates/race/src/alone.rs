@@ -7,6 +7,7 @@ use flowstart_parallel::Cancel;
 use flowstart_units::Time;
 
 use super::part::Baseline;
+use super::stage::Simulator;
 use super::{Measure, Race, RaceError};
 
 /// Runs without newcomers of races that differ in their contestant only, by the queue and the
@@ -26,20 +27,21 @@ impl Race {
     /// If the race cannot be simulated.
     pub fn measure_first(&self, baselines: &mut Baselines, cancel: &Cancel) -> Result<Option<Measured>, RaceError> {
         let Some(contestant) = self.contestants.first() else { return Ok(None) };
+        let simulator = &Simulator { cancel, most_events: None };
         let without = |origin| {
             let place = (self.queue_name(contestant), origin);
             if let Some((_, known)) = baselines.0.iter().find(|(known, _)| *known == place) {
                 return Ok(Some(known.clone()));
             }
-            let Some(baseline) = self.baseline(contestant, 0, origin, cancel)? else { return Ok(None) };
+            let Some(baseline) = self.baseline(contestant, 0, origin, simulator)? else { return Ok(None) };
             let baseline = Rc::new(baseline);
             baselines.0.push((place, baseline.clone()));
             Ok(Some(baseline))
         };
-        let Some(start) = self.start(contestant, 0, cancel, without)? else { return Ok(None) };
+        let Some(start) = self.start(contestant, 0, simulator, without)? else { return Ok(None) };
         let mut values = start.values;
         for size in &self.sizes {
-            let Some(mut transfer) = self.transfer(contestant, 0, *size, cancel)? else { return Ok(None) };
+            let Some(mut transfer) = self.transfer(contestant, 0, *size, simulator)? else { return Ok(None) };
             values.append(&mut transfer.values);
         }
         Ok(Some((start.exits.first().copied().flatten(), values)))

@@ -80,6 +80,11 @@ pub const DEFAULT: &[&str] = &[
 ];
 
 impl Contestant {
+    /// True if its start or its congestion avoidance is one that somebody brought along.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.start, StartConfig::Own(_)) || matches!(self.avoidance, AvoidanceConfig::Own(_))
+    }
+
     /// The contestant as its authors run it: the authors' chirping with an ACK for every segment
     /// (the papers' experiments switch delayed ACKs off) and the published detector of fair queuing
     /// (its transport does so), all others with Linux's ACKs; all unpaced after the start, as Linux

@@ -8,7 +8,7 @@ use flowstart_units::Bytes;
 
 use super::part::JobResult;
 use super::record::labels;
-use super::stage::{OnStage, Runner, Stage};
+use super::stage::{OnStage, Runner, Simulator, Stage};
 use super::{Contestant, ContestantResult, Race, RaceError, RaceResult, RunRecord, Series};
 
 /// How a race is run; nothing in here changes its result.
@@ -20,6 +20,8 @@ pub struct RunOptions<'a> {
     pub cancel: Option<&'a Cancel>,
     /// Told now and then how many simulations are done, of how many.
     pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+    /// Events after which a simulation of an own algorithm is an error; `None` for any number.
+    pub most_events: Option<u64>,
 }
 
 /// One simulation (or pair of them) to do.
@@ -43,13 +45,14 @@ impl Race {
         let jobs = self.jobs();
         let never = Cancel::default();
         let cancel = options.cancel.unwrap_or(&never);
+        let simulator = Simulator { cancel, most_events: options.most_events };
         let progress = |done| {
             if let Some(progress) = options.progress {
                 progress(done, jobs.len());
             }
         };
         let results =
-            in_parallel(jobs.len(), options.threads, cancel, progress, |number| self.job(&jobs[number], cancel))
+            in_parallel(jobs.len(), options.threads, cancel, progress, |number| self.job(&jobs[number], &simulator))
                 .map_err(RaceError::new)?
                 .into_iter()
                 .map(|result| result.unwrap_or(Ok(None)))

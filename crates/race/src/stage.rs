@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use flowstart_parallel::Cancel;
 use flowstart_scenario::Scenario;
-use flowstart_simulator::{Observer, Outcome, Simulation, SimulationConfig};
+use flowstart_simulator::{Observer, Outcome, Progress, Simulation, SimulationConfig};
 use flowstart_units::{Span, Time};
 
 use super::{Contestant, Purpose, Race, RaceError};
@@ -29,13 +29,23 @@ pub(crate) trait Runner {
 }
 
 /// The simulator, looking up now and then whether it should give up.
-impl Runner for Cancel {
+pub(crate) struct Simulator<'a> {
+    pub(crate) cancel: &'a Cancel,
+    /// Events of one simulation in which an own algorithm takes part.
+    pub(crate) most_events: Option<u64>,
+}
+
+/// Events of an own algorithm between which cancellation is looked for: it may ask for departures a
+/// nanosecond apart, and then never gets to the end of a slice of time.
+const EVENTS: u64 = 100_000;
+
+impl Runner for Simulator<'_> {
     type Error = RaceError;
 
     fn run<O: Observer>(
         &self,
         _race: &Race,
-        _part: Part<'_>,
+        (contestant, _, _): Part<'_>,
         config: &SimulationConfig,
         observer: O,
         slice: Span,
@@ -43,13 +53,33 @@ impl Runner for Cancel {
         let mut simulation = Simulation::new(config, observer)
             .map_err(|error| RaceError::new(format!("cannot be simulated: {error}")))?;
         let mut until = Time::ZERO + slice;
-        while !simulation.run_until(until) {
-            if self.is_cancelled() {
+        if !contestant.is_own() {
+            while !simulation.run_until(until) {
+                if self.cancel.is_cancelled() {
+                    return Ok(None);
+                }
+                until += slice;
+            }
+            return Ok(Some(simulation.finish()));
+        }
+        let most = self.most_events.unwrap_or(u64::MAX);
+        let mut events = 0;
+        loop {
+            match simulation.run_within(until, EVENTS.min(most - events)) {
+                Progress::Over => return Ok(Some(simulation.finish())),
+                Progress::Reached => until += slice,
+                Progress::Spent => {}
+            }
+            events = simulation.events();
+            if events >= most {
+                let at = simulation.now().as_secs_f64();
+                let message = format!("{contestant} is still at {at:.3} s of simulated time after {most} events");
+                return Err(RaceError::new(message));
+            }
+            if self.cancel.is_cancelled() {
                 return Ok(None);
             }
-            until += slice;
         }
-        Ok(Some(simulation.finish()))
     }
 }
 

@@ -103,7 +103,12 @@ fn a_cancelled_race_keeps_what_was_finished() {
             cancel.cancel();
         }
     };
-    let options = RunOptions { threads: Some(1), cancel: Some(&cancel), progress: Some(&stop_after_two) };
+    let options = RunOptions {
+        threads: Some(1),
+        cancel: Some(&cancel),
+        progress: Some(&stop_after_two),
+        ..RunOptions::default()
+    };
     let result = race.run(&options).unwrap();
     assert!(!result.complete);
     assert_eq!(result.simulations, (2, 14));

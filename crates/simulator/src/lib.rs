@@ -98,4 +98,4 @@ pub use flow::MakeController;
 pub use observer::{FlowId, Observer};
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome};
 pub use session::{Page, Reply, SessionConfig, SessionOutcome};
-pub use simulation::Simulation;
+pub use simulation::{Progress, Simulation};

@@ -8,7 +8,7 @@ use common::{link, simulation, tcp_flow, udp_flow};
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_network::{DropReason, JitterConfig, LossConfig, Packet, packet::Body};
 use flowstart_simulator::{
-    FlowId, Observer, Outcome, Simulation, SimulationConfig, Spacing, Stop, Traffic, UdpConfig, Workload,
+    FlowId, Observer, Outcome, Progress, Simulation, SimulationConfig, Spacing, Stop, Traffic, UdpConfig, Workload,
 };
 use flowstart_transport::Sender;
 use flowstart_units::{Bytes, Rate, Span, Time};
@@ -183,6 +183,21 @@ proptest! {
             }
         }
         prop_assert_eq!(sliced.finish().0, run(&config));
+    }
+
+    #[test]
+    fn stopping_after_so_many_events_changes_nothing(config in any_simulation(), most in 1_u64..2_000) {
+        let mut counted = Simulation::new(&config, ()).unwrap();
+        loop {
+            let before = counted.events();
+            let progress = counted.run_within(Time::NEVER, most);
+            prop_assert!(counted.events() - before <= most);
+            if progress == Progress::Over {
+                break;
+            }
+            prop_assert_eq!((progress, counted.events() - before), (Progress::Spent, most));
+        }
+        prop_assert_eq!(counted.finish().0, run(&config));
     }
 }
 

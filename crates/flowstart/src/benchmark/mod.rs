@@ -82,7 +82,8 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
             bar.set_length(of as u64 * runs);
             bar.set_position(done as u64 + of as u64 * run);
         };
-        let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
+        let options =
+            RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell), ..RunOptions::default() };
         let mut with_seed = benchmark.clone();
         with_seed.race.seed = benchmark.race.seed.wrapping_add(run);
         let of_seed = with_seed.run(&options).map_err(Failure::usage)?;

@@ -99,7 +99,8 @@ pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Outc
         really(race, args, tell)?
     } else {
         let cancel = interrupt::listen();
-        let options = RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell) };
+        let options =
+            RunOptions { threads: args.threads, cancel: Some(&cancel), progress: Some(&tell), ..RunOptions::default() };
         (race.run(&options).map_err(Failure::usage)?, Ok(()))
     };
     bar.finish_and_clear();

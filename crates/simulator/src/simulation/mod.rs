@@ -22,6 +22,17 @@ use demand::Arrivals;
 pub(crate) use packets::leave;
 use pair::Pair;
 
+/// How far a part of a simulation went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// To the end.
+    Over,
+    /// To the time asked for.
+    Reached,
+    /// Not so far: as many events happened as were allowed.
+    Spent,
+}
+
 /// A simulation in progress, watched by an [`Observer`].
 pub struct Simulation<O> {
     pub(crate) now: Time,
@@ -136,6 +147,12 @@ impl<O: Observer> Simulation<O> {
         self.now
     }
 
+    /// How many events happened so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Packets that are stored in queues or on their way, for checks of conservation.
     #[must_use]
     pub fn packets_in_network(&self) -> u64 {
@@ -158,6 +175,17 @@ impl<O: Observer> Simulation<O> {
     /// Runs until `time`, or to the end if that comes first. Returns true if the simulation is
     /// over.
     pub fn run_until(&mut self, time: Time) -> bool {
+        self.advance::<false>(time, u64::MAX) == Progress::Over
+    }
+
+    /// The same, but after `most` more events at the latest: an algorithm that somebody wrote may
+    /// ask again and again without ever letting time pass.
+    pub fn run_within(&mut self, time: Time, most: u64) -> Progress {
+        self.advance::<true>(time, self.events.saturating_add(most))
+    }
+
+    /// Without `COUNTED` what is the last event costs nothing.
+    fn advance<const COUNTED: bool>(&mut self, time: Time, last_event: u64) -> Progress {
         let (latest, when_complete) = match self.stop {
             Stop::At(time) => (time, false),
             Stop::WhenComplete(time) => (time, true),
@@ -172,10 +200,13 @@ impl<O: Observer> Simulation<O> {
                     if !complete && latest < Time::NEVER {
                         self.now = latest.min(time).max(self.now);
                     }
-                    return complete || latest <= time;
+                    return if complete || latest <= time { Progress::Over } else { Progress::Reached };
                 }
                 self.now = time.max(self.now);
-                return false;
+                return Progress::Reached;
+            }
+            if COUNTED && self.events >= last_event {
+                return Progress::Spent;
             }
             self.now = next;
             self.events += 1;
