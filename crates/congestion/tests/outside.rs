@@ -1,5 +1,5 @@
-//! What other programs need of a controller: it can be duplicated, handed to other threads, and told
-//! of another MTU.
+//! What other programs need of a controller: it can be duplicated, handed to other threads, and
+//! told of another MTU.
 
 mod common;
 

@@ -20,10 +20,9 @@
 //! 1.25 windows per round trip by itself. What needs more is refused with a sentence that says why
 //! ([`Refused`]):
 //!
-//! | | quinn | noq |
-//! |---|---|---|
-//! | starts | slow_start, hystart, hystart_plus_plus, search, limited_slow_start, careful_resume, built_in | these, and suss, rapid_start, bbr_start |
-//! | avoidances | reno, cubic, bic, scalable | these, and delay_target |
+//! - both: the starts slow_start, built_in, hystart, hystart_plus_plus, search,
+//!   limited_slow_start, careful_resume, and the avoidances reno, cubic, bic, scalable;
+//! - noq: the starts suss, rapid_start and bbr_start too, and the avoidance delay_target.
 //!
 //! Chirps, trains of packets, requests to routers and detectors of fair queuing want every packet
 //! to leave at a time of its own, or more than the stack tells; `flowstart-quic` runs them, by
@@ -32,8 +31,8 @@
 //! # What is different here
 //!
 //! - What a stack lets leave in a burst is its affair: both allow 10 packets or more at once.
-//! - Careful Resume paces its jump over a round trip. In noq it does so at its own rate, in quinn at
-//!   the stack's, 1.25 windows per round trip.
+//! - Careful Resume paces its jump over a round trip. In noq it does so at its own rate, in quinn
+//!   at the stack's, 1.25 windows per round trip.
 //! - SUSS needs windows to leave unpaced but for the packets it adds; [`contestant`] asks for that
 //!   ([`Pacing::Off`]), and noq then lets packets leave as the window opens.
 //! - Reductions take effect at once (RFC 9002), not by proportional rate reduction.
@@ -65,8 +64,8 @@ pub use refused::{Reason, Refused, Stack};
 
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, Pacing, StartConfig, UnknownName};
 
-/// A start and an avoidance by their names, with their default constants: what a [`QuinnFactory`] or
-/// a [`NoqFactory`] is made of. The initial window is 10 packets, which are paced unless the start
+/// A start and an avoidance by their names, with their default constants: what the factories of
+/// both stacks are made of. The initial window is 10 packets, which are paced unless the start
 /// needs them not to be (SUSS).
 ///
 /// # Errors
