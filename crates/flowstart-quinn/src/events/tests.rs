@@ -380,3 +380,52 @@ fn after_persistent_congestion_older_losses_reduce_nothing() {
     played.acknowledge(0, 8, false);
     assert_eq!(played.events.window(), 2400, "what left before does not let it grow");
 }
+
+#[test]
+fn an_initial_window_below_two_packets_is_two() {
+    let config = ControllerConfig { initial_window: 1, ..contestant("slow_start", "reno").unwrap() };
+    let played = Played::new(&config);
+    assert_eq!((played.events.window(), played.events.initial_window()), (2400, 2400));
+}
+
+#[test]
+fn a_start_hears_how_many_packets_were_lost() {
+    use flowstart_congestion::start::Start;
+    use flowstart_congestion::start::careful_resume::ResumePhase;
+    let mut config = contestant("careful_resume", "cubic").unwrap();
+    if let StartConfig::CarefulResume(resume) = &mut config.start {
+        resume.saved_cwnd = Some(flowstart_units::Bytes::new(480_000));
+        resume.saved_rtt = Some(Span::from_millis(50));
+    }
+    let mut played = Played::new(&config);
+    (0..11).for_each(|_| played.send(1200));
+    wait(&mut played, 50);
+    played.acknowledge(0, 10, false);
+    (0..100).for_each(|_| played.send(1200));
+    wait(&mut played, 40);
+    played.acknowledge(0, 1, false);
+    played.hear(Told::Lost(3, false));
+    let Start::CarefulResume(resume) = played.events.controller().start() else { panic!("the start") };
+    assert!(matches!(resume.phase(), ResumePhase::SafeRetreat(_)), "{:?}", resume.phase());
+    // One was in flight before the jump and one was delivered since; three were lost.
+    assert_eq!(resume.pipe_size(), 0);
+    played.acknowledge(0, 20, false);
+    let Start::CarefulResume(resume) = played.events.controller().start() else { panic!("the start") };
+    assert_eq!(resume.pipe_size(), 2 + 20 - 3);
+}
+
+#[test]
+fn records_of_what_was_delivered_or_is_never_told_are_let_go() {
+    let mut played = slow_start();
+    round(&mut played, 10);
+    assert!(played.events.records.is_empty());
+    played.send(1200);
+    // Nothing is ever said of that one.
+    for _ in 0..300 {
+        wait(&mut played, 10);
+        played.send(1200);
+        wait(&mut played, 10);
+        played.acknowledge(1, 1, false);
+    }
+    assert!(played.events.records.len() < 2, "{}", played.events.records.len());
+}
