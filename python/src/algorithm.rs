@@ -427,8 +427,7 @@ pub(crate) fn lasting(text: String) -> &'static str {
 #[pyfunction]
 pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>) -> PyResult<()> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    let make =
-        move |connection| -> Box<dyn OwnStart> { Box::new(PythonStart(Object::new(&factory, connection))) };
+    let make = move |connection| -> Box<dyn OwnStart> { Box::new(PythonStart(Object::new(&factory, connection))) };
     let own = StartConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;
     StartConfig::register(own).map_err(|error| wrong(&error))
 }
@@ -437,9 +436,8 @@ pub(crate) fn register_start(name: String, about: String, factory: Py<PyAny>) ->
 #[pyfunction]
 pub(crate) fn register_avoidance(name: String, about: String, factory: Py<PyAny>, ecn: bool) -> PyResult<()> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    let make = move |connection| -> Box<dyn OwnAvoidance> {
-        Box::new(PythonAvoidance(Object::new(&factory, connection)))
-    };
+    let make =
+        move |connection| -> Box<dyn OwnAvoidance> { Box::new(PythonAvoidance(Object::new(&factory, connection))) };
     let own = AvoidanceConfig::own(lasting(name), lasting(about), make).map_err(|error| wrong(&error))?;
     AvoidanceConfig::register(if ecn { own.with_ecn() } else { own }).map_err(|error| wrong(&error))
 }
