@@ -69,6 +69,43 @@ fn transfers_both_ways_are_whole_and_a_file_arrives() {
     assert!(text.starts_with("About "), "{text}");
 }
 
+/// The events of the only qlog of one side in a folder.
+fn logged(folder: &std::path::Path, side: &str) -> Vec<serde_json::Value> {
+    let ours = |path: &std::path::PathBuf| path.to_string_lossy().ends_with(&format!("-{side}.qlog"));
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(ours).collect();
+    assert_eq!(files.len(), 1, "{side}: {files:?}");
+    let text = std::fs::read_to_string(files.remove(0)).unwrap();
+    // JSON text sequences (RFC 7464).
+    text.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).unwrap()).collect()
+}
+
+#[test]
+fn both_ends_log_the_packets_of_a_transfer() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let logs = logs.to_str().unwrap();
+    let server = Server::start(&["--qlog", logs]);
+    let (status, _, error) = run(&["fetch", "127.0.0.1", "-p", &server.port, "-n", "300kB", "-R", "--qlog", logs]);
+    assert_eq!(status, Some(0), "{error}");
+    drop(server);
+    let named = |events: &[serde_json::Value], name: &str| {
+        events.iter().filter(|event| event["name"].as_str().is_some_and(|given| given.ends_with(name))).count()
+    };
+    let client = logged(folder.path().join("logs").as_path(), "client");
+    // 300 kB are 207 packets of 1452 bytes at least.
+    let sent = named(&client, "packet_sent");
+    assert!(sent >= 207, "{sent} packets sent");
+    assert!(named(&client, "packets_acked") >= 207);
+    let windows: Vec<u64> = client.iter().filter_map(|event| event["data"]["congestion_window"].as_u64()).collect();
+    assert!(windows.iter().max() > windows.first(), "{windows:?}");
+
+    let taken = folder.path().join("taken");
+    std::fs::write(&taken, b"").unwrap();
+    let (status, _, error) = run(&["fetch", "127.0.0.1", "-n", "1kB", "--qlog", taken.to_str().unwrap()]);
+    assert_eq!((status, error.lines().count()), (Some(2), 1), "{error}");
+}
+
 #[test]
 fn what_is_wrong_is_one_sentence() {
     let server = Server::start(&[]);

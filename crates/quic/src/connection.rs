@@ -1,6 +1,7 @@
 //! One connection of the stack, driven so that every packet leaves at a time of its own.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use flowstart_congestion::{Controller, Departure};
@@ -13,6 +14,7 @@ use noq_proto::{
 use crate::clock::Clock;
 use crate::gate::{Gate, Told};
 use crate::ledger::Ledger;
+use crate::qlog::Log;
 
 /// Why nothing leaves now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct Connection {
     clock: Clock,
     gate: Gate,
     ledger: Option<Ledger>,
+    /// Where its log goes, and whether it is a server's.
+    log: Option<(PathBuf, bool)>,
     notes: Vec<Told>,
     wake: Option<Time>,
     /// The stack had something to send behind the shut gate when it was last asked.
@@ -56,7 +60,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(inner: noq_proto::Connection, handle: ConnectionHandle, clock: Clock, gate: Gate) -> Self {
+    pub(crate) fn new(
+        inner: noq_proto::Connection,
+        handle: ConnectionHandle,
+        clock: Clock,
+        gate: Gate,
+        log: Option<(PathBuf, bool)>,
+    ) -> Self {
         gate.set(true);
         Self {
             inner,
@@ -64,6 +74,7 @@ impl Connection {
             clock,
             gate,
             ledger: None,
+            log,
             notes: Vec::new(),
             wake: None,
             waiting: false,
@@ -72,12 +83,17 @@ impl Connection {
         }
     }
 
-    /// Hands all further packets to a controller. To be called when the handshake is complete.
-    pub fn begin(&mut self, controller: Controller) {
+    /// Hands all further packets to a controller. To be called when the handshake is complete. The
+    /// log, if there is one, has this title.
+    pub fn begin(&mut self, now: Time, controller: Controller, title: &str) {
         self.gate.take(&mut self.notes);
         self.notes.clear();
         let mtu = u32::from(self.inner.current_mtu());
-        self.ledger = Some(Ledger::new(controller, mtu, self.handshake_rtt()));
+        let mut ledger = Ledger::new(controller, mtu, self.handshake_rtt());
+        if let Some((folder, server)) = self.log.take() {
+            ledger.keep(now, Log::create(&folder, now, self.handle.0, server, title));
+        }
+        self.ledger = Some(ledger);
     }
 
     /// The stack's RTT, which is the handshake's as long as nothing else was sent.

@@ -1,6 +1,7 @@
 //! The connections of one UDP socket, without the socket.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,11 +32,22 @@ pub struct Limits {
     /// The seed of connection identifiers; `None` for unpredictable ones, as any real network
     /// needs.
     pub seed: Option<[u8; 32]>,
+    /// A folder that is there, for a qlog (draft-ietf-quic-qlog-main-schema-12) of what each
+    /// connection sends: `TIME-CONNECTION-SIDE.qlog`, with milliseconds of Unix time. What cannot be
+    /// written there is missing. Default none.
+    pub qlog: Option<PathBuf>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { mtu: 1452, connections: 64, receive_window: 32 << 20, idle: Duration::from_secs(10), seed: None }
+        Self {
+            mtu: 1452,
+            connections: 64,
+            receive_window: 32 << 20,
+            idle: Duration::from_secs(10),
+            seed: None,
+            qlog: None,
+        }
     }
 }
 
@@ -139,7 +151,8 @@ impl Endpoint {
     }
 
     fn keep(&mut self, handle: ConnectionHandle, connection: noq_proto::Connection) -> usize {
-        let connection = Connection::new(connection, handle, self.clock, self.gates.last());
+        let log = self.limits.qlog.clone().map(|folder| (folder, self.server));
+        let connection = Connection::new(connection, handle, self.clock, self.gates.last(), log);
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);
         }

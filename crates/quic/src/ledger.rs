@@ -11,11 +11,12 @@
 
 use std::collections::VecDeque;
 
-use flowstart_congestion::{Ack, Acked, Controller, Departure, Next, Sent, Signal};
+use flowstart_congestion::{Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, Next, Sent, Signal};
 use flowstart_transport::parts::{Flight, Prr, RateEstimator, Usage, WindowUsage};
 use flowstart_units::{Span, Time};
 
 use crate::gate::Told;
+use crate::qlog::{Log, Metrics};
 
 /// Bytes of IPv4 and UDP headers around a QUIC packet.
 pub const HEADER_BYTES: u32 = 28;
@@ -108,6 +109,7 @@ pub struct Ledger {
     last_sent: Option<Time>,
     sent_in_burst: bool,
     exhausted: bool,
+    log: Option<Box<Log>>,
 }
 
 impl Ledger {
@@ -133,6 +135,31 @@ impl Ledger {
             last_sent: None,
             sent_in_burst: false,
             exhausted: false,
+            log: None,
+        }
+    }
+
+    /// Writes all that happens into a log.
+    pub(crate) fn keep(&mut self, now: Time, log: Log) {
+        self.log = Some(Box::new(log));
+        self.log_metrics(now);
+    }
+
+    fn log_metrics(&mut self, now: Time) {
+        let mtu = u64::from(self.mtu);
+        let ssthresh = self.controller.ssthresh();
+        let metrics = Metrics {
+            min_rtt: self.min_rtt,
+            srtt: self.srtt,
+            latest: self.latest,
+            rttvar: self.rttvar,
+            cwnd: u64::from(self.controller.cwnd()) * mtu,
+            ssthresh: (ssthresh != INFINITE_SSTHRESH).then_some(u64::from(ssthresh) * mtu),
+            pacing_rate: self.controller.pacing_rate().map(|rate| rate.as_bps()),
+            in_flight: u64::from(self.in_flight) * mtu,
+        };
+        if let Some(log) = &mut self.log {
+            log.metrics(now, metrics);
         }
     }
 
@@ -232,7 +259,7 @@ impl Ledger {
         match told {
             Told::Sent { number, bytes } => self.sent(now, number, bytes),
             Told::Acked { number } => self.acked(now, number),
-            Told::Lost { number } => self.lost(number),
+            Told::Lost { number } => self.lost(now, number),
             Told::Marked => self.batch.marked = true,
             Told::Persistent => self.batch.persistent = true,
             Told::Spurious => self.batch.spurious = true,
@@ -268,6 +295,10 @@ impl Ledger {
         }
         let in_flight = self.in_flight;
         self.controller.on_sent(&Sent { now, number, seq, bytes, in_flight, retransmission: false });
+        if let Some(log) = &mut self.log {
+            log.sent(now, packet, bytes);
+            self.log_metrics(now);
+        }
     }
 
     /// The record of a packet whose fate is open.
@@ -289,9 +320,12 @@ impl Ledger {
             self.batch.newest = Some((number, flight));
         }
         self.batch.acked.push(Acked { now, number, bytes, sent_at: flight.sent_at, rtt: None, retransmitted: false });
+        if let Some(log) = &mut self.log {
+            log.acked(now, packet);
+        }
     }
 
-    fn lost(&mut self, packet: u64) {
+    fn lost(&mut self, now: Time, packet: u64) {
         let Some(record) = self.open(packet) else { return };
         if record.fate != Fate::Open {
             return;
@@ -302,6 +336,9 @@ impl Ledger {
         self.counts.lost += 1;
         self.batch.lost += 1;
         self.batch.lost_seq = self.batch.lost_seq.max(seq);
+        if let Some(log) = &mut self.log {
+            log.lost(now, packet);
+        }
     }
 
     /// Nothing more leaves now. `exhausted` if that is so because the application has no more.
@@ -398,6 +435,9 @@ impl Ledger {
         self.react(now, &batch);
         if packets > 0 {
             self.grow(&view);
+        }
+        if self.log.is_some() {
+            self.log_metrics(now);
         }
         batch.acked.clear();
         self.batch = Batch { acked: batch.acked, ..Batch::default() };

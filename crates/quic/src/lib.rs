@@ -22,6 +22,7 @@ mod ledger;
 mod look;
 pub mod message;
 mod node;
+mod qlog;
 mod sending;
 mod server;
 mod system;

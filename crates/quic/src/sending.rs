@@ -210,7 +210,8 @@ impl Sending {
 
     /// A connection is there and the transfer is agreed upon: data may be sent over it.
     pub fn begin(&mut self, now: Time, number: usize, connection: &mut Connection) {
-        connection.begin(Controller::new(&self.config));
+        let title = format!("{}+{}", self.config.start.name(), self.config.avoidance.name());
+        connection.begin(now, Controller::new(&self.config), &title);
         self.began.get_or_insert(now);
         let Some(lane) = self.lanes.get_mut(number) else { return };
         for _ in 0..self.streams {

@@ -48,6 +48,9 @@ pub(crate) struct ServeArgs {
     /// Most connections of one address at the same time
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) per_peer: usize,
+    /// Folder for a qlog of every connection, a file each
+    #[arg(long, value_name = "DIR")]
+    pub(crate) qlog: Option<PathBuf>,
     /// End after one transfer
     #[arg(short = '1', long)]
     pub(crate) one_off: bool,
@@ -108,6 +111,9 @@ pub(crate) struct FetchArgs {
     /// File to write what was fetched to
     #[arg(short, long, value_name = "FILE", requires = "file")]
     pub(crate) out: Option<PathBuf>,
+    /// Folder for a qlog of every connection, a file each (for qvis and the like)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) qlog: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

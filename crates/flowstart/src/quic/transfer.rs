@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, Request, VERSION};
@@ -14,7 +14,7 @@ use flowstart_units::{Span, Time};
 use super::args::ServerArgs;
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_file, print, print_json};
+use crate::output::{Failure, Outcome, note, prepare_file, prepare_folder, print, print_json};
 
 /// What a transfer lasts if nothing is said.
 const USUAL: Span = Span::from_secs(10);
@@ -30,11 +30,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
     {
         return Err(wrong(format!("cannot serve {}: it is no folder", root.display())));
     }
+    if let Some(folder) = &args.qlog {
+        prepare_folder(folder)?;
+    }
     let address = SocketAddr::new(args.bind, args.port);
     let socket =
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
     let clock = Clock::start();
-    let limits = Limits { connections: args.connections, ..Limits::default() };
+    let limits = Limits { connections: args.connections, qlog: args.qlog.clone(), ..Limits::default() };
     let service = Service {
         most_bytes: args.most_bytes.get(),
         most_time: args.most_time,
@@ -105,6 +108,8 @@ fn plain(error: &std::io::Error) -> String {
 pub(super) struct Target {
     pub(super) to: SocketAddr,
     pub(super) pinned: Option<Fingerprint>,
+    /// Where connections are logged.
+    pub(super) qlog: Option<PathBuf>,
 }
 
 impl Target {
@@ -127,7 +132,7 @@ impl Target {
                  with --fingerprint, or say --insecure"
             )));
         }
-        Ok(Self { to, pinned })
+        Ok(Self { to, pinned, qlog: None })
     }
 
     /// Transfers. `live` is called with bytes and RTT now and then, and ends it by returning false.
@@ -138,7 +143,7 @@ impl Target {
         live: &mut dyn FnMut(Time, u64, Span) -> bool,
     ) -> Result<(Transferred, bool), Failure> {
         let clock = Clock::start();
-        let limits = Limits::default();
+        let limits = Limits { qlog: self.qlog.clone(), ..Limits::default() };
         let config = controller(&request.start, &request.avoidance, limits.mtu).map_err(wrong)?;
         let any = if self.to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let mut client =
@@ -175,7 +180,10 @@ pub(super) fn session() -> u64 {
 
 /// Transfers.
 pub(crate) fn fetch(args: &FetchArgs) -> Outcome {
-    let target = Target::find(&args.server)?;
+    let target = Target { qlog: args.qlog.clone(), ..Target::find(&args.server)? };
+    if let Some(folder) = &args.qlog {
+        prepare_folder(folder)?;
+    }
     let time = match (args.size, args.time, &args.file) {
         (None, None, None) => Some(USUAL),
         (_, time, _) => time,

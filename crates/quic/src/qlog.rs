@@ -1,0 +1,210 @@
+//! A connection's log for the tools that read qlog: packets, and the windows behind them.
+//!
+//! JSON text sequences by draft-ietf-quic-qlog-main-schema-12, events by
+//! draft-ietf-quic-qlog-quic-events-11. It begins with the data: packets of the handshake are not in
+//! it, and neither are those that only acknowledge.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use flowstart_units::{Span, Time};
+use serde_json::{Value, json};
+
+/// Writes events, each with its time since the log began.
+pub(crate) struct Log {
+    /// `None` once something could not be written: the log ends there.
+    to: Option<Box<dyn Write + Send>>,
+    began: Time,
+    metrics: Metrics,
+}
+
+/// What congestion control went by after a packet or an ACK. Only what changes is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Metrics {
+    pub(crate) min_rtt: Span,
+    pub(crate) srtt: Span,
+    pub(crate) latest: Span,
+    pub(crate) rttvar: Span,
+    /// Bytes.
+    pub(crate) cwnd: u64,
+    /// Bytes; `None` while there is none.
+    pub(crate) ssthresh: Option<u64>,
+    /// Bits per second, of what is paced.
+    pub(crate) pacing_rate: Option<u64>,
+    /// Full packets in flight, in bytes.
+    pub(crate) in_flight: u64,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("began", &self.began).finish_non_exhaustive()
+    }
+}
+
+fn millis(span: Span) -> Value {
+    json!(span.as_nanos() as f64 / 1e6)
+}
+
+impl Log {
+    /// A log in a new file of a folder: `DAYTIME-CONNECTION-SIDE.qlog`, with the time in
+    /// milliseconds of Unix time. If there can be none the transfer goes on without a word.
+    pub(crate) fn create(folder: &Path, now: Time, connection: usize, server: bool, title: &str) -> Self {
+        let side = if server { "server" } else { "client" };
+        let day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
+        let file = folder.join(format!("{day}-{connection}-{side}.qlog"));
+        let to =
+            std::fs::File::create_new(file).ok().map(|file| Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
+        Self::begin(to, now, side, title)
+    }
+
+    fn begin(to: Option<Box<dyn Write + Send>>, now: Time, side: &str, title: &str) -> Self {
+        let mut log = Self { to, began: now, metrics: Metrics::default() };
+        log.record(&json!({
+            "file_schema": "urn:ietf:params:qlog:file:sequential",
+            "serialization_format": "application/qlog+json-seq",
+            "title": title,
+            "trace": {
+                "vantage_point": { "type": side },
+                "event_schemas": ["urn:ietf:params:qlog:events:quic-11"],
+                "common_fields": {
+                    "time_format": "relative_to_epoch",
+                    "reference_time": { "clock_type": "monotonic", "epoch": "unknown" },
+                },
+            },
+        }));
+        log
+    }
+
+    fn record(&mut self, record: &Value) {
+        if let Some(to) = &mut self.to
+            && writeln!(to, "\u{1e}{record}").is_err()
+        {
+            self.to = None;
+        }
+    }
+
+    fn event(&mut self, now: Time, name: &str, data: &Value) {
+        self.record(&json!({ "time": millis(now.since(self.began)), "name": format!("quic:{name}"), "data": data }));
+    }
+
+    /// A packet left.
+    pub(crate) fn sent(&mut self, now: Time, packet: u64, bytes: u32) {
+        let header = json!({ "packet_type": "1RTT", "packet_number": packet });
+        self.event(now, "packet_sent", &json!({ "header": header, "raw": { "length": bytes } }));
+    }
+
+    /// A packet is deemed lost.
+    pub(crate) fn lost(&mut self, now: Time, packet: u64) {
+        self.event(now, "packet_lost", &json!({ "header": { "packet_type": "1RTT", "packet_number": packet } }));
+    }
+
+    /// A packet was acknowledged.
+    pub(crate) fn acked(&mut self, now: Time, packet: u64) {
+        let data = json!({ "packet_number_space": "application_data", "packet_numbers": [packet] });
+        self.event(now, "packets_acked", &data);
+    }
+
+    /// What congestion control goes by now.
+    pub(crate) fn metrics(&mut self, now: Time, metrics: Metrics) {
+        let before = std::mem::replace(&mut self.metrics, metrics);
+        let mut data = serde_json::Map::new();
+        let mut differs = |name: &str, changed: bool, value: Value| {
+            if changed {
+                data.insert(name.to_owned(), value);
+            }
+        };
+        let known = metrics.min_rtt != Span::MAX;
+        differs("min_rtt", before.min_rtt != metrics.min_rtt && known, millis(metrics.min_rtt));
+        differs("smoothed_rtt", before.srtt != metrics.srtt, millis(metrics.srtt));
+        differs("latest_rtt", before.latest != metrics.latest, millis(metrics.latest));
+        differs("rtt_variance", before.rttvar != metrics.rttvar, millis(metrics.rttvar));
+        differs("congestion_window", before.cwnd != metrics.cwnd, json!(metrics.cwnd));
+        differs("bytes_in_flight", before.in_flight != metrics.in_flight, json!(metrics.in_flight));
+        let threshold = before.ssthresh != metrics.ssthresh && metrics.ssthresh.is_some();
+        differs("ssthresh", threshold, json!(metrics.ssthresh));
+        let rate = before.pacing_rate != metrics.pacing_rate && metrics.pacing_rate.is_some();
+        differs("pacing_rate", rate, json!(metrics.pacing_rate));
+        if !data.is_empty() {
+            self.event(now, "recovery_metrics_updated", &Value::Object(data));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Takes 100 bytes.
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            if self.0 > 100 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(bytes.len()) }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn records_are_a_json_text_sequence_and_name_only_what_changed() {
+        let written = Shared::default();
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let mut log = Log::begin(Some(Box::new(written.clone())), at(5), "client", "slow_start+cubic");
+        let metrics = Metrics { min_rtt: Span::MAX, cwnd: 14_520, ..Metrics::default() };
+        log.metrics(at(5), metrics);
+        log.sent(at(6), 7, 1452);
+        log.metrics(at(16), Metrics { min_rtt: Span::from_millis(10), ..metrics });
+        log.metrics(at(17), Metrics { min_rtt: Span::from_millis(10), ..metrics });
+        log.acked(at(17), 7);
+        log.lost(at(18), 9);
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let records: Vec<&str> = text.split('\u{1e}').collect();
+        assert_eq!(records[0], "");
+        assert!(records.iter().skip(1).all(|record| record.ends_with('\n')));
+        let head: Value = serde_json::from_str(records[1]).unwrap();
+        assert_eq!(
+            (&head["trace"]["vantage_point"]["type"], &head["title"]),
+            (&json!("client"), &json!("slow_start+cubic"))
+        );
+        let events: Vec<Value> = records[2..].iter().map(|record| serde_json::from_str(record).unwrap()).collect();
+        let packet = |number: u64| json!({ "packet_type": "1RTT", "packet_number": number });
+        let expected = [
+            json!({ "time": 0.0, "name": "quic:recovery_metrics_updated", "data": { "congestion_window": 14_520 } }),
+            json!({ "time": 1.0, "name": "quic:packet_sent",
+                    "data": { "header": packet(7), "raw": { "length": 1452 } } }),
+            json!({ "time": 11.0, "name": "quic:recovery_metrics_updated", "data": { "min_rtt": 10.0 } }),
+            json!({ "time": 12.0, "name": "quic:packets_acked",
+                    "data": { "packet_number_space": "application_data", "packet_numbers": [7] } }),
+            json!({ "time": 13.0, "name": "quic:packet_lost", "data": { "header": packet(9) } }),
+        ];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_ends_and_nothing_else_does() {
+        let mut log = Log::begin(Some(Box::new(Full(0))), Time::ZERO, "server", "slow_start+cubic");
+        log.sent(Time::ZERO, 1, 1452);
+        assert!(log.to.is_none());
+        let mut log = Log::create(Path::new("/nowhere"), Time::ZERO, 1, true, "slow_start+cubic");
+        log.sent(Time::ZERO, 1, 1452);
+    }
+}
