@@ -33,8 +33,8 @@ pub struct Limits {
     /// needs.
     pub seed: Option<[u8; 32]>,
     /// A folder that is there, for a qlog (draft-ietf-quic-qlog-main-schema-12) of what each
-    /// connection sends: `TIME-CONNECTION-SIDE.qlog`, with milliseconds of Unix time. What cannot be
-    /// written there is missing. Default none.
+    /// connection sends: `TIME-CONNECTION-SIDE.qlog`, the time in milliseconds of Unix time. What
+    /// cannot be written there is missing. Default none.
     pub qlog: Option<PathBuf>,
 }
 
