@@ -57,7 +57,6 @@ mod reproduce;
 mod router;
 mod run_scenarios;
 mod scenario;
-mod scenario_page;
 mod session;
 
 use std::error::Error;

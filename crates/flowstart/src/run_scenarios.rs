@@ -16,8 +16,8 @@ use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_document, progress};
 use crate::pages;
 use crate::scenario::load;
-use crate::scenario_page::{self, About};
 use crate::session::command_line;
+use flowstart_pages::scenario::{self as pages_of, About};
 
 /// Runs the files one after the other, each with all its runs in parallel.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -94,7 +94,7 @@ fn report(scenario: &Scenario, name: &str, results: &Results, provenance: &Prove
         remarks.push("The pictures are of the first run.".to_owned());
     }
     let about = about(scenario, name, results, provenance, remarks);
-    Ok(scenario_page::page(about, drawn.table("samples"), fine.output.sample))
+    Ok(pages_of::page(about, drawn.table("samples"), fine.output.sample))
 }
 
 /// Words and tables of a report.

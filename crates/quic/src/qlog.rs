@@ -1,8 +1,8 @@
 //! A connection's log for the tools that read qlog: packets, and the windows behind them.
 //!
 //! JSON text sequences by draft-ietf-quic-qlog-main-schema-12, events by
-//! draft-ietf-quic-qlog-quic-events-11. It begins with the data: packets of the handshake are not in
-//! it, and neither are those that only acknowledge.
+//! draft-ietf-quic-qlog-quic-events-11. It begins with the data: packets of the handshake are not
+//! in it, and neither are those that only acknowledge.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;

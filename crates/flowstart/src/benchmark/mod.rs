@@ -2,23 +2,19 @@
 
 mod args;
 mod delays;
-mod figures;
-mod page;
 mod real;
-mod seeds;
-mod tables;
 
 use std::path::{Path, PathBuf};
 
 use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured};
+use flowstart_pages::benchmark::Shown;
 use flowstart_race::{Contestant, Race, RunOptions};
-use flowstart_report::{Color, Palette, Table};
-use flowstart_service_curve::{End, ProbeConfig, Video};
+use flowstart_service_curve::{ProbeConfig, Video};
 use flowstart_units::Bytes;
 
 use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
-use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
+use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
 use crate::pages;
 use crate::scenario::load;
 use crate::session::command_line;
@@ -111,15 +107,20 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
     if !complete && results.iter().flat_map(|result| &result.attained).all(|one| one.estimate.probes.is_empty()) {
         return Err(really.verdict.err().unwrap_or(Failure::InterruptedEarly));
     }
-    let shown = Shown::new(&results, usize::try_from(runs).unwrap_or(usize::MAX), really.paths)?;
+    let shown = Shown::new(&results, usize::try_from(runs).unwrap_or(usize::MAX), really.paths, command_line())
+        .ok_or_else(|| Failure::usage("nothing was measured"))?;
     let files = folder.as_ref().map_or(Ok(()), |folder| write(&shown, folder));
-    let pages = pages::write(&page::page(&shown), &args.page);
+    let pages = pages::write(&shown.page(), &args.page);
     if args.json {
         print_json(&shown.json())?;
     } else if args.markdown {
         print(&shown.markdown())?;
     } else {
-        print(&shown.text(folder.as_deref(), took))?;
+        let mut text = shown.text(terminal(), took, &roughly(took));
+        if let Some(folder) = &folder {
+            text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
+        }
+        print(&text)?;
     }
     messages.and(files).and(pages)?;
     if complete || really.verdict.is_err() { really.verdict } else { Err(Failure::Interrupted) }
@@ -222,13 +223,6 @@ fn procedure(args: &BenchmarkArgs, benchmark: &Benchmark) -> ProbeConfig {
     }
 }
 
-/// A fraction in per cent, to three digits.
-fn percent(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    let rounded: f64 = format!("{percent:.2e}").parse().unwrap_or(percent);
-    format!("{rounded} %")
-}
-
 /// The film of a file with the bytes of a frame on every line.
 fn film(text: &str, frames_per_second: u64) -> Result<Video, String> {
     let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
@@ -238,172 +232,6 @@ fn film(text: &str, frames_per_second: u64) -> Result<Video, String> {
     };
     let frames = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(frame);
     Video::new(frames.collect::<Result<_, String>>()?, frames_per_second).map_err(|error| error.to_string())
-}
-
-/// A result in the forms in which it is shown.
-struct Shown<'a> {
-    /// That of the first seed.
-    result: &'a BenchmarkResult,
-    /// Those of all seeds, if several were asked for.
-    seeds: Option<&'a [BenchmarkResult]>,
-    /// How faithful real paths were.
-    paths: Option<serde_json::Value>,
-    command: String,
-    colors: Vec<Color>,
-    summary: Table,
-    probes: Table,
-    parts: Option<Table>,
-}
-
-impl<'a> Shown<'a> {
-    fn new(results: &'a [BenchmarkResult], runs: usize, paths: Option<serde_json::Value>) -> Result<Self, Failure> {
-        let result = results.first().ok_or_else(|| Failure::usage("nothing was measured"))?;
-        let seeds = (runs > 1).then_some(results);
-        let mut palette = Palette::new();
-        let colors: Vec<Color> = result.attained.iter().map(|one| palette.color(&one.label)).collect();
-        let (summary, probes) = match seeds {
-            Some(results) => (seeds::summary(results, &colors), seeds::probes(results, &colors)),
-            None => (tables::summary(result, &colors), tables::probes(result, &colors)),
-        };
-        let parts = tables::parts(result, &colors);
-        Ok(Self { result, seeds, paths, command: command_line(), colors, summary, probes, parts })
-    }
-
-    /// As one document: that of the first seed, and with several seeds all of them.
-    fn json(&self) -> serde_json::Value {
-        let mut document = self.result.to_json();
-        if let Some(results) = self.seeds {
-            document["runs"] = results.iter().map(BenchmarkResult::to_json).collect();
-        }
-        if let Some(paths) = &self.paths {
-            document["real_paths"] = paths.clone();
-        }
-        document
-    }
-
-    /// Which seeds, in words.
-    fn seed(&self) -> String {
-        let first = self.result.benchmark.race.seed;
-        match self.seeds.and_then(<[_]>::last) {
-            Some(last) if last.benchmark.race.seed != first => format!("seeds {first} to {}", last.benchmark.race.seed),
-            _ => format!("seed {first}"),
-        }
-    }
-
-    /// True if there was a path, emulated or simulated.
-    fn has_path(&self) -> bool {
-        let benchmark = &self.result.benchmark;
-        !benchmark.race.contestants.is_empty() || !benchmark.real.is_empty()
-    }
-
-    /// The tables beside the summary.
-    fn details(&self) -> impl Iterator<Item = &Table> {
-        std::iter::once(&self.probes).chain(&self.parts)
-    }
-
-    fn title(&self) -> String {
-        let race = &self.result.benchmark.race;
-        if !self.has_path() {
-            return "Attainable rates, measured".to_owned();
-        }
-        format!("Attainable rates over {} and {} of base RTT", race.capacity(), race.path.rtt)
-    }
-
-    /// How it was run, and what is uncertain.
-    fn remarks(&self) -> Vec<String> {
-        let benchmark = &self.result.benchmark;
-        let probe = &benchmark.probe;
-        let mut remarks: Vec<String> =
-            self.result.attained.iter().map(|one| format!("{}: {}.", one.label, one.conditions)).collect();
-        if self.has_path() {
-            let others = benchmark.race.others.flow.iter().map(|flow| {
-                format!("{} {}", flow.count, flow.name.as_deref().or(flow.algorithm.as_deref()).unwrap_or("TCP"))
-            });
-            let there: Vec<String> =
-                std::iter::once(format!("{} greedy flows of the contestant's own kind", benchmark.peers))
-                    .filter(|_| benchmark.peers > 0)
-                    .chain(others)
-                    .collect();
-            let there = if there.is_empty() { "nobody".to_owned() } else { there.join(", ") };
-            remarks.push(format!("There before: {there}. Fair share: {} (gross).", benchmark.fair_share()));
-            if benchmark.peers > 0 && benchmark.race.path.jitter.is_none() {
-                let note = "Every packet is delayed at random by up to one transmission time, against phase effects of equal flows.";
-                remarks.push(note.to_owned());
-            }
-        }
-        remarks.push(format!(
-            "{} samples per rate, {} apart in the mean and thinned until independent{}, {} each violated at most; warm-up {}, {} to {} of \
-             measurement per rate; too high is what grows for {}.",
-            probe.samples,
-            probe.sampling_gap,
-            if probe.dependent { ", or dependent ones worth as many" } else { "" },
-            percent(probe.epsilon.get()),
-            probe.warm_up,
-            probe.least_time,
-            benchmark.lasting,
-            probe.overload_after
-        ));
-        if self.result.attained.iter().any(|one| !matches!(one.estimate.end, End::NonStationary(_))) {
-            let text = "Where the next rate is undecided, or all were accepted, the long-term rate may be higher; a longer --lasting may tell.";
-            remarks.push(text.to_owned());
-        }
-        if let Some(results) = self.seeds {
-            remarks.push(seeds::decided(results));
-        }
-        if !self.result.complete {
-            remarks.push("Ended early: what was not measured counts as undecided.".to_owned());
-        }
-        remarks
-    }
-
-    /// As a page of documentation.
-    fn markdown(&self) -> String {
-        let mut page = format!("<!-- Made by `{}`; do not edit. -->\n\n# {}\n\n", self.command, self.title());
-        page.push_str(&self.summary.to_markdown());
-        page.push('\n');
-        if let Some(parts) = &self.parts {
-            page.push_str(&parts.to_markdown());
-            page.push('\n');
-        }
-        for column in self.summary.columns.iter().filter(|column| !column.help.is_empty()) {
-            page.push_str(&format!("- {}: {}\n", column.heading, column.help));
-        }
-        page.push('\n');
-        for remark in self.remarks() {
-            page.push_str(&format!("- {remark}\n"));
-        }
-        let mut seed = self.seed();
-        seed[..1].make_ascii_uppercase();
-        page.push_str(&format!("\n{seed}, benchmark {}.\n", self.result.benchmark.hash()));
-        page
-    }
-
-    /// For the terminal.
-    fn text(&self, folder: Option<&Path>, took: f64) -> String {
-        let terminal = crate::output::terminal();
-        let mut text = format!("{}\n\n", self.title());
-        for table in std::iter::once(&self.summary).chain(self.details()) {
-            text.push_str(&table.to_terminal(terminal));
-            text.push('\n');
-        }
-        for remark in self.remarks() {
-            text.push_str(&remark);
-            text.push('\n');
-        }
-        let result = self.result;
-        if result.benchmark.real.is_empty() {
-            let simulated: f64 =
-                self.seeds.unwrap_or(std::slice::from_ref(result)).iter().map(|r| r.simulated_seconds).sum();
-            text.push_str(&format!("\n{simulated:.0} simulated seconds in {took:.1} s\n"));
-        } else {
-            text.push_str(&format!("\nmeasured in {}\n", crate::output::roughly(took)));
-        }
-        text.push_str(&format!("{}, benchmark {}\n", self.seed(), result.benchmark.hash()));
-        if let Some(folder) = folder {
-            text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
-        }
-        text
-    }
 }
 
 /// Writes the files.
@@ -416,16 +244,5 @@ fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
     if let Some(parts) = &shown.parts {
         write_file(&folder.join(PARTS), parts.to_csv().as_bytes())?;
     }
-    write_file(&folder.join(REPORT), page::page(shown).to_html().as_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percent;
-
-    #[test]
-    fn fractions_are_said_in_per_cent_with_three_digits() {
-        let said: Vec<String> = [0.01, 0.1 / 12.0, 0.05, 1e-6 / 3.0, 1.0, 0.999, 0.0].map(percent).into();
-        assert_eq!(said, ["1 %", "0.833 %", "5 %", "0.0000333 %", "100 %", "99.9 %", "0 %"]);
-    }
+    write_file(&folder.join(REPORT), shown.page().to_html().as_bytes())
 }

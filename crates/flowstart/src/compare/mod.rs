@@ -1,21 +1,19 @@
 //! `flowstart compare`: the race.
 
-mod figures;
 mod fitting;
-mod page;
-mod tables;
-mod verdict;
 
 use std::path::{Path, PathBuf};
 
-use flowstart_race::{Background, Contestant, ContestantResult, Others, Purpose, Race, RaceResult, RunOptions};
-use flowstart_report::{Palette, Table, Terminal};
+use flowstart_pages::compare::{Shown, TITLES};
+use flowstart_race::{Background, Contestant, Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_report::Terminal;
 
 use crate::args::{CompareArgs, RacePathArgs};
 use crate::captures::capture;
 use crate::interrupt;
 use crate::output::{
-    Failure, Outcome, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, write_file,
+    Failure, Outcome, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, terminal,
+    write_file,
 };
 use crate::pages;
 use crate::scenario::load;
@@ -39,7 +37,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         prepare_folder(folder)?;
     }
     if let Some(figure) = &args.output.figure {
-        pages::chosen(&figures::TITLES, figure)?;
+        pages::chosen(&TITLES, figure)?;
     }
     for file in &args.output.files {
         ending(file, &ENDINGS)?;
@@ -50,7 +48,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let (result, verdict) = raced(&race, args)?;
     let took = began.elapsed().as_secs_f64();
     let command = command_line();
-    let shown = Shown::new(&result, args, command, warnings);
+    let shown = Shown::new(&result, args.title.clone(), command, warnings);
     write(&shown, folder.as_deref(), args)?;
     if let Some(folder) = args.pcap.as_ref().filter(|_| !race.real) {
         for contestant in &result.contestants {
@@ -61,7 +59,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     if args.output.json {
         print_json(&result.to_json())?;
     } else {
-        print(&shown.text(args.all, folder.as_deref(), took))?;
+        let mut text = shown.text(terminal(), args.all, took);
+        if let Some(folder) = &folder {
+            text.push_str(&format!("parameters: {}\n", folder.join(PARAMETERS).display()));
+            text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
+        }
+        print(&text)?;
     }
     if result.complete { verdict } else { Err(Failure::Interrupted) }
 }
@@ -169,27 +172,6 @@ pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathAr
     }
 }
 
-/// Who is there before, in words.
-fn others(others: &Others) -> Vec<String> {
-    let tcp = |flow: &flowstart_scenario::FlowSpec| {
-        flow.name.clone().or_else(|| flow.algorithm.clone()).unwrap_or_else(|| "TCP".to_owned())
-    };
-    let flows = others.flow.iter().map(|flow| format!("{} {}", flow.count, tcp(flow)));
-    let datagrams = others.udp.iter().map(|udp| match &udp.name {
-        Some(name) => format!("{name} (datagrams at {})", udp.rate),
-        None => format!("datagrams at {}", udp.rate),
-    });
-    let arrivals = others.arrivals.iter().map(|arrival| {
-        let how_often = match (&arrival.mean_gap, &arrival.load) {
-            (Some(gap), _) => format!("one every {gap} on average"),
-            (None, Some(load)) => format!("a load of {load}"),
-            (None, None) => "at random".to_owned(),
-        };
-        format!("transfers of {} that arrive ({how_often})", tcp(&arrival.flow))
-    });
-    flows.chain(datagrams).chain(arrivals).collect()
-}
-
 /// Refuses who is named twice: columns would be the same, under two names.
 pub(crate) fn once_each(contestants: &[Contestant]) -> Outcome {
     let twice = contestants.iter().enumerate().find(|(place, one)| contestants[..*place].contains(one));
@@ -209,124 +191,6 @@ fn folder(args: &CompareArgs) -> Option<PathBuf> {
 /// A label as the name of a file.
 pub(crate) fn file_name(label: &str) -> String {
     label.chars().map(|c| if c.is_ascii_alphanumeric() || "+_-.".contains(c) { c } else { '_' }).collect()
-}
-
-/// A result in the forms in which it is shown.
-struct Shown<'a> {
-    result: &'a RaceResult,
-    title: String,
-    command: String,
-    tables: Vec<Table>,
-    full: Table,
-    colors: Vec<flowstart_report::Color>,
-    warnings: Vec<String>,
-}
-
-impl<'a> Shown<'a> {
-    fn new(result: &'a RaceResult, args: &CompareArgs, command: String, warnings: Vec<String>) -> Self {
-        let colors = tables::colors(result, &mut Palette::new());
-        let race = &result.race;
-        let title = args
-            .title
-            .clone()
-            .unwrap_or_else(|| format!("Flow starts over {} and {} of base RTT", race.capacity(), race.path.rtt));
-        let tables = tables::main_tables(result, &colors);
-        let full = tables::full_table(result, &colors);
-        Self { result, title, command, tables, full, colors, warnings }
-    }
-
-    /// What stands under the tables: how contestants were run, chance, and where the numbers come
-    /// from.
-    fn remarks(&self) -> Vec<String> {
-        let race = &self.result.race;
-        let mut remarks = self.warnings.clone();
-        remarks.extend(tables::conditions(self.result));
-        if race.has_others() {
-            remarks.push(format!("Others there before: {}.", others(&race.others).join(", ")));
-        }
-        remarks.push(if race.is_random() {
-            format!("Means of {}, ± 95 % interval.", self.runs())
-        } else {
-            "No randomness in this scenario: one run is enough.".to_owned()
-        });
-        if !self.result.complete {
-            let (done, of) = self.result.simulations;
-            remarks.push(format!(
-                "Interrupted: {done} of {of} {} were finished.",
-                if self.result.race.real || self.result.race.quic { "races" } else { "simulations" }
-            ));
-        }
-        remarks
-    }
-
-    /// "30 runs"; after an interruption how many of them were finished.
-    fn runs(&self) -> String {
-        let asked = self.result.race.effective_runs();
-        if self.result.complete {
-            return if asked == 1 { "1 run".to_owned() } else { format!("{asked} runs") };
-        }
-        let whole = || self.result.contestants.iter().map(ContestantResult::whole_runs);
-        match (whole().min().unwrap_or(0), whole().max().unwrap_or(0)) {
-            (_, 0) => format!("the finished parts of the first of {asked} runs"),
-            (least, most) if least == most => format!("{most} of {asked} runs"),
-            (least, most) => format!("{least} or, of some contestants, {most} of {asked} runs"),
-        }
-    }
-
-    /// For the terminal.
-    fn text(&self, all: bool, folder: Option<&Path>, took: f64) -> String {
-        let terminal = crate::output::terminal();
-        let tables: Vec<&Table> = if all { vec![&self.full] } else { self.tables.iter().collect() };
-        let mut text = format!("{}\n\n", self.title);
-        for table in tables {
-            text.push_str(&table.to_terminal(terminal));
-            text.push('\n');
-        }
-        for sentence in verdict::verdict(self.result) {
-            text.push_str(&sentence);
-            text.push('\n');
-        }
-        text.push('\n');
-        for remark in self.remarks() {
-            text.push_str(&remark);
-            text.push('\n');
-        }
-        let race = &self.result.race;
-        let packets = self.result.data_packets as f64;
-        text.push_str(&format!(
-            "\n{:.1} {} seconds and {:.0} data packets in {took:.2} s{}\n",
-            self.result.simulated_seconds,
-            if race.real { "real" } else { "simulated" },
-            packets,
-            // How fast the simulator is says nothing of a kernel.
-            if race.real {
-                String::new()
-            } else {
-                format!(" ({:.1} million packets/s)", packets / took.max(1e-9) / 1e6)
-            }
-        ));
-        text.push_str(&format!("seed {}, race {}\n", race.seed, race.hash()));
-        if let Some(folder) = folder {
-            text.push_str(&format!("parameters: {}\n", folder.join(PARAMETERS).display()));
-            text.push_str(&format!("report: {}\n", folder.join(REPORT).display()));
-        }
-        text
-    }
-
-    fn markdown(&self) -> String {
-        let mut text = format!("# {}\n\n    {}\n\n", self.title, self.command);
-        for sentence in verdict::verdict(self.result) {
-            text.push_str(&format!("{sentence}\n\n"));
-        }
-        for table in &self.tables {
-            text.push_str(&table.to_markdown());
-            text.push('\n');
-        }
-        for remark in self.remarks() {
-            text.push_str(&format!("- {remark}\n"));
-        }
-        text
-    }
 }
 
 /// Names of the files in the results' folder.
@@ -369,15 +233,15 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcom
             let scenario = race.scenario(&contestant.contestant, Purpose::Start, 0).effective();
             write_file(&folder.join(SCENARIOS).join(format!("{name}.toml")), scenario.as_bytes())?;
         }
-        write_file(&folder.join(REPORT), page::page(shown).to_html().as_bytes())?;
+        write_file(&folder.join(REPORT), shown.page().to_html().as_bytes())?;
     }
     for file in &args.output.files {
         let bytes = match ending(file, &ENDINGS)? {
-            "html" => page::page(shown).to_html().into_bytes(),
+            "html" => shown.page().to_html().into_bytes(),
             "json" => json(&shown.result.to_json()),
             "csv" => shown.full.to_csv().into_bytes(),
             "md" => shown.markdown().into_bytes(),
-            "svg" => pages::alone(&page::page(shown), args.output.figure.as_deref())?.to_svg().into_bytes(),
+            "svg" => pages::alone(&shown.page(), args.output.figure.as_deref())?.to_svg().into_bytes(),
             _ => shown.tables.iter().map(|table| table.to_terminal(Terminal::plain())).collect::<String>().into_bytes(),
         };
         write_file(file, &bytes)?;

@@ -1,15 +1,13 @@
 //! `flowstart explain-chirp`: what one chirp says and why.
 
 mod args;
-mod pictures;
-mod words;
 
 use std::path::Path;
 
-use flowstart_explain::{Chirp, Explanation, Observed, Simulated, SimulatedStart, read_trace};
+use flowstart_explain::{Explanation, Simulated, SimulatedStart, read_trace};
+use flowstart_pages::explain::{Case, DELAYS, Truth, figures, words};
 use flowstart_race::{DEFAULT_SEED, Race};
-use flowstart_report::Figure;
-use flowstart_units::{Bytes, Rate};
+use flowstart_units::Bytes;
 
 use crate::output::{Failure, Outcome, prepare_file, prepare_folder, print, print_json, write_file};
 use crate::session::command_line;
@@ -20,30 +18,6 @@ pub(crate) use args::ExplainArgs;
 const USUAL_PACKET: u64 = 1500;
 /// Who chirps unless somebody is named.
 const USUAL_START: &str = "adaptive_chirping";
-
-/// One chirp, and where it comes from.
-struct Case {
-    /// In a few words.
-    title: String,
-    chirp: Chirp,
-    explanation: Explanation,
-    /// Bytes of a packet on the wire.
-    packet: Bytes,
-    /// The simulation, if it is one.
-    truth: Option<Truth>,
-}
-
-/// What a simulation knows beside the chirp.
-struct Truth {
-    simulated: Simulated,
-    observed: Observed,
-}
-
-impl Case {
-    fn rate(&self, gap: u64) -> Rate {
-        flowstart_explain::rate(self.packet, gap)
-    }
-}
 
 /// Explains a chirp, or lists those there are.
 pub(crate) fn explain(args: &ExplainArgs) -> Outcome {
@@ -76,16 +50,6 @@ pub(crate) fn explain(args: &ExplainArgs) -> Outcome {
         text.push_str(&format!("\npictures: {}\n", out.display()));
     }
     print(&text)
-}
-
-/// The picture that says most.
-const DELAYS: &str = "delays";
-
-/// The pictures of a chirp, each with its name.
-fn figures(case: &Case, command: &str) -> [(&'static str, Figure); 3] {
-    let figures =
-        [("departures", pictures::departures(case)), (DELAYS, pictures::delays(case)), ("gaps", pictures::gaps(case))];
-    figures.map(|(name, figure)| (name, Figure { command: command.to_owned(), ..figure }))
 }
 
 /// The pictures that a command makes, each with its name, as SVG.

@@ -1,13 +1,12 @@
 //! `flowstart frontier`: every flow start over a grid of paths.
 
 mod args;
-mod page;
 mod plan;
-mod tables;
 
 use std::path::Path;
 
 use flowstart_frontier::{Frontier, Grid, Journal, RunOptions, Shown, Work};
+use flowstart_pages::frontier::{self, tables};
 use flowstart_report::Table;
 
 use crate::interrupt;
@@ -100,7 +99,7 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
         write(&shown, folder)?;
     }
     if !args.page.pages.is_empty() {
-        pages::write(&page::page(&shown, &page_command(&command_line())), &args.page)?;
+        pages::write(&frontier::page(&shown, &page_command(&command_line())), &args.page)?;
     }
     if args.json {
         print_json(&shown.to_json())?;
@@ -190,10 +189,10 @@ fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
     write_file(&folder.join(CELLS), &shown.cells_csv())?;
     write_file(&folder.join(LOST), tables::lost(shown, None).to_csv().as_bytes())?;
     let command = page_command(&command_line());
-    if let Some(front) = page::fronts(shown, &command).first() {
+    if let Some(front) = frontier::fronts(shown, &command).first() {
         write_file(&folder.join(FRONT), front.to_svg().as_bytes())?;
     }
-    write_file(&folder.join(REPORT), page::page(shown, &command).to_html().as_bytes())
+    write_file(&folder.join(REPORT), frontier::page(shown, &command).to_html().as_bytes())
 }
 
 /// The command without what does not change the result, so that a resumed run writes the same page.

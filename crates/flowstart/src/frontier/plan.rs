@@ -6,7 +6,8 @@ use flowstart_frontier::{Cell as Place, Frontier, Work};
 use flowstart_report::{Cell, Column, Table};
 use serde_json::json;
 
-use super::tables::{duration, large};
+use flowstart_pages::frontier::tables::{duration, large};
+
 use super::{FrontierArgs, PACKETS_PER_SECOND};
 use crate::output::{Outcome, print, print_json, terminal};
 

@@ -16,8 +16,8 @@ use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
 use crate::pages;
 use crate::scenario::load;
-use crate::scenario_page::{self, About};
 use crate::session::command_line;
+use flowstart_pages::scenario::{self as pages_of, About};
 
 /// The path unless something else is said; the flow only stands for the programs.
 const DEFAULT: &str = "[path]\ncapacity = \"100 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
@@ -76,7 +76,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
             tables: tables.to_vec(),
             remarks: vec!["Real packets of real programs; links and queues as in the simulator.".to_owned()],
         };
-        let page = scenario_page::page(about, results.table("samples"), scenario.output.sample);
+        let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
         pages::write(&page, &args.page)?;
     }
     let limit = fidelity_limit(args.fidelity);

@@ -9,13 +9,13 @@ use flowstart_real::fidelity::{Case, QUANTITIES, Record, Row, cases, compare, ke
 use flowstart_report::{Page, Section};
 use flowstart_units::Span;
 
-use super::fidelity_table::{self as table, tally};
 use super::{become_able, fidelity_limit};
 use crate::args::FidelityArgs;
 use crate::interrupt;
 use crate::output::{Failure, Outcome, note, prepare_file, print, print_json, progress, write_file};
 use crate::pages;
 use crate::session::command_line;
+use flowstart_pages::fidelity::{self as table, tally};
 
 /// Shortest run: starts must be over.
 const SHORTEST: Span = Span::from_secs(1);

@@ -4,12 +4,10 @@
 mod compare;
 mod emulate;
 mod fidelity;
-mod fidelity_table;
 mod scenarios;
 mod self_test;
 mod show;
 mod testbed;
-mod testbed_table;
 
 use flowstart_emulator::{Fidelity, FidelityLimit, Privilege, enter_user_namespace, privilege};
 use flowstart_units::Span;

@@ -16,7 +16,7 @@ use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
 use crate::pages;
 use crate::run_scenarios::{about, flow_table, link_table, names, one_page};
 use crate::scenario::load;
-use crate::scenario_page;
+use flowstart_pages::scenario as pages_of;
 
 /// Runs the files one after the other, their runs too.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             remarks.extend(left_out.iter().map(|line| format!("Not as in the simulator: {line}.")));
             let mut about = about(scenario, &name, &results, &provenance, remarks);
             about.title.push_str(", on this machine's kernel");
-            let page = scenario_page::page(about, results.table("samples"), scenario.output.sample);
+            let page = pages_of::page(about, results.table("samples"), scenario.output.sample);
             pages::write(&page, &args.page)?;
         }
         if args.json {

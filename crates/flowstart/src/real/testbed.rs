@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use flowstart_real::testbed::{CLAIMS, Case, Record, Row, cases};
 use flowstart_report::{Page, Section};
 
-use super::testbed_table as table;
 use crate::args::{RECORD as SIMULATED_RECORD, ReproduceArgs};
 use crate::output::{Failure, Outcome, print, print_json};
 use crate::pages;
 use crate::session::command_line;
+use flowstart_pages::testbed as table;
 
 /// Where what the documentation shows is kept.
 const RECORD: &str = "docs/quick-start-real.json";

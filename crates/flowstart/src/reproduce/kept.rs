@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use flowstart_pages::reproduce::Judged;
 use flowstart_reproduce::{Figure, FigureRecord, FigureResult, Record, Stability};
 
 use super::{Ran, make};
@@ -56,13 +57,6 @@ pub(super) fn keep_stability(file: &Path, stability: &Stability) -> Outcome {
     let mut record = read(file)?.unwrap_or_default();
     record.stability = Some(stability.clone());
     write(file, &record)
-}
-
-/// The verdicts on what the file holds, and the figures that it does not hold.
-pub(super) struct Judged {
-    pub(super) results: Vec<FigureResult>,
-    pub(super) record: Record,
-    pub(super) missing: Vec<String>,
 }
 
 /// The verdicts on what the file holds.

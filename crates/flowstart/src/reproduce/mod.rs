@@ -1,15 +1,13 @@
 //! `flowstart reproduce`: papers' figures and claims.
 
-mod chapters;
 mod kept;
-mod page;
-mod tables;
 
 use std::path::Path;
 use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
 
+use flowstart_pages::reproduce::{self as shown, Judged, chapters, tables};
 use flowstart_report::side_by_side;
 use flowstart_reproduce::{
     Figure, FigureResult, Origin, Paper, ReproduceOptions, Stability, Verdict, figures, papers, reproduce as run,
@@ -18,7 +16,7 @@ use flowstart_reproduce::{
 use crate::args::ReproduceArgs;
 use crate::compare::file_name;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, write_file};
+use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, terminal, write_file};
 use crate::pages;
 use crate::scenario::describe;
 use crate::session::command_line;
@@ -70,8 +68,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
         plot(&papers, &ran.results, folder)?;
     }
     if !args.page.pages.is_empty() {
-        let sections: Vec<_> = ran.results.iter().map(|result| (result, page::figures(result))).collect();
-        pages::write(&page::page(&papers, &sections, &command_line()), &args.page)?;
+        let sections: Vec<_> = ran.results.iter().map(|result| (result, shown::figures(result))).collect();
+        pages::write(&shown::page(&papers, &sections, &command_line()), &args.page)?;
     }
     if let Some(file) = &args.record {
         kept::keep(file, &ran, args.full)?;
@@ -128,7 +126,7 @@ fn make(wanted: &[Figure], full: bool, args: &ReproduceArgs) -> Result<Ran, Fail
 fn show(
     papers: &[Paper],
     results: &[FigureResult],
-    kept: Option<&kept::Judged>,
+    kept: Option<&Judged>,
     took: Option<f64>,
     args: &ReproduceArgs,
 ) -> Outcome {
@@ -137,7 +135,7 @@ fn show(
     } else if args.markdown {
         print(&chapters::markdown(papers, results, kept))?;
     } else {
-        print(&tables::text(papers, results, took))?;
+        print(&tables::text(terminal(), papers, results, took))?;
         if let Some(folder) = &args.plot {
             print(&format!("figures: {}\n", folder.join(PAGE).display()))?;
         }
@@ -183,11 +181,6 @@ fn wanted(what: &[String]) -> Result<Vec<Figure>, Failure> {
     Ok(all)
 }
 
-/// The paper that a figure is of, and those without one last.
-fn paper_of<'a>(papers: &'a [Paper], figure: &Figure) -> Option<&'a Paper> {
-    papers.iter().find(|paper| paper.figures.contains(&figure.name))
-}
-
 /// What there is.
 fn list(papers: &[Paper], wanted: &[Figure], args: &ReproduceArgs) -> Outcome {
     if args.json {
@@ -210,7 +203,7 @@ fn list(papers: &[Paper], wanted: &[Figure], args: &ReproduceArgs) -> Outcome {
             .collect();
         return print_json(&json!({ "papers": papers, "figures": wanted.iter().map(one).collect::<Vec<_>>() }));
     }
-    print(&tables::list(papers, wanted))
+    print(&tables::list(terminal(), papers, wanted))
 }
 
 /// Counts of verdicts, by whose claims they are.
@@ -245,16 +238,16 @@ fn plot(papers: &[Paper], results: &[FigureResult], folder: &Path) -> Outcome {
     let command = command_line();
     let mut sections = Vec::new();
     for result in results {
-        let pictures = page::figures(result);
+        let pictures = shown::figures(result);
         for (number, (figure, picture)) in pictures.iter().zip(&result.pictures).enumerate() {
             let name = file_name(&format!("{}-{}-{}", result.figure.name, number + 1, picture.title));
             write_file(&folder.join(format!("{}.svg", name.trim_end_matches('.'))), figure.to_svg().as_bytes())?;
         }
         if pictures.len() > 1 {
             let name = file_name(&result.figure.name);
-            write_file(&folder.join(format!("{name}.svg")), side_by_side(&page::rows(result, &pictures)).as_bytes())?;
+            write_file(&folder.join(format!("{name}.svg")), side_by_side(&shown::rows(result, &pictures)).as_bytes())?;
         }
         sections.push((result, pictures));
     }
-    write_file(&folder.join(PAGE), page::page(papers, &sections, &command).to_html().as_bytes())
+    write_file(&folder.join(PAGE), shown::page(papers, &sections, &command).to_html().as_bytes())
 }

@@ -7,7 +7,7 @@ use flowstart_report::{Axis, Color, Figure, Legend, Page, Section, Series};
 use super::tables;
 
 /// The page.
-pub(super) fn page(shown: &Shown<'_>, command: &str) -> Page {
+pub fn page(shown: &Shown<'_>, command: &str) -> Page {
     let frontier = &shown.result.frontier;
     let pair = |key: &str, value: String| (key.to_owned(), value);
     let seeds: Vec<String> = frontier.seeds.iter().map(u64::to_string).collect();
@@ -64,7 +64,7 @@ pub(super) fn page(shown: &Shown<'_>, command: &str) -> Page {
 type Value = fn(&CellScore) -> Option<f64>;
 
 /// Start-up deficit and slowdown against added delay.
-pub(super) fn fronts(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
+pub fn fronts(shown: &Shown<'_>, command: &str) -> Vec<Figure> {
     let colors = tables::colors(shown);
     let picture = |title: &str, y: Axis, value: Value| {
         let mut figure = Figure::new(title, Axis::new("Added queueing delay, P99, median", "ms").log(), y);

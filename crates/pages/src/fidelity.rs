@@ -9,14 +9,17 @@ const END: &str = "<!-- end of the generated part -->";
 
 /// Judgements by what came out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) met: usize,
-    pub(super) missed: usize,
-    pub(super) undecided: usize,
+pub struct Tally {
+    /// The whole interval is within the goal.
+    pub met: usize,
+    /// The whole interval is outside it.
+    pub missed: usize,
+    /// Neither.
+    pub undecided: usize,
 }
 
 /// Counts the judgements of the cases; the references' paths are not among them.
-pub(super) fn tally(record: &Record) -> Tally {
+pub fn tally(record: &Record) -> Tally {
     let mut tally = Tally::default();
     for row in record.rows.iter().filter(|row| row.case.reference.is_none()) {
         for deviation in row.deviations().iter().flatten() {
@@ -31,13 +34,13 @@ pub(super) fn tally(record: &Record) -> Tally {
 }
 
 /// How far apart, the values, and beside references; those that have rows.
-pub(super) fn tables(record: &Record) -> Vec<Table> {
+pub fn tables(record: &Record) -> Vec<Table> {
     let tables = [deviations(record), values(record), references(record)];
     tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
 
 /// What came out, in words.
-pub(super) fn sentences(record: &Record) -> Vec<String> {
+pub fn sentences(record: &Record) -> Vec<String> {
     let Tally { met, missed, undecided } = tally(record);
     let ran = || record.rows.iter().filter(|row| !row.kernel.is_empty());
     let late = ran().map(|row| row.late_p99_us).fold(0.0, f64::max);
@@ -69,7 +72,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
 }
 
 /// The generated part of docs/fidelity.md.
-pub(super) fn markdown(record: &Record) -> String {
+pub fn markdown(record: &Record) -> String {
     let mut text = format!("{BEGIN}\n\n");
     for sentence in sentences(record) {
         text.push_str(&format!("{}\n", wrapped(&sentence)));
@@ -85,7 +88,7 @@ pub(super) fn markdown(record: &Record) -> String {
 const WIDTH: usize = 100;
 
 /// A paragraph with lines of at most [`WIDTH`] characters.
-pub(super) fn wrapped(text: &str) -> String {
+pub fn wrapped(text: &str) -> String {
     let (mut out, mut line) = (String::new(), String::new());
     for word in text.split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {

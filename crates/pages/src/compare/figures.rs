@@ -18,7 +18,7 @@ pub(super) fn lead(result: &RaceResult, colors: &[Color]) -> Vec<Figure> {
 }
 
 /// Titles of all pictures, for `--figure`.
-pub(super) const TITLES: [&str; 5] = ["Delivered", "Queueing delay", "Sending rate", "Throughput", "Congestion window"];
+pub const TITLES: [&str; 5] = ["Delivered", "Queueing delay", "Sending rate", "Throughput", "Congestion window"];
 
 /// All others.
 pub(super) fn others(result: &RaceResult, colors: &[Color]) -> Vec<Figure> {

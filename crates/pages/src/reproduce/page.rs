@@ -10,7 +10,7 @@ use super::tables::{citation, claims, remarks, shares, tally};
 const CELLS_PER_DECADE: f64 = 40.0;
 
 /// The pictures of a figure. A curve has the same colour in all of them.
-pub(super) fn figures(result: &FigureResult) -> Vec<Figure> {
+pub fn figures(result: &FigureResult) -> Vec<Figure> {
     let mut palette = Palette::new();
     let mut figures = Vec::new();
     for picture in &result.pictures {
@@ -40,7 +40,7 @@ pub(super) fn figures(result: &FigureResult) -> Vec<Figure> {
 }
 
 /// The pictures as rows of one drawing: a column for each kind, or two if there is but one.
-pub(super) fn rows<'a>(result: &FigureResult, pictures: &'a [Figure]) -> Vec<Vec<&'a Figure>> {
+pub fn rows<'a>(result: &FigureResult, pictures: &'a [Figure]) -> Vec<Vec<&'a Figure>> {
     let mut kinds: Vec<(usize, Vec<&Figure>)> = Vec::new();
     for (figure, picture) in pictures.iter().zip(&result.pictures) {
         match kinds.iter_mut().find(|(spec, _)| *spec == picture.spec) {
@@ -81,7 +81,7 @@ fn axis(axis: PictureAxis) -> Axis {
 }
 
 /// The page.
-pub(super) fn page(papers: &[Paper], results: &[(&FigureResult, Vec<Figure>)], command: &str) -> Page {
+pub fn page(papers: &[Paper], results: &[(&FigureResult, Vec<Figure>)], command: &str) -> Page {
     let all: Vec<FigureResult> = results.iter().map(|(result, _)| (*result).clone()).collect();
     let mut sections = Vec::new();
     let mut footnotes = Vec::new();

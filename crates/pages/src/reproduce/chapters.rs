@@ -3,9 +3,8 @@
 use flowstart_report::{Cell, Column, Table};
 use flowstart_reproduce::{ClaimResult, FigureResult, Origin, Paper, Record, Stability, Verdict};
 
-use super::kept::Judged;
-use super::paper_of;
 use super::tables::{citation, ratings, shares, tally};
+use super::{Judged, paper_of};
 
 /// A claim with the figure it belongs to.
 type Of<'a> = (&'a FigureResult, &'a ClaimResult);
@@ -31,7 +30,7 @@ verdict. Where a paper gives words only, the bound is our reading of them. Every
 ";
 
 /// As a page of the documentation.
-pub(super) fn markdown(papers: &[Paper], results: &[FigureResult], kept: Option<&Judged>) -> String {
+pub fn markdown(papers: &[Paper], results: &[FigureResult], kept: Option<&Judged>) -> String {
     let record = kept.map(|kept| &kept.record);
     let mut page = HEAD.to_owned();
     page.push_str(&format!("{}.\n", tally(results.iter())));

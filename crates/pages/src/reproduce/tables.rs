@@ -1,18 +1,18 @@
 //! Claims and verdicts for the terminal and as Markdown.
 
-use flowstart_report::{Cell, Column, Table};
+use flowstart_report::{Cell, Column, Table, Terminal};
 use flowstart_reproduce::{ClaimResult, Figure, FigureResult, Origin, Paper, ShareTable, Stability, Verdict};
 
 use super::paper_of;
 
 /// How many claims of an origin have a verdict.
-pub(super) fn count<'a>(results: impl Iterator<Item = &'a FigureResult>, origin: Origin, verdict: Verdict) -> usize {
+pub fn count<'a>(results: impl Iterator<Item = &'a FigureResult>, origin: Origin, verdict: Verdict) -> usize {
     let claims = results.flat_map(|result| &result.claims);
     claims.filter(|claim| claim.claim.origin == origin && claim.verdict == verdict).count()
 }
 
 /// "12 claims: 9 reproduced, 2 differ, 0 undecided, 1 under-specified" of an origin.
-pub(super) fn ratings<'a>(results: impl Iterator<Item = &'a FigureResult> + Clone, origin: Origin) -> String {
+pub fn ratings<'a>(results: impl Iterator<Item = &'a FigureResult> + Clone, origin: Origin) -> String {
     let counts = Verdict::ALL.map(|verdict| count(results.clone(), origin, verdict));
     let [reproduced, differs, undecided, open] = counts;
     let all: usize = counts.iter().sum();
@@ -24,13 +24,13 @@ pub(super) fn ratings<'a>(results: impl Iterator<Item = &'a FigureResult> + Clon
 }
 
 /// The papers' claims, and ours, apart.
-pub(super) fn tally<'a>(results: impl Iterator<Item = &'a FigureResult> + Clone) -> String {
+pub fn tally<'a>(results: impl Iterator<Item = &'a FigureResult> + Clone) -> String {
     let of = |origin| ratings(results.clone(), origin);
     format!("The papers: {}. Beyond them, ours: {}", of(Origin::Paper), of(Origin::Ours))
 }
 
 /// What other seeds say, in a sentence.
-pub(super) fn stability_sentence(stability: &Stability) -> String {
+pub fn stability_sentence(stability: &Stability) -> String {
     let share = stability.same as f64 / stability.decided.max(1) as f64 * 100.0;
     format!(
         "Seeds 1 to {} {}over {} figures with anything random: of {} claims decided with at least one of them {} have the same \
@@ -45,7 +45,7 @@ pub(super) fn stability_sentence(stability: &Stability) -> String {
 }
 
 /// What other seeds say, for the terminal.
-pub(super) fn stability(stability: &Stability) -> String {
+pub fn stability(stability: &Stability) -> String {
     let mut text = String::new();
     for (claim, verdicts) in &stability.changed {
         text.push_str(&format!("{claim}: {}\n", verdicts.join(", ")));
@@ -55,13 +55,13 @@ pub(super) fn stability(stability: &Stability) -> String {
 }
 
 /// Title, authors, venue, year.
-pub(super) fn citation(paper: &Paper) -> String {
+pub fn citation(paper: &Paper) -> String {
     let about = &paper.about;
     format!("{}: \"{}\", {} {}", about.authors.join(", "), about.title, about.venue, about.year)
 }
 
 /// The claims of a figure; `says` adds what the paper says and where.
-pub(super) fn claims(result: &FigureResult, says: bool) -> Table {
+pub fn claims(result: &FigureResult, says: bool) -> Table {
     let mut columns = vec![
         Column::key("claim").help("Its name in the file of the figure."),
         Column::text("whose").help("The paper's claim, or one of this project beyond it."),
@@ -90,7 +90,7 @@ pub(super) fn claims(result: &FigureResult, says: bool) -> Table {
 }
 
 /// Shares of answers of a figure.
-pub(super) fn shares(result: &FigureResult) -> Vec<Table> {
+pub fn shares(result: &FigureResult) -> Vec<Table> {
     let one = |shares: &ShareTable| {
         let answers = shares.columns.iter().map(|(name, _)| Column::number(name, &shares.unit));
         let columns = std::iter::once(Column::key(&shares.by)).chain(answers).collect();
@@ -106,13 +106,12 @@ pub(super) fn shares(result: &FigureResult) -> Vec<Table> {
 }
 
 /// What belongs to a verdict, as "id: kind: text".
-pub(super) fn remarks(claim: &ClaimResult) -> Vec<String> {
+pub fn remarks(claim: &ClaimResult) -> Vec<String> {
     claim.explanation().into_iter().map(|(kind, text)| format!("{}, {kind}: {text}", claim.claim.spec.id)).collect()
 }
 
 /// For the terminal.
-pub(super) fn text(papers: &[Paper], results: &[FigureResult], took: Option<f64>) -> String {
-    let terminal = crate::output::terminal();
+pub fn text(terminal: Terminal, papers: &[Paper], results: &[FigureResult], took: Option<f64>) -> String {
     let width = if terminal.width == usize::MAX { PLAIN_WIDTH } else { terminal.width };
     let mut text = String::new();
     let mut paper = None;
@@ -180,7 +179,7 @@ fn wrapped(text: &str, width: usize, indent: &str) -> String {
 }
 
 /// Papers and figures with their sizes.
-pub(super) fn list(papers: &[Paper], figures: &[Figure]) -> String {
+pub fn list(terminal: Terminal, papers: &[Paper], figures: &[Figure]) -> String {
     let columns = vec![
         Column::key("name"),
         Column::text("what"),
@@ -200,7 +199,7 @@ pub(super) fn list(papers: &[Paper], figures: &[Figure]) -> String {
             let counts = [figure.claims.len(), figure.simulations()].map(|count| Cell::count(count as u64));
             table.push([Cell::text(&figure.name), Cell::text(&figure.title)].into_iter().chain(counts).collect());
         }
-        text.push_str(&table.to_terminal(crate::output::terminal()));
+        text.push_str(&table.to_terminal(terminal));
         text.push('\n');
     }
     text

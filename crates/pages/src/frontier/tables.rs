@@ -7,13 +7,13 @@ use flowstart_race::measures::{
 use flowstart_report::{Best, Cell, Color, Column, Palette, Table};
 
 /// One colour per contestant.
-pub(super) fn colors(shown: &Shown<'_>) -> Vec<Color> {
+pub fn colors(shown: &Shown<'_>) -> Vec<Color> {
     let mut palette = Palette::new();
     shown.scores.contestants.iter().map(|contestant| palette.color(&contestant.label)).collect()
 }
 
 /// The tables people read first.
-pub(super) fn main(shown: &Shown<'_>) -> Vec<Table> {
+pub fn main(shown: &Shown<'_>) -> Vec<Table> {
     let mut tables = vec![medians(shown), completions(shown), delays(shown)];
     tables.extend(shown.subjects.iter().map(|subject| levels(shown, *subject)));
     tables
@@ -145,7 +145,7 @@ fn delays(shown: &Shown<'_>) -> Table {
 }
 
 /// The worst cells.
-pub(super) fn worst(shown: &Shown<'_>) -> Table {
+pub fn worst(shown: &Shown<'_>) -> Table {
     let columns = vec![
         Column::key("contestant"),
         Column::number("completion / ref.", "").named("completion_ratio"),
@@ -210,7 +210,7 @@ fn levels(shown: &Shown<'_>, subject: usize) -> Table {
 }
 
 /// The goals.
-pub(super) fn goals(shown: &Shown<'_>) -> Table {
+pub fn goals(shown: &Shown<'_>) -> Table {
     let columns = vec![
         Column::key("contestant"),
         Column::text("goal"),
@@ -245,7 +245,7 @@ pub(super) fn goals(shown: &Shown<'_>) -> Table {
 }
 
 /// The cells that are lost, by goal, the worst first; at most `most` of each.
-pub(super) fn lost(shown: &Shown<'_>, most: Option<usize>) -> Table {
+pub fn lost(shown: &Shown<'_>, most: Option<usize>) -> Table {
     let columns = vec![
         Column::key("contestant"),
         Column::key("goal"),
@@ -287,7 +287,7 @@ fn number(value: Option<f64>, digits: u8) -> Cell {
 }
 
 /// "12 million".
-pub(super) fn large(number: f64) -> String {
+pub fn large(number: f64) -> String {
     match number {
         n if n >= 1e9 => format!("{:.1} billion", n / 1e9),
         n if n >= 1e6 => format!("{:.0} million", n / 1e6),
@@ -296,7 +296,7 @@ pub(super) fn large(number: f64) -> String {
 }
 
 /// "3 hours".
-pub(super) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s >= 5400.0 => format!("{:.0} hours", s / 3600.0),
         s if s >= 90.0 => format!("{:.0} minutes", s / 60.0),
@@ -305,7 +305,7 @@ pub(super) fn duration(seconds: f64) -> String {
 }
 
 /// What the numbers are.
-pub(super) fn remarks(shown: &Shown<'_>) -> Vec<String> {
+pub fn remarks(shown: &Shown<'_>) -> Vec<String> {
     let (finished, all) = shown.result.finished();
     let frontier = &shown.result.frontier;
     let seeds: Vec<String> = frontier.seeds.iter().map(u64::to_string).collect();
@@ -330,7 +330,7 @@ pub(super) fn remarks(shown: &Shown<'_>) -> Vec<String> {
 }
 
 /// How many goals were reached, in a sentence per subject.
-pub(super) fn summary(shown: &Shown<'_>) -> Vec<String> {
+pub fn summary(shown: &Shown<'_>) -> Vec<String> {
     shown
         .subjects
         .iter()

@@ -10,28 +10,28 @@ use flowstart_units::Span;
 const DRAWN: usize = 10;
 
 /// What a report is made of beside the tables.
-pub(crate) struct About {
+pub struct About {
     /// Title of the page.
-    pub(crate) title: String,
+    pub title: String,
     /// The command as it was typed.
-    pub(crate) command: String,
+    pub command: String,
     /// Where the numbers come from.
-    pub(crate) provenance: Vec<(String, String)>,
+    pub provenance: Vec<(String, String)>,
     /// What a reader must know beforehand.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
     /// What came out, in sentences.
-    pub(crate) summary: Vec<String>,
+    pub summary: Vec<String>,
     /// The tables, as on the terminal.
-    pub(crate) tables: Vec<Table>,
+    pub tables: Vec<Table>,
     /// How it was run.
-    pub(crate) remarks: Vec<String>,
+    pub remarks: Vec<String>,
     /// How many runs there were, the first of which is drawn.
-    pub(crate) runs: u64,
+    pub runs: u64,
 }
 
 /// The page; `samples` are the rows of the table `samples` in bins of `width`, of which the first
 /// run is drawn.
-pub(crate) fn page(about: About, samples: Option<&Rows>, width: Span) -> Page {
+pub fn page(about: About, samples: Option<&Rows>, width: Span) -> Page {
     let mut curves = samples.map(|samples| Curves::of(samples, width)).unwrap_or_default();
     curves.runs = about.runs;
     let all = curves.figures();

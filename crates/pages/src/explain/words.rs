@@ -15,7 +15,7 @@ use super::{Case, Truth};
 const LONGEST_BAR: u64 = 30;
 
 /// A start and its path in a few words.
-pub(super) fn path(simulated: &Simulated) -> String {
+pub fn path(simulated: &Simulated) -> String {
     let Simulated { capacity, rtt, buffer, start, udp, jitter, background, seed } = simulated;
     let mut text = format!("{start} over {capacity}, {rtt} RTT, buffer {buffer}");
     if *udp > 0.0 {
@@ -34,7 +34,7 @@ pub(super) fn path(simulated: &Simulated) -> String {
 }
 
 /// A rate.
-pub(super) fn rate(rate: Rate) -> String {
+pub fn rate(rate: Rate) -> String {
     format!("{:.2} Mbit/s", rate.as_mbps_f64())
 }
 
@@ -57,7 +57,7 @@ fn reading_name(reading: Reading) -> &'static str {
 }
 
 /// What the picture of delays shows.
-pub(super) fn delays_caption(case: &Case) -> &'static str {
+pub fn delays_caption(case: &Case) -> &'static str {
     match case.explanation.judged.reading {
         Reading::Knee(_) => "Up to the knee packets come slower than the path carries them; from there on they queue.",
         Reading::Clear(_) => "No packet came faster than the path carries them.",
@@ -67,7 +67,7 @@ pub(super) fn delays_caption(case: &Case) -> &'static str {
 }
 
 /// What the picture of gaps shows.
-pub(super) fn gaps_caption(case: &Case) -> &'static str {
+pub fn gaps_caption(case: &Case) -> &'static str {
     match case.explanation.judged.reading {
         Reading::Knee(_) => {
             "Where packets queue, the path spaces them, and the gaps received no longer follow the gaps sent."
@@ -81,7 +81,7 @@ pub(super) fn gaps_caption(case: &Case) -> &'static str {
 }
 
 /// The packets, and what they say.
-pub(super) fn text(case: &Case, terminal: Terminal) -> String {
+pub fn text(case: &Case, terminal: Terminal) -> String {
     let mut text = table(case).to_terminal(terminal);
     text.push('\n');
     for sentence in sentences(case) {
@@ -220,7 +220,7 @@ fn truth(truth: &Truth) -> String {
 }
 
 /// The chirp as one JSON document.
-pub(super) fn document(case: &Case) -> Value {
+pub fn document(case: &Case) -> Value {
     let explanation = &case.explanation;
     let mut packets = Vec::new();
     for (packet, row) in explanation.packets.iter().enumerate() {
@@ -281,7 +281,7 @@ fn reading_document(explanation: &Explanation, rate: impl Fn(u64) -> Rate) -> Va
 }
 
 /// The chirps of a start as a table.
-pub(super) fn list(simulated: &Simulated, start: &SimulatedStart, terminal: Terminal) -> String {
+pub fn list(simulated: &Simulated, start: &SimulatedStart, terminal: Terminal) -> String {
     let mut table = Table::new(
         format!("Chirps of {}", path(simulated)),
         vec![
@@ -331,7 +331,7 @@ fn together(room: Room, speed: impl Fn(u64) -> f64) -> String {
 }
 
 /// The same as one JSON document.
-pub(super) fn list_document(start: &SimulatedStart) -> Value {
+pub fn list_document(start: &SimulatedStart) -> Value {
     let speed = |gap: u64| flowstart_explain::rate(start.packet, gap);
     let chirps: Vec<Value> = start
         .chirps
