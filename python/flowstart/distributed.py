@@ -101,11 +101,17 @@ def _local(works: list[Work], workers: int | None, keep: Keep) -> None:
                 raise
 
 
+def _call(work: Callable[..., bytes], given: tuple[Any, ...]) -> bytes:
+    return work(*given)
+
+
 def _ray(works: list[Work], workers: int | None, keep: Keep) -> None:
     import ray
 
     if not ray.is_initialized():
         ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
+    # One for all, for each is sent to every worker.
+    remote = ray.remote(max_retries=TRIES, num_cpus=1)(_call)
     tasks: dict[Any, str] = {}
     waiting = list(works)
     # A cluster that others started may be larger than what was asked for.
@@ -114,8 +120,7 @@ def _ray(works: list[Work], workers: int | None, keep: Keep) -> None:
         while waiting or tasks:
             while waiting and len(tasks) < at_once:
                 name, work, given = waiting.pop(0)
-                task = ray.remote(max_retries=TRIES, num_cpus=1)(work)
-                tasks[task.remote(*given)] = name
+                tasks[remote.remote(work, given)] = name
             for one in ray.wait(list(tasks), num_returns=1)[0]:
                 keep(tasks[one], ray.get(one))
                 del tasks[one]
