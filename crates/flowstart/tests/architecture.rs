@@ -300,3 +300,22 @@ fn paths_are_found_in_groups_and_in_the_code() {
     found.sort();
     assert_eq!(found, ["crate::a::B", "crate::a::c::", "crate::a::self", "crate::g::h", "super::f"]);
 }
+
+/// The Python package's workspace optimises the crates that it shares as this one does.
+#[test]
+fn everyday_builds_of_python_are_optimised_alike() {
+    let read = |file: &str| -> toml::Table {
+        toml::from_str(&std::fs::read_to_string(root().join(file)).expect("readable")).expect("TOML")
+    };
+    let levels = |manifest: &toml::Table| -> BTreeMap<String, toml::Value> {
+        let packages = manifest["profile"]["everyday"]["package"].as_table().expect("settings of packages").clone();
+        packages.into_iter().map(|(name, settings)| (name, settings["opt-level"].clone())).collect()
+    };
+    let lock = read("python/Cargo.lock");
+    let known: BTreeSet<&str> =
+        lock["package"].as_array().expect("packages").iter().filter_map(|package| package["name"].as_str()).collect();
+    let mut expected = levels(&read("Cargo.toml"));
+    expected.retain(|name, _| name == "*" || known.contains(name.as_str()));
+    assert!(expected.len() > 20);
+    assert_eq!(levels(&read("python/Cargo.toml")), expected, "python/Cargo.toml");
+}

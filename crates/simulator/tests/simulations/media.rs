@@ -1,8 +1,6 @@
 //! Links that are not plain: conservation, order, rates and bursts, through the whole simulation.
 
-mod common;
-
-use common::{flow, link, simulation, tcp_flow};
+use crate::common::{flow, link, simulation, tcp_flow};
 use flowstart_network::packet::Body;
 use flowstart_network::{
     Detour, GrantsConfig, HandoverConfig, JitterConfig, LinkConfig, MediumConfig, Packet, PolicerConfig, ShaperConfig,

@@ -4,12 +4,10 @@
 //! implementation of the same loop; it also shows how an algorithm from outside the project joins
 //! the simulator.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{simulation, tcp};
+use crate::common::{simulation, tcp};
 use flowstart_congestion::avoidance::Avoidance;
 use flowstart_congestion::start::{AfterAck, Start};
 use flowstart_congestion::{Ack, Controller, FlowStart, Window};

@@ -1,9 +1,7 @@
 //! BBR alone on a path: what Cardwell et al. ("BBR: congestion-based congestion control", ACM Queue
 //! 14(5), 2016) and the kernel module promise.
 
-mod common;
-
-use common::{flow, link, simulation, tcp};
+use crate::common::{flow, link, simulation, tcp};
 use flowstart_congestion::avoidance::BbrConfig;
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, start_of};
 use flowstart_network::{LossConfig, Packet};

@@ -2,8 +2,6 @@
 //! measure. Each transfer is set against slow start on the same path with the same random numbers,
 //! both in front of CUBIC.
 
-mod common;
-
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::{JitterConfig, LinkConfig, LossConfig, RateSchedule, RateStep};
 use flowstart_simulator::{
@@ -72,7 +70,7 @@ impl Case {
     }
 
     fn link(&self) -> LinkConfig {
-        let mut link = common::link(1, self.rtt / 2, Some(self.buffer()));
+        let mut link = crate::common::link(1, self.rtt / 2, Some(self.buffer()));
         link.rate = self.rate.clone();
         link.jitter = self.jitter;
         if self.loss > 0.0 {
@@ -84,10 +82,10 @@ impl Case {
     fn flow(&self, start: &str, bytes: u64) -> FlowConfig {
         let start = StartConfig::from_name(start).unwrap();
         let avoidance = AvoidanceConfig::from_name("cubic").unwrap();
-        let mut tcp = common::tcp(Workload::Sized(Bytes::new(bytes)), self.rtt);
+        let mut tcp = crate::common::tcp(Workload::Sized(Bytes::new(bytes)), self.rtt);
         tcp.controller = ControllerConfig::new(start, avoidance);
         tcp.receiver = self.receiver.clone();
-        let mut flow = common::flow(Traffic::Tcp(Box::new(tcp)), self.rtt);
+        let mut flow = crate::common::flow(Traffic::Tcp(Box::new(tcp)), self.rtt);
         if self.back.is_some() {
             (flow.reverse, flow.return_delay) = (vec![1], Span::ZERO);
         }
@@ -99,7 +97,7 @@ impl Case {
         let mut links = vec![self.link()];
         let mut all: Vec<FlowConfig> = (0..flows).map(|_| self.flow(start, bytes)).collect();
         if let Some((mbps, loss, others)) = self.back {
-            let mut back = common::link(mbps, self.rtt / 2, Some(50));
+            let mut back = crate::common::link(mbps, self.rtt / 2, Some(50));
             if loss > 0.0 {
                 back.loss = LossConfig::Bernoulli { probability: loss };
             }
@@ -107,13 +105,13 @@ impl Case {
             if others > 0.0 {
                 let rate = Rate::from_bps((mbps as f64 * 1e6 * others) as u64);
                 let udp = UdpConfig { packet: 1500, rate, spacing: Spacing::Poisson, lasting: Span::MAX, ecn: false };
-                all.push(FlowConfig { forward: vec![1], ..common::udp_flow(udp, self.rtt) });
+                all.push(FlowConfig { forward: vec![1], ..crate::common::udp_flow(udp, self.rtt) });
             }
         }
         // Long enough for a transfer at a tenth of the rate.
         let ideal = Span::from_nanos(bytes * flows as u64 * 8 * 1_000_000 / self.kbps);
         let stop = Stop::WhenComplete(Time::ZERO + ideal * 20 + self.rtt * 400);
-        let config = SimulationConfig { seed, ..common::simulation(links, all, stop) };
+        let config = SimulationConfig { seed, ..crate::common::simulation(links, all, stop) };
         Simulation::new(&config, ()).unwrap().run().0
     }
 

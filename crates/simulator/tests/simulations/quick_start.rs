@@ -1,8 +1,6 @@
 //! Quick-Start through simulated routers: against the closed form, and what routers that know
 //! nothing do.
 
-mod common;
-
 use flowstart_congestion::avoidance::Avoidance;
 use flowstart_congestion::start::{QuickStart, QuickStartConfig, Start};
 use flowstart_congestion::{

@@ -1,10 +1,8 @@
 //! What holds in every simulation, whatever is simulated.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::{link, simulation, tcp_flow, udp_flow};
+use crate::common::{link, simulation, tcp_flow, udp_flow};
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_network::{DropReason, JitterConfig, LossConfig, Packet, packet::Body};
 use flowstart_simulator::{

@@ -2,9 +2,7 @@
 //! packet, no jitter. The expected outcomes come from an independent model of the same rules, which
 //! counts time in round trips without the bottleneck's transmission time; the tolerance is 2 %.
 
-mod common;
-
-use common::{Loop, Path};
+use crate::common::{Loop, Path};
 use flowstart_congestion::start::hystart_plus_plus::SlowStartPhase;
 use flowstart_congestion::start::{HystartConfig, HystartPlusPlusConfig, SearchConfig, Start};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, ExitReason, Pacing, StartConfig};

@@ -1,8 +1,6 @@
 //! Simulations whose result can be calculated by hand.
 
-mod common;
-
-use common::{link, simulation, tcp_flow, udp_flow};
+use crate::common::{link, simulation, tcp_flow, udp_flow};
 use flowstart_network::LossConfig;
 use flowstart_simulator::{Simulation, Spacing, Stop, UdpConfig, Workload};
 use flowstart_units::{Bytes, Rate, Span, Time};

@@ -1,8 +1,6 @@
 //! BBR version 3 alone on a path: what draft-ietf-ccwg-bbr-06 promises, beside version 1.
 
-mod common;
-
-use common::{flow, link, simulation, tcp};
+use crate::common::{flow, link, simulation, tcp};
 use flowstart_congestion::avoidance::{Bbr3, Bbr3Mode};
 use flowstart_congestion::{Avoidance, AvoidanceConfig, ControllerConfig, start_of};
 use flowstart_network::{DropReason, LossConfig, Packet};

@@ -1,8 +1,6 @@
 //! Rate-based controls in a closed loop: one flow with a queue of its own.
 
-mod common;
-
-use common::{Loop, Path};
+use crate::common::{Loop, Path};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
 use flowstart_units::{Span, Time};
 

@@ -1,7 +1,5 @@
 //! Users in a closed loop.
 
-mod common;
-
 use flowstart_simulator::{Outcome, Reply, SessionConfig, Simulation, SimulationConfig, Stop, Workload};
 use flowstart_units::{Bytes, Span, Time};
 
@@ -13,11 +11,11 @@ fn reply(think_ms: u64, bytes: u64, ends_page: bool) -> Reply {
 
 fn run(persistent: bool, replies: Vec<Reply>) -> Outcome {
     // One packet per reply takes no time on this link beside the propagation.
-    let links = vec![common::link(100_000, RTT / 2, None)];
-    let flow = common::tcp_flow(Workload::Greedy, RTT);
+    let links = vec![crate::common::link(100_000, RTT / 2, None)];
+    let flow = crate::common::tcp_flow(Workload::Greedy, RTT);
     let session = SessionConfig { flow, request_delay: RTT / 2, persistent, replies };
     let stop = Stop::WhenComplete(Time::ZERO + Span::from_secs(100));
-    let config = SimulationConfig { sessions: vec![session], ..common::simulation(links, vec![], stop) };
+    let config = SimulationConfig { sessions: vec![session], ..crate::common::simulation(links, vec![], stop) };
     Simulation::new(&config, ()).unwrap().run().0
 }
 
@@ -50,10 +48,10 @@ fn a_session_whose_end_is_not_reached_counts_its_complete_pages_only() {
 
 #[test]
 fn a_session_without_replies_is_refused() {
-    let links = vec![common::link(10, RTT / 2, None)];
-    let flow = common::tcp_flow(Workload::Greedy, RTT);
+    let links = vec![crate::common::link(10, RTT / 2, None)];
+    let flow = crate::common::tcp_flow(Workload::Greedy, RTT);
     let session = SessionConfig { flow, request_delay: Span::ZERO, persistent: false, replies: vec![] };
     let stop = Stop::At(Time::ZERO);
-    let config = SimulationConfig { sessions: vec![session], ..common::simulation(links, vec![], stop) };
+    let config = SimulationConfig { sessions: vec![session], ..crate::common::simulation(links, vec![], stop) };
     assert_eq!(config.validate().unwrap_err().place, "sessions[0].replies");
 }

@@ -1,8 +1,6 @@
 //! Paced Chirping from the first packet to its exit, over one FIFO.
 
-mod common;
-
-use common::{Loop, MSS, Path};
+use crate::common::{Loop, MSS, Path};
 use flowstart_congestion::start::{AdaptationConfig, EndRule, PacedChirping, PacedChirpingConfig, Start};
 use flowstart_congestion::{
     Ack, Acked, AvoidanceConfig, Controller, ControllerConfig, Departure, ExitReason, Next, Sent, Signal, StartConfig,

@@ -1,11 +1,9 @@
 //! What other programs need of a controller: it can be duplicated, handed to other threads, and
 //! told of another MTU.
 
-mod common;
-
 use std::fmt::Debug;
 
-use common::{Loop, MSS, Path};
+use crate::common::{Loop, MSS, Path};
 use flowstart_congestion::{
     Avoidance, AvoidanceConfig, Controller, ControllerConfig, FlowStart, INFINITE_SSTHRESH, Own, OwnAvoidance,
     OwnStart, Start, StartConfig, Window,
@@ -87,7 +85,7 @@ fn one_from_outside_is_duplicated_with_its_state() {
     }
     let mut one = Start::External(Box::new(Counting(7)));
     let other = one.clone();
-    one.grow(&common::any_ack(), &mut Window::new(1));
+    one.grow(&crate::common::any_ack(), &mut Window::new(1));
     assert_eq!((one.initial_window(), other.initial_window()), (Some(8), Some(7)));
 }
 

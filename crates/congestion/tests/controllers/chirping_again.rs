@@ -1,8 +1,6 @@
 //! Chirping again after the start: when marks vanish, after idle times, after timeouts.
 
-mod common;
-
-use common::{Loop, Path};
+use crate::common::{Loop, Path};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
 use flowstart_units::{Rate, Span, Time};
 
@@ -31,7 +29,7 @@ fn times_again(flow: &mut Loop, until: Time) -> Vec<f64> {
 /// and than two packets take.
 fn step_marking(bdp: u64, rtt_ms: u64, mark_ms: u64) -> Path {
     let mut path = Path::new(1, Span::from_millis(rtt_ms));
-    path.rate = Rate::from_bps(bdp * u64::from(common::WIRE) * 8 * 1000 / rtt_ms);
+    path.rate = Rate::from_bps(bdp * u64::from(crate::common::WIRE) * 8 * 1000 / rtt_ms);
     path.mark_above = Span::from_millis(mark_ms).max(path.service() * 2);
     path
 }

@@ -1,8 +1,6 @@
 //! BBR version 3 in a closed loop: what draft-ietf-ccwg-bbr-06 says of its states, in numbers.
 
-mod common;
-
-use common::{Loop, Path};
+use crate::common::{Loop, Path};
 use flowstart_congestion::avoidance::{Bbr3, Bbr3Mode};
 use flowstart_congestion::{
     Avoidance, AvoidanceConfig, CongestionAvoidance, Controller, ControllerConfig, ExitReason, Signal, Window, start_of,

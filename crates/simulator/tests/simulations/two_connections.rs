@@ -1,8 +1,6 @@
 //! Flows of two connections that look for fair queuing, over the full transport.
 
-mod common;
-
-use common::{flow, link, simulation, tcp};
+use crate::common::{flow, link, simulation, tcp};
 use flowstart_congestion::detection::{Decision, DetectorConfig, Isolation};
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::{FairQueuingConfig, LinkConfig, QueueConfig, RateSchedule};

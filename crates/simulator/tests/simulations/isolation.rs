@@ -1,9 +1,7 @@
 //! The detector of fair queuing by trains of packets, over the full transport and many kinds of
 //! queue.
 
-mod common;
-
-use common::{flow, simulation, tcp, udp_flow};
+use crate::common::{flow, simulation, tcp, udp_flow};
 use flowstart_congestion::avoidance::DelayOrCubicConfig;
 use flowstart_congestion::detection::{Decision, Isolation, TrainProbeConfig};
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};

@@ -1,8 +1,6 @@
 //! Several flows that chirp again when marks stay away, at one queue: they find the capacity that
 //! came free together, and share it.
 
-mod common;
-
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::{QueueConfig, RateSchedule, RateStep, StepMarkConfig};
 use flowstart_simulator::{FlowOutcome, Outcome, Simulation, Stop, Traffic, Workload};
@@ -17,7 +15,7 @@ const END: Span = Span::from_secs(60);
 /// to `to` Mbit/s.
 fn run(start: &str, flows: u64, from: u64, to: u64, until: Span) -> Outcome {
     let rtt = Span::from_millis(20);
-    let mut link = common::link(from, rtt / 2, None);
+    let mut link = crate::common::link(from, rtt / 2, None);
     link.rate = RateSchedule::Steps {
         steps: vec![
             RateStep { at: Time::ZERO, rate: Rate::from_mbps(from) },
@@ -27,15 +25,15 @@ fn run(start: &str, flows: u64, from: u64, to: u64, until: Span) -> Outcome {
     };
     link.queue = QueueConfig::StepMark(StepMarkConfig::default());
     let flows = (0..flows).map(|k| {
-        let mut tcp = common::tcp(Workload::Greedy, rtt);
+        let mut tcp = crate::common::tcp(Workload::Greedy, rtt);
         tcp.controller =
             ControllerConfig::new(StartConfig::from_name(start).unwrap(), AvoidanceConfig::from_name("dctcp").unwrap());
         (tcp.sender.ecn, tcp.receiver.ecn) = (EcnMode::Dctcp, EcnMode::Dctcp);
-        let mut flow = common::flow(Traffic::Tcp(Box::new(tcp)), rtt);
+        let mut flow = crate::common::flow(Traffic::Tcp(Box::new(tcp)), rtt);
         flow.start = Time::ZERO + Span::from_millis(500) * k;
         flow
     });
-    let config = common::simulation(vec![link], flows.collect(), Stop::At(Time::ZERO + until));
+    let config = crate::common::simulation(vec![link], flows.collect(), Stop::At(Time::ZERO + until));
     Simulation::new(&config, ()).unwrap().run().0
 }
 

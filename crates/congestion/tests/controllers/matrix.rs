@@ -1,8 +1,6 @@
 //! Any start with any avoidance, over paths that lose and mark, and under arbitrary events.
 
-mod common;
-
-use common::{Loop, Path};
+use crate::common::{Loop, Path};
 use flowstart_congestion::{
     Ack, Acked, Avoidance, AvoidanceConfig, CongestionAvoidance, Controller, ControllerConfig, DeliveryRate, Departure,
     INFINITE_SSTHRESH, Next, Pacing, Sent, Signal, StartConfig,

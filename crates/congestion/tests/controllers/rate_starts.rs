@@ -1,8 +1,6 @@
 //! What starts that set a rate do to a path: one flow, a FIFO, an ACK per packet.
 
-mod common;
-
-use common::{Loop, Path};
+use crate::common::{Loop, Path};
 use flowstart_congestion::start::{BbrStartConfig, CarefulResumeConfig, JumpStartConfig, RapidStartConfig, Start};
 use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, ExitReason, StartConfig};
 use flowstart_units::{Bytes, Span, Time};
@@ -119,7 +117,7 @@ fn a_jump_into_a_small_buffer_keeps_half_of_what_was_not_lost() {
 
 /// A flow that remembers `packets` per round trip of 50 ms.
 fn remembering(packets: u64) -> StartConfig {
-    let saved_cwnd = Some(Bytes::new(packets * u64::from(common::MSS)));
+    let saved_cwnd = Some(Bytes::new(packets * u64::from(crate::common::MSS)));
     let saved_rtt = Some(Span::from_millis(50));
     StartConfig::CarefulResume(CarefulResumeConfig { saved_cwnd, saved_rtt, ..CarefulResumeConfig::default() })
 }
@@ -149,7 +147,7 @@ fn suss_brings_five_megabytes_home_0_18_s_before_hystart() {
         let config =
             ControllerConfig::new(StartConfig::from_name(start).unwrap(), AvoidanceConfig::from_name("cubic").unwrap());
         let path = Path { buffer: 413, ..deep(50, 100) };
-        let mut flow = Loop::new(path, Controller::new(&config), 5_000_000 / u64::from(common::MSS));
+        let mut flow = Loop::new(path, Controller::new(&config), 5_000_000 / u64::from(crate::common::MSS));
         flow.run(Time::ZERO + Span::from_secs(60), |_| {});
         flow.now.since(Time::ZERO).as_secs_f64()
     };

@@ -1,8 +1,6 @@
 //! The generations of Paced Chirping against each other, over one FIFO.
 
-mod common;
-
-use common::{Loop, MSS, Path};
+use crate::common::{Loop, MSS, Path};
 use flowstart_congestion::start::{
     AdaptiveChirping, AdaptiveChirpingConfig, PacedChirping, PacedChirpingConfig, Start, TwoGapChirping,
     TwoGapChirpingConfig,

@@ -1,0 +1,15 @@
+//! Whole simulations. One program: several would compile the simulator several times.
+
+mod adaptive_window;
+mod bbr;
+mod bbr3;
+mod chirping_again;
+mod closed_forms;
+mod common;
+mod invariants;
+mod isolation;
+mod media;
+mod quick_start;
+mod robustness;
+mod sessions;
+mod two_connections;
