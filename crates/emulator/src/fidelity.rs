@@ -67,7 +67,7 @@ pub struct Fidelity {
     pub late_arrivals: u64,
     /// True if all engines ran with real-time priority.
     pub real_time: bool,
-    /// Parts of the emulator that failed: [`crate::Outcome::faults`] says which.
+    /// Parts of the emulator that failed: [`crate::WorldOutcome::faults`] says which.
     pub faults: u32,
 }
 

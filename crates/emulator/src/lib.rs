@@ -70,4 +70,4 @@ pub use record::{Fate, PacketRecord, Tcp};
 pub use recording::{FlowRecording, LinkBin, LinkRecording, Recording};
 pub use sockets::TcpWatch;
 pub use wire::{FlowKey, mark_frame, read_frame};
-pub use world::{Outcome, World};
+pub use world::{World, WorldOutcome};

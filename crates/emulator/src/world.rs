@@ -25,7 +25,7 @@ use crate::setup::{make_hosts, plan};
 
 /// What happened in a world.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct WorldOutcome {
     /// Time at the end.
     pub ended: Time,
     /// What each link did.
@@ -216,11 +216,11 @@ impl World {
 
     /// Ends what runs in the hosts, stops the engines, and says what happened. All records have
     /// been handed on when it returns. What an engine that failed did is part of it as far as it is
-    /// known, and [`Outcome::faults`] names it.
+    /// known, and [`WorldOutcome::faults`] names it.
     ///
     /// # Errors
     /// None at present.
-    pub fn finish(mut self) -> Result<Outcome, Error> {
+    pub fn finish(mut self) -> Result<WorldOutcome, Error> {
         let ended = self.clock.now();
         let lost_outside = self.lost_outside();
         let (reports, mut faults) = self.stop();
@@ -257,7 +257,7 @@ impl World {
         fidelity.p99 = lateness.quantile(0.99);
         fidelity.worst = lateness.worst();
         fidelity.faults = faults.len() as u32;
-        Ok(Outcome { ended, links, fidelity, arrived, unlimited_bytes, stored, astray, ended_processes, faults })
+        Ok(WorldOutcome { ended, links, fidelity, arrived, unlimited_bytes, stored, astray, ended_processes, faults })
     }
 
     /// Packets that interfaces or the kernel's backlog dropped on the way between hosts and

@@ -42,7 +42,7 @@ fn blast(
     v6: bool,
     ecn: i32,
     count: u32,
-) -> Option<(Vec<u32>, Vec<Seen>, flowstart_emulator::Outcome)> {
+) -> Option<(Vec<u32>, Vec<Seen>, flowstart_emulator::WorldOutcome)> {
     let (tell, told) = channel();
     let world = World::start_with(config, move |record| {
         let at = if record.flow.source.is_ipv6() { 14 + 40 + 8 } else { 14 + 20 + 8 };
@@ -82,7 +82,7 @@ fn blast(
     Some((numbers, told.into_iter().collect(), outcome))
 }
 
-fn check_conservation(numbers: &[u32], seen: &[Seen], outcome: &flowstart_emulator::Outcome, count: u32) {
+fn check_conservation(numbers: &[u32], seen: &[Seen], outcome: &flowstart_emulator::WorldOutcome, count: u32) {
     let link = &outcome.links[0];
     assert_eq!(outcome.fidelity.above_mtu, 0);
     assert_eq!(outcome.stored, 0);

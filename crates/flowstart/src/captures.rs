@@ -6,10 +6,10 @@ use flowstart_capture::{Capture, Captures};
 use flowstart_scenario::Scenario;
 use flowstart_simulator::Simulation;
 
-use crate::output::{Failure, Outcome};
+use crate::output::{Done, Failure};
 
 /// Every link of the first run, a file each: `NAME-LINK.pcapng`.
-pub(crate) fn capture(scenario: &Scenario, folder: &Path, name: &str) -> Outcome {
+pub(crate) fn capture(scenario: &Scenario, folder: &Path, name: &str) -> Done {
     let compiled = scenario.simulation(0).map_err(Failure::usage)?;
     let captures = compiled
         .links

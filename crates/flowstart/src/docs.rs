@@ -13,7 +13,7 @@ use crate::args::DocsArgs;
 use crate::cli::{Cli, Command};
 use crate::explain::pictures_of;
 use crate::list::catalogue;
-use crate::output::{Failure, Outcome, note, prepare_folder, print, write_file};
+use crate::output::{Done, Failure, note, prepare_folder, print, write_file};
 
 /// The pictures of `chirps.md`: name, arguments of `flowstart explain-chirp`, and which of its
 /// pictures.
@@ -54,7 +54,7 @@ fn chirp_pictures() -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// Writes the pages, or checks that they are up to date.
-pub(crate) fn docs(args: &DocsArgs) -> Outcome {
+pub(crate) fn docs(args: &DocsArgs) -> Done {
     let mut pages = [
         ("scenario.md", scenario_page()),
         ("figures.md", figures_page()),

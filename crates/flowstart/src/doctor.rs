@@ -9,7 +9,7 @@ use serde_json::json;
 use flowstart_race::{Race, RunOptions};
 
 use crate::args::DoctorArgs;
-use crate::output::{Failure, Outcome, print, print_json};
+use crate::output::{Done, Failure, print, print_json};
 
 /// One thing that was looked at.
 struct Finding {
@@ -26,7 +26,7 @@ struct Finding {
 }
 
 /// Looks around and says what is there and what is missing.
-pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
+pub(crate) fn doctor(args: &DoctorArgs) -> Done {
     let findings = findings()?;
     if args.json {
         let list: Vec<_> = findings

@@ -95,11 +95,11 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// Does what a command says; one that fails leaves no empty folders behind.
-fn obey(command: &Command) -> output::Outcome {
+fn obey(command: &Command) -> output::Done {
     output::leaving_nothing(|| dispatch(command))
 }
 
-fn dispatch(command: &Command) -> output::Outcome {
+fn dispatch(command: &Command) -> output::Done {
     match command {
         Command::Compare(args) => compare::compare(args),
         Command::Frontier(args) => frontier::frontier(args),

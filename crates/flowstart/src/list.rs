@@ -10,7 +10,7 @@ use flowstart_reproduce::claim_measures;
 use flowstart_scenario::Profile;
 
 use crate::args::ListArgs;
-use crate::output::{Outcome, print, print_json};
+use crate::output::{Done, print, print_json};
 
 /// Names with their lines, by kind.
 pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
@@ -40,7 +40,7 @@ pub(crate) fn catalogue() -> Vec<(&'static str, Vec<(String, String)>)> {
 }
 
 /// Prints the lists.
-pub(crate) fn list(args: &ListArgs) -> Outcome {
+pub(crate) fn list(args: &ListArgs) -> Done {
     let catalogue = catalogue();
     if args.json {
         let document: serde_json::Map<String, serde_json::Value> = catalogue

@@ -5,10 +5,10 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use crate::cli::Cli;
-use crate::output::{Failure, Outcome, prepare_folder, print, write_file};
+use crate::output::{Done, Failure, prepare_folder, print, write_file};
 
 /// Prints the page of the program, or writes those of all commands into a folder.
-pub(crate) fn man(folder: Option<&Path>) -> Outcome {
+pub(crate) fn man(folder: Option<&Path>) -> Done {
     let mut command = Cli::command();
     command.build();
     let Some(folder) = folder else { return print(&page(command)?) };
@@ -17,7 +17,7 @@ pub(crate) fn man(folder: Option<&Path>) -> Outcome {
 }
 
 /// The page of a command and those of the commands below it: `flowstart-kernel-load.1`.
-fn write(command: clap::Command, name: &str, folder: &Path) -> Outcome {
+fn write(command: clap::Command, name: &str, folder: &Path) -> Done {
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
         write(below.clone(), &format!("{name}-{}", below.get_name()), folder)?;
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use flowstart_congestion::{AvoidanceConfig, StartConfig};
 use flowstart_race::ALIASES;
 
-use crate::output::{Failure, Outcome, print};
+use crate::output::{Done, Failure, print};
 
 /// Options of `flowstart new-algorithm`.
 #[derive(Args, Debug)]
@@ -34,7 +34,7 @@ const FILES: [(&str, &str); 4] = [
 ];
 
 /// Makes the crate, or nothing.
-pub(crate) fn new_algorithm(args: &NewAlgorithmArgs) -> Outcome {
+pub(crate) fn new_algorithm(args: &NewAlgorithmArgs) -> Done {
     let name = args.name.as_str();
     check_name(name)?;
     let source = source(args.source.as_deref())?;
@@ -56,7 +56,7 @@ pub(crate) fn new_algorithm(args: &NewAlgorithmArgs) -> Outcome {
     ))
 }
 
-fn make(folder: &Path, name: &str, source: &str) -> Outcome {
+fn make(folder: &Path, name: &str, source: &str) -> Done {
     for (file, template) in FILES {
         let path = folder.join(file);
         let parent = path.parent().unwrap_or(folder);
@@ -88,7 +88,7 @@ const TYPES: &str = "Ack Box Debug Default Err Exit ExitReason FlowStart Ok Opti
                      AfterAck StartConfig Window";
 
 /// Names that a crate, a type and a contestant can have.
-fn check_name(name: &str) -> Outcome {
+fn check_name(name: &str) -> Done {
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
     let is_one_of = |words: &str, name: &str| words.split_whitespace().any(|word| word == name);

@@ -42,7 +42,7 @@ pub(crate) enum Failure {
 pub(crate) const NEEDS_LINUX: &str = "real runs need Linux; simulation does not";
 
 /// What every command returns.
-pub(crate) type Outcome = Result<(), Failure>;
+pub(crate) type Done = Result<(), Failure>;
 
 impl Failure {
     /// A sentence about what is wrong and what would be right.
@@ -101,7 +101,7 @@ pub(crate) fn terminal() -> Terminal {
 }
 
 /// Prints to standard output.
-pub(crate) fn print(text: &str) -> Outcome {
+pub(crate) fn print(text: &str) -> Done {
     if session::take(text.as_bytes()) {
         return Ok(());
     }
@@ -110,7 +110,7 @@ pub(crate) fn print(text: &str) -> Outcome {
 }
 
 /// Prints a JSON document piece by piece: it may be larger than the memory.
-pub(crate) fn print_document(document: &impl serde::Serialize) -> Outcome {
+pub(crate) fn print_document(document: &impl serde::Serialize) -> Done {
     if session::hooks().is_some() {
         let mut bytes = Vec::new();
         let written = flowstart_results::write_pretty(document, &mut bytes);
@@ -120,7 +120,7 @@ pub(crate) fn print_document(document: &impl serde::Serialize) -> Outcome {
     printed(flowstart_results::write_pretty(document, io::stdout().lock()))
 }
 
-fn printed(outcome: io::Result<()>) -> Outcome {
+fn printed(outcome: io::Result<()>) -> Done {
     match outcome {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::BrokenPipe),
@@ -129,7 +129,7 @@ fn printed(outcome: io::Result<()>) -> Outcome {
 }
 
 /// Prints a JSON document.
-pub(crate) fn print_json(value: &serde_json::Value) -> Outcome {
+pub(crate) fn print_json(value: &serde_json::Value) -> Done {
     print(&format!("{value:#}\n"))
 }
 
@@ -146,7 +146,7 @@ thread_local! {
 }
 
 /// Does a command; if it fails, folders that it made and put nothing into are gone again.
-pub(crate) fn leaving_nothing(work: impl FnOnce() -> Outcome) -> Outcome {
+pub(crate) fn leaving_nothing(work: impl FnOnce() -> Done) -> Done {
     let before = MADE.take();
     let outcome = work();
     let made = MADE.replace(before);
@@ -158,7 +158,7 @@ pub(crate) fn leaving_nothing(work: impl FnOnce() -> Outcome) -> Outcome {
 }
 
 /// Makes sure that a folder exists and takes files, before anything costly is done.
-pub(crate) fn prepare_folder(folder: &Path) -> Outcome {
+pub(crate) fn prepare_folder(folder: &Path) -> Done {
     let missing: Vec<PathBuf> = folder
         .ancestors()
         .take_while(|part| !part.as_os_str().is_empty() && !part.exists())
@@ -185,7 +185,7 @@ pub(crate) fn ending(file: &Path, known: &[&'static str]) -> Result<&'static str
 }
 
 /// Makes sure that a file can be written, before anything costly is done.
-pub(crate) fn prepare_file(path: &Path) -> Outcome {
+pub(crate) fn prepare_file(path: &Path) -> Done {
     if path.is_dir() {
         return Err(Failure::Usage(format!("cannot write {}: it is a folder", path.display())));
     }
@@ -204,7 +204,7 @@ pub(crate) fn prepare_file(path: &Path) -> Outcome {
 }
 
 /// Writes a file whole or not at all.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Done {
     flowstart_report::write_atomically(path, bytes).map_err(|error| Failure::file("write", path, &error))
 }
 

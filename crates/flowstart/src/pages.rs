@@ -4,13 +4,13 @@ use flowstart_report::{Figure, Page};
 use flowstart_scenario::nearest;
 
 use crate::args::PageArgs;
-use crate::output::{Failure, Outcome, ending, prepare_file, write_file};
+use crate::output::{Done, Failure, ending, prepare_file, write_file};
 
 /// Endings of the files that a page can be written as.
 const ENDINGS: [&str; 3] = ["html", "md", "svg"];
 
 /// Makes sure, before anything costly is done, that the files can be written.
-pub(crate) fn prepare(args: &PageArgs) -> Outcome {
+pub(crate) fn prepare(args: &PageArgs) -> Done {
     for file in &args.pages {
         ending(file, &ENDINGS)?;
         prepare_file(file)?;
@@ -19,7 +19,7 @@ pub(crate) fn prepare(args: &PageArgs) -> Outcome {
 }
 
 /// Writes the files that are asked for, and says so where it disturbs no output.
-pub(crate) fn write(page: &Page, args: &PageArgs) -> Outcome {
+pub(crate) fn write(page: &Page, args: &PageArgs) -> Done {
     for file in &args.pages {
         let text = match ending(file, &ENDINGS)? {
             "html" => page.to_html(),

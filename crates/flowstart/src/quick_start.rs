@@ -9,7 +9,7 @@ use flowstart_quick_start::model::{Link, Start, Transfer};
 use flowstart_report::{Axis, Cell, Color, Column, Figure, Legend, Series, Table};
 use flowstart_units::{Bytes, Rate, Span};
 
-use crate::output::{Failure, Outcome, prepare_file, print, print_json, write_file};
+use crate::output::{Done, Failure, prepare_file, print, print_json, write_file};
 use crate::session::command_line;
 
 const EXAMPLES: &str = "\
@@ -94,7 +94,7 @@ impl QuickStartArgs {
         Transfer::new(link, Start { initial_window: self.initial_window, growth, threshold: self.threshold })
     }
 
-    fn check(&self) -> Outcome {
+    fn check(&self) -> Done {
         let positive = [
             ("--capacity", self.capacity > Rate::ZERO, "a link of 0 bit/s carries nothing"),
             ("--grant", self.grant > Rate::ZERO, "a grant of 0 bit/s is a denial"),
@@ -110,7 +110,7 @@ impl QuickStartArgs {
 }
 
 /// Prints the model.
-pub(crate) fn explain(args: &QuickStartArgs) -> Outcome {
+pub(crate) fn explain(args: &QuickStartArgs) -> Done {
     args.check()?;
     if let Some(out) = &args.out {
         prepare_file(out)?;

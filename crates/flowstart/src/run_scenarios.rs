@@ -13,14 +13,14 @@ use crate::args::RunArgs;
 use crate::captures::capture;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_folder, print, print_document, progress};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_document, progress};
 use crate::pages;
 use crate::scenario::load;
 use crate::session::command_line;
 use flowstart_pages::scenario::{self as pages_of, About};
 
 /// Runs the files one after the other, each with all its runs in parallel.
-pub(crate) fn run(args: &RunArgs) -> Outcome {
+pub(crate) fn run(args: &RunArgs) -> Done {
     let formats = formats(args.parquet)?;
     one_page(args)?;
     let scenarios = scenarios(args)?;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 }
 
 /// Makes sure that what pages are asked for can be written; a page is of one scenario.
-pub(crate) fn one_page(args: &RunArgs) -> Outcome {
+pub(crate) fn one_page(args: &RunArgs) -> Done {
     pages::prepare(&args.page)?;
     if args.files.len() > 1 && !args.page.pages.is_empty() {
         return Err(Failure::usage("-o writes the report of one scenario; give one file"));

@@ -5,11 +5,11 @@ use std::path::Path;
 use flowstart_scenario::{FlowSpec, Scenario, ScenarioError};
 
 use crate::args::ScenarioCommand;
-use crate::output::{Failure, Outcome, note, print};
+use crate::output::{Done, Failure, note, print};
 use crate::session;
 
 /// Checks, shows, or describes.
-pub(crate) fn scenario(command: &ScenarioCommand) -> Outcome {
+pub(crate) fn scenario(command: &ScenarioCommand) -> Done {
     match command {
         ScenarioCommand::Lint { files } => {
             let mut wrong = false;

@@ -22,13 +22,13 @@ use flowstart_kernel::{Algorithm, Settings, load, unload};
 use flowstart_network::{DropTailConfig, LinkConfig, QueueConfig, RateSchedule};
 use flowstart_units::{Rate, Span};
 use nix::libc;
-use support::{Outcome, option};
+use support::{Tried, option};
 
 const CONTROLS: [&str; 4] = ["cubic", "bbr", "fs_chirp", "fs_reno"];
 /// Time for a start before a slice begins.
 const START: Duration = Duration::from_millis(1000);
 
-fn main() -> Outcome<()> {
+fn main() -> Tried<()> {
     let rates: Vec<Rate> = option("--rate", "100Mbit/s,500Mbit/s")?;
     let slices = option::<usize>("--slices", "9")?[0].max(1);
     let seconds = option::<u64>("--seconds", "2")?[0].max(1);
@@ -42,7 +42,7 @@ fn main() -> Outcome<()> {
     result
 }
 
-fn measure(rates: &[Rate], slices: usize, length: Duration) -> Outcome<()> {
+fn measure(rates: &[Rate], slices: usize, length: Duration) -> Tried<()> {
     println!("| rate | control | CPU s per GB (median) | quartiles | of cubic | achieved Mbit/s |");
     println!("|---|---|---|---|---|---|");
     for rate in rates {
@@ -77,7 +77,7 @@ fn measure(rates: &[Rate], slices: usize, length: Duration) -> Outcome<()> {
 }
 
 /// CPU seconds per gigabyte, and the rate that was achieved.
-fn slice(rate: Rate, control: &'static str, length: Duration) -> Outcome<(f64, f64)> {
+fn slice(rate: Rate, control: &'static str, length: Duration) -> Tried<(f64, f64)> {
     let half = Span::from_millis(10);
     let queue = QueueConfig::DropTail(DropTailConfig { packets: Some(10_000), bytes: None });
     let link = LinkConfig::new(RateSchedule::Constant(Rate::from_mbps(2000)), half, queue);
@@ -107,7 +107,7 @@ fn slice(rate: Rate, control: &'static str, length: Duration) -> Outcome<(f64, f
 }
 
 /// Ticks of the machine in the kernel, less those of the emulator's threads.
-fn kernel_ticks() -> Outcome<i64> {
+fn kernel_ticks() -> Tried<i64> {
     let stat = fs::read_to_string("/proc/stat")?;
     let fields: Vec<i64> =
         stat.lines().next().unwrap_or_default().split_whitespace().skip(1).flat_map(str::parse).collect();

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use flowstart_kernel::{Algorithm, Settings, Watch, What, load, unload};
 use flowstart_units::{Rate, Span, Time};
-use support::{Outcome, Path, option, transfer};
+use support::{Path, Tried, option, transfer};
 
-fn main() -> Outcome<()> {
+fn main() -> Tried<()> {
     let rates: Vec<Rate> = option("--rate", "10Mbit/s,100Mbit/s,500Mbit/s")?;
     let rtt = option::<Span>("--rtt", "20ms")?[0];
     let bytes = support::sizes("4MB")?[0].get();
@@ -29,7 +29,7 @@ fn main() -> Outcome<()> {
     result
 }
 
-fn measure(rates: &[Rate], rtt: Span, bytes: u64) -> Outcome<()> {
+fn measure(rates: &[Rate], rtt: Span, bytes: u64) -> Tried<()> {
     println!("| rate | chirps | gaps | asked for (median) | off by: median | 90 % | 99 % | largest |");
     println!("|---|---|---|---|---|---|---|---|");
     for rate in rates {

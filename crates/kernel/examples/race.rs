@@ -9,12 +9,12 @@ mod support;
 use flowstart_emulator::{Fidelity, FidelityLimit};
 use flowstart_kernel::{Algorithm, Settings, Watch, load, loaded, unload};
 use flowstart_units::{Rate, Span};
-use support::{Outcome, Path, option, sizes, transfer};
+use support::{Path, Tried, option, sizes, transfer};
 
 /// A run that was not faithful is made again, at most so often in all.
 const MOST_REPEATED: usize = 1000;
 
-fn main() -> Outcome<()> {
+fn main() -> Tried<()> {
     let controls: Vec<String> = option("--control", "cubic,bbr,fs_dctcp,fs_chirp")?;
     let (rates, rtts) =
         (option::<Rate>("--rate", "20Mbit/s,100Mbit/s,200Mbit/s")?, option::<Span>("--rtt", "10ms,20ms,50ms,100ms")?);
@@ -68,7 +68,7 @@ struct Cell {
     marked: usize,
 }
 
-fn race(controls: &[String], paths: &[Path], sizes: &[u64], runs: usize) -> Outcome<()> {
+fn race(controls: &[String], paths: &[Path], sizes: &[u64], runs: usize) -> Tried<()> {
     let Some(mark) = paths.first().map(|path| path.mark) else { return Ok(()) };
     let queue = mark.map_or("drop tail, one BDP".to_owned(), |mark| format!("marks what waited for {mark}"));
     println!("Queue: {queue}; {runs} runs each, median (quartiles)\n");

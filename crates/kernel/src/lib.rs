@@ -61,4 +61,4 @@ pub use router::{
     routers,
 };
 #[cfg(feature = "ebpf")]
-pub use watch::{Ended, Event, Said, Watch, What};
+pub use watch::{Ended, Said, Watch, WatchEvent, What};

@@ -84,7 +84,7 @@ pub enum What {
 
 /// An event of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct WatchEvent {
     /// Of the machine's monotonic clock.
     pub time: Span,
     /// Since the start began.
@@ -143,7 +143,7 @@ impl Fields<'_> {
 /// `AF_INET`.
 const IPV4: u16 = 2;
 
-impl Event {
+impl WatchEvent {
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields(bytes);
         let (time, since_begin, connection) = (fields.nanos()?, fields.nanos()?, fields.u64()?);
@@ -224,7 +224,7 @@ impl<'a> Watch<'a> {
     ///
     /// # Errors
     /// If `paced_chirping` is not loaded, its events may not be read, or somebody else reads them.
-    pub fn new(mut heard: impl FnMut(Event) + 'a) -> Result<Self, Problem> {
+    pub fn new(mut heard: impl FnMut(WatchEvent) + 'a) -> Result<Self, Problem> {
         let Some(loaded) = loaded().into_iter().find(|loaded| loaded.algorithm == Algorithm::PacedChirping) else {
             return Err(not_there(Algorithm::PacedChirping, "`flowstart kernel load paced_chirping` first"));
         };
@@ -245,7 +245,7 @@ impl<'a> Watch<'a> {
         let may_hear = listens.clone();
         builder
             .add(&events, move |bytes| {
-                if let Some(event) = Event::read(bytes).filter(|_| may_hear.get()) {
+                if let Some(event) = WatchEvent::read(bytes).filter(|_| may_hear.get()) {
                     heard(event);
                 }
                 0
@@ -294,8 +294,8 @@ mod tests {
 
     #[test]
     fn what_is_not_an_event_is_not_taken_for_one() {
-        assert_eq!(Event::read(&[]), None);
-        assert_eq!(Event::read(&[0; 100]), None);
-        assert_eq!(Event::read(&[255; 200]), None);
+        assert_eq!(WatchEvent::read(&[]), None);
+        assert_eq!(WatchEvent::read(&[0; 100]), None);
+        assert_eq!(WatchEvent::read(&[255; 200]), None);
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use common::{Pair, Registered, alone, connect, ip, limit_rate, listen, receive, send, skipped, transfer};
 use flowstart_emulator::{World, WorldConfig};
-use flowstart_kernel::{Algorithm, Ended, Event, Watch, What, unload};
+use flowstart_kernel::{Algorithm, Ended, Watch, WatchEvent, What, unload};
 use flowstart_network::{
     DropTailConfig, Ecn, JitterConfig, LinkConfig, LossConfig, QueueConfig, RateSchedule, RateStep, StepMarkConfig,
     Threshold,
@@ -72,7 +72,7 @@ fn it_passes_the_verifier_and_carries_thirty_megabytes_intact_with_every_avoidan
 fn a_start_is_told_from_its_beginning_over_its_chirps_to_its_end() {
     let Some(_alone) = alone() else { return };
     let _registered = Registered::new(Algorithm::PacedChirping, &[]);
-    let events = Mutex::new(Vec::<Event>::new());
+    let events = Mutex::new(Vec::<WatchEvent>::new());
     let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
     let world = World::start(path(true)).unwrap();
     assert_eq!(through(&world, CHIRP, 3_000_000), Ok(3_000_000));
@@ -82,7 +82,7 @@ fn a_start_is_told_from_its_beginning_over_its_chirps_to_its_end() {
     let all = events.into_inner().unwrap();
     // The server's end begins too, but has nothing to send.
     let of = all.iter().find(|event| matches!(event.what, What::Chirp { .. })).expect("a chirp").connection;
-    let mine: Vec<&Event> = all.iter().filter(|event| event.connection == of).collect();
+    let mine: Vec<&WatchEvent> = all.iter().filter(|event| event.connection == of).collect();
     assert!(matches!(mine[0].what, What::Begin));
     assert!(mine.iter().any(|event| matches!(event.what, What::End { .. })), "{mine:#?}");
     let mut next = 0;
@@ -133,7 +133,7 @@ fn packets_are_ecn_capable_unless_that_is_switched_off() {
 fn it_chirps_over_ipv6_and_obeys_marks_there() {
     let Some(_alone) = alone() else { return };
     let _registered = Registered::new(Algorithm::PacedChirping, &[]);
-    let watch_events = Mutex::new(Vec::<Event>::new());
+    let watch_events = Mutex::new(Vec::<WatchEvent>::new());
     let watch = Watch::new(|event| watch_events.lock().unwrap().push(event)).unwrap();
     let [capable, marked] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
     let counted = [capable.clone(), marked.clone()];
@@ -166,7 +166,7 @@ fn when_marks_vanish_because_capacity_came_free_chirps_find_it() {
     // (docs/kernel.md).
     const DIVISOR: &str = "/proc/sys/net/ipv4/tcp_tso_win_divisor";
     let _registered = Registered::new(Algorithm::PacedChirping, &[]);
-    let events = Mutex::new(Vec::<Event>::new());
+    let events = Mutex::new(Vec::<WatchEvent>::new());
     let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
     let mut config = path(true);
     let (slow, fast, change) = (Rate::from_mbps(10), Rate::from_mbps(40), Time::ZERO + Span::from_millis(1500));
@@ -210,8 +210,8 @@ fn the_highest_rate_that_an_application_allows_ends_a_start_and_the_window_does_
 }
 
 /// How the start of 1 MB ended that an application lets leave at 1 MB/s at most.
-fn end_of_a_limited_start() -> Event {
-    let events = Mutex::new(Vec::<Event>::new());
+fn end_of_a_limited_start() -> WatchEvent {
+    let events = Mutex::new(Vec::<WatchEvent>::new());
     let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
     let world = World::start(path(false)).unwrap();
     let server = world.hosts()[1].address();
@@ -236,9 +236,9 @@ fn end_of_a_limited_start() -> Event {
 
 /// Sends `first` bytes with Reno, waits for their ACKs, and sends 3 MB with `fs_chirp`. The events
 /// of the connection.
-fn switched(parameters: &[&str], first: usize) -> Vec<Event> {
+fn switched(parameters: &[&str], first: usize) -> Vec<WatchEvent> {
     let _registered = Registered::new(Algorithm::PacedChirping, parameters);
-    let events = Mutex::new(Vec::<Event>::new());
+    let events = Mutex::new(Vec::<WatchEvent>::new());
     let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
     let world = World::start(path(false)).unwrap();
     let server = world.hosts()[1].address();
@@ -287,7 +287,7 @@ fn iperf3_chirps_as_the_page_of_the_kernel_says() {
         return;
     }
     let _registered = Registered::new(Algorithm::PacedChirping, &[]);
-    let events = Mutex::new(Vec::<Event>::new());
+    let events = Mutex::new(Vec::<WatchEvent>::new());
     let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
     let world = World::start(path(false)).unwrap();
     let (client, server) = (&world.hosts()[0], &world.hosts()[1]);

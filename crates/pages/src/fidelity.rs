@@ -1,6 +1,6 @@
 //! Tables and sentences of `flowstart fidelity`.
 
-use flowstart_real::fidelity::{Goal, QUANTITIES, Quantity, Record, Row, Verdict, packet_ms, reference};
+use flowstart_real::fidelity::{Goal, QUANTITIES, Quantity, Reached, Record, Row, packet_ms, reference};
 use flowstart_report::{Cell, Column, Table};
 
 /// Around what stands in docs/fidelity.md.
@@ -24,9 +24,9 @@ pub fn tally(record: &Record) -> Tally {
     for row in record.rows.iter().filter(|row| row.case.reference.is_none()) {
         for deviation in row.deviations().iter().flatten() {
             match deviation.verdict {
-                Verdict::Met => tally.met += 1,
-                Verdict::Missed => tally.missed += 1,
-                Verdict::Undecided => tally.undecided += 1,
+                Reached::Met => tally.met += 1,
+                Reached::Missed => tally.missed += 1,
+                Reached::Undecided => tally.undecided += 1,
             }
         }
     }
@@ -122,9 +122,9 @@ fn deviations(record: &Record) -> Table {
         cells.extend(QUANTITIES.iter().zip(row.deviations()).map(|(quantity, deviation)| {
             let Some(deviation) = deviation else { return Cell::Missing };
             let word = match deviation.verdict {
-                Verdict::Met => "met",
-                Verdict::Missed => "MISSED",
-                Verdict::Undecided => "undecided",
+                Reached::Met => "met",
+                Reached::Missed => "MISSED",
+                Reached::Undecided => "undecided",
             };
             let (scale, digits) = scale(quantity);
             let half = deviation.half_width.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));

@@ -34,7 +34,7 @@ impl std::error::Error for Failed {}
 
 /// How a transfer went.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct Transferred {
     /// From the sender.
     pub report: Report,
     /// From the receiver.
@@ -164,11 +164,11 @@ impl Client {
     ///
     /// # Errors
     /// What went wrong.
-    pub fn outcome(self) -> Result<Outcome, Failed> {
+    pub fn outcome(self) -> Result<Transferred, Failed> {
         match (self.ended, self.report, self.received) {
             (Some((_, Err(failed))), _, _) => Err(failed),
             (Some(_), Some(report), Some(received)) => {
-                Ok(Outcome { report, received, fingerprint: self.fingerprint, handshake: self.handshake })
+                Ok(Transferred { report, received, fingerprint: self.fingerprint, handshake: self.handshake })
             }
             _ => Err(Failed(format!("{} ended the transfer before it was complete", self.to))),
         }

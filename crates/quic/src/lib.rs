@@ -29,7 +29,7 @@ mod system;
 pub mod tls;
 mod udp;
 
-pub use client::{Client, Failed, Outcome, SILENCE};
+pub use client::{Client, Failed, SILENCE, Transferred};
 pub use clock::Clock;
 pub use connection::{Connection, Happening, Idle};
 pub use data::{Receiving, Sink, Source};

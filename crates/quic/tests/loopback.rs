@@ -8,7 +8,9 @@ use std::net::{SocketAddr, UdpSocket};
 use common::request;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::{Fingerprint, Identity};
-use flowstart_quic::{Client, Clock, Failed, Limits, Node as _, Outcome, Server, Service, Sink, Sockets, controller};
+use flowstart_quic::{
+    Client, Clock, Failed, Limits, Node as _, Server, Service, Sink, Sockets, Transferred, controller,
+};
 use flowstart_units::Span;
 
 /// A server for one transfer in a thread of its own; where it listens, and who it is.
@@ -35,7 +37,7 @@ fn fetch(
     direction: Direction,
     size: u64,
     contestant: (&str, &str),
-) -> Result<Outcome, Failed> {
+) -> Result<Transferred, Failed> {
     let clock = Clock::start();
     let request = Request { streams: 2, ..request(direction, size, contestant) };
     let limits = Limits::default();

@@ -10,7 +10,9 @@ use std::net::SocketAddr;
 use common::request;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::{Fingerprint, Identity};
-use flowstart_quic::{Client, Clock, EcnCodepoint, Failed, Limits, Node, Outcome, Server, Service, Sink, controller};
+use flowstart_quic::{
+    Client, Clock, EcnCodepoint, Failed, Limits, Node, Server, Service, Sink, Transferred, controller,
+};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 /// A link in both directions; the queue is that of data in the direction of `Direction`.
@@ -145,7 +147,7 @@ impl World {
         }
     }
 
-    fn run(mut self, most: Span) -> (Result<Outcome, Failed>, [u64; 2]) {
+    fn run(mut self, most: Span) -> (Result<Transferred, Failed>, [u64; 2]) {
         while self.now < Time::ZERO + most && !self.client.is_over(self.now) {
             self.step(Time::NEVER);
         }
@@ -216,7 +218,7 @@ fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, service: Se
     }
 }
 
-fn transfer(link: &Link, request: Request) -> Outcome {
+fn transfer(link: &Link, request: Request) -> Transferred {
     let (outcome, _) = world(link, request, None, Service::default()).run(Span::from_secs(60));
     outcome.unwrap()
 }

@@ -2,7 +2,7 @@
 
 use flowstart_quick_start::receiver::Receiver;
 use flowstart_quick_start::sender::{
-    AckSeen, Allowance, Change, Denial, Departing, OffReason, PacingConfig, Phase, Reaction, Refused, Sender,
+    AckSeen, Allowance, Change, Denial, Departing, OffReason, PacingConfig, Reaction, Refused, RequestPhase, Sender,
     SenderConfig, Trigger,
 };
 use flowstart_quick_start::wire::{IpOption, TcpResponse};
@@ -80,7 +80,7 @@ fn only_packets_that_are_acknowledged_and_new_carry_a_request() {
     assert_eq!(sender.attach(at(0), &Departing { retransmission: true, ..opening() }, &mut random()), None);
     assert!(matches!(sender.attach(at(0), &opening(), &mut random()), Some(IpOption::Request { .. })));
     assert_eq!(sender.attach(at(0), &opening(), &mut random()), None, "one packet only");
-    assert_eq!(sender.phase(), Phase::Requested);
+    assert_eq!(sender.phase(), RequestPhase::Requested);
 }
 
 #[test]
@@ -118,14 +118,14 @@ fn an_answer_is_checked_in_the_order_of_the_rfc_and_always_reported() {
         assert_eq!(reported, nonce, "the nonce as it was sent");
         (result, rate.get(), sender.phase())
     };
-    assert_eq!(wrong(|_| {}), (Change::Granted(code(6), 21), 6, Phase::Granted));
-    assert_eq!(wrong(|r| r.rate = code(0)), (Change::Denied(Denial::Rate), 0, Phase::Idle));
+    assert_eq!(wrong(|_| {}), (Change::Granted(code(6), 21), 6, RequestPhase::Granted));
+    assert_eq!(wrong(|r| r.rate = code(0)), (Change::Denied(Denial::Rate), 0, RequestPhase::Idle));
     // More than was asked for, and everything else wrong too: the rate is checked first.
     let everything =
         |r: &mut TcpResponse| (r.rate, r.ttl_difference, r.nonce) = (code(8), r.ttl_difference ^ 1, Nonce::new(0));
-    assert_eq!(wrong(everything), (Change::Denied(Denial::Rate), 0, Phase::Idle));
+    assert_eq!(wrong(everything), (Change::Denied(Denial::Rate), 0, RequestPhase::Idle));
     let hop_and_nonce = |r: &mut TcpResponse| (r.rate, r.ttl_difference) = (code(7), r.ttl_difference.wrapping_sub(1));
-    assert_eq!(wrong(hop_and_nonce), (Change::Denied(Denial::TtlDifference), 0, Phase::Idle));
+    assert_eq!(wrong(hop_and_nonce), (Change::Denied(Denial::TtlDifference), 0, RequestPhase::Idle));
     let (mut sender, response, nonce) = asked(SenderConfig::default(), 6);
     let flipped = Nonce::new(nonce.get() ^ 0x800);
     assert_eq!(
@@ -181,7 +181,7 @@ fn a_lost_request_goes_out_again_plain_and_no_other_option_follows() {
     assert_eq!(sender.opening_timeout(), Some(Span::from_secs(3)));
     assert_eq!(sender.on_timeout(0), None);
     assert_eq!(sender.attach(at(3000), &Departing { retransmission: true, ..opening() }, &mut random()), None);
-    assert_eq!((sender.phase(), sender.opening_timeout()), (Phase::Off(OffReason::Path), None));
+    assert_eq!((sender.phase(), sender.opening_timeout()), (RequestPhase::Off(OffReason::Path), None));
     assert_eq!(sender.on_ack(at(3100), &ack(1, None)), Change::None);
     assert_eq!(sender.take_report(), None, "what lost the request would lose the report too");
     assert_eq!(sender.request(at(9000), Trigger::Middle, code(7), Some(RTT)), Err(Refused::Off(OffReason::Path)));
@@ -191,10 +191,10 @@ fn a_lost_request_goes_out_again_plain_and_no_other_option_follows() {
 fn a_grant_expires_after_an_rtt_without_data() {
     let mut sender = granted(SenderConfig::default());
     assert_eq!(sender.allowance(at(200), 0, 1), None);
-    assert_eq!(sender.phase(), Phase::Idle);
+    assert_eq!(sender.phase(), RequestPhase::Idle);
     let mut sender = granted(SenderConfig::default());
     assert_eq!(sender.allowance(at(199), 0, 1), Some(Allowance::Now));
-    assert_eq!(sender.phase(), Phase::Pacing);
+    assert_eq!(sender.phase(), RequestPhase::Pacing);
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn every_request_has_a_ttl_of_its_own_so_that_no_receiver_can_try_one_difference
         sender.take_report();
         tries += 1;
     }
-    assert_eq!((tries, sender.phase()), (3, Phase::Off(OffReason::Path)));
+    assert_eq!((tries, sender.phase()), (3, RequestPhase::Off(OffReason::Path)));
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn a_loss_before_the_phase_gives_the_grant_up_and_other_requests_may_follow() {
     let mut sender = granted(SenderConfig::default());
     assert_eq!(sender.allowance(at(100), 3, 5000), Some(Allowance::Now));
     assert_eq!(sender.on_congestion(4999), None, "sent before the phase");
-    assert_eq!((sender.give_up(), sender.phase()), (Some(10), Phase::Idle));
+    assert_eq!((sender.give_up(), sender.phase()), (Some(10), RequestPhase::Idle));
     assert_eq!((sender.give_up(), sender.allowance(at(101), 3, 5000)), (None, None));
     assert_eq!(sender.request(at(200), Trigger::Middle, code(7), Some(RTT)), Ok(()));
 }

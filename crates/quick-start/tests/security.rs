@@ -12,7 +12,7 @@ use common::{arrived, at, code, generous, plain, random, router, travel, with};
 use flowstart_quick_start::path::Hop;
 use flowstart_quick_start::router::{Admission, AdmissionConfig, FlowKey, Forwarding, RouterConfig};
 use flowstart_quick_start::sender::{
-    AckSeen, Change, Denial, Departing, OffReason, Phase, Refused, Sender, SenderConfig, Trigger,
+    AckSeen, Change, Denial, Departing, OffReason, Refused, RequestPhase, Sender, SenderConfig, Trigger,
 };
 use flowstart_quick_start::wire::{IpOption, TcpResponse};
 use flowstart_quick_start::{Nonce, RateCode, Receiver, Router, ttl_difference};
@@ -112,7 +112,7 @@ fn a_caught_receiver_never_sees_a_request_again() {
     let (ip_ttl, Some(IpOption::Request { rate, ttl, nonce })) = arrived(&mut packet) else { panic!() };
     let nonce = Nonce::new(nonce.get() ^ 1);
     answer(&mut sender, Some(TcpResponse { rate, ttl_difference: ttl_difference(ip_ttl, ttl), nonce }));
-    assert_eq!(sender.phase(), Phase::Off(OffReason::Nonce));
+    assert_eq!(sender.phase(), RequestPhase::Off(OffReason::Nonce));
     for later in [1_000, 1_000_000, 1_000_000_000] {
         let asked = sender.request(at(later), Trigger::Middle, code(7), Some(Span::from_millis(100)));
         assert_eq!(asked, Err(Refused::Off(OffReason::Nonce)));
@@ -170,7 +170,7 @@ fn a_router_that_knows_nothing_denies_wherever_it_is_and_so_does_one_that_drops_
     sender.on_timeout(0);
     let mut again = plain(1, 0);
     assert!(travel(&mut path, at(3000), &mut again), "the packet without the option arrives");
-    assert_eq!(sender.phase(), Phase::Off(OffReason::Path), "and no other option follows");
+    assert_eq!(sender.phase(), RequestPhase::Off(OffReason::Path), "and no other option follows");
 }
 
 #[test]

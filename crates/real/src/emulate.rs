@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flowstart_emulator::{Outcome, PacketRecord, Recording, World};
+use flowstart_emulator::{PacketRecord, Recording, World, WorldOutcome};
 use flowstart_parallel::Cancel;
 use flowstart_results::Results;
 use flowstart_scenario::Scenario;
@@ -27,7 +27,7 @@ pub struct Emulated {
     /// What links and flows did.
     pub recording: Recording,
     /// Sums, and how faithful it was.
-    pub outcome: Outcome,
+    pub outcome: WorldOutcome,
     /// The same as tables.
     pub results: Results,
 }

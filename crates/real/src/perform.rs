@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flowstart_congestion::ExitReason;
 use flowstart_emulator::traffic::{self, Outcomes, RunConfig};
-use flowstart_emulator::{Fate, FlowKey, Host, HostId, Outcome, PacketRecord, Recording, World};
+use flowstart_emulator::{Fate, FlowKey, Host, HostId, PacketRecord, Recording, World, WorldOutcome};
 use flowstart_network::Ecn;
 use flowstart_parallel::Cancel;
 use flowstart_scenario::{Compiled, Scenario};
@@ -42,7 +42,7 @@ pub(super) struct Logged {
 pub(super) struct Performed {
     pub(super) layout: Layout,
     pub(super) recording: Recording,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: WorldOutcome,
     /// The scenario's flows, those of arrival processes, then users' connections.
     pub(super) flows: Vec<Ran>,
     /// What users got.

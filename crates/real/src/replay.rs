@@ -19,7 +19,7 @@ use super::seen::Ran;
 const QUIC_HEADERS: u32 = 28 + 24 + 8;
 
 /// Something that happened, for the observer.
-enum Event<'a> {
+enum ReplayEvent<'a> {
     Arrived(&'a Logged),
     Decided(&'a Logged),
     Delivered(&'a Logged),
@@ -87,7 +87,7 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
         let (flow, began) = (players.len() as u32, players[number].began);
         players.push(Player { flow, outcome, stream: Stream::default(), began, windows: [].iter().peekable() });
     }
-    let mut events: Vec<(Time, Event<'_>, usize)> = Vec::new();
+    let mut events: Vec<(Time, ReplayEvent<'_>, usize)> = Vec::new();
     for logged in &performed.log {
         let Some(flow) = numbers.get(&logged.key) else { continue };
         if players[*flow].began.is_some_and(|began| logged.arrived < began) {
@@ -98,16 +98,16 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
             Fate::Dropped { at, .. } => at,
             Fate::Lost => logged.arrived,
         };
-        events.push((logged.arrived, Event::Arrived(logged), *flow));
-        events.push((decided, Event::Decided(logged), *flow));
+        events.push((logged.arrived, ReplayEvent::Arrived(logged), *flow));
+        events.push((decided, ReplayEvent::Decided(logged), *flow));
         if let Some(delivery) = logged.delivery {
-            events.push((delivery, Event::Delivered(logged), *flow));
+            events.push((delivery, ReplayEvent::Delivered(logged), *flow));
         }
     }
     for (number, seen) in
         performed.flows.iter().enumerate().filter_map(|(number, ran)| Some((number, ran.seen.as_ref()?)))
     {
-        events.extend(seen.reads.iter().map(|(at, total)| (*at, Event::Read(*total), number)));
+        events.extend(seen.reads.iter().map(|(at, total)| (*at, ReplayEvent::Read(*total), number)));
     }
     // Stable: what happens at the same time stays in the order of the records.
     events.sort_by_key(|(time, ..)| *time);
@@ -116,13 +116,13 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
         let player = &mut players[flow];
         player.show_windows(now, observer);
         match event {
-            Event::Arrived(logged) => {
+            ReplayEvent::Arrived(logged) => {
                 let Some(packet) = player.packet(logged) else { continue };
                 observer.sent(now, &packet);
                 observer.arrived(now, logged.link, &packet, 0, 0);
                 packets.insert(std::ptr::from_ref(logged), packet);
             }
-            Event::Decided(logged) => {
+            ReplayEvent::Decided(logged) => {
                 let Some(packet) = packets.get_mut(&std::ptr::from_ref(logged)) else { continue };
                 packet.ecn = logged.ecn;
                 match logged.fate {
@@ -137,12 +137,12 @@ pub(super) fn play_back(performed: &Performed, observer: &mut dyn Observer) -> O
                     }
                 }
             }
-            Event::Delivered(logged) => {
+            ReplayEvent::Delivered(logged) => {
                 let Some(packet) = packets.remove(&std::ptr::from_ref(logged)) else { continue };
                 observer.received(now, &packet);
                 player.receive(now, &packet, observer);
             }
-            Event::Read(total) => player.read(now, total, observer),
+            ReplayEvent::Read(total) => player.read(now, total, observer),
         }
     }
     let links = performed.outcome.links.iter().map(|link| LinkOutcome {

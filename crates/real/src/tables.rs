@@ -1,7 +1,7 @@
 //! Result tables of the simulator's kind from what was recorded of real packets.
 
 use flowstart_emulator::traffic::TcpInfo;
-use flowstart_emulator::{FlowKey, FlowRecording, Outcome, Recording};
+use flowstart_emulator::{FlowKey, FlowRecording, Recording, WorldOutcome};
 use flowstart_results::{Results, Table, Value, tables};
 use flowstart_units::{Rate, Span, Time};
 
@@ -117,7 +117,7 @@ pub(super) fn results(
     (run, seed): (u64, u64),
     links: &[String],
     recording: &Recording,
-    outcome: &Outcome,
+    outcome: &WorldOutcome,
     flows: &[FlowRow],
     sampled: bool,
 ) -> Results {

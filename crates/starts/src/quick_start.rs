@@ -11,7 +11,7 @@ use flowstart_control::{
     RouterClient, Sent, Signal, Window,
 };
 use flowstart_quick_start::sender::{
-    AckSeen, Allowance, Change, Departing, PacingConfig, Phase, Reaction, Sender, SenderConfig, Trigger,
+    AckSeen, Allowance, Change, Departing, PacingConfig, RequestPhase, Reaction, Sender, SenderConfig, Trigger,
 };
 use flowstart_quick_start::wire::TcpResponse;
 use flowstart_quick_start::{Carried, Nonce, RateCode};
@@ -203,20 +203,20 @@ impl QuickStart {
 
     /// Where it is.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> RequestPhase {
         self.sender.phase()
     }
 
     /// True while the grant, not the ACK clock, decides what may leave.
     fn is_in_phase(&self) -> bool {
-        matches!(self.sender.phase(), Phase::Granted | Phase::Pacing)
+        matches!(self.sender.phase(), RequestPhase::Granted | RequestPhase::Pacing)
     }
 
     /// Does something with the rules that may end a grant nobody used.
     fn watching_expiry<T>(&mut self, act: impl FnOnce(&mut Sender) -> T) -> T {
-        let waiting = self.sender.phase() == Phase::Granted;
+        let waiting = self.sender.phase() == RequestPhase::Granted;
         let result = act(&mut self.sender);
-        self.expired |= waiting && self.sender.phase() == Phase::Idle;
+        self.expired |= waiting && self.sender.phase() == RequestPhase::Idle;
         result
     }
 
@@ -291,7 +291,7 @@ impl FlowStart for QuickStart {
             }
         }
         // All packets of the phase have arrived.
-        if self.check.is_some() && matches!(self.sender.phase(), Phase::Idle | Phase::Off(_)) {
+        if self.check.is_some() && matches!(self.sender.phase(), RequestPhase::Idle | RequestPhase::Off(_)) {
             let lacking = self.check.take().and_then(|check| check.lacking());
             return lacking.map_or(AfterAck::Continue, |rate| self.fall_back(rate, ack, window));
         }

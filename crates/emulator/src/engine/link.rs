@@ -35,7 +35,7 @@ pub struct LinkOutcome {
 }
 
 /// What happened to a packet.
-pub(super) enum Event {
+pub(super) enum PacketEvent {
     /// Its transmission began.
     Sent {
         frame: Handle,
@@ -89,14 +89,14 @@ impl Link {
     }
 
     /// A packet arrives.
-    pub(super) fn arrive(&mut self, now: Time, mut frame: Handle, events: &mut Vec<Event>) {
+    pub(super) fn arrive(&mut self, now: Time, mut frame: Handle, events: &mut Vec<PacketEvent>) {
         frame.arrived = now;
         frame.marked_here = false;
         self.outcome.arrived += 1;
         let admitted = |medium: &mut Medium<Handle>| medium.admits(now, frame.bytes + self.overhead);
         if self.loss.hits() || !self.medium.as_mut().is_none_or(admitted) {
             self.outcome.lost += 1;
-            events.push(Event::Lost(frame));
+            events.push(PacketEvent::Lost(frame));
             return;
         }
         if self.marking.hits() {
@@ -105,7 +105,7 @@ impl Link {
         let dropped = &mut self.outcome.dropped;
         self.queue.enqueue(now, frame, &mut |frame, reason| {
             *dropped += 1;
-            events.push(Event::Dropped(frame, reason));
+            events.push(PacketEvent::Dropped(frame, reason));
         });
         if self.wifi().is_some() {
             if self.wake == Time::NEVER {
@@ -119,21 +119,21 @@ impl Link {
     }
 
     /// A packet was lost before it arrived.
-    pub(super) fn lose(&mut self, frame: Handle, events: &mut Vec<Event>) {
+    pub(super) fn lose(&mut self, frame: Handle, events: &mut Vec<PacketEvent>) {
         self.outcome.arrived += 1;
         self.outcome.lost += 1;
-        events.push(Event::Lost(frame));
+        events.push(PacketEvent::Lost(frame));
     }
 
     /// The transmitter is free: begins the next transmission, if any.
-    pub(super) fn transmit(&mut self, now: Time, events: &mut Vec<Event>) {
+    pub(super) fn transmit(&mut self, now: Time, events: &mut Vec<PacketEvent>) {
         if self.wifi().is_some() {
             return self.serve(now, events);
         }
         let dropped = &mut self.outcome.dropped;
         let next = self.queue.dequeue(now, &mut |frame, reason| {
             *dropped += 1;
-            events.push(Event::Dropped(frame, reason));
+            events.push(PacketEvent::Dropped(frame, reason));
         });
         match next {
             Dequeue::Packet(frame, arrived) => {
@@ -160,7 +160,7 @@ impl Link {
     }
 
     /// Lets a medium that serves the queue itself do so.
-    fn serve(&mut self, now: Time, events: &mut Vec<Event>) {
+    fn serve(&mut self, now: Time, events: &mut Vec<PacketEvent>) {
         let Some(mut wifi) = self.medium.as_mut().and_then(|medium| medium.wifi.take()) else { return };
         let busy = wifi.busy();
         let mut served = std::mem::take(&mut self.served);
@@ -177,11 +177,11 @@ impl Link {
                 }
                 Served::Dropped(frame, reason) => {
                     self.outcome.dropped += 1;
-                    events.push(Event::Dropped(frame, reason));
+                    events.push(PacketEvent::Dropped(frame, reason));
                 }
                 Served::Lost(frame) => {
                     self.outcome.lost += 1;
-                    events.push(Event::Lost(frame));
+                    events.push(PacketEvent::Lost(frame));
                 }
             }
         }
@@ -189,10 +189,10 @@ impl Link {
     }
 
     /// A packet that waited for `sojourn` leaves, or is lost on its way.
-    fn left(&mut self, frame: Handle, sojourn: Span, done: Time, there: Option<Time>, events: &mut Vec<Event>) {
+    fn left(&mut self, frame: Handle, sojourn: Span, done: Time, there: Option<Time>, events: &mut Vec<PacketEvent>) {
         let Some(there) = there else {
             self.outcome.lost += 1;
-            return events.push(Event::Lost(frame));
+            return events.push(PacketEvent::Lost(frame));
         };
         let outcome = &mut self.outcome;
         outcome.packets += 1;
@@ -202,7 +202,7 @@ impl Link {
         outcome.total_sojourn += sojourn;
         let arrival = there + self.delay;
         let arrival = self.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
-        events.push(Event::Sent { frame, done, arrival });
+        events.push(PacketEvent::Sent { frame, done, arrival });
     }
 
     /// What it did so far.
@@ -298,8 +298,8 @@ mod tests {
                 link.arrive(*time, frame, &mut events);
             }
             received.extend(events.drain(..).filter_map(|event| match event {
-                Event::Sent { frame, arrival, .. } => Some((u64::from(frame.place), arrival)),
-                Event::Dropped(..) | Event::Lost(_) => None,
+                PacketEvent::Sent { frame, arrival, .. } => Some((u64::from(frame.place), arrival)),
+                PacketEvent::Dropped(..) | PacketEvent::Lost(_) => None,
             }));
         }
         received.sort_by_key(|(number, time)| (*time, *number));

@@ -34,7 +34,7 @@ use crate::wire::{self, ETHERNET, FlowKey};
 
 use due::{Due, Schedule};
 use frames::{Handle, Pool};
-use link::{Event, Link};
+use link::{Link, PacketEvent};
 use pace::{Budget, Looks};
 use plan::{Counts, close};
 
@@ -89,7 +89,7 @@ pub(crate) struct Engine {
     reached: Time,
     /// How late steps inside may be taken without making a departure late.
     leeway: Span,
-    events: Vec<Event>,
+    events: Vec<PacketEvent>,
     lateness: Lateness,
     counts: Counts,
     looks: Looks,
@@ -334,7 +334,7 @@ impl Engine {
     }
 
     /// Does something with a link and deals with what comes of it.
-    fn operate(&mut self, link: u16, act: impl FnOnce(&mut Self, &mut Vec<Event>)) {
+    fn operate(&mut self, link: u16, act: impl FnOnce(&mut Self, &mut Vec<PacketEvent>)) {
         let mut events = std::mem::take(&mut self.events);
         let asleep = self.links[usize::from(link)].wake;
         act(self, &mut events);
@@ -344,16 +344,16 @@ impl Engine {
         }
         for event in events.drain(..) {
             match event {
-                Event::Lost(handle) => {
+                PacketEvent::Lost(handle) => {
                     self.note(link, &handle, Fate::Lost, Time::NEVER);
                     self.pool.release(handle.place);
                 }
-                Event::Dropped(handle, reason) => {
+                PacketEvent::Dropped(handle, reason) => {
                     let at = self.reached;
                     self.note(link, &handle, Fate::Dropped { at, reason }, Time::NEVER);
                     self.pool.release(handle.place);
                 }
-                Event::Sent { mut frame, done, arrival } => {
+                PacketEvent::Sent { mut frame, done, arrival } => {
                     let route = &self.routes[usize::from(frame.route)];
                     let last = usize::from(frame.step) + 1 >= route.links.len();
                     let after = route.after;

@@ -10,7 +10,7 @@ use crate::engine::Fault;
 
 /// A world whose engine of the client's packets fails once it has seen one; what came of it,
 /// and how many records were handed on.
-fn failing(fault: Fault) -> Option<(Outcome, u32)> {
+fn failing(fault: Fault) -> Option<(WorldOutcome, u32)> {
     if crate::privilege() != Ok(crate::Privilege::Full) {
         let _ = writeln!(std::io::stderr(), "skipped: worlds cannot be made here without root");
         return None;

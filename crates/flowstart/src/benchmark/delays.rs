@@ -8,14 +8,14 @@ use flowstart_report::write_atomically_by;
 use flowstart_service_curve::{MessageTrain, write_csv};
 
 use crate::formats::PARQUET_WRITER;
-use crate::output::{Failure, Outcome, ending, prepare_file};
+use crate::output::{Done, Failure, ending, prepare_file};
 
 /// The formats, by the ending of the file.
 const CSV: &str = "csv";
 const PARQUET: &str = "parquet";
 
 /// Makes sure that the file can be written, before anything costly is done.
-pub(super) fn prepare(file: &Path) -> Outcome {
+pub(super) fn prepare(file: &Path) -> Done {
     if ending(file, &[CSV, PARQUET])? == PARQUET && PARQUET_WRITER.is_none() {
         return Err(Failure::Usage(
             "this program was built without Apache Parquet: give --delays a file that ends in .csv, or build the \
@@ -27,7 +27,7 @@ pub(super) fn prepare(file: &Path) -> Outcome {
 }
 
 /// Writes the messages of every contestant, and forgets them.
-pub(super) fn write(file: &Path, attained: &mut [Attained]) -> Outcome {
+pub(super) fn write(file: &Path, attained: &mut [Attained]) -> Done {
     let alone = attained.len() == 1;
     for one in attained {
         let path = if alone { file.to_owned() } else { named(file, &one.label) };

@@ -14,7 +14,7 @@ use flowstart_units::Bytes;
 
 use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
-use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
+use crate::output::{Done, Failure, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
 use crate::pages;
 use crate::scenario::load;
 use crate::session::command_line;
@@ -36,7 +36,7 @@ const PARTS: &str = "parts.csv";
 const DEFAULT_CONTESTANT: &str = "cubic";
 
 /// Runs the benchmark.
-pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
+pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     let benchmark = planned(args)?;
     let simulated = !benchmark.race.contestants.is_empty();
     if simulated || !benchmark.real.is_empty() {
@@ -127,7 +127,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Outcome {
 }
 
 /// Refuses options of simulations where nothing is simulated.
-fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Outcome {
+fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
     if simulated || !args.is_real() {
         return Ok(());
     }
@@ -235,7 +235,7 @@ fn film(text: &str, frames_per_second: u64) -> Result<Video, String> {
 }
 
 /// Writes the files.
-fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
+fn write(shown: &Shown<'_>, folder: &Path) -> Done {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
     write_file(&folder.join(PARAMETERS), &json(&shown.result.benchmark.parameters()))?;
     write_file(&folder.join(RESULT), &json(&shown.json()))?;

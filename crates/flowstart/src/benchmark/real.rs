@@ -8,7 +8,7 @@ use flowstart_units::{Rate, Span};
 
 use super::BenchmarkArgs;
 use crate::interrupt;
-use crate::output::{Failure, Outcome};
+use crate::output::{Done, Failure};
 
 /// What differs from a simulated benchmark unless something else is said, so that a curve takes
 /// less than five minutes and, all rates at once, less than one core: the capacity and the RTT.
@@ -32,7 +32,7 @@ pub(super) struct Really {
     pub(super) attained: Vec<Attained>,
     pub(super) complete: bool,
     /// Whether the paths were faithful enough.
-    pub(super) verdict: Outcome,
+    pub(super) verdict: Done,
     /// How late packets were, as a document.
     pub(super) paths: Option<serde_json::Value>,
 }

@@ -12,7 +12,7 @@ use crate::args::{CompareArgs, RacePathArgs};
 use crate::captures::capture;
 use crate::interrupt;
 use crate::output::{
-    Failure, Outcome, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, terminal,
+    Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, progress, roughly, terminal,
     write_file,
 };
 use crate::pages;
@@ -26,7 +26,7 @@ const DEFAULT_FOLDER: &str = "flowstart-report";
 const ENDINGS: [&str; 6] = ["html", "json", "csv", "md", "svg", "txt"];
 
 /// Runs the race.
-pub(crate) fn compare(args: &CompareArgs) -> Outcome {
+pub(crate) fn compare(args: &CompareArgs) -> Done {
     let (race, warnings) = race(args)?;
     warnings.iter().for_each(|warning| note(warning));
     let folder = folder(args);
@@ -92,7 +92,7 @@ fn tell_estimate(race: &Race, threads: Option<usize>) {
 }
 
 /// The race, run; and the outcome of what a real one was checked for.
-pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Outcome), Failure> {
+pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Done), Failure> {
     let bar = progress("racing");
     let tell = |done: usize, of: usize| {
         bar.set_length(of as u64);
@@ -112,12 +112,12 @@ pub(crate) fn raced(race: &Race, args: &CompareArgs) -> Result<(RaceResult, Outc
 
 /// The race on this machine, over the kernel's TCP or our QUIC.
 #[cfg(target_os = "linux")]
-fn really(race: &Race, args: &CompareArgs, progress: impl Fn(usize, usize)) -> Result<(RaceResult, Outcome), Failure> {
+fn really(race: &Race, args: &CompareArgs, progress: impl Fn(usize, usize)) -> Result<(RaceResult, Done), Failure> {
     crate::real::race(race, args.fidelity, (args.pcap.as_deref(), file_name), interrupt::listen, progress)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceResult, Outcome), Failure> {
+fn really(_: &Race, _: &CompareArgs, _: impl Fn(usize, usize)) -> Result<(RaceResult, Done), Failure> {
     Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()))
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn lay_over(race: &mut Race, RacePathArgs { path, mark }: &RacePathAr
 }
 
 /// Refuses who is named twice: columns would be the same, under two names.
-pub(crate) fn once_each(contestants: &[Contestant]) -> Outcome {
+pub(crate) fn once_each(contestants: &[Contestant]) -> Done {
     let twice = contestants.iter().enumerate().find(|(place, one)| contestants[..*place].contains(one));
     match twice {
         Some((_, one)) => Err(Failure::Usage(format!("{one} is among the contestants twice; name each once"))),
@@ -217,7 +217,7 @@ fn remove_others(folder: &Path, result: &RaceResult) {
 }
 
 /// Writes the files.
-fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Outcome {
+fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Done {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
     if let Some(folder) = folder {
         let race = &shown.result.race;

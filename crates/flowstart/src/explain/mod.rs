@@ -9,7 +9,7 @@ use flowstart_pages::explain::{Case, DELAYS, Truth, figures, words};
 use flowstart_race::{DEFAULT_SEED, Race};
 use flowstart_units::Bytes;
 
-use crate::output::{Failure, Outcome, prepare_file, prepare_folder, print, print_json, write_file};
+use crate::output::{Done, Failure, prepare_file, prepare_folder, print, print_json, write_file};
 use crate::session::command_line;
 
 pub(crate) use args::ExplainArgs;
@@ -20,7 +20,7 @@ const USUAL_PACKET: u64 = 1500;
 const USUAL_START: &str = "adaptive_chirping";
 
 /// Explains a chirp, or lists those there are.
-pub(crate) fn explain(args: &ExplainArgs) -> Outcome {
+pub(crate) fn explain(args: &ExplainArgs) -> Done {
     if args.list {
         let (simulated, start) = simulate(args)?;
         return if args.json {

@@ -10,7 +10,7 @@ use flowstart_pages::frontier::{self, tables};
 use flowstart_report::Table;
 
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json, progress, write_file};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json, progress, write_file};
 use crate::pages;
 use crate::session::command_line;
 
@@ -33,7 +33,7 @@ const LOST: &str = "lost.csv";
 const FRONT: &str = "front.svg";
 
 /// Runs the grid.
-pub(crate) fn frontier(args: &FrontierArgs) -> Outcome {
+pub(crate) fn frontier(args: &FrontierArgs) -> Done {
     crate::compare::once_each(&args.contestants)?;
     let frontier = planned(args);
     frontier.validate().map_err(Failure::Usage)?;
@@ -150,7 +150,7 @@ fn replace<T: Clone + PartialEq>(values: &mut Vec<T>, others: &[T]) {
     }
 }
 
-fn known_subject(frontier: &Frontier, subject: &str) -> Outcome {
+fn known_subject(frontier: &Frontier, subject: &str) -> Done {
     let wanted = subject.trim().to_lowercase().replace('-', "_");
     let mut names = frontier.contestants().iter().map(|contestant| (contestant.to_string(), contestant.start.name()));
     if names.any(|(label, start)| label == subject || start == wanted) {
@@ -182,7 +182,7 @@ fn journal(folder: &Path, resume: bool) -> Result<Journal, Failure> {
 }
 
 /// Writes the files.
-fn write(shown: &Shown<'_>, folder: &Path) -> Outcome {
+fn write(shown: &Shown<'_>, folder: &Path) -> Done {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
     write_file(&folder.join(PARAMETERS), &json(&shown.parameters()))?;
     write_file(&folder.join(RESULT), &json(&shown.to_json()))?;

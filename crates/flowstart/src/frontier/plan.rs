@@ -9,7 +9,7 @@ use serde_json::json;
 use flowstart_pages::frontier::tables::{duration, large};
 
 use super::{FrontierArgs, PACKETS_PER_SECOND};
-use crate::output::{Outcome, print, print_json, terminal};
+use crate::output::{Done, print, print_json, terminal};
 
 /// Numbers of cores that hours are said for.
 const CORES: [usize; 6] = [1, 2, 4, 16, 64, 256];
@@ -53,7 +53,7 @@ impl Plan {
 }
 
 /// Prints it.
-pub(super) fn plan(frontier: &Frontier, args: &FrontierArgs) -> Outcome {
+pub(super) fn plan(frontier: &Frontier, args: &FrontierArgs) -> Done {
     let plan = Plan::new(frontier, &frontier.works());
     if args.json {
         return print_json(&document(&plan));

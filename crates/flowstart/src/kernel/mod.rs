@@ -1,11 +1,11 @@
 //! `flowstart kernel`: algorithms in this machine's kernel.
 
 use crate::args::KernelCommand;
-use crate::output::Outcome;
+use crate::output::Done;
 
 /// Does what is asked.
 #[cfg(feature = "kernel")]
-pub(crate) fn kernel(command: &KernelCommand) -> Outcome {
+pub(crate) fn kernel(command: &KernelCommand) -> Done {
     match command {
         KernelCommand::Load { algorithm, parameters, devices, netns, verbose } => {
             program::load(*algorithm, parameters, (devices, netns.as_deref()), *verbose)
@@ -19,13 +19,13 @@ pub(crate) fn kernel(command: &KernelCommand) -> Outcome {
 
 /// Says how to get it.
 #[cfg(not(feature = "kernel"))]
-pub(crate) fn kernel(_command: &KernelCommand) -> Outcome {
+pub(crate) fn kernel(_command: &KernelCommand) -> Done {
     without_support()
 }
 
 /// Says how to get what this program was built without.
 #[cfg(not(feature = "kernel"))]
-pub(crate) fn without_support() -> Outcome {
+pub(crate) fn without_support() -> Done {
     let sentence = "this flowstart was built without kernel support: install clang, libelf-dev, zlib1g-dev and pkg-config, then build it with \
                     `cargo build --release -p flowstart --features kernel` or run `./flowstart` in its source folder, which does both";
     Err(crate::output::Failure::Usage(sentence.to_owned()))
@@ -48,14 +48,14 @@ mod program {
     use serde_json::json;
 
     use super::failure;
-    use crate::output::{Failure, Outcome, note, print, print_json};
+    use crate::output::{Done, Failure, note, print, print_json};
 
     pub(super) fn load(
         algorithm: Algorithm,
         parameters: &[String],
         (devices, netns): (&[String], Option<&str>),
         verbose: bool,
-    ) -> Outcome {
+    ) -> Done {
         let settings =
             Settings::with(algorithm, parameters).map_err(|error| Failure::Usage(format!("--param: {error}")))?;
         if algorithm != Algorithm::QuickStart && !devices.is_empty() {
@@ -99,7 +99,7 @@ mod program {
         ))
     }
 
-    fn attach(devices: &[String], netns: Option<&str>) -> Outcome {
+    fn attach(devices: &[String], netns: Option<&str>) -> Done {
         for device in devices {
             flowstart_kernel::attach_host(device, netns).map_err(|problem| failure(&problem))?;
             print(&format!("packets at {device} carry requests, answers and reports of Quick-Start\n"))?;
@@ -107,7 +107,7 @@ mod program {
         Ok(())
     }
 
-    pub(super) fn unload(algorithms: &[Algorithm]) -> Outcome {
+    pub(super) fn unload(algorithms: &[Algorithm]) -> Done {
         let all: Vec<Algorithm> = flowstart_kernel::loaded().iter().map(|loaded| loaded.algorithm).collect();
         for algorithm in if algorithms.is_empty() { &all } else { algorithms } {
             flowstart_kernel::unload(*algorithm).map_err(|problem| failure(&problem))?;
@@ -118,7 +118,7 @@ mod program {
     }
 
     /// Fails if the kernel has something under our names that this user may not look at.
-    fn said_unseen() -> Outcome {
+    fn said_unseen() -> Done {
         flowstart_kernel::unseen().map_or(Ok(()), |(hidden, why)| {
             let names: Vec<_> = hidden.iter().map(|algorithm| algorithm.kernel_name()).collect();
             let cause = format!("the kernel has {}, but {}", names.join(", "), why.cause);
@@ -126,7 +126,7 @@ mod program {
         })
     }
 
-    pub(super) fn list(json: bool) -> Outcome {
+    pub(super) fn list(json: bool) -> Done {
         let loaded = flowstart_kernel::loaded();
         let hidden = flowstart_kernel::unseen().map(|(hidden, _)| hidden).unwrap_or_default();
         let of = |algorithm: Algorithm| loaded.iter().find(|loaded| loaded.algorithm == algorithm);
@@ -209,7 +209,7 @@ mod program {
         )
     }
 
-    pub(super) fn check(json: bool) -> Outcome {
+    pub(super) fn check(json: bool) -> Done {
         let findings = flowstart_kernel::findings();
         let good = findings.iter().all(|finding| finding.good);
         if json {

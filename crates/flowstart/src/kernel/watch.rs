@@ -3,20 +3,20 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use flowstart_kernel::{Ended, Event, Said, Watch, What};
+use flowstart_kernel::{Ended, Said, Watch, WatchEvent, What};
 use flowstart_report::Terminal;
 use flowstart_units::Span;
 use serde_json::json;
 
 use super::failure;
 use crate::interrupt;
-use crate::output::{Outcome, print};
+use crate::output::{Done, print};
 
 /// How often Ctrl-C is looked for.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Prints events until Ctrl-C.
-pub(super) fn watch(json: bool) -> Outcome {
+pub(super) fn watch(json: bool) -> Done {
     let layout = Layout::of(json, Terminal::of_stdout().width);
     let asked = interrupt::listen();
     let outcome = RefCell::new(Ok(()));
@@ -69,7 +69,7 @@ impl Layout {
 const NARROW_HEAD: &str = "     since  port   chirp says         gap  probe   load";
 
 /// An event on a narrow terminal; gaps in microseconds.
-fn narrow(event: &Event) -> String {
+fn narrow(event: &WatchEvent) -> String {
     let begin = format!("{:7.1} ms  {:<5}", event.since_begin.as_millis_f64(), event.local_port);
     let gap = |gap: Option<Span>| gap.map_or("-".to_owned(), |gap| format!("{:.1}", micros(gap)));
     match event.what {
@@ -119,7 +119,7 @@ fn reason(reason: Ended) -> &'static str {
     }
 }
 
-fn line(event: &Event) -> String {
+fn line(event: &WatchEvent) -> String {
     let connection = format!("{} > {}", event.local_port, event.remote);
     let begin = format!("{:7.1} ms  {connection:<30}", event.since_begin.as_millis_f64());
     let gap = |gap: Option<Span>| gap.map_or("-".to_owned(), |gap| format!("{:.1}", micros(gap)));
@@ -144,7 +144,7 @@ fn line(event: &Event) -> String {
     }
 }
 
-fn object(event: &Event) -> String {
+fn object(event: &WatchEvent) -> String {
     let mut object = json!({
         "time_ns": event.time.as_nanos(),
         "since_begin_ns": event.since_begin.as_nanos(),

@@ -5,13 +5,13 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use flowstart_quic::message::{Direction, Looked, Report, Request, VERSION};
-use flowstart_quic::{Outcome as Transferred, Sink};
+use flowstart_quic::{Sink, Transferred};
 use flowstart_units::Span;
 
 use super::transfer::{Target, session};
 use super::{PathArgs, show};
 use crate::interrupt;
-use crate::output::{Outcome, note, print, print_json};
+use crate::output::{Done, note, print, print_json};
 
 /// Bytes each way: half a megabyte with headers and repairs.
 const BYTES: u64 = 430_000;
@@ -89,7 +89,7 @@ impl<'a> Way<'a> {
 }
 
 /// Looks at a path.
-pub(crate) fn look(args: &PathArgs) -> Outcome {
+pub(crate) fn look(args: &PathArgs) -> Done {
     let target = Target::find(&args.server)?;
     let cancel = interrupt::listen();
     let began = Instant::now();

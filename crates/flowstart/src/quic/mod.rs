@@ -11,9 +11,9 @@ mod transfer;
 
 pub(crate) use args::{FetchArgs, PathArgs, ServeArgs};
 
-use crate::output::Failure;
 #[cfg(not(feature = "quic"))]
-use crate::output::Outcome;
+use crate::output::Done;
+use crate::output::Failure;
 
 #[cfg(feature = "quic")]
 pub(crate) use {look::look, transfer::fetch, transfer::serve};
@@ -27,25 +27,25 @@ pub(crate) fn without() -> Failure {
 }
 
 #[cfg(not(feature = "quic"))]
-fn missing() -> Outcome {
+fn missing() -> Done {
     Err(without())
 }
 
 /// Serves transfers.
 #[cfg(not(feature = "quic"))]
-pub(crate) fn serve(_args: &ServeArgs) -> Outcome {
+pub(crate) fn serve(_args: &ServeArgs) -> Done {
     missing()
 }
 
 /// Transfers.
 #[cfg(not(feature = "quic"))]
-pub(crate) fn fetch(_args: &FetchArgs) -> Outcome {
+pub(crate) fn fetch(_args: &FetchArgs) -> Done {
     missing()
 }
 
 /// Looks at a path.
 #[cfg(not(feature = "quic"))]
-pub(crate) fn look(_args: &PathArgs) -> Outcome {
+pub(crate) fn look(_args: &PathArgs) -> Done {
     missing()
 }
 

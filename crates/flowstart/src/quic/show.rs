@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use flowstart_quic::Outcome;
+use flowstart_quic::Transferred;
 use flowstart_quic::message::{Direction, Isolated, Received, Request};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -51,7 +51,7 @@ pub(super) fn queue(queue: &Isolated) -> String {
 }
 
 /// A transfer for people.
-pub(super) fn text(request: &Request, outcome: &Outcome) -> String {
+pub(super) fn text(request: &Request, outcome: &Transferred) -> String {
     let report = &outcome.report;
     let rows = [
         ("contestant", format!("{}+{}", request.start, request.avoidance)),
@@ -77,7 +77,7 @@ fn us(nanos: u64) -> f64 {
 }
 
 /// A transfer for programs.
-pub(super) fn json(request: &Request, outcome: &Outcome, real_time: bool) -> Value {
+pub(super) fn json(request: &Request, outcome: &Transferred, real_time: bool) -> Value {
     json!({
         "contestant": format!("{}+{}", request.start, request.avoidance),
         "request": request,

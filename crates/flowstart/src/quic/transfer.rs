@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, Request, VERSION};
 use flowstart_quic::tls::{Fingerprint, Identity};
-use flowstart_quic::{Client, Clock, Limits, News, Node as _, Outcome as Transferred, Server, Service, Sink, Sockets};
+use flowstart_quic::{Client, Clock, Limits, News, Node as _, Server, Service, Sink, Sockets, Transferred};
 use flowstart_units::{Span, Time};
 
 use super::args::ServerArgs;
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_file, prepare_folder, print, print_json};
+use crate::output::{Done, Failure, note, prepare_file, prepare_folder, print, print_json};
 
 /// What a transfer lasts if nothing is said.
 const USUAL: Span = Span::from_secs(10);
 
 /// Serves until it is interrupted.
-pub(crate) fn serve(args: &ServeArgs) -> Outcome {
+pub(crate) fn serve(args: &ServeArgs) -> Done {
     let identity = match &args.identity {
         Some(path) => identity(path)?,
         None => Identity::generate().map_err(wrong)?,
@@ -179,7 +179,7 @@ pub(super) fn session() -> u64 {
 }
 
 /// Transfers.
-pub(crate) fn fetch(args: &FetchArgs) -> Outcome {
+pub(crate) fn fetch(args: &FetchArgs) -> Done {
     let target = Target { qlog: args.qlog.clone(), ..Target::find(&args.server)? };
     if let Some(folder) = &args.qlog {
         prepare_folder(folder)?;

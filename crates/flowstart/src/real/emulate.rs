@@ -13,7 +13,7 @@ use super::{become_able, fidelity_limit, judge, show};
 use crate::args::EmulateArgs;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json};
 use crate::pages;
 use crate::scenario::load;
 use crate::session::command_line;
@@ -23,7 +23,7 @@ use flowstart_pages::scenario::{self as pages_of, About};
 const DEFAULT: &str = "[path]\ncapacity = \"100 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
 
 /// Does what the options ask for.
-pub(crate) fn emulate(args: &EmulateArgs) -> Outcome {
+pub(crate) fn emulate(args: &EmulateArgs) -> Done {
     if args.clean {
         let removed = clean();
         return print(&match removed.len() {

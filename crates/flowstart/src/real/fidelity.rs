@@ -12,7 +12,7 @@ use flowstart_units::Span;
 use super::{become_able, fidelity_limit};
 use crate::args::FidelityArgs;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_file, print, print_json, progress, write_file};
+use crate::output::{Done, Failure, note, prepare_file, print, print_json, progress, write_file};
 use crate::pages;
 use crate::session::command_line;
 use flowstart_pages::fidelity::{self as table, tally};
@@ -23,7 +23,7 @@ const SHORTEST: Span = Span::from_secs(1);
 const LONGEST: Span = Span::from_secs(600);
 
 /// Runs the cases, or reads them, and shows them.
-pub(crate) fn fidelity(args: &FidelityArgs) -> Outcome {
+pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     if let Some(file) = args.page.pages.iter().find(|file| file.extension().is_some_and(|ending| ending == "svg")) {
         return Err(Failure::Usage(format!(
             "cannot write {}: the report of fidelity has tables and no figure; known are .html and .md",
@@ -123,12 +123,12 @@ fn read(file: &Path) -> Result<Record, Failure> {
     Ok(record)
 }
 
-fn write(file: &Path, record: &Record) -> Outcome {
+fn write(file: &Path, record: &Record) -> Done {
     let text = serde_json::to_string_pretty(record).map_err(Failure::usage)?;
     write_file(file, format!("{text}\n").as_bytes())
 }
 
-fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Outcome {
+fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Done {
     let pages = if args.page.pages.is_empty() { Ok(()) } else { pages::write(&page(record, kept), &args.page) };
     if args.json {
         print_json(&document(record)?)?;

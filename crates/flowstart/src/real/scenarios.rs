@@ -12,14 +12,14 @@ use super::{become_able, fidelity_limit, judge_all, show};
 use crate::args::RunArgs;
 use crate::formats::formats;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, note, prepare_folder, print, print_json};
+use crate::output::{Done, Failure, note, prepare_folder, print, print_json};
 use crate::pages;
 use crate::run_scenarios::{about, flow_table, link_table, names, one_page};
 use crate::scenario::load;
 use flowstart_pages::scenario as pages_of;
 
 /// Runs the files one after the other, their runs too.
-pub(crate) fn run(args: &RunArgs) -> Outcome {
+pub(crate) fn run(args: &RunArgs) -> Done {
     let formats = formats(args.parquet)?;
     one_page(args)?;
     let mut scenarios = Vec::new();

@@ -5,7 +5,7 @@ use flowstart_report::{Cell, Column, Table};
 use flowstart_units::{Rate, Span};
 use serde_json::json;
 
-use crate::output::{Failure, Outcome, print, print_json};
+use crate::output::{Done, Failure, print, print_json};
 
 /// What an otherwise idle machine of two cores must reach at 100 Mbit/s: half of the packets this
 /// precise, 99 % this precise.
@@ -30,7 +30,7 @@ fn trial(capacity: Rate, packet: u32, offered: Rate, lasting: Span) -> Trial {
 }
 
 /// Runs the trials and judges them. Exit status 1 if a bar is missed.
-pub(super) fn self_test(as_json: bool) -> Outcome {
+pub(super) fn self_test(as_json: bool) -> Done {
     let run = |trial: Trial| try_out(trial).map_err(|error| Failure::from(&error));
     let repeat = |trial: Trial| (0..REPEATED).map(|_| run(trial)).collect::<Result<Vec<_>, Failure>>();
     let lasting = Span::from_secs(2);

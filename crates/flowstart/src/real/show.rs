@@ -1,6 +1,6 @@
 //! Tables for the terminal and the JSON document of a real run.
 
-use flowstart_emulator::{Fidelity, FidelityLimit, Outcome, Recording};
+use flowstart_emulator::{Fidelity, FidelityLimit, Recording, WorldOutcome};
 use flowstart_real::flow_name;
 use flowstart_report::{Cell, Column, Table};
 use flowstart_units::{Rate, Span};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const SHOWN_FLOWS: usize = 12;
 
 /// What the links did.
-pub(super) fn link_table(names: &[String], recording: &Recording, outcome: &Outcome) -> Table {
+pub(super) fn link_table(names: &[String], recording: &Recording, outcome: &WorldOutcome) -> Table {
     let ms = |span: Span| Cell::number(span.as_millis_f64(), 3);
     let mut table = Table::new(
         "Links",
@@ -86,7 +86,7 @@ pub(super) fn flow_table(recording: &Recording) -> Table {
 const NAMED_FLOWS: usize = 2;
 
 /// What became of the largest flows and of the links, in words.
-pub(super) fn sentences(names: &[String], recording: &Recording, outcome: &Outcome) -> Vec<String> {
+pub(super) fn sentences(names: &[String], recording: &Recording, outcome: &WorldOutcome) -> Vec<String> {
     let mut flows: Vec<_> = recording.flows().iter().filter(|flow| flow.last > flow.first).collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
     let flow = |flow: &flowstart_emulator::FlowRecording| {

@@ -8,7 +8,7 @@ use flowstart_real::testbed::{CLAIMS, Case, Record, Row, cases};
 use flowstart_report::{Page, Section};
 
 use crate::args::{RECORD as SIMULATED_RECORD, ReproduceArgs};
-use crate::output::{Failure, Outcome, print, print_json};
+use crate::output::{Done, Failure, print, print_json};
 use crate::pages;
 use crate::session::command_line;
 use flowstart_pages::testbed as table;
@@ -17,7 +17,7 @@ use flowstart_pages::testbed as table;
 const RECORD: &str = "docs/quick-start-real.json";
 
 /// Runs the transfers, or reads them, and shows them.
-pub(crate) fn testbed(runs: u64, args: &ReproduceArgs) -> Outcome {
+pub(crate) fn testbed(runs: u64, args: &ReproduceArgs) -> Done {
     pages::prepare(&args.page)?;
     if let Some(file) = &args.recorded {
         let record = read(&place(file))?;
@@ -32,7 +32,7 @@ fn place(file: &Path) -> PathBuf {
 }
 
 #[cfg(not(feature = "kernel"))]
-fn measured(_: &[Case], _: u64, _: &ReproduceArgs) -> Outcome {
+fn measured(_: &[Case], _: u64, _: &ReproduceArgs) -> Done {
     crate::kernel::without_support()
 }
 
@@ -60,7 +60,7 @@ impl Drop for Loaded {
 }
 
 #[cfg(feature = "kernel")]
-fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Outcome {
+fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
     use crate::output::{prepare_file, write_file};
 
     super::become_able()?;
@@ -128,7 +128,7 @@ fn read(file: &Path) -> Result<Record, Failure> {
     serde_json::from_str(&text).map_err(no_record)
 }
 
-fn show(record: &Record, args: &ReproduceArgs, kept: bool) -> Outcome {
+fn show(record: &Record, args: &ReproduceArgs, kept: bool) -> Done {
     if !args.page.pages.is_empty() {
         pages::write(&page(record, kept), &args.page)?;
     }

@@ -8,7 +8,7 @@ use flowstart_reproduce::{Figure, FigureRecord, FigureResult, Record, Stability}
 
 use super::{Ran, make};
 use crate::args::ReproduceArgs;
-use crate::output::{Failure, Outcome, print, write_file};
+use crate::output::{Done, Failure, print, write_file};
 
 /// Data packets that `--verify` simulates: some minutes of two cores.
 const VERIFIED_PACKETS: u64 = 250_000_000;
@@ -31,18 +31,18 @@ fn existing(file: &Path) -> Result<Record, Failure> {
     read(file)?.ok_or_else(missing)
 }
 
-fn write(file: &Path, record: &Record) -> Outcome {
+fn write(file: &Path, record: &Record) -> Done {
     let text = serde_json::to_string_pretty(record).map_err(Failure::usage)?;
     write_file(file, format!("{text}\n").as_bytes())
 }
 
 /// Makes sure that the file can be kept, before anything costly is done.
-pub(super) fn prepare(file: &Path) -> Outcome {
+pub(super) fn prepare(file: &Path) -> Done {
     write(file, &read(file)?.unwrap_or_default())
 }
 
 /// Puts what runs gave into the file; the other figures in it stay.
-pub(super) fn keep(file: &Path, ran: &Ran, full: bool) -> Outcome {
+pub(super) fn keep(file: &Path, ran: &Ran, full: bool) -> Done {
     let mut record = read(file)?.unwrap_or_default();
     let today = today();
     for (result, seconds) in ran.results.iter().zip(&ran.spent) {
@@ -53,7 +53,7 @@ pub(super) fn keep(file: &Path, ran: &Ran, full: bool) -> Outcome {
 }
 
 /// Puts what several seeds gave into the file.
-pub(super) fn keep_stability(file: &Path, stability: &Stability) -> Outcome {
+pub(super) fn keep_stability(file: &Path, stability: &Stability) -> Done {
     let mut record = read(file)?.unwrap_or_default();
     record.stability = Some(stability.clone());
     write(file, &record)
@@ -78,7 +78,7 @@ pub(super) fn judge(file: &Path, figures: &[Figure]) -> Result<Judged, Failure> 
 }
 
 /// Runs the cheapest figures again, as many as some minutes allow, and compares every number.
-pub(super) fn verify(file: &Path, figures: Vec<Figure>, args: &ReproduceArgs) -> Outcome {
+pub(super) fn verify(file: &Path, figures: Vec<Figure>, args: &ReproduceArgs) -> Done {
     let Judged { results, record, missing } = judge(file, &figures)?;
     let figures: Vec<Figure> = figures.into_iter().filter(|figure| !missing.contains(&figure.name)).collect();
     let mut order: Vec<usize> = (0..figures.len()).collect();

@@ -16,7 +16,7 @@ use flowstart_reproduce::{
 use crate::args::ReproduceArgs;
 use crate::compare::file_name;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, prepare_folder, print, print_json, progress, terminal, write_file};
+use crate::output::{Done, Failure, prepare_folder, print, print_json, progress, terminal, write_file};
 use crate::pages;
 use crate::scenario::describe;
 use crate::session::command_line;
@@ -34,7 +34,7 @@ struct Ran {
 }
 
 /// Runs what is asked for and shows the verdicts.
-pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
+pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     if let Some(runs) = args.real {
         return for_real(runs, args);
     }
@@ -78,7 +78,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
 }
 
 /// Quick-Start's testbed on this machine's kernel.
-fn for_real(runs: u64, args: &ReproduceArgs) -> Outcome {
+fn for_real(runs: u64, args: &ReproduceArgs) -> Done {
     if args.what.iter().any(|what| what != "quick-start") {
         let others = args.what.iter().find(|what| *what != "quick-start").map_or("", String::as_str);
         return Err(Failure::Usage(format!("--real is for quick-start as a whole, not for {others}")));
@@ -129,7 +129,7 @@ fn show(
     kept: Option<&Judged>,
     took: Option<f64>,
     args: &ReproduceArgs,
-) -> Outcome {
+) -> Done {
     if args.json {
         print_json(&document(papers, results))?;
     } else if args.markdown {
@@ -145,7 +145,7 @@ fn show(
 }
 
 /// Runs everything with several seeds and says which verdicts change.
-fn stability(wanted: &[Figure], seeds: u64, args: &ReproduceArgs) -> Outcome {
+fn stability(wanted: &[Figure], seeds: u64, args: &ReproduceArgs) -> Done {
     let of_seed = |seed: u64| {
         let mut figures = wanted.to_vec();
         figures.iter_mut().for_each(|figure| figure.seed(seed));
@@ -182,7 +182,7 @@ fn wanted(what: &[String]) -> Result<Vec<Figure>, Failure> {
 }
 
 /// What there is.
-fn list(papers: &[Paper], wanted: &[Figure], args: &ReproduceArgs) -> Outcome {
+fn list(papers: &[Paper], wanted: &[Figure], args: &ReproduceArgs) -> Done {
     if args.json {
         let one = |figure: &Figure| {
             json!({
@@ -234,7 +234,7 @@ fn document(papers: &[Paper], results: &[FigureResult]) -> Value {
 }
 
 /// Writes the pictures, those of a figure together as well, and the page.
-fn plot(papers: &[Paper], results: &[FigureResult], folder: &Path) -> Outcome {
+fn plot(papers: &[Paper], results: &[FigureResult], folder: &Path) -> Done {
     let command = command_line();
     let mut sections = Vec::new();
     for result in results {

@@ -9,7 +9,7 @@ use flowstart_units::Rate;
 use serde_json::json;
 
 use crate::kernel::failure;
-use crate::output::{Failure, Outcome, print, print_json};
+use crate::output::{Done, Failure, print, print_json};
 
 /// Packets of each kind in a run.
 const PACKETS: u32 = 100_000;
@@ -54,7 +54,7 @@ fn written(estimate: Option<Estimate>, digits: usize) -> String {
 }
 
 /// Measures and shows.
-pub(super) fn cost(runs: u32, json: bool) -> Outcome {
+pub(super) fn cost(runs: u32, json: bool) -> Done {
     // So much capacity that everything is granted; every request is looked at.
     let settings = RouterSettings {
         requests_per_second: u32::MAX,

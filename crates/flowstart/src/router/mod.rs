@@ -6,17 +6,17 @@ mod cost;
 
 pub(crate) use args::RouterCommand;
 
-use crate::output::Outcome;
+use crate::output::Done;
 
 /// Does what is asked.
 #[cfg(feature = "kernel")]
-pub(crate) fn router(command: &RouterCommand) -> Outcome {
+pub(crate) fn router(command: &RouterCommand) -> Done {
     program::router(command)
 }
 
 /// Says how to get it.
 #[cfg(not(feature = "kernel"))]
-pub(crate) fn router(_command: &RouterCommand) -> Outcome {
+pub(crate) fn router(_command: &RouterCommand) -> Done {
     crate::kernel::without_support()
 }
 
@@ -34,12 +34,12 @@ mod program {
     use super::args::{RouterAdmission, RouterCommand};
     use crate::interrupt;
     use crate::kernel::failure;
-    use crate::output::{Outcome, note, print, print_json};
+    use crate::output::{Done, note, print, print_json};
 
     /// How often Ctrl-C is looked for.
     const TICK: Duration = Duration::from_millis(50);
 
-    pub(super) fn router(command: &RouterCommand) -> Outcome {
+    pub(super) fn router(command: &RouterCommand) -> Done {
         match command {
             RouterCommand::Load { device, netns, verbose, .. } => {
                 let loaded = load_router(device, netns.as_deref(), &settings(command)).map_err(|problem| {
@@ -89,7 +89,7 @@ mod program {
         router.device.clone().unwrap_or_else(other)
     }
 
-    fn unload(device: Option<&str>, netns: Option<&str>) -> Outcome {
+    fn unload(device: Option<&str>, netns: Option<&str>) -> Done {
         let all = match device {
             Some(device) => vec![router_at(device, netns).map_err(|problem| failure(&problem))?],
             None => routers().map_err(|problem| failure(&problem))?,
@@ -102,7 +102,7 @@ mod program {
         Ok(())
     }
 
-    fn list(json: bool) -> Outcome {
+    fn list(json: bool) -> Done {
         let mut all = Vec::new();
         for router in routers().map_err(|problem| failure(&problem))? {
             let state = router.state().map_err(|problem| failure(&problem))?;
@@ -178,7 +178,7 @@ mod program {
     }
 
     /// What happened between two looks, line by line.
-    fn watch(router: &LoadedRouter, json: bool, interval: Span) -> Outcome {
+    fn watch(router: &LoadedRouter, json: bool, interval: Span) -> Done {
         let asked = interrupt::listen();
         let interval = Duration::from_nanos(interval.as_nanos().max(1_000_000));
         if !json {

@@ -15,7 +15,7 @@ use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, setsockopt, socket, sockopt};
 
 /// What every measurement program returns.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type Tried<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// A path: rate of the bottleneck, base round-trip time, and where its queue marks, if it does. Its
 /// buffer holds one BDP.
@@ -75,7 +75,7 @@ impl Transfer {
 }
 
 /// Sends `bytes` with a congestion control over a path of their own.
-pub(crate) fn transfer(path: &Path, control: &str, bytes: u64) -> Outcome<Transfer> {
+pub(crate) fn transfer(path: &Path, control: &str, bytes: u64) -> Tried<Transfer> {
     let half = path.rtt / 2;
     let mut config = WorldConfig::pair(LinkConfig::new(RateSchedule::Constant(path.rate), half, path.queue()), half);
     config.links[0].overhead = 0;
@@ -187,7 +187,7 @@ pub(crate) fn drain(mut stream: TcpStream, bytes: &AtomicU64) -> std::io::Result
 }
 
 /// The values of an option such as `--rate 20Mbit/s,100Mbit/s`, or these.
-pub(crate) fn option<T: std::str::FromStr>(name: &str, default: &str) -> Outcome<Vec<T>>
+pub(crate) fn option<T: std::str::FromStr>(name: &str, default: &str) -> Tried<Vec<T>>
 where
     T::Err: std::fmt::Display,
 {
@@ -198,6 +198,6 @@ where
 }
 
 /// Sizes as they are usually written.
-pub(crate) fn sizes(default: &str) -> Outcome<Vec<Bytes>> {
+pub(crate) fn sizes(default: &str) -> Tried<Vec<Bytes>> {
     option("--size", default)
 }

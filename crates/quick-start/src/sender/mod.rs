@@ -194,7 +194,7 @@ enum State {
 
 /// Where a sender is, for inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum RequestPhase {
     /// No requests any more.
     Off(OffReason),
     /// Nothing under way.
@@ -232,15 +232,15 @@ impl Sender {
 
     /// Where it is.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> RequestPhase {
         match self.state {
-            State::Off(reason) => Phase::Off(reason),
-            State::Idle => Phase::Idle,
-            State::Wanted { .. } => Phase::Wanted,
-            State::Requested(_) => Phase::Requested,
-            State::Granted { .. } => Phase::Granted,
-            State::Pacing { .. } => Phase::Pacing,
-            State::Ended { .. } => Phase::Ended,
+            State::Off(reason) => RequestPhase::Off(reason),
+            State::Idle => RequestPhase::Idle,
+            State::Wanted { .. } => RequestPhase::Wanted,
+            State::Requested(_) => RequestPhase::Requested,
+            State::Granted { .. } => RequestPhase::Granted,
+            State::Pacing { .. } => RequestPhase::Pacing,
+            State::Ended { .. } => RequestPhase::Ended,
         }
     }
 

@@ -50,7 +50,7 @@ pub const QUANTITIES: [Quantity; 7] = [
 /// Whether a goal is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Reached {
     /// The whole interval is within the goal.
     Met,
     /// The whole interval is outside.
@@ -68,7 +68,7 @@ pub struct Deviation {
     /// Half of its 95 % interval over the runs; `None` with one run.
     pub half_width: Option<f64>,
     /// Whether the goal is reached.
-    pub verdict: Verdict,
+    pub verdict: Reached,
 }
 
 impl Quantity {
@@ -78,7 +78,7 @@ impl Quantity {
     pub fn deviation(&self, simulated: &[f64], kernel: &[f64]) -> Option<Deviation> {
         let none = |verdict| Some(Deviation { mean: None, half_width: None, verdict });
         let (Some(theirs), Some(first)) = (Estimate::of(kernel), simulated.first()) else {
-            return if simulated.is_empty() && kernel.is_empty() { None } else { none(Verdict::Missed) };
+            return if simulated.is_empty() && kernel.is_empty() { None } else { none(Reached::Missed) };
         };
         let (scale, bound) = match self.goal {
             Goal::Share(share) => (theirs.mean, share),
@@ -88,21 +88,21 @@ impl Quantity {
         let differences: Vec<f64> = differences.collect();
         if scale == 0.0 {
             let same = differences.iter().all(|difference| *difference == 0.0);
-            let scaled = Deviation { mean: Some(0.0), half_width: Some(0.0), verdict: Verdict::Met };
-            return if same && kernel.len() > 1 { Some(scaled) } else { none(Verdict::Undecided.or_missed(!same)) };
+            let scaled = Deviation { mean: Some(0.0), half_width: Some(0.0), verdict: Reached::Met };
+            return if same && kernel.len() > 1 { Some(scaled) } else { none(Reached::Undecided.or_missed(!same)) };
         }
         let scaled: Vec<f64> = differences.iter().map(|difference| difference / scale).collect();
         let Estimate { mean, half_width, .. } = Estimate::of(&scaled)?;
         let verdict = match half_width {
-            Some(half) if mean.abs() + half <= bound => Verdict::Met,
-            Some(half) if mean.abs() - half > bound => Verdict::Missed,
-            _ => Verdict::Undecided,
+            Some(half) if mean.abs() + half <= bound => Reached::Met,
+            Some(half) if mean.abs() - half > bound => Reached::Missed,
+            _ => Reached::Undecided,
         };
         Some(Deviation { mean: Some(mean), half_width, verdict })
     }
 }
 
-impl Verdict {
+impl Reached {
     fn or_missed(self, missed: bool) -> Self {
         if missed { Self::Missed } else { self }
     }
@@ -130,7 +130,7 @@ impl Row {
 mod tests {
     use super::*;
 
-    fn judged(quantity: usize, simulated: &[f64], kernel: &[f64]) -> Option<(Option<f64>, Verdict)> {
+    fn judged(quantity: usize, simulated: &[f64], kernel: &[f64]) -> Option<(Option<f64>, Reached)> {
         let deviation = QUANTITIES[quantity].deviation(simulated, kernel)?;
         Some((deviation.mean.map(|mean| (mean * 1e4).round() / 1e4), deviation.verdict))
     }
@@ -138,33 +138,33 @@ mod tests {
     #[test]
     fn a_goal_is_met_or_missed_only_if_the_whole_interval_says_so() {
         let near = [99.5, 99.6, 99.4];
-        assert_eq!(judged(0, &[99.5], &near), Some((Some(0.0), Verdict::Met)));
-        assert_eq!(judged(0, &[110.0], &near), Some((Some(0.1055), Verdict::Missed)));
-        assert_eq!(judged(0, &[100.5], &near), Some((Some(0.0101), Verdict::Undecided)));
+        assert_eq!(judged(0, &[99.5], &near), Some((Some(0.0), Reached::Met)));
+        assert_eq!(judged(0, &[110.0], &near), Some((Some(0.1055), Reached::Missed)));
+        assert_eq!(judged(0, &[100.5], &near), Some((Some(0.0101), Reached::Undecided)));
         // A wide spread decides nothing, nor does one run.
-        assert_eq!(judged(0, &[100.0], &[90.0, 110.0, 100.0]), Some((Some(0.0), Verdict::Undecided)));
-        assert_eq!(judged(0, &[100.0], &[100.0]), Some((Some(0.0), Verdict::Undecided)));
+        assert_eq!(judged(0, &[100.0], &[90.0, 110.0, 100.0]), Some((Some(0.0), Reached::Undecided)));
+        assert_eq!(judged(0, &[100.0], &[100.0]), Some((Some(0.0), Reached::Undecided)));
     }
 
     #[test]
     fn the_exit_is_judged_in_round_trips_and_its_window_as_a_share() {
-        assert_eq!(judged(5, &[5.0], &[5.4, 5.4]), Some((Some(-0.4), Verdict::Met)));
-        assert_eq!(judged(5, &[5.0], &[5.6, 5.6]), Some((Some(-0.6), Verdict::Missed)));
-        assert_eq!(judged(6, &[94.0], &[100.0, 100.0]), Some((Some(-0.06), Verdict::Missed)));
+        assert_eq!(judged(5, &[5.0], &[5.4, 5.4]), Some((Some(-0.4), Reached::Met)));
+        assert_eq!(judged(5, &[5.0], &[5.6, 5.6]), Some((Some(-0.6), Reached::Missed)));
+        assert_eq!(judged(6, &[94.0], &[100.0, 100.0]), Some((Some(-0.06), Reached::Missed)));
     }
 
     #[test]
     fn runs_with_chance_in_both_are_compared_run_by_run() {
         let (ours, theirs) = ([10.0, 12.0, 11.0], [10.0, 12.0, 11.0]);
-        assert_eq!(judged(1, &ours, &theirs), Some((Some(0.0), Verdict::Met)));
+        assert_eq!(judged(1, &ours, &theirs), Some((Some(0.0), Reached::Met)));
     }
 
     #[test]
     fn nothing_on_both_sides_is_met_and_something_on_one_is_missed() {
-        assert_eq!(judged(4, &[0.0], &[0.0, 0.0]), Some((Some(0.0), Verdict::Met)));
-        assert_eq!(judged(4, &[3.0], &[0.0, 0.0]), Some((None, Verdict::Missed)));
-        assert_eq!(judged(4, &[0.0], &[0.0]), Some((None, Verdict::Undecided)));
+        assert_eq!(judged(4, &[0.0], &[0.0, 0.0]), Some((Some(0.0), Reached::Met)));
+        assert_eq!(judged(4, &[3.0], &[0.0, 0.0]), Some((None, Reached::Missed)));
+        assert_eq!(judged(4, &[0.0], &[0.0]), Some((None, Reached::Undecided)));
         assert_eq!(judged(5, &[], &[]), None);
-        assert_eq!(judged(5, &[4.0], &[]), Some((None, Verdict::Missed)));
+        assert_eq!(judged(5, &[4.0], &[]), Some((None, Reached::Missed)));
     }
 }

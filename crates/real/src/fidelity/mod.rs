@@ -23,7 +23,7 @@ use crate::replay::play_back;
 use crate::{Error, Transport};
 
 pub use cases::{CONTROLS, Case, cases, reference};
-pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Values, Verdict};
+pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Reached, Values};
 use watch::Watch;
 
 /// What came out of a case.

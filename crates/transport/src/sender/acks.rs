@@ -6,10 +6,10 @@ use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS};
 use flowstart_units::{Span, Time};
 
 use super::delivery::Delivery;
-use super::recovery::Event;
+use super::recovery::AckFacts;
 use super::scoreboard::AckContext;
 use super::timers::Timer;
-use super::{Order, Phase, Sender, SenderState, Urgent};
+use super::{Opening, Order, Sender, SenderState, Urgent};
 use crate::{EcnMode, LossDetection};
 
 /// The receive window that stands for "unlimited".
@@ -29,8 +29,8 @@ struct Tally {
 impl Sender {
     /// An ACK arrived. Acknowledgements of what was never sent are ignored.
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
-        if self.phase < Phase::Established {
-            if ack.syn && matches!(self.phase, Phase::SynSent | Phase::SynDue) && self.stats.next == 0 {
+        if self.phase < Opening::Established {
+            if ack.syn && matches!(self.phase, Opening::SynSent | Opening::SynDue) && self.stats.next == 0 {
                 self.take_window(ack);
                 self.ce_count = ack.ce_count;
                 self.establish(now, now.checked_since(ack.echo));
@@ -134,7 +134,7 @@ impl Sender {
         }
         let (marked, marks) = self.take_marks(ack, delivery.packets);
 
-        let event = Event { now, ack, advanced, marks, prior_una, prior_unsacked, delivery: &delivery };
+        let event = AckFacts { now, ack, advanced, marks, prior_una, prior_unsacked, delivery: &delivery };
         let timer_before = (self.timer, self.timer_at);
         let lost_before = self.board.total_lost();
         let ordinary = self.recovery.state == SenderState::Open

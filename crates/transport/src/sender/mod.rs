@@ -73,7 +73,7 @@ pub enum SenderState {
 
 /// How far the connection is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum Opening {
     Closed,
     /// The SYN waits to be sent.
     SynDue,
@@ -171,7 +171,7 @@ pub struct Sender {
     /// When the controller lets the next packet go.
     departure_at: Time,
     burst: Burst,
-    phase: Phase,
+    phase: Opening,
     urgent: Urgent,
     order: Order,
     probe: Option<Probe>,
@@ -241,7 +241,7 @@ impl Sender {
             timer_at: Time::NEVER,
             departure_at: Time::NEVER,
             burst: Burst::default(),
-            phase: Phase::Closed,
+            phase: Opening::Closed,
             urgent: Urgent::None,
             order: Order::RepairsFirst,
             probe: None,
@@ -274,18 +274,18 @@ impl Sender {
 
     /// Opens the connection: with a SYN, or at once if the configuration says so.
     pub fn open(&mut self, now: Time) {
-        if self.phase != Phase::Closed {
+        if self.phase != Opening::Closed {
             return;
         }
         if self.config.handshake {
-            self.phase = Phase::SynDue;
+            self.phase = Opening::SynDue;
         } else {
             self.establish(now, self.config.handshake_rtt);
         }
     }
 
     fn establish(&mut self, now: Time, rtt: Option<Span>) {
-        self.phase = if self.config.offload.is_some() { Phase::Bursting } else { Phase::Established };
+        self.phase = if self.config.offload.is_some() { Opening::Bursting } else { Opening::Established };
         self.set_timer(Timer::None, Time::NEVER);
         if let Some(rtt) = rtt {
             self.take_samples(now, rtt, rtt);
@@ -317,7 +317,7 @@ impl Sender {
             return 0;
         }
         let was_waiting = self.available() > 0;
-        if self.phase >= Phase::Established {
+        if self.phase >= Opening::Established {
             self.note_app_limited();
             self.restart_if_idle(now);
         }
@@ -429,14 +429,14 @@ impl Sender {
     /// True once the handshake is over.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        self.phase >= Phase::Established
+        self.phase >= Opening::Established
     }
 
     /// True once everything was written, finished and acknowledged.
     #[must_use]
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.finished && self.phase >= Phase::Established && self.stats.una >= self.written
+        self.finished && self.phase >= Opening::Established && self.stats.una >= self.written
     }
 
     /// Bytes written by the application so far; `u64::MAX` for an endless stream.

@@ -48,7 +48,7 @@ impl Recovery {
 
 /// What the state machine needs to know of an ACK.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event<'a> {
+pub(super) struct AckFacts<'a> {
     pub(super) now: Time,
     pub(super) ack: &'a Acknowledgement,
     /// It moved the cumulative acknowledgement.
@@ -66,7 +66,7 @@ impl Sender {
 
     /// Ends states that are over, takes needless reductions back and finds losses. Returns false if
     /// nothing more may follow from this ACK.
-    pub(super) fn settle(&mut self, event: &Event<'_>) -> bool {
+    pub(super) fn settle(&mut self, event: &AckFacts<'_>) -> bool {
         if event.marks {
             self.recovery.prior_ssthresh = None;
         }
@@ -111,7 +111,7 @@ impl Sender {
 
     /// Recovery is over: everything outstanding at its beginning is acknowledged. Returns false if
     /// the state stays.
-    fn end_recovery(&mut self, event: &Event<'_>) -> bool {
+    fn end_recovery(&mut self, event: &AckFacts<'_>) -> bool {
         if self.may_undo(event.ack) {
             self.undo(false);
         } else {
@@ -130,7 +130,7 @@ impl Sender {
     }
 
     /// Linux `tcp_process_loss`.
-    fn settle_loss(&mut self, event: &Event<'_>) {
+    fn settle_loss(&mut self, event: &AckFacts<'_>) {
         let recovered = self.stats.una >= self.recovery.high_seq;
         if event.advanced && self.may_undo(event.ack) {
             return self.undo_loss();
@@ -202,7 +202,7 @@ impl Sender {
     // --- after the controller heard of the ACK: reductions ---
 
     /// Begins what this ACK calls for.
-    pub(super) fn react(&mut self, event: &Event<'_>) {
+    pub(super) fn react(&mut self, event: &AckFacts<'_>) {
         let lost_again = self.board.take_lost_retransmission();
         match self.recovery.state {
             SenderState::Recovery => return,
@@ -373,7 +373,7 @@ impl Sender {
     }
 
     /// The end of a tail loss probe (RFC 8985 section 7.4; Linux `tcp_process_tlp_ack`).
-    pub(super) fn on_probe_answer(&mut self, event: &Event<'_>) {
+    pub(super) fn on_probe_answer(&mut self, event: &AckFacts<'_>) {
         let Some(probe) = self.probe else { return };
         let ack = event.ack.ack;
         if ack < probe.high_seq {
@@ -433,7 +433,7 @@ impl Sender {
     /// A partial ACK that answers an original: the hole was filled by a late packet (Linux
     /// `tcp_try_undo_partial`). Returns true if nothing more may be deemed lost or repaired for
     /// now.
-    fn undo_on_partial_ack(&mut self, event: &Event<'_>) -> bool {
+    fn undo_on_partial_ack(&mut self, event: &AckFacts<'_>) -> bool {
         if !self.config.undo || self.recovery.undo_from.is_none() || !self.answers_original(event.ack) {
             return false;
         }

@@ -5,7 +5,7 @@ use flowstart_quick_start::Carried;
 use flowstart_units::{Span, Time};
 
 use super::rtt::SHORTEST_RTO;
-use super::{Phase, Probe, Sender, SenderState, Urgent};
+use super::{Opening, Probe, Sender, SenderState, Urgent};
 use crate::LossDetection;
 
 /// What the timer is for.
@@ -46,7 +46,7 @@ impl Sender {
             Timer::None => {}
             Timer::Syn => {
                 self.stats.syn_retries = self.stats.syn_retries.saturating_add(1);
-                self.phase = Phase::SynDue;
+                self.phase = Opening::SynDue;
             }
             Timer::Retransmission => self.on_retransmission_timeout(now),
             Timer::TailProbe => self.on_probe_timeout(now),

@@ -9,7 +9,7 @@ use flowstart_units::Time;
 use super::scoreboard::{Departing, Repair};
 use super::timers::Timer;
 use super::usage::Usage;
-use super::{Order, Outgoing, Phase, Sender, SenderState, Urgent};
+use super::{Opening, Order, Outgoing, Sender, SenderState, Urgent};
 use crate::EcnMode;
 
 /// Bytes of the Quick-Start option of IP (RFC 4782 section 3.1).
@@ -46,7 +46,7 @@ impl Sender {
     /// both meet they meet in memory, and a copy of what was just written in small parts stalls.)
     #[inline(always)]
     pub fn transmit_ordinary(&mut self, now: Time) -> Option<Outgoing> {
-        let ordinary = self.phase == Phase::Established
+        let ordinary = self.phase == Opening::Established
             && self.urgent == Urgent::None
             && self.order == Order::RepairsFirst
             && !self.board.has_repairs();
@@ -65,7 +65,7 @@ impl Sender {
     }
 
     fn transmit_any(&mut self, now: Time) -> Option<Outgoing> {
-        if self.phase < Phase::Established {
+        if self.phase < Opening::Established {
             return self.transmit_syn(now);
         }
         if self.urgent != Urgent::None
@@ -83,7 +83,8 @@ impl Sender {
                 }
                 return self.end_burst(now, None);
             }
-            let next = if self.phase == Phase::Bursting { self.next_in_burst(now) } else { self.next_new(now, false) };
+            let next =
+                if self.phase == Opening::Bursting { self.next_in_burst(now) } else { self.next_new(now, false) };
             return match next {
                 Ok(payload) => Some(self.send_new(now, payload)),
                 Err(blocked) => {
@@ -104,10 +105,10 @@ impl Sender {
     }
 
     fn transmit_syn(&mut self, now: Time) -> Option<Outgoing> {
-        if self.phase != Phase::SynDue {
+        if self.phase != Opening::SynDue {
             return None;
         }
-        self.phase = Phase::SynSent;
+        self.phase = Opening::SynSent;
         let retries = self.stats.syn_retries;
         // A SYN sent again carries no request: routers that drop packets with options must not keep
         // the connection from opening (RFC 4782 section 4.7.2).
