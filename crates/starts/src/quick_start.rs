@@ -11,7 +11,7 @@ use flowstart_control::{
     RouterClient, Sent, Signal, Window,
 };
 use flowstart_quick_start::sender::{
-    AckSeen, Allowance, Change, Departing, PacingConfig, RequestPhase, Reaction, Sender, SenderConfig, Trigger,
+    AckSeen, Allowance, Change, Departing, PacingConfig, Reaction, RequestPhase, Sender, SenderConfig, Trigger,
 };
 use flowstart_quick_start::wire::TcpResponse;
 use flowstart_quick_start::{Carried, Nonce, RateCode};
