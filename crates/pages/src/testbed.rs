@@ -213,6 +213,25 @@ mod tests {
     }
 
     #[test]
+    fn a_record_that_cannot_have_been_measured_is_refused_with_its_place() {
+        assert_eq!(canned().check(), Ok(()));
+        type Change = fn(&mut Record);
+        let wrong: [(Change, &str); 5] = [
+            (|record| record.rows[2].case.capacity_mbps = 0, "rows[2].case: capacity, RTT and size are above 0"),
+            (|record| record.rows[1].case.rtt_ms = 0, "rows[1].case: "),
+            (|record| record.rows[1].case.bytes = Some(0), "rows[1].case: "),
+            (|record| record.rows[0].kernel[1] = -1.0, "rows[0]: -1 is no time of a transfer"),
+            (|record| record.rows[3].simulated = f64::INFINITY, "rows[3]: inf is no time of a transfer"),
+        ];
+        for (change, part) in wrong {
+            let mut record = canned();
+            change(&mut record);
+            let refused = record.check().unwrap_err();
+            assert!(refused.starts_with(part), "{part}: {refused}");
+        }
+    }
+
+    #[test]
     fn tables_say_what_holds_and_where_simulation_and_kernel_are_apart() {
         let text = markdown(&canned());
         assert!(text.starts_with(BEGIN) && text.ends_with(&format!("{END}\n")), "{text}");

@@ -6,15 +6,14 @@ use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
 use flowstart_real::fidelity::{Case, QUANTITIES, Record, Row, cases, compare, kernel_version, simulated};
-use flowstart_report::{Page, Section};
 use flowstart_units::Span;
 
+use super::records::{self, Forms, Origin};
 use super::{become_able, fidelity_limit};
 use crate::args::FidelityArgs;
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_file, print, print_json, progress, write_file};
+use crate::output::{Done, Failure, note, prepare_file, progress, write_file};
 use crate::pages;
-use crate::session::command_line;
 use flowstart_pages::fidelity::{self as table, tally};
 
 /// Shortest run: starts must be over.
@@ -114,13 +113,7 @@ fn run(list: &[Case], args: &FidelityArgs) -> Result<(Record, bool), Failure> {
 }
 
 fn read(file: &Path) -> Result<Record, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::file("read", file, &error))?;
-    let refuse = |error: &dyn std::fmt::Display| {
-        Failure::Usage(format!("{} is not a record of flowstart fidelity: {error}", file.display()))
-    };
-    let record: Record = serde_json::from_str(&text).map_err(|error| refuse(&error))?;
-    record.check().map_err(|error| refuse(&error))?;
-    Ok(record)
+    records::read(file, "flowstart fidelity", Record::check)
 }
 
 fn write(file: &Path, record: &Record) -> Done {
@@ -129,21 +122,16 @@ fn write(file: &Path, record: &Record) -> Done {
 }
 
 fn show(record: &Record, args: &FidelityArgs, kept: bool) -> Done {
-    let pages = if args.page.pages.is_empty() { Ok(()) } else { pages::write(&page(record, kept), &args.page) };
-    if args.json {
-        print_json(&document(record)?)?;
-    } else if args.markdown {
-        print(&table::markdown(record))?;
-    } else {
-        let terminal = crate::output::terminal();
-        let mut text = String::new();
-        for table in table::tables(record) {
-            text.push_str(&format!("{}\n", table.to_terminal(terminal)));
-        }
-        text.push_str(&format!("{}\n", table::sentences(record).join("\n")));
-        print(&text)?;
-    }
-    pages?;
+    let (flowstart, kernel) = (&record.flowstart_version, &record.kernel);
+    let origin = Origin { flowstart, kernel, cores: record.cores, runs: record.runs, kept };
+    let forms = Forms {
+        title: "Simulator and kernel side by side",
+        document: document(record)?,
+        markdown: table::markdown(record),
+        tables: table::tables(record),
+        sentences: table::sentences(record),
+    };
+    forms.show(&origin, &args.page, args.json, args.markdown)?;
     if args.strict && tally(record).missed > 0 { Err(Failure::Check) } else { Ok(()) }
 }
 
@@ -161,21 +149,4 @@ fn document(record: &Record) -> Result<Value, Failure> {
     document["goals"] = json!({ "met": tally.met, "missed": tally.missed, "undecided": tally.undecided });
     document["quantities"] = QUANTITIES.iter().map(|quantity| json!([quantity.name, quantity.unit])).collect();
     Ok(document)
-}
-
-fn page(record: &Record, kept: bool) -> Page {
-    Page {
-        title: "Simulator and kernel side by side".to_owned(),
-        command: command_line(),
-        provenance: vec![
-            ("kernel".to_owned(), format!("Linux {}", record.kernel)),
-            ("runs".to_owned(), record.runs.to_string()),
-            ("flowstart".to_owned(), record.flowstart_version.clone()),
-            ("cores".to_owned(), record.cores.to_string()),
-        ],
-        summary: table::sentences(record),
-        sections: vec![Section { tables: table::tables(record), ..Section::default() }],
-        footnotes: if kept { vec!["From a record; nothing was run for this page.".to_owned()] } else { Vec::new() },
-        ..Page::default()
-    }
 }

@@ -4,6 +4,7 @@
 mod compare;
 mod emulate;
 mod fidelity;
+mod records;
 mod scenarios;
 mod self_test;
 mod show;

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use flowstart_real::testbed::{CLAIMS, Case, Record, Row, cases};
-use flowstart_report::{Page, Section};
 
+use super::records::{self, Forms, Origin};
 use crate::args::{RECORD as SIMULATED_RECORD, ReproduceArgs};
-use crate::output::{Done, Failure, print, print_json};
+use crate::output::{Done, Failure};
 use crate::pages;
-use crate::session::command_line;
 use flowstart_pages::testbed as table;
 
 /// Where what the documentation shows is kept.
@@ -121,30 +120,20 @@ fn run(list: &[Case], runs: u64) -> Result<Record, Failure> {
 }
 
 fn read(file: &Path) -> Result<Record, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::file("read", file, &error))?;
-    let no_record = |error| {
-        Failure::Usage(format!("{} is not a record of flowstart reproduce quick-start --real: {error}", file.display()))
-    };
-    serde_json::from_str(&text).map_err(no_record)
+    records::read(file, "flowstart reproduce quick-start --real", Record::check)
 }
 
 fn show(record: &Record, args: &ReproduceArgs, kept: bool) -> Done {
-    if !args.page.pages.is_empty() {
-        pages::write(&page(record, kept), &args.page)?;
-    }
-    if args.json {
-        print_json(&document(record)?)?;
-    } else if args.markdown {
-        print(&table::markdown(record))?;
-    } else {
-        let terminal = crate::output::terminal();
-        let mut text = String::new();
-        for table in table::tables(record) {
-            text.push_str(&format!("{}\n", table.to_terminal(terminal)));
-        }
-        text.push_str(&format!("{}\n", table::sentences(record).join("\n")));
-        print(&text)?;
-    }
+    let (flowstart, kernel) = (&record.flowstart_version, &record.kernel);
+    let origin = Origin { flowstart, kernel, cores: record.cores, runs: record.runs, kept };
+    let forms = Forms {
+        title: "Quick-Start's testbed on a stock kernel",
+        document: document(record)?,
+        markdown: table::markdown(record),
+        tables: table::tables(record),
+        sentences: table::sentences(record),
+    };
+    forms.show(&origin, &args.page, args.json, args.markdown)?;
     let differs =
         |claim: &flowstart_real::testbed::Claim| claim.judge(record).is_some_and(|judged| judged.agrees == Some(false));
     if args.strict && CLAIMS.iter().any(differs) { Err(Failure::Check) } else { Ok(()) }
@@ -167,21 +156,4 @@ fn document(record: &Record) -> Result<Value, Failure> {
     });
     document["claims"] = claims.collect();
     Ok(document)
-}
-
-fn page(record: &Record, kept: bool) -> Page {
-    Page {
-        title: "Quick-Start's testbed on a stock kernel".to_owned(),
-        command: command_line(),
-        provenance: vec![
-            ("kernel".to_owned(), format!("Linux {}", record.kernel)),
-            ("runs".to_owned(), record.runs.to_string()),
-            ("flowstart".to_owned(), record.flowstart_version.clone()),
-            ("cores".to_owned(), record.cores.to_string()),
-        ],
-        summary: table::sentences(record),
-        sections: vec![Section { tables: table::tables(record), ..Section::default() }],
-        footnotes: if kept { vec!["From a record; nothing was run for this page.".to_owned()] } else { Vec::new() },
-        ..Page::default()
-    }
 }

@@ -64,6 +64,27 @@ pub struct Record {
     pub rows: Vec<Row>,
 }
 
+impl Record {
+    /// Checks that it can have been measured.
+    ///
+    /// # Errors
+    /// One sentence about the first number that no run gives.
+    pub fn check(&self) -> Result<(), String> {
+        for (number, row) in self.rows.iter().enumerate() {
+            let case = &row.case;
+            let path = case.capacity_mbps > 0 && case.rtt_ms > 0 && case.bytes != Some(0);
+            if !path {
+                return Err(format!("rows[{number}].case: capacity, RTT and size are above 0"));
+            }
+            let mut times = row.paper.iter().chain(&row.kernel).chain([&row.simulated]);
+            if let Some(wrong) = times.find(|time| !(time.is_finite() && **time >= 0.0)) {
+                return Err(format!("rows[{number}]: {wrong} is no time of a transfer"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Looks at one flow over one link.
 struct Watch {
     /// Bytes that left it, in each bin.
