@@ -107,6 +107,50 @@ fn both_ends_log_the_packets_of_a_transfer() {
 }
 
 #[test]
+fn what_is_known_of_a_path_is_told_to_a_start_that_resumes_and_to_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let [known, results] = ["paths.json", "result.json"].map(|name| folder.path().join(name));
+    let seen = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let entry = serde_json::json!({ "bytes": 200_000, "rtt_ns": 50_000, "seen": seen });
+    let document = serde_json::json!({ "version": 1, "places": { "127.0.0.1": entry, "192.0.2.7": entry } });
+    std::fs::write(&known, document.to_string()).unwrap();
+    let file = known.to_str().unwrap();
+    let told = serde_json::json!({ "bytes": 200_000, "rtt": 50_000 });
+    for (start, down, resumed) in [
+        ("careful_resume+cubic", true, &told),
+        ("careful_resume+cubic", false, &told),
+        ("slow_start+cubic", true, &serde_json::Value::Null),
+    ] {
+        // The server knows what it read; this end reads the file each time.
+        std::fs::write(&known, document.to_string()).unwrap();
+        let server = if down { Server::start(&["--memory", file]) } else { Server::start(&[]) };
+        let size = ["fetch", "127.0.0.1", "-p", &server.port, "-n", "60kB", "-C", start];
+        let up = ["-R", "--memory", file, "-o", results.to_str().unwrap()];
+        let arguments = if down { [&size[..], &up[3..]].concat() } else { [&size[..], &up[..]].concat() };
+        let (status, out, error) = run(&arguments);
+        assert_eq!(status, Some(0), "{error}");
+        let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&results).unwrap()).unwrap();
+        assert_eq!(document["report"]["resumed"], *resumed, "{start} {down}: {out}");
+        assert!(out.contains(if resumed.is_null() { "resumed         not" } else { "from 200 kB" }), "{out}");
+    }
+    // What another place taught stays, whatever was learnt here.
+    let kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&known).unwrap()).unwrap();
+    assert_eq!(kept["places"]["192.0.2.7"], entry, "{kept}");
+    std::fs::write(&known, "[]").unwrap();
+    for (arguments, word) in [
+        (&["fetch", "127.0.0.1", "--memory", file][..], "at `serve`"),
+        (&["fetch", "127.0.0.1", "-R", "--memory", file], "no memory of flowstart's"),
+        (&["fetch", "127.0.0.1", "-R", "--memory", file, "--memory-lifetime", "0s"], "above zero"),
+        (&["serve", "--port", "0", "--memory", "/nowhere/paths.json"], "there is no folder /nowhere"),
+        (&["serve", "--port", "0", "--memory-lifetime", "1s"], "--memory <FILE>"),
+        (&["fetch", "127.0.0.1", "-o", "result.html"], "known are .json"),
+    ] {
+        let (status, _, error) = run(arguments);
+        assert!(status == Some(2) && error.contains(word), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_one_sentence() {
     let server = Server::start(&[]);
     let port = server.port.as_str();

@@ -12,6 +12,7 @@ use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::endpoint::{Endpoint, Limits, Outgoing};
 use crate::ledger::Ledger;
+use crate::memory::{Lesson, Observed};
 use crate::message::{Decoder, Direction, Message, Received, Report, Request};
 use crate::node::Node;
 use crate::sending::Sending;
@@ -43,6 +44,8 @@ pub struct Transferred {
     pub fingerprint: Option<Fingerprint>,
     /// RTT of the handshake.
     pub handshake: Span,
+    /// What this end learnt of the path, if it sent.
+    pub lesson: Lesson,
 }
 
 /// One connection with its control stream.
@@ -138,6 +141,13 @@ impl Client {
         }
     }
 
+    /// The start of what this end sends was told what an earlier transfer saw.
+    pub fn resume(&mut self, seen: Option<Observed>) {
+        if let Some(sending) = &mut self.sending {
+            sending.resume(seen);
+        }
+    }
+
     /// What it sends; `None` if the server sends.
     #[must_use]
     pub fn sending(&self) -> Option<&Sending> {
@@ -167,9 +177,13 @@ impl Client {
     pub fn outcome(self) -> Result<Transferred, Failed> {
         match (self.ended, self.report, self.received) {
             (Some((_, Err(failed))), _, _) => Err(failed),
-            (Some(_), Some(report), Some(received)) => {
-                Ok(Transferred { report, received, fingerprint: self.fingerprint, handshake: self.handshake })
-            }
+            (Some(_), Some(report), Some(received)) => Ok(Transferred {
+                report,
+                received,
+                fingerprint: self.fingerprint,
+                handshake: self.handshake,
+                lesson: self.sending.as_ref().map_or(Lesson::Nothing, Sending::lesson),
+            }),
             _ => Err(Failed(format!("{} ended the transfer before it was complete", self.to))),
         }
     }

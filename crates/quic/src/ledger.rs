@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use flowstart_congestion::{Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, Next, Sent, Signal};
+use flowstart_congestion::{Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, NewMss, Next, Sent, Signal};
 use flowstart_transport::parts::{Flight, Prr, RateEstimator, Usage, WindowUsage};
 use flowstart_units::{Span, Time};
 
@@ -116,11 +116,13 @@ impl Ledger {
     /// A ledger of a connection whose full packets have `mtu` bytes and whose handshake took `rtt`
     /// ([`Span::ZERO`] if unknown).
     #[must_use]
-    pub fn new(controller: Controller, mtu: u32, rtt: Span) -> Self {
+    pub fn new(mut controller: Controller, mtu: u32, rtt: Span) -> Self {
+        let mtu = mtu.max(1);
+        controller.set_mss(mtu);
         Self {
             controller,
             records: VecDeque::new(),
-            mtu: mtu.max(1),
+            mtu,
             next: 0,
             in_flight: 0,
             srtt: rtt,
@@ -263,8 +265,18 @@ impl Ledger {
             Told::Marked => self.batch.marked = true,
             Told::Persistent => self.batch.persistent = true,
             Told::Spurious => self.batch.spurious = true,
-            Told::Mtu(bytes) => self.mtu = u32::from(bytes).max(1),
+            Told::Mtu(bytes) => self.resize(u32::from(bytes).max(1)),
         }
+    }
+
+    /// Full packets have so many bytes from now on; windows stay what they are in bytes.
+    fn resize(&mut self, mtu: u32) {
+        if let Some((cwnd, ssthresh)) = &mut self.reduction.prior {
+            let change = NewMss::new(self.mtu, mtu);
+            (*cwnd, *ssthresh) = (change.packets(*cwnd), change.packets(*ssthresh));
+        }
+        self.mtu = mtu;
+        self.controller.set_mss(mtu);
     }
 
     fn sent(&mut self, now: Time, packet: u64, bytes: u32) {

@@ -5,8 +5,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::memory::Observed;
+
 /// The version of this protocol; both ends must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Longest document in bytes.
 pub const MOST_BYTES: usize = 16 << 10;
 
@@ -129,6 +131,9 @@ pub struct Report {
     pub late: [u64; 2],
     /// What a detector found, if there was one.
     pub queue: Option<Isolated>,
+    /// What the start was told of an earlier transfer.
+    #[serde(default)]
+    pub resumed: Option<Observed>,
     /// What a look saw, if it was one.
     #[serde(default)]
     pub look: Option<Looked>,

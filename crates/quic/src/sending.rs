@@ -10,6 +10,7 @@ use crate::connection::Connection;
 use crate::data::{PIECE_HEADER, Source};
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
+use crate::memory::{Lesson, Observed, Rounds};
 use crate::message::{Isolated, Report};
 
 /// Bytes of a packet that are not application data: short header, number, tag, stream frame.
@@ -157,6 +158,8 @@ pub struct Sending {
     ended: Option<Time>,
     over: bool,
     rtts: Rtts,
+    rounds: Rounds,
+    resumed: Option<Observed>,
     late: Lateness,
     promised: Option<Time>,
     isolated: Option<Isolated>,
@@ -199,6 +202,8 @@ impl Sending {
             ended: None,
             over: false,
             rtts: Rtts::default(),
+            rounds: Rounds::default(),
+            resumed: None,
             late: Lateness { counts: vec![0; 61 * Lateness::STEPS as usize], total: 0 },
             promised: None,
             isolated: None,
@@ -206,6 +211,20 @@ impl Sending {
             exit: None,
             fault: None,
         }
+    }
+
+    /// The start was told what an earlier transfer saw.
+    pub fn resume(&mut self, seen: Option<Observed>) {
+        self.resumed = seen;
+    }
+
+    /// What it teaches later transfers over this path.
+    #[must_use]
+    pub fn lesson(&self) -> Lesson {
+        if self.look.is_some() {
+            return Lesson::Nothing;
+        }
+        self.rounds.lesson(u64::from(self.config.initial_window) * u64::from(self.config.mss))
     }
 
     /// A connection is there and the transfer is agreed upon: data may be sent over it.
@@ -276,7 +295,7 @@ impl Sending {
             return false;
         }
         self.steer(number, connection);
-        self.observe(number, connection);
+        self.observe(now, number, connection);
         self.over |= self.is_over(now) || self.look.as_mut().is_some_and(|look| look.is_over(now));
         let over = self.over;
         let wrote = self.refill(now, over, number, connection, exhausted);
@@ -329,11 +348,14 @@ impl Sending {
         }
     }
 
-    fn observe(&mut self, number: usize, connection: &Connection) {
+    fn observe(&mut self, now: Time, number: usize, connection: &Connection) {
         let Some(ledger) = connection.ledger() else { return };
         let counts = ledger.counts();
         if counts.acks > self.totals[number].acks {
             self.rtts.add(ledger.latest_rtt().as_nanos());
+            if number == 0 && !self.over {
+                self.rounds.look(now, ledger);
+            }
         }
         self.totals[number] = counts;
         if self.exit.is_none()
@@ -496,6 +518,7 @@ impl Sending {
             exit_after: self.exit.as_ref().map(|(_, after)| *after),
             late: [self.late.percentile(50), self.late.percentile(99)],
             queue: self.isolated.clone(),
+            resumed: self.resumed,
             look: self.look.as_ref().map(|look| look.findings(self.ecn)),
         }
     }

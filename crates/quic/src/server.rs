@@ -1,9 +1,7 @@
 //! The server: takes part in transfers within its limits.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::net::SocketAddr;
-use std::path::{Component, Path, PathBuf};
 
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
@@ -13,47 +11,18 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::endpoint::{Endpoint, Limits, Outgoing};
+use crate::memory::{Lesson, Memory, Observed};
 use crate::message::{Decoder, Direction, Message, Received, Report, Request, VERSION};
 use crate::node::Node;
 use crate::sending::Sending;
+use crate::service::{Service, below};
 use crate::tls::Identity;
 
 /// Makes the controller of a start and an avoidance by their names, or says what is wrong.
 pub type Controllers = Box<dyn Fn(&str, &str, u16) -> Result<ControllerConfig, String>>;
 
-/// What a server lets clients have.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Service {
-    /// Bytes of one transfer at most; default 10 GB.
-    pub most_bytes: u64,
-    /// Time of one transfer at most; default 60 s.
-    pub most_time: Span,
-    /// Connections of one address at the same time; default 8.
-    pub per_peer: usize,
-    /// The folder whose files may be fetched; none by default.
-    pub root: Option<PathBuf>,
-}
-
-impl Default for Service {
-    fn default() -> Self {
-        Self { most_bytes: 10_000_000_000, most_time: Span::from_secs(60), per_peer: 8, root: None }
-    }
-}
-
-/// A file below `root` by the name a client gave; nothing outside of it, whatever the name or links
-/// say.
-fn below(root: &Path, name: &str) -> Result<File, String> {
-    let relative = Path::new(name);
-    let no_file = || format!("there is no file {name:?}");
-    if !relative.components().all(|part| matches!(part, Component::Normal(_))) || name.is_empty() {
-        return Err(no_file());
-    }
-    let root = root.canonicalize().map_err(|_| no_file())?;
-    let path = root.join(relative).canonicalize().map_err(|_| no_file())?;
-    // Looked at before it is opened: to open a pipe waits for whoever writes into it.
-    let is_file = std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
-    if path.starts_with(&root) && is_file { File::open(&path).map_err(|_| no_file()) } else { Err(no_file()) }
-}
+/// The time of day in seconds of Unix time.
+pub type Today = Box<dyn Fn() -> u64>;
 
 /// A connection's part in a transfer.
 #[derive(Debug)]
@@ -80,6 +49,8 @@ struct Session {
     peer_report: Option<Box<Report>>,
     told: bool,
     begun: bool,
+    /// What the memory said of the path.
+    resumed: Option<Observed>,
 }
 
 /// Something the server says to whoever runs it.
@@ -91,6 +62,8 @@ pub enum News {
     Refused(SocketAddr, String),
     /// A transfer is complete.
     Complete(SocketAddr, Received),
+    /// What was sent to this address taught this about its path.
+    Learnt(SocketAddr, Lesson),
 }
 
 /// The server.
@@ -105,6 +78,7 @@ pub struct Server {
     changed: HashSet<usize>,
     once: bool,
     served: usize,
+    memory: Option<(Memory, Today)>,
 }
 
 impl std::fmt::Debug for Server {
@@ -137,7 +111,18 @@ impl Server {
             changed: HashSet::new(),
             once,
             served: 0,
+            memory: None,
         })
+    }
+
+    /// From now on what is sent teaches about paths, and starts that resume are told.
+    pub fn remember(&mut self, memory: Memory, today: Today) {
+        self.memory = Some((memory, today));
+    }
+
+    /// The memory, if it has learnt or forgotten something that nobody kept.
+    pub fn changed_memory(&mut self) -> Option<&mut Memory> {
+        self.memory.as_mut().map(|(memory, _)| memory).filter(|memory| memory.is_changed())
     }
 
     /// What happened since the last time.
@@ -212,6 +197,12 @@ impl Server {
             && let Some(session) = self.sessions.remove(&session)
         {
             self.served += usize::from(session.told);
+            if let (Some(sending), Some((memory, today))) = (&session.sending, &mut self.memory) {
+                let lesson = sending.lesson();
+                if memory.learn(session.peer.ip(), today(), session.resumed, lesson) {
+                    self.news.push(News::Learnt(session.peer, lesson));
+                }
+            }
             for other in session.members.into_iter().flatten().filter(|other| *other != number) {
                 if let Some(connection) = self.endpoint.connection(other) {
                     connection.close(now, 0, "");
@@ -319,14 +310,26 @@ impl Server {
         if lasts.is_some_and(|lasts| lasts > most) || size.is_none() && lasts.is_none() {
             return Err(format!("a transfer takes at most {} s here", most.as_secs_f64()));
         }
-        let (mut sending, mut receiving) = (None, None);
+        let (mut sending, mut receiving, mut resumed) = (None, None, None);
         match request.direction {
             Direction::Down => {
-                let config = (self.controllers)(&request.start, &request.avoidance, self.mtu)?;
+                let mut config = (self.controllers)(&request.start, &request.avoidance, self.mtu)?;
                 let connections = usize::from(request.connections);
                 let end = size.or(Some(self.service.most_bytes));
                 let lasts = Some(lasts.unwrap_or(most));
-                sending = Some(Sending::new(source, end, lasts, config, connections, request.streams, request.look));
+                if let Some((memory, today)) = &mut self.memory {
+                    resumed = memory.propose(peer.ip(), today(), &mut config);
+                }
+                let sending = sending.insert(Sending::new(
+                    source,
+                    end,
+                    lasts,
+                    config,
+                    connections,
+                    request.streams,
+                    request.look,
+                ));
+                sending.resume(resumed);
             }
             Direction::Up => {
                 // With the headers of pieces.
@@ -344,6 +347,7 @@ impl Server {
             peer_report: None,
             told: false,
             begun: false,
+            resumed,
         };
         line.session = Some((request.session, 0));
         if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {
@@ -520,34 +524,5 @@ impl Node for Server {
 
     fn is_over(&self, _now: Time) -> bool {
         self.once && self.served > 0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_are_below_the_root_and_nowhere_else() {
-        let root = std::env::temp_dir().join(format!("flowstart-root-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("in")).unwrap();
-        std::fs::write(root.join("in/a.txt"), b"abc").unwrap();
-        assert!(below(&root, "in/a.txt").is_ok());
-        for name in ["", ".", "in", "../in/a.txt", "/etc/passwd", "in/../../x", "none"] {
-            assert!(below(&root, name).is_err(), "{name}");
-        }
-        #[cfg(unix)]
-        {
-            let pipe = root.join("pipe");
-            assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-            let (sender, said) = std::sync::mpsc::channel();
-            let folder = root.clone();
-            std::thread::spawn(move || sender.send(below(&folder, "pipe").is_err()));
-            let waited = said.recv_timeout(std::time::Duration::from_secs(60));
-            assert_eq!(waited, Ok(true), "a pipe that nobody writes into");
-            std::os::unix::fs::symlink("/etc/passwd", root.join("out")).unwrap();
-            assert!(below(&root, "out").is_err(), "a link that leads out");
-        }
-        std::fs::remove_dir_all(&root).unwrap();
     }
 }

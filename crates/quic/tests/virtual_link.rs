@@ -11,7 +11,8 @@ use common::request;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::{Fingerprint, Identity};
 use flowstart_quic::{
-    Client, Clock, EcnCodepoint, Failed, Limits, Node, Server, Service, Sink, Transferred, controller,
+    Client, Clock, EcnCodepoint, Failed, Lesson, Limits, Memory, News, Node, Observed, Server, Service, Sink,
+    Transferred, controller,
 };
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -274,6 +275,50 @@ fn two_connections_carry_one_stream_and_tell_a_queue_of_ones_own_from_a_shared_o
             assert_eq!(queue.isolation, answer, "{direction:?} {queue:?}");
         }
     }
+}
+
+/// A transfer by a server that remembers, and what it learnt from it.
+fn remembered(link: &Link, size: u64, memory: &Memory, today: u64) -> (Transferred, Memory, Option<Lesson>) {
+    let asked = request(Direction::Down, size, ("careful_resume", "cubic"));
+    let mut world = world(link, asked, None, Service::default());
+    world.server.remember(memory.clone(), Box::new(move || today));
+    while !world.client.is_over(world.now) {
+        world.step(Time::NEVER);
+    }
+    // Until the server knows that it is over.
+    world.run_until(world.now + Span::from_secs(1));
+    let learnt = world.server.take_news().into_iter().find_map(|news| match news {
+        News::Learnt(_, lesson) => Some(lesson),
+        _ => None,
+    });
+    let memory = world.server.changed_memory().map_or_else(|| memory.clone(), |memory| memory.clone());
+    (world.client.outcome().unwrap(), memory, learnt)
+}
+
+#[test]
+fn what_a_transfer_learnt_lets_the_next_one_jump() {
+    let link = Link { rate: Rate::from_mbps(100), delay: Span::from_millis(50), buffer: 400, ..Link::default() };
+    let (first, memory, learnt) = remembered(&link, 8_000_000, &Memory::default(), 100);
+    assert_eq!(first.report.resumed, None);
+    let Some(Lesson::Path(Some(Observed { bytes, rtt }))) = learnt else { panic!("{learnt:?}") };
+    // 100 Mbit/s for a round trip of 100 ms and a packet, without the headers of IP and UDP.
+    assert!(bytes.abs_diff(1_228_000) < 60_000, "{bytes}");
+    assert!(rtt.abs_diff(100_118_000) < 100_000, "{rtt}");
+    let (second, memory, _) = remembered(&link, 1_000_000, &memory, 200);
+    assert_eq!(second.report.resumed, Some(Observed { bytes, rtt }));
+    let (slow, _, _) = remembered(&link, 1_000_000, &Memory::default(), 200);
+    // Slow start has 14, 28, 56, 112, 224 packets in its first round trips, of 700 that are needed;
+    // the jump leaves in the second, and two more carry what is left.
+    let [second, slow] = [second, slow].map(|transfer| transfer.report.nanos / 100_000_000);
+    assert!(second <= 4 && slow >= second + 2, "{second} and {slow} round trips");
+    // Far too much by now: the flow takes it back, and the memory is of the path as it is.
+    let narrow = Link { rate: Rate::from_mbps(20), ..link };
+    let (third, memory, learnt) = remembered(&narrow, 4_000_000, &memory, 300);
+    assert!(third.report.resumed.is_some() && third.received.intact);
+    let Some(Lesson::Path(Some(Observed { bytes, .. }))) = learnt else { panic!("{learnt:?}") };
+    assert!(bytes.abs_diff(246_000) < 20_000, "{bytes}");
+    let (late, _, _) = remembered(&narrow, 100_000, &memory, 301 + Memory::LIFETIME.as_nanos() / 1_000_000_000);
+    assert_eq!(late.report.resumed, None, "too old");
 }
 
 #[test]

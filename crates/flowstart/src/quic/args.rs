@@ -15,6 +15,7 @@ const SERVE_EXAMPLES: &str = "Examples:
   flowstart serve
   flowstart serve --bind 0.0.0.0 --identity flowstart.identity
   flowstart serve --root public --most-bytes 1GB
+  flowstart serve --memory paths.json
 
 The fingerprint that it prints is what clients name with --fingerprint. Without --identity every start
 has a new one.";
@@ -51,9 +52,23 @@ pub(crate) struct ServeArgs {
     /// Folder for a qlog of every connection, a file each
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
     /// End after one transfer
     #[arg(short = '1', long)]
     pub(crate) one_off: bool,
+}
+
+/// Where what transfers teach about paths is kept.
+#[derive(Args, Debug)]
+#[cfg_attr(not(feature = "quic"), allow(dead_code))]
+pub(crate) struct MemoryArgs {
+    /// File of what each path carried, for the start careful_resume; made if it is not there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) memory: Option<PathBuf>,
+    /// Time after which what is known of a path counts no more
+    #[arg(long, value_name = "TIME", default_value = "3600s", requires = "memory")]
+    pub(crate) memory_lifetime: Span,
 }
 
 /// The server that a command speaks to, and how it is known.
@@ -78,6 +93,7 @@ const FETCH_EXAMPLES: &str = "Examples:
   flowstart fetch 192.0.2.7 --fingerprint 5e1f... -t 5 -C fair_queuing_probe+delay_or_cubic
   flowstart fetch localhost -n 100MB -R -C hystart++
   flowstart fetch localhost --file notes.txt --out notes.txt
+  flowstart fetch localhost -R -n 20MB -C careful_resume+cubic --memory paths.json
 
 Without --size, --time and --file it lasts 10 seconds. A contestant's queue and its words after a slash
 mean nothing here: the path is what it is, and packets are always paced.";
@@ -108,12 +124,14 @@ pub(crate) struct FetchArgs {
     /// File of the server to fetch instead of test data
     #[arg(long, value_name = "NAME", conflicts_with_all = ["size", "reverse"], requires = "out")]
     pub(crate) file: Option<String>,
-    /// File to write what was fetched to
-    #[arg(short, long, value_name = "FILE", requires = "file")]
+    /// File to write what was fetched to; without --file the result as a JSON document (.json)
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Folder for a qlog of every connection, a file each (for qvis and the like)
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -109,7 +109,8 @@ pub(crate) fn look(args: &PathArgs) -> Done {
             file: None,
             look: true,
         };
-        let (outcome, real_time) = target.transfer(request, Sink::Check, &mut |_, _, _| !cancel.is_cancelled())?;
+        let (outcome, real_time) =
+            target.transfer(request, Sink::Check, None, &mut |_, _, _| !cancel.is_cancelled())?;
         punctual &= real_time;
         outcomes.push(outcome);
     }
@@ -187,6 +188,7 @@ fn text(down: &Way, up: &Way, took: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flowstart_quic::Lesson;
     use flowstart_quic::message::Received;
 
     fn outcome(rates: &[u64], rtt: u64) -> Transferred {
@@ -199,7 +201,7 @@ mod tests {
         });
         let report = serde_json::from_value(document).unwrap();
         let received = Received { bytes: 1, nanos: 1, intact: true };
-        Transferred { report, received, fingerprint: None, handshake: Span::ZERO }
+        Transferred { report, received, fingerprint: None, handshake: Span::ZERO, lesson: Lesson::Nothing }
     }
 
     #[test]

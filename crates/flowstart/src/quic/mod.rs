@@ -3,6 +3,8 @@
 
 mod args;
 #[cfg(feature = "quic")]
+mod kept;
+#[cfg(feature = "quic")]
 mod look;
 #[cfg(feature = "quic")]
 mod show;

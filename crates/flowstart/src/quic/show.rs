@@ -66,6 +66,13 @@ pub(super) fn text(request: &Request, outcome: &Transferred) -> String {
                 _ => "not".to_owned(),
             },
         ),
+        (
+            "resumed",
+            match &report.resumed {
+                Some(seen) => format!("from {} kB per round trip of {}", seen.bytes / 1000, ms(seen.rtt)),
+                None => "not".to_owned(),
+            },
+        ),
         ("departures late", format!("median {:.1} us, 99 % {:.1} us", us(report.late[0]), us(report.late[1]))),
         ("queue", report.queue.as_ref().map_or("not looked at".to_owned(), queue)),
     ];

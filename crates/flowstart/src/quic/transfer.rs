@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, Request, VERSION};
 use flowstart_quic::tls::{Fingerprint, Identity};
-use flowstart_quic::{Client, Clock, Limits, News, Node as _, Server, Service, Sink, Sockets, Transferred};
+use flowstart_quic::{Client, Clock, Limits, Memory, News, Node as _, Server, Service, Sink, Sockets, Transferred};
 use flowstart_units::{Span, Time};
 
 use super::args::ServerArgs;
+use super::kept::{Kept, learnt, today};
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
-use crate::output::{Done, Failure, note, prepare_file, prepare_folder, print, print_json};
+use crate::output::{Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, write_file};
 
 /// What a transfer lasts if nothing is said.
 const USUAL: Span = Span::from_secs(10);
@@ -33,6 +34,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     if let Some(folder) = &args.qlog {
         prepare_folder(folder)?;
     }
+    let kept = Kept::open(&args.memory)?;
     let address = SocketAddr::new(args.bind, args.port);
     let socket =
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
@@ -46,6 +48,10 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     };
     let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
     let mut server = Server::new(clock, &limits, &identity, service, make, args.one_off).map_err(wrong)?;
+    let kept = kept.map(|(kept, memory)| {
+        server.remember(memory, Box::new(today));
+        kept
+    });
     let mut sockets = Sockets::new(vec![socket], clock).map_err(wrong)?;
     let address = sockets.address(0).map_err(wrong)?;
     print(&format!("serving at {address}\nfingerprint {}\n", identity.fingerprint()))?;
@@ -57,7 +63,13 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
                 News::Asked(peer, request) => note(&show::asked(peer, &request)),
                 News::Refused(peer, why) => note(&format!("{peer} refused: {why}")),
                 News::Complete(peer, received) => note(&format!("{peer} {}", show::received(&received))),
+                News::Learnt(peer, lesson) => note(&format!("{peer} {}", learnt(&lesson))),
             }
+        }
+        if let (Some(kept), Some(memory)) = (&kept, server.changed_memory())
+            && let Err(Failure::Usage(why)) = kept.write(memory)
+        {
+            note(&format!("what was learnt is not kept: {why}"));
         }
         !cancel.is_cancelled()
     };
@@ -135,19 +147,25 @@ impl Target {
         Ok(Self { to, pinned, qlog: None })
     }
 
-    /// Transfers. `live` is called with bytes and RTT now and then, and ends it by returning false.
+    /// Transfers. What this end sends begins with what is in `memory`, and adds to it. `live` is
+    /// called with bytes and RTT now and then, and ends it by returning false.
     pub(super) fn transfer(
         &self,
         request: Request,
         sink: Sink,
+        memory: Option<&mut Memory>,
         live: &mut dyn FnMut(Time, u64, Span) -> bool,
     ) -> Result<(Transferred, bool), Failure> {
         let clock = Clock::start();
         let limits = Limits { qlog: self.qlog.clone(), ..Limits::default() };
-        let config = controller(&request.start, &request.avoidance, limits.mtu).map_err(wrong)?;
+        let mut config = controller(&request.start, &request.avoidance, limits.mtu).map_err(wrong)?;
+        let mut memory = memory.filter(|_| request.direction == Direction::Up);
+        let place = self.to.ip();
+        let proposed = memory.as_mut().and_then(|memory| memory.propose(place, today(), &mut config));
         let any = if self.to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let mut client =
             Client::new(clock, clock.now(), &limits, self.to, self.pinned, request, (config, sink)).map_err(wrong)?;
+        client.resume(proposed);
         let mut sockets = Vec::new();
         for _ in 0..client.sockets() {
             let socket = UdpSocket::bind(any).map_err(wrong)?;
@@ -168,7 +186,11 @@ impl Target {
         if stopped {
             return Err(Failure::Interrupted);
         }
-        Ok((client.outcome().map_err(wrong)?, sockets.is_real_time()))
+        let transferred = client.outcome().map_err(wrong)?;
+        if let Some(memory) = memory {
+            memory.learn(place, today(), proposed, transferred.lesson);
+        }
+        Ok((transferred, sockets.is_real_time()))
     }
 }
 
@@ -184,6 +206,10 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     if let Some(folder) = &args.qlog {
         prepare_folder(folder)?;
     }
+    if args.memory.memory.is_some() && !args.reverse {
+        return Err(wrong("--memory is that of the sender: name it at `serve`, or send from here with --reverse"));
+    }
+    let mut kept = Kept::open(&args.memory)?;
     let time = match (args.size, args.time, &args.file) {
         (None, None, None) => Some(USUAL),
         (_, time, _) => time,
@@ -202,8 +228,16 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         file: args.file.clone(),
         look: false,
     };
-    let part = args.out.as_ref().map(|out| out.with_extension("flowstart-part"));
-    let sink = match (&args.out, &part) {
+    let (content, result) = match &args.file {
+        Some(_) => (args.out.as_ref(), None),
+        None => (None, args.out.as_ref()),
+    };
+    if let Some(result) = result {
+        ending(result, &["json"])?;
+        prepare_file(result)?;
+    }
+    let part = content.map(|out| out.with_extension("flowstart-part"));
+    let sink = match (content, &part) {
         (Some(out), Some(part)) => {
             prepare_file(out)?;
             Sink::File(File::create(part).map_err(|error| Failure::file("write", part, &error))?)
@@ -212,12 +246,18 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     };
     let cancel = interrupt::listen();
     let mut line = show::Live::new(!args.json && std::io::stderr().is_terminal());
-    let ended = target.transfer(request.clone(), sink, &mut |now, bytes, rtt| {
+    let memory = kept.as_mut().map(|(_, memory)| memory);
+    let ended = target.transfer(request.clone(), sink, memory, &mut |now, bytes, rtt| {
         line.show(now, bytes, rtt);
         !cancel.is_cancelled()
     });
     line.clear();
-    if let (Some(out), Some(part)) = (&args.out, &part) {
+    if let Some((kept, memory)) = &mut kept
+        && memory.is_changed()
+    {
+        kept.write(memory)?;
+    }
+    if let (Some(out), Some(part)) = (content, &part) {
         match &ended {
             Ok(_) => std::fs::rename(part, out).map_err(|error| Failure::file("write", out, &error))?,
             // It is ours, and incomplete.
@@ -225,8 +265,12 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         }
     }
     let (outcome, real_time) = ended?;
+    let document = show::json(&request, &outcome, real_time);
+    if let Some(result) = result {
+        write_file(result, format!("{document:#}\n").as_bytes())?;
+    }
     if args.json {
-        print_json(&show::json(&request, &outcome, real_time))?;
+        print_json(&document)?;
     } else {
         if !real_time {
             note("without real-time priority: packets leave milliseconds late when the machine is busy");

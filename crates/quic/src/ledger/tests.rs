@@ -101,3 +101,20 @@ fn after_long_silence_the_window_is_the_smallest() {
     ledger.settle(at(900));
     assert_eq!((ledger.controller().cwnd(), ledger.in_flight()), (2, 0));
 }
+
+#[test]
+fn where_the_path_takes_smaller_packets_only_windows_stay_what_they_are_in_bytes() {
+    let mut ledger = ledger(20);
+    send(&mut ledger, at(0), 0, 20);
+    ledger.note(at(10), Told::Mtu(1200));
+    // 20 packets of 1452 bytes are 24.2 of 1200.
+    assert_eq!((ledger.mtu(), ledger.controller().mss(), ledger.controller().cwnd()), (1200, 1200, 24));
+    // In a reduction, what may come back is bytes too.
+    ledger.note(at(20), Told::Acked { number: 5 });
+    ledger.note(at(20), Told::Lost { number: 0 });
+    ledger.settle(at(20));
+    ledger.note(at(21), Told::Mtu(600));
+    ledger.note(at(21), Told::Spurious);
+    ledger.settle(at(21));
+    assert!(ledger.controller().cwnd() >= 48, "{}", ledger.controller().cwnd());
+}
