@@ -2,6 +2,6 @@
 //! again.
 
 fn main() {
-    println!("cargo:rerun-if-changed=../../experiments");
+    println!("cargo:rerun-if-changed=experiments");
     println!("cargo:rerun-if-changed=build.rs");
 }

@@ -302,6 +302,43 @@ fn paths_are_found_in_groups_and_in_the_code() {
 }
 
 /// The Python package's workspace optimises the crates that it shares as this one does.
+/// The file that a line takes into the program, or the beginning of its name.
+fn taken_in(line: &str) -> Option<&str> {
+    let call = ["include_str!(", "include_bytes!(", "include_dir!("].iter().find_map(|call| line.split_once(call))?;
+    // Only documentation tests see these, which are no part of a package's program.
+    let name = call.1.split('"').nth(1)?;
+    // What a build script has made is where the build is.
+    (!line.trim_start().starts_with("#[doc") && name != "OUT_DIR").then_some(name)
+}
+
+/// Who builds a package has nothing of the repository but its folder.
+#[test]
+fn no_crate_takes_in_files_from_outside_of_it() {
+    let mut count = 0;
+    for member in std::fs::read_dir(root().join("crates")).unwrap() {
+        let folder = member.unwrap().path();
+        let mut waiting = vec![folder.join("src")];
+        while let Some(place) = waiting.pop() {
+            if place.is_dir() {
+                waiting.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
+            } else if place.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(&place).unwrap();
+                for name in text.lines().filter_map(taken_in) {
+                    let from = match name.strip_prefix("$CARGO_MANIFEST_DIR/") {
+                        Some(inside) => folder.join(inside),
+                        None => place.parent().unwrap().join(name),
+                    };
+                    let real = from.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+                    let folder = folder.canonicalize().unwrap();
+                    assert!(real.starts_with(&folder), "{} takes in {name}", place.display());
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 10, "{count}");
+}
+
 #[test]
 fn everyday_builds_of_python_are_optimised_alike() {
     let read = |file: &str| -> toml::Table {

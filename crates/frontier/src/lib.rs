@@ -57,6 +57,7 @@ pub use grid::{Cell, Grid, LoadKind, PathKind, SIZES, Sampled};
 pub use journal::{Damage, Journal, JournalError};
 pub use pareto::{front, undominated};
 pub use record::{Record, measures};
+pub use rough::{rough_names, rough_path};
 pub use score::{CellScore, ContestantScores, Factor, Scores, median};
 pub use shard::Shard;
 pub use works::{Finished, FrontierResult, RunOptions};

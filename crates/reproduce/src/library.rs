@@ -8,7 +8,7 @@ use flowstart_scenario::ScenarioError;
 use flowstart_scenario::nearest;
 
 /// The folder `experiments` of the repository, as it was when the program was built.
-static EXPERIMENTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
+static EXPERIMENTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/experiments");
 
 /// Name of the file about a paper.
 const ABOUT: &str = "paper.toml";

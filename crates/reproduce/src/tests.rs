@@ -268,7 +268,7 @@ fn a_figure_of_a_paper_runs_and_has_a_value_and_a_curve_for_every_variant() {
 
 #[test]
 fn every_file_of_the_folder_is_listed_in_its_paper() {
-    let root = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let root = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("experiments");
     let listed: Vec<String> = papers().unwrap().into_iter().flat_map(|paper| paper.figures).collect();
     for folder in std::fs::read_dir(root).unwrap() {
         let folder = folder.unwrap().path();

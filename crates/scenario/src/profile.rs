@@ -15,7 +15,7 @@ macro_rules! profiles {
     ($($name:literal),*) => {
         /// Names and files of the built-in profiles.
         const BUILT_IN: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../profiles/", $name, ".toml")))),*];
+            &[$(($name, include_str!(concat!("../profiles/", $name, ".toml")))),*];
 
         /// The names of the built-in profiles.
         pub const PROFILES: &[&str] = &[$($name),*];
