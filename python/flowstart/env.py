@@ -20,6 +20,7 @@ reward of leaving a start is that of the `tail` round trips that follow, togethe
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +53,10 @@ _HIGH = np.array([2.0, 1.0, 1.0])
 
 #: Payload and bytes on the wire of a full packet.
 _MSS, _PACKET = 1448, 1500
+
+#: Names of paths as people have them: the kinds of ``flowstart frontier --grid rough``, and the
+#: profiles.
+ROUGH: tuple[str, ...] = tuple(_native.rough_names())
 
 #: A path for an episode, drawn with this generator: a scenario whose last flow is the agent, and
 #: the capacity in bit/s.
@@ -88,21 +93,53 @@ def paths(
         }
         if jitter > 0:
             path["jitter"] = f"{round(random.uniform(0, jitter) * base * 1e6) + 1} us"
-        count = int(random.choice(np.asarray(others)))
-        begins = 0.0
-        flows: list[dict[str, Any]] = []
-        if count:
-            begins = 40 * base
-            flows.append({"algorithm": "hystart+cubic", "count": count})
-        flows.append({"algorithm": "slow_start+cubic", "start": f"{round(begins * 1e6)} us"})
-        scenario = {
-            "duration": f"{math.ceil(begins + 2000 * base)} s",
-            "path": path,
-            "flow": flows,
-        }
-        return scenario, rate * _MSS / _PACKET
+        return _episode(path, base, int(random.choice(np.asarray(others)))), rate * _MSS / _PACKET
 
     return draw
+
+
+def rough(
+    names: Sequence[str] | None = None,
+    capacity: tuple[float, float] | None = None,
+    others: Sequence[int] = (0,),
+) -> Draw:
+    """Draw paths as people have them: profiles, and the kinds of the rough grid.
+
+    Args:
+        names: which; all of ``flowstart.env.ROUGH`` unless given.
+        capacity: least and most, bit/s, drawn evenly by the logarithm; that of its file unless
+            given. What goes with it (the way back, a trace) changes in proportion.
+        others: how many CUBIC flows are there before; drawn from these.
+    """
+    chosen = list(names) if names is not None else list(ROUGH)
+    if not chosen:
+        raise ValueError("names must name a path")
+    for name in chosen:
+        _native.rough_path(name)
+    if capacity is not None and not 0 < capacity[0] <= capacity[1]:
+        raise ValueError(f"capacity must be a range above 0, least first; not {capacity}")
+
+    def draw(random: np.random.Generator) -> tuple[Mapping[str, Any], float]:
+        name = chosen[int(random.integers(len(chosen)))]
+        wanted = None
+        if capacity is not None:
+            wanted = math.exp(random.uniform(math.log(capacity[0]), math.log(capacity[1])))
+        path, rate, base = _native.rough_path(name, wanted)
+        count = int(random.choice(np.asarray(others)))
+        return _episode(json.loads(path), base, count), rate * _MSS / _PACKET
+
+    return draw
+
+
+def _episode(path: Mapping[str, Any], base: float, count: int) -> dict[str, Any]:
+    """The scenario of an episode: so many CUBIC flows, and behind them the agent."""
+    begins = 0.0
+    flows: list[dict[str, Any]] = []
+    if count:
+        begins = 40 * base
+        flows.append({"algorithm": "hystart+cubic", "count": count})
+    flows.append({"algorithm": "slow_start+cubic", "start": f"{round(begins * 1e6)} us"})
+    return {"duration": f"{math.ceil(begins + 2000 * base)} s", "path": path, "flow": flows}
 
 
 class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):

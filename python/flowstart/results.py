@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 from flowstart import _native
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
+
+#: Lines of a picture that are named at most.
+_MOST_NAMED = 12
 
 #: What the summary of a race shows: measure, heading, digits.
 _SHOWN = (
@@ -49,6 +54,21 @@ def _html(rows: list[list[str]]) -> str:
         + "".join(line(row, "td") for row in body)
         + "</tbody></table>"
     )
+
+
+def _picture(plot: Callable[[], Figure], what: str) -> str:
+    """The figure as an image for notebooks; nothing without matplotlib."""
+    import base64
+    import io
+
+    try:
+        figure = plot()
+    except ImportError:
+        return ""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110, bbox_inches="tight")
+    data = base64.b64encode(picture.getvalue()).decode("ascii")
+    return f'<img alt="{what}" src="data:image/png;base64,{data}">'
 
 
 class RaceResult:
@@ -116,20 +136,7 @@ class RaceResult:
         return _text(self._rows())
 
     def _repr_html_(self) -> str:
-        return _html(self._rows()) + self._figures_html()
-
-    def _figures_html(self) -> str:
-        import base64
-        import io
-
-        try:
-            figure = self.plot()
-        except ImportError:
-            return ""
-        picture = io.BytesIO()
-        figure.savefig(picture, format="png", dpi=110, bbox_inches="tight")
-        data = base64.b64encode(picture.getvalue()).decode("ascii")
-        return f'<img alt="rate and queueing delay over time" src="data:image/png;base64,{data}">'
+        return _html(self._rows()) + _picture(self.plot, "rate and queueing delay over time")
 
     def plot(self) -> Figure:
         """Draw rate and queueing delay over round trips; of several runs the median.
@@ -178,7 +185,49 @@ class RunResult:
             [name, str(len(table)), ", ".join(table.column_names)]
             for name, table in self.tables.items()
         ]
-        return f"<p>{html.escape(self.name)}</p>{_html(rows)}"
+        picture = _picture(self.plot, "rates, windows and queueing delays over time")
+        return f"<p>{html.escape(self.name)}</p>{_html(rows)}{picture}"
+
+    def plot(self, run: int = 0) -> Figure:
+        """Draw rates and windows of flows and queueing delays of links over time, of one run.
+
+        Needs matplotlib.
+        """
+        from matplotlib.figure import Figure
+
+        samples = self.tables["samples"]
+        columns = [
+            samples.column(name)
+            for name in (
+                "run",
+                "series",
+                "t_s",
+                "delivered_bps",
+                "snd_cwnd_pkts",
+                "sojourn_max_us",
+            )
+        ]
+        panels = ("goodput (Mbit/s)", "window (packets)", "longest wait (ms)")
+        scales = (1e-6, 1.0, 1e-3)
+        figure = Figure(figsize=(8, 7), layout="constrained")
+        axes = figure.subplots(len(panels), 1, sharex=True)
+        lines: list[dict[object, tuple[list[Any], list[Any]]]] = [{} for _ in panels]
+        for number, series, time, *values in zip(*columns, strict=True):
+            if number != run:
+                continue
+            for known, value, scale in zip(lines, values, scales, strict=True):
+                if value is not None:
+                    times, heights = known.setdefault(series, ([], []))
+                    times.append(time)
+                    heights.append(value * scale)
+        for axis, label, known in zip(axes, panels, lines, strict=True):
+            for series, (times, heights) in known.items():
+                axis.plot(times, heights, label=str(series))
+            axis.set_ylabel(label)
+            if 0 < len(known) <= _MOST_NAMED:
+                axis.legend(fontsize="small")
+        axes[-1].set_xlabel("seconds")
+        return figure
 
 
 class Document(dict[str, Any]):

@@ -75,7 +75,8 @@ def _plain(value: Any) -> Any:
         }
         return {**keys, **_plain(getattr(value, "more", {}))}
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        # Nothing said is nothing written, as in JSON's documents of scenarios.
+        return {str(key): _plain(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
     return value

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use flowstart::embed::{self, Called, Hooks};
 use flowstart::race::RaceResult as Raced;
+use flowstart_units::Rate;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -125,6 +126,28 @@ fn check(py: Python<'_>, contestant: &str) -> PyResult<()> {
     checked.map_err(|broken| PyValueError::new_err(broken.to_string()))
 }
 
+/// The names of the rough grid's paths: its kinds and the profiles.
+#[pyfunction]
+fn rough_names() -> Vec<&'static str> {
+    flowstart_frontier::rough_names()
+}
+
+/// A path of the rough grid at `capacity` bit/s, or at that of its file: the table `path` of a
+/// scenario as JSON, its capacity in bit/s and its base RTT in seconds.
+#[pyfunction]
+#[pyo3(signature = (name, capacity = None))]
+fn rough_path(name: &str, capacity: Option<f64>) -> PyResult<(String, f64, f64)> {
+    let wrong = |what: String| PyValueError::new_err(what);
+    if capacity.is_some_and(|capacity| !(1.0..=1e15).contains(&capacity)) {
+        return Err(wrong(format!("capacity must be from 1 to 1e15 bit/s, not {}", capacity.unwrap_or_default())));
+    }
+    let path = flowstart_frontier::rough_path(name, capacity.map(|rate| Rate::from_bps(rate.round() as u64)));
+    let known = flowstart_frontier::rough_names().join(", ");
+    let path = path.ok_or_else(|| wrong(format!("there is no path \"{name}\"; there are {known}")))?;
+    let json = serde_json::to_string(&path).map_err(|error| wrong(error.to_string()))?;
+    Ok((json, path.capacity.nominal().as_bps() as f64, path.rtt.as_secs_f64()))
+}
+
 /// The version of flowstart that this is built from.
 #[pyfunction]
 fn version() -> &'static str {
@@ -153,6 +176,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compare, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(rough_names, module)?)?;
+    module.add_function(wrap_pyfunction!(rough_path, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm::register_start, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm::register_avoidance, module)?)?;

@@ -79,6 +79,21 @@ def test_a_scenario_runs_from_a_dictionary_a_dataclass_and_toml_alike():
     assert 0.08 < times[0][0] < 1.0
 
 
+def test_a_run_has_a_picture_of_rates_windows_and_delays():
+    pytest.importorskip("matplotlib")
+    scenario = {
+        "duration": "2 s",
+        "path": {"capacity": "10 Mbit/s", "rtt": "20 ms"},
+        "flow": [{"algorithm": "slow_start+reno", "count": 2}],
+    }
+    result = flowstart.run(scenario)
+    rates, windows, waits = result.plot().axes
+    # Two flows have rates and windows, one link delays.
+    assert [len(axis.lines) for axis in (rates, windows, waits)] == [2, 2, 1]
+    assert max(rates.lines[0].get_ydata()) < 10 < max(windows.lines[0].get_ydata())
+    assert "<img" in result._repr_html_()
+
+
 def test_progress_is_told():
     told = []
     flowstart.compare(["cubic"], progress=lambda done, of: told.append((done, of)), **QUICK)

@@ -148,3 +148,34 @@ def test_ranges_that_are_none_are_refused():
         environments.paths(capacity=(2e6, 1e6))
     with pytest.raises(ValueError, match="kind of agent"):
         environments.VectorEnv("router")
+
+
+def test_paths_as_people_have_them_are_episodes_too():
+    many = environments.VectorEnv("flow_start", len(environments.ROUGH), draw=environments.rough())
+    observations, _ = many.reset(seed=1)
+    for _ in range(5):
+        observations, rewards, *_ = many.step(np.zeros((many.num_envs, 3)))
+    assert np.isfinite(observations).all() and np.isfinite(rewards).all()
+    draw = environments.rough(["wifi", "lte"], capacity=(2e7, 4e7), others=(2,))
+    random = np.random.default_rng(7)
+    seen = set()
+    for _ in range(20):
+        scenario, capacity = draw(random)
+        assert 2e7 * 1448 / 1500 <= capacity <= 4e7 * 1448 / 1500
+        assert scenario["flow"][0]["count"] == 2
+        seen.add("wifi" in str(scenario["path"]))
+        environments.VectorEnv(draw=lambda _, path=(scenario, capacity): path).reset(seed=1)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"names": ["nowhere"]}, "there is no path"),
+        ({"names": []}, "must name a path"),
+        ({"capacity": (2.0, 1.0)}, "capacity must be a range"),
+    ],
+)
+def test_rough_paths_that_are_none_are_refused(options, word):
+    with pytest.raises(ValueError, match=word):
+        environments.rough(**options)
