@@ -87,7 +87,7 @@ pub fn markdown(record: &Record) -> String {
 /// Width of prose.
 const WIDTH: usize = 100;
 
-/// A paragraph with lines of at most [`WIDTH`] characters.
+/// A paragraph with lines of at most 100 characters.
 pub fn wrapped(text: &str) -> String {
     let (mut out, mut line) = (String::new(), String::new());
     for word in text.split(' ') {
