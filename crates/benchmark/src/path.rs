@@ -92,6 +92,13 @@ impl Benchmark {
         (scenario, probe)
     }
 
+    /// The scenario in which a contestant is probed at `rate` in real time by another transport
+    /// than the kernel's, and the number of the probe among its flows.
+    #[must_use]
+    pub fn own_scenario(&self, contestant: &Contestant, rate: Rate) -> (Scenario, usize) {
+        (self.scenario(contestant, rate), self.with_peers(contestant).others.tcp_flows() as usize)
+    }
+
     /// The scenario of new connection `number`.
     #[must_use]
     pub fn startup_scenario(&self, contestant: &Contestant, number: u64) -> Scenario {

@@ -106,10 +106,7 @@ impl Client {
         let (mut sending, mut receiving) = (None, None);
         match request.direction {
             Direction::Up => {
-                let lasts = request.nanos.map(Span::from_nanos);
-                let (connections, streams) = (endpoints.len(), request.streams);
-                let (size, look) = (request.size, request.look);
-                sending = Some(Sending::new(Source::Test, size, lasts, config, connections, streams, look));
+                sending = Some(Sending::new(Source::Test, &request, config));
             }
             Direction::Down => receiving = Some(Receiving::new(sink, u64::MAX)),
         }

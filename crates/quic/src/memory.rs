@@ -48,8 +48,8 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Looks at a connection after an ACK. A round trip takes as long as the shortest so far: what a
-    /// queue holds is not what the path carries.
+    /// Looks at a connection after an ACK. A round trip takes as long as the shortest so far: what
+    /// a queue holds is not what the path carries.
     pub(crate) fn look(&mut self, now: Time, ledger: &Ledger) {
         let delivered = ledger.counts().delivered;
         let left = ledger.controller().start_exit().is_some();
@@ -77,8 +77,8 @@ impl Rounds {
     }
 
     /// What a transfer taught that began with an initial window of so many bytes: the median of the
-    /// last round trips, or half of the last if it never left its start, which may have been about to
-    /// overshoot (RFC 9959). Less than four initial windows are little.
+    /// last round trips, or half of the last if it never left its start, which may have been about
+    /// to overshoot (RFC 9959). Less than four initial windows are little.
     pub(crate) fn lesson(&self, initial_window: u64) -> Lesson {
         let worth = |bytes: &u64| *bytes >= initial_window.saturating_mul(LEAST_WINDOWS);
         let observed = |bytes| Observed { bytes, rtt: self.rtt.as_nanos() };
@@ -136,8 +136,8 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Time for which it knows something, unless another one is chosen: an hour. Paths change by the
-    /// hour of the day.
+    /// Time for which it knows something, unless another one is chosen: an hour. Paths change by
+    /// the hour of the day.
     pub const LIFETIME: Span = Span::from_secs(3600);
     /// Places that it knows at most; the oldest is forgotten first.
     pub const PLACES: usize = 10_000;

@@ -22,6 +22,16 @@ pub enum Direction {
     Up,
 }
 
+/// An application that writes a message now and then instead of all it can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paced {
+    /// Bytes of a message, above 0.
+    pub message: u64,
+    /// Nanoseconds from one to the next, above 0.
+    pub gap: u64,
+}
+
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +59,9 @@ pub struct Request {
     /// The sender looks at the path instead of transferring as much as it can.
     #[serde(default)]
     pub look: bool,
+    /// The sender has no more than an application gave it that writes at a constant rate.
+    #[serde(default)]
+    pub paced: Option<Paced>,
 }
 
 /// What a detector of fair queuing found.

@@ -11,7 +11,7 @@ use crate::data::{PIECE_HEADER, Source};
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
 use crate::memory::{Lesson, Observed, Rounds};
-use crate::message::{Isolated, Report};
+use crate::message::{Isolated, Paced, Report, Request};
 
 /// Bytes of a packet that are not application data: short header, number, tag, stream frame.
 const OVERHEAD: u64 = 56;
@@ -147,6 +147,9 @@ pub struct Sending {
     lanes: Vec<Lane>,
     config: ControllerConfig,
     streams: u8,
+    paced: Option<Paced>,
+    /// When there was last something to be written.
+    fed: Time,
     detector: Option<PairDetector>,
     look: Option<Look>,
     /// The last packet said that ECN marks reach the other end.
@@ -169,18 +172,11 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// A transfer of `size` bytes that takes `lasts` at most, over so many connections, each with
-    /// `streams` streams; or a look at the path, which needs two connections.
+    /// The transfer that is asked for; a look at the path needs two connections.
     #[must_use]
-    pub fn new(
-        source: Source,
-        size: Option<u64>,
-        lasts: Option<Span>,
-        config: ControllerConfig,
-        connections: usize,
-        streams: u8,
-        look: bool,
-    ) -> Self {
+    pub fn new(source: Source, request: &Request, config: ControllerConfig) -> Self {
+        let (size, lasts) = (request.size, request.nanos.map(Span::from_nanos));
+        let (connections, streams, look) = (usize::from(request.connections), request.streams, request.look);
         let detector =
             (connections > 1 && !look).then(|| config.start.detector(config.mss, HEADER_BYTES, config.seed)).flatten();
         let look = look.then(|| Look::new(LookConfig::default(), config.mss, config.seed));
@@ -192,6 +188,8 @@ impl Sending {
             lanes: (0..connections.clamp(1, 2)).map(|_| Lane::default()).collect(),
             config,
             streams: streams.max(if look.is_some() { 1 } else { LEAST_STREAMS }),
+            paced: request.paced.filter(|paced| paced.message > 0 && paced.gap > 0),
+            fed: Time::ZERO,
             detector,
             look,
             ecn: false,
@@ -273,12 +271,23 @@ impl Sending {
     #[must_use]
     pub fn deadline(&self) -> Time {
         let look = self.look.as_ref().filter(|_| !self.over).map_or(Time::NEVER, Look::deadline);
-        match (self.began, self.lasts) {
-            (Some(began), Some(lasts)) if !self.over && !self.is_over(Time::ZERO) => {
-                began.checked_add(lasts).unwrap_or(Time::NEVER).min(look)
-            }
-            _ => look,
-        }
+        let Some(began) = self.began.filter(|_| !self.over && !self.is_over(Time::ZERO)) else { return look };
+        let end = self.lasts.and_then(|lasts| began.checked_add(lasts)).unwrap_or(Time::NEVER);
+        // What is late already waits for the window.
+        let message = self.next_message(began).filter(|at| *at > self.fed).unwrap_or(Time::NEVER);
+        end.min(look).min(message)
+    }
+
+    /// When an application that is paced writes its next message.
+    fn next_message(&self, began: Time) -> Option<Time> {
+        let paced = self.paced?;
+        began.checked_add(Span::from_nanos(paced.gap.checked_mul(self.next / paced.message)?))
+    }
+
+    /// Bytes that the application has written by now.
+    fn written(&self, now: Time) -> u64 {
+        let (Some(paced), Some(began)) = (self.paced, self.began) else { return u64::MAX };
+        (now.since(began).as_nanos() / paced.gap).saturating_add(1).saturating_mul(paced.message)
     }
 
     /// True if no more will be given out.
@@ -377,6 +386,8 @@ impl Sending {
         let decided = self.told.is_some();
         let looking = paired && decided && number == 1;
         let asked = looking && self.detector.as_mut().is_some_and(|it| it.departure(1, now) != Departure::Hold);
+        let written = self.written(now);
+        self.fed = now;
         let lane = &mut self.lanes[number];
         if exhausted {
             lane.emptied = (lane.written, sent);
@@ -389,7 +400,7 @@ impl Sending {
         };
         while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent, mtu) < wanted {
             let most = if paired && !decided { (mtu - OVERHEAD) as usize - PIECE_HEADER } else { PIECE };
-            let left = self.size.map_or(u64::MAX, |size| size.saturating_sub(self.next));
+            let left = self.size.unwrap_or(u64::MAX).min(written).saturating_sub(self.next);
             let length = most.min(usize::try_from(left).unwrap_or(usize::MAX));
             if length == 0 {
                 break;

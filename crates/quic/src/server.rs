@@ -291,6 +291,9 @@ impl Server {
         if request.look && (request.connections < 2 || !request.start.ends_with("_probe")) {
             return Err("a look has two connections and a start that is directed".to_owned());
         }
+        if request.paced.is_some_and(|paced| paced.message == 0 || paced.gap == 0) {
+            return Err("a paced application has messages, and time between them".to_owned());
+        }
         if self.sessions.contains_key(&request.session) {
             return Err("there is such a session".to_owned());
         }
@@ -314,21 +317,15 @@ impl Server {
         match request.direction {
             Direction::Down => {
                 let mut config = (self.controllers)(&request.start, &request.avoidance, self.mtu)?;
-                let connections = usize::from(request.connections);
-                let end = size.or(Some(self.service.most_bytes));
-                let lasts = Some(lasts.unwrap_or(most));
+                let within = Request {
+                    size: size.or(Some(self.service.most_bytes)),
+                    nanos: Some(lasts.unwrap_or(most).as_nanos()),
+                    ..request.clone()
+                };
                 if let Some((memory, today)) = &mut self.memory {
                     resumed = memory.propose(peer.ip(), today(), &mut config);
                 }
-                let sending = sending.insert(Sending::new(
-                    source,
-                    end,
-                    lasts,
-                    config,
-                    connections,
-                    request.streams,
-                    request.look,
-                ));
+                let sending = sending.insert(Sending::new(source, &within, config));
                 sending.resume(resumed);
             }
             Direction::Up => {

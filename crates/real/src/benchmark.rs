@@ -9,6 +9,7 @@ use flowstart_benchmark::{Attained, Benchmark, Parts};
 use flowstart_emulator::{Fidelity, traffic};
 use flowstart_parallel::Cancel;
 use flowstart_race::Contestant;
+use flowstart_scenario::Scenario;
 use flowstart_service_curve::{
     MessageTrain, ProbeVerdict, RateProbe, Record, estimate_records, last_wanted, probe_rate, read_csv,
 };
@@ -81,9 +82,14 @@ pub fn longest(benchmark: &Benchmark) -> Span {
 /// [`Error::OtherStart`] and those of a scenario that makes no sense.
 pub fn check(benchmark: &Benchmark, stacks: &[Stack]) -> Result<(), Error> {
     for stack in stacks {
-        let like = like(stack.control()).ok_or(Error::NothingToProbe)?;
-        let (scenario, _) = benchmark.real_scenario(&like, stack.control(), benchmark.step());
+        let (scenario, _) = stack.scenario(benchmark, &stack.like()?, benchmark.step());
         let compiled = scenario.simulation(0)?;
+        #[cfg(feature = "quic")]
+        if let Stack::Quic(_) = stack {
+            super::quic::check(&compiled)?;
+            super::quic::check_path(benchmark.race.path.rtt, benchmark.race.capacity())?;
+            continue;
+        }
         let others = compiled.groups.iter().filter(|label| label.kernel.is_none());
         if let Some(other) = others.map(|label| other_start(&label.algorithm)).find_map(|other| other) {
             return Err(Error::OtherStart(other));
@@ -100,10 +106,13 @@ struct Done {
 }
 
 /// What is probed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Stack {
     /// A congestion control of the kernel.
     Control(String),
+    /// A contestant over this project's QUIC.
+    #[cfg(feature = "quic")]
+    Quic(Box<Contestant>),
     /// Another stack.
     Program(Program),
 }
@@ -114,6 +123,8 @@ impl Stack {
     pub fn label(&self) -> String {
         match self {
             Self::Control(name) => format!("{name} (kernel)"),
+            #[cfg(feature = "quic")]
+            Self::Quic(contestant) => format!("{contestant} (QUIC)"),
             Self::Program(program) => format!("{} (program)", program.name()),
         }
     }
@@ -122,7 +133,26 @@ impl Stack {
     fn control(&self) -> &str {
         match self {
             Self::Control(name) => name,
-            Self::Program(_) => DEFAULT_CONTROL,
+            _ => DEFAULT_CONTROL,
+        }
+    }
+
+    /// The contestant with whose settings of hosts and queue it is probed.
+    fn like(&self) -> Result<Contestant, Error> {
+        match self {
+            #[cfg(feature = "quic")]
+            Self::Quic(contestant) => Ok(Contestant::clone(contestant)),
+            _ => like(self.control()).ok_or(Error::NothingToProbe),
+        }
+    }
+
+    /// The scenario in which it is probed at this rate, and the number of the probe among its
+    /// flows.
+    fn scenario(&self, benchmark: &Benchmark, like: &Contestant, rate: Rate) -> (Scenario, usize) {
+        match self {
+            #[cfg(feature = "quic")]
+            Self::Quic(contestant) => benchmark.own_scenario(contestant, rate),
+            _ => benchmark.real_scenario(like, self.control(), rate),
         }
     }
 
@@ -131,6 +161,8 @@ impl Stack {
         let linux = format!("Linux {}", release.trim());
         match self {
             Self::Control(name) => format!("{name} of {linux}"),
+            #[cfg(feature = "quic")]
+            Self::Quic(contestant) => format!("{contestant} over this project's QUIC on {linux}"),
             Self::Program(program) => format!("`{}` beside {DEFAULT_CONTROL} of {linux}", program.command),
         }
     }
@@ -158,7 +190,7 @@ pub fn benchmark(
     let mut all = RealBenchmark { complete: true, ..RealBenchmark::default() };
     let (mut over, mut left) = (0.0, rounds * stacks.len());
     for stack in stacks {
-        let probing = Probing { benchmark, stack, like: like(stack.control()).ok_or(Error::NothingToProbe)?, cancel };
+        let probing = Probing { benchmark, stack, like: stack.like()?, cancel };
         let mut done: Vec<Done> = Vec::new();
         for rates in rates.chunks(at_once.max(1)) {
             left -= 1;
@@ -213,8 +245,8 @@ impl Probing<'_> {
     fn round(&self, rates: &[Rate], tell: &dyn Fn()) -> Vec<Result<(Option<Done>, Probed), Error>> {
         let probe = |rate: Rate| {
             let probed = match self.stack {
-                Stack::Control(_) => self.kernel(rate),
                 Stack::Program(program) => self.program(program, rate),
+                _ => self.watched(rate),
             };
             probed.map_err(|error| Error::AtRate(rate, Box::new(error)))
         };
@@ -228,11 +260,11 @@ impl Probing<'_> {
         })
     }
 
-    /// Probes the kernel at one rate; nothing came out if it was cancelled before it was decided.
-    fn kernel(&self, rate: Rate) -> Result<(Option<Done>, Probed), Error> {
+    /// Probes a stack that is watched message by message at one rate; nothing came out if it was
+    /// cancelled before it was decided.
+    fn watched(&self, rate: Rate) -> Result<(Option<Done>, Probed), Error> {
         let benchmark = self.benchmark;
-        let (scenario, flow) = benchmark.real_scenario(&self.like, self.stack.control(), rate);
-        let start = Time::ZERO + scenario.flow.last().map_or(Span::ZERO, |flow| flow.start);
+        let (scenario, flow) = self.stack.scenario(benchmark, &self.like, rate);
         let gap = rate.transmission_time(benchmark.probe.packet);
         let decided = AtomicBool::new(false);
         let (tell, delays) = channel::<Span>();
@@ -246,14 +278,20 @@ impl Probing<'_> {
             });
             let over = || decided.load(Ordering::Relaxed) || self.cancel.is_cancelled();
             // Nobody listens any more once it is decided.
-            let probed = probe(&scenario, flow, &over, &|delay| {
+            let hear = |delay| {
                 let _ = tell.send(delay);
-            });
+            };
+            let probed = match self.stack {
+                #[cfg(feature = "quic")]
+                Stack::Quic(_) => super::quic_probe::probe(&scenario, flow, &over, &hear, self.cancel),
+                _ => probe(&scenario, flow, &over, &hear),
+            };
             let finished = decided.load(Ordering::Relaxed) || !self.cancel.is_cancelled();
             drop(tell);
             let (probe, delays) = judge.join().map_err(|_| Error::Fault)?.map_err(Error::Judgement)?;
             let mut probed = probed?;
             let passed = std::mem::take(&mut probed.passed).into_iter().chain(std::iter::repeat(None));
+            let start = probed.start;
             let train = MessageTrain { rate, start, gap, delays };
             let records = train.records().zip(passed).map(|(record, passed)| Record { passed, ..record });
             let records: Vec<Record> = records.collect();
@@ -269,7 +307,7 @@ impl Probing<'_> {
         let message = self.benchmark.probe.packet;
         let Commanded { record, ran, asked, fidelity, faults } =
             command(&scenario, flow, (program, rate, message), self.cancel)?;
-        let probed = Probed { passed: Vec::new(), fidelity, faults };
+        let probed = Probed { start: Time::ZERO, passed: Vec::new(), fidelity, faults };
         let Some(text) = record else { return Ok((None, probed)) };
         if text.trim_ascii().is_empty() {
             return Err(Error::NoMessages);

@@ -24,6 +24,8 @@ mod probe;
 mod programs;
 #[cfg(feature = "quic")]
 mod quic;
+#[cfg(feature = "quic")]
+mod quic_probe;
 mod quick_start;
 mod race;
 mod replay;

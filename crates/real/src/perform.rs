@@ -108,7 +108,7 @@ pub(super) fn perform(
             ran(compiled, &plan, &outcomes, &world)
         }
         #[cfg(feature = "quic")]
-        Transport::Quic => super::quic::run(&world, compiled, &plan, config, cancel)?,
+        Transport::Quic => super::quic::run(&world, compiled, &plan, config, cancel, None)?,
     };
     let outcome = world.finish()?;
     captures.finish()?;

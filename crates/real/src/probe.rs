@@ -22,6 +22,8 @@ const SYN: u8 = 2;
 
 /// What a probe brought beside the delays that were told meanwhile.
 pub(super) struct Probed {
+    /// When the first message was written.
+    pub(super) start: Time,
     /// When each message passed the ends of the network, from the first on; none where a packet
     /// was not seen.
     pub(super) passed: Vec<Option<Passed>>,
@@ -102,7 +104,7 @@ pub(super) fn probe(
     let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     let passed = read.iter().zip(0..).map(|(read, number)| seen.passed(number, start + gap * number, *read));
-    Ok(Probed { passed: passed.collect(), fidelity: outcome.fidelity, faults: outcome.faults })
+    Ok(Probed { start, passed: passed.collect(), fidelity: outcome.fidelity, faults: outcome.faults })
 }
 
 /// What packets of one connection say of its messages.

@@ -3,13 +3,14 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use flowstart_congestion::{ControllerConfig, StartExit};
 use flowstart_emulator::traffic::{self, FlowOutcome, Sample, TcpInfo, Traffic, Workload};
 use flowstart_emulator::{Clock as WorldClock, FlowKey, World};
 use flowstart_parallel::Cancel;
-use flowstart_quic::message::{Direction, Request, VERSION};
+use flowstart_quic::message::{Direction, Paced, Request, VERSION};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{
     Client, Clock, EcnCodepoint, HEADER_BYTES, Limits, Node, Outgoing, SILENCE, Server, Service, Sink, Sockets,
@@ -79,6 +80,23 @@ struct Shared {
     over: AtomicBool,
     /// Sized transfers that are not complete.
     open: AtomicUsize,
+}
+
+/// What is heard of a flow while it runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Heard {
+    /// Its data could be sent for the first time, in the world's time.
+    Began(Time),
+    /// So many of its bytes have been read by now.
+    Read(Time, u64),
+}
+
+/// Somebody who listens to a flow while all run, and says when that is enough.
+pub(super) struct Listener<'a> {
+    /// Its number in the plan.
+    pub(super) flow: usize,
+    pub(super) heard: Sender<Heard>,
+    pub(super) enough: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// A node that is looked at after everything that happens to it.
@@ -191,7 +209,13 @@ fn controller(simulation: &SimulationConfig, number: usize) -> Option<Controller
     Some(ControllerConfig { mss: u32::from(limits().mtu), ..tcp.controller.clone() })
 }
 
-fn receive(socket: UdpSocket, config: ControllerConfig, world: WorldClock, shared: &Shared) -> Result<Reads, String> {
+fn receive(
+    socket: UdpSocket,
+    config: ControllerConfig,
+    world: WorldClock,
+    shared: &Shared,
+    heard: Option<&Sender<Heard>>,
+) -> Result<Reads, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let clock = Clock::start();
     let identity = Identity::generate().map_err(|error| said(&error))?;
@@ -200,11 +224,17 @@ fn receive(socket: UdpSocket, config: ControllerConfig, world: WorldClock, share
     let make = Box::new(move |_: &str, _: &str, _: u16| Ok(config.clone()));
     let server = Server::new(clock, &limits(), &identity, service, make, true).map_err(|error| said(&error))?;
     let mut reads = Reads::new();
+    let mut known = None;
     let look = |server: &mut Server, now: Time| {
         server.take_news();
         let read = server.received();
         if reads.last().map_or(read > 0, |(_, last)| read > *last) {
             reads.push((now, read));
+            if let Some(heard) = heard {
+                // Both clocks run by now, and go at the same pace.
+                let ahead = *known.get_or_insert_with(|| ahead(world, clock));
+                let _ = heard.send(Heard::Read(moved(now, ahead), read));
+            }
         }
     };
     let mut sockets = Sockets::new(vec![socket], clock).map_err(|error| said(&error))?;
@@ -221,10 +251,11 @@ struct Job {
     start: Time,
     request: Request,
     config: ControllerConfig,
+    heard: Option<Sender<Heard>>,
 }
 
 fn send(job: Job, world: WorldClock, shared: &Shared) -> Told {
-    let Job { sockets, to, start, request, config } = job;
+    let Job { sockets, to, start, request, config, heard } = job;
     let sized = request.size.is_some();
     let mut told = Told { min_rtt: Span::MAX, ..Told::default() };
     let clock = Clock::start();
@@ -253,6 +284,9 @@ fn send(job: Job, world: WorldClock, shared: &Shared) -> Told {
     let look = |client: &mut Client, now: Time| {
         if told.began.is_none() {
             told.began = client.sending().and_then(|sending| sending.began());
+            if let (Some(began), Some(heard)) = (told.began, &heard) {
+                let _ = heard.send(Heard::Began(moved(began, ahead(world, clock))));
+            }
         }
         let Some(ledger) = client.ledger(0) else { return };
         let (srtt, min_rtt, cwnd) = (ledger.srtt(), ledger.min_rtt(), ledger.controller().cwnd());
@@ -317,15 +351,22 @@ fn start(
     plan: &Plan,
     (number, until): (usize, Time),
     shared: &Arc<Shared>,
+    heard: Option<Sender<Heard>>,
 ) -> Result<Option<Flow>, Error> {
     let (flow, simulation) = (&plan.flows[number], &compiled.simulation);
     let Traffic::Tcp { workload, .. } = &flow.traffic else { return Ok(None) };
-    let size = match workload {
-        Workload::Greedy => None,
-        Workload::Sized(size) => Some(size.get()),
+    let mut lasts = until.since(flow.start);
+    let (size, paced) = match workload {
+        Workload::Greedy => (None, None),
+        Workload::Sized(size) => (Some(size.get()), None),
+        Workload::Paced { rate, message, poisson: false, lasting } => {
+            lasts = lasts.min(*lasting);
+            let gap = rate.transmission_time(*message).as_nanos();
+            (None, Some(Paced { message: message.get(), gap: gap.max(1) }))
+        }
         Workload::Paced { .. } | Workload::Script(_) => {
-            let why = "flows that do not send all they can are not run over QUIC: without their `paced` and `writes` \
-                       they can be";
+            let why = "flows that write at random, or at times of their own, are not run over QUIC: without \
+                       `spacing` and `writes` they can be";
             return Err(Error::NotOverQuic(why.to_owned()));
         }
     };
@@ -354,24 +395,28 @@ fn start(
         direction: Direction::Up,
         size,
         // Greedy ones end with the run.
-        nanos: size.is_none().then(|| until.since(flow.start).as_nanos().saturating_mul(2)),
+        nanos: size.is_none().then(|| match paced {
+            Some(_) => lasts.as_nanos(),
+            None => lasts.as_nanos().saturating_mul(2),
+        }),
         streams: 1,
         start: config.start.name().to_owned(),
         avoidance: config.avoidance.name().to_owned(),
         file: None,
         look: false,
+        paced,
     };
     shared.open.fetch_add(usize::from(size.is_some()), Ordering::Relaxed);
     let clock = world.clock();
     let (ours, theirs) = (Arc::clone(shared), Arc::clone(shared));
-    let receiving = config.clone();
+    let (receiving, hearing) = (config.clone(), heard.clone());
     let receiver = thread("receiver", move || {
-        receive(listening, receiving, clock, &theirs).unwrap_or_else(|_| {
+        receive(listening, receiving, clock, &theirs, hearing.as_ref()).unwrap_or_else(|_| {
             // The sender says that nobody is there.
             Reads::new()
         })
     })?;
-    let job = Job { sockets, to, start: flow.start, request, config };
+    let job = Job { sockets, to, start: flow.start, request, config, heard };
     let sender = thread("sender", move || send(job, clock, &ours))?;
     Ok(Some(Flow { number, keys, size, receiver, sender }))
 }
@@ -383,6 +428,7 @@ pub(super) fn run(
     plan: &Plan,
     config: traffic::RunConfig,
     cancel: &Cancel,
+    listener: Option<Listener<'_>>,
 ) -> Result<Vec<Ran>, Error> {
     check(compiled)?;
     let shared = Arc::new(Shared::default());
@@ -391,7 +437,8 @@ pub(super) fn run(
     let config = traffic::RunConfig { until: config.until + rtt * 3, ..config };
     let mut flows = Vec::new();
     for number in 0..plan.flows.len() {
-        match start(world, compiled, plan, (number, config.until), &shared) {
+        let heard = listener.as_ref().filter(|listener| listener.flow == number).map(|it| it.heard.clone());
+        match start(world, compiled, plan, (number, config.until), &shared, heard) {
             Ok(flow) => flows.extend(flow),
             Err(error) => {
                 shared.over.store(true, Ordering::Relaxed);
@@ -406,7 +453,8 @@ pub(super) fn run(
     let plain = traffic::RunConfig { stop_when_complete: false, ..config };
     let given_up = || {
         let complete = ends_when_complete && shared.open.load(Ordering::Relaxed) == 0;
-        complete || shared.over.load(Ordering::Relaxed) || cancel.is_cancelled() || world.has_failed()
+        let enough = listener.as_ref().is_some_and(|listener| (listener.enough)());
+        complete || enough || shared.over.load(Ordering::Relaxed) || cancel.is_cancelled() || world.has_failed()
     };
     let outcomes = traffic::run(world, &only, &[], plain, &given_up);
     shared.over.store(true, Ordering::Relaxed);

@@ -24,6 +24,7 @@ Examples:
   flowstart benchmark --measured delays.csv
   flowstart benchmark --real cubic,reno,bbr --delays kernel.csv
   flowstart benchmark cubic --real cubic --seed 2
+  flowstart benchmark --quic cubic,adaptive_chirping+delay_target
   flowstart benchmark --command 'probe --rate {rate} --for {seconds}' --server 'probe --listen'
 
 The attainable rate a(t): what an interval of length t has at least, except with the stated probability. Each rate is probed
@@ -32,8 +33,8 @@ many. A rate is too high if its delays are seen to grow; one that the measuremen
 docs/service-curve.md explains it. Nine greedy flows of the contestant's own kind share the bottleneck unless --peers or
 --background says otherwise.
 
-With --real the congestion controls of this machine's kernel are probed in real time, and with --command a program, each rate
-on an emulated path of its own; contestants are simulated beside them only if they are named, over the same path by the same procedure. The defaults are
+With --real the congestion controls of this machine's kernel are probed in real time, with --quic contestants over this
+project's QUIC, and with --command a program, each rate on an emulated path of its own; contestants are simulated beside them only if they are named, over the same path by the same procedure. The defaults are
 then such that a curve takes less than five minutes: 10 Mbit/s and 40 ms, four greedy flows of the same kind, a fifth of the fair share
 as step, 150 samples and a quantile of 5 %, 240 s at most per rate, evidence that a rate is too high after 120 s, no bursts
 and no new connections.
@@ -69,7 +70,7 @@ fn level(text: &str) -> Result<Level, String> {
 /// Options of `flowstart benchmark`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-#[command(group(clap::ArgGroup::new("stacks").args(["real", "command"]).multiple(true)))]
+#[command(group(clap::ArgGroup::new("stacks").args(["real", "quic", "command"]).multiple(true)))]
 pub(crate) struct BenchmarkArgs {
     /// Whose attainable rate: a contestant as in `flowstart compare` [default: cubic, unless
     /// --measured, --real or --command is given]
@@ -185,6 +186,11 @@ pub(crate) struct BenchmarkArgs {
     /// commas: those of `sysctl net.ipv4.tcp_available_congestion_control`
     #[arg(long, value_name = "CONTROLS", value_delimiter = ',', help_heading = "Real")]
     pub(crate) real: Vec<String>,
+    /// Contestants to probe over this project's QUIC, in real time (Linux), separated by commas,
+    /// such as cubic or adaptive_chirping+delay_target
+    #[arg(long, value_name = "CONTESTANTS", value_delimiter = ',', value_parser = ContestantParser,
+          help_heading = "Real")]
+    pub(crate) quic: Vec<Contestant>,
     /// A program to probe in the kernel's place: a shell command that sends messages of 1448 bytes
     /// at {rate} bit/s for {seconds} s to FLOWSTART_SERVER and then writes their times on standard
     /// output, as --measured reads them (Linux)
@@ -238,6 +244,6 @@ pub(crate) struct BenchmarkArgs {
 impl BenchmarkArgs {
     /// True if anything is probed in real time.
     pub(super) fn is_real(&self) -> bool {
-        !self.real.is_empty() || self.command.is_some()
+        !self.real.is_empty() || !self.quic.is_empty() || self.command.is_some()
     }
 }

@@ -139,7 +139,7 @@ fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failure::Usage(format!(
-            "{option} is for simulated contestants, and --real and --command measure without; name a contestant to \
+            "{option} is for simulated contestants, and --real, --quic and --command measure without; name a contestant to \
              be simulated beside them, or leave it out{}",
             if *option == "--on" { " (another queue is one of --scenario)" } else { "" }
         ))),
@@ -180,7 +180,8 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     // Who names the others means these.
     let peers = if benchmark.race.has_others() { 0 } else { benchmark.peers };
     benchmark.peers = args.peers.unwrap_or(peers);
-    benchmark.real = args.real.iter().chain(&args.command).cloned().collect();
+    let quic = args.quic.iter().map(|contestant| format!("{contestant} over QUIC"));
+    benchmark.real = args.real.iter().cloned().chain(quic).chain(args.command.clone()).collect();
     benchmark.step = args.step.or_else(|| args.is_real().then(|| real::step(&benchmark)));
     benchmark.video = args.video;
     if let Some(path) = &args.film {

@@ -72,9 +72,10 @@ pub(super) fn measure(benchmark: &Benchmark, args: &BenchmarkArgs) -> Result<(Ca
     }
     let controls = args.real.iter().map(|name| flowstart_real::control_named(name.trim()).map(Stack::Control));
     let program = args.command.as_ref().map(|line| Program::new(line, args.server.as_deref()).map(Stack::Program));
-    let stacks: Vec<Stack> = controls.chain(program).collect::<Result<_, _>>()?;
+    let stacks: Vec<Stack> =
+        controls.chain(quic(args)?.into_iter().map(Ok)).chain(program).collect::<Result<_, _>>()?;
     if let Some(twice) = (1..stacks.len()).find(|number| stacks[..*number].contains(&stacks[*number])) {
-        return Err(Failure::Usage(format!("--real: {} is named twice", args.real[twice])));
+        return Err(Failure::Usage(format!("{} is to be measured twice", stacks[twice].label())));
     }
     flowstart_real::check_benchmark(benchmark, &stacks)?;
     // Before threads are started.
@@ -112,6 +113,18 @@ pub(super) fn measure(benchmark: &Benchmark, args: &BenchmarkArgs) -> Result<(Ca
         "faults": faults,
     });
     Ok((cancel, Really { attained, complete, verdict, paths: Some(paths) }))
+}
+
+/// What is asked for over QUIC.
+#[cfg(all(target_os = "linux", feature = "quic"))]
+fn quic(args: &BenchmarkArgs) -> Result<Vec<flowstart_real::Stack>, Failure> {
+    Ok(args.quic.iter().cloned().map(|contestant| flowstart_real::Stack::Quic(Box::new(contestant))).collect())
+}
+
+/// What is asked for over QUIC, which this program does not have.
+#[cfg(all(target_os = "linux", not(feature = "quic")))]
+fn quic(args: &BenchmarkArgs) -> Result<Vec<flowstart_real::Stack>, Failure> {
+    if args.quic.is_empty() { Ok(Vec::new()) } else { Err(crate::quic::without()) }
 }
 
 /// Elsewhere nothing can be measured.

@@ -108,6 +108,7 @@ pub(crate) fn look(args: &PathArgs) -> Done {
             avoidance: "delay_or_cubic".to_owned(),
             file: None,
             look: true,
+            paced: None,
         };
         let (outcome, real_time) =
             target.transfer(request, Sink::Check, None, &mut |_, _, _| !cancel.is_cancelled())?;

@@ -227,6 +227,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         avoidance: contestant.avoidance.name().to_owned(),
         file: args.file.clone(),
         look: false,
+        paced: None,
     };
     let (content, result) = match &args.file {
         Some(_) => (args.out.as_ref(), None),

@@ -152,12 +152,43 @@ fn rates_that_were_finished_are_kept_when_a_higher_one_fails_and_nothing_is_call
     assert!(document["real_paths"]["late_p99_s"].is_number());
 }
 
+/// Not told apart there: what the network takes, for packets are encrypted.
+#[test]
+#[cfg(feature = "quic")]
+fn contestants_are_probed_over_quic() {
+    if !possible() {
+        return;
+    }
+    let real = document(&["--quic", "cubic,slow_start+reno", "--fidelity", "10s"]);
+    for (result, label) in
+        real["results"].as_array().unwrap().iter().zip(["hystart+cubic (QUIC)", "slow_start+reno (QUIC)"])
+    {
+        assert_eq!(result["label"], label);
+        let probes = result["probes"].as_array().unwrap();
+        assert_eq!(probes.len(), 2, "2 and 4 Mbit/s");
+        for probe in probes {
+            // Half of the base RTT, and the transmission of a full packet; alone on the path it
+            // never waits for a round trip.
+            let delay = probe["quantile_s"].as_f64().unwrap();
+            assert!((0.010 + 1500.0 * 8.0 / 5e6..0.030).contains(&delay), "{label}: {probe}");
+            // Three seconds of messages of 1448 bytes, without the warm-up.
+            let rate = probe["rate_bps"].as_f64().unwrap();
+            let most = 3.5 * rate / 8.0 / 1448.0;
+            let packets = probe["packets"].as_f64().unwrap();
+            assert!(packets > 0.2 * most && packets <= most + 1.0, "{label}: {probe}");
+        }
+    }
+    let output = flowstart(&[SHORT, &["--quic", "quick_start+cubic"]].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no room for a request to the routers"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn what_only_simulations_do_and_what_the_kernel_cannot_is_refused() {
     for (arguments, part) in [
         (vec!["--real", "reno", "--on", "codel"], "--on is for simulated contestants"),
         (vec!["--real", "reno", "--joint", "20"], "--joint is for simulated contestants"),
-        (vec!["--real", "reno,reno"], "--real: reno is named twice"),
+        (vec!["--real", "reno,reno"], "reno (kernel) is to be measured twice"),
         (vec!["--real", "reno", "--background", "search+cubic"], "the kernel's cubic begins with hystart"),
         (vec!["--real", "reno", "--capacity", "1Mbit/s"], "the highest is 1.2 fair shares, 1 Mbit/s"),
     ] {

@@ -17,5 +17,6 @@ pub(crate) fn request(direction: Direction, size: u64, contestant: (&str, &str))
         avoidance: contestant.1.to_owned(),
         file: None,
         look: false,
+        paced: None,
     }
 }
