@@ -34,6 +34,8 @@ pub struct RealBenchmark {
     pub failed: Option<Error>,
     /// Stacks of which no rate was finished.
     pub not_reached: Vec<String>,
+    /// Rates that were finished before.
+    pub known: usize,
     /// False if it was cancelled.
     pub complete: bool,
 }
@@ -105,6 +107,21 @@ struct Done {
     parts: Parts,
 }
 
+/// Where rates that are finished are kept, so that a benchmark can go on later.
+pub trait Kept {
+    /// The messages of this rate of the stack with this label, if it was finished before.
+    ///
+    /// # Errors
+    /// A sentence about what cannot be read.
+    fn known(&self, label: &str, rate: Rate) -> Result<Option<Vec<Record>>, String>;
+
+    /// Keeps the messages of a rate that is finished.
+    ///
+    /// # Errors
+    /// A sentence about what cannot be written.
+    fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String>;
+}
+
 /// What is probed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stack {
@@ -169,8 +186,9 @@ impl Stack {
 }
 
 /// Probes stacks one after the other, so many rates of each at a time, each in a world of its own,
-/// until the estimator has decided or the time is up (programs: to the end of the time). `progress`
-/// hears how much of the longest possible time is over, in seconds. [Privileges] must be there.
+/// until the estimator has decided or the time is up (programs: to the end of the time). What is
+/// `kept` is not probed again. `progress` hears how much of the longest possible time is over, in
+/// seconds. [Privileges] must be there.
 ///
 /// [Privileges]: flowstart_emulator::privilege
 ///
@@ -180,6 +198,7 @@ pub fn benchmark(
     benchmark: &Benchmark,
     stacks: &[Stack],
     at_once: usize,
+    kept: Option<&dyn Kept>,
     cancel: &Cancel,
     progress: &dyn Fn(f64, f64),
 ) -> Result<RealBenchmark, Error> {
@@ -196,7 +215,13 @@ pub fn benchmark(
             left -= 1;
             let last = last_wanted(done.iter().map(|done| (done.probe.rate, done.probe.verdict)), &benchmark.probe);
             let is_wanted = |rate: &Rate| last.is_none_or(|last| *rate <= last);
-            let wanted: Vec<Rate> = rates.iter().copied().filter(is_wanted).collect();
+            let mut wanted: Vec<Rate> = rates.iter().copied().filter(is_wanted).collect();
+            if let Some(kept) = kept {
+                let before = probing.known(kept, &wanted)?;
+                all.known += before.len();
+                wanted.retain(|rate| before.iter().all(|done| done.probe.rate != *rate));
+                done.extend(before);
+            }
             if cancel.is_cancelled() || all.failed.is_some() || wanted.is_empty() {
                 continue;
             }
@@ -207,6 +232,11 @@ pub fn benchmark(
                     Ok((one, probed)) => {
                         all.fidelities.push(probed.fidelity);
                         all.faults.extend(probed.faults);
+                        if let (Some(kept), Some(one)) = (kept, &one)
+                            && let Err(error) = kept.keep(&stack.label(), one.probe.rate, &one.records)
+                        {
+                            all.failed.get_or_insert(Error::Kept(error));
+                        }
                         done.extend(one);
                     }
                     // The first is told; others follow from it, or are like it.
@@ -241,6 +271,24 @@ struct Probing<'a> {
 }
 
 impl Probing<'_> {
+    /// Those of these rates that were finished before.
+    fn known(&self, kept: &dyn Kept, rates: &[Rate]) -> Result<Vec<Done>, Error> {
+        let mut known = Vec::new();
+        for rate in rates {
+            let Some(records) = kept.known(&self.stack.label(), *rate).map_err(Error::Kept)? else { continue };
+            let unusable = |error: &dyn std::fmt::Display| Error::Kept(format!("what was kept of {rate}: {error}"));
+            let begins = records.first().ok_or_else(|| unusable(&"nothing is in it"))?.sent;
+            let mut parts = Parts::new(*rate, begins + self.benchmark.probe.warm_up);
+            records.iter().for_each(|record| parts.record(record));
+            let every = records.iter().copied().map(Ok);
+            let estimate = estimate_records(every, Some(*rate), &self.benchmark.procedure());
+            let probe = estimate.map_err(|error| unusable(&error))?.probes.pop();
+            let probe = probe.ok_or_else(|| unusable(&"nothing is in it"))?;
+            known.push(Done { probe, records, parts });
+        }
+        Ok(known)
+    }
+
     /// Probes these rates at once.
     fn round(&self, rates: &[Rate], tell: &dyn Fn()) -> Vec<Result<(Option<Done>, Probed), Error>> {
         let probe = |rate: Rate| {

@@ -33,6 +33,8 @@ pub enum Error {
     OtherStart(String),
     /// QUIC cannot carry this; the sentence says why.
     NotOverQuic(String),
+    /// What was finished cannot be kept, or what was kept is not to be used.
+    Kept(String),
     /// The flows have so many different ways, more than [`MOST_PAIRS`].
     TooManyPairs(usize),
     /// More transfers than can be started.
@@ -146,7 +148,8 @@ impl fmt::Display for Error {
             Self::OtherStart(sentence)
             | Self::QuickStart(sentence)
             | Self::Connection(sentence)
-            | Self::NotOverQuic(sentence) => f.write_str(sentence),
+            | Self::NotOverQuic(sentence)
+            | Self::Kept(sentence) => f.write_str(sentence),
             Self::TooManyPairs(pairs) => write!(
                 f,
                 "the flows have {pairs} different ways or access links; at most {MOST_PAIRS} pairs of hosts are made"

@@ -199,6 +199,10 @@ pub(crate) struct BenchmarkArgs {
     /// Shell command to start on the receiving host before it; it is ready when it listens
     #[arg(long, value_name = "LINE", requires = "command", help_heading = "Real")]
     pub(crate) server: Option<String>,
+    /// Go on with what the folder of the results has: rates that were finished there with the same
+    /// options are not probed again
+    #[arg(long, requires = "stacks", conflicts_with = "no_report", help_heading = "Real")]
+    pub(crate) resume: bool,
     /// So many rates are probed at once, each on a path of its own [default: as many as have
     /// 60 Mbit/s of capacity together]
     #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "stacks", help_heading = "Real",

@@ -51,7 +51,10 @@ pub(super) fn write(file: &Path, attained: &mut [Attained]) -> Done {
 fn named(file: &Path, label: &str) -> PathBuf {
     let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     let (stem, ending) = (part(file.file_stem()), part(file.extension()));
-    let label: String =
-        label.chars().map(|c| if c.is_alphanumeric() || "+-_@.".contains(c) { c } else { '_' }).collect();
-    file.with_file_name(format!("{stem}-{label}.{ending}"))
+    file.with_file_name(format!("{stem}-{}.{ending}", plain_name(label)))
+}
+
+/// A label without what file names do not have.
+pub(super) fn plain_name(label: &str) -> String {
+    label.chars().map(|c| if c.is_alphanumeric() || "+-_@.".contains(c) { c } else { '_' }).collect()
 }

@@ -2,6 +2,8 @@
 
 mod args;
 mod delays;
+#[cfg(target_os = "linux")]
+mod kept;
 mod real;
 
 use std::path::{Path, PathBuf};
@@ -66,7 +68,10 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
         from_outside.push(measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?);
     }
     let began = std::time::Instant::now();
-    let (cancel, mut really) = real::measure(&benchmark, args)?;
+    if args.resume && folder.is_none() {
+        return Err(Failure::usage("--resume goes on with what a folder has: name it with --out"));
+    }
+    let (cancel, mut really) = real::measure(&benchmark, args, folder.as_deref())?;
     let bar = progress("probing");
     let runs = u64::from(args.runs.unwrap_or(1));
     // That of the first seed gets what was measured elsewhere.

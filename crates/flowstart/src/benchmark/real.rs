@@ -1,5 +1,7 @@
 //! Real stacks: this machine's kernel, probed in real time.
 
+use std::path::Path;
+
 use flowstart_benchmark::{Attained, Benchmark};
 use flowstart_parallel::Cancel;
 use flowstart_race::Race;
@@ -58,9 +60,14 @@ pub(super) fn step(benchmark: &Benchmark) -> Rate {
 
 /// Measures the stacks that are asked for, and from then on Ctrl-C asks for an orderly end.
 #[cfg(target_os = "linux")]
-pub(super) fn measure(benchmark: &Benchmark, args: &BenchmarkArgs) -> Result<(Cancel, Really), Failure> {
-    use flowstart_real::{Program, RealBenchmark, Stack};
+pub(super) fn measure(
+    benchmark: &Benchmark,
+    args: &BenchmarkArgs,
+    folder: Option<&Path>,
+) -> Result<(Cancel, Really), Failure> {
+    use flowstart_real::{Kept, Program, RealBenchmark, Stack};
 
+    use super::kept::Finished;
     use crate::output::{note, progress, roughly};
     use crate::real::{become_able, fidelity_limit, judge_all};
 
@@ -78,6 +85,8 @@ pub(super) fn measure(benchmark: &Benchmark, args: &BenchmarkArgs) -> Result<(Ca
         return Err(Failure::Usage(format!("{} is to be measured twice", stacks[twice].label())));
     }
     flowstart_real::check_benchmark(benchmark, &stacks)?;
+    let finished = folder.map(|folder| Finished::open(folder, benchmark, args.resume)).transpose()?;
+    let finished = finished.as_ref().map(|finished| finished as &dyn Kept);
     // Before threads are started.
     become_able()?;
     let cancel = interrupt::listen();
@@ -90,9 +99,12 @@ pub(super) fn measure(benchmark: &Benchmark, args: &BenchmarkArgs) -> Result<(Ca
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
-    let RealBenchmark { attained, fidelities, faults, failed, not_reached, complete } =
-        flowstart_real::benchmark(benchmark, &stacks, at_once, &cancel, &tell)?;
+    let RealBenchmark { attained, fidelities, faults, failed, not_reached, known, complete } =
+        flowstart_real::benchmark(benchmark, &stacks, at_once, finished, &cancel, &tell)?;
     bar.finish_and_clear();
+    if known > 0 {
+        note(&format!("rates that were finished before: {known}"));
+    }
     faults.iter().for_each(|fault| note(fault));
     let limit = fidelity_limit(args.fidelity);
     if !not_reached.is_empty() && !attained.is_empty() {
@@ -129,7 +141,7 @@ fn quic(args: &BenchmarkArgs) -> Result<Vec<flowstart_real::Stack>, Failure> {
 
 /// Elsewhere nothing can be measured.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn measure(_: &Benchmark, args: &BenchmarkArgs) -> Result<(Cancel, Really), Failure> {
+pub(super) fn measure(_: &Benchmark, args: &BenchmarkArgs, _: Option<&Path>) -> Result<(Cancel, Really), Failure> {
     if args.is_real() {
         return Err(Failure::NotPossible(crate::output::NEEDS_LINUX.to_owned()));
     }

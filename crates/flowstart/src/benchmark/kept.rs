@@ -1,0 +1,106 @@
+//! What a benchmark of real stacks has finished, in a folder.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use flowstart_benchmark::Benchmark;
+use flowstart_real::Kept;
+use flowstart_report::write_atomically_by;
+use flowstart_service_curve::{Record, read_csv, write_csv};
+use flowstart_units::Rate;
+
+use super::delays::plain_name;
+use crate::output::{Done, Failure, prepare_folder, write_file};
+
+/// The folder, in that of the results.
+const FOLDER: &str = "finished";
+/// What was measured how; its files are of use for nothing else.
+const PARAMETERS: &str = "parameters.json";
+/// How the name of a finished rate ends, behind its bits per second.
+const ENDING: &str = "bps.csv";
+
+/// Files of finished rates.
+pub(super) struct Finished {
+    folder: PathBuf,
+}
+
+impl Finished {
+    /// Those in this folder of results, if they are to be used again and are of the same benchmark;
+    /// else none.
+    pub(super) fn open(results: &Path, benchmark: &Benchmark, resume: bool) -> Result<Self, Failure> {
+        let folder = results.join(FOLDER);
+        let parameters = folder.join(PARAMETERS);
+        let wanted = format!("{:#}\n", conditions(benchmark));
+        if resume {
+            match std::fs::read_to_string(&parameters) {
+                Ok(found) if found == wanted => return Ok(Self { folder }),
+                Ok(_) => {
+                    return Err(Failure::Usage(format!(
+                        "what {} has was measured with other options: name those, or leave --resume out to begin anew",
+                        folder.display()
+                    )));
+                }
+                // It was ended before anything was finished.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(Failure::file("read", &parameters, &error)),
+            }
+        }
+        clear(&folder)?;
+        prepare_folder(&folder)?;
+        write_file(&parameters, wanted.as_bytes())?;
+        Ok(Self { folder })
+    }
+
+    fn file(&self, label: &str, rate: Rate) -> PathBuf {
+        self.folder.join(format!("{}-{}{ENDING}", plain_name(label), rate.as_bps()))
+    }
+}
+
+/// What must be the same for finished rates to be of use: all but which stacks there are.
+fn conditions(benchmark: &Benchmark) -> serde_json::Value {
+    let mut parameters = benchmark.parameters();
+    if let Some(all) = parameters.as_object_mut() {
+        all.remove("real");
+        all.remove("contestants");
+    }
+    parameters
+}
+
+/// Takes away what an earlier benchmark left, and nothing else.
+fn clear(folder: &Path) -> Done {
+    let failed = |error: std::io::Error| Failure::file("replace", folder, &error);
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.collect::<Result<Vec<_>, _>>().map_err(failed)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    let files: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
+    let ours = |file: &PathBuf| file.ends_with(PARAMETERS) || file.to_string_lossy().ends_with(ENDING);
+    if let Some(other) = files.iter().find(|file| !ours(file)) {
+        return Err(Failure::Usage(format!("{} is in the way: it is no finished rate", other.display())));
+    }
+    files.iter().try_for_each(std::fs::remove_file).map_err(failed)
+}
+
+impl Kept for Finished {
+    fn known(&self, label: &str, rate: Rate) -> Result<Option<Vec<Record>>, String> {
+        let path = self.file(label, rate);
+        let wrong = |error: &dyn std::fmt::Display| format!("cannot use {}: {error}", path.display());
+        match std::fs::File::open(&path) {
+            Ok(file) => {
+                let rows = read_csv(file).map_err(|error| wrong(&error))?;
+                rows.collect::<Result<_, _>>().map(Some).map_err(|error| wrong(&error))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(wrong(&error)),
+        }
+    }
+
+    fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String> {
+        let path = self.file(label, rate);
+        let ends = records.iter().any(|record| record.passed.is_some());
+        let rated = records.iter().map(|record| Record { rate: Some(rate), ..*record });
+        write_atomically_by(&path, |out| write_csv(std::io::BufWriter::new(out), rated, ends))
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))
+    }
+}
