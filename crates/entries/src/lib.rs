@@ -24,10 +24,21 @@ pub fn quick_start(bytes: &[u8]) {
     quick_start::quick_start(bytes);
 }
 
-/// Messages of the control stream over QUIC, cut in two: what is read is written and read the same.
+/// Messages of the control stream over QUIC, cut in two, and what is known of paths: what is read is
+/// written and read the same.
 pub fn control(bytes: &[u8]) {
     flowstart_quic::message::read_control(bytes);
+    let mut memory = flowstart_quic::Memory::default();
+    if text(bytes).is_some_and(|text| memory.merge(text).is_ok()) {
+        let written = memory.to_json(NOW);
+        let mut again = flowstart_quic::Memory::default();
+        again.merge(&written).expect("what was written can be read");
+        assert_eq!(written, again.to_json(NOW));
+    }
 }
+
+/// Some moment in seconds of Unix time.
+const NOW: u64 = 1_800_000_000;
 
 /// A function that reads bytes, and the name of its fuzz target and of its corpus.
 pub type Entry = (&'static str, fn(&[u8]));

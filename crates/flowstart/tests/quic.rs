@@ -142,6 +142,7 @@ fn what_is_known_of_a_path_is_told_to_a_start_that_resumes_and_to_no_other() {
         (&["fetch", "127.0.0.1", "-R", "--memory", file], "no memory of flowstart's"),
         (&["fetch", "127.0.0.1", "-R", "--memory", file, "--memory-lifetime", "0s"], "above zero"),
         (&["serve", "--port", "0", "--memory", "/nowhere/paths.json"], "there is no folder /nowhere"),
+        (&["fetch", "127.0.0.1", "-R", "--memory", "/dev/zero"], "no memory of flowstart's"),
         (&["serve", "--port", "0", "--memory-lifetime", "1s"], "--memory <FILE>"),
         (&["fetch", "127.0.0.1", "-o", "result.html"], "known are .json"),
     ] {

@@ -1,6 +1,6 @@
 //! A memory of paths that lives in a file.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,6 +9,9 @@ use flowstart_quic::{Lesson, Memory};
 use super::args::MemoryArgs;
 use super::wrong;
 use crate::output::{Done, Failure, prepare_file, write_file};
+
+/// Bytes of a file that are read at most: more than its places ever take.
+const LARGEST: u64 = 16 << 20;
 
 /// Seconds of Unix time.
 pub(super) fn today() -> u64 {
@@ -39,14 +42,15 @@ impl Kept {
 
     /// Learns what the file says; false if there is none.
     fn read_into(&self, memory: &mut Memory) -> Result<bool, Failure> {
-        match std::fs::read_to_string(&self.path) {
-            Ok(text) => match memory.merge(&text) {
-                Ok(()) => Ok(true),
-                Err(why) => Err(wrong(format!("{} is no memory of flowstart's: {why}", self.path.display()))),
-            },
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Failure::file("read", &self.path, &error)),
-        }
+        let failed = |error: std::io::Error| Failure::file("read", &self.path, &error);
+        let file = match std::fs::File::open(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            opened => opened.map_err(failed)?,
+        };
+        let mut text = String::new();
+        file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
+        let merged = memory.merge(&text).map(|()| true);
+        merged.map_err(|why| wrong(format!("{} is no memory of flowstart's: {why}", self.path.display())))
     }
 
     /// Writes what is known here, and what others have learnt in the meantime.
