@@ -17,6 +17,8 @@ def _options(options: dict[str, Any]) -> list[str]:
     """Keywords as options of the command line: ``rtt="20 ms"`` is ``--rtt=20 ms``."""
     words = []
     for key, value in options.items():
+        if key in ("help", "version", "json"):
+            raise ValueError(f"{key} is for the command line: a function returns its result")
         option = "--" + key.rstrip("_").replace("_", "-")
         if value is None or value is False:
             continue
@@ -85,7 +87,8 @@ def command(*arguments: str, progress: bool | Progress = False) -> str:
 def _document(arguments: list[str], progress: bool | Progress) -> Document:
     with _bar(progress, arguments[0]) as bar:
         status, output, message, remarks = _native.call([*arguments, "--json"], bar)
-    if status != 0:
+    # A check that failed has a result too.
+    if status not in (0, 1) or not output:
         raise _refused(status, message)
     return Document(output, remarks)
 
@@ -157,15 +160,20 @@ def reproduce(*figures: str, progress: bool | Progress = False, **options: Any) 
 
 
 def attainable_rate(
-    contestant: str = "cubic", *, progress: bool | Progress = False, **options: Any
+    contestant: str | None = None, *, progress: bool | Progress = False, **options: Any
 ) -> Document:
-    """Measure what rate can be relied on, as ``flowstart benchmark``."""
-    return _document(["benchmark", contestant, *_options(options)], progress)
+    """Measure what rate can be relied on, as ``flowstart benchmark``.
+
+    Without a contestant it is that of CUBIC, or of what ``measured``, ``real`` or the like name.
+    """
+    words = [] if contestant is None else [contestant]
+    return _document(["benchmark", *words, *_options(options)], progress)
 
 
-def explain_chirp(**options: Any) -> Document:
-    """Explain one chirp, as ``flowstart explain-chirp``."""
-    return _document(["explain-chirp", *_options(options)], False)
+def explain_chirp(file: str | None = None, **options: Any) -> Document:
+    """Explain one chirp, that of a file or one of its own, as ``flowstart explain-chirp``."""
+    words = [] if file is None else [str(file)]
+    return _document(["explain-chirp", *words, *_options(options)], False)
 
 
 def check(contestant: str) -> None:

@@ -122,7 +122,14 @@ def _ray(works: list[Work], workers: int | None, keep: Keep) -> None:
                 name, work, given = waiting.pop(0)
                 tasks[remote.remote(work, given)] = name
             for one in ray.wait(list(tasks), num_returns=1)[0]:
-                keep(tasks[one], ray.get(one))
+                try:
+                    result = ray.get(one)
+                except ray.exceptions.RayTaskError as error:
+                    # The sentence, as it is said here; where it came from stays with it.
+                    if isinstance(error.cause, ValueError | OSError | RuntimeError):
+                        raise error.cause from error
+                    raise
+                keep(tasks[one], result)
                 del tasks[one]
     except BaseException:
         for one in tasks:

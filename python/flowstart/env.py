@@ -24,6 +24,8 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from numbers import Integral
 from typing import Any
 
 import gymnasium as gym
@@ -50,6 +52,9 @@ OBSERVATION: tuple[str, ...] = (
 _ACTIONS = 3
 _LOW = np.array([-2.0, 0.0, -1.0])
 _HIGH = np.array([2.0, 1.0, 1.0])
+
+#: What is made at most: more would not fit into a memory.
+_MOST_ENVIRONMENTS, _MOST_STEPS, _MOST_THREADS = 65_536, 1_000_000, 1024
 
 #: Payload and bytes on the wire of a full packet.
 _MSS, _PACKET = 1448, 1500
@@ -80,8 +85,12 @@ def paths(
         jitter: most that a packet is delayed at random, in base round-trip times.
     """
     for name, (least, most) in (("capacity", capacity), ("rtt", rtt), ("buffer", buffer)):
-        if not 0 < least <= most:
+        if not 0 < least <= most < math.inf:
             raise ValueError(f"{name} must be a range above 0, least first; not ({least}, {most})")
+
+    if not 0 <= jitter < math.inf:
+        raise ValueError(f"jitter must not be below 0, and no more than a number: not {jitter}")
+    _others(others)
 
     def draw(random: np.random.Generator) -> tuple[Mapping[str, Any], float]:
         rate = math.exp(random.uniform(math.log(capacity[0]), math.log(capacity[1])))
@@ -99,7 +108,7 @@ def paths(
 
 
 def rough(
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     capacity: tuple[float, float] | None = None,
     others: Sequence[int] = (0,),
 ) -> Draw:
@@ -111,12 +120,13 @@ def rough(
             given. What goes with it (the way back, a trace) changes in proportion.
         others: how many CUBIC flows are there before; drawn from these.
     """
-    chosen = list(names) if names is not None else list(ROUGH)
+    chosen = [names] if isinstance(names, str) else list(ROUGH if names is None else names)
+    _others(others)
     if not chosen:
         raise ValueError("names must name a path")
     for name in chosen:
         _native.rough_path(name)
-    if capacity is not None and not 0 < capacity[0] <= capacity[1]:
+    if capacity is not None and not 0 < capacity[0] <= capacity[1] < math.inf:
         raise ValueError(f"capacity must be a range above 0, least first; not {capacity}")
 
     def draw(random: np.random.Generator) -> tuple[Mapping[str, Any], float]:
@@ -131,6 +141,13 @@ def rough(
     return draw
 
 
+def _others(others: Sequence[int]) -> None:
+    if not others or not all(isinstance(one, Integral) and one >= 0 for one in others):
+        raise ValueError(
+            f"others must be numbers of flows to draw from, such as (0, 1): not {others}"
+        )
+
+
 def _episode(path: Mapping[str, Any], base: float, count: int) -> dict[str, Any]:
     """The scenario of an episode: so many CUBIC flows, and behind them the agent."""
     begins = 0.0
@@ -140,6 +157,11 @@ def _episode(path: Mapping[str, Any], base: float, count: int) -> dict[str, Any]
         flows.append({"algorithm": "hystart+cubic", "count": count})
     flows.append({"algorithm": "slow_start+cubic", "start": f"{round(begins * 1e6)} us"})
     return {"duration": f"{math.ceil(begins + 2000 * base)} s", "path": path, "flow": flows}
+
+
+def _within(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be from {least} to {most}, not {value}")
 
 
 class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
@@ -176,6 +198,17 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         steps: int | None = None,
         threads: int | None = None,
     ) -> None:
+        _within("num_envs", num_envs, 1, _MOST_ENVIRONMENTS)
+        _within("tail", tail, 0, _MOST_STEPS)
+        if steps is not None:
+            _within("steps", steps, 1, _MOST_STEPS)
+        if threads is not None:
+            _within("threads", threads, 1, _MOST_THREADS)
+        for name, weight in (("delay_weight", delay_weight), ("loss_weight", loss_weight)):
+            if not math.isfinite(weight):
+                raise ValueError(f"{name} must be a number, not {weight}")
+        if draw is not None and not callable(draw):
+            raise TypeError(f"draw must be a function such as paths() gives, not {draw!r}")
         self.num_envs = num_envs
         self._draw = draw if draw is not None else paths()
         steps = steps if steps is not None else (40 if kind == "flow_start" else 200)
@@ -206,8 +239,11 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     ) -> tuple[NDArray[np.float64], dict[str, Any]]:
         """Begin an episode in every environment."""
         del options
-        if seed is not None:
-            self._random = np.random.default_rng(seed)  # type: ignore[arg-type]
+        if isinstance(seed, list):
+            # One generator for all; who leaves one out means no number.
+            self._random = np.random.default_rng([0 if one is None else one + 1 for one in seed])
+        elif seed is not None:
+            self._random = np.random.default_rng(seed)
         for index in range(self.num_envs):
             self._begin(index)
         self._over[:] = False
@@ -227,6 +263,8 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         for index in np.flatnonzero(self._over):
             self._begin(int(index))
         given = np.ascontiguousarray(actions, np.float64).reshape(self.num_envs, _ACTIONS)
+        if not np.isfinite(given).all():
+            raise ValueError("an action is three numbers, and infinity is none")
         self._native.step(
             given, skip, (self._observations, self._rewards, self._terminated, self._truncated)
         )
@@ -254,7 +292,9 @@ class _Single(gym.Env[NDArray[np.float64], NDArray[np.float64]]):
     def step(
         self, action: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]:
-        observations, rewards, terminated, truncated, info = self._many.step(action[None])
+        observations, rewards, terminated, truncated, info = self._many.step(
+            np.asarray(action, np.float64)[None]
+        )
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
 
@@ -288,5 +328,9 @@ def register_policy(
     _native.register_policy(kind, name, about, policy)
 
 
-gym.register("flowstart/FlowStart-v0", entry_point=FlowStartEnv)
-gym.register("flowstart/CongestionControl-v0", entry_point=CongestionControlEnv)
+for _name, _entry in (("FlowStart", FlowStartEnv), ("CongestionControl", CongestionControlEnv)):
+    gym.register(
+        f"flowstart/{_name}-v0",
+        entry_point=_entry,
+        vector_entry_point=partial(VectorEnv, _entry.kind),
+    )

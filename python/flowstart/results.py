@@ -220,6 +220,8 @@ class RunResult:
                     times, heights = known.setdefault(series, ([], []))
                     times.append(time)
                     heights.append(value * scale)
+        if not any(lines):
+            raise ValueError(f"there is no run {run} with samples")
         for axis, label, known in zip(axes, panels, lines, strict=True):
             for series, (times, heights) in known.items():
                 axis.plot(times, heights, label=str(series))

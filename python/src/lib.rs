@@ -50,7 +50,7 @@ fn call<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(u8, Bound<'py, PyBytes>, String, Vec<String>)> {
     let arguments = words(arguments);
-    let called = supervise(py, progress, |hooks| embed::call(&arguments, hooks))?;
+    let called = supervise(py, progress, move |hooks| embed::call(&arguments, hooks))?;
     Ok((called.status, PyBytes::new(py, &called.output), called.message, called.notes))
 }
 
@@ -92,7 +92,7 @@ fn compare(
     texts: Option<HashMap<String, String>>,
 ) -> PyResult<RaceResult> {
     let (arguments, texts) = (words(arguments), files(texts));
-    let raced = supervise(py, progress, |hooks| embed::compare(&arguments, Hooks { texts, ..hooks }))?;
+    let raced = supervise(py, progress, move |hooks| embed::compare(&arguments, Hooks { texts, ..hooks }))?;
     raced.map(RaceResult).map_err(|called| refused(&called))
 }
 
@@ -111,7 +111,7 @@ fn run(
     texts: Option<HashMap<String, String>>,
 ) -> PyResult<Vec<(String, Tables)>> {
     let (arguments, texts) = (words(arguments), files(texts));
-    let ran = supervise(py, progress, |hooks| embed::run(&arguments, Hooks { texts, ..hooks }))?;
+    let ran = supervise(py, progress, move |hooks| embed::run(&arguments, Hooks { texts, ..hooks }))?;
     let results = ran.map_err(|called| refused(&called))?;
     let tables = |results: flowstart_results::Results| -> PyResult<Tables> {
         results.tables.iter().map(|table| Ok((table.spec().name.to_owned(), Table::of_results(table)?))).collect()
@@ -121,8 +121,8 @@ fn run(
 
 /// What a contestant does against the contract of flow starts and avoidances is an error.
 #[pyfunction]
-fn check(py: Python<'_>, contestant: &str) -> PyResult<()> {
-    let checked = supervise(py, None, |_| flowstart::contract::check(contestant))?;
+fn check(py: Python<'_>, contestant: String) -> PyResult<()> {
+    let checked = supervise(py, None, move |_| flowstart::contract::check(&contestant))?;
     checked.map_err(|broken| PyValueError::new_err(broken.to_string()))
 }
 

@@ -173,6 +173,32 @@ def test_what_is_no_scenario_is_refused_in_one_sentence(wrong):
         flowstart.run(wrong)
 
 
+def test_what_is_for_the_command_line_alone_is_refused():
+    for name in ("help", "version", "json"):
+        with pytest.raises(ValueError, match=f"{name} is for the command line"):
+            flowstart.compare(**{name: True})
+
+
+def test_a_simulation_of_minutes_is_left_behind_by_an_interrupt():
+    program = """
+import flowstart, signal, threading, os
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    flowstart.run({
+        "duration": "36000 s",
+        "path": {"capacity": "1 Gbit/s", "rtt": "10 ms"},
+        "flow": [{"algorithm": "cubic"}],
+    })
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.stdout.strip() == "interrupted", result.stderr
+
+
 def test_a_contestant_named_twice_is_refused():
     with pytest.raises(ValueError, match=r"hystart\+cubic is among the contestants twice"):
         flowstart.compare(["cubic", "hystart"])

@@ -171,9 +171,40 @@ def test_paths_as_people_have_them_are_episodes_too():
 @pytest.mark.parametrize(
     ("options", "word"),
     [
+        ({"num_envs": 2**62}, "num_envs must be from 1"),
+        ({"num_envs": -1}, "num_envs must be from 1"),
+        ({"threads": 200_000}, "threads must be from 1 to 1024"),
+        ({"steps": 0}, "steps must be from 1"),
+        ({"delay_weight": float("nan")}, "delay_weight must be a number"),
+    ],
+)
+def test_environments_that_cannot_be_are_refused(options, word):
+    with pytest.raises(ValueError, match=word):
+        environments.VectorEnv("flow_start", **{"num_envs": 1, **options})
+
+
+def test_an_action_is_three_numbers():
+    one = environments.FlowStartEnv()
+    one.reset(seed=1)
+    one.step([0.0, 0.0, -1.0])
+    with pytest.raises(ValueError, match="infinity is none"):
+        one.step(np.array([np.nan, 0.0, 0.0]))
+
+
+def test_gymnasium_makes_the_native_vector():
+    many = gym.make_vec("flowstart/FlowStart-v0", 3)
+    assert isinstance(many.unwrapped, environments.VectorEnv)
+    many.reset(seed=[1, None, 3])
+    assert many.num_envs == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
         ({"names": ["nowhere"]}, "there is no path"),
         ({"names": []}, "must name a path"),
         ({"capacity": (2.0, 1.0)}, "capacity must be a range"),
+        ({"others": ()}, "others must be numbers"),
     ],
 )
 def test_rough_paths_that_are_none_are_refused(options, word):

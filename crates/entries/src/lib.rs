@@ -24,8 +24,8 @@ pub fn quick_start(bytes: &[u8]) {
     quick_start::quick_start(bytes);
 }
 
-/// Messages of the control stream over QUIC, cut in two, and what is known of paths: what is read is
-/// written and read the same.
+/// Messages of the control stream over QUIC, cut in two, and what is known of paths: what is read
+/// is written and read the same.
 pub fn control(bytes: &[u8]) {
     flowstart_quic::message::read_control(bytes);
     let mut memory = flowstart_quic::Memory::default();
