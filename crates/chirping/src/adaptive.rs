@@ -81,6 +81,8 @@ pub struct Adaptive {
     first: u32,
     /// What was known before the first chirp, if the flow is not new.
     known: Option<Known>,
+    /// Packets of chirps that left, and how many of them were late by more than a gap.
+    left: (u32, u32),
 }
 
 impl Adaptive {
@@ -106,6 +108,7 @@ impl Adaptive {
             recent: (Span::MAX, 0),
             first: 0,
             known: None,
+            left: (0, 0),
             config: config.clone(),
         }
     }
@@ -280,15 +283,32 @@ impl Adaptive {
 
     /// True if the smallest of the last RTTs has risen.
     fn is_delayed(&mut self, ack: &Ack) -> bool {
+        let delayed = self.has_risen(ack);
+        self.recent = if delayed.is_some() { (Span::MAX, 0) } else { self.recent };
+        delayed.unwrap_or(false)
+    }
+
+    /// The same for the first RTTs of every round, as HyStart has it: the last packets of a burst
+    /// wait for those before them.
+    fn begins_delayed(&mut self, ack: &Ack) -> bool {
+        if self.end_round(ack) {
+            self.begin_round(ack);
+            self.recent = (Span::MAX, 0);
+        }
+        self.recent.1 < self.config.delay_samples && self.has_risen(ack).unwrap_or(false)
+    }
+
+    /// Whether so many RTTs have risen, once they are that many.
+    fn has_risen(&mut self, ack: &Ack) -> Option<bool> {
         let config = &self.config;
-        let Some(rtt) = ack.rtt else { return false };
+        let rtt = ack.rtt?;
         self.recent = (self.recent.0.min(rtt), self.recent.1 + 1);
         if self.recent.1 < config.delay_samples {
-            return false;
+            return None;
         }
-        let (smallest, _) = core::mem::replace(&mut self.recent, (Span::MAX, 0));
+        let smallest = self.recent.0;
         let share = Span::from_nanos((ack.min_rtt.as_nanos() as f64 * config.delay_share) as u64);
-        smallest > ack.min_rtt + share.max(config.min_delay).min(config.max_delay)
+        Some(smallest > ack.min_rtt + share.max(config.min_delay).min(config.max_delay))
     }
 }
 
@@ -382,8 +402,28 @@ impl Schedule for Adaptive {
         }
     }
 
+    fn left(&mut self, late: u64, gap: u64) {
+        let (all, late_ones) = &mut self.left;
+        *all = all.saturating_add(1);
+        *late_ones = late_ones.saturating_add(u32::from(late > gap));
+    }
+
+    fn gave_up(&self) -> bool {
+        let (all, late) = self.left;
+        all >= self.config.late_after && f64::from(late) > f64::from(all) * self.config.late_share
+    }
+
     fn verdict(&mut self, ack: &Ack, completed: bool) -> Option<Exit> {
         self.min_rtt = ack.min_rtt;
+        if self.gave_up() {
+            self.belief = None;
+            // A flow that fills its path goes on with the window it had.
+            if self.is_running() {
+                return Some(self.exit(ExitReason::Limit, ack.min_rtt, u64::MAX));
+            }
+            let gap = ack.srtt.as_nanos() / u64::from(ack.in_flight.max(1));
+            return self.begins_delayed(ack).then(|| self.exit(ExitReason::DelayIncrease, ack.srtt, gap.max(1)));
+        }
         let known = self.gap().filter(|_| self.agreed >= self.config.agreeing);
         if let Some(gap) = known
             && completed
@@ -451,6 +491,7 @@ impl Schedule for Adaptive {
         (self.probe, self.load) = (known.gap, known.load);
         (self.belief, self.room) = (None, None);
         (self.agreed, self.unclear, self.losses, self.rest) = (0, 0, 0, None);
+        self.left = (0, 0);
         (self.round, self.recent) = (FIRST_ROUND, (Span::MAX, 0));
         true
     }

@@ -242,6 +242,13 @@ impl<S: Schedule> FlowStart for Chirping<S> {
             }
             return AfterAck::Done(exit);
         }
+        if self.schedule.gave_up() {
+            // Once: what was permitted beyond is not used.
+            if self.leaving.take().is_some() {
+                window.cwnd = ack.in_flight.saturating_add(ack.acked).clamp(2, INFINITE_SSTHRESH);
+            }
+            return AfterAck::Continue;
+        }
         window.cwnd = window.cwnd.max(self.permission());
         AfterAck::Continue
     }
@@ -252,7 +259,8 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         if self.purpose == Purpose::Repair {
             return window.slow_start(ack.acked);
         }
-        window.slow_start(core::mem::take(&mut self.unpaced_acked));
+        let unpaced = core::mem::take(&mut self.unpaced_acked);
+        window.slow_start(if self.schedule.gave_up() { ack.acked } else { unpaced });
         0
     }
 
@@ -302,7 +310,10 @@ impl<S: Schedule> FlowStart for Chirping<S> {
             self.flight.begin(leaving.number, geometry.packets, sent.number, leaving.plan.load);
             self.chirps = leaving.number.saturating_add(1);
             leaving.first = sent.now;
-        } else if late as f64 > geometry.gap(leaving.sent) as f64 * (stall - 1.0) {
+        } else {
+            self.schedule.left(late, geometry.gap(leaving.sent));
+        }
+        if leaving.sent > 0 && late as f64 > geometry.gap(leaving.sent) as f64 * (stall - 1.0) {
             self.flight.void();
         }
         self.flight.sent(sent.now);
@@ -344,7 +355,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
                 return None;
             }
         }
-        if next.retransmission {
+        if next.retransmission || self.schedule.gave_up() {
             return Some(Departure::Now);
         }
         if self.needs_plan() {

@@ -70,6 +70,14 @@ pub trait Schedule: core::fmt::Debug {
     /// nothing had happened.
     fn on_loss(&mut self, now: Time, in_flight: u32) -> Option<(u32, u32)>;
 
+    /// A packet of a chirp left this much later than planned, in ns, after a planned gap of `gap`.
+    fn left(&mut self, _late: u64, _gap: u64) {}
+
+    /// True once the host turned out to keep no gaps: packets leave as in slow start from then on.
+    fn gave_up(&self) -> bool {
+        false
+    }
+
     /// A chirp in which two packets left further apart than this many planned gaps says nothing.
     fn stall(&self) -> f64;
 

@@ -10,7 +10,7 @@ use noq_proto::{ConnectionError, Dir, StreamId};
 use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
-use crate::endpoint::{Endpoint, Limits, Outgoing};
+use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
 use crate::message::{Decoder, Direction, Message, Received, Report, Request};
@@ -345,17 +345,10 @@ impl Node for Client {
         self.endpoints.len()
     }
 
-    fn handle(
-        &mut self,
-        now: Time,
-        socket: usize,
-        from: SocketAddr,
-        ecn: Option<noq_proto::EcnCodepoint>,
-        data: &[u8],
-    ) {
+    fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
         self.heard = true;
         if let Some(endpoint) = self.endpoints.get_mut(socket) {
-            endpoint.handle(now, from, ecn, data);
+            endpoint.handle(now, arrival, data);
         }
         self.listen(now);
     }
@@ -391,6 +384,10 @@ impl Node for Client {
 
     fn departs(&self) -> Time {
         self.endpoints.iter().map(Endpoint::departs).min().unwrap_or(Time::NEVER)
+    }
+
+    fn only_acknowledges(&self) -> bool {
+        self.sending.is_none() && !self.request.look
     }
 
     fn handle_timeout(&mut self, now: Time) {

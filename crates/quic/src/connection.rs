@@ -57,6 +57,8 @@ pub struct Connection {
     ready: bool,
     /// Whoever drives it knows that it is over.
     told: bool,
+    /// When the stack was last listened to: what congestion control hears never goes back in time.
+    heard: Time,
 }
 
 impl Connection {
@@ -80,6 +82,7 @@ impl Connection {
             waiting: false,
             ready: false,
             told: false,
+            heard: Time::ZERO,
         }
     }
 
@@ -140,9 +143,11 @@ impl Connection {
         chain.first().map(|certificate| certificate.to_vec())
     }
 
-    pub(crate) fn handle_event(&mut self, now: Time, event: ConnectionEvent) {
+    /// What a datagram says counts from when it arrived, so that an RTT has no part of the time
+    /// that it waited to be read.
+    pub(crate) fn handle_event(&mut self, arrived: Time, event: ConnectionEvent) {
         self.inner.handle_event(event);
-        self.listen(now);
+        self.listen(arrived.max(self.heard));
     }
 
     pub(crate) fn poll_endpoint_events(&mut self) -> Option<EndpointEvent> {
@@ -176,6 +181,7 @@ impl Connection {
 
     /// Takes in what the stack said about packets.
     fn listen(&mut self, now: Time) {
+        self.heard = now;
         self.waiting = false;
         self.gate.take(&mut self.notes);
         match &mut self.ledger {

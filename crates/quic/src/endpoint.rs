@@ -74,6 +74,17 @@ impl Limits {
     }
 }
 
+/// How a datagram arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When the system took it in: it may have waited until it was read.
+    pub at: Time,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Its ECN field, if that is known.
+    pub ecn: Option<EcnCodepoint>,
+}
+
 /// A datagram to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
@@ -171,15 +182,15 @@ impl Endpoint {
         (0..self.connections.len()).filter(|number| self.connections[*number].is_some()).collect()
     }
 
-    /// A datagram arrived. Returns the number of a new connection if it opened one.
-    pub fn handle(&mut self, now: Time, from: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) -> Option<usize> {
+    /// A datagram is there to be read. Returns the number of a new connection if it opened one.
+    pub fn handle(&mut self, now: Time, arrival: &Arrival, data: &[u8]) -> Option<usize> {
         let mut buffer = Vec::new();
-        let path = FourTuple::from_remote(from);
-        let event = self.inner.handle(self.clock.instant(now), path, ecn, BytesMut::from(data), &mut buffer)?;
+        let path = FourTuple::from_remote(arrival.from);
+        let event = self.inner.handle(self.clock.instant(now), path, arrival.ecn, BytesMut::from(data), &mut buffer)?;
         match event {
             DatagramEvent::ConnectionEvent(handle, event) => {
                 if let Some(connection) = self.connections.get_mut(handle.0).and_then(Option::as_mut) {
-                    connection.handle_event(now, event);
+                    connection.handle_event(arrival.at.min(now), event);
                 }
                 None
             }

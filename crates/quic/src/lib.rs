@@ -35,7 +35,7 @@ pub use client::{Client, Failed, SILENCE, Transferred};
 pub use clock::Clock;
 pub use connection::{Connection, Happening, Idle};
 pub use data::{Receiving, Sink, Source};
-pub use endpoint::{Endpoint, Limits, Outgoing};
+pub use endpoint::{Arrival, Endpoint, Limits, Outgoing};
 pub use ledger::{Counts, HEADER_BYTES, Ledger};
 pub use look::LookConfig;
 pub use memory::{Lesson, Memory, Observed};

@@ -1,20 +1,18 @@
 //! What a loop over sockets, real or imagined, drives.
 
-use std::net::SocketAddr;
-
 use flowstart_units::Time;
-use noq_proto::EcnCodepoint;
 
-use crate::endpoint::Outgoing;
+use crate::endpoint::{Arrival, Outgoing};
 
 /// A client or a server without sockets and clocks. After every call but
-/// [`poll_transmit`](Self::poll_transmit), all sockets are to be polled for packets.
+/// [`poll_transmit`](Self::poll_transmit), all sockets are to be polled for packets; not before all
+/// that waits was read if it [only acknowledges](Self::only_acknowledges).
 pub trait Node {
     /// How many sockets it needs.
     fn sockets(&self) -> usize;
 
-    /// A datagram arrived at a socket.
-    fn handle(&mut self, now: Time, socket: usize, from: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]);
+    /// A datagram that arrived at a socket is there to be read.
+    fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]);
 
     /// The system says that nobody listens where datagrams are sent to.
     fn refused(&mut self, now: Time);
@@ -31,6 +29,10 @@ pub trait Node {
 
     /// The next time of departure, if that is all that holds a packet back.
     fn departs(&self) -> Time;
+
+    /// True if it sends no data: one ACK may then tell of all datagrams that waited to be read, as
+    /// they would if the system had merged them.
+    fn only_acknowledges(&self) -> bool;
 
     /// A time that [`deadline`](Self::deadline) named has come.
     fn handle_timeout(&mut self, now: Time);

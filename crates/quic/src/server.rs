@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
-use noq_proto::{Dir, EcnCodepoint, StreamId};
+use noq_proto::{Dir, StreamId};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
-use crate::endpoint::{Endpoint, Limits, Outgoing};
+use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::memory::{Lesson, Memory, Observed};
 use crate::message::{Decoder, Direction, Message, Received, Report, Request, VERSION};
 use crate::node::Node;
@@ -46,6 +46,8 @@ struct Session {
     began: Time,
     sending: Option<Sending>,
     receiving: Option<Receiving>,
+    /// The other end looks at the path: every packet counts by itself.
+    look: bool,
     peer_report: Option<Box<Report>>,
     told: bool,
     begun: bool,
@@ -341,6 +343,7 @@ impl Server {
             began: now,
             sending,
             receiving,
+            look: request.look,
             peer_report: None,
             told: false,
             begun: false,
@@ -465,9 +468,9 @@ impl Node for Server {
         1
     }
 
-    fn handle(&mut self, now: Time, _socket: usize, from: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) {
-        if let Some(number) = self.endpoint.handle(now, from, ecn, data) {
-            self.accept(now, number, from);
+    fn handle(&mut self, now: Time, _socket: usize, arrival: &Arrival, data: &[u8]) {
+        if let Some(number) = self.endpoint.handle(now, arrival, data) {
+            self.accept(now, number, arrival.from);
         }
         self.listen(now);
     }
@@ -506,6 +509,10 @@ impl Node for Server {
 
     fn departs(&self) -> Time {
         self.endpoint.departs()
+    }
+
+    fn only_acknowledges(&self) -> bool {
+        self.sessions.values().all(|session| session.sending.is_none() && !session.look)
     }
 
     fn handle_timeout(&mut self, now: Time) {

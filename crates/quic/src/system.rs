@@ -6,6 +6,21 @@ pub(crate) use linux::{be_punctual, prepare, receive, send, wait};
 pub(crate) use other::{be_punctual, prepare, receive, send, wait};
 
 use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use noq_proto::EcnCodepoint;
+
+/// A datagram that was read from a socket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Datagram {
+    /// Its bytes.
+    pub(crate) length: usize,
+    pub(crate) from: SocketAddr,
+    pub(crate) ecn: Option<EcnCodepoint>,
+    /// How long ago the system took it in; zero if it does not say.
+    pub(crate) waited: Duration,
+}
 
 /// True for errors that mean no more than that a datagram is lost.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
@@ -25,14 +40,20 @@ mod linux {
     use std::mem::{size_of, zeroed};
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
     use std::os::fd::AsRawFd as _;
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use noq_proto::EcnCodepoint;
 
+    use super::Datagram;
+
     /// Below the emulator's engines (40), above everything ordinary.
     const PRIORITY: i32 = 30;
+    /// Whoever only receives comes before whoever watches the clock until the next departure.
+    const PRIORITY_OF_RECEIVERS: i32 = 35;
     /// Bytes of control messages that come with a datagram.
     const CONTROL: usize = 128;
+    /// A datagram that seems to have waited longer did not: the time of day was set meanwhile.
+    const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
     #[repr(align(8))]
     struct Control([u8; CONTROL]);
@@ -44,7 +65,7 @@ mod linux {
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
     }
 
-    /// Asks for buffers, ECN fields, and packets that are never fragmented.
+    /// Asks for buffers, ECN fields, times of arrival, and packets that are never fragmented.
     pub(crate) fn prepare(socket: &UdpSocket, buffer: usize) {
         let buffer = i32::try_from(buffer).unwrap_or(i32::MAX);
         set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer);
@@ -55,16 +76,18 @@ mod linux {
             set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1);
             set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE);
         }
+        set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
         set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
         set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE);
     }
 
     /// Exact timers and real-time priority for the calling thread; true if it got the latter.
-    pub(crate) fn be_punctual() -> bool {
+    pub(crate) fn be_punctual(receiver: bool) -> bool {
+        let priority = if receiver { PRIORITY_OF_RECEIVERS } else { PRIORITY };
         // SAFETY: both calls take plain values and concern the calling thread only.
         unsafe {
             libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0);
-            let parameters = libc::sched_param { sched_priority: PRIORITY };
+            let parameters = libc::sched_param { sched_priority: priority };
             libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
         }
     }
@@ -87,11 +110,18 @@ mod linux {
         }
     }
 
-    /// The next datagram with its sender and ECN field.
-    pub(crate) fn receive(
-        socket: &UdpSocket,
-        buffer: &mut [u8],
-    ) -> io::Result<(usize, SocketAddr, Option<EcnCodepoint>)> {
+    /// How long ago it was when the kernel's clock, the time of day, said this.
+    fn ago(stamp: libc::timespec) -> Duration {
+        let (Ok(seconds), Ok(nanos)) = (u64::try_from(stamp.tv_sec), u32::try_from(stamp.tv_nsec)) else {
+            return Duration::ZERO;
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let waited = now.saturating_sub(Duration::new(seconds, nanos % 1_000_000_000));
+        if waited > LONGEST_WAIT { Duration::ZERO } else { waited }
+    }
+
+    /// The next datagram.
+    pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Datagram> {
         let mut control = Control([0; CONTROL]);
         // SAFETY: all-zero is a valid value of these plain structures.
         let (mut from, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
@@ -107,7 +137,7 @@ mod linux {
         if length < 0 {
             return Err(io::Error::last_os_error());
         }
-        let mut ecn = None;
+        let (mut ecn, mut waited) = (None, Duration::ZERO);
         // SAFETY: the kernel filled the control buffer, and the macros stay within its length.
         unsafe {
             let mut next = libc::CMSG_FIRSTHDR(&raw const message);
@@ -118,12 +148,15 @@ mod linux {
                         let class: libc::c_int = std::ptr::read_unaligned(libc::CMSG_DATA(next).cast());
                         ecn = EcnCodepoint::from_bits(class as u8);
                     }
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        waited = ago(std::ptr::read_unaligned(libc::CMSG_DATA(next).cast()));
+                    }
                     _ => {}
                 }
                 next = libc::CMSG_NXTHDR(&raw const message, next);
             }
         }
-        Ok((length as usize, address(&from)?, ecn))
+        Ok(Datagram { length: length as usize, from: address(&from)?, ecn, waited })
     }
 
     /// Sends a datagram with an ECN field.
@@ -198,17 +231,16 @@ mod other {
 
     use noq_proto::EcnCodepoint;
 
+    use super::Datagram;
+
     pub(crate) fn prepare(_socket: &UdpSocket, _buffer: usize) {}
 
-    pub(crate) fn be_punctual() -> bool {
+    pub(crate) fn be_punctual(_receiver: bool) -> bool {
         false
     }
 
-    pub(crate) fn receive(
-        socket: &UdpSocket,
-        buffer: &mut [u8],
-    ) -> io::Result<(usize, SocketAddr, Option<EcnCodepoint>)> {
-        socket.recv_from(buffer).map(|(length, from)| (length, from, None))
+    pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Datagram> {
+        socket.recv_from(buffer).map(|(length, from)| Datagram { length, from, ecn: None, waited: Duration::ZERO })
     }
 
     pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, _ecn: Option<EcnCodepoint>, data: &[u8]) -> io::Result<()> {

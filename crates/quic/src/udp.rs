@@ -7,8 +7,9 @@ use std::time::Duration;
 use flowstart_units::{Span, Time};
 
 use crate::clock::Clock;
+use crate::endpoint::Arrival;
 use crate::node::Node;
-use crate::system;
+use crate::system::{self, Datagram};
 
 /// The thread sleeps until this long before a departure and watches the clock from then on.
 /// Waking takes 5 to 12 µs on an idle core at real-time priority.
@@ -36,11 +37,24 @@ impl Sockets {
     /// # Errors
     /// If a socket cannot be prepared.
     pub fn new(sockets: Vec<UdpSocket>, clock: Clock) -> io::Result<Self> {
+        Self::with_priority(sockets, clock, false)
+    }
+
+    /// The same for a node that only receives, beside senders on the same machine: it comes before
+    /// them, for what it does per packet is short, and they watch the clock.
+    ///
+    /// # Errors
+    /// If a socket cannot be prepared.
+    pub fn of_receiver(sockets: Vec<UdpSocket>, clock: Clock) -> io::Result<Self> {
+        Self::with_priority(sockets, clock, true)
+    }
+
+    fn with_priority(sockets: Vec<UdpSocket>, clock: Clock, receiver: bool) -> io::Result<Self> {
         for socket in &sockets {
             socket.set_nonblocking(true)?;
             system::prepare(socket, BUFFER);
         }
-        Ok(Self { sockets, clock, real_time: system::be_punctual() })
+        Ok(Self { sockets, clock, real_time: system::be_punctual(receiver) })
     }
 
     /// True if the thread has real-time priority. Otherwise departures are late by milliseconds
@@ -81,13 +95,18 @@ impl Sockets {
             let mut busy = self.send(node, &mut buffer)?;
             for socket in 0..self.sockets.len() {
                 for _ in 0..BATCH {
+                    let datagram = system::receive(&self.sockets[socket], &mut packet);
                     now = self.clock.now();
-                    match system::receive(&self.sockets[socket], &mut packet) {
-                        Ok((length, from, ecn)) => {
-                            node.handle(now, socket, from, ecn, &packet[..length]);
+                    match datagram {
+                        Ok(Datagram { length, from, ecn, waited }) => {
+                            let waited = Span::from_nanos(u64::try_from(waited.as_nanos()).unwrap_or(0));
+                            let arrival = Arrival { at: now - waited, from, ecn };
+                            node.handle(now, socket, &arrival, &packet[..length]);
                             busy = true;
-                            // Every packet gets its own ACK, and departures stay punctual.
-                            self.send(node, &mut buffer)?;
+                            // Departures stay punctual.
+                            if !node.only_acknowledges() {
+                                self.send(node, &mut buffer)?;
+                            }
                         }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(now),

@@ -13,7 +13,7 @@ use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Paced, Request, VERSION};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{
-    Client, Clock, EcnCodepoint, HEADER_BYTES, Limits, Node, Outgoing, SILENCE, Server, Service, Sink, Sockets,
+    Arrival, Client, Clock, HEADER_BYTES, Limits, Node, Outgoing, SILENCE, Server, Service, Sink, Sockets,
 };
 use flowstart_scenario::Compiled;
 use flowstart_simulator::{SimulationConfig, Traffic as Simulated};
@@ -110,8 +110,8 @@ impl<N: Node, F: FnMut(&mut N, Time)> Node for Watched<N, F> {
         self.node.sockets()
     }
 
-    fn handle(&mut self, now: Time, socket: usize, from: SocketAddr, ecn: Option<EcnCodepoint>, data: &[u8]) {
-        self.node.handle(now, socket, from, ecn, data);
+    fn handle(&mut self, now: Time, socket: usize, arrival: &Arrival, data: &[u8]) {
+        self.node.handle(now, socket, arrival, data);
         (self.look)(&mut self.node, now);
     }
 
@@ -133,6 +133,10 @@ impl<N: Node, F: FnMut(&mut N, Time)> Node for Watched<N, F> {
 
     fn departs(&self) -> Time {
         self.node.departs()
+    }
+
+    fn only_acknowledges(&self) -> bool {
+        self.node.only_acknowledges()
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -237,7 +241,7 @@ fn receive(
             }
         }
     };
-    let mut sockets = Sockets::new(vec![socket], clock).map_err(|error| said(&error))?;
+    let mut sockets = Sockets::of_receiver(vec![socket], clock).map_err(|error| said(&error))?;
     let going = &mut |_: &mut _, _| !shared.over.load(Ordering::Relaxed);
     sockets.run(&mut Watched { node: server, look }, going).map_err(|error| said(&error))?;
     let ahead = ahead(world, clock);

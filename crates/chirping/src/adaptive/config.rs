@@ -116,8 +116,16 @@ pub struct AdaptiveChirpingConfig {
     /// Round trips after which the start ends in any case, at least 1; default 40.
     pub max_rounds: u32,
     /// A chirp in which two packets left further apart than this many planned gaps says nothing, at
-    /// least 1; default 2 (Paced Chirping).
+    /// least 1; default 8. Chirps are read by the gaps with which their packets did leave, so that
+    /// one that waited does no harm (Paced Chirping, which reads planned gaps: 2).
     pub stall: f64,
+    /// A host that sends more than this share of the packets later than planned by more than a gap
+    /// cannot chirp: from then on they leave, and the start ends, as with HyStart; 0 ..= 1, default
+    /// 1/16. Hosts that are busy with something else delay ACKs too, and what chirps say there is
+    /// wrong.
+    pub late_share: f64,
+    /// Packets of chirps that must have left before that is judged, at least 1; default 24.
+    pub late_after: u32,
     /// Share of a round's packets that must be marked to end the start, 0 ..= 1; default 1/2. A
     /// single mark says nothing: at a step-marking queue others' marks are normal.
     pub mark_share: f64,
@@ -164,7 +172,9 @@ impl Default for AdaptiveChirpingConfig {
             pardoned_losses: 3,
             loss_factor: 0.7,
             max_rounds: 40,
-            stall: 2.0,
+            stall: 8.0,
+            late_share: 1.0 / 16.0,
+            late_after: 24,
             mark_share: 0.5,
             belief: BeliefConfig::default(),
             again: ChirpingAgainConfig::default(),
@@ -211,6 +221,8 @@ impl AdaptiveChirpingConfig {
         check(within(self.loss_factor, 0.0, 1.0), "loss_factor", "between 0 and 1")?;
         check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
         check(self.stall >= 1.0, "stall", "at least 1")?;
+        check(within(self.late_share, 0.0, 1.0), "late_share", "between 0 and 1")?;
+        check(self.late_after >= 1, "late_after", "at least 1")?;
         check(within(self.mark_share, 0.0, 1.0), "mark_share", "between 0 and 1")?;
         self.belief.validate()?;
         self.again.validate()

@@ -66,6 +66,31 @@ fn on(mbps: u64, rtt_ms: u64, controller: Controller) -> StartedFlow {
 const PATHS: [(u64, u64); 9] =
     [(20, 50), (100, 5), (100, 20), (150, 15), (100, 100), (800, 100), (1000, 20), (10_000, 20), (10_000, 100)];
 
+/// Where timers go off every 2 ms, gaps of 0.1 ms are not kept: chirps say nothing.
+#[test]
+fn on_a_host_that_keeps_no_gaps_the_adaptive_schedule_starts_as_slow_start_and_ends_when_the_rtt_rises() {
+    let path = Path::new(100, Span::from_millis(40));
+    let mut flow = Loop::new(path, adaptive(), u64::MAX);
+    flow.tick = Span::from_millis(2);
+    let mut windows = Vec::new();
+    for round in 1..=12 {
+        flow.run(Time::ZERO + path.rtt0() * round, |_| {});
+        windows.push(flow.controller.cwnd());
+    }
+    let exit = flow.controller.start_exit().expect("it ends");
+    assert_eq!(exit.reason, ExitReason::DelayIncrease);
+    // The path holds 333 packets, and HyStart leaves when an eighth more are on it.
+    assert!((300..=700).contains(&exit.cwnd), "{exit:?} {windows:?}");
+    // Slow start from ten packets takes six round trips; the two in which it was tried are more.
+    assert!(exit.now <= Time::ZERO + path.rtt0() * 9, "{exit:?} {windows:?}");
+    // A host that is late now and then chirps on.
+    let tolerant = AdaptiveChirpingConfig { late_share: 1.0, ..AdaptiveChirpingConfig::default() };
+    let mut chirping = Loop::new(path, controller(AdaptiveChirping::new(&tolerant, MSS)), u64::MAX);
+    chirping.tick = Span::from_millis(2);
+    chirping.run(Time::ZERO + path.rtt0() * 9, |_| {});
+    assert_ne!(chirping.controller.start_exit().map(|exit| exit.reason), Some(ExitReason::DelayIncrease));
+}
+
 #[test]
 fn the_adaptive_schedule_finds_the_capacity_of_an_idle_path_within_eight_round_trips_and_three_packets_of_queue() {
     for (mbps, rtt) in PATHS {

@@ -84,6 +84,8 @@ pub(crate) struct Loop {
     pub(crate) lost: u64,
     pub(crate) delivered: u64,
     pub(crate) timeouts: u64,
+    /// The host's timers go off at multiples of this only.
+    pub(crate) tick: Span,
     /// RTT of the last packet delivered.
     pub(crate) rtt: Span,
     link_free: Time,
@@ -118,6 +120,7 @@ impl Loop {
             lost: 0,
             delivered: 0,
             timeouts: 0,
+            tick: Span::from_nanos(1),
             rtt: path.rtt0(),
             link_free: Time::ZERO,
             on_the_way: VecDeque::new(),
@@ -210,7 +213,8 @@ impl Loop {
                 Departure::Now => self.transmit(retransmission),
                 Departure::At(at) => {
                     assert!(at > self.now, "a departure in the past");
-                    self.timer = Some(at);
+                    let tick = self.tick.as_nanos();
+                    self.timer = Some(Time::from_nanos(at.as_nanos().div_ceil(tick) * tick));
                     return;
                 }
                 Departure::Hold => {

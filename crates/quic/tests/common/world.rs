@@ -1,0 +1,286 @@
+//! An imagined network in virtual time: links, and hosts that may be busy with something else.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+
+use flowstart_quic::message::Request;
+use flowstart_quic::tls::{Fingerprint, Identity};
+use flowstart_quic::{
+    Arrival, Client, Clock, EcnCodepoint, Failed, Limits, Node, Server, Service, Sink, Transferred, controller,
+};
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+/// A link in both directions; the queue is that of data in the direction of `Direction`.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) rate: Rate,
+    pub(crate) delay: Span,
+    /// Packets that wait at most.
+    pub(crate) buffer: usize,
+    /// One in so many packets is lost (0: none).
+    pub(crate) loss: u64,
+    /// Additional delay of up to this much, which lets packets overtake each other.
+    pub(crate) jitter: Span,
+    /// Connections take turns, each with a queue of its own.
+    pub(crate) fair: bool,
+    /// Packets that find this many waiting are marked.
+    pub(crate) mark: usize,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            rate: Rate::from_mbps(20),
+            delay: Span::from_millis(10),
+            buffer: 100,
+            loss: 0,
+            jitter: Span::ZERO,
+            fair: false,
+            mark: usize::MAX,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// To the server, or to a socket of the client.
+    pub(crate) to: Option<usize>,
+    pub(crate) flow: usize,
+    pub(crate) ecn: Option<EcnCodepoint>,
+    pub(crate) data: Vec<u8>,
+}
+
+/// One direction.
+pub(crate) struct Pipe {
+    pub(crate) link: Link,
+    queues: [std::collections::VecDeque<Packet>; 2],
+    turn: usize,
+    free: Time,
+    draws: u64,
+}
+
+impl Pipe {
+    pub(crate) fn new(link: &Link, seed: u64) -> Self {
+        Self { link: link.clone(), queues: Default::default(), turn: 0, free: Time::ZERO, draws: seed }
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.draws = self.draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.draws ^ (self.draws >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn arrive(&mut self, mut packet: Packet) {
+        if self.link.loss > 0 && self.draw().is_multiple_of(self.link.loss) {
+            return;
+        }
+        let queue = if self.link.fair { packet.flow } else { 0 };
+        let waiting = self.queues[queue].len();
+        if waiting >= self.link.mark && packet.ecn.is_some() {
+            packet.ecn = Some(EcnCodepoint::Ce);
+        }
+        if waiting < self.link.buffer {
+            self.queues[queue].push_back(packet);
+        }
+    }
+
+    /// The next packet if the link is free, and when it is at the other end.
+    pub(crate) fn leave(&mut self, now: Time) -> Option<(Time, Packet)> {
+        if now < self.free {
+            return None;
+        }
+        self.turn = 1 - self.turn;
+        let turn = if self.queues[self.turn].is_empty() { 1 - self.turn } else { self.turn };
+        let packet = self.queues[turn].pop_front()?;
+        let bytes = Bytes::new(packet.data.len() as u64 + 28);
+        self.free = now + self.link.rate.transmission_time(bytes);
+        let jitter = match self.link.jitter.as_nanos() {
+            0 => 0,
+            most => self.draw() % most,
+        };
+        Some((self.free + self.link.delay + Span::from_nanos(jitter), packet))
+    }
+}
+
+/// How a host is busy with something else, again and again: 0.1 ms and more, up to 6 ms, half of
+/// the time less than 0.2 ms. Meanwhile nothing is read or sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Busy {
+    /// From the end of one stall to the beginning of the next, on average; zero if there are none.
+    pub(crate) every: Span,
+    /// What is read late is known to have arrived before.
+    pub(crate) stamps: bool,
+    pub(crate) draws: u64,
+    stalls: Vec<(Time, Time)>,
+}
+
+impl Busy {
+    pub(crate) fn new(every: Span, stamps: bool, seed: u64) -> Self {
+        Self { every, stamps, draws: seed, stalls: Vec::new() }
+    }
+
+    /// Uniform on 0 .. 1, without 0.
+    fn draw(&mut self) -> f64 {
+        self.draws = self.draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.draws >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The first time from this one on at which the host does something.
+    pub(crate) fn awake(&mut self, at: Time) -> Time {
+        if self.every.is_zero() || at == Time::NEVER {
+            return at;
+        }
+        while self.stalls.last().is_none_or(|(_, end)| *end <= at) {
+            let before = self.stalls.last().map_or(Time::ZERO, |(_, end)| *end);
+            let begin = before + self.every.mul_f64(-self.draw().ln());
+            let length = Span::from_micros(100).mul_f64(self.draw().powf(-0.8)).min(Span::from_millis(6));
+            self.stalls.push((begin, begin + length));
+        }
+        let place = self.stalls.partition_point(|(_, end)| *end <= at);
+        let (begin, end) = self.stalls[place];
+        if begin <= at { end } else { at }
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) client: Client,
+    pub(crate) server: Server,
+    /// To the server, to the client.
+    pub(crate) pipes: [Pipe; 2],
+    /// On the way, by arrival and order.
+    pub(crate) flying: BinaryHeap<Reverse<(Time, u64)>>,
+    /// With the time that is taken for that of their arrival.
+    pub(crate) packets: std::collections::HashMap<u64, (Time, Packet)>,
+    pub(crate) count: u64,
+    pub(crate) now: Time,
+    pub(crate) ports: [SocketAddr; 2],
+    pub(crate) carried: [u64; 2],
+    /// The client's host, and the server's.
+    pub(crate) hosts: [Busy; 2],
+}
+
+impl World {
+    pub(crate) fn flush(&mut self) {
+        let mut buffer = Vec::new();
+        let now = self.now;
+        let awake = self.hosts.each_mut().map(|host| host.awake(now) <= now);
+        for socket in 0..if awake[0] { self.client.sockets() } else { 0 } {
+            while let Some(outgoing) = self.client.poll_transmit(self.now, socket, &mut buffer) {
+                self.client.departed(socket, &outgoing, self.now);
+                self.carried[0] += buffer.len() as u64;
+                self.pipes[0].arrive(Packet { to: None, flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
+            }
+        }
+        while awake[1]
+            && let Some(outgoing) = self.server.poll_transmit(self.now, 0, &mut buffer)
+        {
+            self.server.departed(0, &outgoing, self.now);
+            let socket = usize::from(outgoing.to == self.ports[1]);
+            self.carried[1] += buffer.len() as u64;
+            self.pipes[1].arrive(Packet { to: Some(socket), flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
+        }
+        for pipe in &mut self.pipes {
+            while let Some((at, packet)) = pipe.leave(self.now) {
+                let host = &mut self.hosts[usize::from(packet.to.is_none())];
+                let read = host.awake(at);
+                let known = if host.stamps { at } else { read };
+                self.flying.push(Reverse((read, self.count)));
+                self.packets.insert(self.count, (known, packet));
+                self.count += 1;
+            }
+        }
+    }
+
+    pub(crate) fn run(mut self, most: Span) -> (Result<Transferred, Failed>, [u64; 2]) {
+        while self.now < Time::ZERO + most && !self.client.is_over(self.now) {
+            self.step(Time::NEVER);
+        }
+        (self.client.outcome(), self.carried)
+    }
+
+    /// Goes on until this time, whatever the client thinks of it.
+    pub(crate) fn run_until(&mut self, until: Time) {
+        while self.now < until {
+            self.step(until);
+        }
+    }
+
+    pub(crate) fn step(&mut self, until: Time) {
+        {
+            self.flush();
+            let arrives = self.flying.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+            let waits = |pipe: &Pipe| pipe.queues.iter().any(|queue| !queue.is_empty());
+            let free = self.pipes.iter().filter(|pipe| waits(pipe)).map(|pipe| pipe.free).min();
+            let deadlines = [self.client.deadline(), self.server.deadline()];
+            let now = self.now;
+            let ready = self.hosts.each_mut().map(|host| match host.awake(now) {
+                awake if awake > now => awake,
+                _ => Time::NEVER,
+            });
+            let hosts = self.hosts.iter_mut().zip(deadlines).map(|(host, deadline)| host.awake(deadline));
+            let next = hosts.chain(ready).fold(arrives.min(free.unwrap_or(Time::NEVER)), Time::min);
+            let next = next.min(until);
+            assert!(next < Time::NEVER, "nothing will ever happen");
+            self.now = next.max(self.now + Span::from_nanos(1));
+            while let Some(Reverse((at, number))) = self.flying.peek().copied()
+                && at <= self.now
+            {
+                self.flying.pop();
+                let (known, packet) = self.packets.remove(&number).unwrap();
+                let from = if packet.to.is_none() { self.ports[packet.flow] } else { server_address() };
+                let arrival = Arrival { at: known, from, ecn: packet.ecn };
+                let acknowledges = match packet.to {
+                    None => {
+                        self.server.handle(self.now, 0, &arrival, &packet.data);
+                        self.server.only_acknowledges()
+                    }
+                    Some(socket) => {
+                        self.client.handle(self.now, socket, &arrival, &packet.data);
+                        self.client.only_acknowledges()
+                    }
+                };
+                if !acknowledges {
+                    self.flush();
+                }
+            }
+            self.flush();
+            let now = self.now;
+            let awake = self.hosts.each_mut().map(|host| host.awake(now) <= now);
+            if awake[0] && self.client.deadline() <= self.now {
+                self.client.handle_timeout(self.now);
+            }
+            if awake[1] && self.server.deadline() <= self.now {
+                self.server.handle_timeout(self.now);
+            }
+        }
+    }
+}
+
+pub(crate) fn server_address() -> SocketAddr {
+    "10.0.0.2:4433".parse().unwrap()
+}
+
+pub(crate) fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, service: Service) -> World {
+    let clock = Clock::start();
+    let identity = Identity::generate().unwrap();
+    let limits = |seed| Limits { seed: Some([seed; 32]), ..Limits::default() };
+    let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
+    let server = Server::new(clock, &limits(1), &identity, service, make, false).unwrap();
+    let config = controller(&request.start, &request.avoidance, 1452).unwrap();
+    let ends = (config, Sink::Check);
+    let client = Client::new(clock, Time::ZERO, &limits(9), server_address(), pinned, request, ends).unwrap();
+    World {
+        client,
+        server,
+        pipes: [Pipe::new(link, 1), Pipe::new(link, 2)],
+        flying: BinaryHeap::new(),
+        packets: std::collections::HashMap::new(),
+        count: 0,
+        now: Time::ZERO,
+        ports: ["10.0.0.1:5001".parse().unwrap(), "10.0.0.1:5002".parse().unwrap()],
+        carried: [0, 0],
+        hosts: [Busy::default(), Busy::default()],
+    }
+}
