@@ -474,8 +474,8 @@ impl Schedule for Adaptive {
         Some((window, ((f64::from(window) * self.config.loss_factor) as u32).max(2)))
     }
 
-    fn stall(&self) -> f64 {
-        self.config.stall
+    fn stall(&self, host: bool) -> f64 {
+        if host { self.config.host_stall } else { self.config.stall }
     }
 
     fn again(&self) -> Option<&ChirpingAgainConfig> {

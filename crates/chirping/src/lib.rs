@@ -105,6 +105,8 @@ pub struct Chirping<S> {
     completed: bool,
     /// Packets outside of chirps that this ACK delivered.
     unpaced_acked: u32,
+    /// The next packet was allowed to leave at its time: if it is late, the host is.
+    promised: bool,
 }
 
 impl PacedChirping {
@@ -168,6 +170,7 @@ impl<S: Schedule> Chirping<S> {
             in_flight: 0,
             completed: false,
             unpaced_acked: 0,
+            promised: false,
         }
     }
 
@@ -295,7 +298,8 @@ impl<S: Schedule> FlowStart for Chirping<S> {
         if self.purpose == Purpose::Repair {
             return;
         }
-        let stall = self.schedule.stall();
+        let promised = core::mem::take(&mut self.promised);
+        let stall = self.schedule.stall(promised);
         let Some(leaving) = self.leaving.as_mut().filter(|leaving| !leaving.is_over()) else { return };
         let geometry = leaving.plan.geometry;
         if sent.retransmission {
@@ -311,7 +315,7 @@ impl<S: Schedule> FlowStart for Chirping<S> {
             self.chirps = leaving.number.saturating_add(1);
             leaving.first = sent.now;
         } else {
-            self.schedule.left(late, geometry.gap(leaving.sent));
+            self.schedule.left(if promised { late } else { 0 }, geometry.gap(leaving.sent));
         }
         if leaving.sent > 0 && late as f64 > geometry.gap(leaving.sent) as f64 * (stall - 1.0) {
             self.flight.void();
@@ -378,7 +382,11 @@ impl<S: Schedule> FlowStart for Chirping<S> {
             }
         }
         let at = self.leaving.as_ref().map_or(now, |leaving| leaving.at);
-        Some(if at <= now { Departure::Now } else { Departure::At(at) })
+        if at <= now {
+            return Some(Departure::Now);
+        }
+        self.promised = true;
+        Some(Departure::At(at))
     }
 
     /// Also while a timeout is repaired: the window waits at the threshold until nothing is

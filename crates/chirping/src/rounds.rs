@@ -207,7 +207,7 @@ impl Schedule for Rounds {
         Some((in_flight.max(2), (in_flight / 2).max(2)))
     }
 
-    fn stall(&self) -> f64 {
+    fn stall(&self, _host: bool) -> f64 {
         self.config.stall
     }
 

@@ -70,7 +70,8 @@ pub trait Schedule: core::fmt::Debug {
     /// nothing had happened.
     fn on_loss(&mut self, now: Time, in_flight: u32) -> Option<(u32, u32)>;
 
-    /// A packet of a chirp left this much later than planned, in ns, after a planned gap of `gap`.
+    /// A packet of a chirp left this much later than the host was told, in ns, after a planned gap
+    /// of `gap`.
     fn left(&mut self, _late: u64, _gap: u64) {}
 
     /// True once the host turned out to keep no gaps: packets leave as in slow start from then on.
@@ -79,7 +80,8 @@ pub trait Schedule: core::fmt::Debug {
     }
 
     /// A chirp in which two packets left further apart than this many planned gaps says nothing.
-    fn stall(&self) -> f64;
+    /// `host` if it was the host that was late, not an ACK.
+    fn stall(&self, host: bool) -> f64;
 
     /// When chirps are sent again after the start, if ever.
     fn again(&self) -> Option<&ChirpingAgainConfig> {

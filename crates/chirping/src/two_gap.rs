@@ -312,7 +312,7 @@ impl Schedule for TwoGap {
         Some((cwnd, (cwnd / 2).max(2)))
     }
 
-    fn stall(&self) -> f64 {
+    fn stall(&self, _host: bool) -> f64 {
         self.config.stall
     }
 

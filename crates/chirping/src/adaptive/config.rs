@@ -115,10 +115,12 @@ pub struct AdaptiveChirpingConfig {
     pub loss_factor: f64,
     /// Round trips after which the start ends in any case, at least 1; default 40.
     pub max_rounds: u32,
-    /// A chirp in which two packets left further apart than this many planned gaps says nothing, at
-    /// least 1; default 8. Chirps are read by the gaps with which their packets did leave, so that
-    /// one that waited does no harm (Paced Chirping, which reads planned gaps: 2).
+    /// A chirp in which two packets left further apart than this many planned gaps, because ACKs
+    /// failed to come that let them go, says nothing, at least 1; default 2 (Paced Chirping).
     pub stall: f64,
+    /// The same where the host was late, at least 1; default 8. Chirps are read by the gaps with
+    /// which their packets did leave, so that one that waited does little harm.
+    pub host_stall: f64,
     /// A host that sends more than this share of the packets later than planned by more than a gap
     /// cannot chirp: from then on they leave, and the start ends, as with HyStart; 0 ..= 1, default
     /// 1/16. Hosts that are busy with something else delay ACKs too, and what chirps say there is
@@ -172,7 +174,8 @@ impl Default for AdaptiveChirpingConfig {
             pardoned_losses: 3,
             loss_factor: 0.7,
             max_rounds: 40,
-            stall: 8.0,
+            stall: 2.0,
+            host_stall: 8.0,
             late_share: 1.0 / 16.0,
             late_after: 24,
             mark_share: 0.5,
@@ -221,6 +224,7 @@ impl AdaptiveChirpingConfig {
         check(within(self.loss_factor, 0.0, 1.0), "loss_factor", "between 0 and 1")?;
         check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
         check(self.stall >= 1.0, "stall", "at least 1")?;
+        check(self.host_stall >= 1.0, "host_stall", "at least 1")?;
         check(within(self.late_share, 0.0, 1.0), "late_share", "between 0 and 1")?;
         check(self.late_after >= 1, "late_after", "at least 1")?;
         check(within(self.mark_share, 0.0, 1.0), "mark_share", "between 0 and 1")?;
