@@ -27,20 +27,25 @@ from flowstart.commands import (
     reproduce,
     run,
 )
-from flowstart.results import Document, RaceResult, RunResult
+from flowstart.documents import AttainableRate, Chirp, Document, Frontier, Reproduction
+from flowstart.results import RaceResult, RunResult
 from flowstart.scenario import Flow, Path, Scenario
 
 __version__ = version()
 
 __all__ = [
     "Ack",
+    "AttainableRate",
+    "Chirp",
     "CongestionAvoidance",
     "Document",
     "Exit",
     "Flow",
     "FlowStart",
+    "Frontier",
     "Path",
     "RaceResult",
+    "Reproduction",
     "Round",
     "RunResult",
     "Scenario",

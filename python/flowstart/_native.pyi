@@ -1,9 +1,31 @@
 """What the native part has."""
 
 from collections.abc import Callable, Sequence
+from typing import final
+
+__all__ = [
+    "Ack",
+    "Environments",
+    "RaceResult",
+    "Round",
+    "Table",
+    "Window",
+    "call",
+    "check",
+    "compare",
+    "register_avoidance",
+    "register_policy",
+    "register_start",
+    "rough_names",
+    "rough_path",
+    "run",
+    "table_of",
+    "version",
+]
 
 _Progress = Callable[[int, int], object] | None
 
+@final
 class Ack:
     """What an ACK says. Times in seconds; packets where nothing else is said."""
 
@@ -22,6 +44,7 @@ class Ack:
     cwnd_limited: bool
     app_limited: bool
 
+@final
 class Round:
     """What a round trip showed. Times in seconds, counts in packets."""
 
@@ -37,6 +60,7 @@ class Round:
     min_rtt: float | None
     in_flight: int
 
+@final
 class Window:
     """Congestion window and slow-start threshold, in packets. Both can be set."""
 
@@ -44,14 +68,17 @@ class Window:
     ssthresh: int
     def slow_start(self, acked: int) -> int: ...
 
+@final
 class Table:
     """A table in Arrow's memory layout."""
 
     column_names: list[str]
     def column(self, name: str) -> list[object]: ...
     def __len__(self) -> int: ...
+    def _repr_html_(self) -> str: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
+@final
 class RaceResult:
     """The result of a race."""
 
@@ -60,11 +87,12 @@ class RaceResult:
     def series(self) -> Table: ...
     def complete(self) -> bool: ...
 
+@final
 class Environments:
     """Simulations side by side, advanced by an interval each."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         kind: str,
         count: int,
         delay_weight: float,
@@ -72,7 +100,7 @@ class Environments:
         tail: int,
         steps: int,
         threads: int,
-    ) -> None: ...
+    ) -> Environments: ...
     def reset(self, index: int, toml: str, capacity: float, seed: int) -> list[float]: ...
     def step(
         self,
@@ -90,6 +118,7 @@ def compare(
 def run(
     arguments: Sequence[str], progress: _Progress = None, texts: dict[str, str] | None = None
 ) -> list[tuple[str, list[tuple[str, Table]]]]: ...
+def table_of(columns: Sequence[tuple[str, Sequence[object]]]) -> Table: ...
 def check(contestant: str) -> None: ...
 def register_start(name: str, about: str, factory: Callable[[int, int, int], object]) -> None: ...
 def register_avoidance(

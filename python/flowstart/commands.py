@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flowstart import _native
-from flowstart.results import Document, RaceResult, RunResult
+from flowstart.documents import AttainableRate, Chirp, Document, Frontier, Reproduction
+from flowstart.results import RaceResult, RunResult
 from flowstart.scenario import Like, as_file
+
+_D = TypeVar("_D", bound=Document)
 
 Progress = Callable[[int, int], object]
 
@@ -84,13 +87,13 @@ def command(*arguments: str, progress: bool | Progress = False) -> str:
     return output.decode("utf-8")
 
 
-def _document(arguments: list[str], progress: bool | Progress) -> Document:
+def _document(kind: type[_D], arguments: list[str], progress: bool | Progress) -> _D:
     with _bar(progress, arguments[0]) as bar:
         status, output, message, remarks = _native.call([*arguments, "--json"], bar)
     # A check that failed has a result too.
     if status not in (0, 1) or not output:
         raise _refused(status, message)
-    return Document(output, remarks)
+    return kind(output, remarks)
 
 
 def compare(
@@ -145,35 +148,35 @@ def frontier(
     *,
     progress: bool | Progress = False,
     **options: Any,
-) -> Document:
+) -> Frontier:
     """Race over a grid of paths, as ``flowstart frontier``.
 
     With ``out="folder"`` results are kept as they come, and ``resume=True`` goes on with them.
     """
     words = ["frontier", *_contestants(contestants), *_options(options)]
-    return _document(words, progress)
+    return _document(Frontier, words, progress)
 
 
-def reproduce(*figures: str, progress: bool | Progress = False, **options: Any) -> Document:
+def reproduce(*figures: str, progress: bool | Progress = False, **options: Any) -> Reproduction:
     """Reproduce papers' figures (all unless named), as ``flowstart reproduce``."""
-    return _document(["reproduce", *figures, *_options(options)], progress)
+    return _document(Reproduction, ["reproduce", *figures, *_options(options)], progress)
 
 
 def attainable_rate(
     contestant: str | None = None, *, progress: bool | Progress = False, **options: Any
-) -> Document:
+) -> AttainableRate:
     """Measure what rate can be relied on, as ``flowstart benchmark``.
 
     Without a contestant it is that of CUBIC, or of what ``measured``, ``real`` or the like name.
     """
     words = [] if contestant is None else [contestant]
-    return _document(["benchmark", *words, *_options(options)], progress)
+    return _document(AttainableRate, ["benchmark", *words, *_options(options)], progress)
 
 
-def explain_chirp(file: str | None = None, **options: Any) -> Document:
+def explain_chirp(file: str | None = None, **options: Any) -> Chirp:
     """Explain one chirp, that of a file or one of its own, as ``flowstart explain-chirp``."""
     words = [] if file is None else [str(file)]
-    return _document(["explain-chirp", *words, *_options(options)], False)
+    return _document(Chirp, ["explain-chirp", *words, *_options(options)], False)
 
 
 def check(contestant: str) -> None:
@@ -191,4 +194,4 @@ def check(contestant: str) -> None:
 
 def names() -> Document:
     """List starts, avoidances, queues and contestants, own ones among them."""
-    return _document(["list"], False)
+    return _document(Document, ["list"], False)

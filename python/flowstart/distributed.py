@@ -19,17 +19,23 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import pickle
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from flowstart import _native
 from flowstart.commands import Progress, _bar, _contestants, _options, command
-from flowstart.results import Document
+from flowstart.documents import AttainableRate, Document, Frontier, Reproduction
+
+_D = TypeVar("_D", bound=Document)
 
 #: The file in which `flowstart frontier --out` keeps what is finished.
 RECORDS = "records.csv"
+#: Pieces that a grid is cut into at most.
+MOST_SHARDS = 10_000
 #: How often work is tried again whose worker died, if nothing was finished in between.
 TRIES = 5
 
@@ -40,9 +46,26 @@ def _import(modules: Sequence[str]) -> None:
         importlib.import_module(module)
 
 
+def _whole(error: Exception) -> Exception:
+    """Give an error that survives the way to another process with what it says."""
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    except Exception:
+        pass
+    return RuntimeError("".join(traceback.format_exception(error)))
+
+
 def _shard(words: list[str], modules: Sequence[str]) -> bytes:
     """Run a shard of a grid and give its records."""
     _import(modules)
+    try:
+        return _records(words)
+    except Exception as error:
+        raise _whole(error) from None
+
+
+def _records(words: list[str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="flowstart-") as folder:
         command(*words, f"--out={folder}", "--threads=1")
         return Path(folder, RECORDS).read_bytes()
@@ -51,7 +74,10 @@ def _shard(words: list[str], modules: Sequence[str]) -> bytes:
 def _document(words: list[str], modules: Sequence[str]) -> bytes:
     """Run a command and give its document."""
     _import(modules)
-    return command(*words, "--threads=1", "--json").encode()
+    try:
+        return command(*words, "--threads=1", "--json").encode()
+    except Exception as error:
+        raise _whole(error) from None
 
 
 #: The name of what is kept, a function and its arguments.
@@ -173,6 +199,8 @@ def _all(
 def _code(modules: Sequence[str]) -> bytes:
     """Tell the code that does the work from any other."""
     files = [_native.__file__]
+    if isinstance(modules, str) or not all(isinstance(module, str) for module in modules):
+        raise TypeError(f"modules must be a list of names, not {modules!r}")
     for module in modules:
         spec = importlib.util.find_spec(module)
         if spec is None:
@@ -195,7 +223,7 @@ def frontier(
     modules: Sequence[str] = (),
     progress: bool | Progress = False,
     **options: Any,
-) -> Document:
+) -> Frontier:
     """Race over a grid of paths on many workers, as ``flowstart frontier --out``.
 
     Args:
@@ -215,8 +243,11 @@ def frontier(
     Raises:
         ValueError: what the command line says, in one sentence.
     """
-    if shards < 1:
-        raise ValueError(f"shards must be at least 1, not {shards}")
+    if not 1 <= shards <= MOST_SHARDS:
+        raise ValueError(f"shards must be from 1 to {MOST_SHARDS}, not {shards}")
+    for word in ("resume", "output", "shard", "merge", "plan"):
+        if word in options:
+            raise ValueError(f"{word} is for `flowstart.frontier`: here all results lie in `out`")
     words = ["frontier", *_contestants(contestants), *_options(options)]
     kept = Path(out, "shards", _digest(words, _code(modules)))
     works: list[Work] = [
@@ -227,17 +258,18 @@ def frontier(
     _all(works, kept, backend, workers, progress)
     parts = [f"--merge={(kept / name).parent}" for name, _, _ in works]
     printed = command(*words, f"--out={out}", "--resume", *parts, "--json")
-    return Document(printed.encode(), [])
+    return Frontier(printed.encode(), [])
 
 
 def _documents(
+    kind: type[_D],
     each: dict[str, list[str]],
     out: str | Path,
     backend: str,
     workers: int | None,
     modules: Sequence[str],
     progress: bool | Progress,
-) -> dict[str, Document]:
+) -> dict[str, _D]:
     """Run commands, and keep the document of each."""
     files, works, code = {}, [], _code(modules)
     for name, words in each.items():
@@ -247,7 +279,7 @@ def _documents(
         works.append(work)
     _import(modules)
     done = _all(works, Path(out), backend, workers, progress)
-    return {name: Document(done[file], []) for name, file in files.items()}
+    return {name: kind(done[file], []) for name, file in files.items()}
 
 
 def reproduce(
@@ -258,14 +290,14 @@ def reproduce(
     workers: int | None = None,
     progress: bool | Progress = False,
     **options: Any,
-) -> dict[str, Document]:
+) -> dict[str, Reproduction]:
     """Reproduce figures (all unless named) on many workers; a document each, by name."""
     names = [figures] if isinstance(figures, str) else list(figures)
     if not names:
         listed = json.loads(command("reproduce", "--list", "--json"))
         names = [figure["figure"] for figure in listed["figures"]]
     each = {name: ["reproduce", name, *_options(options)] for name in names}
-    return _documents(each, out, backend, workers, (), progress)
+    return _documents(Reproduction, each, out, backend, workers, (), progress)
 
 
 def attainable_rate(
@@ -277,8 +309,8 @@ def attainable_rate(
     modules: Sequence[str] = (),
     progress: bool | Progress = False,
     **options: Any,
-) -> dict[str, Document]:
+) -> dict[str, AttainableRate]:
     """Measure attainable rates on many workers; a document for each contestant."""
     names = [contestants] if isinstance(contestants, str) else list(contestants)
     each = {name: ["benchmark", name, *_options(options)] for name in names}
-    return _documents(each, out, backend, workers, modules, progress)
+    return _documents(AttainableRate, each, out, backend, workers, modules, progress)

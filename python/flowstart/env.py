@@ -6,7 +6,8 @@ packets the next one gets, how their gaps shrink, and whether to leave; CUBIC go
 
 An action is three numbers in a row:
 
-0. growth: factor of the packets per round trip as a logarithm to base 2, -2 to 2;
+0. growth: factor of the packets per round trip as a logarithm to base 2, -2 to 2; there are never
+   more than 1024, or 16 times those that arrived in the round trip before;
 1. shape (start only): how much gaps shrink over the round trip, 0 (even) to 1;
 2. leave (start only): above 0 the start is over.
 
@@ -25,7 +26,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import gymnasium as gym
@@ -230,7 +231,10 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         self._random = np.random.default_rng()
 
     def _begin(self, index: int) -> None:
-        scenario, capacity = self._draw(self._random)
+        drawn = self._draw(self._random)
+        if not (isinstance(drawn, tuple) and len(drawn) == 2 and isinstance(drawn[1], Real)):
+            raise TypeError(f"draw must give a scenario and a capacity in bit/s, not {drawn!r:.80}")
+        scenario, capacity = drawn[0], float(drawn[1])
         seed = int(self._random.integers(2**63))
         self._observations[index] = self._native.reset(index, to_toml(scenario), capacity, seed)
 

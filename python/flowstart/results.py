@@ -33,6 +33,42 @@ def _cell(value: Any, digits: int = 2) -> str:
     return str(value)
 
 
+#: Rows of a table that its text shows, and characters of a line.
+_MOST_ROWS, _MOST_WIDE = 10, 100
+
+
+def table_rows(table: _native.Table) -> list[list[str]]:
+    """Give the head of a table, its first rows and how many more there are, as text."""
+    names = table.column_names
+    shown = min(len(table), _MOST_ROWS)
+    columns = [[_cell(value, 6) for value in table.column(name)[:shown]] for name in names]
+    return [names, *(list(row) for row in zip(*columns, strict=True))]
+
+
+def table_text(table: _native.Table) -> str:
+    """Show a table in a terminal."""
+    rows = table_rows(table)
+    names = rows[0]
+    if not names:
+        return "no columns"
+    widths = [max(len(row[column]) for row in rows) + 2 for column in range(len(names))]
+    fit = next((n for n in range(len(names)) if sum(widths[: n + 1]) > _MOST_WIDE), len(names))
+    fit = max(fit, 1)
+    shown = _text([row[:fit] for row in rows])
+    if more := len(table) - (len(rows) - 1):
+        shown += f"\n... {more} more rows"
+    if names[fit:]:
+        shown += f"\n... and the columns {', '.join(names[fit:])}"
+    return shown
+
+
+def table_html(table: _native.Table) -> str:
+    """Show a table in a notebook."""
+    rows = table_rows(table)
+    more = len(table) - (len(rows) - 1)
+    return _html(rows) + (f"<p>{more} more rows</p>" if more else "")
+
+
 def _text(rows: list[list[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
@@ -71,6 +107,13 @@ def _picture(plot: Callable[[], Figure], what: str) -> str:
     return f'<img alt="{what}" src="data:image/png;base64,{data}">'
 
 
+def _unknown(measure: str, known: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(measure, known, 3) or known[:3]
+    return f'this race has no measure "{measure}"; did you mean {", ".join(near)}?'
+
+
 class RaceResult:
     """The result of a race: `runs` and `series` as tables, `document` as the JSON document."""
 
@@ -106,8 +149,10 @@ class RaceResult:
         """Give the mean of a measure over all runs that have it, by contestant.
 
         Raises:
-            KeyError: if this race has no such measure.
+            ValueError: if this race has no such measure; the nearest names are given.
         """
+        if measure not in self.runs.column_names:
+            raise ValueError(_unknown(measure, self.runs.column_names[2:]))
         values: dict[str, list[float]] = {}
         for who, value in zip(
             self.runs.column("contestant"), self.runs.column(measure), strict=True
@@ -230,17 +275,3 @@ class RunResult:
                 axis.legend(fontsize="small")
         axes[-1].set_xlabel("seconds")
         return figure
-
-
-class Document(dict[str, Any]):
-    """A JSON document of the command line, with its text as it was printed."""
-
-    def __init__(self, text: bytes, remarks: list[str]) -> None:
-        super().__init__(json.loads(text))
-        #: The bytes that the command line prints.
-        self.text = text.decode("utf-8")
-        #: What the command said beside its data.
-        self.remarks = remarks
-
-    def __repr__(self) -> str:
-        return f"Document({', '.join(self)})"

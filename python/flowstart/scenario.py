@@ -108,7 +108,10 @@ def _key(key: str) -> str:
 
 def to_toml(scenario: Scenario | Mapping[str, Any]) -> str:
     """Write a scenario as TOML."""
-    table = _plain(scenario)
+    try:
+        table = _plain(scenario)
+    except RecursionError:
+        raise ValueError("a scenario cannot be nested so deeply, or contain itself") from None
     plain, tables, lists = [], [], []
     for key, value in table.items():
         if isinstance(value, Mapping):
@@ -127,7 +130,12 @@ def as_file(scenario: Like) -> tuple[str, dict[str, str]]:
     """Give the name of the scenario's file, and its text if it has none."""
     if isinstance(scenario, os.PathLike):
         return os.fspath(scenario), {}
-    if isinstance(scenario, str) and "\n" not in scenario and "=" not in scenario:
+    # TOML has an equals sign; a file may.
+    if (
+        isinstance(scenario, str)
+        and "\n" not in scenario
+        and ("=" not in scenario or os.path.exists(scenario))
+    ):
         return scenario, {}
     if not isinstance(scenario, (str, Scenario, Mapping)):
         kind = type(scenario).__name__

@@ -17,6 +17,11 @@ pub(crate) const ACTIONS: usize = 3;
 /// Fewest and most packets per interval.
 const FEWEST: f64 = 2.0;
 const MOST: f64 = 1e6;
+/// ... and this many times what arrived in the interval before, unless that is few: an agent that
+/// quadruples what it sends every round trip has sent 16 times what it sees arrive.
+const AHEAD: f64 = 16.0;
+/// Packets of an interval that are few.
+const FEW: f64 = 1024.0;
 /// Bytes of a packet on the wire beside its payload (IPv4, TCP, timestamps).
 const HEADER: f64 = 52.0;
 
@@ -181,7 +186,8 @@ impl Shared {
 
     /// Takes a decision for the interval from `now` to `now + interval` seconds.
     pub(crate) fn decide(&mut self, action: Action, now: Time, interval: f64) {
-        self.load = (self.load * libm::exp2(action.growth)).clamp(FEWEST, MOST);
+        let most = (self.seen.acked * AHEAD).clamp(FEW, MOST);
+        self.load = (self.load * libm::exp2(action.growth)).clamp(FEWEST, most);
         self.shape = action.shape;
         self.leave |= action.leave > 0.0;
         self.seen = Seen::default();

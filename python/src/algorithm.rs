@@ -5,7 +5,7 @@ use flowstart::congestion::{
     Next, OwnAvoidance, OwnStart, Response, Signal, StartConfig, Window as State,
 };
 use flowstart::units::{Rate, Span, Time};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::supervise::raise;
@@ -79,7 +79,7 @@ pub(crate) struct Round {
 }
 
 /// The window that start and avoidance share.
-#[pyclass(get_all, set_all, module = "flowstart._native")]
+#[pyclass(get_all, module = "flowstart._native")]
 pub(crate) struct Window {
     /// Congestion window in packets.
     cwnd: u32,
@@ -87,8 +87,31 @@ pub(crate) struct Window {
     ssthresh: u32,
 }
 
+/// A count of packets that Python code gives.
+fn packets(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u32> {
+    value.extract::<u32>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            PyValueError::new_err(format!("{what} must be from 0 to {} packets, not {value}", u32::MAX))
+        } else {
+            PyTypeError::new_err(format!("{what} must be a whole number of packets, not {value}"))
+        }
+    })
+}
+
 #[pymethods]
 impl Window {
+    #[setter]
+    fn set_cwnd(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.cwnd = packets(value, "cwnd")?;
+        Ok(())
+    }
+
+    #[setter]
+    fn set_ssthresh(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.ssthresh = packets(value, "ssthresh")?;
+        Ok(())
+    }
+
     /// Standard slow start for this many acknowledged packets; what is left for avoidance.
     fn slow_start(&mut self, acked: u32) -> u32 {
         let mut state = State { cwnd: self.cwnd, ssthresh: self.ssthresh };
@@ -274,12 +297,13 @@ fn verdict(py: Python<'_>, value: Py<PyAny>) -> PyResult<Option<Exit>> {
         return Ok(None);
     }
     let cwnd: u32 = match value.getattr(py, "cwnd") {
-        Ok(cwnd) => cwnd.extract(py)?,
+        Ok(cwnd) => packets(cwnd.bind(py), "cwnd of an Exit")?,
         Err(_) => {
             return Err(PyTypeError::new_err("on_ack and on_round of a flow start return None to go on, or an Exit"));
         }
     };
-    let ssthresh: Option<u32> = value.getattr(py, "ssthresh")?.extract(py)?;
+    let ssthresh = value.getattr(py, "ssthresh")?;
+    let ssthresh = if ssthresh.is_none(py) { None } else { Some(packets(ssthresh.bind(py), "ssthresh of an Exit")?) };
     let rate: Option<f64> = value.getattr(py, "rate")?.extract(py)?;
     let name: String = value.getattr(py, "reason")?.extract(py)?;
     let Some((_, reason)) = REASONS.iter().find(|(known, _)| *known == name) else {
@@ -352,7 +376,7 @@ impl FlowStart for PythonStart {
                         _ => Err(PyValueError::new_err("on_signal returns None, \"leave\", \"ignore\" or a threshold")),
                     };
                 }
-                Ok(Response::LeaveAt(value.extract::<u32>(py)?.clamp(2, most)))
+                Ok(Response::LeaveAt(packets(value.bind(py), "what on_signal returns")?.clamp(2, most)))
             },
         );
         answer.unwrap_or(Response::Leave)
@@ -404,7 +428,9 @@ impl CongestionAvoidance for PythonAvoidance {
         let reduced = self.0.with(
             &mut state,
             |methods| methods.reduce.as_ref(),
-            |py, reduce, window| reduce.call1(py, (instant(now), name(signal), window))?.extract::<u32>(py),
+            |py, reduce, window| {
+                packets(reduce.call1(py, (instant(now), name(signal), window))?.bind(py), "what reduce returns")
+            },
         );
         // Congestion never makes a window larger.
         reduced.unwrap_or(window.cwnd / 2).clamp(2, window.cwnd.max(2))

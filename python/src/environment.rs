@@ -1,5 +1,6 @@
 //! Environments for learning agents: many simulations side by side, advanced by an interval each.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -269,6 +270,35 @@ fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResul
 /// Arrays that a step writes: observations, rewards, and whether the episodes ended or were cut.
 type Written<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
+thread_local! {
+    /// A step is in progress on this thread: what Python code calls now is called by an algorithm.
+    static WITHIN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A step in progress, as long as it lives.
+struct Within;
+
+impl Within {
+    fn a_step() -> Self {
+        WITHIN.set(true);
+        Self
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        WITHIN.set(false);
+    }
+}
+
+/// An algorithm that resets or steps environments in the middle of a step would wait for itself.
+fn not_within_a_step() -> PyResult<()> {
+    if WITHIN.get() {
+        return Err(PyRuntimeError::new_err("an algorithm cannot reset or step environments in the middle of a step"));
+    }
+    Ok(())
+}
+
 #[pymethods]
 impl Environments {
     #[new]
@@ -301,15 +331,15 @@ impl Environments {
         if index >= self.count || capacity.is_nan() || capacity <= 0.0 {
             return Err(PyValueError::new_err("there is no such environment, or its capacity is not above 0"));
         }
+        not_within_a_step()?;
         // Algorithms in Python may be in the simulations: whoever waits for the lock must not hold
         // Python's.
         detached(py, || {
-            let episode = Episode::begin(self.kind, toml, capacity, seed)?;
+            let episode = Episode::begin(self.kind, toml, capacity, seed).map_err(PyValueError::new_err)?;
             let observation = episode.agent.lock().observe().to_vec();
             self.lock()[index] = Some(episode);
             Ok(observation)
         })?
-        .map_err(|error: String| PyValueError::new_err(error))
     }
 
     /// A step of every environment but those that `skip` marks.
@@ -320,6 +350,7 @@ impl Environments {
         skip: &Bound<'_, PyAny>,
         written: Written<'_>,
     ) -> PyResult<()> {
+        not_within_a_step()?;
         let (observations, rewards, terminated, truncated) = &written;
         let count = self.count;
         let given = all_of::<f64>(actions, count * ACTIONS, "actions")?.to_vec(py)?;
@@ -330,7 +361,7 @@ impl Environments {
         let cut = all_of::<u8>(truncated, count, "truncated")?;
         let (kind, weights) = (self.kind, self.weights);
         let pool = &self.pool;
-        let results: Vec<Option<Stepped>> = detached(py, || {
+        let results: PyResult<Vec<Option<Stepped>>> = detached(py, || {
             let mut held = self.lock();
             let episodes: &mut Vec<Option<Episode>> = &mut held;
             let one = |((episode, action), skipped): ((&mut Option<Episode>, &[f64]), &u8)| {
@@ -338,18 +369,19 @@ impl Environments {
                 if *skipped != 0 {
                     return Some(Stepped { observation: episode.agent.lock().observe(), ..Stepped::default() });
                 }
+                let _within = Within::a_step();
                 Some(episode.step(kind, Action::of(action), weights))
             };
             if count == 1 {
-                return episodes.iter_mut().zip(given.chunks(ACTIONS)).zip(&skipped).map(one).collect();
+                return Ok(episodes.iter_mut().zip(given.chunks(ACTIONS)).zip(&skipped).map(one).collect());
             }
-            pool.install(|| episodes.par_iter_mut().zip(given.par_chunks(ACTIONS)).zip(&skipped).map(one).collect())
+            Ok(pool.install(|| episodes.par_iter_mut().zip(given.par_chunks(ACTIONS)).zip(&skipped).map(one).collect()))
         })
         .inspect_err(|_| {
             // They stopped in the middle of something.
             py.detach(|| self.lock().fill_with(|| None));
         })?;
-        let Some(results) = results.into_iter().collect::<Option<Vec<Stepped>>>() else {
+        let Some(results) = results?.into_iter().collect::<Option<Vec<Stepped>>>() else {
             return Err(PyRuntimeError::new_err("an environment must be reset before its first step"));
         };
         let flat: Vec<f64> = results.iter().flat_map(|one| one.observation).collect();

@@ -23,9 +23,21 @@ use pyo3::types::PyBytes;
 use supervise::supervise;
 use table::Table;
 
+/// What is wrong in one sentence. The parser of arguments says more in paragraphs of its own: of those
+/// only what else there is helps whoever writes no command line.
+fn sentence(message: &str) -> String {
+    let mut paragraphs = message.split("\n\n").map(|lines| lines.split_whitespace().collect::<Vec<_>>().join(" "));
+    let first = paragraphs.next().unwrap_or_default();
+    let similar = paragraphs.find_map(|lines| lines.strip_prefix("tip: ").map(str::to_owned));
+    match similar.filter(|tip| tip.contains("similar")) {
+        Some(tip) => format!("{first}; {tip}"),
+        None => first,
+    }
+}
+
 /// What a command said, as the exception that fits its status.
 fn refused(called: &Called) -> PyErr {
-    let message = called.message.clone();
+    let message = sentence(&called.message);
     match called.status {
         2 => PyValueError::new_err(message),
         3 => PyOSError::new_err(message),
@@ -51,7 +63,7 @@ fn call<'py>(
 ) -> PyResult<(u8, Bound<'py, PyBytes>, String, Vec<String>)> {
     let arguments = words(arguments);
     let called = supervise(py, progress, move |hooks| embed::call(&arguments, hooks))?;
-    Ok((called.status, PyBytes::new(py, &called.output), called.message, called.notes))
+    Ok((called.status, PyBytes::new(py, &called.output), sentence(&called.message), called.notes))
 }
 
 /// The result of a race.
@@ -126,6 +138,12 @@ fn check(py: Python<'_>, contestant: String) -> PyResult<()> {
     checked.map_err(|broken| PyValueError::new_err(broken.to_string()))
 }
 
+/// A table of named columns, each a list.
+#[pyfunction]
+fn table_of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Table> {
+    Table::of_lists(columns)
+}
+
 /// The names of the rough grid's paths: its kinds and the profiles.
 #[pyfunction]
 fn rough_names() -> Vec<&'static str> {
@@ -176,6 +194,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compare, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(table_of, module)?)?;
     module.add_function(wrap_pyfunction!(rough_names, module)?)?;
     module.add_function(wrap_pyfunction!(rough_path, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch,
 use arrow_schema::ArrowError;
 use flowstart::race::RaceResult;
 use flowstart_results::{Column, Table as Rows};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -74,6 +74,31 @@ impl Table {
         ])
     }
 
+    /// A table of named lists: of flags, of whole numbers, of numbers or of text, where `None` is
+    /// nothing said.
+    pub(crate) fn of_lists(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let array = |name: &str, list: &Bound<'_, PyAny>| -> PyResult<ArrayRef> {
+            if list.extract::<Vec<Option<f64>>>().is_ok_and(|values| values.iter().all(Option::is_none)) {
+                return Ok(Arc::new(list.extract::<Vec<Option<f64>>>()?.into_iter().collect::<Float64Array>()));
+            }
+            if let Ok(flags) = list.extract::<Vec<Option<bool>>>() {
+                return Ok(Arc::new(BooleanArray::from(flags)));
+            }
+            if let Ok(numbers) = list.extract::<Vec<Option<i64>>>() {
+                return Ok(Arc::new(numbers.into_iter().collect::<Int64Array>()));
+            }
+            if let Ok(numbers) = list.extract::<Vec<Option<f64>>>() {
+                return Ok(Arc::new(numbers.into_iter().collect::<Float64Array>()));
+            }
+            let texts = list.extract::<Vec<Option<String>>>();
+            let texts =
+                texts.map_err(|_| PyTypeError::new_err(format!("column {name}: its values are of several kinds")))?;
+            Ok(Arc::new(texts.into_iter().collect::<StringArray>()))
+        };
+        let columns = columns.iter().map(|(name, list)| Ok((name.clone(), array(name, list)?)));
+        Self::of(columns.collect::<PyResult<_>>()?)
+    }
+
     /// A table of the results of a scenario.
     pub(crate) fn of_results(table: &Rows) -> PyResult<Self> {
         let columns = table.spec().columns.iter().zip(table.columns()).map(|(spec, column)| {
@@ -108,6 +133,14 @@ impl Table {
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        slf.py().import("flowstart.results")?.call_method1("table_text", (slf,))?.extract()
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        slf.py().import("flowstart.results")?.call_method1("table_html", (slf,))?.extract()
     }
 
     fn __len__(&self) -> usize {

@@ -211,11 +211,11 @@ def test_odd_answers_of_a_start_leave_a_race(method, answer):
 @pytest.mark.parametrize(
     ("method", "answer", "wrong"),
     [
-        ("on_ack", flowstart.Exit(-1), OverflowError),
+        ("on_ack", flowstart.Exit(-1), ValueError),
         ("on_ack", flowstart.Exit(10, reason="boredom"), ValueError),
         ("on_ack", 10, TypeError),
         ("on_signal", "stay", ValueError),
-        ("on_signal", -1, OverflowError),
+        ("on_signal", -1, ValueError),
         ("departure", "soon", TypeError),
     ],
 )
@@ -270,3 +270,25 @@ def test_names_and_kinds_that_cannot_be_are_refused():
 def test_only_classes_are_registered(wrong):
     with pytest.raises(TypeError, match="a subclass of FlowStart or CongestionAvoidance"):
         flowstart.register()(wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [(-1, ValueError), (2**32, ValueError), ("many", TypeError), (None, TypeError)],
+)
+def test_windows_that_are_no_counts_are_refused_in_a_sentence(wrong, error):
+    @flowstart.register(name="sets_wrong_windows")
+    class Wrong(flowstart.FlowStart):
+        def on_ack(self, ack, window):
+            window.cwnd = wrong
+
+    with pytest.raises(error, match=r"cwnd must be .* packets, not"):
+        flowstart.compare(["sets_wrong_windows+cubic"], capacity="10 Mbit/s", size=["30 kB"])
+
+    @flowstart.register(name="leaves_with_wrong_windows")
+    class Leaving(flowstart.FlowStart):
+        def on_ack(self, ack, window):
+            return flowstart.Exit(wrong)
+
+    with pytest.raises(error, match=r"cwnd of an Exit must be .* packets, not"):
+        flowstart.compare(["leaves_with_wrong_windows+cubic"], capacity="10 Mbit/s", size=["30 kB"])

@@ -32,7 +32,7 @@ def test_a_race_has_tables_and_looks_like_one():
     assert len(race.series) > 10
     assert "hystart+cubic" in repr(race)
     assert "<table>" in race._repr_html_()
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="no measure"):
         race.mean("beauty")
 
 
@@ -216,3 +216,92 @@ def test_tables_go_to_arrow_without_copying():
     table = pyarrow.table(race.runs)
     assert table.num_rows == 1
     assert table.column("contestant").to_pylist() == ["hystart+cubic"]
+
+
+def documents():
+    return {
+        "frontier": flowstart.frontier(["hystart+cubic"], quick=True, capacity="20 Mbit/s"),
+        "reproduce": flowstart.reproduce("quick-start/fig9"),
+        "chirp": flowstart.explain_chirp(),
+        "rate": flowstart.attainable_rate("reno", peers=0, capacity="4 Mbit/s", samples=100),
+    }
+
+
+def test_documents_have_tables_a_summary_and_a_picture():
+    pytest.importorskip("matplotlib")
+    found = documents()
+    names = {key: set(document.tables) for key, document in found.items()}
+    assert names["frontier"] == {"cells", "contestants"}
+    assert names["reproduce"] == {"claims", "papers"}
+    assert names["chirp"] == {"packets"}
+    assert names["rate"] >= {"attainable_rate", "probes"}
+    cells = found["frontier"].tables["cells"]
+    assert len(cells) == sum(len(one["cells"]) for one in found["frontier"]["contestants"])
+    assert set(cells.column("contestant")) == {"hystart+cubic"}
+    claims = found["reproduce"].tables["claims"]
+    assert claims.column("holds") == [
+        claim["holds"] for figure in found["reproduce"]["figures"] for claim in figure["claims"]
+    ]
+    packets = found["chirp"].tables["packets"]
+    assert packets.column("packet") == list(range(len(packets)))
+    for key, document in found.items():
+        assert len(repr(document).splitlines()) > 1, key
+        assert "<table>" in document._repr_html_() and "<img" in document._repr_html_(), key
+        assert document.plot().axes, key
+
+
+def test_a_table_shows_its_first_rows_and_names_what_it_does_not_show():
+    packets = flowstart.explain_chirp().tables["packets"]
+    lines = repr(packets).splitlines()
+    assert lines[0].split()[:2] == ["packet", "part"]
+    assert f"... {len(packets) - 10} more rows" in lines
+    assert all(len(line) <= 110 for line in lines[:11])
+    assert packets._repr_html_().count("<tr>") == 11
+
+
+def test_tables_go_to_polars():
+    polars = pytest.importorskip("polars")
+    race = flowstart.compare(["cubic"], **QUICK)
+    frame = polars.DataFrame(race.runs)
+    assert frame["exit_rtts"].to_list() == race.runs.column("exit_rtts")
+    # None is nothing said there too.
+    packets = flowstart.explain_chirp().tables["packets"]
+    frame = polars.DataFrame(packets)
+    assert frame["label_ns"].to_list() == packets.column("label_ns")
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: flowstart.compare(nonsense=3), "unexpected argument '--nonsense' found"),
+        (
+            lambda: flowstart.compare(capaci="1 Mbit/s"),
+            "unexpected argument '--capaci' found; a similar argument exists: '--capacity'",
+        ),
+        (lambda: flowstart.frontier(grid="x"), "'--grid <GRID>' [possible values: smooth, rough]"),
+        (
+            lambda: flowstart.compare(["cubic"], **QUICK).mean("exit_rtt"),
+            'no measure "exit_rtt"; did you mean exit_rtts',
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(ask, said):
+    with pytest.raises(ValueError) as error:
+        ask()
+    assert said in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_file_with_an_equals_sign_in_its_name_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a=b.toml").write_text(
+        'duration = "1 s"\n[path]\ncapacity = "10 Mbit/s"\nrtt = "20 ms"\n[[flow]]\n'
+    )
+    assert flowstart.run("a=b.toml").name == "a=b"
+
+
+def test_a_scenario_that_contains_itself_is_refused():
+    scenario = {"duration": "1 s"}
+    scenario["path"] = scenario
+    with pytest.raises(ValueError, match="nested"):
+        flowstart.run(scenario)

@@ -131,9 +131,32 @@ def test_a_mistake_ends_the_others(tmp_path):
 def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(ValueError, match="known: local, ray"):
         distributed.reproduce(["abstract"], out=tmp_path, backend="slurm")
-    with pytest.raises(ValueError, match="shards must be at least 1"):
-        distributed.frontier([], out=tmp_path, shards=0)
+    for shards in (0, 10**6 + 1):
+        with pytest.raises(ValueError, match="shards must be from 1 to 10000"):
+            distributed.frontier([], out=tmp_path, shards=shards)
+    for word in ("resume", "output", "shard", "merge", "plan"):
+        with pytest.raises(ValueError, match=f"{word} is for"):
+            distributed.frontier([], out=tmp_path, **{word: True})
+    with pytest.raises(ValueError, match="json is for the command line"):
+        distributed.frontier([], out=tmp_path, json=True)
+    with pytest.raises(TypeError, match="a list of names"):
+        distributed.frontier([], out=tmp_path, modules=[3])
     with pytest.raises(ValueError, match="workers must be at least 1"):
         distributed.frontier([], out=tmp_path, workers=0)
     with pytest.raises(ValueError, match="cubik"):
         distributed.frontier(["cubik"], out=tmp_path, shards=2, workers=2)
+
+
+def test_an_exception_that_cannot_travel_comes_with_what_it_says():
+    class Stubborn(Exception):
+        def __reduce__(self):
+            raise TypeError("cannot be pickled")
+
+    try:
+        raise Stubborn("the queue is empty")
+    except Stubborn as error:
+        travels = distributed._whole(error)
+    assert isinstance(travels, RuntimeError)
+    assert "Stubborn: the queue is empty" in str(travels) and "Traceback" in str(travels)
+    plain = ValueError("as it is")
+    assert distributed._whole(plain) is plain

@@ -210,3 +210,43 @@ def test_gymnasium_makes_the_native_vector():
 def test_rough_paths_that_are_none_are_refused(options, word):
     with pytest.raises(ValueError, match=word):
         environments.rough(**options)
+
+
+def test_an_algorithm_does_not_step_the_environment_it_is_in():
+    many = environments.VectorEnv(num_envs=1)
+
+    @flowstart.register(name="steps_its_environment")
+    class Stepping(flowstart.CongestionAvoidance):
+        def grow(self, ack, acked, window):
+            many.reset(seed=1)
+
+        def reduce(self, now, signal, window):
+            return 2
+
+    def draw(random):
+        flow = [{"algorithm": "slow_start+steps_its_environment"}]
+        path = {"capacity": "10 Mbit/s", "rtt": "20 ms"}
+        return {"duration": "10 s", "path": path, "flow": flow}, 1e7
+
+    many._draw = draw
+    many.reset(seed=1)
+    with pytest.raises(RuntimeError, match="in the middle of a step"):
+        many.step(np.array([[0.0, 0.0, 1.0]]))
+
+
+def test_what_is_sent_is_bounded_by_what_arrives():
+    draw = environments.paths(capacity=(1e6, 1e6), rtt=(0.02, 0.02), buffer=(1.0, 1.0), others=(0,))
+    many = environments.VectorEnv("congestion_control", num_envs=1, draw=draw, steps=50)
+    many.reset(seed=1)
+    most = 0.0
+    for _ in range(40):
+        seen, *_ = many.step(np.array([[2.0, 0.0, -1.0]]))
+        most = max(most, 2 ** (10 * seen[0, 0]))
+    assert most == pytest.approx(1024)
+
+
+@pytest.mark.parametrize("drawn", ["nothing", ({}, "fast"), ({},)])
+def test_a_draw_that_gives_something_else_is_an_error(drawn):
+    many = environments.VectorEnv(num_envs=1, draw=lambda random: drawn)
+    with pytest.raises(TypeError, match="a scenario and a capacity"):
+        many.reset(seed=1)
