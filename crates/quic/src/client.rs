@@ -13,7 +13,7 @@ use crate::data::{Receiving, Sink, Source};
 use crate::endpoint::{Endpoint, Limits, Outgoing};
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
-use crate::message::{Decoder, Direction, Message, Received, Report, Request};
+use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Readings, Received, Report, Request};
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::tls::{self, Fingerprint};
@@ -71,6 +71,9 @@ pub struct Client {
     receiving: Option<Receiving>,
     report: Option<Report>,
     received: Option<Received>,
+    readings: Vec<(Time, Readings)>,
+    /// Messages whose reading was told.
+    read: u64,
     fingerprint: Option<Fingerprint>,
     handshake: Span,
     ended: Option<(Time, Result<(), Failed>)>,
@@ -122,6 +125,8 @@ impl Client {
             receiving,
             report: None,
             received: None,
+            readings: Vec::new(),
+            read: 0,
             fingerprint: None,
             handshake: Span::ZERO,
             ended: None,
@@ -149,6 +154,29 @@ impl Client {
     #[must_use]
     pub fn sending(&self) -> Option<&Sending> {
         self.sending.as_ref()
+    }
+
+    /// What the receiver told of its reading since the last time, if it was
+    /// [asked](crate::message::Paced::tell), and when that was heard.
+    pub fn take_readings(&mut self) -> Vec<(Time, Readings)> {
+        std::mem::take(&mut self.readings)
+    }
+
+    /// Takes in what the receiver tells, which may be anything.
+    fn hear(&mut self, now: Time, readings: Readings) -> Result<(), Failed> {
+        let paced = self.request.paced.filter(|paced| paced.tell);
+        let written = self.sending.as_ref().map_or(0, Sending::offered) / paced.map_or(u64::MAX, |paced| paced.message);
+        let Readings { first, told, ages } = &readings;
+        let right = *first == self.read
+            && first.checked_add(ages.len() as u64).is_some_and(|end| end <= written)
+            && ages.iter().all(|age| age <= told)
+            && ages.is_sorted_by(|one, next| one >= next);
+        if !right {
+            return Err(Failed(format!("{} tells times of reading that make no sense", self.to)));
+        }
+        self.read += ages.len() as u64;
+        self.readings.push((now, readings));
+        Ok(())
     }
 
     /// The packets of a connection (0 or 1) and their controller, once data may be sent over it.
@@ -234,6 +262,16 @@ impl Client {
                 let seen = text.rsplit(' ').next().unwrap_or_default().trim_end_matches(['"', ')']).to_owned();
                 format!("{to} is not the server expected: the fingerprint of its certificate is {seen}")
             }
+            // It knows all other words of a request.
+            ConnectionError::ApplicationClosed(close)
+                if u64::from(close.error_code) == u64::from(NOT_UNDERSTOOD)
+                    && !self.accepted
+                    && self.request.paced.is_some_and(|paced| paced.tell) =>
+            {
+                format!(
+                    "{to} cannot tell when it reads what is sent to it: `flowstart serve` there is of an older version"
+                )
+            }
             ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
             ConnectionError::TimedOut => unreachable(to),
             other => format!("{to} ended the connection: {other}"),
@@ -278,6 +316,11 @@ impl Client {
                 Ok(Some(Message::Refused(why))) => self.end(now, Err(Failed(format!("{} refuses: {why}", self.to)))),
                 Ok(Some(Message::Report(report))) => self.report = Some(*report),
                 Ok(Some(Message::Received(received))) => self.received = Some(received),
+                Ok(Some(Message::Readings(readings))) => {
+                    if let Err(failed) = self.hear(now, readings) {
+                        self.end(now, Err(failed));
+                    }
+                }
                 Ok(Some(Message::Request(_) | Message::Join(_))) => {
                     let why = format!("{} does not speak flowstart's protocol", self.to);
                     self.end(now, Err(Failed(why)));
