@@ -1,5 +1,5 @@
-//! `flowstart benchmark --to` against `flowstart serve` on this machine. A busy machine may be late,
-//! so nothing is asserted of how long anything takes.
+//! `flowstart benchmark --to` against `flowstart serve` on this machine. A busy machine may be
+//! late, so nothing is asserted of how long anything takes.
 #![cfg(feature = "quic")]
 
 use std::io::{BufRead as _, BufReader};

@@ -1,11 +1,11 @@
 //! Times of another machine's clock as times of this one's: how long something took one way.
 //!
-//! Nobody can tell from messages alone how far two clocks are apart: a way there that is longer than
-//! the way back looks like clocks that differ by half of that. What can be known is the smallest
-//! round trip, and half of it is taken for each way; so times are wrong by half the difference of
-//! the two ways at most, and that is half of the round trip at most. Beyond that a way there that
-//! takes longer for a while is told from a clock that drifts, because the news from the other clock
-//! is looked at all the time: the quickest of the last seconds says how far the clocks are apart.
+//! Nobody can tell from messages alone how far two clocks are apart: a way there that is longer
+//! than the way back looks like clocks that differ by half of that. What can be known is the
+//! smallest round trip, and half of it is taken for each way; so times are wrong by half the
+//! difference of the two ways, which is half of the round trip at most. A way there that takes
+//! longer for a while is told from a clock that drifts, because the news from the other clock is
+//! looked at all the time: the quickest of the last seconds says how far the clocks are apart.
 
 use std::collections::VecDeque;
 

@@ -46,8 +46,8 @@ impl Lane {
     }
 }
 
-/// Bytes of the next piece, of what is left: receivers allow few short ones, and an application that
-/// writes now and then would have one after every write that does not fit.
+/// Bytes of the next piece, of what is left: receivers allow few short ones, and an application
+/// that writes now and then would have one after every write that does not fit.
 fn piece_of(most: usize, left: u64) -> usize {
     let left = usize::try_from(left).unwrap_or(usize::MAX);
     let rest = left.saturating_sub(most);

@@ -114,7 +114,10 @@ fn above_the_capacity_delays_grow_by_what_does_not_pass() {
 fn what_a_server_does_not_tell_it_says() {
     for (wrong, word) in [
         (told(511, Span::from_millis(1), 1, ("slow_start", "cubic")), "of 512 bytes at least"),
-        (Request { direction: Direction::Down, ..told(1448, Span::from_millis(1), 1, ("slow_start", "cubic")) }, "here"),
+        (
+            Request { direction: Direction::Down, ..told(1448, Span::from_millis(1), 1, ("slow_start", "cubic")) },
+            "here",
+        ),
         (told(1448, Span::from_millis(1), 61, ("slow_start", "cubic")), "at most 60 s here"),
     ] {
         let (refused, _) = world(&Link::default(), wrong, None, Service::default()).run(Span::from_secs(10));

@@ -220,8 +220,8 @@ impl Run<'_> {
         })
     }
 
-    /// At which rate something failed, if it did not at once, and what would help where limits of the
-    /// server are met.
+    /// At which rate something failed, if it did not at once, and what would help where limits of
+    /// the server are met.
     fn explained(&self, error: Failure, rate: Option<Rate>) -> Failure {
         let Failure::Usage(why) = error else { return error };
         let most = self.benchmark.probe.warm_up + self.benchmark.lasting;
