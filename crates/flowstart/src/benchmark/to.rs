@@ -79,7 +79,9 @@ impl Way {
         if run.known > 0 {
             note(&format!("rates that were finished before: {}", run.known));
         }
-        if let (true, Some(error)) = (attained.is_empty(), failed.take()) {
+        if attained.is_empty()
+            && let Some(error) = failed.take()
+        {
             return Err(error);
         }
         if !not_reached.is_empty() {
