@@ -144,6 +144,29 @@ fn what_was_finished_before_ctrl_c_is_kept_and_not_probed_again() {
 }
 
 #[test]
+fn a_server_that_goes_away_is_told_after_what_was_finished() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), &[]);
+    let arguments = [SHORT, &["--to", &server.to, "--out", "out", "--json"]].concat();
+    let mut command = flowstart(folder.path());
+    let mut child = command.args(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("built");
+    let first = folder.path().join("out/finished/hystart+cubic__QUIC_-1500000bps.csv");
+    while !first.is_file() {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended before the first rate was finished");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let to = server.to.clone();
+    drop(server);
+    let output = child.wait_with_output().expect("a child");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.ends_with(&format!("error: 3 Mbit/s: {to} went silent\n")), "{error}");
+    let document = json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!(document["complete"], false);
+    assert_eq!(document["results"][0]["probes"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn what_makes_no_sense_across_a_real_path_is_refused_in_one_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     for (option, value) in [
