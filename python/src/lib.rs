@@ -23,8 +23,8 @@ use pyo3::types::PyBytes;
 use supervise::supervise;
 use table::Table;
 
-/// What is wrong in one sentence. The parser of arguments says more in paragraphs of its own: of those
-/// only what else there is helps whoever writes no command line.
+/// What is wrong in one sentence. The parser of arguments says more in paragraphs of its own: of
+/// those only what else there is helps whoever writes no command line.
 fn sentence(message: &str) -> String {
     let mut paragraphs = message.split("\n\n").map(|lines| lines.split_whitespace().collect::<Vec<_>>().join(" "));
     let first = paragraphs.next().unwrap_or_default();

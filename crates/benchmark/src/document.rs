@@ -61,6 +61,13 @@ impl Benchmark {
         if !self.real.is_empty() {
             all["real"] = json!(self.real);
         }
+        if let (Some(to), Some(all)) = (&self.to, all.as_object_mut()) {
+            // Nothing else of a path, and of who is there, was described.
+            all.insert("path".to_owned(), json!({ "to": to, "capacity": self.race.capacity() }));
+            for simulated in ["mark", "others", "peers"] {
+                all.remove(simulated);
+            }
+        }
         if let Some(burst) = self.burst {
             all["burst"] = json!(burst);
         }

@@ -40,6 +40,7 @@ mod joint;
 mod measured;
 mod parts;
 mod path;
+mod probed;
 
 use flowstart_service_curve::{
     BandConfig, BandPoint, BurstCurve, Estimate, Joint, MessageTrain, Probability, ProbeConfig, Record, StartupCurve,
@@ -52,6 +53,7 @@ use flowstart_race::{Race, RaceError};
 pub use document::{BENCHMARK_SCHEMA_VERSION, verdict_name};
 pub use measured::{MeasuredError, Records, measured};
 pub use parts::Parts;
+pub use probed::{Kept, ProbedRate};
 
 pub use flowstart_probing::Part;
 
@@ -63,6 +65,10 @@ pub struct Benchmark {
     /// Real stacks that are measured beside the simulated ones, in words; default none. The crate
     /// `real` measures them.
     pub real: Vec<String>,
+    /// The other end of a real path over which they are measured, in place of the emulated or
+    /// simulated one; default none. Of the described path only the capacity counts then, for the
+    /// rates.
+    pub to: Option<String>,
     /// Greedy flows of the contestant's own kind that are there before; default 9 (paper).
     pub peers: u32,
     /// Step between probing rates, payload; `None` for a tenth of the fair share of the capacity
@@ -137,6 +143,7 @@ impl Benchmark {
         Self {
             race,
             real: Vec::new(),
+            to: None,
             peers: 9,
             step: None,
             probe: ProbeConfig { packet: Bytes::new(MESSAGE), ..ProbeConfig::default() },

@@ -13,7 +13,7 @@ use crate::data::{Receiving, Sink, Source};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
-use crate::message::{Decoder, Direction, Message, Received, Report, Request};
+use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Readings, Received, Report, Request};
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::tls::{self, Fingerprint};
@@ -71,6 +71,9 @@ pub struct Client {
     receiving: Option<Receiving>,
     report: Option<Report>,
     received: Option<Received>,
+    readings: Vec<(Time, Readings)>,
+    /// Messages whose reading was told.
+    read: u64,
     fingerprint: Option<Fingerprint>,
     handshake: Span,
     ended: Option<(Time, Result<(), Failed>)>,
@@ -122,6 +125,8 @@ impl Client {
             receiving,
             report: None,
             received: None,
+            readings: Vec::new(),
+            read: 0,
             fingerprint: None,
             handshake: Span::ZERO,
             ended: None,
@@ -149,6 +154,29 @@ impl Client {
     #[must_use]
     pub fn sending(&self) -> Option<&Sending> {
         self.sending.as_ref()
+    }
+
+    /// What the receiver told of its reading since the last time, if it was
+    /// [asked](crate::message::Paced::tell), and when that was heard.
+    pub fn take_readings(&mut self) -> Vec<(Time, Readings)> {
+        std::mem::take(&mut self.readings)
+    }
+
+    /// Takes in what the receiver tells, which may be anything.
+    fn hear(&mut self, now: Time, readings: Readings) -> Result<(), Failed> {
+        let paced = self.request.paced.filter(|paced| paced.tell);
+        let written = self.sending.as_ref().map_or(0, Sending::offered) / paced.map_or(u64::MAX, |paced| paced.message);
+        let Readings { first, told, ages } = &readings;
+        let right = *first == self.read
+            && first.checked_add(ages.len() as u64).is_some_and(|end| end <= written)
+            && ages.iter().all(|age| age <= told)
+            && ages.is_sorted_by(|one, next| one >= next);
+        if !right {
+            return Err(Failed(format!("{} tells times of reading that make no sense", self.to)));
+        }
+        self.read += ages.len() as u64;
+        self.readings.push((now, readings));
+        Ok(())
     }
 
     /// The packets of a connection (0 or 1) and their controller, once data may be sent over it.
@@ -234,6 +262,16 @@ impl Client {
                 let seen = text.rsplit(' ').next().unwrap_or_default().trim_end_matches(['"', ')']).to_owned();
                 format!("{to} is not the server expected: the fingerprint of its certificate is {seen}")
             }
+            // It knows all other words of a request.
+            ConnectionError::ApplicationClosed(close)
+                if u64::from(close.error_code) == u64::from(NOT_UNDERSTOOD)
+                    && !self.accepted
+                    && self.request.paced.is_some_and(|paced| paced.tell) =>
+            {
+                format!(
+                    "{to} cannot tell when it reads what is sent to it: `flowstart serve` there is of an older version"
+                )
+            }
             ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
             ConnectionError::TimedOut => unreachable(to),
             other => format!("{to} ended the connection: {other}"),
@@ -278,6 +316,11 @@ impl Client {
                 Ok(Some(Message::Refused(why))) => self.end(now, Err(Failed(format!("{} refuses: {why}", self.to)))),
                 Ok(Some(Message::Report(report))) => self.report = Some(*report),
                 Ok(Some(Message::Received(received))) => self.received = Some(received),
+                Ok(Some(Message::Readings(readings))) => {
+                    if let Err(failed) = self.hear(now, readings) {
+                        self.end(now, Err(failed));
+                    }
+                }
                 Ok(Some(Message::Request(_) | Message::Join(_))) => {
                     let why = format!("{} does not speak flowstart's protocol", self.to);
                     self.end(now, Err(Failed(why)));
@@ -412,5 +455,66 @@ impl Node for Client {
     fn is_over(&self, now: Time) -> bool {
         // The word of farewell leaves at once; nobody needs to wait for its echo.
         self.ended.as_ref().is_some_and(|(ended, _)| now >= *ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use noq_proto::ApplicationClose;
+
+    use super::*;
+    use crate::message::{Paced, VERSION};
+
+    fn client(tell: bool) -> Client {
+        let request = Request {
+            version: VERSION,
+            session: 1,
+            connections: 1,
+            direction: Direction::Up,
+            size: None,
+            nanos: Some(1),
+            streams: 1,
+            start: "slow_start".to_owned(),
+            avoidance: "cubic".to_owned(),
+            file: None,
+            look: false,
+            paced: Some(Paced { message: 1000, gap: 5, tell }),
+        };
+        let config = crate::controller("slow_start", "cubic", 1452).unwrap();
+        let to = "192.0.2.7:4433".parse().unwrap();
+        let ends = (config, Sink::Check);
+        Client::new(Clock::start(), Time::ZERO, &Limits::default(), to, None, request, ends).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_the_word_for_telling_is_of_an_older_version() {
+        let closed = |code: u32| {
+            let reason = "the other end does not speak flowstart's protocol: unknown field `tell`".into();
+            ConnectionError::ApplicationClosed(ApplicationClose { error_code: code.into(), reason })
+        };
+        let said = |tell, code| client(tell).lost(&closed(code)).to_string();
+        assert!(said(true, NOT_UNDERSTOOD).contains("cannot tell when it reads"), "{}", said(true, NOT_UNDERSTOOD));
+        for other in [said(false, NOT_UNDERSTOOD), said(true, 3)] {
+            assert!(other.contains("ended the connection"), "{other}");
+        }
+    }
+
+    #[test]
+    fn times_of_reading_that_cannot_be_are_refused() {
+        let readings = |first, told, ages: &[u64]| Readings { first, told, ages: ages.to_vec() };
+        for wrong in [
+            readings(1, 9, &[]),
+            // Nothing was written yet.
+            readings(0, 9, &[5]),
+            readings(0, 9, &[5, 6]),
+            readings(0, 9, &[10]),
+            readings(u64::MAX, 9, &[1]),
+        ] {
+            assert!(client(true).hear(Time::ZERO, wrong).unwrap_err().0.contains("make no sense"));
+        }
+        assert!(client(false).hear(Time::ZERO, readings(0, 9, &[5])).is_err());
+        let mut client = client(true);
+        client.hear(Time::ZERO, readings(0, 9, &[])).unwrap();
+        assert_eq!(client.take_readings().len(), 1);
     }
 }

@@ -23,7 +23,7 @@ const MOST_OFFSET: u64 = 1 << 62;
 const MOST_AHEAD: u64 = 1 << 30;
 /// Shorter pieces are rare, for only the last of a transfer is short: every gap between pieces
 /// takes memory.
-const SHORT_PIECE: u32 = 512;
+pub(crate) const SHORT_PIECE: u32 = 512;
 /// Short pieces that a transfer may have.
 const MOST_SHORT: u32 = 64;
 

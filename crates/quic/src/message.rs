@@ -9,6 +9,8 @@ use crate::memory::Observed;
 
 /// The version of this protocol; both ends must have the same.
 pub const VERSION: u32 = 3;
+/// Code with which a server ends a connection whose first words it does not understand.
+pub const NOT_UNDERSTOOD: u32 = 2;
 /// Longest document in bytes.
 pub const MOST_BYTES: usize = 16 << 10;
 
@@ -30,6 +32,10 @@ pub struct Paced {
     pub message: u64,
     /// Nanoseconds from one to the next, above 0.
     pub gap: u64,
+    /// The receiver tells when it has read each of them ([`Message::Readings`]). Not said if false:
+    /// servers from before there was this word take part as long as nobody asks for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tell: bool,
 }
 
 /// What a client asks for.
@@ -164,6 +170,18 @@ pub struct Received {
     pub intact: bool,
 }
 
+/// When messages of a [`Paced`] application were read at the other end, by the clock there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Readings {
+    /// Number of the first of them; the application's first is 0.
+    pub first: u64,
+    /// Nanoseconds of the receiver's clock, from whenever it began, at which this leaves it.
+    pub told: u64,
+    /// Nanoseconds before that at which each was read, in their order.
+    pub ages: Vec<u64>,
+}
+
 /// A message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -180,6 +198,8 @@ pub enum Message {
     Report(Box<Report>),
     /// From the receiver.
     Received(Received),
+    /// From the receiver now and then, if it was [asked](Paced::tell).
+    Readings(Readings),
 }
 
 /// Bytes that are no message.
@@ -257,6 +277,7 @@ mod tests {
             Message::Join(7),
             Message::Refused("too many".into()),
             Message::Received(Received { bytes: 1, nanos: 2, intact: true }),
+            Message::Readings(Readings { first: 3, told: u64::MAX, ages: vec![9, 0] }),
         ];
         let wire: Vec<u8> = messages.iter().flat_map(Message::encode).collect();
         let mut decoder = Decoder::default();
@@ -279,6 +300,15 @@ mod tests {
             decoder.push(wrong);
             assert!(decoder.message().is_err(), "{wrong:?}");
             read_control(wrong);
+        }
+    }
+    #[test]
+    fn who_does_not_ask_for_readings_says_what_was_said_before_there_were_any() {
+        let quiet = Paced { message: 1448, gap: 5, tell: false };
+        assert_eq!(serde_json::to_string(&quiet).unwrap(), r#"{"message":1448,"gap":5}"#);
+        let asks = Paced { tell: true, ..quiet };
+        for paced in [quiet, asks] {
+            assert_eq!(serde_json::from_str::<Paced>(&serde_json::to_string(&paced).unwrap()).unwrap(), paced);
         }
     }
 }

@@ -7,7 +7,7 @@ use flowstart_units::{Span, Time};
 use noq_proto::{Dir, StreamId};
 
 use crate::connection::Connection;
-use crate::data::{PIECE_HEADER, Source};
+use crate::data::{PIECE_HEADER, SHORT_PIECE, Source};
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
 use crate::memory::{Lesson, Observed, Rounds};
@@ -44,6 +44,14 @@ impl Lane {
         let (written, packets) = self.emptied;
         (self.written - written).saturating_sub((sent - packets) * mtu.saturating_sub(OVERHEAD))
     }
+}
+
+/// Bytes of the next piece, of what is left: receivers allow few short ones, and an application
+/// that writes now and then would have one after every write that does not fit.
+fn piece_of(most: usize, left: u64) -> usize {
+    let left = usize::try_from(left).unwrap_or(usize::MAX);
+    let rest = left.saturating_sub(most);
+    if (1..SHORT_PIECE as usize).contains(&rest) { left / 2 } else { most.min(left) }
 }
 
 /// RTTs seen.
@@ -401,7 +409,7 @@ impl Sending {
         while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent, mtu) < wanted {
             let most = if paired && !decided { (mtu - OVERHEAD) as usize - PIECE_HEADER } else { PIECE };
             let left = self.size.unwrap_or(u64::MAX).min(written).saturating_sub(self.next);
-            let length = most.min(usize::try_from(left).unwrap_or(usize::MAX));
+            let length = piece_of(most, left);
             if length == 0 {
                 break;
             }
@@ -534,6 +542,12 @@ impl Sending {
         }
     }
 
+    /// The smallest RTT; zero before the first.
+    #[must_use]
+    pub fn min_rtt(&self) -> Span {
+        Span::from_nanos(self.rtts.least)
+    }
+
     /// The latest RTT, for a live line; zero before the first.
     #[must_use]
     pub fn last_rtt(&self) -> Span {
@@ -544,6 +558,22 @@ impl Sending {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_piece_is_short_if_the_data_can_be_cut_otherwise() {
+        for most in [1384, PIECE] {
+            for whole in 1..3 * most as u64 {
+                let (mut left, mut short) = (whole, 0);
+                while left > 0 {
+                    let piece = piece_of(most, left);
+                    assert!((1..=most).contains(&piece), "{whole}: {piece}");
+                    short += u32::from(piece < SHORT_PIECE as usize);
+                    left -= piece as u64;
+                }
+                assert_eq!(short > 0, whole < u64::from(SHORT_PIECE), "{whole}");
+            }
+        }
+    }
 
     #[test]
     fn percentiles_of_lateness_are_off_by_a_sixteenth_at_most() {

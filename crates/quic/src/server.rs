@@ -12,10 +12,11 @@ use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::memory::{Lesson, Memory, Observed};
-use crate::message::{Decoder, Direction, Message, Received, Report, Request, VERSION};
+use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Received, Report, Request, VERSION};
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::service::{Service, below};
+use crate::telling::{LEAST_MESSAGE, Telling};
 use crate::tls::Identity;
 
 /// Makes the controller of a start and an avoidance by their names, or says what is wrong.
@@ -48,6 +49,8 @@ struct Session {
     receiving: Option<Receiving>,
     /// The other end looks at the path: every packet counts by itself.
     look: bool,
+    /// Of what is read, for a sender that wants to know.
+    telling: Option<Telling>,
     peer_report: Option<Box<Report>>,
     told: bool,
     begun: bool,
@@ -180,6 +183,7 @@ impl Server {
                 }
             }
         }
+        self.tell(now);
         for number in std::mem::take(&mut self.changed) {
             if let Some((session, _)) = self.session_of(number) {
                 self.begin(now, session);
@@ -239,10 +243,13 @@ impl Server {
             line.inbound.push(stream);
         }
         if let Some((session, member)) = line.session
-            && let Some(receiving) = self.sessions.get_mut(&session).and_then(|it| it.receiving.as_mut())
+            && let Some(Session { receiving: Some(receiving), telling, .. }) = self.sessions.get_mut(&session)
             && receiving.fault().is_none()
         {
             line.inbound.retain(|stream| receiving.goes_on(now, member, *stream, connection));
+            if let Some(telling) = telling {
+                telling.note(now, receiving.delivered());
+            }
         }
         loop {
             let Some(line) = self.lines.get_mut(&number) else { return };
@@ -255,7 +262,7 @@ impl Server {
                 }
                 Err(error) => {
                     if let Some(connection) = self.endpoint.connection(number) {
-                        connection.close(now, 2, &error.to_string());
+                        connection.close(now, NOT_UNDERSTOOD, &error.to_string());
                     }
                     return self.forget(now, number);
                 }
@@ -295,6 +302,10 @@ impl Server {
         }
         if request.paced.is_some_and(|paced| paced.message == 0 || paced.gap == 0) {
             return Err("a paced application has messages, and time between them".to_owned());
+        }
+        let tell = request.paced.filter(|paced| paced.tell);
+        if tell.is_some_and(|paced| paced.message < LEAST_MESSAGE || request.direction == Direction::Down) {
+            return Err(format!("what is told is when messages were read here, of {LEAST_MESSAGE} bytes at least"));
         }
         if self.sessions.contains_key(&request.session) {
             return Err("there is such a session".to_owned());
@@ -344,6 +355,7 @@ impl Server {
             sending,
             receiving,
             look: request.look,
+            telling: tell.map(|paced| Telling::new(paced.message)),
             peer_report: None,
             told: false,
             begun: false,
@@ -396,6 +408,20 @@ impl Server {
         }
     }
 
+    /// Tells senders that want to know when their messages were read.
+    fn tell(&mut self, now: Time) {
+        for session in self.sessions.values_mut().filter(|session| !session.told) {
+            if let (Some(telling), Some(first)) = (&mut session.telling, session.members[0])
+                && let Some(control) = self.lines.get(&first).and_then(|line| line.control)
+                && let Some(connection) = self.endpoint.connection(first)
+            {
+                // The sender is done: it waits for the rest.
+                let all = session.peer_report.is_some();
+                telling.tell(now, all, &mut |bytes| connection.write(control, bytes));
+            }
+        }
+    }
+
     fn conclude(&mut self, now: Time, number: u64) {
         let Some(session) = self.sessions.get_mut(&number) else { return };
         if session.told {
@@ -415,7 +441,11 @@ impl Server {
         if let Some(receiving) = &session.receiving {
             fault = fault.or_else(|| receiving.fault().map(str::to_owned));
         }
-        if let (Some(receiving), Some(report)) = (&session.receiving, &session.peer_report) {
+        let behind = session.telling.as_ref().is_some_and(Telling::is_behind);
+        if session.telling.as_ref().is_some_and(Telling::is_too_much) {
+            fault = Some("what was asked for is not taken".to_owned());
+        }
+        if let (Some(receiving), Some(report), false) = (&session.receiving, &session.peer_report, behind) {
             let bytes = receiving.delivered();
             if bytes >= report.bytes {
                 let nanos = receiving.times().map_or(0, |(first, last)| last.since(first).as_nanos());
@@ -523,7 +553,9 @@ impl Node for Server {
 
     fn deadline(&self) -> Time {
         let ends = self.sessions.values().filter_map(|session| session.sending.as_ref()).map(Sending::deadline);
-        ends.min().unwrap_or(Time::NEVER).min(self.endpoint.deadline())
+        let tellings = self.sessions.values().filter(|session| !session.told).filter_map(|it| it.telling.as_ref());
+        let told = tellings.map(Telling::due).min().unwrap_or(Time::NEVER);
+        ends.min().unwrap_or(Time::NEVER).min(told).min(self.endpoint.deadline())
     }
 
     fn is_over(&self, _now: Time) -> bool {

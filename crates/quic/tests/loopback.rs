@@ -1,7 +1,6 @@
 //! Client and server over real sockets of this machine. What is asserted does not depend on how
 //! long anything takes.
 
-#[allow(dead_code)]
 mod common;
 
 use std::net::{SocketAddr, UdpSocket};

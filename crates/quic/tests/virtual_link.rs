@@ -2,20 +2,17 @@
 //! machine does.
 
 mod common;
+#[path = "common/link.rs"]
+mod link;
 
 use std::cmp::Reverse;
 
 use common::request;
-use common::world::{Busy, Link, world};
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Fingerprint;
-use flowstart_quic::{Arrival, Lesson, Memory, News, Node, Observed, Service, Transferred};
+use flowstart_quic::{Arrival, Lesson, Memory, News, Node as _, Observed, Service, Transferred};
 use flowstart_units::{Rate, Span, Time};
-
-fn transfer(link: &Link, request: Request) -> Transferred {
-    let (outcome, _) = world(link, request, None, Service::default()).run(Span::from_secs(60));
-    outcome.unwrap()
-}
+use link::{Busy, Link, transfer, world};
 
 /// Every start that has no second connection and needs nothing of routers.
 const STARTS: [&str; 7] = ["slow_start", "hystart", "hystart++", "search", "suss", "paced_chirping", "rapid_start"];
@@ -112,39 +109,6 @@ fn what_a_transfer_learnt_lets_the_next_one_jump() {
     assert!(bytes.abs_diff(246_000) < 20_000, "{bytes}");
     let (late, _, _) = remembered(&narrow, 100_000, &memory, 301 + Memory::LIFETIME.as_nanos() / 1_000_000_000);
     assert_eq!(late.report.resumed, None, "too old");
-}
-
-#[test]
-fn a_paced_application_sends_what_it_has_and_catches_up_when_it_may() {
-    use flowstart_quic::message::Paced;
-
-    // 1000 bytes every 10 ms for 2 s, over a link that carries 25 times as much.
-    let paced = Some(Paced { message: 1000, gap: 10_000_000 });
-    for direction in [Direction::Down, Direction::Up] {
-        let asked =
-            Request { size: None, nanos: Some(2_000_000_000), paced, ..request(direction, 0, ("slow_start", "cubic")) };
-        let outcome = transfer(&Link::default(), asked);
-        assert!(outcome.received.intact, "{outcome:?}");
-        assert_eq!(outcome.received.bytes, 200_000, "{direction:?}");
-        // The last message is written after 1.99 s, and takes half a round trip.
-        assert!(outcome.received.nanos.abs_diff(1_990_000_000) < 5_000_000, "{outcome:?}");
-        assert!(outcome.report.packets < 230, "a packet for each message: {outcome:?}");
-    }
-    // A tenth of the application's rate passes: what it cannot write yet waits for it.
-    let slow = Link { rate: Rate::from_bps(80_000), ..Link::default() };
-    let asked = Request {
-        size: Some(100_000),
-        paced,
-        nanos: Some(50_000_000_000),
-        ..request(Direction::Up, 0, ("slow_start", "cubic"))
-    };
-    let outcome = transfer(&slow, asked);
-    assert!(outcome.received.intact && outcome.received.bytes == 100_000, "{outcome:?}");
-    assert!(outcome.report.nanos > 9_000_000_000, "{outcome:?}");
-    let none = Some(Paced { message: 0, gap: 1 });
-    let asked = Request { paced: none, ..request(Direction::Down, 10, ("slow_start", "cubic")) };
-    let (refused, _) = world(&Link::default(), asked, None, Service::default()).run(Span::from_secs(10));
-    assert!(refused.unwrap_err().to_string().contains("a paced application has messages"));
 }
 
 #[test]

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use flowstart_benchmark::{Attained, Benchmark, Parts};
+use flowstart_benchmark::{Attained, Benchmark, Kept, ProbedRate};
 use flowstart_emulator::{Fidelity, traffic};
 use flowstart_parallel::Cancel;
 use flowstart_race::Contestant;
 use flowstart_scenario::Scenario;
 use flowstart_service_curve::{
-    MessageTrain, ProbeVerdict, RateProbe, Record, estimate_records, last_wanted, probe_rate, read_csv,
+    MessageTrain, ProbeVerdict, Record, estimate_records, last_wanted, probe_rate, read_csv,
 };
 use flowstart_units::{Rate, Span, Time};
 
@@ -98,28 +98,6 @@ pub fn check(benchmark: &Benchmark, stacks: &[Stack]) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// A rate that was probed.
-struct Done {
-    probe: RateProbe,
-    records: Vec<Record>,
-    parts: Parts,
-}
-
-/// Where rates that are finished are kept, so that a benchmark can go on later.
-pub trait Kept {
-    /// The messages of this rate of the stack with this label, if it was finished before.
-    ///
-    /// # Errors
-    /// A sentence about what cannot be read.
-    fn known(&self, label: &str, rate: Rate) -> Result<Option<Vec<Record>>, String>;
-
-    /// Keeps the messages of a rate that is finished.
-    ///
-    /// # Errors
-    /// A sentence about what cannot be written.
-    fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String>;
 }
 
 /// What is probed.
@@ -210,7 +188,7 @@ pub fn benchmark(
     let (mut over, mut left) = (0.0, rounds * stacks.len());
     for stack in stacks {
         let probing = Probing { benchmark, stack, like: stack.like()?, cancel };
-        let mut done: Vec<Done> = Vec::new();
+        let mut done: Vec<ProbedRate> = Vec::new();
         for rates in rates.chunks(at_once.max(1)) {
             left -= 1;
             let last = last_wanted(done.iter().map(|done| (done.probe.rate, done.probe.verdict)), &benchmark.probe);
@@ -272,25 +250,18 @@ struct Probing<'a> {
 
 impl Probing<'_> {
     /// Those of these rates that were finished before.
-    fn known(&self, kept: &dyn Kept, rates: &[Rate]) -> Result<Vec<Done>, Error> {
+    fn known(&self, kept: &dyn Kept, rates: &[Rate]) -> Result<Vec<ProbedRate>, Error> {
         let mut known = Vec::new();
         for rate in rates {
-            let Some(records) = kept.known(&self.stack.label(), *rate).map_err(Error::Kept)? else { continue };
-            let unusable = |error: &dyn std::fmt::Display| Error::Kept(format!("what was kept of {rate}: {error}"));
-            let begins = records.first().ok_or_else(|| unusable(&"nothing is in it"))?.sent;
-            let mut parts = Parts::new(*rate, begins + self.benchmark.probe.warm_up);
-            records.iter().for_each(|record| parts.record(record));
-            let every = records.iter().copied().map(Ok);
-            let estimate = estimate_records(every, Some(*rate), &self.benchmark.procedure());
-            let probe = estimate.map_err(|error| unusable(&error))?.probes.pop();
-            let probe = probe.ok_or_else(|| unusable(&"nothing is in it"))?;
-            known.push(Done { probe, records, parts });
+            if let Some(records) = kept.known(&self.stack.label(), *rate).map_err(Error::Kept)? {
+                known.push(ProbedRate::again(self.benchmark, *rate, records).map_err(Error::Kept)?);
+            }
         }
         Ok(known)
     }
 
     /// Probes these rates at once.
-    fn round(&self, rates: &[Rate], tell: &dyn Fn()) -> Vec<Result<(Option<Done>, Probed), Error>> {
+    fn round(&self, rates: &[Rate], tell: &dyn Fn()) -> Vec<Result<(Option<ProbedRate>, Probed), Error>> {
         let probe = |rate: Rate| {
             let probed = match self.stack {
                 Stack::Program(program) => self.program(program, rate),
@@ -310,7 +281,7 @@ impl Probing<'_> {
 
     /// Probes a stack that is watched message by message at one rate; nothing came out if it was
     /// cancelled before it was decided.
-    fn watched(&self, rate: Rate) -> Result<(Option<Done>, Probed), Error> {
+    fn watched(&self, rate: Rate) -> Result<(Option<ProbedRate>, Probed), Error> {
         let benchmark = self.benchmark;
         let (scenario, flow) = self.stack.scenario(benchmark, &self.like, rate);
         let gap = rate.transmission_time(benchmark.probe.packet);
@@ -343,14 +314,12 @@ impl Probing<'_> {
             let train = MessageTrain { rate, start, gap, delays };
             let records = train.records().zip(passed).map(|(record, passed)| Record { passed, ..record });
             let records: Vec<Record> = records.collect();
-            let mut parts = Parts::new(rate, start + benchmark.probe.warm_up);
-            records.iter().for_each(|record| parts.record(record));
-            Ok((finished.then_some(Done { probe, records, parts }), probed))
+            Ok((finished.then(|| ProbedRate::new(benchmark, probe, records)), probed))
         })
     }
 
     /// Lets a program run at one rate and judges its record; nothing came out if it was cancelled.
-    fn program(&self, program: &Program, rate: Rate) -> Result<(Option<Done>, Probed), Error> {
+    fn program(&self, program: &Program, rate: Rate) -> Result<(Option<ProbedRate>, Probed), Error> {
         let (scenario, flow) = self.benchmark.real_scenario(&self.like, self.stack.control(), rate);
         let message = self.benchmark.probe.packet;
         let Commanded { record, ran, asked, fidelity, faults } =
@@ -371,8 +340,6 @@ impl Probing<'_> {
         if covers > Span::from_secs_f64(ran.as_secs_f64()) {
             return Err(Error::CommandRecordTooLong(covers, ran));
         }
-        let mut parts = Parts::new(rate, first.sent + self.benchmark.probe.warm_up);
-        records.iter().for_each(|record| parts.record(record));
         let estimate = estimate_records(records.iter().copied().map(Ok), Some(rate), &self.benchmark.procedure());
         let probe = estimate.map_err(Error::CommandRecord)?.probes.pop().ok_or(Error::NoMessages)?;
         // One that cannot keep up may be refused, but nothing is known of a rate that was not
@@ -383,25 +350,13 @@ impl Probing<'_> {
         if matches!(probe.verdict, ProbeVerdict::Accepted(_)) && !offered {
             return Err(Error::CommandOffered(records.len(), within, rate, asked));
         }
-        Ok((Some(Done { probe, records, parts }), probed))
+        Ok((Some(ProbedRate::new(self.benchmark, probe, records)), probed))
     }
 
     /// What follows from all rates.
-    fn attained(&self, done: Vec<Done>) -> Result<Attained, Error> {
-        let (mut probes, mut records, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-        for one in done {
-            records.push((one.probe.rate, one.records));
-            probes.push(one.probe);
-            parts.push(one.parts);
-        }
-        let estimate = self.benchmark.estimate(probes);
-        let counts = |rate: Rate| estimate.probes.iter().any(|probe| probe.rate == rate);
-        records.retain(|(rate, _)| counts(*rate));
-        parts.retain(|parts| counts(parts.rate) && parts.count() > 0);
+    fn attained(&self, done: Vec<ProbedRate>) -> Result<Attained, Error> {
         let queue = self.benchmark.race.queue_name(&self.like);
         let conditions = format!("{}, in real time over an emulated path, {queue}", self.stack.conditions());
-        let attained = self.benchmark.attained(self.stack.label(), conditions, estimate, None)?;
-        let records = records.into_iter().flat_map(|(_, records)| records).collect();
-        Ok(Attained { records, parts, ..attained })
+        Ok(self.benchmark.attained_by(self.stack.label(), conditions, done)?)
     }
 }

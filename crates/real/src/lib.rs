@@ -36,7 +36,7 @@ mod tables;
 pub mod testbed;
 mod watch;
 
-pub use benchmark::{Kept, RealBenchmark, Stack, at_once, benchmark, check as check_benchmark, control_named, longest};
+pub use benchmark::{RealBenchmark, Stack, at_once, benchmark, check as check_benchmark, control_named, longest};
 pub use commanded::Program;
 pub use controls::not_real;
 pub use emulate::{Emulated, emulate};

@@ -366,7 +366,7 @@ fn start(
         Workload::Paced { rate, message, poisson: false, lasting } => {
             lasts = lasts.min(*lasting);
             let gap = rate.transmission_time(*message).as_nanos();
-            (None, Some(Paced { message: message.get(), gap: gap.max(1) }))
+            (None, Some(Paced { message: message.get(), gap: gap.max(1), tell: false }))
         }
         Workload::Paced { .. } | Workload::Script(_) => {
             let why = "flows that write at random, or at times of their own, are not run over QUIC: without \

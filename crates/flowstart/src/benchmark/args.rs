@@ -9,7 +9,11 @@ use flowstart_service_curve::Probability;
 use flowstart_service_curve::stats::{Level, Sides};
 use flowstart_units::{Bytes, Rate, Span, parse_fraction};
 
+use super::place::Place;
 use crate::args::{ContestantParser, PageArgs, RacePathArgs, seed, threads};
+
+/// Whose rate is measured if nobody is named.
+pub(super) const DEFAULT_CONTESTANT: &str = "cubic";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +30,7 @@ Examples:
   flowstart benchmark cubic --real cubic --seed 2
   flowstart benchmark --quic cubic,adaptive_chirping+delay_target
   flowstart benchmark --command 'probe --rate {rate} --for {seconds}' --server 'probe --listen'
+  flowstart benchmark bbr --to 192.0.2.7 --fingerprint 5e1f... --capacity 50Mbit/s
 
 The attainable rate a(t): what an interval of length t has at least, except with the stated probability. Each rate is probed
 with a constant-rate application over one connection until 750 independent delays are there, or as many as are worth so
@@ -38,6 +43,10 @@ project's QUIC, and with --command a program, each rate on an emulated path of i
 then such that a curve takes less than five minutes: 10 Mbit/s and 40 ms, four greedy flows of the same kind, a fifth of the fair share
 as step, 150 samples and a quantile of 5 %, 240 s at most per rate, evidence that a rate is too high after 120 s, no bursts
 and no new connections.
+
+With --to contestants (cubic unless others are named) are probed over this project's QUIC across a real path, from here to
+`flowstart serve` there, one rate after another, at rates up to --capacity, or to what a look at the path finds. Nobody is put
+beside them, and each rate is measured for 45 s: five minutes per contestant. No rights are needed at either end.
 
 A file of measurements has the columns sent_ns (the write), received_ns (the other application's read) and, with trains of
 several rates, rate_bps (or _us, _ms, _s in place of _ns); left_ns and arrived_ns, when a message left the sender's stack and
@@ -70,10 +79,10 @@ fn level(text: &str) -> Result<Level, String> {
 /// Options of `flowstart benchmark`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-#[command(group(clap::ArgGroup::new("stacks").args(["real", "quic", "command"]).multiple(true)))]
+#[command(group(clap::ArgGroup::new("stacks").args(["real", "quic", "command", "to"]).multiple(true)))]
 pub(crate) struct BenchmarkArgs {
     /// Whose attainable rate: a contestant as in `flowstart compare` [default: cubic, unless
-    /// --measured, --real or --command is given]
+    /// --measured, --real, --quic or --command is given]
     pub(crate) contestant: Option<Contestant>,
     /// Others to put beside it, separated by commas
     #[arg(long, value_name = "CONTESTANT", value_delimiter = ',', value_parser = ContestantParser, hide_possible_values = true)]
@@ -199,6 +208,16 @@ pub(crate) struct BenchmarkArgs {
     /// Shell command to start on the receiving host before it; it is ready when it listens
     #[arg(long, value_name = "LINE", requires = "command", help_heading = "Real")]
     pub(crate) server: Option<String>,
+    /// Probe across the real path to `flowstart serve` there, over QUIC: a host, and a UDP port if
+    /// it is not 4433 (lab:5000)
+    #[arg(long, value_name = "HOST", help_heading = "Real")]
+    pub(crate) to: Option<Place>,
+    /// Fingerprint of that server's certificate, as `serve` prints it; needed beyond this machine
+    #[arg(long, value_name = "HEX", requires = "to", help_heading = "Real")]
+    pub(crate) fingerprint: Option<String>,
+    /// Accept any certificate there: nobody knows who answers
+    #[arg(long, requires = "to", conflicts_with = "fingerprint", help_heading = "Real")]
+    pub(crate) insecure: bool,
     /// Go on with what the folder of the results has: rates that were finished there with the same
     /// options are not probed again
     #[arg(long, requires = "stacks", conflicts_with = "no_report", help_heading = "Real")]
@@ -248,6 +267,6 @@ pub(crate) struct BenchmarkArgs {
 impl BenchmarkArgs {
     /// True if anything is probed in real time.
     pub(super) fn is_real(&self) -> bool {
-        !self.real.is_empty() || !self.quic.is_empty() || self.command.is_some()
+        self.to.is_some() || !self.real.is_empty() || !self.quic.is_empty() || self.command.is_some()
     }
 }

@@ -3,8 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use flowstart_benchmark::Benchmark;
-use flowstart_real::Kept;
+use flowstart_benchmark::{Benchmark, Kept};
 use flowstart_report::write_atomically_by;
 use flowstart_service_curve::{Record, read_csv, write_csv};
 use flowstart_units::Rate;
@@ -64,6 +63,16 @@ fn conditions(benchmark: &Benchmark) -> serde_json::Value {
         all.remove("contestants");
     }
     parameters
+}
+
+/// The capacity of the path to there, as what was finished was measured with, if it was.
+#[cfg(feature = "quic")]
+pub(super) fn capacity_kept(results: &Path, to: &str) -> Option<Rate> {
+    let text = std::fs::read_to_string(results.join(FOLDER).join(PARAMETERS)).ok()?;
+    let parameters: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let path = &parameters["path"];
+    // What else differs is found out later.
+    (path["to"] == to).then(|| serde_json::from_value(path["capacity"].clone()).ok()).flatten()
 }
 
 /// Takes away what an earlier benchmark left, and nothing else.

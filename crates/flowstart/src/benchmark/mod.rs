@@ -1,10 +1,14 @@
 //! `flowstart benchmark`: attainable rates.
 
 mod args;
+mod asked;
 mod delays;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", feature = "quic"))]
 mod kept;
+mod place;
 mod real;
+#[cfg(feature = "quic")]
+mod to;
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +16,7 @@ use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured};
 use flowstart_pages::benchmark::Shown;
 use flowstart_race::{Contestant, Race, RunOptions};
 use flowstart_service_curve::{ProbeConfig, Video};
-use flowstart_units::Bytes;
+use flowstart_units::{Bytes, Rate};
 
 use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
@@ -21,7 +25,8 @@ use crate::pages;
 use crate::scenario::load;
 use crate::session::command_line;
 
-pub(crate) use args::BenchmarkArgs;
+pub(crate) use self::args::BenchmarkArgs;
+use self::args::DEFAULT_CONTESTANT;
 
 /// Where results go unless something else is said.
 const DEFAULT_FOLDER: &str = "flowstart-benchmark";
@@ -34,24 +39,26 @@ const RESULT: &str = "result.json";
 const SUMMARY: &str = "summary.csv";
 const PROBES: &str = "probes.csv";
 const PARTS: &str = "parts.csv";
-/// Whose rate is measured if nobody is named.
-const DEFAULT_CONTESTANT: &str = "cubic";
 
 /// Runs the benchmark.
 pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
-    let benchmark = planned(args)?;
+    let folder = results(args);
+    if args.to.is_some() {
+        asked::meant_for_path(args)?;
+    }
+    #[cfg(feature = "quic")]
+    let way = args.to.as_ref().map(|place| to::Way::find(args, place, folder.as_deref())).transpose()?;
+    #[cfg(feature = "quic")]
+    let found = way.as_ref().map(|way| way.capacity);
+    #[cfg(not(feature = "quic"))]
+    let found = args.to.as_ref().map_or(Ok(None), |_| Err(crate::quic::without()))?;
+    let benchmark = planned(args, found)?;
     let simulated = !benchmark.race.contestants.is_empty();
     if simulated || !benchmark.real.is_empty() {
         benchmark.validate().map_err(Failure::usage)?;
     }
     meant_for_real(args, simulated)?;
     pages::prepare(&args.page)?;
-    let elsewhere = args.json || args.markdown || args.no_report || !args.page.pages.is_empty();
-    let folder = match (&args.out, elsewhere) {
-        (Some(folder), _) => Some(folder.clone()),
-        (None, true) => None,
-        (None, false) => Some(PathBuf::from(DEFAULT_FOLDER)),
-    };
     if let Some(folder) = &folder {
         prepare_folder(folder)?;
     }
@@ -71,6 +78,12 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     if args.resume && folder.is_none() {
         return Err(Failure::usage("--resume goes on with what a folder has: name it with --out"));
     }
+    #[cfg(feature = "quic")]
+    let (cancel, mut really) = match way {
+        Some(way) => way.measure(&benchmark, args, folder.as_deref())?,
+        None => real::measure(&benchmark, args, folder.as_deref())?,
+    };
+    #[cfg(not(feature = "quic"))]
     let (cancel, mut really) = real::measure(&benchmark, args, folder.as_deref())?;
     let bar = progress("probing");
     let runs = u64::from(args.runs.unwrap_or(1));
@@ -131,6 +144,12 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     if complete || really.verdict.is_err() { really.verdict } else { Err(Failure::Interrupted) }
 }
 
+/// The folder of the results: as asked, else the default one unless results go elsewhere.
+fn results(args: &BenchmarkArgs) -> Option<PathBuf> {
+    let elsewhere = args.json || args.markdown || args.no_report || !args.page.pages.is_empty();
+    args.out.clone().or_else(|| (!elsewhere).then(|| PathBuf::from(DEFAULT_FOLDER)))
+}
+
 /// Refuses options of simulations where nothing is simulated.
 fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
     if simulated || !args.is_real() {
@@ -152,8 +171,8 @@ fn meant_for_real(args: &BenchmarkArgs, simulated: bool) -> Done {
     }
 }
 
-/// What the options ask for.
-fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
+/// What the options ask for, across a real path of this capacity if there is one.
+fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failure> {
     let mut race = match &args.scenario {
         Some(path) => {
             Race::from_scenario(&load(path)?).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
@@ -161,7 +180,9 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
         None => Race::default(),
     };
     race.sizes = Vec::<Bytes>::new();
-    race.contestants = args.contestant.iter().chain(&args.against).cloned().collect();
+    // Across a real path nobody is simulated.
+    let simulated = args.contestant.iter().chain(&args.against).filter(|_| args.to.is_none());
+    race.contestants = simulated.cloned().collect();
     if race.contestants.is_empty() && args.measured.is_empty() && !args.is_real() {
         race.contestants = vec![DEFAULT_CONTESTANT.parse::<Contestant>().map_err(Failure::usage)?];
     }
@@ -177,9 +198,14 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
         real::path(&mut race);
     }
     lay_over(&mut race, &args.path, &args.background);
+    if let Some(capacity) = found {
+        race.set_capacity(capacity);
+    }
     race.seed = args.seed.unwrap_or(race.seed);
     let mut benchmark = Benchmark::new(race);
-    if args.is_real() {
+    if args.to.is_some() {
+        real::defaults_across(&mut benchmark, args.lasting);
+    } else if args.is_real() {
         real::defaults(&mut benchmark);
     }
     // Who names the others means these.
@@ -187,6 +213,10 @@ fn planned(args: &BenchmarkArgs) -> Result<Benchmark, Failure> {
     benchmark.peers = args.peers.unwrap_or(peers);
     let quic = args.quic.iter().map(|contestant| format!("{contestant} over QUIC"));
     benchmark.real = args.real.iter().cloned().chain(quic).chain(args.command.clone()).collect();
+    if let Some(to) = &args.to {
+        benchmark.real = asked::contestants(args)?.iter().map(|one| format!("{one} over QUIC")).collect();
+        benchmark.to = Some(to.to_string());
+    }
     benchmark.step = args.step.or_else(|| args.is_real().then(|| real::step(&benchmark)));
     benchmark.video = args.video;
     if let Some(path) = &args.film {

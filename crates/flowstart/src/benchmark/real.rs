@@ -8,7 +8,7 @@ use flowstart_race::Race;
 use flowstart_service_curve::Probability;
 use flowstart_units::{Rate, Span};
 
-use super::BenchmarkArgs;
+use super::args::BenchmarkArgs;
 use crate::interrupt;
 use crate::output::{Done, Failure};
 
@@ -28,6 +28,12 @@ const SAMPLES: usize = 150;
 const EPSILON: Probability = Probability::FIVE_PERCENT;
 /// How long delays must have grown before a rate is too high.
 const OVERLOAD_AFTER: Span = Span::from_secs(120);
+
+/// How long each rate is measured at most across a real path, where rates follow one another: with
+/// the warm-up less than the minute that `flowstart serve` allows, and five minutes in all.
+const LASTING_ACROSS: Span = Span::from_secs(45);
+/// There delays must have grown for this percentage of it before a rate is too high.
+const OVERLOAD_PERCENT: u64 = 66;
 
 /// What was measured.
 pub(super) struct Really {
@@ -53,6 +59,14 @@ pub(super) fn defaults(benchmark: &mut Benchmark) {
     (benchmark.probe.samples, benchmark.probe.epsilon) = (SAMPLES, EPSILON);
 }
 
+/// The same across a real path, where nobody is beside the probe but who is there anyway.
+pub(super) fn defaults_across(benchmark: &mut Benchmark, lasting: Option<Span>) {
+    defaults(benchmark);
+    (benchmark.peers, benchmark.lasting) = (0, lasting.unwrap_or(LASTING_ACROSS));
+    let part = benchmark.lasting.mul_ratio(OVERLOAD_PERCENT, 100);
+    benchmark.probe.overload_after = OVERLOAD_AFTER.min(part);
+}
+
 /// The step between probing rates.
 pub(super) fn step(benchmark: &Benchmark) -> Rate {
     Rate::from_bps((benchmark.fair_share().as_bps() / STEPS).max(1))
@@ -65,7 +79,8 @@ pub(super) fn measure(
     args: &BenchmarkArgs,
     folder: Option<&Path>,
 ) -> Result<(Cancel, Really), Failure> {
-    use flowstart_real::{Kept, Program, RealBenchmark, Stack};
+    use flowstart_benchmark::Kept;
+    use flowstart_real::{Program, RealBenchmark, Stack};
 
     use super::kept::Finished;
     use crate::output::{note, progress, roughly};

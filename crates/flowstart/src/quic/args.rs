@@ -9,7 +9,7 @@ use flowstart_race::Contestant;
 use flowstart_units::{Bytes, Span};
 
 /// Port of `serve`, unless another one is named.
-const PORT: u16 = 4433;
+pub(crate) const PORT: u16 = 4433;
 
 const SERVE_EXAMPLES: &str = "Examples:
   flowstart serve

@@ -4,14 +4,15 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Looked, Report, Request, VERSION};
 use flowstart_quic::{Sink, Transferred};
-use flowstart_units::Span;
+use flowstart_units::{Rate, Span};
 
-use super::transfer::{Target, session};
-use super::{PathArgs, show};
+use super::target::{Target, session};
+use super::{PathArgs, show, wrong};
 use crate::interrupt;
-use crate::output::{Done, note, print, print_json};
+use crate::output::{Done, Failure, note, print, print_json};
 
 /// Bytes each way: half a megabyte with headers and repairs.
 const BYTES: u64 = 430_000;
@@ -88,37 +89,55 @@ impl<'a> Way<'a> {
     }
 }
 
+/// Looks at a path in one direction; what was seen, and whether packets left on time.
+fn one_way(target: &Target, direction: Direction, cancel: &Cancel) -> Result<(Transferred, bool), Failure> {
+    let request = Request {
+        version: VERSION,
+        session: session(),
+        connections: 2,
+        direction,
+        size: Some(BYTES),
+        nanos: Some(LONGEST.as_nanos()),
+        streams: 1,
+        start: "fair_queuing_probe".to_owned(),
+        avoidance: "delay_or_cubic".to_owned(),
+        file: None,
+        look: true,
+        paced: None,
+    };
+    target.transfer(request, Sink::Check, None, &mut |_, _, _| !cancel.is_cancelled())
+}
+
+/// A rate in Mbit/s to three digits: more are not known.
+fn rounded(mbps: f64) -> Rate {
+    let rounded: f64 = format!("{mbps:.2e}").parse().unwrap_or(mbps);
+    Rate::from_bps((rounded * 1e6).round() as u64)
+}
+
+/// The capacity of a path from here to a server, of IP packets.
+pub(crate) fn capacity_up(target: &Target, cancel: &Cancel) -> Result<Rate, Failure> {
+    let (outcome, _) = one_way(target, Direction::Up, cancel)?;
+    let way = outcome.report.look.as_ref().and_then(|looked| Way::new(&outcome, looked).capacity);
+    let [median, ..] = way.ok_or_else(|| wrong(format!("the capacity to {} could not be found out", target.to)))?;
+    Ok(rounded(median))
+}
+
 /// Looks at a path.
 pub(crate) fn look(args: &PathArgs) -> Done {
-    let target = Target::find(&args.server)?;
+    let target = Target::of(&args.server)?;
     let cancel = interrupt::listen();
     let began = Instant::now();
     let mut outcomes = Vec::new();
     let mut punctual = true;
     for direction in [Direction::Down, Direction::Up] {
-        let request = Request {
-            version: VERSION,
-            session: session(),
-            connections: 2,
-            direction,
-            size: Some(BYTES),
-            nanos: Some(LONGEST.as_nanos()),
-            streams: 1,
-            start: "fair_queuing_probe".to_owned(),
-            avoidance: "delay_or_cubic".to_owned(),
-            file: None,
-            look: true,
-            paced: None,
-        };
-        let (outcome, real_time) =
-            target.transfer(request, Sink::Check, None, &mut |_, _, _| !cancel.is_cancelled())?;
+        let (outcome, real_time) = one_way(&target, direction, &cancel)?;
         punctual &= real_time;
         outcomes.push(outcome);
     }
     let took = began.elapsed().as_secs_f64();
     let looked = outcomes.iter().filter_map(|outcome| Some(Way::new(outcome, outcome.report.look.as_ref()?)));
     let Ok([down, up]) = <[Way; 2]>::try_from(looked.collect::<Vec<_>>()) else {
-        return Err(super::wrong(format!("{} has not looked at the path", target.to)));
+        return Err(wrong(format!("{} has not looked at the path", target.to)));
     };
     if args.json {
         return print_json(&json!({
@@ -218,6 +237,9 @@ mod tests {
         let text = text(&down, &up, 0.5);
         assert!(text.starts_with("About 10.0 Mbit/s down and 5.00 Mbit/s up, 0.0 ms there and back, and whether"));
         assert!(text.contains("10.0 Mbit/s (9.00 to 10.5)") && text.contains("more than 2.50 ms"), "{text}");
+        for (mbps, bps) in [(10.399_663, 10_400_000), (0.123_456, 123_000), (721.5, 722_000_000), (0.0, 0)] {
+            assert_eq!(rounded(mbps).as_bps(), bps);
+        }
         let nothing = outcome(&[], 0);
         let nothing = Way::new(&nothing, nothing.report.look.as_ref().unwrap());
         assert_eq!(nothing.capacity, None);

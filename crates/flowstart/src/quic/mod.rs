@@ -7,18 +7,27 @@ mod kept;
 #[cfg(feature = "quic")]
 mod look;
 #[cfg(feature = "quic")]
+mod probe;
+#[cfg(feature = "quic")]
 mod show;
+#[cfg(feature = "quic")]
+mod target;
 #[cfg(feature = "quic")]
 mod transfer;
 
-pub(crate) use args::{FetchArgs, PathArgs, ServeArgs};
+pub(crate) use args::{FetchArgs, PORT, PathArgs, ServeArgs};
 
 #[cfg(not(feature = "quic"))]
 use crate::output::Done;
 use crate::output::Failure;
 
 #[cfg(feature = "quic")]
-pub(crate) use {look::look, transfer::fetch, transfer::serve};
+pub(crate) use {
+    look::{capacity_up, look},
+    probe::{Application, Heard, probe},
+    target::Target,
+    transfer::{fetch, serve},
+};
 
 /// What is said where the program has no QUIC.
 #[cfg(not(feature = "quic"))]

@@ -2,17 +2,17 @@
 
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
 
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, Request, VERSION};
-use flowstart_quic::tls::{Fingerprint, Identity};
-use flowstart_quic::{Client, Clock, Limits, Memory, News, Node as _, Server, Service, Sink, Sockets, Transferred};
+use flowstart_quic::tls::Identity;
+use flowstart_quic::{Clock, Limits, News, Server, Service, Sink, Sockets};
 use flowstart_units::{Span, Time};
 
-use super::args::ServerArgs;
 use super::kept::{Kept, learnt, today};
+use super::target::{Target, plain, session};
 use super::{FetchArgs, ServeArgs, show, wrong};
 use crate::interrupt;
 use crate::output::{Done, Failure, ending, note, prepare_file, prepare_folder, print, print_json, write_file};
@@ -107,102 +107,9 @@ fn identity(path: &Path) -> Result<Identity, Failure> {
     }
 }
 
-fn plain(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => "something listens there already".to_owned(),
-        std::io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
-/// Where to, and whom to expect there.
-pub(super) struct Target {
-    pub(super) to: SocketAddr,
-    pub(super) pinned: Option<Fingerprint>,
-    /// Where connections are logged.
-    pub(super) qlog: Option<PathBuf>,
-}
-
-impl Target {
-    /// Looks the host up. Beyond this machine somebody must have said whom to expect.
-    pub(super) fn find(args: &ServerArgs) -> Result<Self, Failure> {
-        let ServerArgs { host, port, fingerprint, insecure } = args;
-        let pinned = fingerprint.as_deref().map(str::parse::<Fingerprint>).transpose().map_err(wrong)?;
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let to = match bare.parse::<IpAddr>() {
-            Ok(ip) => SocketAddr::new(ip, *port),
-            Err(_) => (bare, *port)
-                .to_socket_addrs()
-                .ok()
-                .and_then(|found| found.min_by_key(SocketAddr::is_ipv6))
-                .ok_or_else(|| wrong(format!("there is no host {host:?}")))?,
-        };
-        if pinned.is_none() && !insecure && !to.ip().is_loopback() {
-            return Err(wrong(format!(
-                "who answers at {to} must be known: name the fingerprint that its `flowstart serve` prints \
-                 with --fingerprint, or say --insecure"
-            )));
-        }
-        Ok(Self { to, pinned, qlog: None })
-    }
-
-    /// Transfers. What this end sends begins with what is in `memory`, and adds to it. `live` is
-    /// called with bytes and RTT now and then, and ends it by returning false.
-    pub(super) fn transfer(
-        &self,
-        request: Request,
-        sink: Sink,
-        memory: Option<&mut Memory>,
-        live: &mut dyn FnMut(Time, u64, Span) -> bool,
-    ) -> Result<(Transferred, bool), Failure> {
-        let clock = Clock::start();
-        let limits = Limits { qlog: self.qlog.clone(), ..Limits::default() };
-        let mut config = controller(&request.start, &request.avoidance, limits.mtu).map_err(wrong)?;
-        let mut memory = memory.filter(|_| request.direction == Direction::Up);
-        let place = self.to.ip();
-        let proposed = memory.as_mut().and_then(|memory| memory.propose(place, today(), &mut config));
-        let any = if self.to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
-        let mut client =
-            Client::new(clock, clock.now(), &limits, self.to, self.pinned, request, (config, sink)).map_err(wrong)?;
-        client.resume(proposed);
-        let mut sockets = Vec::new();
-        for _ in 0..client.sockets() {
-            let socket = UdpSocket::bind(any).map_err(wrong)?;
-            // Only then the system says when nobody listens there.
-            socket.connect(self.to).map_err(|error| wrong(format!("cannot reach {}: {}", self.to, plain(&error))))?;
-            sockets.push(socket);
-        }
-        let mut sockets = Sockets::new(sockets, clock).map_err(wrong)?;
-        let mut stopped = false;
-        let watch = &mut |client: &mut Client, now: Time| {
-            if !stopped && !live(now, client.progress(), client.last_rtt()) {
-                stopped = true;
-                client.stop(now, "interrupted");
-            }
-            true
-        };
-        sockets.run(&mut client, watch).map_err(wrong)?;
-        if stopped {
-            return Err(Failure::Interrupted);
-        }
-        let transferred = client.outcome().map_err(wrong)?;
-        if let Some(memory) = memory {
-            memory.learn(place, today(), proposed, transferred.lesson);
-        }
-        Ok((transferred, sockets.is_real_time()))
-    }
-}
-
-/// A number that nobody guesses.
-pub(super) fn session() -> u64 {
-    use std::hash::{BuildHasher as _, RandomState};
-    RandomState::new().hash_one(std::process::id())
-}
-
 /// Transfers.
 pub(crate) fn fetch(args: &FetchArgs) -> Done {
-    let target = Target { qlog: args.qlog.clone(), ..Target::find(&args.server)? };
+    let target = Target { qlog: args.qlog.clone(), ..Target::of(&args.server)? };
     if let Some(folder) = &args.qlog {
         prepare_folder(folder)?;
     }

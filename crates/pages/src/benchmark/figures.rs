@@ -28,7 +28,8 @@ pub(super) fn attainable(result: &BenchmarkResult, colors: &[Color], command: &s
         figure.series.push(Series::line(&one.label, *color, points));
     }
     if !result.benchmark.race.contestants.is_empty() || !result.benchmark.real.is_empty() {
-        figure.mark_y(result.benchmark.fair_share().as_mbps_f64(), "fair share (gross)");
+        let word = if result.benchmark.to.is_some() { "capacity (gross)" } else { "fair share (gross)" };
+        figure.mark_y(result.benchmark.fair_share().as_mbps_f64(), word);
     }
     figure
 }

@@ -87,6 +87,9 @@ impl<'a> Shown<'a> {
         if !self.has_path() {
             return "Attainable rates, measured".to_owned();
         }
+        if let Some(to) = &self.result.benchmark.to {
+            return format!("Attainable rates from here to {to}");
+        }
         format!("Attainable rates over {} and {} of base RTT", race.capacity(), race.path.rtt)
     }
 
@@ -96,7 +99,11 @@ impl<'a> Shown<'a> {
         let probe = &benchmark.probe;
         let mut remarks: Vec<String> =
             self.result.attained.iter().map(|one| format!("{}: {}.", one.label, one.conditions)).collect();
-        if self.has_path() {
+        if benchmark.to.is_some() {
+            let text = "Delays from the time at which a message is due to be written until the server has read it, each way being \
+                        taken for half of the smallest RTT.";
+            remarks.push(text.to_owned());
+        } else if self.has_path() {
             let others = benchmark.race.others.flow.iter().map(|flow| {
                 format!("{} {}", flow.count, flow.name.as_deref().or(flow.algorithm.as_deref()).unwrap_or("TCP"))
             });

@@ -16,7 +16,9 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         pair("seed", shown.seed().trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned()),
         pair("benchmark", benchmark.hash()),
     ];
-    if shown.has_path() {
+    if let Some(to) = &benchmark.to {
+        provenance.extend([pair("path to", to.clone()), pair("capacity", benchmark.race.capacity().to_string())]);
+    } else if shown.has_path() {
         provenance.extend([
             pair("capacity", benchmark.race.capacity().to_string()),
             pair("base RTT", benchmark.race.path.rtt.to_string()),

@@ -2,8 +2,6 @@
 
 use flowstart_quic::message::{Direction, Request, VERSION};
 
-pub(crate) mod world;
-
 /// A request for a transfer of this size; with two connections for a start that looks for queues of
 /// its own.
 pub(crate) fn request(direction: Direction, size: u64, contestant: (&str, &str)) -> Request {

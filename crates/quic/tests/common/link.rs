@@ -1,5 +1,8 @@
 //! An imagined network in virtual time: links, and hosts that may be busy with something else.
 
+// Not every test needs all of it.
+#![allow(dead_code)]
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
@@ -283,4 +286,9 @@ pub(crate) fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, 
         carried: [0, 0],
         hosts: [Busy::default(), Busy::default()],
     }
+}
+
+pub(crate) fn transfer(link: &Link, request: Request) -> Transferred {
+    let (outcome, _) = world(link, request, None, Service::default()).run(Span::from_secs(60));
+    outcome.unwrap()
 }

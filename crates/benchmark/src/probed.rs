@@ -1,0 +1,83 @@
+//! Rates that were probed in real time, whatever carried them.
+
+use flowstart_service_curve::{RateProbe, Record, estimate_records};
+use flowstart_units::Rate;
+
+use super::{Attained, Benchmark, Parts};
+use flowstart_race::RaceError;
+
+/// Where rates that are finished are kept, so that a benchmark can go on later.
+pub trait Kept {
+    /// The messages of this rate of the stack with this label, if it was finished before.
+    ///
+    /// # Errors
+    /// A sentence about what cannot be read.
+    fn known(&self, label: &str, rate: Rate) -> Result<Option<Vec<Record>>, String>;
+
+    /// Keeps the messages of a rate that is finished.
+    ///
+    /// # Errors
+    /// A sentence about what cannot be written.
+    fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String>;
+}
+
+/// A rate of a real stack that was probed.
+#[derive(Clone, Debug)]
+pub struct ProbedRate {
+    /// What it came to.
+    pub probe: RateProbe,
+    /// Its messages, in the order of sending.
+    pub records: Vec<Record>,
+    parts: Parts,
+}
+
+impl ProbedRate {
+    /// What was probed and judged just now.
+    #[must_use]
+    pub fn new(benchmark: &Benchmark, probe: RateProbe, records: Vec<Record>) -> Self {
+        let began = records.first().map(|record| record.sent).unwrap_or_default();
+        let mut parts = Parts::new(probe.rate, began + benchmark.probe.warm_up);
+        records.iter().for_each(|record| parts.record(record));
+        Self { probe, records, parts }
+    }
+
+    /// What was kept of a rate, judged again.
+    ///
+    /// # Errors
+    /// A sentence about what cannot be used.
+    pub fn again(benchmark: &Benchmark, rate: Rate, records: Vec<Record>) -> Result<Self, String> {
+        let unusable = |error: &dyn std::fmt::Display| format!("what was kept of {rate}: {error}");
+        let every = records.iter().copied().map(Ok);
+        let estimate = estimate_records(every, Some(rate), &benchmark.procedure());
+        let probe = estimate.map_err(|error| unusable(&error))?.probes.pop();
+        let probe = probe.ok_or_else(|| unusable(&"nothing is in it"))?;
+        Ok(Self::new(benchmark, probe, records))
+    }
+}
+
+impl Benchmark {
+    /// What follows from all rates of a stack that were probed.
+    ///
+    /// # Errors
+    /// If no curve can be made of them.
+    pub fn attained_by(
+        &self,
+        label: String,
+        conditions: String,
+        probed: Vec<ProbedRate>,
+    ) -> Result<Attained, RaceError> {
+        let (mut probes, mut records, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for one in probed {
+            records.push((one.probe.rate, one.records));
+            probes.push(one.probe);
+            parts.push(one.parts);
+        }
+        let estimate = self.estimate(probes);
+        let counts = |rate: Rate| estimate.probes.iter().any(|probe| probe.rate == rate);
+        records.retain(|(rate, _)| counts(*rate));
+        parts.retain(|parts| counts(parts.rate) && parts.count() > 0);
+        let attained = self.attained(label, conditions, estimate, None)?;
+        let records = records.into_iter().flat_map(|(_, records)| records).collect();
+        Ok(Attained { records, parts, ..attained })
+    }
+}

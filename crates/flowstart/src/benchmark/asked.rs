@@ -1,0 +1,60 @@
+//! What is asked for across a real path.
+
+use flowstart_race::Contestant;
+
+use super::args::{BenchmarkArgs, DEFAULT_CONTESTANT};
+use crate::compare::once_each;
+use crate::output::{Done, Failure};
+
+/// Refuses options of simulated and emulated paths.
+pub(super) fn meant_for_path(args: &BenchmarkArgs) -> Done {
+    let path = &args.path.path;
+    let some = |number: Option<u32>| number.is_some_and(|number| number > 0);
+    let given = [
+        ("--real", !args.real.is_empty()),
+        ("--command", args.command.is_some()),
+        ("--on", !args.on.is_empty()),
+        ("--scenario", args.scenario.is_some()),
+        ("--profile", path.profile.is_some()),
+        ("--rtt", path.rtt.is_some()),
+        ("--buffer", path.buffer.is_some()),
+        ("--mark", args.path.mark.is_some()),
+        ("--peers", some(args.peers)),
+        ("--background", !args.background.is_empty()),
+        ("--bursts", some(args.bursts)),
+        ("--connections", some(args.connections)),
+        ("--joint", some(args.joint)),
+        ("--at-once", args.at_once.is_some()),
+        ("--fidelity", args.fidelity.is_some()),
+        ("--threads", args.threads.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "{option} is for paths that are simulated or emulated, and --to measures across a real one, over QUIC and one \
+             rate at a time: leave it out"
+        ))),
+        None => contestants(args).map(drop),
+    }
+}
+
+/// Who is probed across the path: those named anywhere, else the default.
+pub(super) fn contestants(args: &BenchmarkArgs) -> Result<Vec<Contestant>, Failure> {
+    let mut all: Vec<Contestant> = args.contestant.iter().chain(&args.against).chain(&args.quic).cloned().collect();
+    if all.is_empty() {
+        all.push(DEFAULT_CONTESTANT.parse::<Contestant>().map_err(Failure::usage)?);
+    }
+    once_each(&all)?;
+    for one in &all {
+        let why = if one.queue.is_some() {
+            "a real path has the queues that it has: leave out what follows @"
+        } else if one.start.connections() > 1 {
+            "a rate is probed over one connection, and this start has two"
+        } else if one.start.asks_routers() {
+            "QUIC cannot carry it, for its packets have no room for a request to the routers"
+        } else {
+            continue;
+        };
+        return Err(Failure::Usage(format!("{one}: {why}")));
+    }
+    Ok(all)
+}

@@ -1,0 +1,264 @@
+//! Across a real path: this project's QUIC to `flowstart serve`, probed one rate after another.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use flowstart_benchmark::{Attained, Benchmark, Kept, ProbedRate};
+use flowstart_parallel::Cancel;
+use flowstart_quic::OneWay;
+use flowstart_race::Contestant;
+use flowstart_service_curve::{MessageTrain, last_wanted, probe_rate};
+use flowstart_units::{Rate, Span};
+
+use super::args::BenchmarkArgs;
+use super::asked::contestants;
+use super::kept::{Finished, capacity_kept};
+use super::place::Place;
+use super::real::Really;
+use crate::interrupt;
+use crate::output::{Failure, note, progress, roughly};
+use crate::quic::{Application, Heard, Target, capacity_up, probe};
+
+/// How often it is looked whether a probe has ended, and progress is told.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A real path.
+pub(super) struct Way {
+    target: Target,
+    pub(super) capacity: Rate,
+    cancel: Cancel,
+}
+
+impl Way {
+    /// Finds the other end and, unless it is named or was kept by what is to be resumed, asks the
+    /// path for its capacity. From then on Ctrl-C asks for an orderly end.
+    pub(super) fn find(args: &BenchmarkArgs, place: &Place, folder: Option<&Path>) -> Result<Self, Failure> {
+        let target = Target::find(&place.host, place.port, args.fingerprint.as_deref(), args.insecure)?;
+        let cancel = interrupt::listen();
+        let resumed = folder.filter(|_| args.resume).map(|folder| capacity_kept(folder, &place.to_string()));
+        let capacity = match args.path.path.capacity.or(resumed.flatten()) {
+            Some(capacity) => capacity,
+            None => {
+                let capacity = capacity_up(&target, &cancel)?;
+                note(&format!("the path carries about {capacity}; --capacity says it otherwise"));
+                capacity
+            }
+        };
+        Ok(Self { target, capacity, cancel })
+    }
+
+    /// Probes all contestants, and what was finished is kept in the folder of the results.
+    pub(super) fn measure(
+        self,
+        benchmark: &Benchmark,
+        args: &BenchmarkArgs,
+        folder: Option<&Path>,
+    ) -> Result<(Cancel, Really), Failure> {
+        let contestants = contestants(args)?;
+        let finished = folder.map(|folder| Finished::open(folder, benchmark, args.resume)).transpose()?;
+        let rates = benchmark.rates();
+        let length = (benchmark.probe.warm_up + benchmark.lasting).as_secs_f64();
+        let all = rates.len() * contestants.len();
+        note(&format!("{all} rates, one at a time, in real time: {} at most", roughly(length * all as f64)));
+        let bar = progress("seconds of probing");
+        bar.set_length((length * all as f64) as u64);
+        let mut run = Run { way: &self, benchmark, finished: finished.as_ref(), known: 0, heard: Vec::new() };
+        let (mut attained, mut failed, mut not_reached) = (Vec::new(), None, Vec::new());
+        for (number, contestant) in contestants.iter().enumerate() {
+            let tell = |seconds: f64| bar.set_position((length * (number * rates.len()) as f64 + seconds) as u64);
+            let (one, error) = if failed.is_none() { run.contestant(contestant, &rates, &tell)? } else { (None, None) };
+            failed = failed.or(error);
+            match one {
+                Some(one) => attained.push(one),
+                None => not_reached.push(label(contestant)),
+            }
+        }
+        bar.finish_and_clear();
+        if run.known > 0 {
+            note(&format!("rates that were finished before: {}", run.known));
+        }
+        if attained.is_empty()
+            && let Some(error) = failed.take()
+        {
+            return Err(error);
+        }
+        if !not_reached.is_empty() {
+            note(&format!("not measured: {}", not_reached.join(", ")));
+        }
+        if run.heard.iter().any(|(.., heard)| !heard.real_time) {
+            note("without real-time priority: messages leave milliseconds late when the machine is busy");
+        }
+        let complete = !self.cancel.is_cancelled() && failed.is_none();
+        let paths = serde_json::json!({
+            "to": self.target.to.to_string(),
+            "probes": run.heard.iter().map(|(contestant, rate, heard)| serde_json::json!({
+                "contestant": contestant,
+                "rate_bps": rate.as_bps(),
+                "min_rtt_s": heard.rtt.as_secs_f64(),
+                "other_clock_slower_ppm": heard.drift,
+                "real_time_priority": heard.real_time,
+            })).collect::<Vec<_>>(),
+        });
+        let verdict = failed.map_or(Ok(()), Err);
+        Ok((self.cancel, Really { attained, complete, verdict, paths: Some(paths) }))
+    }
+}
+
+/// What tables call it.
+fn label(contestant: &Contestant) -> String {
+    format!("{contestant} (QUIC)")
+}
+
+/// Probing over one path.
+struct Run<'a> {
+    way: &'a Way,
+    benchmark: &'a Benchmark,
+    finished: Option<&'a Finished>,
+    /// Rates that were finished before.
+    known: usize,
+    heard: Vec<(String, Rate, Heard)>,
+}
+
+impl Run<'_> {
+    /// Probes all rates of a contestant, unless one fails or it is cancelled; `progress` hears the
+    /// seconds that are over. What came out, and what failed.
+    fn contestant(
+        &mut self,
+        contestant: &Contestant,
+        rates: &[Rate],
+        progress: &dyn Fn(f64),
+    ) -> Result<(Option<Attained>, Option<Failure>), Failure> {
+        let (benchmark, label) = (self.benchmark, label(contestant));
+        let length = (benchmark.probe.warm_up + benchmark.lasting).as_secs_f64();
+        let mut done: Vec<ProbedRate> = Vec::new();
+        let mut failed = None;
+        let before = self.heard.len();
+        for (number, rate) in rates.iter().enumerate() {
+            let last = last_wanted(done.iter().map(|done| (done.probe.rate, done.probe.verdict)), &benchmark.probe);
+            if last.is_some_and(|last| *rate > last) {
+                break;
+            }
+            let kept = self.finished.map(|finished| finished.known(&label, *rate)).transpose();
+            if let Some(records) = kept.map_err(Failure::Usage)?.flatten() {
+                done.push(ProbedRate::again(benchmark, *rate, records).map_err(Failure::Usage)?);
+                self.known += 1;
+                continue;
+            }
+            if self.way.cancel.is_cancelled() {
+                break;
+            }
+            let tell = |seconds: f64| progress(length * number as f64 + seconds.min(length));
+            match self.rate(contestant, *rate, &tell) {
+                Ok((heard, Some(one))) => {
+                    self.heard.push((contestant.to_string(), *rate, heard));
+                    let kept = self.finished.map(|finished| finished.keep(&label, *rate, &one.records)).transpose();
+                    failed = kept.err().map(Failure::Usage);
+                    done.push(one);
+                }
+                Ok((_, None)) => break,
+                Err(error) => {
+                    let first = done.is_empty() && self.heard.is_empty();
+                    failed = Some(self.explained(error, (!first).then_some(*rate)));
+                }
+            }
+            if failed.is_some() {
+                break;
+            }
+        }
+        if done.is_empty() {
+            return Ok((None, failed));
+        }
+        let conditions = self.conditions(contestant, &self.heard[before..]);
+        Ok((Some(benchmark.attained_by(label, conditions, done).map_err(Failure::usage)?), failed))
+    }
+
+    /// Probes one rate; nothing came out if it was cancelled before it was decided.
+    fn rate(
+        &self,
+        contestant: &Contestant,
+        rate: Rate,
+        progress: &dyn Fn(f64),
+    ) -> Result<(Heard, Option<ProbedRate>), Failure> {
+        let (benchmark, cancel) = (self.benchmark, &self.way.cancel);
+        let lasting = benchmark.probe.warm_up + benchmark.lasting;
+        let application = Application { contestant, rate, message: benchmark.probe.packet, lasting };
+        let decided = AtomicBool::new(false);
+        let (tell, delays) = channel::<Span>();
+        let fault = || Failure::usage("a part of flowstart ended by a fault");
+        std::thread::scope(|scope| {
+            let judge = scope.spawn(|| {
+                let mut kept = Vec::new();
+                let watched = delays.into_iter().inspect(|delay| kept.push(*delay));
+                let judged = probe_rate(rate, watched, &benchmark.procedure());
+                decided.store(true, Ordering::Relaxed);
+                judged.map(|probe| (probe, kept))
+            });
+            // A thread of its own has the priority that exact departures need.
+            let probing = scope.spawn(|| {
+                // Nobody listens any more once it is decided.
+                let mut tell = move |delay| {
+                    let _ = tell.send(delay);
+                };
+                let over = || decided.load(Ordering::Relaxed) || cancel.is_cancelled();
+                let heard = probe(&self.way.target, application, &over, &mut tell);
+                (heard, decided.load(Ordering::Relaxed) || !cancel.is_cancelled())
+            });
+            let began = Instant::now();
+            while !probing.is_finished() {
+                std::thread::sleep(LOOK);
+                progress(began.elapsed().as_secs_f64());
+            }
+            let (heard, finished) = probing.join().map_err(|_| fault())?;
+            let (probe, delays) = judge.join().map_err(|_| fault())?.map_err(Failure::usage)?;
+            let heard = heard?;
+            if delays.is_empty() {
+                return Ok((heard, None));
+            }
+            let train = MessageTrain { rate, start: heard.start, gap: application.gap(), delays };
+            let records = train.records().collect();
+            Ok((heard, finished.then(|| ProbedRate::new(benchmark, probe, records))))
+        })
+    }
+
+    /// At which rate something failed, if it did not at once, and what would help where limits of
+    /// the server are met.
+    fn explained(&self, error: Failure, rate: Option<Rate>) -> Failure {
+        let Failure::Usage(why) = error else { return error };
+        let most = self.benchmark.probe.warm_up + self.benchmark.lasting;
+        let limit = |word: &str| why.contains("refuses") && why.contains(word);
+        let help = if limit("a transfer takes at most") {
+            format!(
+                "; a rate takes {most}: name a shorter --lasting or --warm-up, or a longer --most-time for `flowstart \
+                 serve` there"
+            )
+        } else if limit("more data came") {
+            "; name more --most-bytes for `flowstart serve` there, or less to be probed".to_owned()
+        } else {
+            String::new()
+        };
+        let at = rate.map_or_else(String::new, |rate| format!("{rate}: "));
+        Failure::Usage(format!("{at}{why}{help}"))
+    }
+
+    /// How it was measured, and how far its delays can be relied on.
+    fn conditions(&self, contestant: &Contestant, heard: &[(String, Rate, Heard)]) -> String {
+        let mut said = format!("{contestant} over this project's QUIC to {}", self.way.target.to);
+        let rtts = heard.iter().map(|(.., heard)| heard.rtt).filter(|rtt| *rtt > Span::ZERO);
+        if let Some(rtt) = rtts.max() {
+            let half = rtt.as_millis_f64() / 2.0;
+            said.push_str(&format!(", smallest RTT {}: delays may all be {half:.3} ms too long or too short", ms(rtt)));
+        }
+        let drifts = heard.iter().filter_map(|(.., heard)| heard.drift);
+        if let Some(drift) = drifts.max_by(|one, other| one.abs().total_cmp(&other.abs())) {
+            let wrong = drift.abs() / 1e6 * OneWay::WINDOW.as_millis_f64();
+            said.push_str(&format!(", and each {wrong:.3} ms, for the clocks drift by {:.1} ppm", drift.abs()));
+        }
+        said
+    }
+}
+
+fn ms(span: Span) -> String {
+    format!("{:.3} ms", span.as_millis_f64())
+}

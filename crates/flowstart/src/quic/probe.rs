@@ -1,0 +1,115 @@
+//! A constant-rate application on a connection to a server: how long its messages take.
+
+use flowstart_congestion::{ControllerConfig, Pacing};
+use flowstart_quic::message::{Direction, Paced, Request, VERSION};
+use flowstart_quic::{Client, Limits, OneWay, Sink};
+use flowstart_race::Contestant;
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use super::target::{Target, session};
+use super::wrong;
+use crate::output::Failure;
+
+/// What writes, and what carries it.
+#[derive(Clone, Copy)]
+pub(crate) struct Application<'a> {
+    /// Its start and avoidance.
+    pub(crate) contestant: &'a Contestant,
+    pub(crate) rate: Rate,
+    pub(crate) message: Bytes,
+    /// How long it writes.
+    pub(crate) lasting: Span,
+}
+
+impl Application<'_> {
+    /// From message to message.
+    pub(crate) fn gap(&self) -> Span {
+        self.rate.transmission_time(self.message).max(Span::from_nanos(1))
+    }
+}
+
+/// What was heard beside the delays, which were told meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Heard {
+    /// When the first message was due, by this machine's clock from some beginning.
+    pub(crate) start: Time,
+    /// The smallest RTT.
+    pub(crate) rtt: Span,
+    /// By how many millionths the server's clock is slower than the one here, if that is known.
+    pub(crate) drift: Option<f64>,
+    /// Packets left with real-time priority.
+    pub(crate) real_time: bool,
+}
+
+/// Lets an application write to a server for its time, or until `over`. `tell` hears the delay of
+/// each message in its order, from the time at which it is due to be written until the server has
+/// read it.
+pub(crate) fn probe(
+    target: &Target,
+    application: Application<'_>,
+    over: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(Span),
+) -> Result<Heard, Failure> {
+    let Application { contestant, message, lasting, .. } = application;
+    let gap = application.gap();
+    let request = Request {
+        version: VERSION,
+        session: session(),
+        connections: 1,
+        direction: Direction::Up,
+        size: None,
+        nanos: Some(lasting.as_nanos()),
+        streams: 1,
+        start: contestant.start.name().to_owned(),
+        avoidance: contestant.avoidance.name().to_owned(),
+        file: None,
+        look: false,
+        paced: Some(Paced { message: message.get(), gap: gap.as_nanos(), tell: true }),
+    };
+    let mut config = ControllerConfig::new(contestant.start.clone(), contestant.avoidance.clone());
+    config.mss = u32::from(Limits::default().mtu);
+    config.pacing = Pacing::LINUX;
+    config.validate().map_err(wrong)?;
+    let mut listening = Listening { gap, read: 0, clocks: OneWay::default(), heard: Heard::default() };
+    let mut stopped = false;
+    let (mut client, real_time) = target.drive(request, (config, Sink::Check), None, &mut |client, now| {
+        listening.hear(client, tell);
+        if !stopped && over() {
+            stopped = true;
+            client.stop(now, "that is enough");
+        }
+    })?;
+    listening.hear(&mut client, tell);
+    if !stopped {
+        client.outcome().map_err(wrong)?;
+    }
+    Ok(Heard { drift: listening.clocks.drift(), real_time, ..listening.heard })
+}
+
+/// What becomes of the times that the server tells.
+struct Listening {
+    gap: Span,
+    /// Messages that were read.
+    read: u64,
+    clocks: OneWay,
+    heard: Heard,
+}
+
+impl Listening {
+    /// Takes what the server told since the last time.
+    fn hear(&mut self, client: &mut Client, tell: &mut dyn FnMut(Span)) {
+        let told = client.take_readings();
+        let Some((sending, began)) = client.sending().and_then(|it| Some((it, it.began()?))) else { return };
+        (self.heard.start, self.heard.rtt) = (began, sending.min_rtt());
+        for (heard, readings) in told {
+            self.clocks.hear(heard, readings.told);
+            for age in readings.ages {
+                let due = began + self.gap * self.read;
+                self.read += 1;
+                let read = self.clocks.here(readings.told.saturating_sub(age), self.heard.rtt);
+                // A path whose way back is the longer one may have it read before it was written.
+                tell(read.map_or(Span::ZERO, |read| read.since(due)));
+            }
+        }
+    }
+}

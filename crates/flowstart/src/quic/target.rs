@@ -1,0 +1,128 @@
+//! A server to speak to, and what is driven against it.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
+use std::path::PathBuf;
+
+use flowstart_congestion::ControllerConfig;
+use flowstart_quic::message::{Direction, Request};
+use flowstart_quic::tls::Fingerprint;
+use flowstart_quic::{Client, Clock, Limits, Memory, Node as _, Observed, Sink, Sockets, Transferred, controller};
+use flowstart_units::{Span, Time};
+
+use super::args::ServerArgs;
+use super::kept::today;
+use super::wrong;
+use crate::output::Failure;
+
+/// What the system says of a socket, in words.
+pub(super) fn plain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "something listens there already".to_owned(),
+        std::io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Where to, and whom to expect there.
+pub(crate) struct Target {
+    pub(crate) to: SocketAddr,
+    pub(super) pinned: Option<Fingerprint>,
+    /// Where connections are logged.
+    pub(super) qlog: Option<PathBuf>,
+}
+
+impl Target {
+    /// The server that a command names.
+    pub(super) fn of(ServerArgs { host, port, fingerprint, insecure }: &ServerArgs) -> Result<Self, Failure> {
+        Self::find(host, *port, fingerprint.as_deref(), *insecure)
+    }
+
+    /// Looks the host up. Beyond this machine somebody must have said whom to expect.
+    pub(crate) fn find(host: &str, port: u16, fingerprint: Option<&str>, insecure: bool) -> Result<Self, Failure> {
+        let pinned = fingerprint.map(str::parse::<Fingerprint>).transpose().map_err(wrong)?;
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let to = match bare.parse::<IpAddr>() {
+            Ok(ip) => SocketAddr::new(ip, port),
+            Err(_) => (bare, port)
+                .to_socket_addrs()
+                .ok()
+                .and_then(|found| found.min_by_key(SocketAddr::is_ipv6))
+                .ok_or_else(|| wrong(format!("there is no host {host:?}")))?,
+        };
+        if pinned.is_none() && !insecure && !to.ip().is_loopback() {
+            return Err(wrong(format!(
+                "who answers at {to} must be known: name the fingerprint that its `flowstart serve` prints \
+                 with --fingerprint, or say --insecure"
+            )));
+        }
+        Ok(Self { to, pinned, qlog: None })
+    }
+
+    /// Transfers. What this end sends begins with what is in `memory`, and adds to it. `live` is
+    /// called with bytes and RTT now and then, and ends it by returning false.
+    pub(super) fn transfer(
+        &self,
+        request: Request,
+        sink: Sink,
+        memory: Option<&mut Memory>,
+        live: &mut dyn FnMut(Time, u64, Span) -> bool,
+    ) -> Result<(Transferred, bool), Failure> {
+        let mut config = controller(&request.start, &request.avoidance, Limits::default().mtu).map_err(wrong)?;
+        let mut memory = memory.filter(|_| request.direction == Direction::Up);
+        let place = self.to.ip();
+        let proposed = memory.as_mut().and_then(|memory| memory.propose(place, today(), &mut config));
+        let mut stopped = false;
+        let (client, real_time) = self.drive(request, (config, sink), proposed, &mut |client, now| {
+            if !stopped && !live(now, client.progress(), client.last_rtt()) {
+                stopped = true;
+                client.stop(now, "interrupted");
+            }
+        })?;
+        if stopped {
+            return Err(Failure::Interrupted);
+        }
+        let transferred = client.outcome().map_err(wrong)?;
+        if let Some(memory) = memory {
+            memory.learn(place, today(), proposed, transferred.lesson);
+        }
+        Ok((transferred, real_time))
+    }
+
+    /// Drives a client until it is over, and says whether packets left with real-time priority.
+    /// `watch` sees it ten times a second or more often.
+    pub(super) fn drive(
+        &self,
+        request: Request,
+        ends: (ControllerConfig, Sink),
+        resumed: Option<Observed>,
+        watch: &mut dyn FnMut(&mut Client, Time),
+    ) -> Result<(Client, bool), Failure> {
+        let clock = Clock::start();
+        let limits = Limits { qlog: self.qlog.clone(), ..Limits::default() };
+        let any = if self.to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
+        let mut client =
+            Client::new(clock, clock.now(), &limits, self.to, self.pinned, request, ends).map_err(wrong)?;
+        client.resume(resumed);
+        let mut sockets = Vec::new();
+        for _ in 0..client.sockets() {
+            let socket = UdpSocket::bind(any).map_err(wrong)?;
+            // Only then the system says when nobody listens there.
+            socket.connect(self.to).map_err(|error| wrong(format!("cannot reach {}: {}", self.to, plain(&error))))?;
+            sockets.push(socket);
+        }
+        let mut sockets = Sockets::new(sockets, clock).map_err(wrong)?;
+        let watch = &mut |client: &mut Client, now: Time| {
+            watch(client, now);
+            true
+        };
+        sockets.run(&mut client, watch).map_err(wrong)?;
+        Ok((client, sockets.is_real_time()))
+    }
+}
+
+/// A number that nobody guesses.
+pub(super) fn session() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}

@@ -1,0 +1,127 @@
+//! Applications that write a message now and then, and receivers that tell when they read it.
+
+mod common;
+#[path = "common/link.rs"]
+mod link;
+
+use common::request;
+use flowstart_quic::message::{Direction, Paced, Request};
+use flowstart_quic::{Node as _, OneWay, Service};
+use flowstart_units::{Rate, Span, Time};
+use link::{Link, World, transfer, world};
+
+#[test]
+fn a_paced_application_sends_what_it_has_and_catches_up_when_it_may() {
+    // 1000 bytes every 10 ms for 2 s, over a link that carries 25 times as much.
+    let paced = Some(Paced { message: 1000, gap: 10_000_000, tell: false });
+    for direction in [Direction::Down, Direction::Up] {
+        let asked =
+            Request { size: None, nanos: Some(2_000_000_000), paced, ..request(direction, 0, ("slow_start", "cubic")) };
+        let outcome = transfer(&Link::default(), asked);
+        assert!(outcome.received.intact, "{outcome:?}");
+        assert_eq!(outcome.received.bytes, 200_000, "{direction:?}");
+        // The last message is written after 1.99 s, and takes half a round trip.
+        assert!(outcome.received.nanos.abs_diff(1_990_000_000) < 5_000_000, "{outcome:?}");
+        assert!(outcome.report.packets < 230, "a packet for each message: {outcome:?}");
+    }
+    // A tenth of the application's rate passes: what it cannot write yet waits for it.
+    let slow = Link { rate: Rate::from_bps(80_000), ..Link::default() };
+    let asked = Request {
+        size: Some(100_000),
+        paced,
+        nanos: Some(50_000_000_000),
+        ..request(Direction::Up, 0, ("slow_start", "cubic"))
+    };
+    let outcome = transfer(&slow, asked);
+    assert!(outcome.received.intact && outcome.received.bytes == 100_000, "{outcome:?}");
+    assert!(outcome.report.nanos > 9_000_000_000, "{outcome:?}");
+    let none = Some(Paced { message: 0, gap: 1, tell: false });
+    let asked = Request { paced: none, ..request(Direction::Down, 10, ("slow_start", "cubic")) };
+    let (refused, _) = world(&Link::default(), asked, None, Service::default()).run(Span::from_secs(10));
+    assert!(refused.unwrap_err().to_string().contains("a paced application has messages"));
+}
+
+/// Nanoseconds that the server's clock is said to be ahead.
+const AHEAD: u64 = 7_000_000_000;
+
+/// Delays of the messages, by clocks that differ, and how far the clocks are apart to an end.
+fn delays(world: &mut World, gap: Span) -> (Vec<Span>, OneWay) {
+    let (mut clocks, mut delays) = (OneWay::default(), Vec::new());
+    while !world.client.is_over(world.now) {
+        world.step(Time::NEVER);
+        let rtt = world.client.sending().unwrap().min_rtt();
+        let began = world.client.sending().unwrap().began();
+        for (heard, readings) in world.client.take_readings() {
+            assert_eq!(readings.first, delays.len() as u64);
+            clocks.hear(heard, readings.told + AHEAD);
+            for age in readings.ages {
+                let read = clocks.here(readings.told + AHEAD - age, rtt).unwrap();
+                delays.push(read.since(began.unwrap() + gap * delays.len() as u64));
+            }
+        }
+    }
+    (delays, clocks)
+}
+
+fn told(message: u64, gap: Span, seconds: u64, contestant: (&str, &str)) -> Request {
+    let paced = Some(Paced { message, gap: gap.as_nanos(), tell: true });
+    let nanos = Some(seconds * 1_000_000_000);
+    Request { size: None, nanos, paced, ..request(Direction::Up, 0, contestant) }
+}
+
+#[test]
+fn the_delay_of_every_message_is_known_by_clocks_that_differ() {
+    let gap = Span::from_millis(10);
+    for contestant in [("slow_start", "cubic"), ("paced_chirping", "delay_target")] {
+        let asked = told(1448, gap, 20, contestant);
+        let mut world = world(&Link::default(), asked, None, Service::default());
+        let (delays, clocks) = delays(&mut world, gap);
+        let outcome = world.client.outcome().unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 2000 * 1448, "{contestant:?}: {outcome:?}");
+        // The last messages are told before the end.
+        assert_eq!(delays.len(), 2000, "{contestant:?}");
+        // 10 ms and two packets of 1.5 kB in all at 20 Mbit/s, with headers: 10.6 ms. A message
+        // takes 0.6 ms one way, an ACK nothing to speak of: half of that is counted on the way
+        // back.
+        let mut sorted = delays.clone();
+        sorted.sort_unstable();
+        let [least, median] = [0, 1000].map(|place| sorted[place].as_millis_f64());
+        assert!((10.2..10.8).contains(&least), "{contestant:?}: {least} ms");
+        assert!((10.2..10.9).contains(&median), "{contestant:?}: {median} ms");
+        // Virtual clocks do not drift.
+        assert!(clocks.drift().unwrap().abs() < 10.0, "{:?}", clocks.drift());
+    }
+}
+
+#[test]
+fn above_the_capacity_delays_grow_by_what_does_not_pass() {
+    // 1448 bytes every 5 ms are 2.3 Mbit/s, of which 1 Mbit/s passes, for 20 s.
+    let gap = Span::from_millis(5);
+    let link = Link { rate: Rate::from_mbps(1), ..Link::default() };
+    let service = Service::default();
+    let mut world = world(&link, told(1448, gap, 20, ("slow_start", "cubic")), None, service);
+    let (delays, _) = delays(&mut world, gap);
+    world.client.outcome().unwrap();
+    // A second takes 2.45 or more with headers and repairs: what is read at 20 s was due at 8.2.
+    assert!((1_000..2_000).contains(&delays.len()), "{}", delays.len());
+    let last = delays.last().unwrap().as_secs_f64();
+    assert!((9.0..16.0).contains(&last), "{last}");
+    let tenths: Vec<Span> = delays.chunks(delays.len() / 10).map(|part| part[0]).take(10).collect();
+    assert!(tenths.windows(2).all(|pair| pair[0] < pair[1]), "{tenths:?}");
+}
+
+#[test]
+fn what_a_server_does_not_tell_it_says() {
+    for (wrong, word) in [
+        (told(511, Span::from_millis(1), 1, ("slow_start", "cubic")), "of 512 bytes at least"),
+        (
+            Request { direction: Direction::Down, ..told(1448, Span::from_millis(1), 1, ("slow_start", "cubic")) },
+            "here",
+        ),
+        (told(1448, Span::from_millis(1), 61, ("slow_start", "cubic")), "at most 60 s here"),
+    ] {
+        let (refused, _) = world(&Link::default(), wrong, None, Service::default()).run(Span::from_secs(10));
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("refuses") && said.contains(word), "{said}");
+    }
+}
