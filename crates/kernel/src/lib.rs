@@ -57,8 +57,7 @@ pub use problem::Problem;
 pub use registered::{Loaded, loaded, unseen};
 #[cfg(feature = "ebpf")]
 pub use router::{
-    LoadedRouter, Passed, RouterBench, RouterFlows, RouterMeter, RouterSettings, RouterState, load_router, router_at,
-    routers,
+    LoadedRouter, Passed, RouterBench, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers,
 };
 #[cfg(feature = "ebpf")]
 pub use watch::{Ended, Said, Watch, WatchEvent, What};

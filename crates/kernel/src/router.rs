@@ -8,6 +8,7 @@ use std::hash::BuildHasher as _;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
+use flowstart_quick_start::router::FlowsConfig;
 use flowstart_units::{Bytes, Rate, Span};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
 use nix::time::{ClockId, clock_gettime};
@@ -53,39 +54,6 @@ impl RouterMeter {
     }
 }
 
-/// How a router remembers grants flow by flow (Extreme Quick-Start, RFC 4782 section 3.3); the
-/// rules are those of `FlowsConfig` in `flowstart-quick-start`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RouterFlows {
-    /// Grants remembered at most, and denials, 1 ..= 1024; default 1024.
-    pub flows: u32,
-    /// A grant that no data follows is given back after this; default 1 s.
-    pub unused_after: Span,
-    /// Faults (grant not used or not reported, or a report of more than was granted) after which a
-    /// source is refused; default 3.
-    pub faults: u32,
-    /// Whether a grant that is used but not reported is a fault; default true.
-    pub expect_reports: bool,
-    /// A source's faults are forgotten after this without another one; default 60 s.
-    pub forgive_after: Span,
-    /// Whether a grant counts only as far as its flow is not in the measured load yet; default
-    /// true.
-    pub count_once: bool,
-}
-
-impl Default for RouterFlows {
-    fn default() -> Self {
-        Self {
-            flows: MOST_FLOWS,
-            unused_after: Span::from_secs(1),
-            faults: 3,
-            expect_reports: true,
-            forgive_after: Span::from_secs(60),
-            count_once: true,
-        }
-    }
-}
-
 /// What a router is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterSettings {
@@ -95,9 +63,10 @@ pub struct RouterSettings {
     pub threshold_percent: u32,
     /// How the load is measured.
     pub meter: RouterMeter,
-    /// Grants flow by flow, unused ones given back, sources with faults refused; `None` for the
-    /// sums of the last intervals' grants.
-    pub flows: Option<RouterFlows>,
+    /// Grants flow by flow, unused ones given back, sources with faults refused (the program's
+    /// tables hold 1024 flows, which more are cut to); `None` for the sums of the last intervals'
+    /// grants.
+    pub flows: Option<FlowsConfig>,
     /// Requests per second that are looked at; others pass unchanged, which denies them.
     pub requests_per_second: u32,
     /// Requests looked at in a row, if there were fewer before.
@@ -136,7 +105,7 @@ impl RouterSettings {
         let interval = interval.min(LONGEST_INTERVAL).as_nanos();
         let wide = [self.limit().as_bps(), interval, origin, gap.as_nanos(), tolerance.as_nanos()];
         let narrow = [samples.min(MOST_SAMPLES), u32::from(self.hops), link_header, u32::from(test)];
-        let flows = self.flows.unwrap_or(RouterFlows { flows: 0, ..RouterFlows::default() });
+        let flows = self.flows.unwrap_or(FlowsConfig { flows: 0, ..FlowsConfig::default() });
         let most = flows.flows.min(MOST_FLOWS);
         let of_flows = [most, flows.faults, u32::from(flows.expect_reports), u32::from(flows.count_once)];
         // Nobody outside knows where the hash tables put what.

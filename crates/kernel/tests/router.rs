@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 
 use common::{Pair, alone, ip, skipped};
-use flowstart_kernel::{RouterBench, RouterFlows, RouterMeter, RouterSettings, load_router, router_at};
+use flowstart_kernel::{RouterBench, RouterMeter, RouterSettings, load_router, router_at};
 use flowstart_quick_start::router::{
     AdmissionConfig, FlowsConfig, Forwarding, MemoryConfig, RouterConfig, forward_plain,
 };
@@ -47,16 +47,7 @@ fn both(settings: &RouterSettings) -> (RouterBench, Router<Told>, Rc<Cell<u32>>)
         RouterMeter::Mean => AdmissionConfig::paper(settings.capacity),
         RouterMeter::Peak => AdmissionConfig::rfc(settings.capacity),
     };
-    let memory = settings.flows.map_or(MemoryConfig::Sums, |flows| {
-        MemoryConfig::Flows(FlowsConfig {
-            flows: flows.flows,
-            unused_after: flows.unused_after,
-            faults: flows.faults,
-            expect_reports: flows.expect_reports,
-            forgive_after: flows.forgive_after,
-            count_once: flows.count_once,
-        })
-    });
+    let memory = settings.flows.map_or(MemoryConfig::Sums, MemoryConfig::Flows);
     let admission = AdmissionConfig { memory, ..admission };
     let config = RouterConfig {
         requests_per_second: settings.requests_per_second,
@@ -276,16 +267,16 @@ fn the_program_decides_and_writes_packet_by_packet_what_the_crate_does() {
 #[test]
 fn a_router_that_remembers_flows_gives_back_refuses_and_counts_as_the_crate_does() {
     let Some(_alone) = alone() else { return };
-    let flows = RouterFlows::default();
+    let flows = FlowsConfig::default();
     let extreme = |flows, capacity| RouterSettings { flows: Some(flows), ..RouterSettings::new(capacity) };
     let fast = Rate::from_mbps(100);
     compare(&extreme(flows, Rate::from_mbps(10)), 20_000, 0, 20);
-    compare(&extreme(RouterFlows { faults: 1000, ..flows }, fast), 20_000, 0, 21);
-    compare(&extreme(RouterFlows { faults: 1000, ..flows }, fast), 20_000, 40, 22);
+    compare(&extreme(FlowsConfig { faults: 1000, ..flows }, fast), 20_000, 0, 21);
+    compare(&extreme(FlowsConfig { faults: 1000, ..flows }, fast), 20_000, 40, 22);
     // Little memory, sources that are forgotten soon, reports that nobody expects.
-    let small = RouterFlows { flows: 3, faults: 20, forgive_after: Span::from_secs(5), ..flows };
+    let small = FlowsConfig { flows: 3, faults: 20, forgive_after: Span::from_secs(5), ..flows };
     compare(&extreme(small, fast), 20_000, 0, 23);
-    let calm = RouterFlows { expect_reports: false, count_once: false, faults: 500, ..flows };
+    let calm = FlowsConfig { expect_reports: false, count_once: false, faults: 500, ..flows };
     compare(&RouterSettings { meter: RouterMeter::Peak, ..extreme(calm, fast) }, 20_000, 10, 24);
 }
 

@@ -89,7 +89,7 @@ struct Packet {
 }
 
 #[derive(Clone, Debug)]
-enum Stage {
+enum LookStage {
     /// So many pairs were sent; the current one began with this number.
     Pairs(u32, u64),
     Detection(Box<PairDetector>),
@@ -105,7 +105,7 @@ pub(crate) struct Look {
     /// Bytes of a full packet with its headers.
     packet: u32,
     seed: u64,
-    stage: Stage,
+    stage: LookStage,
     began: Option<Time>,
     packets: Vec<Packet>,
     plan: VecDeque<(Time, u32, Part)>,
@@ -132,7 +132,7 @@ impl Look {
             config,
             packet: mtu.saturating_add(HEADER_BYTES),
             seed,
-            stage: Stage::Pairs(1, 0),
+            stage: LookStage::Pairs(1, 0),
             began: None,
             packets: Vec::new(),
             plan: VecDeque::new(),
@@ -152,18 +152,18 @@ impl Look {
     pub(crate) fn departure(&mut self, connection: usize, now: Time) -> Departure {
         self.began.get_or_insert(now);
         let departure = match &mut self.stage {
-            Stage::Pairs(_, first) => match self.packets.last() {
+            LookStage::Pairs(_, first) => match self.packets.last() {
                 _ if connection > 0 => Departure::Hold,
                 Some(last) if last.number + 1 >= *first + PAIR => Departure::Hold,
                 _ => Departure::Now,
             },
-            Stage::Detection(detector) => detector.departure(connection, now),
-            Stage::Trains => match self.plan.front() {
+            LookStage::Detection(detector) => detector.departure(connection, now),
+            LookStage::Trains => match self.plan.front() {
                 Some((at, ..)) if connection == 0 => Departure::At(*at),
                 _ => Departure::Hold,
             },
             // One after another, as the path bears them.
-            Stage::Over => Departure::At(self.last + self.service.mul_f64(1.25)),
+            LookStage::Over => Departure::At(self.last + self.service.mul_f64(1.25)),
         };
         match departure {
             Departure::At(at) if at <= now => Departure::Now,
@@ -176,8 +176,8 @@ impl Look {
         self.last = self.last.max(sent.now);
         let mut part = Part::Before;
         match &mut self.stage {
-            Stage::Detection(detector) => detector.on_sent(connection, &shifted(connection, self.offset, sent)),
-            Stage::Trains if connection == 0 => {
+            LookStage::Detection(detector) => detector.on_sent(connection, &shifted(connection, self.offset, sent)),
+            LookStage::Trains if connection == 0 => {
                 if let Some((_, count, what)) = self.plan.front_mut() {
                     part = *what;
                     *count -= 1;
@@ -190,8 +190,8 @@ impl Look {
                     self.ends = sent.now + self.largest + self.largest / 2 + self.service * 4;
                 }
             }
-            Stage::Over => part = Part::After,
-            Stage::Pairs(..) | Stage::Trains => {}
+            LookStage::Over => part = Part::After,
+            LookStage::Pairs(..) | LookStage::Trains => {}
         }
         if connection == 0 {
             let Sent { number, now, bytes, .. } = *sent;
@@ -215,11 +215,11 @@ impl Look {
             self.packets[at].acked.get_or_insert(acked.now);
         }
         match &mut self.stage {
-            Stage::Pairs(count, first) if connection == 0 => {
+            LookStage::Pairs(count, first) if connection == 0 => {
                 let (count, first) = (*count, *first);
                 self.on_pair(acked, count, first);
             }
-            Stage::Detection(detector) => {
+            LookStage::Detection(detector) => {
                 if connection > 0 || acked.number >= self.offset {
                     let number = if connection == 0 { acked.number - self.offset } else { acked.number };
                     detector.on_acked(connection, &Acked { number, ..*acked });
@@ -229,7 +229,7 @@ impl Look {
                     self.plan_trains(acked.now);
                 }
             }
-            Stage::Trains if self.plan.is_empty() => {
+            LookStage::Trains if self.plan.is_empty() => {
                 let all = self.packets.iter().all(|packet| packet.acked.is_some());
                 self.ends = if all { acked.now } else { self.ends };
             }
@@ -251,14 +251,14 @@ impl Look {
         }
         let known = !self.service.is_zero() && self.service <= self.config.slow;
         if !known && count < self.config.pairs {
-            self.stage = Stage::Pairs(count + 1, self.next());
+            self.stage = LookStage::Pairs(count + 1, self.next());
             return;
         }
         self.offset = self.next();
         match detector(&self.config, self.service) {
             Some(config) => {
                 let trains = Trains::new(&config, self.packet, self.seed);
-                self.stage = Stage::Detection(Box::new(PairDetector::Trains(Box::new(trains))));
+                self.stage = LookStage::Detection(Box::new(PairDetector::Trains(Box::new(trains))));
             }
             None => self.plan_trains(acked.now),
         }
@@ -295,15 +295,15 @@ impl Look {
             at += drained / 2 + Span::from_micros(500);
         }
         self.plan.push_back((at, 1, Part::Calm));
-        self.stage = Stage::Trains;
+        self.stage = LookStage::Trains;
     }
 
     /// When it must be asked again although nothing arrives.
     pub(crate) fn deadline(&self) -> Time {
         match &self.stage {
-            Stage::Detection(_) => self.gives_up(),
-            Stage::Trains => self.ends,
-            Stage::Pairs(..) | Stage::Over => Time::NEVER,
+            LookStage::Detection(_) => self.gives_up(),
+            LookStage::Trains => self.ends,
+            LookStage::Pairs(..) | LookStage::Over => Time::NEVER,
         }
     }
 
@@ -314,11 +314,11 @@ impl Look {
     /// True once all that it needs was sent and delivered or waited for.
     pub(crate) fn is_over(&mut self, now: Time) -> bool {
         match &self.stage {
-            Stage::Detection(_) if now >= self.gives_up() => self.plan_trains(now),
-            Stage::Trains if now >= self.ends => self.stage = Stage::Over,
+            LookStage::Detection(_) if now >= self.gives_up() => self.plan_trains(now),
+            LookStage::Trains if now >= self.ends => self.stage = LookStage::Over,
             _ => {}
         }
-        matches!(self.stage, Stage::Over)
+        matches!(self.stage, LookStage::Over)
     }
 
     /// The answer of the detector, if there is one.

@@ -49,7 +49,7 @@ use watch::Watch;
 
 /// What the detector does, with what it needs for that.
 #[derive(Clone, Debug)]
-enum Stage {
+enum TrainStage {
     /// The first train is out, or packets spread in time are.
     First(First),
     /// A chirp is out.
@@ -76,7 +76,7 @@ pub struct Trains {
     /// Size of a packet.
     packet: Bytes,
     context: Context,
-    stage: Stage,
+    stage: TrainStage,
 }
 
 impl Trains {
@@ -86,7 +86,7 @@ impl Trains {
     pub fn new(config: &TrainProbeConfig, packet: u32, seed: u64) -> Self {
         let config = if config.validate().is_ok() { *config } else { TrainProbeConfig::default() };
         let context = Context::new(&config, seed);
-        let stage = Stage::First(First::new(&context));
+        let stage = TrainStage::First(First::new(&context));
         Self { packet: Bytes::new(u64::from(packet)), context, stage }
     }
 
@@ -114,8 +114,8 @@ impl Trains {
     pub(super) fn on_sent(&mut self, connection: usize, sent: &Sent) {
         let sides = &mut self.context.sides;
         match &mut self.stage {
-            Stage::Answered(Answered { watch: Some(watch), .. }) => return watch.on_sent(connection, sent),
-            Stage::First(first) if connection == 0 => first.on_sent(sides[0].is_due(sent.now)),
+            TrainStage::Answered(Answered { watch: Some(watch), .. }) => return watch.on_sent(connection, sent),
+            TrainStage::First(first) if connection == 0 => first.on_sent(sides[0].is_due(sent.now)),
             _ => {}
         }
         let neighbour = sides[0].sent.saturating_sub(1);
@@ -126,30 +126,30 @@ impl Trains {
 
     pub(super) fn on_acked(&mut self, connection: usize, acked: &Acked) {
         let context = &mut self.context;
-        if let Stage::Answered(answered) = &mut self.stage {
+        if let TrainStage::Answered(answered) = &mut self.stage {
             return answered.look_again(context, connection, acked);
         }
         if context.deadline().is_some_and(|deadline| acked.now >= deadline) {
             return self.conclude(acked.now, Isolation::Unknown);
         }
-        let in_bursts = matches!(&self.stage, Stage::Batch(batch, _) if batch.is_of_bursts());
+        let in_bursts = matches!(&self.stage, TrainStage::Batch(batch, _) if batch.is_of_bursts());
         let patience = context.patience(in_bursts);
         let Some(side) = context.sides.get_mut(connection) else { return };
         side.arrive(acked, patience);
         let next = match &mut self.stage {
-            Stage::First(first) if connection == 0 => first.on_acked(context, acked),
-            Stage::Chirp(chirp) if connection == 0 => chirp.on_acked(context, acked),
-            Stage::First(first) => {
+            TrainStage::First(first) if connection == 0 => first.on_acked(context, acked),
+            TrainStage::Chirp(chirp) if connection == 0 => chirp.on_acked(context, acked),
+            TrainStage::First(first) => {
                 first.on_lone_acked(context, acked);
                 Next::Stay
             }
-            Stage::Chirp(_) => {
+            TrainStage::Chirp(_) => {
                 // It met no queue of ours.
                 context.calm.add(acked);
                 Next::Stay
             }
-            Stage::Batch(batch, _) => batch.on_acked(context, connection, acked),
-            Stage::Answered(_) => Next::Stay,
+            TrainStage::Batch(batch, _) => batch.on_acked(context, connection, acked),
+            TrainStage::Answered(_) => Next::Stay,
         };
         self.enter(next, acked);
     }
@@ -158,10 +158,10 @@ impl Trains {
     fn enter(&mut self, next: Next, acked: &Acked) {
         let (context, now) = (&mut self.context, acked.now);
         let arrivals = match &self.stage {
-            Stage::First(first) => first.arrivals,
-            Stage::Chirp(chirp) => chirp.arrivals,
-            Stage::Batch(_, arrivals) => *arrivals,
-            Stage::Answered(_) => return,
+            TrainStage::First(first) => first.arrivals,
+            TrainStage::Chirp(chirp) => chirp.arrivals,
+            TrainStage::Batch(_, arrivals) => *arrivals,
+            TrainStage::Answered(_) => return,
         };
         self.stage = match next {
             Next::Stay => return,
@@ -170,13 +170,13 @@ impl Trains {
                 if context.attempts >= context.config.most_batches {
                     return self.conclude(now, Isolation::Unknown);
                 }
-                Stage::Chirp(Chirp::plan(context, now))
+                TrainStage::Chirp(Chirp::plan(context, now))
             }
             Next::Planned => return self.enter_planned(acked),
             Next::Batch { arrangement, length } => {
-                Stage::Batch(Batch::begin(context, now, arrangement, length), arrivals)
+                TrainStage::Batch(Batch::begin(context, now, arrangement, length), arrivals)
             }
-            Next::Again { length } => Stage::First(First::again(context, now, arrivals, length)),
+            Next::Again { length } => TrainStage::First(First::again(context, now, arrivals, length)),
             Next::Answer(isolation) => return self.conclude(now, isolation),
         };
     }
@@ -184,13 +184,13 @@ impl Trains {
     /// The batch that was planned behind the first train is on its way; the packet that was
     /// delivered may be of it.
     fn enter_planned(&mut self, acked: &Acked) {
-        let Stage::First(first) = &self.stage else { return };
+        let TrainStage::First(first) = &self.stage else { return };
         let Some(mut batch) = first.planned() else { return };
         let next = match first.is_of_batch(acked.number) {
             true => batch.on_acked(&mut self.context, 0, acked),
             false => Next::Stay,
         };
-        self.stage = Stage::Batch(batch, first.arrivals);
+        self.stage = TrainStage::Batch(batch, first.arrivals);
         self.enter(next, acked);
     }
 
@@ -204,13 +204,13 @@ impl Trains {
             Box::new(watch)
         });
         let decision = self.context.decision(now, isolation, self.packet);
-        self.stage = Stage::Answered(Answered { decision, confirmed: Time::ZERO, watch });
+        self.stage = TrainStage::Answered(Answered { decision, confirmed: Time::ZERO, watch });
     }
 
     /// The avoidance found out by itself that the queue is shared.
     pub(super) fn on_revoked(&mut self, now: Time) {
         self.context.evidence.contradict(self.context.config.shared_error);
-        if let Stage::Answered(answered) = &mut self.stage {
+        if let TrainStage::Answered(answered) = &mut self.stage {
             answered.revise(&self.context, Decision { now, isolation: Isolation::Shared, ..answered.decision });
         }
     }
@@ -235,7 +235,7 @@ impl Trains {
     }
 
     fn answered(&self) -> Option<&Answered> {
-        if let Stage::Answered(answered) = &self.stage { Some(answered) } else { None }
+        if let TrainStage::Answered(answered) = &self.stage { Some(answered) } else { None }
     }
 
     fn watch(&self) -> Option<&Watch> {

@@ -83,7 +83,7 @@ pub fn run_watched(
     let mut items: Vec<Item<'_>> = flows.iter().enumerate().map(|(number, flow)| Item::Flow(number, flow)).collect();
     items.extend(sessions.iter().enumerate().map(|(number, session)| Item::Session(number, session)));
     items.sort_by_key(Item::start);
-    let stage = Stage { world, scene: &scene, flows: &shared, sessions: &users };
+    let stage = Play { world, scene: &scene, flows: &shared, sessions: &users };
     std::thread::scope(|scope| {
         let began = thread(scope, "starter", || {
             for item in items {
@@ -145,14 +145,14 @@ fn thread<'scope>(
 
 /// What items need to begin.
 #[derive(Clone, Copy)]
-struct Stage<'env> {
+struct Play<'env> {
     world: &'env World,
     scene: &'env Scene<'env>,
     flows: &'env [Arc<Shared>],
     sessions: &'env [SessionShared],
 }
 
-impl<'env> Stage<'env> {
+impl<'env> Play<'env> {
     /// Starts the threads of an item, the receiver's first, so that no sender knocks in vain.
     fn begin<'scope>(&self, scope: &'scope std::thread::Scope<'scope, 'env>, item: &Item<'env>) -> Result<(), Error> {
         let Self { world, scene, flows, sessions } = *self;

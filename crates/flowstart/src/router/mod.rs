@@ -25,9 +25,8 @@ mod program {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use flowstart_kernel::{
-        LoadedRouter, RouterFlows, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers,
-    };
+    use flowstart_kernel::{LoadedRouter, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers};
+    use flowstart_quick_start::router::FlowsConfig;
     use flowstart_units::{Rate, Span};
     use serde_json::json;
 
@@ -77,7 +76,7 @@ mod program {
                 RouterAdmission::Mean | RouterAdmission::Flows => RouterMeter::Mean,
                 RouterAdmission::Peak => RouterMeter::Peak,
             },
-            flows: (*admission == RouterAdmission::Flows).then(RouterFlows::default),
+            flows: (*admission == RouterAdmission::Flows).then(FlowsConfig::default),
             requests_per_second: *requests_per_second,
             hops: u8::from(!bridge),
             ..RouterSettings::new(capacity.unwrap_or(Rate::ZERO))
