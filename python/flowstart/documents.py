@@ -48,7 +48,15 @@ class Document(dict[str, Any]):
     @cached_property
     def tables(self) -> dict[str, _native.Table]:
         """What the document lists, as tables for pandas, polars and pyarrow, by name."""
-        return {name: _table(rows) for name, rows in self._lists().items() if rows}
+        lists = self._lists() if self._whole() else {}
+        return {name: _table(rows) for name, rows in lists.items() if rows}
+
+    #: What a document of its kind has; lists and plans, which commands print too, have not.
+    _has: str | None = None
+
+    def _whole(self) -> bool:
+        found = self.get(self._has) if self._has is not None else None
+        return isinstance(found, list) and all(isinstance(one, Mapping) for one in found)
 
     def _lists(self) -> dict[str, list[Row]]:
         return {}
@@ -57,17 +65,22 @@ class Document(dict[str, Any]):
         return []
 
     def __repr__(self) -> str:
-        rows = self._summary()
+        rows = self._summary() if self._whole() else []
         return _text(rows) if len(rows) > 1 else f"{type(self).__name__}({', '.join(self)})"
 
     def _repr_html_(self) -> str:
-        rows = self._summary()
+        rows = self._summary() if self._whole() else []
         if len(rows) < 2:
             return f"<pre>{type(self).__name__}</pre>"
         return _html(rows) + _picture(self.plot, "what the document says")
 
     def plot(self) -> Figure:
         """Draw what the document says. Needs matplotlib."""
+        if not self._whole():
+            raise ValueError("this document has no picture")
+        return self._draw()
+
+    def _draw(self) -> Figure:
         raise ValueError("this document has no picture")
 
 
@@ -77,6 +90,8 @@ class Frontier(Document):
     Tables: "cells", a row per contestant and path with its measures, and "contestants", their
     medians over all paths.
     """
+
+    _has = "contestants"
 
     def _lists(self) -> dict[str, list[Row]]:
         contestants = self["contestants"]
@@ -104,7 +119,7 @@ class Frontier(Document):
         ]
         return [heads, *rows]
 
-    def plot(self) -> Figure:
+    def _draw(self) -> Figure:
         """Draw completion and added delay, over the reference's; medians over all paths."""
         from matplotlib.figure import Figure
 
@@ -126,6 +141,9 @@ class Reproduction(Document):
     Tables: "claims", a row per claim with its verdict, and "papers", how many came out how.
     """
 
+    def _whole(self) -> bool:
+        return isinstance(self.get("papers"), Mapping)
+
     def _lists(self) -> dict[str, list[Row]]:
         claims = [
             {"figure": figure["figure"], **claim}
@@ -146,7 +164,7 @@ class Reproduction(Document):
         ]
         return [["paper", "whose claims", *(one.replace("_", "-") for one in _VERDICTS)], *rows]
 
-    def plot(self) -> Figure:
+    def _draw(self) -> Figure:
         """Draw how many claims of each paper came out how."""
         from matplotlib.figure import Figure
 
@@ -171,6 +189,8 @@ class AttainableRate(Document):
     "startup", what a new connection transfers by when.
     """
 
+    _has = "results"
+
     def _lists(self) -> dict[str, list[Row]]:
         def of(name: str) -> list[Row]:
             found = ((one["label"], one.get(name) or []) for one in self["results"])
@@ -192,7 +212,7 @@ class AttainableRate(Document):
         ]
         return [["label", "long-term rate (Mbit/s)", "too high (Mbit/s)"], *rows]
 
-    def plot(self) -> Figure:
+    def _draw(self) -> Figure:
         """Draw the rate that can be relied on over the length of an interval."""
         from matplotlib.figure import Figure
 
@@ -217,6 +237,8 @@ class AttainableRate(Document):
 class Chirp(Document):
     """What `flowstart.explain_chirp` brings. Table: "packets", a row for each."""
 
+    _has = "packets"
+
     def _lists(self) -> dict[str, list[Row]]:
         return {"packets": [{"packet": None, "part": None, **one} for one in self["packets"]]}
 
@@ -227,7 +249,7 @@ class Chirp(Document):
             rows.append([name, _cell(None if bps is None else bps / 1e6)])
         return [["reading", "rate (Mbit/s)"], *rows]
 
-    def plot(self) -> Figure:
+    def _draw(self) -> Figure:
         """Draw the queueing delay of each packet over the time at which it left."""
         from matplotlib.figure import Figure
 

@@ -7,7 +7,7 @@ packets the next one gets, how their gaps shrink, and whether to leave; CUBIC go
 An action is three numbers in a row:
 
 0. growth: factor of the packets per round trip as a logarithm to base 2, -2 to 2; there are never
-   more than 1024, or 16 times those that arrived in the round trip before;
+   more than 1024, or 16 times the most that arrived in a round trip so far;
 1. shape (start only): how much gaps shrink over the round trip, 0 (even) to 1;
 2. leave (start only): above 0 the start is over.
 

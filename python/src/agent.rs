@@ -17,7 +17,7 @@ pub(crate) const ACTIONS: usize = 3;
 /// Fewest and most packets per interval.
 const FEWEST: f64 = 2.0;
 const MOST: f64 = 1e6;
-/// ... and this many times what arrived in the interval before, unless that is few: an agent that
+/// ... and this many times what arrived in any interval so far, unless that is few: an agent that
 /// quadruples what it sends every round trip has sent 16 times what it sees arrive.
 const AHEAD: f64 = 16.0;
 /// Packets of an interval that are few.
@@ -89,6 +89,8 @@ pub(crate) struct Shared {
     pub(crate) seen: Seen,
     /// Packets of an interval.
     load: f64,
+    /// Most packets that arrived in an interval.
+    arrived: f64,
     shape: f64,
     pub(crate) leave: bool,
     /// The start is over.
@@ -116,6 +118,7 @@ impl Agent {
         Self(Arc::new(Mutex::new(Shared {
             seen: Seen::default(),
             load: f64::from(initial),
+            arrived: 0.0,
             shape: 0.0,
             leave: false,
             over: false,
@@ -186,7 +189,8 @@ impl Shared {
 
     /// Takes a decision for the interval from `now` to `now + interval` seconds.
     pub(crate) fn decide(&mut self, action: Action, now: Time, interval: f64) {
-        let most = (self.seen.acked * AHEAD).clamp(FEW, MOST);
+        self.arrived = self.arrived.max(self.seen.acked);
+        let most = (self.arrived * AHEAD).clamp(FEW, MOST);
         self.load = (self.load * libm::exp2(action.growth)).clamp(FEWEST, most);
         self.shape = action.shape;
         self.leave |= action.leave > 0.0;

@@ -92,6 +92,8 @@ fn packets(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u32> {
     value.extract::<u32>().map_err(|error| {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
             PyValueError::new_err(format!("{what} must be from 0 to {} packets, not {value}", u32::MAX))
+        } else if !error.is_instance_of::<PyTypeError>(value.py()) {
+            error
         } else {
             PyTypeError::new_err(format!("{what} must be a whole number of packets, not {value}"))
         }
@@ -113,11 +115,12 @@ impl Window {
     }
 
     /// Standard slow start for this many acknowledged packets; what is left for avoidance.
-    fn slow_start(&mut self, acked: u32) -> u32 {
+    fn slow_start(&mut self, acked: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let acked = packets(acked, "acked")?;
         let mut state = State { cwnd: self.cwnd, ssthresh: self.ssthresh };
         let left = state.slow_start(acked);
         self.cwnd = state.cwnd;
-        left
+        Ok(left)
     }
 
     fn __repr__(&self) -> String {

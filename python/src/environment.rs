@@ -335,8 +335,10 @@ impl Environments {
         // Algorithms in Python may be in the simulations: whoever waits for the lock must not hold
         // Python's.
         detached(py, || {
+            let within = Within::a_step();
             let episode = Episode::begin(self.kind, toml, capacity, seed).map_err(PyValueError::new_err)?;
             let observation = episode.agent.lock().observe().to_vec();
+            drop(within);
             self.lock()[index] = Some(episode);
             Ok(observation)
         })?

@@ -26,6 +26,9 @@ use table::Table;
 /// What is wrong in one sentence. The parser of arguments says more in paragraphs of its own: of
 /// those only what else there is helps whoever writes no command line.
 fn sentence(message: &str) -> String {
+    if !message.contains("For more information, try '--help'") {
+        return message.to_owned();
+    }
     let mut paragraphs = message.split("\n\n").map(|lines| lines.split_whitespace().collect::<Vec<_>>().join(" "));
     let first = paragraphs.next().unwrap_or_default();
     let similar = paragraphs.find_map(|lines| lines.strip_prefix("tip: ").map(str::to_owned));

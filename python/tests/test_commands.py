@@ -305,3 +305,16 @@ def test_a_scenario_that_contains_itself_is_refused():
     scenario["path"] = scenario
     with pytest.raises(ValueError, match="nested"):
         flowstart.run(scenario)
+
+
+def test_lists_and_plans_are_documents_without_tables():
+    for document in (
+        flowstart.explain_chirp(list=True),
+        flowstart.reproduce(list=True),
+        flowstart.frontier(plan=True, quick=True),
+    ):
+        assert document.tables == {}
+        assert repr(document).startswith(type(document).__name__)
+        assert "<pre>" in document._repr_html_()
+        with pytest.raises(ValueError, match="no picture"):
+            document.plot()

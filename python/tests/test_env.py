@@ -234,6 +234,24 @@ def test_an_algorithm_does_not_step_the_environment_it_is_in():
         many.step(np.array([[0.0, 0.0, 1.0]]))
 
 
+def test_an_algorithm_does_not_reset_the_environment_that_is_being_reset():
+    many = environments.VectorEnv(num_envs=1)
+
+    @flowstart.register(name="resets_its_environment")
+    class Resetting(flowstart.FlowStart):
+        def on_ack(self, ack, window):
+            many.reset(seed=1)
+
+    def draw(random):
+        flow = [{"algorithm": "resets_its_environment+cubic"}, {"start": "1 s"}]
+        path = {"capacity": "10 Mbit/s", "rtt": "20 ms"}
+        return {"duration": "10 s", "path": path, "flow": flow}, 1e7
+
+    many._draw = draw
+    with pytest.raises(RuntimeError, match="in the middle of a step"):
+        many.reset(seed=1)
+
+
 def test_what_is_sent_is_bounded_by_what_arrives():
     draw = environments.paths(capacity=(1e6, 1e6), rtt=(0.02, 0.02), buffer=(1.0, 1.0), others=(0,))
     many = environments.VectorEnv("congestion_control", num_envs=1, draw=draw, steps=50)
