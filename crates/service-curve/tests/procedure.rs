@@ -114,6 +114,37 @@ fn dependent_samples_that_were_enough_are_not_once_the_whole_train_is_worth_less
 }
 
 #[test]
+fn samples_that_passed_do_not_speak_for_a_train_that_stood_still_after_them() {
+    // 12 s of 200 packets a second, and 50 samples: they pass within a second. Then a host stands
+    // still for so long, and what has waited arrives at one moment.
+    let config = ProbeConfig {
+        samples: 50,
+        epsilon: Probability::new(0.05).unwrap(),
+        warm_up: Span::ZERO,
+        ..ProbeConfig::default()
+    };
+    let with_pause = |seed, waiting: u64| {
+        let mut random = SplitMix64::new(seed);
+        let delays = (0..2_400_u64).map(move |n| {
+            let waits = if (1_200..1_200 + waiting).contains(&n) { 5 * (1_200 + waiting - n) } else { 0 };
+            Span::from_secs_f64(0.001 + 0.0005 * random.unit()) + Span::from_millis(waits)
+        });
+        probe_rate(packets(200), delays, &config).unwrap()
+    };
+    let mut accepted = 0;
+    for seed in 0..40 {
+        // Nothing happens: what passed speaks for all of it.
+        accepted += usize::from(with_pause(seed, 0).verdict == ProbeVerdict::Accepted(Accepted::Tested));
+        let stood = with_pause(seed, 600);
+        if let Some(line) = stood.line(config.epsilon) {
+            assert!(line.delay >= Span::from_millis(1_000), "seed {seed}: {line:?} {:?}", stood.verdict);
+        }
+    }
+    // One in twenty does not pass the test at the end, but what passed before still counts.
+    assert_eq!(accepted, 40);
+}
+
+#[test]
 fn of_few_samples_the_same_share_is_tested_as_of_750() {
     // Delays off the lowest come together, three packets of fifty: 6 % of all, of which 9 are among
     // 150 samples.

@@ -8,7 +8,9 @@ use flowstart_units::{Rate, Span};
 
 use self::checks::{Finding, Tests, grow};
 use self::sampler::{Phases, Sampler};
-use crate::stats::{DelayHistogram, DfGls, Growth, Runs, effective_samples, growth, quantile_interval, upper_quantile};
+use crate::stats::{
+    DelayHistogram, DfGls, Growth, NextSamples, Runs, effective_samples, growth, quantile_interval, upper_quantile,
+};
 use crate::{Error, Line, Probability};
 
 pub use self::config::{OnUnitRoot, PAPER_SAMPLES, ProbeConfig};
@@ -164,7 +166,16 @@ struct Probing<'a, I> {
     kept: Kept,
     tests: Tests,
     /// What would have been accepted if it had been watched for long enough.
-    passed: Option<(Accepted, Kept, Tests)>,
+    passed: Option<Passed>,
+}
+
+/// Samples that passed before the train had been watched for long enough.
+struct Passed {
+    accepted: Accepted,
+    kept: Kept,
+    tests: Tests,
+    /// Samples that had been taken until then.
+    taken: u64,
 }
 
 impl<I: Iterator<Item = Span>> Probing<'_, I> {
@@ -224,7 +235,8 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         if self.sampler.measured() >= config.least_time {
             return Some(ProbeVerdict::Accepted(accepted));
         }
-        self.passed = Some((accepted, self.kept.clone(), self.tests.clone()));
+        let (kept, tests) = (self.kept.clone(), self.tests.clone());
+        self.passed = Some(Passed { accepted, kept, tests, taken: self.sampler.taken });
         None
     }
 
@@ -260,6 +272,25 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         worth >= self.config.samples as f64 || ranks.lower.is_some() && ranks.upper.is_some()
     }
 
+    /// True if what came after these samples looks like more of the same, beyond their quantile: it
+    /// would have as many delays there at least once in twenty times. Of dependent ones the
+    /// quantile is that of the whole train, and nothing is left to ask but its worth.
+    fn speak_for_all(&self, passed: &Passed) -> bool {
+        if passed.accepted == Accepted::Dependent {
+            return self.enough();
+        }
+        let Some(quantile) = upper_quantile(&mut passed.kept.samples.clone(), self.config.epsilon) else {
+            return false;
+        };
+        let trace = self.sampler.trace.values();
+        let share = passed.taken as f64 / self.sampler.taken as f64;
+        let after = &trace[((trace.len() as f64 * share) as usize).min(trace.len())..];
+        let beyond = after.iter().filter(|delay| **delay > quantile).count() as f64 / after.len().max(1) as f64;
+        let worth = effective_samples(after, self.config.epsilon) as usize;
+        let expected = NextSamples::new(passed.kept.samples.len(), self.config.epsilon, worth);
+        expected.at_least((beyond * worth as f64) as usize) > Probability::FIVE_PERCENT.get()
+    }
+
     /// The train has ended before there were so many samples as were wanted next.
     fn ended(mut self) -> RateProbe {
         let need = self.kept.thinning.saturating_mul(self.config.samples as u64);
@@ -280,12 +311,11 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         }
         match (found, self.passed.take()) {
             (Finding::Constant | Finding::Independent, _) => self.exhausted(found),
-            // Samples that were enough when they passed may be too few of all that came after them.
-            (_, Some((accepted, kept, tests)))
-                if self.steady() && (accepted != Accepted::Dependent || self.enough()) =>
-            {
-                (self.kept, self.tests) = (kept, tests);
-                self.probe(ProbeVerdict::Accepted(accepted))
+            // Samples that were enough when they passed may be too few of all that came after them,
+            // or of another kind.
+            (_, Some(passed)) if self.steady() && self.speak_for_all(&passed) => {
+                (self.kept, self.tests) = (passed.kept, passed.tests);
+                self.probe(ProbeVerdict::Accepted(passed.accepted))
             }
             _ => self.exhausted(found),
         }

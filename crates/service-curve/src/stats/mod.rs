@@ -18,8 +18,8 @@ pub use dfgls::{CriticalValues, DfGls, DfGlsConfig, LagChoice, Level, MIN_SAMPLE
 pub use effective::effective_samples;
 pub use growth::{Growth, growth};
 pub use histogram::DelayHistogram;
+pub(crate) use quantile::{NextSamples, can_show, fewest_samples};
 pub use quantile::{QuantileInterval, lower_rank, quantile_interval, upper_quantile, upper_rank};
-pub(crate) use quantile::{can_show, fewest_samples};
 pub use random::{Gaps, SplitMix64};
 pub use runs::{Cut, Runs, Sides, runs_test};
 pub use series::Series;

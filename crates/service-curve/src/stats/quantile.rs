@@ -83,6 +83,43 @@ pub fn quantile_interval(n: usize, epsilon: Probability, miss: Probability) -> Q
     QuantileInterval { lower, upper }
 }
 
+/// How many of the next `n` samples lie beyond the (1 - `epsilon`)-quantile of `of` samples, if all
+/// are independent and of one kind.
+///
+/// Whatever their distribution: what lies beyond the r-th smallest of m samples has a probability
+/// that is itself Beta(m - r + 1, r), and so the number is beta-binomial (the precedence test; N.
+/// Balakrishnan and H. K. T. Ng, *Precedence-Type Tests and Applications*, 2006).
+pub(crate) struct NextSamples {
+    n: f64,
+    beyond: f64,
+    below: f64,
+}
+
+impl NextSamples {
+    pub(crate) fn new(of: usize, epsilon: Probability, n: usize) -> Self {
+        let rank = upper_rank(of, epsilon).unwrap_or(0);
+        Self { n: n as f64, beyond: (of - rank + 1) as f64, below: rank as f64 }
+    }
+
+    /// The probability of so many or more.
+    pub(crate) fn at_least(&self, count: usize) -> f64 {
+        let Self { n, beyond, below } = *self;
+        if below == 0.0 {
+            return 1.0; // A quantile of nothing.
+        }
+        let mut log_p = libm::lgamma(n + below) + libm::lgamma(beyond + below)
+            - libm::lgamma(below)
+            - libm::lgamma(n + beyond + below);
+        let mut fewer = 0.0;
+        for k in (0..count).map(|k| k as f64).take_while(|k| *k <= n) {
+            fewer += libm::exp(log_p);
+            let next = (n - k) * (k + beyond) / ((k + 1.0) * (n - k - 1.0 + below));
+            log_p += libm::log(next.max(f64::MIN_POSITIVE));
+        }
+        (1.0 - fewer).clamp(0.0, 1.0)
+    }
+}
+
 /// Probabilities of 0, 1, 2 … successes.
 struct Binomial {
     n: f64,
@@ -158,6 +195,23 @@ mod tests {
         let one_sided = p(0.1);
         assert_eq!(quantile_interval(2994, p(0.001), one_sided).upper, None);
         assert_eq!(quantile_interval(2995, p(0.001), one_sided).upper, Some(2995));
+    }
+
+    #[test]
+    fn the_next_samples_beyond_a_quantile_are_as_many_as_orders_of_all_have() {
+        // Of m + n samples in random order each has the same chance to be the largest: beyond the
+        // largest of m lies one of the next n with n / (m + n).
+        let beyond_the_largest = |m, n, count| NextSamples::new(m, p(0.0), n).at_least(count);
+        assert!((beyond_the_largest(9, 1, 1) - 0.1).abs() < 1e-12);
+        assert!((beyond_the_largest(50, 150, 1) - 0.75).abs() < 1e-9);
+        // All five of five beyond the largest of five: 5! 5! / 10!.
+        assert!((beyond_the_largest(5, 5, 5) - 1.0 / 252.0).abs() < 1e-12);
+        // Both beyond the second smallest of three: of the ten orders of AAABB the three that begin
+        // with AA.
+        assert!((NextSamples::new(3, p(0.4), 2).at_least(2) - 0.3).abs() < 1e-12);
+        assert_eq!(beyond_the_largest(5, 5, 0), 1.0);
+        assert!(beyond_the_largest(5, 5, 6) < 1e-12);
+        assert_eq!(NextSamples::new(0, p(0.1), 5).at_least(3), 1.0);
     }
 
     proptest! {
