@@ -150,6 +150,10 @@ mod tests {
         let good = ReceiveWindow::default();
         assert_eq!(field(ReceiveWindow { initial: Bytes::new(2047), ..good.clone() }), "window.initial");
         assert_eq!(field(ReceiveWindow { max: Some(Bytes::new(2 << 30)), ..good.clone() }), "window.max");
+        let with =
+            |initial, max| ReceiveWindow { initial: Bytes::new(initial), max: Some(Bytes::new(max)), ..good.clone() };
+        assert_eq!(field(with(10_000, 9_999)), "window.max");
+        assert_eq!(with(10_000, 10_000).validate(), Ok(()));
         assert_eq!(field(ReceiveWindow { overhead: Bytes::new(1 << 20), ..good.clone() }), "window.overhead");
         assert_eq!(field(ReceiveWindow { mss: Some(0), ..good }), "window.mss");
     }

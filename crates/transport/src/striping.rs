@@ -192,6 +192,18 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_had_all_acknowledged_returns_nothing() {
+        let mut striping = Striping::new(2);
+        striping.write(300);
+        assert_eq!(striping.written(), 300);
+        striping.give(1, 100);
+        striping.close(1, 100);
+        assert!(striping.returned.is_empty());
+        assert_eq!([200, 200].map(|most| striping.give(0, most)), [200, 0]);
+        assert!(striping.is_exhausted());
+    }
+
+    #[test]
     fn a_connection_alone_carries_one_piece() {
         let mut striping = Striping::new(1);
         striping.write(u64::MAX);

@@ -315,6 +315,21 @@ mod tests {
     }
 
     #[test]
+    fn only_a_short_segment_that_is_pushed_tells_of_a_sender_that_waits() {
+        let pushed = |payload, push| {
+            let config = slow();
+            let mut policy = patient(&config, None, false);
+            policy.on_data(at(1), &config, 1_448, false, u64::MAX);
+            policy.on_data(at(2), &config, payload, push, u64::MAX);
+            policy.pushed
+        };
+        assert_eq!(
+            [(1_447, true), (1_448, true), (1_447, false)].map(|(n, push)| pushed(n, push)),
+            [true, false, false]
+        );
+    }
+
+    #[test]
     fn an_ack_that_is_due_within_a_quarter_of_its_delay_leaves_at_once() {
         let config = slow();
         for (now, at_once) in [(119, false), (120, true)] {

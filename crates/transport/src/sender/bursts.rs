@@ -76,3 +76,149 @@ impl Sender {
             && (head + srtt).since(now) <= RECENT.min(srtt / 2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
+    use flowstart_network::packet::Acknowledgement;
+    use flowstart_units::Bytes;
+
+    use super::*;
+    use crate::{Offload, Receiver, ReceiverConfig, SenderConfig};
+
+    const MSS: u64 = 1448;
+    const WINDOW: u32 = 30;
+
+    fn micros(n: u64) -> Time {
+        Time::ZERO + Span::from_micros(n)
+    }
+
+    /// As much in a burst as there may be, however slow the path.
+    fn large() -> Offload {
+        Offload { pacing_shift: 0, ..Offload::default() }
+    }
+
+    fn opened(offload: Offload, window: u32, rtt: Span, bytes: u64) -> Sender {
+        let config = SenderConfig {
+            handshake: false,
+            handshake_rtt: Some(rtt),
+            offload: Some(offload),
+            ..SenderConfig::default()
+        };
+        let steady = ControllerConfig {
+            initial_window: window,
+            initial_ssthresh: Some(window),
+            ..ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno)
+        };
+        let mut sender = Sender::new(&config, Controller::new(&steady));
+        sender.open(Time::ZERO);
+        sender.write(Time::ZERO, bytes);
+        sender
+    }
+
+    fn segments(window: u32, bytes: u64) -> u32 {
+        opened(large(), window, Span::from_millis(20), bytes).burst_size(Time::ZERO).unwrap()
+    }
+
+    #[test]
+    fn a_burst_is_half_a_window_at_most_and_what_there_is_to_send() {
+        assert_eq!([1, 2, 3, 10, 11].map(|window| segments(window, 1_000 * MSS)), [1, 1, 1, 5, 5]);
+        assert_eq!(segments(200, 1_000 * MSS), 45, "64 KiB");
+        assert_eq!([1, MSS, MSS + 1, 3 * MSS, 3 * MSS + 1].map(|bytes| segments(10, bytes)), [1, 1, 2, 3, 4]);
+        let mut sender = opened(large(), 10, Span::from_millis(20), 1_000 * MSS);
+        for (offered, expected) in [(3 * MSS, 3), (4 * MSS - 1, 3), (5 * MSS, 5), (6 * MSS, 5)] {
+            sender.window_end = offered;
+            assert_eq!(sender.burst_size(Time::ZERO), Ok(expected), "{offered} B of receive window");
+        }
+        let mut single = opened(large(), 10, Span::from_millis(20), 1_000 * MSS);
+        single.config.offload = None;
+        assert_eq!(single.burst_size(Time::ZERO), Ok(1));
+    }
+
+    #[test]
+    fn the_rest_of_a_burst_leaves_without_asking_again() {
+        let mut sender = opened(large(), 10, Span::from_millis(20), 1_000 * MSS);
+        let left: Vec<u32> = std::iter::from_fn(|| sender.transmit(Time::ZERO).map(|_| sender.burst.left)).collect();
+        // Two of five; the second is no smaller for what of the window the first has taken.
+        assert_eq!(left, [4, 3, 2, 1, 0, 4, 3, 2, 1, 0]);
+    }
+
+    /// Five of thirty packets are acknowledged after a round trip; the others left later by
+    /// `apart`, and the last five this long before the ACK.
+    struct Waiting {
+        offload: Offload,
+        rtt: u64,
+        apart: u64,
+        last: u64,
+        bytes: u64,
+    }
+
+    impl Default for Waiting {
+        fn default() -> Self {
+            Self { offload: large(), rtt: 20_000, apart: 900, last: 500, bytes: 1_000 * MSS }
+        }
+    }
+
+    impl Waiting {
+        fn sender(&self) -> Sender {
+            let at_once = Offload { window_divisor: 0, ..large() };
+            let mut sender = opened(at_once, WINDOW, Span::from_micros(self.rtt), self.bytes);
+            let mut receiver = Receiver::new(&ReceiverConfig::every_segment());
+            let mut ack: Option<Acknowledgement> = None;
+            for (sent, count) in [(0, 5), (self.apart, 20), (self.rtt - self.last, 5)] {
+                for _ in 0..count {
+                    let packet = sender.transmit(micros(sent)).unwrap();
+                    if sent == 0 {
+                        receiver.on_segment(micros(self.rtt / 2), &packet.segment, packet.ecn);
+                        ack = receiver.poll_ack().map(|out| out.ack).or(ack);
+                    }
+                }
+            }
+            sender.on_ack(micros(self.rtt), &ack.unwrap());
+            assert_eq!((sender.board.in_flight(), sender.controller.cwnd()), (25, WINDOW));
+            sender.config.offload = Some(self.offload.clone());
+            sender
+        }
+
+        fn burst(&self) -> Result<u32, Blocked> {
+            self.sender().burst_size(micros(self.rtt))
+        }
+    }
+
+    /// Linux `tcp_tso_should_defer`: five may leave now, more with the next ACK, which is near.
+    #[test]
+    fn a_burst_waits_for_an_ack_that_is_near_if_there_is_more_to_send() {
+        assert_eq!(Waiting::default().burst(), Err(Blocked::Burst));
+        let with = |bytes| Waiting { bytes: 30 * MSS + bytes, ..Waiting::default() }.burst();
+        assert_eq!([1, MSS, 5 * MSS].map(with), [Ok(1), Ok(1), Ok(5)], "all that there is");
+        assert_eq!(with(5 * MSS + 1), Err(Blocked::Burst));
+    }
+
+    #[test]
+    fn a_burst_does_not_wait_for_what_is_far() {
+        let apart = |apart| Waiting { apart, ..Waiting::default() }.burst();
+        assert_eq!([1_000, 1_001].map(apart), [Err(Blocked::Burst), Ok(5)], "the next ACK, 1 ms at most");
+        let short = |apart| Waiting { rtt: 1_000, apart, last: 100, ..Waiting::default() }.burst();
+        assert_eq!([500, 501].map(short), [Err(Blocked::Burst), Ok(5)], "or half a round trip");
+        let last = |last| Waiting { last, ..Waiting::default() }.burst();
+        assert_eq!([1_000, 1_001].map(last), [Err(Blocked::Burst), Ok(5)], "the last packet, 1 ms at most");
+    }
+
+    #[test]
+    fn a_burst_that_is_full_or_a_share_of_the_window_does_not_wait() {
+        // Three packets of 1448 B and the headroom for headers.
+        let largest = |segments| Offload { largest: Bytes::new(segments * MSS + 400), ..large() };
+        let of = |offload| Waiting { offload, ..Waiting::default() }.burst();
+        assert_eq!([5, 6].map(|full| of(largest(full))), [Ok(5), Err(Blocked::Burst)]);
+        let divided = |window_divisor| of(Offload { window_divisor, ..large() });
+        assert_eq!([0, 6, 5].map(divided), [Ok(5), Ok(5), Err(Blocked::Burst)]);
+        let mut sender = Waiting::default().sender();
+        let now = micros(20_000);
+        sender.window_end = sender.stats.next + 5 * MSS;
+        assert_eq!(sender.burst_size(now), Err(Blocked::Window), "the receiver's is no larger");
+        sender.window_end += 1;
+        assert_eq!(sender.burst_size(now), Err(Blocked::Burst));
+        sender.recovery.state = SenderState::Recovery;
+        assert_eq!(sender.burst_size(now), Ok(5), "repairs do not wait");
+    }
+}

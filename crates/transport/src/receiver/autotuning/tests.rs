@@ -123,6 +123,123 @@ fn round_trips_are_smoothed_and_those_of_a_window_only_bound_them() {
     assert_eq!(rtt(WindowRules::Linux6_1, &[(20_000, false), (12_000, true)]), 96_000);
 }
 
+fn tuning(initial: u64, max: u64, rules: WindowRules) -> super::Autotuning {
+    let window = ReceiveWindow {
+        initial: Bytes::new(initial),
+        max: Some(Bytes::new(max)),
+        overhead: Bytes::ZERO,
+        ..ReceiveWindow::of(rules)
+    };
+    super::Autotuning::new(&window, MSS as u32)
+}
+
+/// `tcp_init_buffer_space`: one segment of the window is left to the application, as long as two
+/// remain.
+#[test]
+fn the_first_window_leaves_a_segment_to_the_application() {
+    let clamp = |window: u64| tuning(2 * window, 2 * window, WindowRules::Linux6_18).clamp;
+    assert_eq!(clamp(10 * MSS), 9 * MSS);
+    assert_eq!([3 * MSS, 2 * MSS + 500, 2 * MSS, MSS + 500].map(clamp), [2 * MSS, 2 * MSS, 2 * MSS, MSS + 500]);
+}
+
+#[test]
+fn a_round_trip_that_read_no_more_than_the_busiest_one_enlarges_nothing() {
+    let buffer = |read| {
+        let mut tuning = tuning(131_072, 4 << 20, WindowRules::Linux6_18);
+        (tuning.space, tuning.rtt8) = (100_000, 8_000);
+        tuning.set_now(micros(1_000));
+        tuning.on_read(read, 0, 0);
+        tuning.buffer
+    };
+    assert_eq!(buffer(100_000), 131_072);
+    assert!(buffer(100_001) > 131_072);
+}
+
+/// `tcp_rcv_rtt_measure_ts`, with a clock of milliseconds: which echoes tell a round trip.
+#[test]
+fn a_round_trip_is_told_by_the_first_full_segment_that_answers_an_ack_sent_once() {
+    let rtt = |acks: &[(u64, u64)], answers: &[(u64, u32)]| {
+        let mut tuning = tuning(131_072, 4 << 20, WindowRules::Linux6_18);
+        for &(ms, next) in acks {
+            tuning.set_now(micros(1_000 * ms));
+            tuning.on_ack(next, 65_160);
+        }
+        for (ms, &(acknowledged, payload)) in (30..).step_by(10).zip(answers) {
+            tuning.set_now(micros(1_000 * ms));
+            let next = acknowledged + u64::from(payload);
+            let at = super::Arrived { acknowledged, payload, in_order: true, next, read: next, behind: 0, span: 0 };
+            tuning.take_echo(at);
+        }
+        tuning.rtt8 / 8
+    };
+    let full = MSS as u32;
+    assert_eq!(rtt(&[(10, 5_000)], &[(5_000, full)]), 20_000);
+    assert_eq!(rtt(&[(10, 5_000), (12, 6_000)], &[(6_000, full)]), 18_000);
+    assert_eq!(rtt(&[(10, 5_000)], &[(5_000, full), (5_000, full)]), 20_000, "the second waited for the first");
+    assert_eq!(rtt(&[(10, 5_000), (12, 5_000)], &[(5_000, full)]), 0, "which of the two is not known");
+    assert_eq!(rtt(&[(10, 5_000)], &[(5_000, full - 1)]), 0, "a short segment may have waited");
+    assert_eq!(rtt(&[(10, 5_000)], &[(4_000, full)]), 0, "its sender had not heard of the ACK");
+}
+
+#[test]
+fn a_windows_worth_of_data_takes_a_round_trip_to_its_last_byte() {
+    let mut tuning = tuning(131_072, 4 << 20, WindowRules::Linux6_18);
+    tuning.offered = 10_000;
+    for (us, next, rtt) in [(1_000, 0, 0), (6_000, 9_999, 0), (9_000, 10_000, 8_000), (20_000, 19_999, 8_000)] {
+        tuning.set_now(micros(us));
+        tuning.take_window_time(next);
+        assert_eq!(tuning.rtt8 / 8, rtt, "{next}");
+    }
+    tuning.set_now(micros(13_000));
+    tuning.take_window_time(20_000);
+    assert_eq!(tuning.rtt8 / 8, 4_000, "the next one began with the last byte of the one before");
+}
+
+/// `__tcp_select_window`, with a buffer of which half is window.
+#[test]
+fn a_window_in_a_buffer_that_is_nearly_full_is_shut_below_a_sixteenth_or_a_segment() {
+    let select = |buffer: u64, free: u64, current| {
+        let mut tuning = tuning(buffer, buffer, WindowRules::Linux6_18);
+        (tuning.begun, tuning.threshold) = (true, u64::MAX);
+        let held = (buffer / 2 - free) * 2;
+        (tuning.is_low(held), tuning.select(held, current))
+    };
+    // Half a MiB of window in units of 128 B; a sixteenth are 32 KiB.
+    assert_eq!(select(1 << 20, 300_000, 0), (false, 300_032), "rounded up");
+    assert_eq!(select(1 << 20, 200_000, 0), (true, 199_936), "rounded down if it is low");
+    assert_eq!(select(1 << 20, 32_768, 0), (true, 32_768));
+    assert_eq!(select(1 << 20, 32_767, 0), (true, 0));
+    assert_eq!(select(1 << 20, 32_767, 5_000), (true, 5_120), "what was offered stays");
+    // 16 KiB of window: a sixteenth is 1024 B, less than a segment of 1448 B.
+    assert_eq!(select(1 << 15, 2_100, 0), (true, 2_048));
+    assert_eq!(select(1 << 15, 1_500, 0), (true, 0), "1408 B in units of 128 B hold no segment");
+}
+
+#[test]
+fn before_data_arrives_nothing_is_low_and_the_first_offer_stands() {
+    let tuning = tuning(131_072, 131_072, WindowRules::Linux6_18);
+    assert_eq!((tuning.is_low(131_072), tuning.select(131_072, 65_160)), (false, 65_160));
+}
+
+/// Without scaling the window moves by segments.
+#[test]
+fn a_window_that_is_not_scaled_moves_when_a_whole_segment_more_is_free_or_less_than_was_offered() {
+    let select = |offered, free: u64| {
+        let mut tuning = tuning(131_072, 131_072, WindowRules::Linux6_18);
+        (tuning.begun, tuning.threshold, tuning.scale) = (true, u64::MAX, 0);
+        tuning.offered = offered;
+        tuning.select((65_536 - free) * 2, 0)
+    };
+    assert_eq!(select(20 * MSS, 21 * MSS - 1), 20 * MSS);
+    assert_eq!(select(20 * MSS, 21 * MSS), 21 * MSS);
+    assert_eq!(select(20 * MSS, 22 * MSS + 500), 22 * MSS, "by whole segments");
+    assert_eq!(select(20 * MSS, 20 * MSS), 20 * MSS);
+    assert_eq!(select(20 * MSS, 20 * MSS - 1), 19 * MSS);
+    let odd = 20 * MSS + 700;
+    assert_eq!([odd, 21 * MSS, odd + MSS - 1].map(|free| select(odd, free)), [odd; 3]);
+    assert_eq!([odd - 1, odd + MSS].map(|free| select(odd, free)), [20 * MSS, 21 * MSS]);
+}
+
 /// `__tcp_grow_window`: a segment's memory may be worth so many times its payload as the window
 /// fits into the half of the largest one.
 #[test]

@@ -215,7 +215,7 @@ impl Scoreboard {
         packets: &mut Vec<Acked>,
     ) {
         // Ranges come again and again; only what is new costs anything.
-        let mut at = match self.ranges.back() {
+        let at = match self.ranges.back() {
             None => 0,
             Some(last) if start > last.1 => self.ranges.len(),
             Some(last) if start >= last.0 => self.ranges.len() - 1,
@@ -240,9 +240,7 @@ impl Scoreboard {
         }
         let mut merged =
             (self.record(self.first.wrapping_add(position)).seq, self.record(self.first.wrapping_add(limit - 1)).end());
-        while self.ranges.get(at).is_some_and(|range| range.1 < merged.0) {
-            at += 1;
-        }
+        // No range ends between `start` and the first segment that begins there or later.
         let mut after = at;
         while let Some(&range) = self.ranges.get(after)
             && range.0 <= merged.1

@@ -281,6 +281,42 @@ fn compare(board: &mut Scoreboard, model: &mut Model) {
     assert_eq!(board.last().map(fields), last.map(of));
 }
 
+/// The short way for ordinary ACKs says what the long one does.
+#[test]
+fn an_ordinary_ack_counts_the_packets_and_bytes_that_it_covers() {
+    let payloads = [1000_u64, 1000, 300, 1000];
+    let filled = || {
+        let (mut board, mut model) = (Scoreboard::new(MSS as u32), Model::default());
+        for (n, payload) in payloads.into_iter().enumerate() {
+            let departing = model.departing(Time::ZERO + Span::from_millis(n as u64), false);
+            board.push(&departing, model.next, payload as u16, false);
+            model.next += payload;
+        }
+        board
+    };
+    let now = Time::ZERO + Span::from_millis(50);
+    for (ack, packets, bytes) in [(1000, 1, 1000), (2299, 2, 2000), (2300, 3, 2300), (3300, 4, 3300)] {
+        let (mut board, mut long) = (filled(), filled());
+        let plain = board.acknowledge_plain(now, ack, 4, 0).unwrap();
+        assert_eq!((plain.packets, plain.bytes, plain.earliest), (packets, bytes, Time::ZERO));
+        let context = AckContext {
+            now,
+            sent: 4,
+            delivered: 0,
+            min_rtt: Span::ZERO,
+            echo: Time::ZERO,
+            collect: false,
+            high_seq: 0,
+            highest_sacked: 0,
+        };
+        let mut delivery = Delivery::new();
+        long.acknowledge(ack, &context, &mut delivery, &mut Vec::new());
+        assert_eq!((delivery.packets, delivery.bytes), (packets, bytes));
+        assert_eq!((board.in_flight(), board.head_sent_at()), (long.in_flight(), long.head_sent_at()));
+    }
+    assert!(filled().acknowledge_plain(now, 999, 4, 0).is_none());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 

@@ -225,6 +225,75 @@ fn a_lost_retransmission_is_found_a_round_trip_later_without_a_timeout() {
     assert_eq!(pipe.sender.stats().packets_lost, 2);
 }
 
+/// RFC 6582 section 6: duplicates of the repairs are no new losses, so recovery lasts until more
+/// than it began with is acknowledged.
+#[test]
+fn newreno_stays_in_recovery_until_more_is_acknowledged_than_was_sent_when_it_began() {
+    let config = SenderConfig { loss_detection: LossDetection::NewReno, ..no_handshake() };
+    let mut pipe = Pipe::new(&config, steady(10), &every_segment(), ms(50)).losing(&[2]);
+    pipe.sender.write(Time::ZERO, 10 * MSS);
+    pipe.run_until(at(400));
+    assert_eq!((pipe.sender.stats().una, pipe.sender.state()), (10 * MSS, SenderState::Recovery));
+    pipe.sender.write(pipe.now, MSS);
+    pipe.run_until(at(600));
+    assert_eq!((pipe.sender.stats().una, pipe.sender.state()), (11 * MSS, SenderState::Open));
+    // What was sent later ends it at once.
+    let mut pipe = Pipe::new(&config, steady(10), &every_segment(), ms(50)).losing(&[2]);
+    pipe.sender.write(Time::ZERO, 100 * MSS);
+    pipe.run_until(at(400));
+    assert_eq!((pipe.sender.stats().recoveries, pipe.sender.state()), (1, SenderState::Open));
+    assert!(pipe.sender.stats().una > 20 * MSS);
+}
+
+#[test]
+fn without_sack_only_acks_of_the_oldest_byte_outstanding_are_duplicates() {
+    let config = SenderConfig { loss_detection: LossDetection::NewReno, ..no_handshake() };
+    let mut sender = Sender::new(&config, steady(10));
+    sender.open(Time::ZERO);
+    sender.write(Time::ZERO, 12 * MSS);
+    let mut receiver = Receiver::new(&every_segment());
+    let mut acks = Vec::new();
+    for packet in std::iter::from_fn(|| sender.transmit(Time::ZERO)).take(3) {
+        receiver.on_segment(at(5), &packet.segment, packet.ecn);
+        acks.extend(std::iter::from_fn(|| receiver.poll_ack()).map(|out| out.ack));
+    }
+    while sender.transmit(Time::ZERO).is_some() {}
+    sender.on_ack(at(10), &acks[2]);
+    for overtaken in [0, 1, 0, 1] {
+        sender.on_ack(at(11), &acks[overtaken]);
+    }
+    assert_eq!((sender.board.sacked(), sender.state()), (0, SenderState::Open));
+    sender.on_ack(at(12), &acks[2]);
+    assert_eq!(sender.board.sacked(), 1);
+}
+
+/// RFC 5682 section 2, and Linux `tcp_enter_loss`: a timeout is doubted where nothing was being
+/// repaired, or if it is the second in a row.
+#[test]
+fn a_timeout_in_recovery_is_not_doubted_unless_it_is_the_second() {
+    let doubted = |repairs_lost: u32| {
+        let mut losses = 1 + repairs_lost;
+        let mut pipe =
+            Pipe::new(&no_handshake(), steady(20), &every_segment(), ms(25)).on_data(move |packet, delay| {
+                if packet.segment.seq == 0 && losses > 0 {
+                    losses -= 1;
+                    return Vec::new();
+                }
+                vec![(delay, packet.ecn)]
+            });
+        pipe.sender.write(Time::ZERO, 20 * MSS);
+        let mut doubted = Vec::new();
+        while pipe.sender.stats().una == 0 && pipe.step() {
+            if doubted.len() < pipe.sender.stats().timeouts as usize {
+                doubted.push(pipe.sender.recovery.f_rto);
+            }
+        }
+        doubted
+    };
+    assert_eq!(doubted(1), [false]);
+    assert_eq!(doubted(2), [false, true]);
+}
+
 #[test]
 fn newreno_without_sack_repairs_one_hole_per_round_trip() {
     let config = SenderConfig { loss_detection: LossDetection::NewReno, ..no_handshake() };

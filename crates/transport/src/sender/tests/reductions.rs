@@ -1,10 +1,11 @@
 //! How far the window is reduced, and when that is taken back.
 
+use flowstart_network::packet::SackBlock;
 use flowstart_units::{Span, Time};
 
 use super::pipe::{Pipe, no_handshake, steady};
 use super::{MSS, at, every_segment, ms};
-use crate::{Reduction, SenderConfig, SenderState};
+use crate::{Receiver, Reduction, Sender, SenderConfig, SenderState};
 
 #[test]
 fn recovery_halves_the_flight_in_proportion_and_ends_at_the_threshold() {
@@ -115,6 +116,58 @@ fn a_late_original_undoes_the_reduction_by_its_timestamp_alone() {
     pipe.run_until(at(300));
     assert_eq!((pipe.sender.stats().undone, pipe.sender.stats().spurious_retransmissions), (0, 1));
     assert!(pipe.sender.controller().cwnd() < 20);
+}
+
+/// A sender in recovery that has sent the oldest of ten packets again, and perhaps the last one as
+/// a probe. Five are acknowledged, and so many repairs are reported to have arrived twice.
+fn reported(outstanding_probe: bool, reports: u32) -> Sender {
+    let mut sender = Sender::new(&SenderConfig { f_rto: false, ..no_handshake() }, steady(10));
+    sender.open(Time::ZERO);
+    sender.write(Time::ZERO, 10 * MSS);
+    let sent: Vec<_> = std::iter::from_fn(|| sender.transmit(Time::ZERO)).collect();
+    let mut receiver = Receiver::new(&every_segment());
+    receiver.on_segment(at(5), &sent[0].segment, sent[0].ecn);
+    let mut ack = receiver.poll_ack().unwrap().ack;
+    let mut told = |sender: &mut Sender, now, una: u64, sacked: Option<(u64, u64)>, duplicate| {
+        (ack.ack, ack.echo, ack.duplicate) = (una * MSS, at(now), duplicate);
+        ack.sack_len = u8::from(sacked.is_some());
+        if let Some((start, end)) = sacked {
+            ack.sack[0] = SackBlock { start: ((start - una) * MSS) as u32, end: ((end - una) * MSS) as u32 };
+        }
+        sender.on_ack(at(now), &ack);
+    };
+    if outstanding_probe {
+        let due = sender.deadline();
+        sender.on_timer(due);
+        assert_eq!(sender.transmit(due).map(|packet| packet.segment.seq), Some(9 * MSS));
+    }
+    told(&mut sender, 2_000, 0, Some((1, 4)), false);
+    assert_eq!(sender.state(), SenderState::Recovery);
+    // Before anything was sent again nothing can have arrived twice.
+    told(&mut sender, 2_000, 0, Some((1, 5)), false);
+    assert_eq!((sender.state(), sender.stats().undone), (SenderState::Recovery, 0));
+    assert_eq!(sender.transmit(at(2_000)).map(|packet| packet.segment.seq), Some(0));
+    for _ in 1..reports {
+        told(&mut sender, 2_010, 0, Some((1, 5)), true);
+    }
+    told(&mut sender, 2_020, 5, None, reports > 0);
+    sender
+}
+
+/// RFC 3708: a reduction whose repairs have all arrived twice was needless, even if the recovery
+/// has not ended.
+#[test]
+fn a_reduction_is_taken_back_once_every_repair_was_reported_twice() {
+    for (probe, reports, undone) in [(false, 0, 0), (false, 1, 1), (true, 1, 0), (true, 2, 1)] {
+        let sender = reported(probe, reports);
+        assert_eq!(sender.stats().undone, undone, "{probe} {reports}");
+        let state = match (undone, probe) {
+            (0, _) => SenderState::Recovery,
+            (_, true) => SenderState::Disorder,
+            (_, false) => SenderState::Open,
+        };
+        assert_eq!(sender.state(), state, "{probe} {reports}");
+    }
 }
 
 /// A delay spike without a loss.

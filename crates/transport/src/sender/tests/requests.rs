@@ -31,6 +31,7 @@ fn a_syn_with_a_request_that_is_lost_goes_out_plain_after_3_s_and_nothing_else_c
     let options: Vec<_> = pipe.sent.iter().map(|packet| packet.segment.quick_start.option()).collect();
     assert!(matches!(options[0], Some(IpOption::Request { .. })), "{:?}", options[0]);
     assert_eq!(pipe.sent[1].segment.sent_at, at(3_000));
+    assert_eq!([0, 1].map(|syn| pipe.sent[syn].segment.retransmission), [false, true]);
     assert!(options[1..].iter().all(Option::is_none), "what dropped the request would drop the report too");
     assert_eq!(pipe.sent.iter().skip(2).filter(|packet| packet.segment.sent_at == at(3_060)).count(), 10);
 }
@@ -120,6 +121,13 @@ fn a_rate_is_asked_for_only_if_the_window_is_too_small_and_one_at_a_time() {
     assert_eq!(requests_for(&[5 * MSS, 700 * MSS]), 1);
     assert_eq!(requests_for(&[700 * MSS, 700 * MSS]), 1, "the answer to the first is not there");
     assert_eq!(requests_for(&[30 * MSS, 700 * MSS]), 0, "no room is left to ask in");
+    // The beginning is no middle: there the SYN asks, or nobody.
+    let quick = QuickStartConfig { in_middle: true, ..QuickStartConfig::default() };
+    let controller = ControllerConfig::new(StartConfig::QuickStart(quick), AvoidanceConfig::Reno);
+    let mut pipe = Pipe::new(&no_handshake(), Controller::new(&controller), &every_segment(), ms(50));
+    pipe.sender.write(Time::ZERO, 700 * MSS);
+    pipe.pump();
+    assert_eq!((pipe.sent.len(), options(&pipe).len()), (10, 0));
 }
 
 #[test]

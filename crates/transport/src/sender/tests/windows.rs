@@ -1,5 +1,8 @@
 //! What limits the sender besides congestion, and what it knows of its rate.
 
+use flowstart_congestion::avoidance::CubicConfig;
+use flowstart_congestion::start::PacedChirpingConfig;
+use flowstart_congestion::{AvoidanceConfig, Controller, ControllerConfig, StartConfig};
 use flowstart_units::{Bytes, Time};
 
 use super::pipe::{Pipe, no_handshake, reno, steady};
@@ -136,6 +139,16 @@ fn samples_are_the_applications_while_it_leaves_the_window_open() {
     };
     assert!(limited(3 * MSS));
     assert!(!limited(100 * MSS));
+    // A window that is full is no sign of it, even if nothing waits when more is written.
+    let mut pipe = Pipe::new(&no_handshake(), steady(10), &every_segment(), ms(25));
+    for write in 0..2 {
+        pipe.run_until(at(10 * write));
+        pipe.sender.write(pipe.now, 10 * MSS);
+        pipe.pump();
+    }
+    pipe.run_until(at(110));
+    let sample = pipe.sender.last_rate_sample.expect("a sample");
+    assert!(pipe.sender.stats().una == 20 * MSS && !sample.app_limited);
 }
 
 #[test]
@@ -176,6 +189,39 @@ fn small_writes_leave_at_once_and_keep_their_boundaries_when_sent_again() {
     pipe.run_until(at(25));
     let sizes: Vec<u32> = pipe.sent.iter().map(|p| p.segment.payload).collect();
     assert_eq!(sizes, [100, 1400]);
+    // What fills a segment is not held back.
+    for (bytes, packets) in [(MSS - 1, 2), (1, 3)] {
+        pipe.sender.write(pipe.now, bytes);
+        pipe.pump();
+        assert_eq!(pipe.sent.len(), packets);
+    }
+    assert_eq!(u64::from(pipe.sent[2].segment.payload), MSS);
+}
+
+#[test]
+fn a_controller_is_told_of_all_that_waits_however_much() {
+    let waiting = |bytes| {
+        let mut pipe = Pipe::new(&no_handshake(), steady(10), &every_segment(), ms(25));
+        pipe.sender.write(Time::ZERO, bytes);
+        pipe.sender.next_packet(MSS as u32, false).queued
+    };
+    assert_eq!([1, MSS, MSS + 1].map(waiting), [1, 1, 2]);
+    assert_eq!(waiting(10_000_000_000 * MSS - 1), 10_000_000_000);
+    assert_eq!(waiting(u64::MAX), u64::MAX);
+}
+
+#[test]
+fn waits_that_double_for_ever_end_at_the_largest_timeout() {
+    let config = no_handshake();
+    let mut pipe = Pipe::new(&config, steady(10), &every_segment(), ms(25));
+    for doublings in [63, 64, 65, u32::MAX] {
+        pipe.sender.window_probes = doublings;
+        assert_eq!(pipe.sender.persist_wait(), config.max_rto, "{doublings}");
+    }
+    for retries in [63, 64, 65, u32::MAX] {
+        pipe.sender.stats.syn_retries = retries;
+        assert_eq!(pipe.sender.syn_wait(), config.max_rto, "{retries}");
+    }
 }
 
 #[test]
@@ -206,6 +252,13 @@ fn kernels_of_before_count_acks_and_look_at_the_window_before_the_ack() {
     assert_eq!(cwnd_after_a_round_trip(Kernel::Linux6), 20);
     assert_eq!(cwnd_after_a_round_trip(Kernel::Linux3_5), 15);
     assert_eq!(cwnd_after_a_round_trip(Kernel::Linux2_6_20), 15);
+    // In slow start CUBIC counts them, too, although it evens them out later.
+    let config = SenderConfig { kernel: Kernel::Linux3_5, ..no_handshake() };
+    let cubic = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Cubic(CubicConfig::default()));
+    let mut pipe = Pipe::new(&config, Controller::new(&cubic), &receiver, ms(50));
+    pipe.sender.write(Time::ZERO, 1_000 * MSS);
+    pipe.run_until(at(149));
+    assert_eq!(pipe.sender.controller().cwnd(), 15);
     // Window, in flight before the ACK, and whether 2.6.20 and 3.5 let it grow.
     for (cwnd, in_flight, first, second) in [
         (30, 30, true, true),
@@ -240,4 +293,20 @@ fn with_three_quarters_in_use_only_windows_of_before_grow() {
     assert_eq!((cwnd(Kernel::Linux6, 15), cwnd(Kernel::Linux3_5, 10)), (20, 20));
     assert!(cwnd(Kernel::Linux3_5, 15) > 20);
     assert!(cwnd(Kernel::Linux2_6_20, 15) > 20);
+}
+
+/// A start that reads queueing delays off single packets must hear of every one, and finds the
+/// capacity within a few round trips.
+#[test]
+fn a_chirping_start_hears_of_every_packet() {
+    let chirping = StartConfig::PacedChirping(PacedChirpingConfig::default());
+    let controller = Controller::new(&ControllerConfig::new(chirping, AvoidanceConfig::Reno));
+    let mut pipe = Pipe::new(&no_handshake(), controller, &every_segment(), ms(25)).on_data({
+        let mut link = Link::new(ms(1));
+        move |packet, delay| vec![(link.wait(packet.segment.sent_at) + delay, packet.ecn)]
+    });
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.run_until(at(2_000));
+    let exit = pipe.sender.controller().start_exit().expect("it has found the capacity");
+    assert!((25..=100).contains(&exit.cwnd), "{exit:?}, where 50 fill the path");
 }
