@@ -5,7 +5,7 @@ use flowstart::congestion::{
     Next, OwnAvoidance, OwnStart, Response, Signal, StartConfig, Window as State,
 };
 use flowstart::units::{Rate, Span, Time};
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::supervise::raise;
@@ -96,6 +96,20 @@ fn packets(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u32> {
             error
         } else {
             PyTypeError::new_err(format!("{what} must be a whole number of packets, not {value}"))
+        }
+    })
+}
+
+/// A number that Python code gives, or `None`.
+fn number(value: &Bound<'_, PyAny>, what: &str, unit: &str) -> PyResult<Option<f64>> {
+    value.extract::<Option<f64>>().map_err(|error| {
+        let text = format!("{what} must be a number of {unit} or None, not {value}");
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            PyValueError::new_err(text)
+        } else if error.is_instance_of::<PyTypeError>(value.py()) {
+            PyTypeError::new_err(text)
+        } else {
+            error
         }
     })
 }
@@ -299,16 +313,21 @@ fn verdict(py: Python<'_>, value: Py<PyAny>) -> PyResult<Option<Exit>> {
     if value.is_none(py) {
         return Ok(None);
     }
-    let cwnd: u32 = match value.getattr(py, "cwnd") {
-        Ok(cwnd) => packets(cwnd.bind(py), "cwnd of an Exit")?,
-        Err(_) => {
-            return Err(PyTypeError::new_err("on_ack and on_round of a flow start return None to go on, or an Exit"));
-        }
+    let value = value.bind(py);
+    let field = |name: &str| {
+        value.getattr(name).map_err(|error| {
+            if error.is_instance_of::<PyAttributeError>(py) {
+                PyTypeError::new_err("on_ack and on_round of a flow start return None to go on, or an Exit")
+            } else {
+                error
+            }
+        })
     };
-    let ssthresh = value.getattr(py, "ssthresh")?;
-    let ssthresh = if ssthresh.is_none(py) { None } else { Some(packets(ssthresh.bind(py), "ssthresh of an Exit")?) };
-    let rate: Option<f64> = value.getattr(py, "rate")?.extract(py)?;
-    let name: String = value.getattr(py, "reason")?.extract(py)?;
+    let cwnd = packets(&field("cwnd")?, "cwnd of an Exit")?;
+    let ssthresh = field("ssthresh")?;
+    let ssthresh = if ssthresh.is_none() { None } else { Some(packets(&ssthresh, "ssthresh of an Exit")?) };
+    let rate = number(&field("rate")?, "rate of an Exit", "bit/s")?;
+    let name: String = field("reason")?.extract()?;
     let Some((_, reason)) = REASONS.iter().find(|(known, _)| *known == name) else {
         let known: Vec<&str> = REASONS.iter().map(|(known, _)| *known).collect();
         return Err(PyValueError::new_err(format!("\"{name}\" is no reason to leave (known: {})", known.join(", "))));
@@ -390,7 +409,9 @@ impl FlowStart for PythonStart {
         let at = self.0.with(
             &mut state,
             |methods| methods.departure.as_ref(),
-            |py, departure, window| departure.call1(py, (instant(now), window))?.extract::<Option<f64>>(py),
+            |py, departure, window| {
+                number(departure.call1(py, (instant(now), window))?.bind(py), "what departure returns", "seconds")
+            },
         )??;
         let at = Time::from_nanos((at.clamp(0.0, 1e9) * 1e9) as u64);
         Some(if at > now { Departure::At(at) } else { Departure::Now })
@@ -441,7 +462,7 @@ impl CongestionAvoidance for PythonAvoidance {
 
     fn pacing_rate(&self) -> Option<Rate> {
         let method = self.0.methods.pacing_rate.as_ref()?;
-        let rate = Python::attach(|py| method.call0(py)?.extract::<Option<f64>>(py));
+        let rate = Python::attach(|py| number(method.call0(py)?.bind(py), "what pacing_rate returns", "bit/s"));
         rate.unwrap_or_else(|error| raise(error)).filter(|rate| *rate >= 1.0).map(|rate| Rate::from_bps(rate as u64))
     }
 }

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 
 import flowstart
@@ -216,7 +218,11 @@ def test_odd_answers_of_a_start_leave_a_race(method, answer):
         ("on_ack", 10, TypeError),
         ("on_signal", "stay", ValueError),
         ("on_signal", -1, ValueError),
+        ("on_ack", SimpleNamespace(cwnd=10), TypeError),
+        ("on_ack", flowstart.Exit(10, rate="fast"), TypeError),
+        ("on_ack", flowstart.Exit(10, rate=10**400), ValueError),
         ("departure", "soon", TypeError),
+        ("departure", 10**400, ValueError),
     ],
 )
 def test_answers_that_mean_nothing_are_an_error(method, answer, wrong):
@@ -224,6 +230,14 @@ def test_answers_that_mean_nothing_are_an_error(method, answer, wrong):
     flowstart.register(name="odd_start")(kind)
     with pytest.raises(wrong):
         race("odd_start+cubic", buffer="5 packets")
+
+
+@pytest.mark.parametrize(("rate", "wrong"), [(10**400, ValueError), ("fast", TypeError)])
+def test_rates_that_are_no_numbers_are_refused_in_a_sentence(rate, wrong):
+    kind = type("Odd", (Reno,), {"pacing_rate": lambda self: rate})
+    flowstart.register(name="odd_pace")(kind)
+    with pytest.raises(wrong, match="pacing_rate returns must be a number of bit/s"):
+        race("slow_start+odd_pace", buffer="5 packets")
 
 
 def test_odd_windows_of_an_avoidance_leave_a_race():

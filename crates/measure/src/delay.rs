@@ -5,18 +5,17 @@ use flowstart_units::{Span, Time};
 use super::wait::Wait;
 
 /// The `p`-quantile (0 ..= 1) by nearest rank: the smallest value that is at least as large as a
-/// share `p` of all. Sorts `values`. `None` without values.
+/// share `p` of all. Reorders `values`: none before it is larger. `None` without values.
 #[must_use]
 pub fn quantile(values: &mut [Span], p: f64) -> Option<Span> {
-    values.sort_unstable();
-    sorted_quantile(values, p)
+    let place = place(values.len(), p)?;
+    Some(*values.select_nth_unstable(place).1)
 }
 
-/// [`quantile`] of values that are sorted already.
-#[must_use]
-pub fn sorted_quantile(sorted: &[Span], p: f64) -> Option<Span> {
-    let rank = (p.clamp(0.0, 1.0) * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.max(1) - 1).copied()
+/// Where the `p`-quantile of so many sorted values stands.
+fn place(values: usize, p: f64) -> Option<usize> {
+    let rank = (p.clamp(0.0, 1.0) * values as f64).ceil() as usize;
+    (values > 0).then(|| rank.max(1) - 1)
 }
 
 /// Mean wait of the samples that arrived in [from, to), zero if none did. With the ten RTT0 before
@@ -51,13 +50,19 @@ impl DelaySummary {
             samples.iter().filter(|s| (from..to).contains(&s.arrived) && which(s)).map(|s| s.waited).collect();
         let sum: u128 = waits.iter().map(|wait| u128::from(wait.as_nanos())).sum();
         let mean = Span::from_nanos(sum.checked_div(waits.len() as u128)? as u64);
-        Some(Self {
-            mean,
-            p50: quantile(&mut waits, 0.5)?,
-            p95: quantile(&mut waits, 0.95)?,
-            p99: quantile(&mut waits, 0.99)?,
-            max: *waits.last()?,
-        })
+        let max = *waits.iter().max()?;
+        // The lower ones are among what stands before the higher ones.
+        let places = [0.99, 0.95, 0.5].map(|p| place(waits.len(), p));
+        let mut left = &mut waits[..];
+        let mut lower = |place: Option<usize>| {
+            let place = place?;
+            let all = std::mem::take(&mut left);
+            let found = *all.select_nth_unstable(place).1;
+            left = &mut all[..=place];
+            Some(found)
+        };
+        let [p99, p95, p50] = places.map(&mut lower);
+        Some(Self { mean, p50: p50?, p95: p95?, p99: p99?, max })
     }
 }
 
@@ -208,5 +213,30 @@ mod tests {
         let others = DelaySummary::of(&samples, Time::ZERO, Time::NEVER, |s| s.flow == 0).unwrap();
         assert_eq!(others.max, Span::from_nanos(3));
         assert_eq!(DelaySummary::of(&samples, Time::NEVER, Time::NEVER, |_| true), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn quantiles_are_those_of_sorted_values_in_whatever_order_they_are_asked(
+            waits in proptest::collection::vec(0_u64..200, 1..400), percentiles in proptest::collection::vec(0_u8..=100, 1..6),
+        ) {
+            let mut sorted: Vec<Span> = waits.iter().map(|wait| Span::from_nanos(*wait)).collect();
+            let mut values = sorted.clone();
+            sorted.sort_unstable();
+            // The smallest value that is at least as large as so many of a hundred.
+            let nearest = |percentile: u8| sorted[(usize::from(percentile) * sorted.len()).div_ceil(100).max(1) - 1];
+            for percentile in percentiles {
+                let found = quantile(&mut values, f64::from(percentile) / 100.0);
+                // 0.07 * 100 is more than 7 by rounding.
+                let above = sorted.iter().find(|value| **value > nearest(percentile)).copied();
+                proptest::prop_assert!(found == Some(nearest(percentile)) || found == above);
+            }
+            let samples: Vec<_> = (0..).zip(&waits).map(|(t, wait)| sample(t, Span::from_nanos(*wait))).collect();
+            let summary = DelaySummary::of(&samples, Time::ZERO, Time::NEVER, |_| true).unwrap();
+            let of = |p| quantile(&mut sorted.clone(), p).unwrap();
+            proptest::prop_assert_eq!(
+                [summary.p50, summary.p95, summary.p99, summary.max], [of(0.5), of(0.95), of(0.99), of(1.0)]
+            );
+        }
     }
 }

@@ -70,7 +70,7 @@ mod thinned;
 mod transfer;
 mod wait;
 
-pub use delay::{DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile, sorted_quantile};
+pub use delay::{DelaySummary, Overshoot, busy_time, mean_wait, overshoot, quantile};
 pub use egress::{Cumulative, Egress, Reference};
 pub use exit::{Exit, ExitJudgement, Losses};
 pub use others::{convergence, harm, harm_ratio, jain, waits_of};

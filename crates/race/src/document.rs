@@ -21,12 +21,12 @@ impl Race {
             .iter()
             .map(|contestant| {
                 let scenario = self.scenario(contestant, Purpose::Start, 0);
-                json!({
-                    "contestant": contestant.to_string(),
-                    "conditions": contestant.conditions(),
-                    "queue": scenario.path.as_ref().map(|path| json!(path.queue)),
-                    "flow": scenario.flow.last().map(|flow| json!(flow)),
-                })
+                object([
+                    ("contestant", json!(contestant.to_string())),
+                    ("conditions", json!(contestant.conditions())),
+                    ("queue", json!(scenario.path.as_ref().map(|path| &path.queue))),
+                    ("flow", json!(scenario.flow.last())),
+                ])
             })
             .collect();
         let mut path = json!(self.path);
@@ -34,23 +34,23 @@ impl Race {
             // Each contestant's stands below.
             path.remove("queue");
         }
-        let mut parameters = json!({
-            "schema_version": RACE_SCHEMA_VERSION,
-            "path": path,
-            "mark": self.mark.to_string(),
-            "flows": self.flows,
-            "others": { "flow": self.others.flow, "udp": self.others.udp, "arrivals": self.others.arrivals },
-            "sizes": self.sizes,
-            "horizon": self.horizon(),
-            "warm_up": self.effective_warm_up(),
-            "phase": self.effective_phase(),
-            "seed": self.seed,
-            "runs": self.effective_runs(),
-            "random": self.is_random(),
-            "base_rtt": self.base_rtt(),
-            "fair_share": self.reference().fair_share,
-            "contestants": contestants,
-        });
+        let mut parameters = object([
+            ("schema_version", json!(RACE_SCHEMA_VERSION)),
+            ("path", path),
+            ("mark", json!(self.mark.to_string())),
+            ("flows", json!(self.flows)),
+            ("others", json!({ "flow": self.others.flow, "udp": self.others.udp, "arrivals": self.others.arrivals })),
+            ("sizes", json!(self.sizes)),
+            ("horizon", json!(self.horizon())),
+            ("warm_up", json!(self.effective_warm_up())),
+            ("phase", json!(self.effective_phase())),
+            ("seed", json!(self.seed)),
+            ("runs", json!(self.effective_runs())),
+            ("random", json!(self.is_random())),
+            ("base_rtt", json!(self.base_rtt())),
+            ("fair_share", json!(self.reference().fair_share)),
+            ("contestants", Json::Array(contestants)),
+        ]);
         if self.real {
             parameters["real"] = json!(true);
         }
@@ -63,7 +63,7 @@ impl Race {
     /// Hash of [`parameters`](Self::parameters): the first 16 hexadecimal digits of BLAKE3.
     #[must_use]
     pub fn hash(&self) -> String {
-        blake3::hash(self.parameters().to_string().as_bytes()).to_hex()[..16].to_owned()
+        hash_of(&self.parameters())
     }
 }
 
@@ -73,26 +73,27 @@ impl RaceResult {
     #[must_use]
     pub fn to_json(&self) -> Json {
         let measures = self.race.measures();
+        let parameters = self.race.parameters();
         let columns: Vec<Json> = measures
             .iter()
             .map(|measure| json!({ "name": measure.name(), "unit": measure.unit(), "meaning": measure.help() }))
             .collect();
         let contestants: Vec<Json> =
             self.contestants.iter().map(|contestant| contestant_json(contestant, &measures)).collect();
-        json!({
-            "flowstart_version": env!("CARGO_PKG_VERSION"),
-            "schema_version": RACE_SCHEMA_VERSION,
-            "race_hash": self.race.hash(),
-            "seed": self.race.seed,
-            "runs": self.race.effective_runs(),
-            "random": self.race.is_random(),
-            "complete": self.complete,
-            "data_packets": self.data_packets,
-            "simulated_seconds": self.simulated_seconds,
-            "measures": columns,
-            "contestants": contestants,
-            "parameters": self.race.parameters(),
-        })
+        object([
+            ("flowstart_version", json!(env!("CARGO_PKG_VERSION"))),
+            ("schema_version", json!(RACE_SCHEMA_VERSION)),
+            ("race_hash", json!(hash_of(&parameters))),
+            ("seed", json!(self.race.seed)),
+            ("runs", json!(self.race.effective_runs())),
+            ("random", json!(self.race.is_random())),
+            ("complete", json!(self.complete)),
+            ("data_packets", json!(self.data_packets)),
+            ("simulated_seconds", json!(self.simulated_seconds)),
+            ("measures", Json::Array(columns)),
+            ("contestants", Json::Array(contestants)),
+            ("parameters", parameters),
+        ])
     }
 
     /// What the pictures show as CSV, one line per point: contestant, series, time after t = 0 in
@@ -144,6 +145,15 @@ impl RaceResult {
     }
 }
 
+/// An object of values that are made: `json!` copies them.
+fn object<const N: usize>(fields: [(&str, Json); N]) -> Json {
+    Json::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn hash_of(parameters: &Json) -> String {
+    blake3::hash(parameters.to_string().as_bytes()).to_hex()[..16].to_owned()
+}
+
 /// A name, times and values, and at each time the lowest and highest value of all runs.
 type Curve<'a> = (&'a str, &'a [[f64; 2]], Option<&'a [[f64; 3]]>);
 
@@ -170,13 +180,13 @@ fn contestant_json(contestant: &ContestantResult, measures: &[Measure]) -> Json 
         .into_iter()
         .map(|(reason, count)| json!({ "reason": exit_name(reason), "count": count }))
         .collect();
-    json!({
-        "label": contestant.label,
-        "contestant": contestant.contestant.to_string(),
-        "exits": exits,
-        "summary": summary,
-        "runs": contestant.runs.iter().map(|run| run_json(run, measures)).collect::<Vec<_>>(),
-    })
+    object([
+        ("label", json!(contestant.label)),
+        ("contestant", json!(contestant.contestant.to_string())),
+        ("exits", Json::Array(exits)),
+        ("summary", Json::Object(summary)),
+        ("runs", contestant.runs.iter().map(|run| run_json(run, measures)).collect()),
+    ])
 }
 
 fn estimate_json(estimate: &Estimate, values: &[f64]) -> Json {
@@ -197,5 +207,10 @@ fn estimate_json(estimate: &Estimate, values: &[f64]) -> Json {
 fn run_json(run: &RunRecord, measures: &[Measure]) -> Json {
     let values: Map<String, Json> = measures.iter().filter_map(|m| Some((m.name(), json!(run.get(*m)?)))).collect();
     let exits: Vec<&str> = run.exits.iter().map(|exit| exit_name(*exit)).collect();
-    json!({ "run": run.run, "complete": run.complete, "exits": exits, "values": values })
+    object([
+        ("run", json!(run.run)),
+        ("complete", json!(run.complete)),
+        ("exits", json!(exits)),
+        ("values", Json::Object(values)),
+    ])
 }

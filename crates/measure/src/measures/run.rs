@@ -1,12 +1,12 @@
 //! What the measures of a race are computed from: one run, and what several of them need of it.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use flowstart_congestion::ExitReason;
 use flowstart_simulator::{FlowOutcome, Outcome};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use crate::delay::{DelaySummary, Overshoot, overshoot, sorted_quantile};
+use crate::delay::{DelaySummary, Overshoot, overshoot, quantile};
 use crate::egress::{Cumulative, Reference};
 use crate::exit::Exit;
 use crate::others::waits_of;
@@ -180,24 +180,23 @@ impl<'a> Newcomer<'a> {
     }
 }
 
-/// Waits of the packets that arrive until some time after t = 0, sorted.
+/// Waits of the packets that arrive until some time after t = 0, in whatever order the last
+/// percentile left them.
 #[derive(Debug)]
 pub struct AddedWaits {
-    own: Vec<Span>,
-    others: Vec<Span>,
+    own: RefCell<Vec<Span>>,
+    others: RefCell<Vec<Span>>,
     /// The others' without the newcomers.
-    before: Vec<Span>,
+    before: RefCell<Vec<Span>>,
 }
 
 impl AddedWaits {
     fn new(run: &StartRun<'_>, until: Span) -> Self {
         let of = |recording: &Recording<Newcomers>, own| {
             let wanted = |wait: &Wait| recording.is_new(wait.flow) == own;
-            let mut waits = waits_of(recording.waits(), wanted, run.origin, until);
-            waits.sort_unstable();
-            waits
+            RefCell::new(waits_of(recording.waits(), wanted, run.origin, until))
         };
-        let before = run.without.map_or(Vec::new(), |without| of(without, false));
+        let before = run.without.map_or_else(RefCell::default, |without| of(without, false));
         Self { own: of(run.with, true), others: of(run.with, false), before }
     }
 
@@ -216,7 +215,7 @@ impl AddedWaits {
     }
 }
 
-/// A percentile of sorted waits in ms.
-fn rank(sorted: &[Span], percentile: u8) -> Option<f64> {
-    Some(sorted_quantile(sorted, f64::from(percentile) / 100.0)?.as_millis_f64())
+/// A percentile of waits in ms.
+fn rank(waits: &RefCell<Vec<Span>>, percentile: u8) -> Option<f64> {
+    Some(quantile(&mut waits.borrow_mut(), f64::from(percentile) / 100.0)?.as_millis_f64())
 }

@@ -1,7 +1,5 @@
 //! What happens in a run, summed up in bins of one width.
 
-use std::collections::{BTreeMap, HashMap};
-
 use flowstart_network::packet::Body;
 use flowstart_network::{Ecn, Packet};
 use flowstart_simulator::{FlowId, LinkId};
@@ -64,15 +62,16 @@ impl Default for LinkSample {
 #[derive(Clone, Debug)]
 pub struct Samples {
     bin: Span,
-    flows: BTreeMap<(u64, FlowId), FlowSample>,
-    links: BTreeMap<(u64, LinkId), LinkSample>,
-    totals: HashMap<FlowId, u64>,
+    flows: Bins<FlowSample>,
+    links: Bins<LinkSample>,
+    /// Bytes that each flow had delivered by its last event.
+    totals: Vec<u64>,
 }
 
 impl Samples {
     /// Bins of this width; none if it is zero.
     pub(super) fn new(bin: Span) -> Self {
-        Self { bin, flows: BTreeMap::new(), links: BTreeMap::new(), totals: HashMap::new() }
+        Self { bin, flows: Bins::default(), links: Bins::default(), totals: Vec::new() }
     }
 
     /// Width of a bin.
@@ -83,22 +82,24 @@ impl Samples {
 
     /// By number of the bin and of the flow.
     pub fn flows(&self) -> impl Iterator<Item = (u64, FlowId, &FlowSample)> {
-        self.flows.iter().map(|((bin, flow), sample)| (*bin, *flow, sample))
+        self.flows.sorted().map(|(bin, flow, sample)| (bin, flow as FlowId, sample))
     }
 
     /// By number of the bin and of the link.
     pub fn links(&self) -> impl Iterator<Item = (u64, LinkId, &LinkSample)> {
-        self.links.iter().map(|((bin, link), sample)| (*bin, *link, sample))
+        self.links.sorted()
     }
 
+    #[inline]
     fn flow(&mut self, now: Time, flow: FlowId) -> Option<&mut FlowSample> {
         let bin = now.as_nanos().checked_div(self.bin.as_nanos())?;
-        Some(self.flows.entry((bin, flow)).or_default())
+        Some(self.flows.at(bin, flow as usize))
     }
 
+    #[inline]
     fn link(&mut self, now: Time, link: LinkId) -> Option<&mut LinkSample> {
         let bin = now.as_nanos().checked_div(self.bin.as_nanos())?;
-        Some(self.links.entry((bin, link)).or_default())
+        Some(self.links.at(bin, link))
     }
 
     pub(super) fn sent(&mut self, now: Time, packet: &Packet) {
@@ -136,7 +137,10 @@ impl Samples {
     }
 
     pub(super) fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
-        let before = self.totals.insert(flow, total).unwrap_or(0);
+        if self.totals.len() <= flow as usize {
+            self.totals.resize(flow as usize + 1, 0);
+        }
+        let before = std::mem::replace(&mut self.totals[flow as usize], total);
         if let Some(sample) = self.flow(now, flow) {
             sample.delivered += total - before;
         }
@@ -152,5 +156,81 @@ impl Samples {
             srtt: stats.srtt,
             pacing: controller.pacing_rate(),
         });
+    }
+}
+
+/// What was seen in bins of those that are numbered from 0. Time hardly ever runs back, so what is
+/// looked for is the latest bin of its number.
+#[derive(Clone, Debug)]
+struct Bins<T> {
+    /// By bin and number, in the order in which something first happened.
+    rows: Vec<((u64, usize), T)>,
+    /// Where in `rows` the latest bin of each number is; [`usize::MAX`] before it has one.
+    latest: Vec<usize>,
+}
+
+impl<T> Default for Bins<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), latest: Vec::new() }
+    }
+}
+
+impl<T: Default> Bins<T> {
+    #[inline]
+    fn at(&mut self, bin: u64, number: usize) -> &mut T {
+        let latest = self.latest.get(number).copied().unwrap_or(usize::MAX);
+        let place = match self.rows.get(latest) {
+            Some(((open, _), _)) if *open == bin => latest,
+            _ => self.open(bin, number),
+        };
+        &mut self.rows[place].1
+    }
+
+    #[cold]
+    fn open(&mut self, bin: u64, number: usize) -> usize {
+        if self.latest.len() <= number {
+            self.latest.resize(number + 1, usize::MAX);
+        }
+        let is_earlier = self.rows.get(self.latest[number]).is_some_and(|((open, _), _)| *open > bin);
+        if is_earlier && let Some(place) = self.rows.iter().position(|(key, _)| *key == (bin, number)) {
+            return place;
+        }
+        let place = self.rows.len();
+        self.rows.push(((bin, number), T::default()));
+        if !is_earlier {
+            self.latest[number] = place;
+        }
+        place
+    }
+
+    /// By bin, then by number.
+    fn sorted(&self) -> impl Iterator<Item = (u64, usize, &T)> {
+        let mut rows: Vec<_> = self.rows.iter().map(|((bin, number), seen)| (*bin, *number, seen)).collect();
+        rows.sort_unstable_by_key(|(bin, number, _)| (*bin, *number));
+        rows.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn bins_are_those_of_a_map_even_if_time_runs_back(
+            steps in proptest::collection::vec((0_u64..3, 0_u64..2, 0_usize..4), 0..200),
+        ) {
+            let (mut bins, mut map, mut bin) = (Bins::<u64>::default(), BTreeMap::new(), 5_u64);
+            for (value, (ahead, back, number)) in (1..).zip(steps) {
+                bin = (bin + ahead).saturating_sub(back);
+                *bins.at(bin, number) += value;
+                *map.entry((bin, number)).or_insert(0) += value;
+            }
+            let expected: Vec<(u64, usize, u64)> = map.iter().map(|((bin, number), sum)| (*bin, *number, *sum)).collect();
+            let found: Vec<_> = bins.sorted().map(|(bin, number, sum)| (bin, number, *sum)).collect();
+            proptest::prop_assert_eq!(found, expected);
+        }
     }
 }
