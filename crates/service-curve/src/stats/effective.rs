@@ -49,8 +49,9 @@ mod tests {
         (0..count).flat_map(|_| std::iter::repeat_n(Span::from_secs_f64(random.unit()), times)).collect()
     }
 
-    /// Of 1600 samples 16 lie beyond the quantile, all in the first of 16 batches of 100. Their mean
-    /// is 1 per batch, their variance (15 * 15 + 15 * 1) / 15 = 16, that of independent ones 0.99.
+    /// Of 1600 samples 16 lie beyond the quantile, all in the first of 16 batches of 100. Their
+    /// mean is 1 per batch, their variance (15 * 15 + 15 * 1) / 15 = 16, that of independent ones
+    /// 0.99.
     #[test]
     fn a_single_event_is_worth_what_the_variance_of_its_batches_says() {
         let series: Vec<Span> = (0..1600).map(|n| Span::from_millis(if n < 16 { 9 } else { 1 })).collect();
