@@ -17,6 +17,10 @@ use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
 use crate::tls::Identity;
 
+/// Signs of life that a silent connection gives in the time after which it would be over: two may
+/// be lost.
+const KEEP_ALIVES: u32 = 3;
+
 /// What the stack may do, beyond what congestion control decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
@@ -156,7 +160,11 @@ impl Endpoint {
         mut client: noq_proto::ClientConfig,
         to: SocketAddr,
     ) -> Result<usize, ConnectError> {
-        client.transport_config(Arc::new(self.limits.transport(&self.gates)));
+        let mut transport = self.limits.transport(&self.gates);
+        // Of two connections one may have nothing to say for long, and so may an application that
+        // is paced. One end is enough to keep both from being taken for dead.
+        transport.keep_alive_interval(Some(self.limits.idle / KEEP_ALIVES));
+        client.transport_config(Arc::new(transport));
         let (handle, connection) = self.inner.connect(self.clock.instant(now), client, to, crate::tls::NAME)?;
         Ok(self.keep(handle, connection))
     }

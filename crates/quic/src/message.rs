@@ -28,7 +28,8 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paced {
-    /// Bytes of a message, above 0.
+    /// Bytes of a message, at least 512: each is a piece of its own, and receivers take only few
+    /// pieces that are shorter.
     pub message: u64,
     /// Nanoseconds from one to the next, above 0.
     pub gap: u64,

@@ -300,12 +300,13 @@ impl Server {
         if request.look && (request.connections < 2 || !request.start.ends_with("_probe")) {
             return Err("a look has two connections and a start that is directed".to_owned());
         }
-        if request.paced.is_some_and(|paced| paced.message == 0 || paced.gap == 0) {
-            return Err("a paced application has messages, and time between them".to_owned());
+        if request.paced.is_some_and(|paced| paced.message < LEAST_MESSAGE || paced.gap == 0) {
+            let text = format!("a paced application has messages of {LEAST_MESSAGE} bytes at least");
+            return Err(format!("{text}, and time between them"));
         }
         let tell = request.paced.filter(|paced| paced.tell);
-        if tell.is_some_and(|paced| paced.message < LEAST_MESSAGE || request.direction == Direction::Down) {
-            return Err(format!("what is told is when messages were read here, of {LEAST_MESSAGE} bytes at least"));
+        if tell.is_some() && request.direction == Direction::Down {
+            return Err("what is told is when messages were read here".to_owned());
         }
         if self.sessions.contains_key(&request.session) {
             return Err("there is such a session".to_owned());

@@ -35,10 +35,55 @@ fn a_paced_application_sends_what_it_has_and_catches_up_when_it_may() {
     let outcome = transfer(&slow, asked);
     assert!(outcome.received.intact && outcome.received.bytes == 100_000, "{outcome:?}");
     assert!(outcome.report.nanos > 9_000_000_000, "{outcome:?}");
-    let none = Some(Paced { message: 0, gap: 1, tell: false });
-    let asked = Request { paced: none, ..request(Direction::Down, 10, ("slow_start", "cubic")) };
-    let (refused, _) = world(&Link::default(), asked, None, Service::default()).run(Span::from_secs(10));
-    assert!(refused.unwrap_err().to_string().contains("a paced application has messages"));
+}
+
+/// Receivers take only few pieces that are shorter.
+#[test]
+fn messages_have_512_bytes_over_one_connection_and_over_two() {
+    for contestant in [("slow_start", "cubic"), ("fair_queuing_probe", "delay_or_cubic")] {
+        for direction in [Direction::Down, Direction::Up] {
+            let with = |message| {
+                let paced = Some(Paced { message, gap: 2_000_000, tell: false });
+                let nanos = Some(2_000_000_000);
+                let asked = Request { size: None, nanos, paced, ..request(direction, 0, contestant) };
+                world(&Link::default(), asked, None, Service::default()).run(Span::from_secs(10)).0
+            };
+            for message in [0, 1, 511] {
+                let said = with(message).unwrap_err().to_string();
+                assert!(said.contains("a paced application has messages of 512 bytes at least"), "{said}");
+            }
+            for message in [512, 600, 1_100, 1_500, 3_000] {
+                let outcome = with(message).unwrap();
+                assert!(outcome.received.intact, "{outcome:?}");
+                assert_eq!(outcome.received.bytes, 1000 * message, "{direction:?} {contestant:?}");
+            }
+        }
+    }
+}
+
+/// Of two connections one may have nothing to say for longer than a silent one lives, and so may
+/// the only one of an application that hardly ever writes.
+#[test]
+fn a_connection_with_nothing_to_say_is_not_taken_for_a_dead_one() {
+    let probe = ("fair_queuing_probe", "delay_or_cubic");
+    for direction in [Direction::Down, Direction::Up] {
+        for (contestant, gap, fair) in [
+            (probe, Span::from_millis(10), false),
+            (probe, Span::from_millis(100), true),
+            (probe, Span::from_secs(12), false),
+            (("slow_start", "cubic"), Span::from_secs(12), false),
+            (("paced_chirping", "cubic"), Span::from_secs(12), false),
+        ] {
+            let paced = Some(Paced { message: 1500, gap: gap.as_nanos(), tell: false });
+            let nanos = Some(40_000_000_000);
+            let asked = Request { size: None, nanos, paced, ..request(direction, 0, contestant) };
+            let link = Link { fair, jitter: Span::from_millis(1), ..Link::default() };
+            let outcome = world(&link, asked, None, Service::default()).run(Span::from_secs(100)).0.unwrap();
+            assert!(outcome.received.intact, "{outcome:?}");
+            let messages = Span::from_secs(40).as_nanos().div_ceil(gap.as_nanos());
+            assert_eq!(outcome.received.bytes, 1500 * messages, "{direction:?} {contestant:?} {gap}");
+        }
+    }
 }
 
 /// Nanoseconds that the server's clock is said to be ahead.
