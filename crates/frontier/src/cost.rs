@@ -16,7 +16,7 @@ const TRANSFER_RTTS: u64 = 15;
 fn share_of(load: LoadKind) -> f64 {
     match load {
         LoadKind::Idle => 0.0,
-        LoadKind::Greedy | LoadKind::Bbr => 1.0,
+        LoadKind::Greedy | LoadKind::Bbr | LoadKind::Dctcp => 1.0,
         LoadKind::Udp => 0.2,
         LoadKind::Web => 0.3,
     }

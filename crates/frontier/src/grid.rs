@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use flowstart_network::{JitterConfig, LossConfig};
-use flowstart_random::{SplitMix64, mix};
+use flowstart_network::{JitterConfig, LossConfig, QueueConfig};
 use flowstart_units::{Bytes, Rate, Span};
 
 use flowstart_measure::Reference;
@@ -12,7 +11,7 @@ use flowstart_race::{Acks, Background, Contestant, MarkThreshold, Others, QueueC
 use flowstart_scenario::nearest;
 use flowstart_scenario::{Buffer, JitterSpec, LossSpec, QueueSpec, UdpSpec};
 
-use super::{Seeds, rough};
+use super::{Sampled, Seeds, rough};
 
 /// What is unpleasant about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +41,8 @@ pub enum LoadKind {
     Udp,
     /// One greedy BBR flow.
     Bbr,
+    /// One greedy DCTCP flow. Cells of the rough grid have it where the queue marks.
+    Dctcp,
     /// Transfers of 3 kB to 3 MB at random moments (Poisson) that offer 30 % of the capacity.
     Web,
 }
@@ -82,7 +83,7 @@ impl PathKind {
 
 impl LoadKind {
     /// All, in the order of the grid.
-    pub const ALL: [Self; 5] = [Self::Idle, Self::Greedy, Self::Udp, Self::Bbr, Self::Web];
+    pub const ALL: [Self; 6] = [Self::Idle, Self::Greedy, Self::Udp, Self::Bbr, Self::Dctcp, Self::Web];
 
     /// Its name.
     #[must_use]
@@ -92,6 +93,7 @@ impl LoadKind {
             Self::Greedy => "greedy",
             Self::Udp => "udp",
             Self::Bbr => "bbr",
+            Self::Dctcp => "dctcp",
             Self::Web => "web",
         }
     }
@@ -230,7 +232,16 @@ impl Cell {
             _ => race.set_capacity(self.capacity),
         }
         race.path.rtt = self.rtt;
-        race.path.queue = self.queue.unwrap_or(race.path.queue);
+        race.mark = MarkThreshold::Sojourn((race.service() * MARK_PACKETS).max(Span::from_millis(1)));
+        race.path.queue = match self.queue {
+            // A step is where it is for contestants that bring one, and as much fits before it.
+            Some(QueueSpec(QueueConfig::StepMark(_))) => {
+                let packet = u64::from(race.packet());
+                let step = QueueChoice::StepMark(None);
+                QueueSpec(step.config(self.buffer, race.mark, self.capacity, self.rtt, packet))
+            }
+            own => own.unwrap_or(race.path.queue),
+        };
         // A queue that has a limit of its own is no cell's buffer.
         race.path.buffer = race.path.queue.0.takes_buffer().then_some(self.buffer);
         match self.path {
@@ -241,14 +252,13 @@ impl Cell {
                 race.path.jitter = Some(JitterSpec(JitterConfig { spread, reorder: false }));
             }
         }
-        race.mark = MarkThreshold::Sojourn((race.service() * MARK_PACKETS).max(Span::from_millis(1)));
         race.others = self.others(marks);
         let rtt = race.base_rtt();
         let (warm_up, phase) = match self.load {
             LoadKind::Idle => (Span::ZERO, Span::ZERO),
             LoadKind::Udp => (rtt * UDP_WARM_UP_RTTS, Span::ZERO),
             LoadKind::Web => (WEB_WARM_UP.max(rtt * UDP_WARM_UP_RTTS), WEB_WARM_UP / PHASE_SHARE),
-            LoadKind::Greedy | LoadKind::Bbr => {
+            LoadKind::Greedy | LoadKind::Bbr | LoadKind::Dctcp => {
                 let some = GREEDY_WARM_UP.min(race.service() * GREEDY_WARM_UP_PACKETS);
                 ((rtt * GREEDY_WARM_UP_RTTS).max(some), (rtt * PHASE_RTTS).max(some / PHASE_SHARE))
             }
@@ -273,10 +283,10 @@ impl Cell {
         match self.load {
             LoadKind::Idle => {}
             LoadKind::Web => others.arrivals.extend(toml::from_str(WEB).ok()),
-            LoadKind::Greedy | LoadKind::Bbr => {
+            LoadKind::Greedy | LoadKind::Bbr | LoadKind::Dctcp => {
                 let name = match (self.load, marks) {
                     (LoadKind::Bbr, _) => "bbr",
-                    (_, true) => "dctcp",
+                    (LoadKind::Dctcp, _) | (_, true) => "dctcp",
                     (_, false) => "cubic",
                 };
                 if let Ok(mut background) = name.parse::<Background>() {
@@ -311,15 +321,6 @@ pub struct Grid {
     pub sampled: Option<Sampled>,
 }
 
-/// How cells of the rough grid are chosen.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sampled {
-    /// Queues that take turns with the buffers.
-    pub queues: Vec<QueueSpec>,
-    /// Which cells.
-    pub half: Seeds,
-}
-
 impl Grid {
     /// The whole grid: 1080 cells.
     #[must_use]
@@ -335,17 +336,18 @@ impl Grid {
     }
 
     /// The rough grid: every kind of rough path at 5, 20, 80, 300 and 1000 Mbit/s (as far as the
-    /// kind goes) and 10, 30, 70 and 150 ms, each with one of seven queues and one of four loads,
+    /// kind goes) and 10, 30, 70 and 150 ms, each with one of eight queues and one of five loads,
     /// half of them idle. Which one, and which half a cell belongs to, is drawn once and for all.
+    /// DCTCP is only beside queues that mark: where another was drawn with it, that is the step.
     #[must_use]
     pub fn rough(half: Seeds) -> Self {
-        let queues = ["pie", "codel", "fq_codel", "dual_pi2"];
+        let queues = ["pie", "codel", "fq_codel", "dual_pi2", "step_mark"];
         Self {
             capacities: [5, 20, 80, 300, 1000].map(Rate::from_mbps).to_vec(),
             rtts: [10, 30, 70, 150].map(Span::from_millis).to_vec(),
             buffers: [0.5, 1.0, 4.0].map(Buffer::Bdp).to_vec(),
             paths: PathKind::rough(),
-            loads: vec![LoadKind::Idle, LoadKind::Greedy, LoadKind::Bbr, LoadKind::Web],
+            loads: vec![LoadKind::Idle, LoadKind::Greedy, LoadKind::Bbr, LoadKind::Web, LoadKind::Dctcp],
             sampled: Some(Sampled { queues: queues.iter().filter_map(|name| name.parse().ok()).collect(), half }),
         }
     }
@@ -391,44 +393,6 @@ impl Grid {
         }
         cells
     }
-
-    /// For every path, capacity and RTT one cell. What is drawn depends on these three alone, so
-    /// that a part of the grid has the cells of the whole.
-    fn sample(&self, sampled: &Sampled) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for &path in &self.paths {
-            let most = rough::named(path.name()).map_or(Rate::UNLIMITED, |rough| rough.most);
-            for &capacity in self.capacities.iter().filter(|capacity| **capacity <= most) {
-                for &rtt in &self.rtts {
-                    let place = path
-                        .name()
-                        .bytes()
-                        .fold(capacity.as_bps() ^ rtt.as_nanos(), |sum, byte| mix(sum ^ u64::from(byte)));
-                    let held_out = place & 1 == 1;
-                    let wanted = match sampled.half {
-                        Seeds::All => true,
-                        Seeds::Development => !held_out,
-                        Seeds::HeldOut => held_out,
-                    };
-                    let pick = |number: u64, of: usize| (SplitMix64::nth(place, number) % of.max(1) as u64) as usize;
-                    let choices = self.buffers.len() + sampled.queues.len();
-                    let choice = pick(1, choices);
-                    let buffer = self.buffers.get(choice).copied().unwrap_or(Buffer::Bdp(1.0));
-                    let queue = choice.checked_sub(self.buffers.len()).and_then(|at| sampled.queues.get(at)).copied();
-                    // Half of the cells have the first load, which is nobody.
-                    let load = match (self.loads.split_first(), pick(2, 2)) {
-                        (Some((_, others)), 1) if !others.is_empty() => others[pick(3, others.len())],
-                        (Some((first, _)), _) => *first,
-                        (None, _) => LoadKind::Idle,
-                    };
-                    if wanted {
-                        cells.push(Cell { capacity, rtt, buffer, queue, path, load });
-                    }
-                }
-            }
-        }
-        cells
-    }
 }
 
 #[cfg(test)]
@@ -447,30 +411,6 @@ mod tests {
                 assert!(race.sizes.len() >= 2, "{cell}: {:?}", race.sizes);
             }
         }
-    }
-
-    #[test]
-    fn every_cell_of_the_rough_grid_can_be_raced_and_is_in_one_half() {
-        let all = Grid::rough(Seeds::All).cells();
-        let (development, held_out) = (Grid::rough(Seeds::Development).cells(), Grid::rough(Seeds::HeldOut).cells());
-        assert_eq!(all.len(), development.len() + held_out.len());
-        assert!(all.len() > 300, "{}", all.len());
-        assert!(development.len().abs_diff(held_out.len()) < all.len() / 5);
-        assert!(development.iter().all(|cell| !held_out.contains(cell) && all.contains(cell)));
-        for name in ["hystart+cubic", "oracle+cubic"] {
-            for cell in &all {
-                cell.race(&name.parse().unwrap(), 1).validate().unwrap_or_else(|error| panic!("{cell}: {error}"));
-            }
-        }
-        // In both halves every kind, every load and every queue.
-        for half in [development, held_out] {
-            assert!(PathKind::rough().iter().all(|path| half.iter().any(|cell| cell.path == *path)));
-            let mut seen: Vec<String> = half.iter().map(|cell| format!("{:?} {:?}", cell.load, cell.queue)).collect();
-            seen.sort();
-            seen.dedup();
-            assert!(seen.len() >= 18, "{seen:?}");
-        }
-        assert!(Grid::quick_rough(Seeds::All).cells().iter().all(|cell| all.contains(cell)));
     }
 
     #[test]

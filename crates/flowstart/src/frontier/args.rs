@@ -31,7 +31,7 @@ with one seed. The options under \"Grid\" choose other values than these.
 whole grid takes hours: Ctrl-C keeps what is finished, --resume goes on from there.
 
 --grid rough: kinds of paths as people have them (docs/rough-paths.md) at 5 to 1000 Mbit/s and 10 to 150 ms, each
-with one of seven queues and one of four loads, drawn once and for all. --half chooses half of its cells and of the
+with one of eight queues and one of five loads, drawn once and for all. --half chooses half of its cells and of the
 seeds: constants are chosen on one half and judged on the other.
 
 Contestants are those of `flowstart compare`; when the receiver acknowledges is the path's business here.
