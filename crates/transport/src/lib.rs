@@ -1,5 +1,6 @@
-//! A sans-IO TCP-like endpoint: a byte stream from a [`Sender`] to a [`Receiver`] over a network
-//! that loses, delays, reorders and duplicates packets.
+//! The sending end of a TCP-like connection, sans-IO: a byte stream from a [`Sender`] to a
+//! [`Receiver`] (of the crate `flowstart-receiver`, handed on here) over a network that loses,
+//! delays, reorders and duplicates packets.
 //!
 //! Neither end knows a socket or a clock. The caller hands in what arrived and what time it is,
 //! asks for packets to send ([`Sender::transmit`], [`Receiver::poll_ack`]) until there are none,
@@ -12,15 +13,14 @@
 
 mod config;
 mod offload;
-mod receive_window;
-mod receiver;
 mod sender;
 mod striping;
 
-pub use config::{AckCounting, EcnMode, Kernel, LossDetection, ReceiverConfig, Reduction, RtoRule, SenderConfig};
+pub use config::{Kernel, LossDetection, Reduction, RtoRule, SenderConfig};
+pub use flowstart_receiver::{
+    AckCounting, EcnMode, Joining, OutgoingAck, ReceiveWindow, Receiver, ReceiverConfig, ReceiverStats, WindowRules,
+};
 pub use offload::Offload;
-pub use receive_window::{ReceiveWindow, WindowRules};
-pub use receiver::{OutgoingAck, Receiver, ReceiverStats};
 pub use sender::parts;
 pub use sender::{Outgoing, Sender, SenderState, SenderStats};
-pub use striping::{Joining, Striping};
+pub use striping::Striping;

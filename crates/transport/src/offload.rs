@@ -47,7 +47,7 @@ impl Offload {
     /// # Errors
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        let unless = |holds, field, must| if holds { Ok(()) } else { Err(InvalidConfig { field, must }) };
+        let unless = InvalidConfig::unless;
         unless((1..=1 << 20).contains(&self.largest.get()), "offload.largest", "between 1 byte and 1 MiB")?;
         unless((1..=1000).contains(&self.least), "offload.least", "between 1 and 1000 segments")?;
         unless(self.pacing_shift <= 40, "offload.pacing_shift", "at most 40")?;

@@ -1,5 +1,5 @@
-//! One stream over several connections to the same place: which bytes each of them carries, and how
-//! they are put together again.
+//! One stream over several connections to the same place: which bytes each of them carries. At the
+//! other end `Joining` puts them together again.
 //!
 //! Every connection has a stream of its own, with its own sequence numbers, acknowledgements and
 //! repairs. Pieces of the common stream are given to a connection when it can send, and each piece
@@ -9,8 +9,6 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-
-use crate::receiver::Reassembly;
 
 /// A piece of the common stream that a connection carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,30 +137,12 @@ impl Striping {
     }
 }
 
-/// Puts a common stream together from what arrives on its connections.
-#[derive(Debug, Default)]
-pub struct Joining {
-    reassembly: Reassembly,
-}
-
-impl Joining {
-    /// These bytes of the common stream arrived.
-    pub fn arrived(&mut self, range: Range<u64>) {
-        self.reassembly.insert(range.start, range.end);
-    }
-
-    /// Bytes of the common stream that have arrived without a gap.
-    #[must_use]
-    pub fn delivered(&self) -> u64 {
-        self.reassembly.next()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Joining;
 
     #[test]
     fn pieces_go_to_whoever_asks_and_offsets_find_them_again() {

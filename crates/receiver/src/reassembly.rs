@@ -6,7 +6,7 @@ use flowstart_network::packet::{MAX_SACK_BLOCKS, SackBlock};
 
 /// A range of stream bytes, `start < end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Range {
+pub(crate) struct Range {
     start: u64,
     end: u64,
 }
@@ -54,17 +54,17 @@ impl Reassembly {
 
     /// True if something lies behind a gap.
     #[inline]
-    pub(super) fn has_gaps(&self) -> bool {
+    pub(crate) fn has_gaps(&self) -> bool {
         !self.ranges.is_empty()
     }
 
     /// Bytes that lie behind a gap.
-    pub(super) fn behind(&self) -> u64 {
+    pub(crate) fn behind(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
     /// The byte after the last one that arrived.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.ranges.back().map_or(self.next, |range| range.end)
     }
 
@@ -153,7 +153,7 @@ impl Reassembly {
     /// The SACK blocks to report with a cumulative acknowledgement of `ack` (at most `next`),
     /// newest first, and how many they are.
     #[inline]
-    pub(super) fn blocks(&self, ack: u64) -> ([SackBlock; MAX_SACK_BLOCKS], u8) {
+    pub(crate) fn blocks(&self, ack: u64) -> ([SackBlock; MAX_SACK_BLOCKS], u8) {
         let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         let mut len = 0;
         for range in self.recent[..self.recent_len].iter().take(MAX_SACK_BLOCKS) {

@@ -3,14 +3,14 @@
 use flowstart_network::packet::Segment;
 use flowstart_units::{Bytes, Time};
 
-use super::ack_policy::AckPolicy;
-use super::autotuning::{Arrived, Autotuning};
-use super::reassembly::{Arrival, Reassembly};
+use crate::ack_policy::AckPolicy;
+use crate::autotuning::{Arrived, Autotuning};
+use crate::reassembly::{Arrival, Reassembly};
 use crate::{ReceiveWindow, ReceiverConfig};
 
 /// The window of a receiver.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Bytes the application took.
     read: u64,
     /// Right edge of the window as last told.
@@ -24,11 +24,11 @@ pub(super) struct Window {
     /// The window never does, and the application reads at once.
     plain: bool,
     /// Sizes the window.
-    pub(super) tuning: Option<Box<Autotuning>>,
+    pub(crate) tuning: Option<Box<Autotuning>>,
 }
 
 impl Window {
-    pub(super) fn new(config: &ReceiverConfig) -> Self {
+    pub(crate) fn new(config: &ReceiverConfig) -> Self {
         let first = config.window.as_ref().map(ReceiveWindow::first);
         let limits = config.receive_buffer.is_some() || config.window.is_some();
         Self {
@@ -44,19 +44,19 @@ impl Window {
 
     /// The window as last told, counted from the next byte expected.
     #[inline]
-    pub(super) fn width(&self, next: u64) -> u64 {
+    pub(crate) fn width(&self, next: u64) -> u64 {
         self.right_edge.saturating_sub(next)
     }
 
     /// A segment that ends there lies outside of what the sender was told.
     #[inline]
-    pub(super) fn excludes(&self, end: u64) -> bool {
+    pub(crate) fn excludes(&self, end: u64) -> bool {
         end > self.right_edge
     }
 
     /// ACKs of the window that is sized are timed.
     #[inline]
-    pub(super) fn tell_time(&mut self, now: Time) {
+    pub(crate) fn tell_time(&mut self, now: Time) {
         if let Some(tuning) = &mut self.tuning {
             tuning.set_now(now);
         }
@@ -65,7 +65,7 @@ impl Window {
     /// A new segment was taken in, before which `before` was the next byte expected and `told` the
     /// next byte of the last ACK. Returns whether the window's right edge can move.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Time, at: Taken<'_>, policy: &mut AckPolicy) -> bool {
+    pub(crate) fn on_data(&mut self, now: Time, at: Taken<'_>, policy: &mut AckPolicy) -> bool {
         if self.plain {
             self.read = at.stream.next();
             true
@@ -112,7 +112,7 @@ impl Window {
 
     /// The application takes `bytes` bytes, no more than arrived in order. Returns whether the
     /// sender must be told.
-    pub(super) fn read(&mut self, bytes: u64, stream: &Reassembly, policy: &AckPolicy) -> bool {
+    pub(crate) fn read(&mut self, bytes: u64, stream: &Reassembly, policy: &AckPolicy) -> bool {
         let next = stream.next();
         let before = self.width(next);
         self.read = self.read.saturating_add(bytes).min(next);
@@ -137,7 +137,7 @@ impl Window {
 
     /// The window that an ACK tells whose next byte expected is `next`. Its right edge moves.
     #[inline]
-    pub(super) fn tell(&mut self, next: u64, stream: &Reassembly, policy: &mut AckPolicy) -> u32 {
+    pub(crate) fn tell(&mut self, next: u64, stream: &Reassembly, policy: &mut AckPolicy) -> u32 {
         if self.limits { self.tell_limited(next, stream, policy) } else { u32::MAX }
     }
 
@@ -184,12 +184,12 @@ impl Window {
 
 /// A segment that was taken in, and the stream with it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken<'a> {
-    pub(super) segment: &'a Segment,
-    pub(super) arrival: Arrival,
-    pub(super) stream: &'a Reassembly,
+pub(crate) struct Taken<'a> {
+    pub(crate) segment: &'a Segment,
+    pub(crate) arrival: Arrival,
+    pub(crate) stream: &'a Reassembly,
     /// Next byte expected before it.
-    pub(super) before: u64,
+    pub(crate) before: u64,
     /// Next byte expected as of the last ACK.
-    pub(super) told: u64,
+    pub(crate) told: u64,
 }

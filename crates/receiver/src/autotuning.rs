@@ -35,25 +35,25 @@ fn stamp(at: Time) -> u64 {
 
 /// A segment that arrived, and the state of the stream with it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     /// What its sender had been told by then.
-    pub(super) acknowledged: u64,
-    pub(super) payload: u32,
+    pub(crate) acknowledged: u64,
+    pub(crate) payload: u32,
     /// It continues the stream.
-    pub(super) in_order: bool,
+    pub(crate) in_order: bool,
     /// Next byte expected, this segment included.
-    pub(super) next: u64,
+    pub(crate) next: u64,
     /// Bytes the application has read so far.
-    pub(super) read: u64,
+    pub(crate) read: u64,
     /// Bytes that lie behind a gap.
-    pub(super) behind: u64,
+    pub(crate) behind: u64,
     /// From the next byte expected to the last one that arrived.
-    pub(super) span: u64,
+    pub(crate) span: u64,
 }
 
 /// The buffer, the window in it, and what they are sized by. Bytes and microseconds.
 #[derive(Debug)]
-pub(super) struct Autotuning {
+pub(crate) struct Autotuning {
     rules: WindowRules,
     most: u64,
     overhead: u64,
@@ -92,7 +92,7 @@ pub(super) struct Autotuning {
 }
 
 impl Autotuning {
-    pub(super) fn new(config: &ReceiveWindow, initial_mss: u32) -> Self {
+    pub(crate) fn new(config: &ReceiveWindow, initial_mss: u32) -> Self {
         let (buffer, announced) = (config.buffer(), config.announced());
         let full = (buffer * HALF) >> 8;
         let mut clamp = full;
@@ -126,7 +126,7 @@ impl Autotuning {
     }
 
     /// The clock; must be told before an ACK is.
-    pub(super) fn set_now(&mut self, now: Time) {
+    pub(crate) fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 
@@ -147,7 +147,7 @@ impl Autotuning {
 
     /// New data arrived. Returns true if the window grows with it, so that it is acknowledged at
     /// once.
-    pub(super) fn on_data(&mut self, now: Time, at: Arrived) -> bool {
+    pub(crate) fn on_data(&mut self, now: Time, at: Arrived) -> bool {
         self.now = now;
         self.take_echo(at);
         if !self.begun {
@@ -170,7 +170,7 @@ impl Autotuning {
     }
 
     /// The application has read up to `read` (`tcp_rcv_space_adjust`).
-    pub(super) fn on_read(&mut self, read: u64, span: u64, queued: u64) {
+    pub(crate) fn on_read(&mut self, read: u64, span: u64, queued: u64) {
         let now = micros(self.now);
         if self.rtt8 == 0 || now.saturating_sub(self.space_since) < self.rtt8 >> 3 {
             return;
@@ -317,13 +317,13 @@ impl Autotuning {
     }
 
     /// True if so little is free that the sender need not hear of every segment.
-    pub(super) fn is_low(&self, held: u64) -> bool {
+    pub(crate) fn is_low(&self, held: u64) -> bool {
         self.begun && self.free(held) < self.clamp.min(self.window_from(self.buffer)) >> 1
     }
 
     /// The window that may be offered beside `held` bytes, where `current` is what is left of the
     /// last offer, which is never taken back (`tcp_select_window`).
-    pub(super) fn select(&self, held: u64, current: u64) -> u64 {
+    pub(crate) fn select(&self, held: u64, current: u64) -> u64 {
         if !self.begun {
             return current;
         }
@@ -349,7 +349,7 @@ impl Autotuning {
     }
 
     /// An ACK left that told `next` and offers `window`.
-    pub(super) fn on_ack(&mut self, next: u64, window: u64) {
+    pub(crate) fn on_ack(&mut self, next: u64, window: u64) {
         self.offered = window;
         match self.told.back_mut() {
             Some((told, _, again)) if *told == next => *again = true,
@@ -359,13 +359,13 @@ impl Autotuning {
     }
 
     /// Most that may ever be offered of the buffer as it is.
-    pub(super) fn clamp(&self) -> u64 {
+    pub(crate) fn clamp(&self) -> u64 {
         self.clamp
     }
 
     /// The receive buffer, bytes.
     #[cfg(test)]
-    pub(super) fn buffer(&self) -> u64 {
+    pub(crate) fn buffer(&self) -> u64 {
         self.buffer
     }
 }

@@ -1,6 +1,6 @@
 //! How large a receive window Linux offers: configuration.
 
-use flowstart_congestion::InvalidConfig;
+use flowstart_control::InvalidConfig;
 use flowstart_units::Bytes;
 #[cfg(feature = "serde")]
 use {
@@ -77,7 +77,7 @@ impl ReceiveWindow {
     /// # Errors
     /// Names the first field that is not, and what it must be.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        let unless = |holds, field, must| if holds { Ok(()) } else { Err(InvalidConfig { field, must }) };
+        let unless = InvalidConfig::unless;
         let sizes = 2048..=1 << 30;
         unless(sizes.contains(&self.initial.get()), "window.initial", "between 2 KiB and 1 GiB")?;
         unless(self.max.is_none_or(|max| sizes.contains(&max.get())), "window.max", "between 2 KiB and 1 GiB")?;

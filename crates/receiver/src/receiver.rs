@@ -1,23 +1,15 @@
 //! The receiving endpoint.
 
-mod ack_policy;
-mod autotuning;
-mod reassembly;
-#[cfg(test)]
-mod tests;
-mod window;
-
 use flowstart_network::packet::{Acknowledgement, Segment};
 use flowstart_network::{Ecn, TagWord};
 use flowstart_quick_start::RateCode;
 use flowstart_quick_start::wire::TcpResponse;
 use flowstart_units::Time;
 
+use crate::ack_policy::{AckPolicy, Situation};
+use crate::reassembly::{Arrival, Reassembly};
+use crate::window::{Taken, Window};
 use crate::{EcnMode, ReceiverConfig};
-use ack_policy::{AckPolicy, Situation};
-use reassembly::Arrival;
-pub(crate) use reassembly::Reassembly;
-use window::{Taken, Window};
 
 /// A SACK option's bytes without its blocks, padded to words (RFC 2018 section 3).
 const SACK_OPTION_BYTES: u16 = 4;
@@ -81,7 +73,7 @@ pub struct Receiver {
     policy: AckPolicy,
     /// Next byte expected as of the last ACK.
     told: u64,
-    window: Window,
+    pub(crate) window: Window,
     /// Timestamp to echo (RFC 7323 section 4.3).
     echo: Time,
     ce_count: u32,

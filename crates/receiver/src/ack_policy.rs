@@ -24,7 +24,7 @@ const LONGEST_WAIT: Span = Span::from_millis(500);
 /// How many ACKs are sent at once at the start of a connection: half the window in segments, at
 /// most `most` (Linux `tcp_incr_quickack`).
 #[must_use]
-pub(super) fn quick_ack_credit(window: u64, mss: u32, most: u32) -> u32 {
+pub(crate) fn quick_ack_credit(window: u64, mss: u32, most: u32) -> u32 {
     let segments = window / (2 * u64::from(mss.max(1)));
     let credit = if segments == 0 { LEAST_QUICK_ACKS } else { u32::try_from(segments).unwrap_or(u32::MAX) };
     credit.min(most)
@@ -32,7 +32,7 @@ pub(super) fn quick_ack_credit(window: u64, mss: u32, most: u32) -> u32 {
 
 /// Decides when ACKs leave.
 #[derive(Debug)]
-pub(super) struct AckPolicy {
+pub(crate) struct AckPolicy {
     /// ACKs left that leave at once.
     quick: u32,
     /// Estimated time between segments, the delay of an ACK; zero before the first data.
@@ -57,19 +57,19 @@ pub(super) struct AckPolicy {
 
 /// What the policy needs to know of the connection's state.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Situation {
+pub(crate) struct Situation {
     /// Next byte expected.
-    pub(super) next: u64,
+    pub(crate) next: u64,
     /// Next byte expected as of the last ACK.
-    pub(super) told: u64,
+    pub(crate) told: u64,
     /// True if something lies behind a gap.
-    pub(super) gaps: bool,
+    pub(crate) gaps: bool,
     /// True if the window's right edge can move with this ACK.
-    pub(super) window_moves: bool,
+    pub(crate) window_moves: bool,
 }
 
 impl AckPolicy {
-    pub(super) fn new(config: &ReceiverConfig) -> Self {
+    pub(crate) fn new(config: &ReceiverConfig) -> Self {
         Self {
             quick: 0,
             timeout: Span::ZERO,
@@ -88,12 +88,12 @@ impl AckPolicy {
     }
 
     /// The largest segment seen.
-    pub(super) fn mss(&self) -> u32 {
+    pub(crate) fn mss(&self) -> u32 {
         self.mss
     }
 
     /// The handshake's round-trip time.
-    pub(super) fn set_rtt(&mut self, rtt: Span) {
+    pub(crate) fn set_rtt(&mut self, rtt: Span) {
         self.rtt = Some(rtt);
     }
 
@@ -111,18 +111,18 @@ impl AckPolicy {
     }
 
     /// The window grew with this segment: it is acknowledged at once (Linux `tcp_grow_window`).
-    pub(super) fn on_growth(&mut self) {
+    pub(crate) fn on_growth(&mut self) {
         self.quick |= 1;
     }
 
     /// Little memory is free: no more ACKs at once.
-    pub(super) fn on_shortage(&mut self) {
+    pub(crate) fn on_shortage(&mut self) {
         self.quick = 0;
     }
 
     /// Something odd arrived (a duplicate, data outside the window): the sender should hear of
     /// everything for a while.
-    pub(super) fn on_trouble(&mut self, config: &ReceiverConfig, window: u64) {
+    pub(crate) fn on_trouble(&mut self, config: &ReceiverConfig, window: u64) {
         self.grant_quick_acks(window, config.quick_acks);
         self.timeout = config.ack_delay;
         self.scheduled = true;
@@ -131,20 +131,20 @@ impl AckPolicy {
     /// New data arrived behind a gap and joined the range that changed `depth` ranges ago. Returns
     /// true if an ACK must leave at once: a range must have been told before others push it out of
     /// the ACK (Linux `tcp_sack_new_ofo_skb`).
-    pub(super) fn on_out_of_order(&mut self, depth: usize) -> bool {
+    pub(crate) fn on_out_of_order(&mut self, depth: usize) -> bool {
         self.scheduled = true;
         self.compressed != Time::NEVER && depth >= SACK_BLOCKS_EXPECTED
     }
 
     /// The first mark, or an unmarkable packet after markable ones.
-    pub(super) fn on_mark_change(&mut self, config: &ReceiverConfig, window: u64) {
+    pub(crate) fn on_mark_change(&mut self, config: &ReceiverConfig, window: u64) {
         self.grant_quick_acks(window, QUICK_ACKS_ON_MARK.min(config.quick_acks));
         self.timeout = config.ack_delay;
     }
 
     /// Data arrived in order.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Time, config: &ReceiverConfig, payload: u32, push: bool, window: u64) {
+    pub(crate) fn on_data(&mut self, now: Time, config: &ReceiverConfig, payload: u32, push: bool, window: u64) {
         self.scheduled = true;
         self.segments = self.segments.saturating_add(1);
         self.pushed = push && payload < self.mss;
@@ -171,7 +171,7 @@ impl AckPolicy {
 
     /// Decides after a segment. Returns true if an ACK must leave at once.
     #[inline]
-    pub(super) fn decide(&mut self, now: Time, config: &ReceiverConfig, at: Situation) -> bool {
+    pub(crate) fn decide(&mut self, now: Time, config: &ReceiverConfig, at: Situation) -> bool {
         let due = match config.ack_counting {
             AckCounting::Bytes => {
                 let bytes = at.next - at.told;
@@ -233,12 +233,12 @@ impl AckPolicy {
 
     /// When a held-back ACK is due.
     #[inline]
-    pub(super) fn deadline(&self) -> Time {
+    pub(crate) fn deadline(&self) -> Time {
         self.delayed.min(self.compressed)
     }
 
     /// Returns true if a held-back ACK must leave.
-    pub(super) fn on_timer(&mut self, now: Time, config: &ReceiverConfig) -> bool {
+    pub(crate) fn on_timer(&mut self, now: Time, config: &ReceiverConfig) -> bool {
         if self.delayed <= now && config.adaptive_delay {
             self.timeout = (self.timeout * 2).min(self.rto(config));
         }
@@ -247,7 +247,7 @@ impl AckPolicy {
 
     /// An ACK that tells everything received has left.
     #[inline]
-    pub(super) fn on_ack_sent(&mut self, config: &ReceiverConfig) {
+    pub(crate) fn on_ack_sent(&mut self, config: &ReceiverConfig) {
         if self.scheduled && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -264,7 +264,7 @@ impl AckPolicy {
 
     /// True if in-order data waits for its ACK.
     #[inline]
-    pub(super) fn is_delaying(&self) -> bool {
+    pub(crate) fn is_delaying(&self) -> bool {
         self.delayed != Time::NEVER
     }
 }
