@@ -1,6 +1,8 @@
 //! How precise and how fast the emulator is on this machine: measured with datagrams whose arrival
 //! the receiving host's kernel stamps, so that the engine's own clock readings have no part in it.
 
+mod trials;
+
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
@@ -17,6 +19,8 @@ use crate::clock::Clock;
 use crate::fidelity::Lateness;
 use crate::record::Fate;
 use crate::{Error, Fidelity, Timing, World, WorldConfig};
+
+pub use trials::{MEDIAN_BAR, P99_BAR, REPEATED, SUSTAINED, Trials, trials};
 
 /// IPv4 and UDP headers.
 const HEADERS: u32 = 28;

@@ -35,7 +35,6 @@ mod benchmark;
 mod captures;
 mod cli;
 mod compare;
-pub mod contract;
 mod docs;
 mod doctor;
 pub mod embed;
@@ -69,6 +68,7 @@ use cli::{Cli, Command};
 
 pub use flowstart_congestion as congestion;
 pub use flowstart_race as race;
+pub use flowstart_race::contract;
 pub use flowstart_units as units;
 
 /// What the program `flowstart` does with the arguments of this process. Gives the status to end

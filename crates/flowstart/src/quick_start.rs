@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use flowstart_quick_start::model::{Link, Start, Transfer};
-use flowstart_report::{Axis, Cell, Color, Column, Figure, Legend, Series, Table};
+use flowstart_pages::quick_start::Gain;
+use flowstart_quick_start::model::Start;
 use flowstart_units::{Bytes, Rate, Span};
 
 use crate::output::{Done, Failure, prepare_file, print, print_json, write_file};
@@ -85,13 +85,20 @@ pub(crate) struct QuickStartArgs {
 }
 
 impl QuickStartArgs {
-    fn transfer(&self, rtt: Span) -> Transfer {
+    fn gain(&self) -> Gain {
         let growth = match self.acks {
             Acks::Every => 2.0,
             Acks::Delayed => 1.5,
         };
-        let link = Link { rate: self.capacity, rtt, packet: self.packet, headers: self.headers };
-        Transfer::new(link, Start { initial_window: self.initial_window, growth, threshold: self.threshold })
+        Gain {
+            capacity: self.capacity,
+            grant: self.grant,
+            rtts: self.rtt.clone(),
+            sizes: self.size.clone(),
+            start: Start { initial_window: self.initial_window, growth, threshold: self.threshold },
+            packet: self.packet,
+            headers: self.headers,
+        }
     }
 
     fn check(&self) -> Done {
@@ -112,91 +119,14 @@ impl QuickStartArgs {
 /// Prints the model.
 pub(crate) fn explain(args: &QuickStartArgs) -> Done {
     args.check()?;
+    let gain = args.gain();
     if let Some(out) = &args.out {
         prepare_file(out)?;
-        write_file(out, picture(args).to_svg().as_bytes())?;
+        write_file(out, gain.picture(&command_line()).to_svg().as_bytes())?;
     }
     if args.json {
-        return print_json(&document(args));
+        return print_json(&gain.to_json());
     }
-    let table = table(args);
+    let table = gain.table();
     print(&if args.markdown { table.to_markdown() } else { table.to_terminal(crate::output::terminal()) })
-}
-
-/// Times in seconds with slow start and with Quick-Start.
-fn times(args: &QuickStartArgs, rtt: Span, size: Bytes) -> (f64, f64) {
-    let transfer = args.transfer(rtt);
-    (transfer.slow_start(size), transfer.quick_start(size, args.grant))
-}
-
-fn table(args: &QuickStartArgs) -> Table {
-    let seconds = |heading: &str| Column::number(heading, "s");
-    let columns = vec![
-        Column::key("size"),
-        Column::key("RTT"),
-        seconds("slow start").help("From the request to the last byte."),
-        seconds("Quick-Start").help("The same with the grant."),
-        Column::number("gain", "").help("How many times longer slow start takes."),
-    ];
-    let title = format!(
-        "{} over {}, initial window {}: response times of the model",
-        args.grant, args.capacity, args.initial_window
-    );
-    let mut table = Table::new(title, columns);
-    for (size, rtt) in args.size.iter().flat_map(|size| args.rtt.iter().map(move |rtt| (*size, *rtt))) {
-        let (slow, quick) = times(args, rtt, size);
-        table.push(vec![
-            Cell::text(size.to_string()),
-            Cell::text(rtt.to_string()),
-            Cell::number(slow, 3),
-            Cell::number(quick, 3),
-            Cell::number(slow / quick, 2),
-        ]);
-    }
-    table.notes.push("One link without loss, from the request to the last byte, without the handshake.".to_owned());
-    table
-}
-
-/// Sizes between two that are asked for, so that lines are curves.
-const STEPS: u32 = 24;
-
-fn picture(args: &QuickStartArgs) -> Figure {
-    let mut figure = Figure::new(
-        "Gain of Quick-Start by size",
-        Axis::new("Size of the transfer", "kB").log(),
-        Axis::new("Time with slow start over time with Quick-Start", ""),
-    );
-    figure.legend = Legend::Above;
-    figure.command = command_line();
-    figure.caption = format!(
-        "Analytic model: {} granted of {}, initial window of {} packets, no loss.",
-        args.grant, args.capacity, args.initial_window
-    );
-    let bytes = |size: &Bytes| size.get() as f64;
-    let least = args.size.iter().map(bytes).fold(f64::INFINITY, f64::min);
-    let most = args.size.iter().map(bytes).fold(0.0, f64::max);
-    let steps = STEPS * args.size.len() as u32;
-    for (number, rtt) in args.rtt.iter().enumerate() {
-        let points = (0..=steps).map(|step| {
-            let size = least * (most / least).powf(f64::from(step) / f64::from(steps.max(1)));
-            let (slow, quick) = times(args, *rtt, Bytes::new(size.round() as u64));
-            [size / 1e3, slow / quick]
-        });
-        figure.series.push(Series::line(format!("RTT {rtt}"), Color::new(number), points.collect()));
-    }
-    figure.mark_y(1.0, "no gain");
-    figure
-}
-
-fn document(args: &QuickStartArgs) -> serde_json::Value {
-    let rows = args.size.iter().flat_map(|size| args.rtt.iter().map(move |rtt| (*size, *rtt))).map(|(size, rtt)| {
-        let (slow, quick) = times(args, rtt, size);
-        serde_json::json!({
-            "size_bytes": size.get(), "rtt_s": rtt.as_secs_f64(), "slow_start_s": slow, "quick_start_s": quick, "gain": slow / quick,
-        })
-    });
-    serde_json::json!({
-        "capacity_bps": args.capacity.as_bps(), "grant_bps": args.grant.as_bps(), "initial_window": args.initial_window,
-        "threshold": args.threshold, "rows": rows.collect::<Vec<_>>(),
-    })
 }

@@ -1,6 +1,5 @@
 //! The command line from outside: help, errors, files, exit statuses.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use assert_cmd::Command;

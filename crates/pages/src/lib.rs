@@ -22,6 +22,7 @@ pub mod explain;
 #[cfg(target_os = "linux")]
 pub mod fidelity;
 pub mod frontier;
+pub mod quick_start;
 pub mod reproduce;
 pub mod scenario;
 #[cfg(target_os = "linux")]

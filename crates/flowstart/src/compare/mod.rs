@@ -1,7 +1,5 @@
 //! `flowstart compare`: the race.
 
-mod fitting;
-
 use std::path::{Path, PathBuf};
 
 use flowstart_pages::compare::{Shown, TITLES};
@@ -154,7 +152,7 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
     }
     once_each(&race.contestants)?;
     race.validate().map_err(Failure::usage)?;
-    let warnings = fitting::fit(&mut race).map_err(Failure::usage)?;
+    let warnings = flowstart_race::fit_to_marks(&mut race).map_err(Failure::usage)?;
     Ok((race, warnings))
 }
 

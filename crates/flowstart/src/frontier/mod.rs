@@ -1,11 +1,10 @@
 //! `flowstart frontier`: every flow start over a grid of paths.
 
 mod args;
-mod plan;
 
 use std::path::Path;
 
-use flowstart_frontier::{Frontier, Grid, Journal, RunOptions, Shown, Work};
+use flowstart_frontier::{Frontier, Grid, Journal, PACKETS_PER_SECOND, Plan, RunOptions, Shown, Work};
 use flowstart_pages::frontier::{self, tables};
 use flowstart_report::Table;
 
@@ -44,7 +43,7 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
         known_subject(&frontier, subject)?;
     }
     if args.plan {
-        return plan::plan(&frontier, args);
+        return plan(&Plan::new(&frontier, &frontier.works()), args);
     }
     pages::prepare(&args.page)?;
     let mut journal = args.out.as_deref().map(|folder| journal(folder, args.resume)).transpose()?;
@@ -109,13 +108,18 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
     if result.complete() { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
-/// Packets that one core simulates in a second, for saying beforehand how long it will take: 4.9
-/// million (10 Gbit/s and 300 ms) to 7 million (the quick grid) on a shared virtual AMD EPYC
-/// machine.
-const PACKETS_PER_SECOND: f64 = 5e6;
-
 /// Packets are told to people in millions.
 const MILLION: u64 = 1_000_000;
+
+/// Prints what the work costs, before any of it is done.
+fn plan(plan: &Plan, args: &FrontierArgs) -> Done {
+    if args.json {
+        return print_json(&plan.to_json());
+    }
+    let terminal = crate::output::terminal();
+    let tables = tables::plan(plan);
+    print(&tables.each_ref().map(|table| table.to_terminal(terminal)).join("\n"))
+}
 
 /// What the options ask for.
 fn planned(args: &FrontierArgs) -> Frontier {

@@ -1,5 +1,8 @@
 //! The kernel's commands without what they need.
 
+#[cfg(feature = "kernel")]
+use std::io::Write as _;
+
 use super::*;
 
 #[test]

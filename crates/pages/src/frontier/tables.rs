@@ -1,6 +1,10 @@
 //! The tables of a frontier.
 
-use flowstart_frontier::{Attainment, CellScore, ContestantScores, Factor, REFERENCE, SIZES, Shown, median};
+use std::collections::BTreeMap;
+
+use flowstart_frontier::{
+    Attainment, CellScore, ContestantScores, Factor, PACKETS_PER_SECOND, Plan, REFERENCE, SIZES, Shown, median,
+};
 use flowstart_race::measures::{
     DEFICIT, EXIT_QUALITY, HARM, START_LOST, START_OTHERS_DELAY, START_OWN_DELAY, TIME_TO, TRANSFER_DELAY,
 };
@@ -284,6 +288,50 @@ fn number(value: Option<f64>, digits: u8) -> Cell {
         Some(value) if value.is_infinite() => Cell::text("infinite"),
         value => Cell::number_or_missing(value, digits),
     }
+}
+
+/// What the work costs, before any of it is done: by path, and by how many cores do it.
+#[must_use]
+pub fn plan(plan: &Plan) -> [Table; 2] {
+    [by_path(plan), by_cores(plan)]
+}
+
+/// Cells of the same capacity and RTT together.
+fn by_path(plan: &Plan) -> Table {
+    let columns = vec![
+        Column::key("capacity, RTT"),
+        Column::number("cells", ""),
+        Column::text("packets"),
+        Column::text("processor time"),
+        Column::number("of all", "%"),
+    ];
+    let mut table = Table::new("What there is to do, as estimated beforehand", columns);
+    let mut paths: BTreeMap<_, (u64, f64)> = BTreeMap::new();
+    for (cell, packets) in plan.cells() {
+        let (count, sum) = paths.entry((cell.capacity, cell.rtt)).or_default();
+        *count += 1;
+        *sum += packets;
+    }
+    let all = plan.packets();
+    for ((capacity, rtt), (count, packets)) in paths {
+        table.push(vec![
+            Cell::text(format!("{capacity}, {rtt}")),
+            Cell::count(count),
+            Cell::text(large(packets)),
+            Cell::text(duration(packets / PACKETS_PER_SECOND)),
+            Cell::number(100.0 * packets / all.max(1.0), 1),
+        ]);
+    }
+    table
+}
+
+fn by_cores(plan: &Plan) -> Table {
+    let title = format!("All {} simulated starts, {} packets", plan.starts(), large(plan.packets()));
+    let mut table = Table::new(title, vec![Column::key("cores"), Column::text("time")]);
+    for cores in Plan::CORES {
+        table.push(vec![Cell::text(cores.to_string()), Cell::text(duration(plan.seconds(cores)))]);
+    }
+    table
 }
 
 /// "12 million".

@@ -5,17 +5,18 @@
 //! and they starve (10 MB beside two such flows take minutes instead of a second).
 
 use flowstart_network::QueueConfig;
-use flowstart_race::{Contestant, Purpose, QueueChoice, Race, RaceError};
 use flowstart_scenario::QueueSpec;
 use flowstart_simulator::Traffic;
 use flowstart_transport::EcnMode;
+
+use crate::{Contestant, Purpose, QueueChoice, Race, RaceError};
 
 /// Gives contestants that answer marks a drop-tail queue if there are flows that do not, unless a
 /// queue was asked for. Returns a sentence about everything a reader would not expect.
 ///
 /// # Errors
 /// If the race cannot be simulated.
-pub(super) fn fit(race: &mut Race) -> Result<Vec<String>, RaceError> {
+pub fn fit_to_marks(race: &mut Race) -> Result<Vec<String>, RaceError> {
     let mut warnings = Vec::new();
     let Some(first) = race.contestants.first() else { return Ok(warnings) };
     let (deaf, hearing) = others(race, first)?;
@@ -81,9 +82,8 @@ fn marks_alone(race: &Race, contestant: &Contestant) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_race::Background;
-
     use super::*;
+    use crate::Background;
 
     fn race(contestants: &[&str], background: &str) -> Race {
         let contestants = contestants.iter().map(|name| name.parse().unwrap()).collect();
@@ -97,7 +97,7 @@ mod tests {
 
     fn fitted(contestants: &[&str], background: &str) -> (Vec<String>, Vec<String>) {
         let mut race = race(contestants, background);
-        let warnings = fit(&mut race).unwrap();
+        let warnings = fit_to_marks(&mut race).unwrap();
         (race.contestants.iter().map(|contestant| race.queue_name(contestant)).collect(), warnings)
     }
 
@@ -127,7 +127,7 @@ mod tests {
         {
             let before = race(&[contestant], background);
             let mut after = before.clone();
-            assert_eq!(fit(&mut after), Ok(Vec::new()), "{contestant} {background}");
+            assert_eq!(fit_to_marks(&mut after), Ok(Vec::new()), "{contestant} {background}");
             assert_eq!(after, before);
         }
     }

@@ -6,8 +6,9 @@ use flowstart_congestion::{
     Ack, Acked, AfterAck, Departure, FlowStart, LastRtt, Lookout, NewMss, Next, OwnError, OwnStart, Response, Restart,
     RouterClient, Sent, Setup, Signal, Start, StartConfig, Window,
 };
-use flowstart_race::{Contestant, Race, RaceError, RunOptions};
 use flowstart_units::{Bytes, Rate, Time};
+
+use crate::{Contestant, Race, RaceError, RunOptions};
 
 /// What a contestant did against the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
