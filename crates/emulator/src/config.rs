@@ -51,6 +51,9 @@ pub struct RouteConfig {
     pub links: Vec<LinkId>,
     /// Delay after the last link (beside the link's own).
     pub after: Span,
+    /// Which of the links in parallel its packets take ([`WorldConfig::ways`], from 0); `None` for
+    /// each connection one of them.
+    pub way: Option<u32>,
 }
 
 /// How the engines keep time. The defaults are measured (docs/emulator.md says how).
@@ -87,6 +90,9 @@ pub struct WorldConfig {
     pub hosts: Vec<HostConfig>,
     /// Links in one direction each.
     pub links: Vec<LinkConfig>,
+    /// Links in parallel: where a route names the first of such a group, each of its connections
+    /// takes one of them, by a hash of its addresses, ports and the seed.
+    pub ways: Vec<Vec<LinkId>>,
     /// Routes, at most one for every ordered pair of hosts.
     pub routes: Vec<RouteConfig>,
     /// Seed of all random decisions of links.
@@ -102,6 +108,8 @@ pub struct WorldConfig {
 
 /// MTU range.
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=9000;
+/// Most ways that a route may have the choice of.
+const MOST_VARIANTS: usize = 256;
 /// Most hosts: as many as a machine can bear.
 const MOST_HOSTS: usize = 1000;
 
@@ -110,10 +118,11 @@ impl WorldConfig {
     /// sends takes `back` and nothing else.
     #[must_use]
     pub fn pair(link: LinkConfig, back: Span) -> Self {
-        let route = |from, to, links, after| RouteConfig { from, to, before: Span::ZERO, links, after };
+        let route = |from, to, links, after| RouteConfig { from, to, before: Span::ZERO, links, after, way: None };
         Self {
             hosts: vec![HostConfig::new("client"), HostConfig::new("server")],
             links: vec![link],
+            ways: Vec::new(),
             routes: vec![route(0, 1, vec![0], Span::ZERO), route(1, 0, Vec::new(), back)],
             seed: 1,
             mtu: 1500,
@@ -151,6 +160,12 @@ impl WorldConfig {
         for link in &self.links {
             link.validate().map_err(|error| Error::Config(error.to_string()))?;
         }
+        let mut parallel = HashSet::new();
+        for links in &self.ways {
+            if links.is_empty() || links.iter().any(|link| *link >= self.links.len() || !parallel.insert(*link)) {
+                return wrong("links in parallel are at least one, all exist, and none is in two groups".to_owned());
+            }
+        }
         let mut pairs = HashSet::new();
         for (index, route) in self.routes.iter().enumerate() {
             let hosts = self.hosts.len();
@@ -160,6 +175,9 @@ impl WorldConfig {
             if route.links.iter().any(|link| *link >= self.links.len()) {
                 return wrong(format!("route {index} names a link that does not exist"));
             }
+            if self.variants(route).is_empty() {
+                return wrong(format!("route {index} takes a way that does not exist, or has too many to choose from"));
+            }
             if !pairs.insert((route.from, route.to)) {
                 return wrong(format!("there are two routes from host {} to host {}", route.from, route.to));
             }
@@ -167,13 +185,41 @@ impl WorldConfig {
         Ok(())
     }
 
+    /// The links of a route: once for every way that a connection may take. None if there are more
+    /// than an engine knows, or if the way it is told is not there.
+    pub(crate) fn variants(&self, route: &RouteConfig) -> Vec<Vec<LinkId>> {
+        let mut variants = vec![Vec::new()];
+        for link in &route.links {
+            let group = self.ways.iter().find(|links| links.first() == Some(link));
+            let choice = match (group, route.way) {
+                (None, _) => vec![*link],
+                (Some(links), None) => links.clone(),
+                (Some(links), Some(way)) => links.get(way as usize).copied().into_iter().collect(),
+            };
+            if variants.len() * choice.len() > MOST_VARIANTS {
+                return Vec::new();
+            }
+            let longer = |before: &Vec<LinkId>| {
+                choice.iter().map(|link| [before.as_slice(), &[*link]].concat()).collect::<Vec<_>>()
+            };
+            variants = variants.iter().flat_map(longer).collect();
+        }
+        variants
+    }
+
+    /// All links that packets of a route may cross.
+    fn links_of(&self, route: &RouteConfig) -> Vec<LinkId> {
+        self.variants(route).concat()
+    }
+
     /// Which engine each host's packets go through: hosts whose packets meet at a link share one.
     pub(crate) fn engines(&self) -> Vec<Vec<HostId>> {
         let mut engine_of_link: Vec<Option<usize>> = vec![None; self.links.len()];
         let mut engines: Vec<Vec<HostId>> = Vec::new();
         for host in 0..self.hosts.len() {
-            let links = self.routes.iter().filter(|route| route.from == host).flat_map(|route| &route.links);
-            let mut met: Vec<usize> = links.clone().filter_map(|link| engine_of_link[*link]).collect();
+            let own = self.routes.iter().filter(|route| route.from == host);
+            let links: Vec<LinkId> = own.flat_map(|route| self.links_of(route)).collect();
+            let mut met: Vec<usize> = links.iter().filter_map(|link| engine_of_link[*link]).collect();
             met.sort_unstable();
             met.dedup();
             let into = met.first().copied().unwrap_or_else(|| {
@@ -190,7 +236,7 @@ impl WorldConfig {
                 }
             }
             for link in links {
-                engine_of_link[*link] = Some(into);
+                engine_of_link[link] = Some(into);
             }
         }
         // Hosts that meet nobody share one engine: ways back without links cost little.
@@ -232,6 +278,7 @@ mod tests {
                     before: Span::ZERO,
                     links: links.to_vec(),
                     after: Span::ZERO,
+                    way: None,
                 })
                 .collect(),
             ..WorldConfig::pair(link(), Span::ZERO)
@@ -251,6 +298,22 @@ mod tests {
             [(0, 4, &[0]), (1, 4, &[0]), (2, 4, &[1]), (3, 4, &[1, 0]), (4, 0, &[]), (5, 0, &[])];
         assert_eq!(world(6, 2, &routes).engines(), [vec![0, 1, 2, 3], vec![4, 5]]);
         assert_eq!(world(6, 2, &routes[..3]).engines(), [vec![0, 1], vec![2], vec![3, 4, 5]]);
+    }
+
+    #[test]
+    fn connections_have_the_choice_of_links_in_parallel_unless_their_way_is_told() {
+        let mut config = world(4, 4, &[(0, 1, &[0, 3]), (2, 3, &[2])]);
+        config.ways = vec![vec![0, 1, 2]];
+        assert_eq!(config.validate(), Ok(()));
+        assert_eq!(config.variants(&config.routes[0]), [[0, 3], [1, 3], [2, 3]]);
+        assert_eq!(config.engines()[0], [0, 2], "they may meet at link 2");
+        config.routes[0].way = Some(1);
+        assert_eq!(config.variants(&config.routes[0]), [[1, 3]]);
+        assert_eq!(config.engines().len(), 3);
+        config.routes[0].way = Some(3);
+        assert!(config.validate().unwrap_err().to_string().contains("does not exist"));
+        config.ways = vec![vec![0, 1], vec![1, 2]];
+        assert!(config.validate().unwrap_err().to_string().contains("in two groups"));
     }
 
     #[test]

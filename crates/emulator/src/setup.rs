@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use crate::config::{HostId, LinkId, WorldConfig};
-use crate::engine::{Delivery, Entrance, Plan, Route};
+use crate::engine::{Choice, Delivery, Entrance, Plan, Route};
 use crate::host::{HOST_INTERFACE, Host, hosts_file};
 use crate::names::{Name, WorldName};
 use crate::namespace::NetNs;
@@ -117,6 +117,7 @@ pub(crate) fn plan(config: &WorldConfig, hosts: &[Host], group: &[HostId]) -> Re
         exits: Vec::new(),
         routes: Vec::new(),
         links: Vec::new(),
+        seed: config.seed,
         mtu: config.mtu,
         timing: config.timing,
         engines: 1,
@@ -139,21 +140,25 @@ pub(crate) fn plan(config: &WorldConfig, hosts: &[Host], group: &[HostId]) -> Re
                     plan.exits.len() as u16 - 1
                 }
             };
-            let mut numbers = Vec::new();
-            for link in &route.links {
-                let next = links.len() as u16;
-                let number = *links.entry(*link).or_insert(next);
-                if number == next {
-                    let seed = config.seed.wrapping_mul(0x0001_0001).wrapping_add(*link as u64);
-                    plan.links.push((*link, config.links[*link].clone(), seed));
+            let first = plan.routes.len() as u16;
+            let variants = config.variants(route);
+            for way in &variants {
+                let mut numbers = Vec::new();
+                for link in way {
+                    let next = links.len() as u16;
+                    let number = *links.entry(*link).or_insert(next);
+                    if number == next {
+                        let seed = config.seed.wrapping_mul(0x0001_0001).wrapping_add(*link as u64);
+                        plan.links.push((*link, config.links[*link].clone(), seed));
+                    }
+                    numbers.push(number);
                 }
-                numbers.push(number);
+                plan.routes.push(Route { before: route.before, links: numbers, after: route.after, exit });
             }
-            let number = plan.routes.len() as u16;
-            plan.routes.push(Route { before: route.before, links: numbers, after: route.after, exit });
-            routes.insert(hosts[route.to].v4.into(), number);
+            let choice = Choice { first, count: variants.len() as u16 };
+            routes.insert(hosts[route.to].v4.into(), choice);
             if let Some(v6) = hosts[route.to].v6 {
-                routes.insert(v6.into(), number);
+                routes.insert(v6.into(), choice);
             }
         }
         plan.entrances.push(Entrance { ring: Ring::open(hosts[*from].router_index, longest, frames)?, routes });

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use flowstart_network::{Ecn, PureAck};
+use flowstart_random::mix;
 
 /// Length of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
@@ -30,6 +31,27 @@ pub struct FlowKey {
     pub destination_port: u16,
     /// IP protocol number: 6 for TCP, 17 for UDP.
     pub protocol: u8,
+}
+
+impl FlowKey {
+    /// A number that connections are spread with.
+    pub(crate) fn hash(&self, seed: u64) -> u64 {
+        let ports = u64::from(self.source_port) << 16 | u64::from(self.destination_port);
+        [number(self.source), number(self.destination), ports, u64::from(self.protocol)]
+            .iter()
+            .fold(mix(seed), |hash, part| mix(hash ^ part))
+    }
+}
+
+/// A number for a host's address: two hosts have different ones, for all that happens by chance.
+pub(crate) fn number(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => {
+            let bits = address.to_bits();
+            mix(bits as u64 ^ mix((bits >> 64) as u64))
+        }
+    }
 }
 
 /// An IP packet in an Ethernet frame.

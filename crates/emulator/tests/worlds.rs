@@ -22,8 +22,8 @@ fn dumbbell(rtts: &[u64]) -> WorldConfig {
     let routes = rtts.iter().enumerate().flat_map(|(n, rtt)| {
         let half = Span::from_micros(rtt * 500);
         let (from, to) = (2 * n, 2 * n + 1);
-        let there = RouteConfig { from, to, before: half, links: vec![0], after: Span::ZERO };
-        [there, RouteConfig { from: to, to: from, before: Span::ZERO, links: Vec::new(), after: half }]
+        let there = RouteConfig { from, to, before: half, links: vec![0], after: Span::ZERO, way: None };
+        [there, RouteConfig { from: to, to: from, before: Span::ZERO, links: Vec::new(), after: half, way: None }]
     });
     WorldConfig {
         hosts,

@@ -366,10 +366,12 @@ fn simulated(path: Path, controller: ControllerConfig) -> Duration {
         start: Time::ZERO,
         traffic: Traffic::Tcp(Box::new(TcpConfig { controller, sender, receiver, workload })),
         group: 0,
+        place: Default::default(),
     };
     let stop = Stop::WhenComplete(Time::ZERO + Span::from_secs(300));
     let config = SimulationConfig {
         links: vec![link],
+        ways: vec![],
         flows: vec![flow],
         arrivals: vec![],
         sessions: vec![],

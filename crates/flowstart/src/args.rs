@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
 use flowstart_race::{ALIASES, Background, Contestant, DEFAULT, MarkThreshold};
-use flowstart_scenario::{Buffer, PathSpec, Profile};
+use flowstart_scenario::{Buffer, PathSpec, Profile, WaySpec};
 use flowstart_units::{Bytes, Rate, Span};
 
 pub(crate) use emulate::EmulateArgs;
@@ -103,6 +103,19 @@ pub(crate) struct PathArgs {
     /// Buffer of queues that do not name their own, in BDP, packets, bytes or time [default: 1 BDP]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
     pub(crate) buffer: Option<Buffer>,
+    /// This many bottlenecks in parallel: connections are spread over them (load balancing)
+    /// [default: 1]
+    #[arg(long, value_name = "N", value_parser = ways, allow_hyphen_values = true, help_heading = "Path")]
+    pub(crate) ways: Option<usize>,
+}
+
+/// A number of ways in parallel.
+fn ways(text: &str) -> Result<usize, String> {
+    const MOST: usize = 64;
+    match text.parse() {
+        Ok(ways) if (1..=MOST).contains(&ways) => Ok(ways),
+        _ => Err(format!("\"{text}\" is not a number of ways between 1 and {MOST}")),
+    }
 }
 
 impl PathArgs {
@@ -115,11 +128,19 @@ impl PathArgs {
             (None, None) => {}
         }
         if let Some(rtt) = self.rtt {
+            // Ways that are longer or shorter than the first stay so by as much.
+            let before = path.delay.unwrap_or(path.rtt / 2);
+            for delay in path.ways.iter_mut().filter_map(|way| way.delay.as_mut()) {
+                *delay = (rtt / 2 + *delay) - before;
+            }
             path.rtt = rtt;
             // It was half of the other RTT, or stood in the file for that one.
             path.delay = None;
         }
         path.buffer = self.buffer.or(path.buffer);
+        if let Some(ways) = self.ways {
+            path.ways = vec![WaySpec::default(); ways - 1];
+        }
     }
 }
 

@@ -72,6 +72,6 @@ pub use medium::{
 pub use packet::Packet;
 pub use queue::configs::*;
 pub use queue::{
-    CodelArithmetic, Dequeue, Discipline, DropReason, Fifo, L4sClassifier, Limit, Order, Queue, QueueConfig,
-    QueueError, QueueStats, RedAdaption, Tally, Threshold,
+    CodelArithmetic, Dequeue, Discipline, DropReason, Fifo, HostShares, Hosts, L4sClassifier, Limit, Order, Queue,
+    QueueConfig, QueueError, QueueStats, RedAdaption, Tally, Threshold,
 };

@@ -78,6 +78,9 @@ impl Contestant {
             rtt: None,
             forward: Vec::new(),
             reverse: Vec::new(),
+            ways: Vec::new(),
+            from: None,
+            to: None,
             initial_window: INITIAL_WINDOW,
             initial_ssthresh: None,
             receive_window: None,
@@ -114,6 +117,10 @@ impl Race {
         }
         let mut flow = self.others.flow.clone();
         let mut newcomer = FlowSpec { start: arrival, ..contestant.spec() };
+        if !path.ways.is_empty() {
+            // What measures refer to is the first way; further connections and others are drawn.
+            newcomer.ways = vec![1];
+        }
         if let StartConfig::Oracle(config) = &contestant.start {
             newcomer.flow_start = Some(StartConfig::Oracle(Box::new(self.omniscience(config, run))));
         }

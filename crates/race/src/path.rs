@@ -215,7 +215,7 @@ mod tests {
             assert_ne!(usual, 0, "{name}");
             if name != "step_mark" {
                 // 1.2 Mbit of buffer.
-                let unit = if name == "sch_red" { 1500 } else { 1 };
+                let unit = if ["sch_red", "host_fairness"].contains(&name) { 1500 } else { 1 };
                 for text in ["300 packets", "3 BDP"] {
                     assert_eq!(limit_of(&format!("{name} {text}")), 300 * unit, "{name} {text}");
                 }

@@ -31,6 +31,8 @@ pub enum Purpose {
     Fading = 11,
     /// How much later a flow starts in another repetition of a run without randomness.
     Phase = 12,
+    /// Which of several ways connections take.
+    Way = 13,
     /// When the newcomers of a race come.
     Newcomers = 0x7068_6173_6521,
     /// Which routers know Quick-Start.
@@ -94,6 +96,7 @@ mod tests {
             Purpose::Medium,
             Purpose::Fading,
             Purpose::Phase,
+            Purpose::Way,
             Purpose::Newcomers,
             Purpose::Aware,
             Purpose::Users,

@@ -81,6 +81,7 @@ impl Layout {
             config: WorldConfig {
                 hosts: Vec::new(),
                 links: simulation.links.clone(),
+                ways: simulation.ways.clone(),
                 routes: Vec::new(),
                 seed: simulation.seed.wrapping_add(simulation.run),
                 mtu: MTU,
@@ -127,14 +128,17 @@ impl Layout {
             forward.insert(0, self.config.links.len() - 1);
             before = Span::ZERO;
         }
+        // All connections of a host take the way that the flow's first is told.
+        let way = flow.place.ways.first().copied();
         let routes = [
-            RouteConfig { from: client, to: server, before, links: forward, after: flow.tail_delay },
+            RouteConfig { from: client, to: server, before, links: forward, after: flow.tail_delay, way },
             RouteConfig {
                 from: server,
                 to: client,
                 before: Span::ZERO,
                 links: flow.reverse.clone(),
                 after: flow.return_delay,
+                way,
             },
         ];
         self.config.routes.extend(routes);
@@ -161,8 +165,8 @@ fn initial_window(traffic: &Traffic) -> Option<u32> {
 }
 
 fn same_way(a: &FlowConfig, b: &FlowConfig) -> bool {
-    (&a.forward, &a.reverse, a.access, a.tail_delay, a.return_delay)
-        == (&b.forward, &b.reverse, b.access, b.tail_delay, b.return_delay)
+    (&a.forward, &a.reverse, a.access, a.tail_delay, a.return_delay, &a.place)
+        == (&b.forward, &b.reverse, b.access, b.tail_delay, b.return_delay, &b.place)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod traffic;
 
 use flowstart_network::LinkConfig;
 use flowstart_random::{Purpose, below};
-use flowstart_simulator::{Access, ArrivalConfig, FlowConfig, SessionConfig, SimulationConfig, Stop, Traffic};
+use flowstart_simulator::{Access, ArrivalConfig, FlowConfig, Place, SessionConfig, SimulationConfig, Stop, Traffic};
 use flowstart_units::{Rate, Span, Time};
 
 use super::error::Problem;
@@ -67,6 +67,7 @@ impl Scenario {
         let end = Time::ZERO + self.duration;
         let simulation = SimulationConfig {
             links: compiler.links,
+            ways: compiler.ways,
             flows: compiler.flows,
             arrivals: compiler.arrivals,
             sessions: compiler.sessions,
@@ -93,6 +94,10 @@ struct Compiler<'a> {
     path: Option<&'a PathSpec>,
     links: Vec<LinkConfig>,
     names: Vec<String>,
+    /// Groups of links in parallel.
+    ways: Vec<Vec<usize>>,
+    /// Names of hosts; a host's number is its place here.
+    hosts: Vec<String>,
     flows: Vec<FlowConfig>,
     arrivals: Vec<ArrivalConfig>,
     sessions: Vec<SessionConfig>,
@@ -107,6 +112,8 @@ impl<'a> Compiler<'a> {
             path: scenario.path.as_ref(),
             links: Vec::new(),
             names: Vec::new(),
+            ways: Vec::new(),
+            hosts: Vec::new(),
             flows: Vec::new(),
             arrivals: Vec::new(),
             sessions: Vec::new(),
@@ -163,6 +170,36 @@ impl<'a> Compiler<'a> {
             .collect()
     }
 
+    /// Which of several ways the connections of a flow take (`key` says so, from 1), and between
+    /// which hosts it runs.
+    fn place(
+        &mut self,
+        flow: &FlowConfig,
+        key: &str,
+        ways: &[u32],
+        hosts: [Option<&String>; 2],
+    ) -> Result<Place, Problem> {
+        let on_path = |group: &&Vec<usize>| flow.forward.iter().chain(&flow.reverse).any(|link| *link == group[0]);
+        let most = self.ways.iter().filter(on_path).map(Vec::len).min();
+        match (most, ways.iter().find(|way| **way == 0 || **way as usize > most.unwrap_or(0))) {
+            (None, Some(_)) => return Err(Problem::at(key, "there are no ways in parallel on its path")),
+            (Some(most), Some(way)) => {
+                return Err(Problem::at(key, format!("there is no way {way} on its path; they are 1 to {most}")));
+            }
+            (_, None) => {}
+        }
+        let [source, destination] = hosts.map(|name| name.map(|name| self.host(name)));
+        Ok(Place { ways: ways.iter().map(|way| way - 1).collect(), source, destination })
+    }
+
+    fn host(&mut self, name: &String) -> u32 {
+        let known = self.hosts.iter().position(|host| host == name);
+        known.unwrap_or_else(|| {
+            self.hosts.push(name.clone());
+            self.hosts.len() - 1
+        }) as u32
+    }
+
     /// The way of a flow: links and the delays beside them.
     fn way(
         &self,
@@ -180,13 +217,14 @@ impl<'a> Compiler<'a> {
             start: Time::ZERO,
             traffic,
             group: self.groups.len() as u32,
+            place: Place::default(),
         };
         if let Some(path) = self.path {
             let rtt = rtt.unwrap_or(path.rtt);
             if flow.forward.is_empty() {
                 flow.forward = vec![0];
             }
-            if flow.reverse.is_empty() && self.names.len() > 1 {
+            if flow.reverse.is_empty() && path.reverse_capacity.is_some() {
                 flow.reverse = vec![1];
             }
             let delay = self.links[0].delay;

@@ -58,11 +58,14 @@ impl Scenario {
     }
 
     fn rates(&mut self) -> impl Iterator<Item = &mut RateSpec> {
-        let path = self
-            .path
-            .iter_mut()
-            .flat_map(|path| std::iter::once(&mut path.capacity).chain(path.reverse_capacity.as_mut()));
-        path.chain(self.link.iter_mut().map(|link| &mut link.capacity))
+        let path = self.path.iter_mut().flat_map(|path| {
+            let ways = path.ways.iter_mut().filter_map(|way| way.capacity.as_mut());
+            std::iter::once(&mut path.capacity).chain(path.reverse_capacity.as_mut()).chain(ways)
+        });
+        path.chain(self.link.iter_mut().flat_map(|link| {
+            let ways = link.ways.iter_mut().filter_map(|way| way.capacity.as_mut());
+            std::iter::once(&mut link.capacity).chain(ways)
+        }))
     }
 }
 

@@ -66,6 +66,19 @@ pub struct FlowSpec {
     /// Names of the links from receiver to sender; default: the path's way back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reverse: Vec<String>,
+    /// Where there are ways in parallel: which one its connections take, 1 for the first. One
+    /// number for each connection (a start that looks for fair queuing has two); those of which
+    /// nothing is said are drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<u32>,
+    /// The host that sends: any name; flows with the same one are of one host, which matters to
+    /// queues that share capacity between hosts (`host_fairness`). Default: every flow comes from a
+    /// host of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The host that receives; as `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// Initial window in packets.
     #[serde(default = "ten")]
     pub initial_window: u32,
@@ -199,6 +212,15 @@ pub struct UdpSpec {
     /// Names of the links on its way; default: the path's bottleneck.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forward: Vec<String>,
+    /// Which of several ways in parallel it takes, 1 for the first; default: drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<u32>,
+    /// The host that sends; default: one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The host that receives; default: one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 impl UdpSpec {
@@ -216,6 +238,9 @@ impl UdpSpec {
             ecn: false,
             rtt: None,
             forward: Vec::new(),
+            way: None,
+            from: None,
+            to: None,
         }
     }
 }

@@ -40,6 +40,7 @@ mod short;
 mod sizes;
 mod spec;
 mod suggest;
+mod ways;
 mod web;
 pub mod workload;
 
@@ -65,6 +66,7 @@ pub use quick_start::{AdmissionSpec, MiddleboxSpec, QuickStartSpec, TunnelSpec};
 pub use sizes::SizeSpec;
 pub use spec::{JitterSpec, LossSpec, QueueSpec, RateSpec, StepSpec};
 pub use suggest::nearest;
+pub use ways::{WaySpec, name_of_way};
 pub use web::WebSpec;
 
 /// A whole scenario file.
@@ -256,6 +258,7 @@ impl Scenario {
                 || path.reverse_jitter.is_some()
                 || path.reverse_medium.is_random()
                 || path.reverse_capacity.as_ref().is_some_and(RateSpec::is_random)
+                || !path.ways.is_empty()
                 || path.quick_start.is_random()
         });
         let links = self.link.iter().any(|link| {
@@ -264,6 +267,7 @@ impl Scenario {
                 || link.jitter.is_some()
                 || link.queue.is_random()
                 || link.capacity.is_random()
+                || !link.ways.is_empty()
                 || link.medium.is_random()
                 || link.quick_start.is_random()
         });

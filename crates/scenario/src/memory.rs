@@ -137,6 +137,8 @@ impl Scenario {
             RateSpec::Steps(_, Some(_)) | RateSpec::Fading(_) | RateSpec::Trace(_) => rate.mean(),
         };
         let rates = self.path.iter().map(|path| &path.capacity).chain(self.link.iter().map(|link| &link.capacity));
+        let ways = self.path.iter().flat_map(|path| &path.ways).chain(self.link.iter().flat_map(|link| &link.ways));
+        let rates = rates.chain(ways.filter_map(|way| way.capacity.as_ref()));
         let fastest = rates.map(sure).max().unwrap_or(Rate::ZERO);
         // More than the fastest link carries does not arrive.
         let carried = |rate: Rate, time: Span| rate.min(fastest).bytes_in(time).get();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use flowstart_network::MediumConfig;
 use flowstart_units::{Rate, Span};
 
-use super::{Buffer, JitterSpec, LossSpec, QueueSpec, QuickStartSpec, RateSpec};
+use super::{Buffer, JitterSpec, LossSpec, QueueSpec, QuickStartSpec, RateSpec, WaySpec};
 
 /// One bottleneck that all flows share, with a way back that is never congested unless it has a
 /// capacity.
@@ -76,6 +76,11 @@ pub struct PathSpec {
     /// bottleneck's queue at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Rate>,
+    /// Ways in parallel to the bottleneck (load balancing). Every connection takes one of them or
+    /// the bottleneck itself, drawn by its number and the seed, or as its flow's `ways` says. In
+    /// tables they are `bottleneck-2`, `bottleneck-3` and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<WaySpec>,
 }
 
 /// How receivers merge ACKs.
@@ -128,6 +133,11 @@ pub struct LinkSpec {
     /// What the link's router knows of Quick-Start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quick_start: QuickStartSpec,
+    /// Ways in parallel to it (load balancing): every connection whose flow names this link takes
+    /// one of them or the link itself, drawn or as its flow's `ways` says. Their names are this
+    /// one's with -2, -3 and so on; a flow may name one of them in its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<WaySpec>,
 }
 
 fn is_default(spec: &QuickStartSpec) -> bool {

@@ -83,7 +83,11 @@ impl Profile {
         };
         path.capacity = scaled(&path.capacity, capacity);
         path.reverse_capacity = path.reverse_capacity.map(|rate| scaled(&rate, scale(rate.nominal())));
-        for medium in [&mut path.medium, &mut path.reverse_medium] {
+        for way in &mut path.ways {
+            way.capacity = way.capacity.take().map(|rate| scaled(&rate, scale(rate.nominal())));
+        }
+        let ways = path.ways.iter_mut().filter_map(|way| way.medium.as_mut());
+        for medium in [&mut path.medium, &mut path.reverse_medium].into_iter().chain(ways) {
             if let Some(shaper) = &mut medium.shaper {
                 (shaper.peak, shaper.line) = (shaper.peak.map(scale), shaper.line.map(scale));
             }

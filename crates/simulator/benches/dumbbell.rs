@@ -77,9 +77,11 @@ fn config(case: &Case) -> SimulationConfig {
         start: Time::ZERO + Span::from_micros(313) * u64::from(number),
         traffic: Traffic::Tcp(Box::new(tcp.clone())),
         group: 0,
+        place: Default::default(),
     };
     SimulationConfig {
         links: vec![link],
+        ways: vec![],
         flows: (0..case.flows).map(flow).collect(),
         arrivals: vec![],
         sessions: vec![],

@@ -92,6 +92,7 @@ mod tests {
             start: Time::ZERO,
             traffic: Traffic::Tcp(Box::new(tcp)),
             group: 0,
+            place: Default::default(),
         }
     }
 
@@ -99,6 +100,7 @@ mod tests {
         let rate = RateSchedule::Constant(Rate::from_mbps(50));
         SimulationConfig {
             links: vec![LinkConfig::new(rate, Span::from_millis(5), QueueConfig::DropTail(Default::default()))],
+            ways: vec![],
             flows: Vec::new(),
             arrivals: Vec::new(),
             sessions: Vec::new(),

@@ -22,6 +22,10 @@ pub type LinkId = usize;
 pub struct SimulationConfig {
     /// Links in either direction.
     pub links: Vec<LinkConfig>,
+    /// Links in parallel (load balancing): where the path of a flow names the first of such a
+    /// group, each of its connections takes one of them, by a hash of its number and the seed or as
+    /// [`Place::ways`] says. A path that names another of them takes that one. None by default.
+    pub ways: Vec<Vec<LinkId>>,
     /// Flows known beforehand.
     pub flows: Vec<FlowConfig>,
     /// Processes that start flows while the simulation runs.
@@ -87,6 +91,22 @@ pub struct FlowConfig {
     pub traffic: Traffic,
     /// Any number, handed through to the outcome, for telling groups of flows apart.
     pub group: u32,
+    /// Which ways its connections take, and between which hosts it runs.
+    pub place: Place,
+}
+
+/// Where a flow runs, beyond the links of its path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// For the first connection, the second and so on: which of the links in parallel it takes
+    /// (their place in [`SimulationConfig::ways`], from 0). Those that nothing is said of are
+    /// drawn.
+    pub ways: Vec<u32>,
+    /// The sender's host, for queues that share capacity between hosts: a number that all flows of
+    /// the host have. `None` for a host of its own.
+    pub source: Option<u32>,
+    /// The receiver's host.
+    pub destination: Option<u32>,
 }
 
 /// What a flow sends.

@@ -35,10 +35,12 @@
 //!     start: Time::ZERO,
 //!     traffic: Traffic::Tcp(Box::new(tcp)),
 //!     group: 0,
+//!     place: Default::default(),
 //! };
 //! let rate = RateSchedule::Constant(Rate::from_mbps(10));
 //! let config = SimulationConfig {
 //!     links: vec![LinkConfig::new(rate, Span::from_millis(20), QueueConfig::drop_tail(50))],
+//!     ways: vec![],
 //!     flows: vec![flow],
 //!     arrivals: vec![],
 //!     sessions: vec![],
@@ -88,11 +90,12 @@ mod simulation;
 mod slots;
 mod tournament;
 mod validate;
+mod ways;
 
 pub use arrivals::Transfers;
 pub use config::{
-    Access, ArrivalConfig, ConfigError, FlowConfig, LinkId, SimulationConfig, Sizes, Spacing, Stop, TcpConfig, Traffic,
-    UdpConfig, Workload,
+    Access, ArrivalConfig, ConfigError, FlowConfig, LinkId, Place, SimulationConfig, Sizes, Spacing, Stop, TcpConfig,
+    Traffic, UdpConfig, Workload,
 };
 pub use flow::MakeController;
 pub use observer::{FlowId, Observer};

@@ -3,7 +3,7 @@
 
 use flowstart_network::packet::Body;
 use flowstart_network::{
-    Dequeue, Frame, Jitter, LinkConfig, Loss, Medium, Packet, Queue, QuickStartHop, Served, Transmitter, Wifi,
+    Dequeue, Frame, Hosts, Jitter, LinkConfig, Loss, Medium, Packet, Queue, QuickStartHop, Served, Transmitter, Wifi,
 };
 use flowstart_quick_start::Carried;
 use flowstart_quick_start::router::{Admission, FlowKey, RouterCounts};
@@ -16,7 +16,7 @@ use crate::ledger::Ledger;
 use crate::route::{Direction, First, Hop, LaneId, Route, Routes};
 use crate::slots::{Slot, Slots};
 use crate::tournament::Tournament;
-use crate::{ConfigError, LinkId, LinkOutcome, Observer, SimulationConfig};
+use crate::{ConfigError, FlowId, LinkId, LinkOutcome, Observer, Place, SimulationConfig};
 
 /// A link in operation.
 #[derive(Debug)]
@@ -174,7 +174,12 @@ pub(crate) struct Network {
     slots: Slots,
     /// Whether anybody may ask routers for a rate.
     asks: bool,
+    /// Links whose queues ask to which hosts flows belong.
+    hosting: Vec<LinkId>,
 }
+
+/// Numbers of hosts that are told from those of flows without any.
+const OWN_HOST: u64 = 1 << 32;
 
 /// The direction in which a packet travels.
 #[inline]
@@ -230,7 +235,9 @@ impl Network {
             })
             .collect();
         let schedule = Tournament::new(slots.count(lanes.len()));
-        Self { links, lanes, routes, route_of: Vec::new(), schedule, slots, asks }
+        let hosting = |link: &LinkId| config.links[*link].queue.asks_for_hosts();
+        let hosting = (0..links.len()).filter(hosting).collect();
+        Self { links, lanes, routes, route_of: Vec::new(), schedule, slots, asks, hosting }
     }
 
     /// Replaces the queue of a link at which nothing has arrived yet.
@@ -261,9 +268,19 @@ impl Network {
         self.schedule.set(self.slots.place(slot), time);
     }
 
-    /// Flow number `route_of.len()` uses this route.
-    pub(crate) fn add_flow(&mut self, route: u32) {
+    /// Flow number `route_of.len()` uses this route; `first` is the first connection of what it
+    /// belongs to.
+    pub(crate) fn add_flow(&mut self, route: u32, first: FlowId, place: &Place) {
+        let flow = self.route_of.len() as u64;
         self.route_of.push(route);
+        let own = OWN_HOST | u64::from(first);
+        let [from, to] = [place.source, place.destination].map(|host| host.map_or(own, u64::from));
+        for link in &self.hosting {
+            let link = &mut self.links[*link];
+            let on_the_way_back = link.hops[2 * route as usize].is_nowhere();
+            let (source, destination) = if on_the_way_back { (to, from) } else { (from, to) };
+            link.queue.introduce(flow, Hosts { source, destination });
+        }
     }
 
     /// True if links look at Quick-Start requests. If they do not, nobody was thought to make any.

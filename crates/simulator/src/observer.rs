@@ -52,9 +52,11 @@ pub type FlowId = u32;
 ///     start: Time::ZERO,
 ///     traffic: Traffic::Udp(udp),
 ///     group: 0,
+///     place: Default::default(),
 /// };
 /// let config = SimulationConfig {
 ///     links: vec![link],
+///     ways: vec![],
 ///     flows: vec![flow],
 ///     arrivals: vec![],
 ///     sessions: vec![],

@@ -43,6 +43,13 @@ pub(crate) struct Hop {
     pub(crate) delay: Span,
 }
 
+impl Hop {
+    /// True if the packets of this route do not come by in this direction.
+    pub(crate) fn is_nowhere(self) -> bool {
+        self.lane == LaneId::MAX
+    }
+}
+
 /// Lanes are shared by all packets that leave the same place for the same place with the same
 /// delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 //! Refusing configurations that cannot be simulated, with the place and what would be right.
 
+use crate::ways::{MOST_ROUTES, groups_of};
 use crate::{
     ArrivalConfig, ConfigError, FlowConfig, LinkId, SessionConfig, SimulationConfig, Sizes, Traffic, UdpConfig,
     Workload,
@@ -23,6 +24,7 @@ impl SimulationConfig {
                 return wrong(format!("links[{index}]"), error.to_string());
             }
         }
+        self.check_ways()?;
         for (index, flow) in self.flows.iter().enumerate() {
             self.check_flow(&format!("flows[{index}]"), flow)?;
         }
@@ -35,6 +37,59 @@ impl SimulationConfig {
             let place = format!("sessions[{index}]");
             self.check_flow(&format!("{place}.flow"), &session.flow)?;
             check_session(&place, session)?;
+        }
+        Ok(())
+    }
+
+    fn check_ways(&self) -> Result<(), ConfigError> {
+        let mut seen: Vec<LinkId> = Vec::new();
+        for (group, links) in self.ways.iter().enumerate() {
+            let place = |way: usize| format!("ways[{group}][{way}]");
+            if links.is_empty() {
+                return wrong(format!("ways[{group}]"), "a group of links in parallel has at least one link");
+            }
+            for (way, link) in links.iter().enumerate() {
+                if *link >= self.links.len() {
+                    return wrong(place(way), format!("there is no link {link}; there are {}", self.links.len()));
+                }
+                if seen.contains(link) {
+                    return wrong(place(way), format!("link {link} is in parallel twice; a link is one of one group"));
+                }
+                seen.push(*link);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses ways that a flow cannot take.
+    fn check_place(&self, place: &str, flow: &FlowConfig) -> Result<(), ConfigError> {
+        let groups = || groups_of(&self.ways, flow).map(|group| &self.ways[group]);
+        for links in groups() {
+            let path = || flow.forward.iter().chain(&flow.reverse).filter(|link| links.contains(*link));
+            if path().count() > 1 {
+                return wrong(
+                    place,
+                    "two links of the path are in parallel to each other; a packet crosses one of them",
+                );
+            }
+            for (connection, way) in flow.place.ways.iter().enumerate() {
+                if *way as usize >= links.len() {
+                    return wrong(
+                        format!("{place}.place.ways[{connection}]"),
+                        format!("there is no way {way}; they are 0 to {}", links.len() - 1),
+                    );
+                }
+            }
+        }
+        let routes = groups().fold(1_usize, |routes, links| routes.saturating_mul(links.len()));
+        if routes > MOST_ROUTES {
+            return wrong(
+                place,
+                format!("there are {routes} ways through these links; at most {MOST_ROUTES} are known"),
+            );
+        }
+        if !flow.place.ways.is_empty() && groups().next().is_none() {
+            return wrong(format!("{place}.place.ways"), "there are no links in parallel on its path");
         }
         Ok(())
     }
@@ -52,6 +107,7 @@ impl SimulationConfig {
                 }
             }
         }
+        self.check_place(place, flow)?;
         if flow.access.rate.as_bps() == 0 {
             return wrong(format!("{place}.access.rate"), "an access link of rate 0 lets nothing through");
         }

@@ -34,6 +34,7 @@ fn ten_thousand_concurrent_flows_and_a_full_path_of_10_gbit_and_100_ms_fit_into_
         start: Time::ZERO + Span::from_micros(10) * u64::from(number),
         traffic: Traffic::Tcp(Box::new(tcp.clone())),
         group: 0,
+        place: Default::default(),
     };
     let before = MEMORY.current_usage_as_mb();
     MEMORY.reset_peak_usage();
@@ -45,6 +46,7 @@ fn ten_thousand_concurrent_flows_and_a_full_path_of_10_gbit_and_100_ms_fit_into_
         )],
         flows: (0..FLOWS).map(flow).collect(),
         arrivals: vec![],
+        ways: vec![],
         sessions: vec![],
         stop: Stop::At(Time::ZERO + Span::from_secs(2)),
         seed: 1,

@@ -47,10 +47,23 @@ pub(crate) fn add_udp(chance: &mut Chance, scenario: &mut Table, way: &Way) {
         put(&mut udp, "lasting", nanos(way.rtt.saturating_mul(chance.between(1, 100))));
     }
     put(&mut udp, "ecn", chance.percent(30));
+    if way.ways > 0 && chance.percent(40) {
+        put(&mut udp, "way", chance.between(1, way.ways) as i64);
+    }
+    hosts(chance, &mut udp);
     if !way.links.is_empty() {
         put(&mut udp, "forward", way.some(chance, 1));
     }
     append(scenario, "udp", udp);
+}
+
+/// Now and then the hosts that it runs between.
+fn hosts(chance: &mut Chance, flow: &mut Table) {
+    for key in ["from", "to"] {
+        if chance.percent(25) {
+            put(flow, key, chance.pick(&["laptop", "phone", "server"]));
+        }
+    }
 }
 
 /// Adds transfers that arrive at random.
@@ -157,6 +170,12 @@ fn connection(chance: &mut Chance, way: &Way) -> Table {
         let factor = chance.between(1, 4);
         put(&mut flow, "rtt", nanos(way.rtt.saturating_mul(factor)));
     }
+    if way.ways > 0 && chance.percent(40) {
+        let count = chance.between(1, 3);
+        let ways: Vec<Value> = (0..count).map(|_| Value::Integer(chance.between(1, way.ways) as i64)).collect();
+        put(&mut flow, "ways", ways);
+    }
+    hosts(chance, &mut flow);
     if chance.percent(30) {
         let most = if chance.wild == Wildness::Extreme { 1_000_000 } else { 100 };
         put(&mut flow, "initial_window", chance.between(1, most) as i64);

@@ -17,6 +17,8 @@ pub(crate) struct Way {
     pub(crate) rtt: u64,
     /// Names of links; none if there is a single bottleneck.
     pub(crate) links: Vec<String>,
+    /// How many ways in parallel a flow may be told to take; 0 for none.
+    pub(crate) ways: u64,
 }
 
 impl Way {
@@ -33,8 +35,10 @@ impl Way {
             Wildness::Extreme => chance.between(1, 1_000_000_000_000),
         };
         if chance.percent(60) {
-            put(scenario, "path", path(chance, rate, rtt));
-            return Self { rate, rtt, links: Vec::new() };
+            let mut path = path(chance, rate, rtt);
+            let ways = add_ways(chance, &mut path, rate, rtt);
+            put(scenario, "path", path);
+            return Self { rate, rtt, links: Vec::new(), ways };
         }
         let count = 1 + chance.below(4);
         let mut names = Vec::new();
@@ -47,10 +51,12 @@ impl Way {
             put(&mut link, "delay", nanos(rtt / (2 * count) / chance.between(1, 4)));
             put(&mut link, "rtt", nanos(rtt));
             common(chance, &mut link, rate, rtt);
+            add_ways(chance, &mut link, rate, rtt);
             append(scenario, "link", link);
             names.push(name);
         }
-        Self { rate, rtt, links: names }
+        // A flow may miss those that have others in parallel.
+        Self { rate, rtt, links: names, ways: 0 }
     }
 
     /// Names of links in a random order, at least `least` of them.
@@ -120,6 +126,38 @@ fn common(chance: &mut Chance, link: &mut Table, rate: u64, rtt: u64) {
     if chance.percent(30) {
         put(link, "quick_start", router(chance, rate));
     }
+}
+
+/// Now and then ways in parallel; how many there are then with the first.
+fn add_ways(chance: &mut Chance, link: &mut Table, rate: u64, rtt: u64) -> u64 {
+    if !chance.percent(15) {
+        return 0;
+    }
+    let count = chance.between(1, 3);
+    let mut ways = Vec::new();
+    for _ in 0..count {
+        let mut way = Table::new();
+        if chance.percent(50) {
+            let factor = chance.between(1, 10);
+            put(&mut way, "capacity", capacity(chance, (rate / factor).max(1), rtt));
+        }
+        if chance.percent(50) {
+            put(&mut way, "delay", nanos(rtt / chance.between(1, 8)));
+        }
+        if chance.percent(40) {
+            put(&mut way, "queue", queue(chance));
+        }
+        let own = way.get("queue").or(link.get("queue")).and_then(|queue| queue.clone().try_into::<QueueSpec>().ok());
+        if chance.percent(40) && own.is_none_or(|spec| spec.0.takes_buffer()) {
+            put(&mut way, "buffer", buffer(chance, rate, rtt));
+        }
+        if chance.percent(20) {
+            put(&mut way, "loss", process(chance, 10));
+        }
+        ways.push(Value::Table(way));
+    }
+    put(link, "ways", ways);
+    count + 1
 }
 
 fn capacity(chance: &mut Chance, rate: u64, rtt: u64) -> Value {

@@ -1,13 +1,15 @@
 //! A link in operation. The rules are those of the simulator's network, on real frames.
 
 use flowstart_network::{
-    Dequeue, DropReason, Ecn, Frame as _, Jitter, LinkConfig, Loss, Medium, Passage, Queue, Served, Transmitter, Wifi,
+    Dequeue, DropReason, Ecn, Frame as _, Hosts, Jitter, LinkConfig, Loss, Medium, Passage, Queue, Served, Transmitter,
+    Wifi,
 };
 use flowstart_random::Purpose;
 use flowstart_units::{Bytes, Span, Time};
 
 use super::frames::Handle;
 use super::requests::Requests;
+use crate::wire::{self, FlowKey};
 
 /// What a link did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(super) enum PacketEvent {
 #[derive(Debug)]
 pub(super) struct Link {
     queue: Queue<Handle>,
+    /// The queue asks to which hosts flows belong.
+    hosting: bool,
     transmitter: Transmitter,
     loss: Loss,
     marking: Loss,
@@ -72,6 +76,7 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn new(config: &LinkConfig, base: u64) -> Self {
         Self {
+            hosting: config.queue.asks_for_hosts(),
             queue: Queue::new(&config.queue, Purpose::Queue.seed_in_real_time(base)),
             transmitter: Transmitter::new(&config.wire_rate()),
             loss: Loss::new(&config.loss, Purpose::Loss.seed_in_real_time(base)),
@@ -85,6 +90,14 @@ impl Link {
             wake: Time::NEVER,
             outcome: LinkOutcome::default(),
             served: Vec::new(),
+        }
+    }
+
+    /// Packets of a flow with this number will come.
+    pub(super) fn introduce(&mut self, flow: u32, key: &FlowKey) {
+        if self.hosting {
+            let [source, destination] = [key.source, key.destination].map(wire::number);
+            self.queue.introduce(flow.into(), Hosts { source, destination });
         }
     }
 
@@ -220,7 +233,7 @@ mod tests {
         SlotsConfig, WifiConfig,
     };
     use flowstart_simulator::{
-        Access, FlowConfig, LinkId, Observer, Simulation, SimulationConfig, Spacing, Stop, Traffic, UdpConfig,
+        Access, FlowConfig, LinkId, Observer, Place, Simulation, SimulationConfig, Spacing, Stop, Traffic, UdpConfig,
     };
     use flowstart_units::Rate;
 
@@ -261,9 +274,11 @@ mod tests {
             start: Time::ZERO,
             traffic: Traffic::Udp(udp),
             group: 0,
+            place: Place::default(),
         };
         let config = SimulationConfig {
             links: vec![link.clone()],
+            ways: vec![],
             flows: vec![flow],
             arrivals: vec![],
             sessions: vec![],
@@ -340,5 +355,49 @@ mod tests {
             assert!(received.len() > 300, "{:?}: {}", link.medium, received.len());
             assert_eq!(emulated(&link, &arrived), received, "{:?}", link.medium);
         }
+    }
+
+    /// One connection of a host and three of another, by their addresses.
+    #[test]
+    fn hosts_of_fairness_per_host_are_addresses() {
+        let queue = QueueConfig::HostFairness(flowstart_network::HostFairnessConfig::default());
+        let rate = RateSchedule::Constant(Rate::from_mbps(12));
+        let mut link = Link::new(&LinkConfig::new(rate, Span::ZERO, queue), 1);
+        let key = |host: u8, port: u16| FlowKey {
+            source: std::net::Ipv4Addr::new(10, 0, 0, host).into(),
+            destination: std::net::Ipv4Addr::new(10, 0, 1, port as u8).into(),
+            source_port: port,
+            destination_port: 80,
+            protocol: 6,
+        };
+        let (mut events, mut sent) = (Vec::new(), [0; 4]);
+        for (flow, (host, port)) in [(1, 1), (2, 2), (2, 3), (2, 4)].into_iter().enumerate() {
+            link.introduce(flow as u32, &key(host, port));
+        }
+        for round in 0..40_u64 {
+            for flow in 0..4 {
+                let frame = Handle {
+                    place: 0,
+                    bytes: 1500,
+                    flow,
+                    route: 0,
+                    step: 0,
+                    ecn: Ecn::NotEct,
+                    ack: None,
+                    marked_here: false,
+                    arrived: Time::ZERO,
+                };
+                link.arrive(Time::from_nanos(round), frame, &mut events);
+            }
+        }
+        while link.wake != Time::NEVER && sent.iter().sum::<u32>() < 60 {
+            link.transmit(link.wake, &mut events);
+            for event in events.drain(..) {
+                if let PacketEvent::Sent { frame, .. } = event {
+                    sent[frame.flow as usize] += 1;
+                }
+            }
+        }
+        assert!((28..=32).contains(&sent[0]) && sent[1..].iter().all(|sent| (9..=11).contains(sent)), "{sent:?}");
     }
 }

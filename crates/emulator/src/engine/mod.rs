@@ -41,7 +41,7 @@ use plan::{Counts, close};
 pub use link::LinkOutcome;
 #[cfg(test)]
 pub(crate) use plan::Fault;
-pub(crate) use plan::{Delivery, Entrance, Plan, Report, Route};
+pub(crate) use plan::{Choice, Delivery, Entrance, Plan, Report, Route};
 
 /// Frames taken from one ring at a time, so that what is due meanwhile is not kept waiting.
 const AT_ONCE: usize = 64;
@@ -72,6 +72,8 @@ pub(crate) struct Engine {
     thins: bool,
     links: Vec<Link>,
     names: Vec<usize>,
+    /// What connections are spread over several ways with.
+    seed: u64,
     longest: usize,
     timing: Timing,
     /// Of all engines, the share that has a processor for itself.
@@ -120,6 +122,7 @@ impl Engine {
             thins: plan.links.iter().any(|(_, link, _)| matches!(link.queue, QueueConfig::AckFilter(_))),
             links,
             names: plan.links.iter().map(|(name, ..)| *name).collect(),
+            seed: plan.seed,
             longest,
             timing: plan.timing,
             alone: processors() / plan.engines.max(1) as f64,
@@ -200,7 +203,9 @@ impl Engine {
         let before = self.arrivals.len();
         for number in 0..self.entrances.len() {
             for _ in 0..AT_ONCE {
-                let Self { entrances, pool, flows, routes, recorder, counts, longest, clock, thins, .. } = self;
+                let Self {
+                    entrances, pool, flows, routes, links, recorder, counts, longest, clock, thins, seed, ..
+                } = self;
                 let entrance = &mut entrances[number];
                 let destinations = &entrance.routes;
                 let taken = entrance.ring.receive(|frame| {
@@ -214,7 +219,13 @@ impl Engine {
                         if let Some(recorder) = recorder {
                             recorder.flow(parsed.key);
                         }
-                        (next, destinations.get(&parsed.key.destination).copied())
+                        let choice = destinations.get(&parsed.key.destination);
+                        let route = choice.map(|choice| choice.of(&parsed.key, *seed));
+                        let on_the_way = route.iter().flat_map(|route| &routes[usize::from(*route)].links);
+                        for link in on_the_way {
+                            links[usize::from(*link)].introduce(next, &parsed.key);
+                        }
+                        (next, route)
                     });
                     let Some(route) = route else {
                         counts.astray += 1;

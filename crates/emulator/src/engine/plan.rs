@@ -13,14 +13,30 @@ use crate::fidelity::Lateness;
 use crate::netlink::Mac;
 use crate::record::Recorder;
 use crate::ring::{Exit, Ring};
+use crate::wire::FlowKey;
 
 /// Where packets of a host go.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     /// Its interface.
     pub(crate) ring: Ring,
-    /// By destination, the number of the route in this engine.
-    pub(crate) routes: HashMap<IpAddr, u16>,
+    /// By destination, the routes in this engine.
+    pub(crate) routes: HashMap<IpAddr, Choice>,
+}
+
+/// Routes that connections are spread over: numbers that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) first: u16,
+    /// At least 1.
+    pub(crate) count: u16,
+}
+
+impl Choice {
+    /// That of a connection.
+    pub(crate) fn of(self, key: &FlowKey, seed: u64) -> u16 {
+        self.first + (key.hash(seed) % u64::from(self.count.max(1))) as u16
+    }
 }
 
 /// A way through this engine.
@@ -55,6 +71,8 @@ pub(crate) struct Plan {
     pub(crate) routes: Vec<Route>,
     /// Number in the world, configuration and seed of each link.
     pub(crate) links: Vec<(usize, LinkConfig, u64)>,
+    /// What connections are spread with.
+    pub(crate) seed: u64,
     pub(crate) mtu: u32,
     pub(crate) timing: Timing,
     /// Engines of the world, which share the processors.

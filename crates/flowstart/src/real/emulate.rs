@@ -186,6 +186,7 @@ fn has_path_options(args: &EmulateArgs) -> bool {
         || args.trace.is_some()
         || args.path.rtt.is_some()
         || args.path.buffer.is_some()
+        || args.path.ways.is_some()
         || args.queue.is_some()
         || args.loss.is_some()
         || args.jitter.is_some()

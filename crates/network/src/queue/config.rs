@@ -89,6 +89,12 @@ impl QueueConfig {
         self.order() == Order::PerFlow
     }
 
+    /// True if it matters to which hosts flows belong.
+    #[must_use]
+    pub fn asks_for_hosts(&self) -> bool {
+        matches!(self, Self::HostFairness(_))
+    }
+
     /// True if the size of the link's buffer decides how much it holds: it can be told in packets
     /// or bytes, and its own constants do not say.
     #[must_use]

@@ -16,6 +16,15 @@ pub struct Tally {
     pub marked: u64,
 }
 
+/// Between whom a flow runs. Numbers mean nothing but who is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hosts {
+    /// Who sends the packets of this direction.
+    pub source: u64,
+    /// Who they are for.
+    pub destination: u64,
+}
+
 /// A queue discipline: takes packets and says which one leaves next. Time is an argument and never
 /// goes back.
 ///
@@ -29,6 +38,11 @@ pub trait Discipline<P: Frame> {
     /// The link is free: the next packet with the time at which it arrived, perhaps marked. Packets
     /// that are dropped on the way go to `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P, DropReason)) -> Dequeue<P>;
+
+    /// A flow ([`Frame::flow`]) belongs to these hosts; said before its first packet comes, to
+    /// disciplines that ask for it ([`QueueConfig::asks_for_hosts`](super::QueueConfig)). A flow of
+    /// which nothing was said has two hosts of its own.
+    fn introduce(&mut self, _flow: u64, _hosts: Hosts) {}
 
     /// What is stored, and how often the queue has marked.
     fn tally(&self) -> Tally;

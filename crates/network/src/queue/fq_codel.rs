@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use flowstart_units::{Span, Time};
 
-use super::codel_law::{CodelArithmetic, Control, Law, Source};
+use super::codel_law::{CodelArithmetic, Control, Law};
 use super::fifo::{Fifo, counted};
 use super::flow_table::key;
+use super::many::{OneOfMany, Total};
 use super::{Constants, Dequeue, Discipline, DropReason, Limit, Order, QueueError, Tally};
 use crate::Frame;
 
@@ -75,43 +76,6 @@ struct FlowQueue<P> {
     control: Control,
     deficit: i64,
     listed: bool,
-}
-
-/// What is stored in all queues.
-#[derive(Clone, Copy, Debug, Default)]
-struct Total {
-    packets: u64,
-    bytes: u64,
-}
-
-impl Total {
-    fn take(&mut self, packet: &impl Frame) {
-        self.packets -= 1;
-        self.bytes -= u64::from(packet.bytes());
-    }
-
-    fn counted(&self, overhead: u32) -> u64 {
-        self.bytes.saturating_add(self.packets.saturating_mul(u64::from(overhead)))
-    }
-}
-
-/// One queue, whose backlog is that of all.
-struct OneOfMany<'a, P> {
-    fifo: &'a mut Fifo<P>,
-    total: &'a mut Total,
-    overhead: u32,
-}
-
-impl<P: Frame> Source<P> for OneOfMany<'_, P> {
-    fn pop(&mut self) -> Option<(P, Time)> {
-        let head = self.fifo.pop()?;
-        self.total.take(&head.0);
-        Some(head)
-    }
-
-    fn backlog(&self) -> u64 {
-        self.total.counted(self.overhead)
-    }
 }
 
 impl Constants for FqCodelConfig {
@@ -195,8 +159,7 @@ impl<P: Frame> Discipline<P> for FqCodel<P> {
     // may not be this one.
     fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         let index = key(packet.flow(), self.seed, self.queues.len() as u32) as u32;
-        self.total.packets += 1;
-        self.total.bytes += u64::from(packet.bytes());
+        self.total.add(&packet);
         let queue = &mut self.queues[index as usize];
         queue.fifo.push(packet, now);
         if !queue.listed {

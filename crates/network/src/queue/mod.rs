@@ -10,6 +10,7 @@ mod config;
 mod discipline;
 mod fifo;
 mod flow_table;
+mod many;
 #[cfg(test)]
 mod ranges;
 #[macro_use]
@@ -24,9 +25,10 @@ use crate::Frame;
 
 pub use codel_law::CodelArithmetic;
 pub use config::{Limit, Order, QueueError};
-pub use discipline::{Discipline, Tally};
+pub use discipline::{Discipline, Hosts, Tally};
 pub use dual_pi2::L4sClassifier;
 pub use fifo::Fifo;
+pub use host_fairness::HostShares;
 pub use red::RedAdaption;
 pub use step_mark::Threshold;
 
@@ -46,6 +48,8 @@ queues! {
         "drops or marks at the head when packets keep waiting longer than a target (RFC 8289)";
     fq_codel: FqCodel(FqCodelConfig) as Box<FqCodel<P>>,
         "a queue per flow, each with CoDel (RFC 8290)";
+    host_fairness: HostFairness(HostFairnessConfig) as Box<HostFairness<P>>,
+        "equal shares per host, within them per flow, each with CoDel, as Linux's CAKE (triple-isolate)";
     red: Red(RedConfig) as Box<Red<P>>,
         "drops or marks at random, more often the longer the average queue (Floyd and Jacobson 1993)";
     sch_red: SchRed(SchRedConfig) as Box<SchRed<P>>,
@@ -142,6 +146,11 @@ impl<P: Frame> Queue<P> {
 
     fn of(discipline: Installed<P>) -> Self {
         Self { discipline, enqueued: 0, dequeued: 0, dropped: 0 }
+    }
+
+    /// A flow whose packets may come belongs to these hosts.
+    pub fn introduce(&mut self, flow: u64, hosts: Hosts) {
+        self.discipline.introduce(flow, hosts);
     }
 
     /// A packet arrives. Dropped packets (this one or another) go to `dropped`.

@@ -3,8 +3,8 @@
 use flowstart_units::{Rate, Span};
 
 use super::{
-    CodelConfig, DropTailConfig, DrrConfig, DualPi2Config, FairQueuingConfig, FqCodelConfig, PieConfig, QueueConfig,
-    RedAdaption, RedConfig, SchRedConfig, StepMarkConfig,
+    CodelConfig, DropTailConfig, DrrConfig, DualPi2Config, FairQueuingConfig, FqCodelConfig, HostFairnessConfig,
+    PieConfig, QueueConfig, RedAdaption, RedConfig, SchRedConfig, StepMarkConfig,
 };
 
 /// Checks that each change of the default constants is right, or wrong.
@@ -40,6 +40,9 @@ fn queues_without_randomness_refuse_what_could_serve_nobody() {
         drop_batch = 0 => false; drop_batch = 1 => true;
         queues = 0 => false; queues = 1 => true; queues = 65_536 => true; queues = 65_537 => false;
         quantum = 0 => false; quantum = 1 => true;
+        interval = micros(2) - TINY => false; interval = micros(2) => true;);
+    check!(HostFairness, HostFairnessConfig:
+        memory = 0 => false; memory = 1 => true; quantum = 0 => false; quantum = 1 => true;
         interval = micros(2) - TINY => false; interval = micros(2) => true;);
 }
 

@@ -3,7 +3,7 @@
 
 use flowstart_units::Time;
 
-use super::{Dequeue, Discipline, DropReason, Tally};
+use super::{Dequeue, Discipline, DropReason, Hosts, Tally};
 use crate::Frame;
 
 /// Makes of the list: the modules, the configurations with their names, and the disciplines in
@@ -147,6 +147,13 @@ macro_rules! queues {
                 }
             }
 
+            fn introduce(&mut self, flow: u64, hosts: Hosts) {
+                match self {
+                    $(Self::$queue(queue) => queue.introduce(flow, hosts),)*
+                    Self::External(queue) => queue.introduce(flow, hosts),
+                }
+            }
+
             #[inline]
             fn tally(&self) -> Tally {
                 match self {
@@ -182,6 +189,10 @@ impl<P: Frame> Discipline<P> for External<P> {
         let next = self.discipline.dequeue(now, dropped);
         self.tally = self.discipline.tally();
         next
+    }
+
+    fn introduce(&mut self, flow: u64, hosts: Hosts) {
+        self.discipline.introduce(flow, hosts);
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use flowstart_units::Span;
 
 use super::Compiler;
 use crate::error::Problem;
-use crate::{LinkSpec, PathSpec};
+use crate::{Buffer, LinkSpec, PathSpec, QueueSpec, QuickStartSpec, RateSpec, WaySpec, name_of_way};
 
 /// Links of the single-bottleneck form.
 const BOTTLENECK: &str = "bottleneck";
@@ -20,6 +20,20 @@ fn place_of(error: &LinkError, capacity: &'static str) -> &'static str {
         "medium" => "medium",
         _ => capacity,
     }
+}
+
+/// What ways in parallel to a link take from it unless they say something else.
+struct Beside<'a> {
+    /// Its number.
+    link: usize,
+    capacity: &'a RateSpec,
+    queue: QueueSpec,
+    buffer: Buffer,
+    /// The round-trip time that a buffer in BDP refers to.
+    rtt: Option<Span>,
+    quick_start: &'a QuickStartSpec,
+    /// Bytes of the smallest packet that must find room.
+    packet: u64,
 }
 
 impl<'a> Compiler<'a> {
@@ -96,6 +110,68 @@ impl<'a> Compiler<'a> {
         Self::check_policer(&link, packet, "medium")?;
         self.links.push(link);
         self.names.push(BOTTLENECK.to_owned());
+        let beside = Beside {
+            link: 0,
+            capacity: &path.capacity,
+            queue: path.queue,
+            buffer,
+            rtt: Some(path.rtt),
+            quick_start: &path.quick_start,
+            packet,
+        };
+        self.add_way_back(path, ack)?;
+        self.add_ways(&beside, &path.ways)
+    }
+
+    /// Adds the links in parallel to one.
+    fn add_ways(&mut self, beside: &Beside<'_>, ways: &[WaySpec]) -> Result<(), Problem> {
+        let mut group = vec![beside.link];
+        for (place, way) in ways.iter().enumerate() {
+            let within = |problem: Problem| problem.within(&format!("ways[{place}]"));
+            group.push(self.links.len());
+            self.add_way(beside, place, way).map_err(within)?;
+        }
+        if group.len() > 1 {
+            self.ways.push(group);
+        }
+        Ok(())
+    }
+
+    fn add_way(&mut self, beside: &Beside<'_>, place: usize, way: &WaySpec) -> Result<(), Problem> {
+        let name = name_of_way(&self.names[beside.link], place);
+        if self.names.contains(&name) {
+            return Err(Problem::at("name", format!("there are two links \"{name}\"")));
+        }
+        let capacity = way.capacity.as_ref().unwrap_or(beside.capacity);
+        let rate = capacity.schedule(self.fading()).map_err(|error| Problem::at("capacity", error))?;
+        let queue = way.queue.unwrap_or(beside.queue);
+        queue.check_buffer("buffer", way.buffer)?;
+        let buffer = way.buffer.unwrap_or(beside.buffer);
+        let rtt = match (buffer, beside.rtt) {
+            (Buffer::Bdp(_), None) => {
+                return Err(Problem::at("buffer", "a buffer in BDP needs the rtt of the link it is in parallel to"));
+            }
+            (_, rtt) => rtt.unwrap_or(Span::ZERO),
+        };
+        let first = self.links[beside.link].clone();
+        let limits = buffer.limits(capacity.nominal(), rtt, self.packet_bytes(first.overhead));
+        let mut link = LinkConfig::new(rate, way.delay.unwrap_or(first.delay), queue.with_buffer(limits.0, limits.1));
+        link.overhead = first.overhead;
+        link.loss = way.loss.map_or(first.loss, |loss| loss.0);
+        link.marking = way.mark.map_or(first.marking, |mark| mark.0);
+        link.jitter = way.jitter.map(|jitter| jitter.0).or(first.jitter);
+        link.medium = way.medium.clone().unwrap_or(first.medium);
+        link.quick_start = beside.quick_start.hop(link.rate.peak(), self.router())?;
+        link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
+        Self::check_room(&link, beside.packet, if link.queue == queue.0 { "queue" } else { "buffer" })?;
+        Self::check_policer(&link, beside.packet, "medium")?;
+        self.links.push(link);
+        self.names.push(name);
+        Ok(())
+    }
+
+    /// The way back of a path, if its capacity is limited; `ack` is the smallest packet on it.
+    fn add_way_back(&mut self, path: &PathSpec, ack: u64) -> Result<(), Problem> {
         if let Some(capacity) = &path.reverse_capacity {
             let rate = capacity.schedule(self.fading()).map_err(|error| Problem::at("reverse_capacity", error))?;
             path.reverse_queue.check_buffer("reverse_buffer", path.reverse_buffer)?;
@@ -115,7 +191,7 @@ impl<'a> Compiler<'a> {
             let needs = [
                 ("reverse_buffer", path.reverse_buffer.is_some_and(|size| size != PathSpec::USUAL_BUFFER), "wait at"),
                 ("reverse_loss", path.reverse_loss.0 != LossConfig::None, "lose on"),
-                ("reverse_queue", path.reverse_queue != crate::QueueSpec::default(), "queue at"),
+                ("reverse_queue", path.reverse_queue != QueueSpec::default(), "queue at"),
                 ("reverse_jitter", path.reverse_jitter.is_some(), "be late on"),
                 ("reverse_medium", !path.reverse_medium.is_plain(), "be of a kind"),
             ];
@@ -134,7 +210,7 @@ impl<'a> Compiler<'a> {
         spec.queue.check_buffer("buffer", spec.buffer)?;
         let buffer = spec.buffer.unwrap_or(LinkSpec::USUAL_BUFFER);
         let rtt = match (buffer, spec.rtt) {
-            (crate::Buffer::Bdp(_), None) => {
+            (Buffer::Bdp(_), None) => {
                 return Err(Problem::at("buffer", "a buffer in BDP needs the rtt it refers to: rtt = \"20 ms\""));
             }
             (_, rtt) => rtt.unwrap_or(Span::ZERO),
@@ -153,7 +229,16 @@ impl<'a> Compiler<'a> {
         Self::check_room(&link, ack, if link.queue == spec.queue.0 { "queue" } else { "buffer" })?;
         self.links.push(link);
         self.names.push(spec.name.clone());
-        Ok(())
+        let beside = Beside {
+            link: self.links.len() - 1,
+            capacity: &spec.capacity,
+            queue: spec.queue,
+            buffer,
+            rtt: spec.rtt,
+            quick_start: &spec.quick_start,
+            packet: ack,
+        };
+        self.add_ways(&beside, &spec.ways)
     }
 
     /// The seeds of the next link's router.

@@ -87,7 +87,8 @@ impl Compiler<'_> {
             receiver.ecn = ecn;
         }
         let tcp = TcpConfig { controller, sender, receiver, workload };
-        let flow = self.way(&spec.forward, &spec.reverse, spec.rtt, Traffic::Tcp(Box::new(tcp)))?;
+        let mut flow = self.way(&spec.forward, &spec.reverse, spec.rtt, Traffic::Tcp(Box::new(tcp)))?;
+        flow.place = self.place(&flow, "ways", &spec.ways, [spec.from.as_ref(), spec.to.as_ref()])?;
         let label = spec.name.as_ref().or(spec.kernel.as_ref()).unwrap_or(&name).clone();
         self.groups.push(FlowLabel { name: label, algorithm: name, kernel: spec.kernel.clone() });
         Ok(flow)
@@ -114,6 +115,7 @@ impl Compiler<'_> {
         };
         let mut flow = self.way(&spec.forward, &[], spec.rtt, Traffic::Udp(udp))?;
         flow.start = Time::ZERO + spec.start;
+        flow.place = self.place(&flow, "way", spec.way.as_slice(), [spec.from.as_ref(), spec.to.as_ref()])?;
         let name = spec.name.clone().unwrap_or_else(|| "udp".to_owned());
         self.groups.push(FlowLabel { name, algorithm: "udp".to_owned(), kernel: None });
         self.flows.push(flow);

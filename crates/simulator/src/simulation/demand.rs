@@ -8,7 +8,7 @@ use crate::arrivals::Transfers;
 use crate::flow::{Endpoints, Flow};
 use crate::session::Session;
 use crate::slots::Slot;
-use crate::{ArrivalConfig, FlowConfig, Observer, SessionConfig, Traffic, Workload};
+use crate::{ArrivalConfig, FlowConfig, FlowId, Observer, SessionConfig, Traffic, Workload};
 
 /// An arrival process in operation.
 #[derive(Debug)]
@@ -23,12 +23,20 @@ pub(super) struct Arrivals {
 impl<O: Observer> Simulation<O> {
     /// Adds a flow, with its second connection if its start needs one.
     fn add_flow(&mut self, config: &FlowConfig, start: Time, route: u32) -> usize {
-        let slot = self.add_connection(config, start, route);
+        let slot = self.add_connection(config, start, route, None);
         self.add_companion(config, route, slot);
         slot
     }
 
-    pub(crate) fn add_connection(&mut self, config: &FlowConfig, start: Time, route: u32) -> usize {
+    /// Adds a connection of a flow that begins with `first`, or the first one itself. `route` is
+    /// that over the first links where there are several.
+    pub(crate) fn add_connection(
+        &mut self,
+        config: &FlowConfig,
+        start: Time,
+        route: u32,
+        first: Option<FlowId>,
+    ) -> usize {
         let slot = match self.free_slots.pop() {
             Some(slot) => slot as usize,
             None => {
@@ -41,7 +49,9 @@ impl<O: Observer> Simulation<O> {
             Traffic::Udp(_) => None,
         };
         let id = self.ledger.open(slot as u32, config.group, start, size);
-        self.network.add_flow(route);
+        let (first, connection) = (first.unwrap_or(id), usize::from(first.is_some()));
+        let route = self.ways.route(route, &config.place.ways, first, connection);
+        self.network.add_flow(route, first, &config.place);
         self.outstanding += u64::from(size.is_some());
         let seeds = (self.seed, self.run);
         self.flows[slot] = Some(Flow::new(id, config, start, route, seeds, &self.make_controller));

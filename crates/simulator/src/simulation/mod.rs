@@ -17,6 +17,7 @@ use crate::route::Routes;
 use crate::session::Session;
 use crate::slots::{Slot, Slots};
 use crate::tournament::Tournament;
+use crate::ways::Ways;
 use crate::{ConfigError, LinkId, Observer, Outcome, SimulationConfig, Stop};
 use demand::Arrivals;
 pub(crate) use packets::leave;
@@ -37,6 +38,7 @@ pub enum Progress {
 pub struct Simulation<O> {
     pub(crate) now: Time,
     pub(crate) network: Network,
+    ways: Ways,
     pub(crate) ledger: Ledger,
     /// Running and waiting flows; free slots are reused.
     pub(crate) flows: Vec<Option<Flow>>,
@@ -90,11 +92,13 @@ impl<O: Observer> Simulation<O> {
         let flow_routes: Vec<u32> = config.flows.iter().map(|flow| routes.add(flow, &delays)).collect();
         let arrival_routes: Vec<u32> = config.arrivals.iter().map(|a| routes.add(&a.flow, &delays)).collect();
         let session_routes: Vec<u32> = config.sessions.iter().map(|s| routes.add(&s.flow, &delays)).collect();
+        let ways = Ways::new(config, &mut routes, &delays);
         let slots = Slots::new(config.links.len(), config.arrivals.len(), config.sessions.len());
         let network = Network::new(config, routes, slots);
         let mut simulation = Self {
             now: Time::ZERO,
             network,
+            ways,
             ledger: Ledger::default(),
             flows: Vec::new(),
             pairs: Vec::new(),
@@ -112,7 +116,7 @@ impl<O: Observer> Simulation<O> {
             observer,
         };
         let places: Vec<usize> = (config.flows.iter().zip(&flow_routes))
-            .map(|(flow, route)| simulation.add_connection(flow, flow.start, *route))
+            .map(|(flow, route)| simulation.add_connection(flow, flow.start, *route, None))
             .collect();
         // After all of them, so that the number of a flow is its place in the configuration.
         for ((flow, route), place) in config.flows.iter().zip(flow_routes).zip(places) {

@@ -67,7 +67,7 @@ impl<O: Observer> Simulation<O> {
                 tcp.workload = Workload::Replies(Bytes::ZERO);
             }
             // When it opens the detector knows.
-            let companion = self.add_connection(&second, Time::NEVER, route);
+            let companion = self.add_connection(&second, Time::NEVER, route, Some(first));
             slots[1] = Some(companion);
             if let Some(flow) = &self.flows[companion] {
                 self.ledger.entry(flow.id).companion_of = Some(first);

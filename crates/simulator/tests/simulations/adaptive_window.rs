@@ -95,6 +95,7 @@ fn run_for(workload: Workload, validate: bool, lasting: Span) -> Trace {
         start: Time::ZERO,
         traffic: Traffic::Tcp(Box::new(tcp)),
         group: 0,
+        place: Default::default(),
     };
     let config = simulation(vec![], vec![flow], Stop::At(Time::ZERO + lasting));
     let shown = Arc::new(AtomicU64::new(10.0_f64.to_bits()));

@@ -110,6 +110,7 @@ prop_compose! {
         ),
         datagrams in proptest::option::of(1_u64..50),
         second in any::<bool>(),
+        parallel in proptest::option::of(1_u64..200),
         seed: u64,
     ) -> SimulationConfig {
         let rtt = Span::from_millis(rtt_ms);
@@ -140,7 +141,12 @@ prop_compose! {
             let udp = UdpConfig { rate: Rate::from_mbps(mbps), packet: 1200, spacing: Spacing::Poisson, lasting: Span::from_secs(2), ecn: false };
             configs.push(udp_flow(udp, rtt));
         }
-        SimulationConfig { seed, ..simulation(links, configs, Stop::At(Time::ZERO + Span::from_secs(3))) }
+        let mut ways = vec![];
+        if let Some(mbps) = parallel {
+            ways.push(vec![0, links.len()]);
+            links.push(link(mbps, rtt / 3, Some(buffer)));
+        }
+        SimulationConfig { seed, ways, ..simulation(links, configs, Stop::At(Time::ZERO + Span::from_secs(3))) }
     }
 }
 

@@ -13,3 +13,4 @@ mod quick_start;
 mod robustness;
 mod sessions;
 mod two_connections;
+mod ways;

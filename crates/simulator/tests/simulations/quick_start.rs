@@ -54,12 +54,13 @@ fn flow(start: StartConfig, initial_window: u32, rtt: Span, workload: Workload) 
         start: Time::ZERO,
         traffic: Traffic::Tcp(Box::new(TcpConfig { controller, sender, receiver, workload })),
         group: 0,
+        place: Default::default(),
     }
 }
 
 fn config(links: Vec<LinkConfig>, flows: Vec<FlowConfig>) -> SimulationConfig {
     let stop = Stop::WhenComplete(Time::ZERO + Span::from_secs(1000));
-    SimulationConfig { links, flows, arrivals: vec![], sessions: vec![], stop, seed: 1, run: 0 }
+    SimulationConfig { links, ways: vec![], flows, arrivals: vec![], sessions: vec![], stop, seed: 1, run: 0 }
 }
 
 fn run(links: Vec<LinkConfig>, flows: Vec<FlowConfig>) -> Outcome {

@@ -32,6 +32,7 @@ pub fn flow(traffic: Traffic, rtt: Span) -> FlowConfig {
         start: Time::ZERO,
         traffic,
         group: 0,
+        place: Default::default(),
     }
 }
 
@@ -53,5 +54,5 @@ pub fn link(mbps: u64, delay: Span, packets: Option<u64>) -> LinkConfig {
 }
 
 pub fn simulation(links: Vec<LinkConfig>, flows: Vec<FlowConfig>, stop: Stop) -> SimulationConfig {
-    SimulationConfig { links, flows, arrivals: vec![], sessions: vec![], stop, seed: 1, run: 0 }
+    SimulationConfig { links, ways: vec![], flows, arrivals: vec![], sessions: vec![], stop, seed: 1, run: 0 }
 }
