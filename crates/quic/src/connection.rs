@@ -1,25 +1,32 @@
 //! One connection of the stack, driven so that every packet leaves at a time of its own.
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bytes::Bytes;
 use flowstart_congestion::{Controller, Departure};
 use flowstart_units::{Span, Time};
 use noq_proto::{
-    ConnectionError, ConnectionEvent, ConnectionHandle, Dir, EndpointEvent, Event, PathId, StreamEvent, StreamId,
-    Transmit, VarInt,
+    ConnectionError, ConnectionEvent, ConnectionHandle, Dir, EndpointEvent, Event, FourTuple, PathId, StreamEvent,
+    StreamId, Transmit, VarInt,
 };
 
 use crate::clock::Clock;
 use crate::gate::{Gate, Told};
 use crate::ledger::Ledger;
 use crate::qlog::Log;
+use crate::waits;
+
+/// Longest time back that the stack is told for an ACK that takes no time.
+const NOT_QUICK: Span = Span::from_secs(1);
 
 /// Why nothing leaves now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
-    /// There is nothing to send: more data may be written.
+    /// There is nothing to send: more data may be written. If there is none,
+    /// [`ran_dry`](Connection::ran_dry) is to follow.
     Exhausted,
     /// The controller says when.
     Until(Time),
@@ -59,6 +66,17 @@ pub struct Connection {
     told: bool,
     /// When the stack was last listened to: what congestion control hears never goes back in time.
     heard: Time,
+    quickest: Quickest,
+}
+
+/// Whether the stack has seen an RTT of nothing (see `waits`).
+#[derive(Clone, Copy, Debug)]
+enum Quickest {
+    /// There was no data to send.
+    Before,
+    /// All data is sent after this, and nothing of it was acknowledged.
+    Since(Time),
+    Seen,
 }
 
 impl Connection {
@@ -83,6 +101,7 @@ impl Connection {
             ready: false,
             told: false,
             heard: Time::ZERO,
+            quickest: Quickest::Before,
         }
     }
 
@@ -97,6 +116,8 @@ impl Connection {
             ledger.keep(now, Log::create(&folder, now, self.handle.0, server, title));
         }
         self.ledger = Some(ledger);
+        self.gate.newest();
+        self.quickest = Quickest::Since(now);
     }
 
     /// The stack's RTT, which is the handshake's as long as nothing else was sent.
@@ -144,10 +165,34 @@ impl Connection {
     }
 
     /// What a datagram says counts from when it arrived, so that an RTT has no part of the time
-    /// that it waited to be read.
-    pub(crate) fn handle_event(&mut self, arrived: Time, event: ConnectionEvent) {
+    /// that it waited to be read, nor of the time that the other end waited before it sent it.
+    /// `counted` is the time that the stack was told.
+    pub(crate) fn handle_event(&mut self, arrived: Time, counted: Time, event: ConnectionEvent) {
+        let before = self.smoothed();
         self.inner.handle_event(event);
-        self.listen(arrived.max(self.heard));
+        let mut waited = Span::ZERO;
+        if let Some(newest) = self.gate.newest().filter(|_| self.ledger.is_some()) {
+            let rtt = self.clock.instant(counted).saturating_duration_since(newest.sent);
+            if rtt.is_zero() {
+                self.quickest = Quickest::Seen;
+            } else if newest.least.is_zero() {
+                waited = waits::waited(rtt, before, self.smoothed());
+            }
+        }
+        self.listen_after(arrived.max(self.heard), waited);
+    }
+
+    /// The time that the stack is to be told for a datagram of this other end that arrived now, if
+    /// another than that.
+    pub(crate) fn counts(&self, now: Time, from: SocketAddr) -> Option<Time> {
+        let Quickest::Since(began) = self.quickest else { return None };
+        let ours = self.inner.network_path(PathId::ZERO).is_ok_and(|path| path == FourTuple::from_remote(from));
+        // Not where that would be long ago for the stack's other timers.
+        (ours && now.since(began) < NOT_QUICK).then_some(began)
+    }
+
+    fn smoothed(&self) -> Duration {
+        self.inner.rtt(PathId::ZERO).unwrap_or_default()
     }
 
     pub(crate) fn poll_endpoint_events(&mut self) -> Option<EndpointEvent> {
@@ -181,6 +226,11 @@ impl Connection {
 
     /// Takes in what the stack said about packets.
     fn listen(&mut self, now: Time) {
+        self.listen_after(now, Span::ZERO);
+    }
+
+    /// The same, where the other end waited before it acknowledged.
+    fn listen_after(&mut self, now: Time, waited: Span) {
         self.heard = now;
         self.waiting = false;
         self.gate.take(&mut self.notes);
@@ -189,7 +239,7 @@ impl Connection {
                 for told in self.notes.drain(..) {
                     ledger.note(now, told);
                 }
-                ledger.settle(now);
+                ledger.settle(now, waited);
             }
             None => self.notes.clear(),
         }
@@ -212,7 +262,6 @@ impl Connection {
                 return Ok(transmit);
             }
             if !self.gate.held_back() {
-                ledger.end_burst(now, true);
                 return Err(Idle::Exhausted);
             }
             self.waiting = true;
@@ -226,7 +275,6 @@ impl Connection {
                     return Ok(transmit);
                 }
                 self.waiting = false;
-                ledger.end_burst(now, true);
                 Err(Idle::Exhausted)
             }
             Departure::At(at) => {
@@ -238,6 +286,13 @@ impl Connection {
                 ledger.end_burst(now, false);
                 Err(Idle::Held)
             }
+        }
+    }
+
+    /// The application has no more to send, which is why nothing leaves now.
+    pub fn ran_dry(&mut self, now: Time) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.end_burst(now, true);
         }
     }
 

@@ -194,11 +194,16 @@ impl Endpoint {
     pub fn handle(&mut self, now: Time, arrival: &Arrival, data: &[u8]) -> Option<usize> {
         let mut buffer = Vec::new();
         let path = FourTuple::from_remote(arrival.from);
-        let event = self.inner.handle(self.clock.instant(now), path, arrival.ecn, BytesMut::from(data), &mut buffer)?;
+        // The stack counts from the arrival too, so its ACK says how long a packet waited here.
+        let arrived = arrival.at.min(now);
+        let mut connections = self.connections.iter().flatten();
+        let counted = connections.find_map(|connection| connection.counts(now, arrival.from)).unwrap_or(arrived);
+        let instant = self.clock.instant(counted);
+        let event = self.inner.handle(instant, path, arrival.ecn, BytesMut::from(data), &mut buffer)?;
         match event {
             DatagramEvent::ConnectionEvent(handle, event) => {
                 if let Some(connection) = self.connections.get_mut(handle.0).and_then(Option::as_mut) {
-                    connection.handle_event(arrival.at.min(now), event);
+                    connection.handle_event(arrived, counted, event);
                 }
                 None
             }
@@ -265,6 +270,10 @@ impl Endpoint {
                         return Some(Outgoing::new(&transmit, Some(number)));
                     }
                     Err(Idle::Exhausted) if feed(number, connection, true) => {}
+                    Err(Idle::Exhausted) => {
+                        connection.ran_dry(now);
+                        break;
+                    }
                     Err(_) => break,
                 }
             }
@@ -300,7 +309,7 @@ impl Endpoint {
             let Some(connection) = slot else { continue };
             while let Some(event) = connection.poll_endpoint_events() {
                 if let Some(event) = self.inner.handle_event(connection.handle(), event) {
-                    connection.handle_event(now, event);
+                    connection.handle_event(now, now, event);
                 }
             }
             // Not before whoever drives it has heard why.

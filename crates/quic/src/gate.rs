@@ -9,7 +9,7 @@
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
@@ -38,6 +38,17 @@ struct State {
     open: bool,
     blocked: bool,
     told: Vec<Told>,
+    newest: Option<Newest>,
+}
+
+/// The newest packet acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Newest {
+    number: u64,
+    /// When it left, as the stack has it.
+    pub(crate) sent: Instant,
+    /// The smallest RTT that the stack had seen before.
+    pub(crate) least: Duration,
 }
 
 /// The gate of one connection, shared by the stack and its driver.
@@ -69,6 +80,11 @@ impl Gate {
         notes.append(&mut self.state().told);
     }
 
+    /// The newest packet acknowledged since the last time.
+    pub(crate) fn newest(&self) -> Option<Newest> {
+        self.state().newest.take()
+    }
+
     fn tell(&self, told: Told) {
         self.state().told.push(told);
     }
@@ -85,8 +101,12 @@ impl Controller for Gate {
         self.state().blocked = true;
     }
 
-    fn on_ack(&mut self, _now: Instant, _sent: Instant, _bytes: u64, pn: u64, _limited: bool, _rtt: &RttEstimator) {
-        self.tell(Told::Acked { number: pn });
+    fn on_ack(&mut self, _now: Instant, sent: Instant, _bytes: u64, pn: u64, _limited: bool, rtt: &RttEstimator) {
+        let mut state = self.state();
+        if state.newest.is_none_or(|newest| pn > newest.number) {
+            state.newest = Some(Newest { number: pn, sent, least: rtt.min() });
+        }
+        state.told.push(Told::Acked { number: pn });
     }
 
     fn on_congestion_event(

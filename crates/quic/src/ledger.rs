@@ -101,6 +101,8 @@ pub struct Ledger {
     rttvar: Span,
     min_rtt: Span,
     latest: Span,
+    /// When packets were delivered last, without what the other end waited.
+    delivered_at: Time,
     counts: Counts,
     rate: RateEstimator,
     usage: WindowUsage,
@@ -129,6 +131,7 @@ impl Ledger {
             rttvar: rtt / 2,
             min_rtt: if rtt.is_zero() { Span::MAX } else { rtt },
             latest: rtt,
+            delivered_at: Time::ZERO,
             counts: Counts::default(),
             rate: RateEstimator::default(),
             usage: WindowUsage::default(),
@@ -198,6 +201,12 @@ impl Ledger {
     #[must_use]
     pub fn min_rtt(&self) -> Span {
         self.min_rtt
+    }
+
+    /// True while the application is why rates are no higher.
+    #[must_use]
+    pub fn is_app_limited(&self) -> bool {
+        self.rate.is_app_limited()
     }
 
     /// Packets in flight.
@@ -382,8 +391,9 @@ impl Ledger {
     }
 
     /// Tells the controller of the ACKs and losses noted since the last time, in the order of Linux
-    /// `tcp_ack`.
-    pub fn settle(&mut self, now: Time) {
+    /// `tcp_ack`. The other end `waited` before it acknowledged, which is no part of an RTT, and
+    /// packets count as delivered that much before.
+    pub fn settle(&mut self, now: Time, waited: Span) {
         let mut batch = std::mem::take(&mut self.batch);
         if batch.acked.is_empty() && batch.lost == 0 && !batch.marked && !batch.persistent && !batch.spurious {
             self.batch = batch;
@@ -395,7 +405,10 @@ impl Ledger {
         }
         let advanced = self.una() > before;
         let packets = u32::try_from(batch.acked.len()).unwrap_or(u32::MAX);
-        let rtt = batch.newest.map(|(_, flight)| now.since(flight.sent_at).max(Span::from_nanos(1)));
+        let rtt = batch.newest.map(|(_, flight)| (now.since(flight.sent_at) - waited).max(Span::from_nanos(1)));
+        if packets > 0 {
+            self.delivered_at = self.delivered_at.max(now - waited);
+        }
         self.counts.delivered += u64::from(packets);
         if let Some(rtt) = rtt {
             self.sample(rtt);
@@ -404,7 +417,7 @@ impl Ledger {
         let mut rate = None;
         if packets > 0 {
             let newest = batch.newest.as_ref().map(|(_, flight)| flight);
-            rate = self.rate.sample(now, newest, self.counts.delivered, self.min_rtt);
+            rate = self.rate.sample(self.delivered_at, newest, self.counts.delivered, self.min_rtt);
         }
         let marked = if batch.marked { packets } else { 0 };
         self.counts.marked += u64::from(marked);
@@ -437,7 +450,7 @@ impl Ledger {
         if self.controller.wants_packets() {
             batch.acked.sort_unstable_by_key(|acked| acked.number);
             for acked in &mut batch.acked {
-                acked.rtt = rtt;
+                (acked.now, acked.rtt) = (self.delivered_at, rtt);
                 self.controller.on_acked(acked);
             }
         }

@@ -32,6 +32,7 @@ mod system;
 mod telling;
 pub mod tls;
 mod udp;
+mod waits;
 
 pub use client::{Client, Failed, SILENCE, Transferred};
 pub use clock::Clock;

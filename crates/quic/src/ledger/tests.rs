@@ -22,7 +22,7 @@ fn send(ledger: &mut Ledger, now: Time, first: u64, count: u64) {
 
 fn acknowledge(ledger: &mut Ledger, now: Time, number: u64) {
     ledger.note(now, Told::Acked { number });
-    ledger.settle(now);
+    ledger.settle(now, Span::ZERO);
 }
 
 #[test]
@@ -51,11 +51,11 @@ fn losses_of_one_window_are_one_reduction_and_the_window_ends_at_the_threshold()
     for number in [0, 1] {
         ledger.note(at(20), Told::Lost { number });
     }
-    ledger.settle(at(20));
+    ledger.settle(at(20), Span::ZERO);
     let threshold = ledger.controller().ssthresh();
     assert!(threshold <= 12, "half of the window: {threshold}");
     ledger.note(at(21), Told::Lost { number: 2 });
-    ledger.settle(at(21));
+    ledger.settle(at(21), Span::ZERO);
     assert_eq!(ledger.controller().ssthresh(), threshold, "the same window");
     for number in 6..20 {
         acknowledge(&mut ledger, at(22), number);
@@ -70,10 +70,10 @@ fn what_was_deemed_lost_and_arrived_gives_the_window_back() {
     send(&mut ledger, at(0), 0, 20);
     ledger.note(at(20), Told::Acked { number: 5 });
     ledger.note(at(20), Told::Lost { number: 0 });
-    ledger.settle(at(20));
+    ledger.settle(at(20), Span::ZERO);
     assert!(ledger.controller().ssthresh() < 20);
     ledger.note(at(21), Told::Spurious);
-    ledger.settle(at(21));
+    ledger.settle(at(21), Span::ZERO);
     assert!(ledger.controller().cwnd() >= 20, "{}", ledger.controller().cwnd());
 }
 
@@ -84,7 +84,7 @@ fn marks_reduce_once_a_window_and_are_counted() {
     for number in 0..3 {
         ledger.note(at(20), Told::Acked { number });
         ledger.note(at(20), Told::Marked);
-        ledger.settle(at(20));
+        ledger.settle(at(20), Span::ZERO);
     }
     assert_eq!(ledger.counts().marked, 3);
     assert!(ledger.controller().ssthresh() >= 10, "{}", ledger.controller().ssthresh());
@@ -98,7 +98,7 @@ fn after_long_silence_the_window_is_the_smallest() {
         ledger.note(at(900), Told::Lost { number });
     }
     ledger.note(at(900), Told::Persistent);
-    ledger.settle(at(900));
+    ledger.settle(at(900), Span::ZERO);
     assert_eq!((ledger.controller().cwnd(), ledger.in_flight()), (2, 0));
 }
 
@@ -112,9 +112,9 @@ fn where_the_path_takes_smaller_packets_only_windows_stay_what_they_are_in_bytes
     // In a reduction, what may come back is bytes too.
     ledger.note(at(20), Told::Acked { number: 5 });
     ledger.note(at(20), Told::Lost { number: 0 });
-    ledger.settle(at(20));
+    ledger.settle(at(20), Span::ZERO);
     ledger.note(at(21), Told::Mtu(600));
     ledger.note(at(21), Told::Spurious);
-    ledger.settle(at(21));
+    ledger.settle(at(21), Span::ZERO);
     assert!(ledger.controller().cwnd() >= 48, "{}", ledger.controller().cwnd());
 }

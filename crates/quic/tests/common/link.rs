@@ -29,6 +29,10 @@ pub(crate) struct Link {
     pub(crate) fair: bool,
     /// Packets that find this many waiting are marked.
     pub(crate) mark: usize,
+    /// A token bucket lets so many bytes leave at this rate; then `rate` is what fills it.
+    pub(crate) bucket: Option<(u64, Rate)>,
+    /// Bytes of the largest packet that passes, with headers; larger ones are lost.
+    pub(crate) largest: usize,
 }
 
 impl Default for Link {
@@ -41,6 +45,8 @@ impl Default for Link {
             jitter: Span::ZERO,
             fair: false,
             mark: usize::MAX,
+            bucket: None,
+            largest: usize::MAX,
         }
     }
 }
@@ -61,11 +67,20 @@ pub(crate) struct Pipe {
     turn: usize,
     free: Time,
     draws: u64,
+    /// Nanoseconds of the rate that are left in the bucket, and when that was so.
+    tokens: (Span, Time),
 }
 
 impl Pipe {
     pub(crate) fn new(link: &Link, seed: u64) -> Self {
-        Self { link: link.clone(), queues: Default::default(), turn: 0, free: Time::ZERO, draws: seed }
+        Self {
+            link: link.clone(),
+            queues: Default::default(),
+            turn: 0,
+            free: Time::ZERO,
+            draws: seed,
+            tokens: (Span::from_secs(1000), Time::ZERO),
+        }
     }
 
     fn draw(&mut self) -> u64 {
@@ -76,7 +91,8 @@ impl Pipe {
     }
 
     pub(crate) fn arrive(&mut self, mut packet: Packet) {
-        if self.link.loss > 0 && self.draw().is_multiple_of(self.link.loss) {
+        let lost = self.link.loss > 0 && self.draw().is_multiple_of(self.link.loss);
+        if lost || packet.data.len() + 28 > self.link.largest {
             return;
         }
         let queue = if self.link.fair { packet.flow } else { 0 };
@@ -96,9 +112,20 @@ impl Pipe {
         }
         self.turn = 1 - self.turn;
         let turn = if self.queues[self.turn].is_empty() { 1 - self.turn } else { self.turn };
+        let bytes = Bytes::new(self.queues[turn].front()?.data.len() as u64 + 28);
+        let mut takes = self.link.rate.transmission_time(bytes);
+        if let Some((bucket, peak)) = self.link.bucket {
+            let full = self.link.rate.transmission_time(Bytes::new(bucket));
+            let tokens = full.min(self.tokens.0 + now.since(self.tokens.1));
+            if tokens < takes {
+                self.free = now + (takes - tokens);
+                return None;
+            }
+            self.tokens = (tokens - takes, now);
+            takes = peak.transmission_time(bytes);
+        }
         let packet = self.queues[turn].pop_front()?;
-        let bytes = Bytes::new(packet.data.len() as u64 + 28);
-        self.free = now + self.link.rate.transmission_time(bytes);
+        self.free = now + takes;
         let jitter = match self.link.jitter.as_nanos() {
             0 => 0,
             most => self.draw() % most,
@@ -180,8 +207,9 @@ impl World {
             && let Some(outgoing) = self.server.poll_transmit(self.now, 0, &mut buffer)
         {
             self.server.departed(0, &outgoing, self.now);
-            let socket = usize::from(outgoing.to == self.ports[1]);
             self.carried[1] += buffer.len() as u64;
+            // What is sent to an address that nobody has any more is lost.
+            let Some(socket) = self.ports.iter().position(|port| *port == outgoing.to) else { continue };
             self.pipes[1].arrive(Packet { to: Some(socket), flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
         }
         for pipe in &mut self.pipes {

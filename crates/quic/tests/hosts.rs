@@ -1,0 +1,87 @@
+//! Hosts and paths that do what they should not: stand still, change their address, take less.
+
+mod common;
+#[path = "common/link.rs"]
+mod link;
+
+use common::request;
+use flowstart_quic::message::{Direction, Paced, Report, Request};
+use flowstart_quic::{Node as _, Service};
+use flowstart_units::{Rate, Span, Time};
+use link::{Busy, Link, world};
+
+/// A packet every 5 ms, which never meets another, from a host to one that stands still again and
+/// again.
+fn to_a_busy_host(direction: Direction, stamps: bool) -> Report {
+    let paced = Some(Paced { message: 1400, gap: 5_000_000, tell: false });
+    let asked =
+        Request { size: None, nanos: Some(4_000_000_000), paced, ..request(direction, 0, ("slow_start", "cubic")) };
+    let mut world = world(&Link::default(), asked, None, Service::default());
+    let receiver = usize::from(direction == Direction::Up);
+    world.hosts[receiver] = Busy::new(Span::from_millis(2), stamps, 6);
+    world.run(Span::from_secs(60)).0.unwrap().report
+}
+
+#[test]
+fn what_the_receiver_waits_is_no_part_of_an_rtt() {
+    for direction in [Direction::Down, Direction::Up] {
+        // 20 ms, up to a packet of 1500 bytes at 20 Mbit/s and its ACK, which the way back transmits.
+        let report = to_a_busy_host(direction, true);
+        // What was waited before the first ACK is not known.
+        assert!(report.mean_rtt < 20_590_000, "{direction:?}: {report:?}");
+        assert!(report.min_rtt > 20_160_000 && report.max_rtt < 21_000_000, "{direction:?}: {report:?}");
+        // Without times of arrival nobody knows that it waited: it stands still for up to 6 ms.
+        let report = to_a_busy_host(direction, false);
+        assert!(report.max_rtt > 22_000_000 && report.mean_rtt > 20_640_000, "{direction:?}: {report:?}");
+    }
+}
+
+#[test]
+fn a_path_that_takes_less_in_the_middle_of_a_transfer_does_not_end_it() {
+    for contestant in [("slow_start", "cubic"), ("adaptive_chirping", "cubic"), ("bbr_start", "bbr")] {
+        let asked = request(Direction::Down, 3_000_000, contestant);
+        let mut world = world(&Link::default(), asked, None, Service::default());
+        world.run_until(Time::ZERO + Span::from_millis(600));
+        assert!(!world.client.is_over(world.now));
+        world.pipes.iter_mut().for_each(|pipe| pipe.link.largest = 1300);
+        let outcome = world.run(Span::from_secs(60)).0.unwrap();
+        assert!(outcome.received.intact && outcome.received.bytes == 3_000_000, "{contestant:?}: {outcome:?}");
+    }
+}
+
+/// A transfer is of one pair of addresses: who comes from another one is a stranger, whose packets
+/// change nothing.
+#[test]
+fn a_client_whose_address_changes_is_told_so_and_leaves_nothing_behind() {
+    for direction in [Direction::Down, Direction::Up] {
+        let link = Link { rate: Rate::from_mbps(5), ..Link::default() };
+        let asked = request(direction, 50_000_000, ("slow_start", "cubic"));
+        let mut world = world(&link, asked, None, Service::default());
+        world.run_until(Time::ZERO + Span::from_millis(700));
+        world.ports = ["10.9.9.9:77".parse().unwrap(), "10.9.9.9:78".parse().unwrap()];
+        world.run_until(Time::ZERO + Span::from_secs(30));
+        assert!(world.client.is_over(world.now), "{direction:?}");
+        assert_eq!(format!("{:?}", world.server), "Server(0 sessions)");
+        let said = world.client.outcome().unwrap_err().to_string();
+        // The server knows nobody there, and says so to packets that are long enough for that.
+        assert!(said.contains("reset by peer") || said.contains("went silent"), "{direction:?}: {said}");
+    }
+}
+
+#[test]
+fn who_has_more_to_send_is_never_limited_by_the_application() {
+    for contestant in [("slow_start", "cubic"), ("bbr_start", "bbr"), ("adaptive_chirping", "cubic")] {
+        let link = Link { rate: Rate::from_mbps(50), ..Link::default() };
+        let asked = request(Direction::Up, 4_000_000, contestant);
+        let mut world = world(&link, asked, None, Service::default());
+        let mut looked = 0;
+        while world.client.sending().is_none_or(|sending| sending.offered() < 4_000_000) {
+            world.step(Time::NEVER);
+            if let Some(ledger) = world.client.ledger(0).filter(|ledger| ledger.counts().sent > 0) {
+                looked += 1;
+                assert!(!ledger.is_app_limited(), "{contestant:?}: {:?} at {}", ledger.counts(), world.now);
+            }
+        }
+        assert!(looked > 1_000);
+    }
+}
