@@ -384,6 +384,12 @@ fn unreachable(to: SocketAddr) -> String {
 }
 
 impl Node for Client {
+    fn driven(&mut self, real_time: bool) {
+        if let Some(sending) = &mut self.sending {
+            sending.driven(real_time);
+        }
+    }
+
     fn sockets(&self) -> usize {
         self.endpoints.len()
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::memory::Observed;
 
 /// The version of this protocol; both ends must have the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Code with which a server ends a connection whose first words it does not understand.
 pub const NOT_UNDERSTOOD: u32 = 2;
 /// Longest document in bytes.
@@ -149,6 +149,8 @@ pub struct Report {
     pub exit_after: Option<u64>,
     /// Lateness of departures in nanoseconds: median and 99 %.
     pub late: [u64; 2],
+    /// The sender had real-time priority. Without it departures are late when its machine is busy.
+    pub real_time: bool,
     /// What a detector found, if there was one.
     pub queue: Option<Isolated>,
     /// What the start was told of an earlier transfer.

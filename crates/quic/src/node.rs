@@ -8,6 +8,10 @@ use crate::endpoint::{Arrival, Outgoing};
 /// [`poll_transmit`](Self::poll_transmit), all sockets are to be polled for packets; not before all
 /// that waits was read if it [only acknowledges](Self::only_acknowledges).
 pub trait Node {
+    /// Who drives it has real-time priority, or has not; to be called first. Without it packets
+    /// leave late when the machine is busy, which a sender says in its report.
+    fn driven(&mut self, real_time: bool);
+
     /// How many sockets it needs.
     fn sockets(&self) -> usize;
 
@@ -17,8 +21,8 @@ pub trait Node {
     /// The system says that nobody listens where datagrams are sent to.
     fn refused(&mut self, now: Time);
 
-    /// The next datagram to leave a socket now. It must be sent at once, and
-    /// [`departed`](Self::departed) follow.
+    /// The next datagram to leave a socket now, or at a time that is near: nothing else may be
+    /// asked of the node before. It must be sent then, and [`departed`](Self::departed) follow.
     fn poll_transmit(&mut self, now: Time, socket: usize, buffer: &mut Vec<u8>) -> Option<Outgoing>;
 
     /// The datagram polled last left.

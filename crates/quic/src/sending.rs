@@ -172,6 +172,7 @@ pub struct Sending {
     rounds: Rounds,
     resumed: Option<Observed>,
     late: Lateness,
+    real_time: bool,
     promised: Option<Time>,
     isolated: Option<Isolated>,
     totals: [crate::ledger::Counts; 2],
@@ -211,6 +212,7 @@ impl Sending {
             rounds: Rounds::default(),
             resumed: None,
             late: Lateness { counts: vec![0; 61 * Lateness::STEPS as usize], total: 0 },
+            real_time: false,
             promised: None,
             isolated: None,
             totals: Default::default(),
@@ -222,6 +224,11 @@ impl Sending {
     /// The start was told what an earlier transfer saw.
     pub fn resume(&mut self, seen: Option<Observed>) {
         self.resumed = seen;
+    }
+
+    /// It is sent with real-time priority, or is not.
+    pub fn driven(&mut self, real_time: bool) {
+        self.real_time = real_time;
     }
 
     /// What it teaches later transfers over this path.
@@ -536,6 +543,7 @@ impl Sending {
             exit: self.exit.as_ref().map(|(reason, _)| reason.clone()),
             exit_after: self.exit.as_ref().map(|(_, after)| *after),
             late: [self.late.percentile(50), self.late.percentile(99)],
+            real_time: self.real_time,
             queue: self.isolated.clone(),
             resumed: self.resumed,
             look: self.look.as_ref().map(|look| look.findings(self.ecn)),

@@ -82,6 +82,7 @@ pub struct Server {
     news: Vec<News>,
     changed: HashSet<usize>,
     once: bool,
+    real_time: bool,
     served: usize,
     memory: Option<(Memory, Today)>,
 }
@@ -115,6 +116,7 @@ impl Server {
             news: Vec::new(),
             changed: HashSet::new(),
             once,
+            real_time: false,
             served: 0,
             memory: None,
         })
@@ -340,6 +342,7 @@ impl Server {
                     resumed = memory.propose(peer.ip(), today(), &mut config);
                 }
                 let sending = sending.insert(Sending::new(source, &within, config));
+                sending.driven(self.real_time);
                 sending.resume(resumed);
             }
             Direction::Up => {
@@ -495,6 +498,10 @@ impl Server {
 }
 
 impl Node for Server {
+    fn driven(&mut self, real_time: bool) {
+        self.real_time = real_time;
+    }
+
     fn sockets(&self) -> usize {
         1
     }

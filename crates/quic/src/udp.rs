@@ -7,7 +7,7 @@ use std::time::Duration;
 use flowstart_units::{Span, Time};
 
 use crate::clock::Clock;
-use crate::endpoint::Arrival;
+use crate::endpoint::{Arrival, Outgoing};
 use crate::node::Node;
 use crate::system::{self, Datagram};
 
@@ -78,9 +78,11 @@ impl Sockets {
     /// # Errors
     /// If a socket fails for good.
     pub fn run<N: Node>(&mut self, node: &mut N, watch: &mut dyn FnMut(&mut N, Time) -> bool) -> io::Result<()> {
+        node.driven(self.real_time);
         let mut packet = vec![0; 65_536];
         let mut buffer = Vec::with_capacity(2048);
         let mut watched = Time::ZERO;
+        let mut emptied = vec![Time::ZERO; self.sockets.len()];
         loop {
             let mut now = self.clock.now();
             if now.since(watched) >= NAP || watched == Time::ZERO {
@@ -93,14 +95,14 @@ impl Sockets {
                 node.handle_timeout(now);
             }
             let mut busy = self.send(node, &mut buffer)?;
-            for socket in 0..self.sockets.len() {
+            for (socket, emptied) in emptied.iter_mut().enumerate() {
                 for _ in 0..BATCH {
+                    let asked = now;
                     let datagram = system::receive(&self.sockets[socket], &mut packet);
                     now = self.clock.now();
                     match datagram {
                         Ok(Datagram { length, from, ecn, waited }) => {
-                            let waited = Span::from_nanos(u64::try_from(waited.as_nanos()).unwrap_or(0));
-                            let arrival = Arrival { at: now - waited, from, ecn };
+                            let arrival = Arrival { at: arrived(now, waited, *emptied), from, ecn };
                             node.handle(now, socket, &arrival, &packet[..length]);
                             busy = true;
                             // Departures stay punctual.
@@ -108,7 +110,10 @@ impl Sockets {
                                 self.send(node, &mut buffer)?;
                             }
                         }
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            *emptied = asked;
+                            break;
+                        }
                         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(now),
                         // A firewall on the way says that it takes none of this: nothing comes.
                         Err(error) if system::is_passing(&error) => {}
@@ -121,7 +126,7 @@ impl Sockets {
                 return Ok(());
             }
             if !busy {
-                self.wait(node);
+                self.wait(node, &mut buffer)?;
             }
         }
     }
@@ -129,45 +134,81 @@ impl Sockets {
     /// Sends everything that may leave now.
     fn send<N: Node>(&self, node: &mut N, buffer: &mut Vec<u8>) -> io::Result<bool> {
         let mut sent = false;
-        for (number, socket) in self.sockets.iter().enumerate() {
+        for number in 0..self.sockets.len() {
             loop {
                 let now = self.clock.now();
                 if node.deadline() <= now {
                     node.handle_timeout(now);
                 }
                 let Some(outgoing) = node.poll_transmit(now, number, buffer) else { break };
-                let at = self.clock.now();
-                match system::send(socket, outgoing.to, outgoing.ecn, buffer) {
-                    Ok(()) => {}
-                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(at),
-                    // As if the network had lost it.
-                    Err(error) if system::is_passing(&error) => {}
-                    Err(error) => return Err(error),
-                }
-                node.departed(number, &outgoing, at);
+                self.depart(node, number, &outgoing, buffer)?;
                 sent = true;
             }
         }
         Ok(sent)
     }
 
-    /// Waits for a datagram or the next deadline.
-    fn wait<N: Node>(&self, node: &mut N) {
+    /// A datagram leaves.
+    fn depart<N: Node>(&self, node: &mut N, number: usize, outgoing: &Outgoing, data: &[u8]) -> io::Result<()> {
+        let at = self.clock.now();
+        match system::send(&self.sockets[number], outgoing.to, outgoing.ecn, data) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(at),
+            // As if the network had lost it.
+            Err(error) if system::is_passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+        node.departed(number, outgoing, at);
+        Ok(())
+    }
+
+    /// Waits for a datagram or the next deadline. What departs then is made and encrypted before.
+    fn wait<N: Node>(&self, node: &mut N, buffer: &mut Vec<u8>) -> io::Result<()> {
         let now = self.clock.now();
         let departs = node.departs();
         let until = node.deadline().min(departs).min(now + NAP);
         if until <= now {
-            return;
+            return Ok(());
         }
         let watched = departs <= until;
         let sleep = until.since(now).as_nanos().saturating_sub(if watched { WATCHED.as_nanos() } else { 0 });
         let arrived = sleep > 0 && system::wait(&self.sockets, Duration::from_nanos(sleep));
-        if watched && !arrived {
-            // Datagrams that arrive meanwhile wait for at most this long.
-            while self.clock.now() < until {
-                std::hint::spin_loop();
-            }
-            node.waited(until);
+        if !watched || arrived {
+            return Ok(());
         }
+        let ready =
+            (0..self.sockets.len()).find_map(|number| Some((number, node.poll_transmit(until, number, buffer)?)));
+        // Datagrams that arrive meanwhile wait for at most this long.
+        while self.clock.now() < until {
+            std::hint::spin_loop();
+        }
+        node.waited(until);
+        match ready {
+            Some((number, outgoing)) => self.depart(node, number, &outgoing, buffer),
+            None => Ok(()),
+        }
+    }
+}
+
+/// When a datagram that was read now arrived, by what the system says. That is by the time of day,
+/// which may be set meanwhile; but it did not arrive before the socket was empty.
+fn arrived(now: Time, waited: Duration, emptied: Time) -> Time {
+    let waited = Span::from_nanos(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX));
+    (now - waited).max(emptied).min(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_arrived_before_its_socket_was_empty_whatever_the_time_of_day_says() {
+        let at = |micros| Time::ZERO + Span::from_micros(micros);
+        let waited = Duration::from_micros;
+        assert_eq!(arrived(at(900), waited(30), at(500)), at(870));
+        // Set by half a second while the datagram waited.
+        assert_eq!(arrived(at(900), waited(500_030), at(500)), at(500));
+        assert_eq!(arrived(at(900), Duration::ZERO, at(500)), at(900));
+        assert_eq!(arrived(at(900), Duration::MAX, Time::ZERO), Time::ZERO);
     }
 }

@@ -106,6 +106,10 @@ struct Watched<N, F> {
 }
 
 impl<N: Node, F: FnMut(&mut N, Time)> Node for Watched<N, F> {
+    fn driven(&mut self, real_time: bool) {
+        self.node.driven(real_time);
+    }
+
     fn sockets(&self) -> usize {
         self.node.sockets()
     }

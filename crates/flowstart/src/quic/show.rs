@@ -73,7 +73,15 @@ pub(super) fn text(request: &Request, outcome: &Transferred) -> String {
                 None => "not".to_owned(),
             },
         ),
-        ("departures late", format!("median {:.1} us, 99 % {:.1} us", us(report.late[0]), us(report.late[1]))),
+        (
+            "departures late",
+            format!(
+                "median {:.1} us, 99 % {:.1} us{}",
+                us(report.late[0]),
+                us(report.late[1]),
+                if report.real_time { "" } else { " (the sender had no real-time priority)" }
+            ),
+        ),
         ("queue", report.queue.as_ref().map_or("not looked at".to_owned(), queue)),
     ];
     rows.iter().map(|(name, value)| format!("{name:<16}{value}\n")).collect()
