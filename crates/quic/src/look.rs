@@ -1,5 +1,6 @@
 //! A look at a path: what its sender sends, and when. First a pair of packets, whose distance on
-//! arrival says how much the path bears; then a detector of fair queuing by trains that build no
+//! arrival says how much the path bears; a short train, for a token bucket lets a pair pass much
+//! faster than what follows; then a detector of fair queuing by trains that build no
 //! long queue; then trains that tell the capacity, and lone packets that meet no queue.
 //!
 //! What was seen is made of it in `findings`.
@@ -23,6 +24,9 @@ pub struct LookConfig {
     /// A pair further apart than this is followed by another, for jitter may have parted them;
     /// default 5 ms.
     pub slow: Span,
+    /// Packets of the train that follows a pair, 8 or more; default 16. Whoever lets fewer pass at
+    /// a higher rate is found out before longer trains build a long queue.
+    pub settling: u32,
     /// Queue that a train of the detector may build; default 45 ms.
     pub detection_queue: Span,
     /// Time for detection; default 1.2 s.
@@ -51,6 +55,7 @@ impl Default for LookConfig {
         Self {
             pairs: 3,
             slow: Span::from_millis(5),
+            settling: 16,
             detection_queue: Span::from_millis(45),
             detection: Span::from_millis(1200),
             detection_train: 96,
@@ -67,7 +72,7 @@ impl Default for LookConfig {
 /// What a packet was sent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// One of a pair, or of the detector.
+    /// One of a pair, of what follows it, or of the detector.
     Before,
     /// A train, by its number.
     Train(u32),
@@ -92,7 +97,10 @@ struct Packet {
 enum LookStage {
     /// So many pairs were sent; the current one began with this number.
     Pairs(u32, u64),
+    /// A train that began with this number.
+    Settling(u64),
     Detection(Box<PairDetector>),
+    /// The first train with its lone packet; the others are planned by what it says.
     Trains,
     /// Nothing more is asked for.
     Over,
@@ -121,10 +129,16 @@ pub(crate) struct Look {
     ends: Time,
     decision: Option<Decision>,
     trains: u32,
+    /// Number of the lone packet behind the first train, until the others are planned.
+    first: Option<u64>,
 }
 
 /// Two packets of a pair.
 const PAIR: u64 = 2;
+/// A shorter train tells nothing.
+const LEAST_SETTLING: u64 = 8;
+/// A path is taken for slower from a train's end that arrives this much slower on.
+const SLOWER: f64 = 1.5;
 
 impl Look {
     pub(crate) fn new(config: LookConfig, mtu: u32, seed: u64) -> Self {
@@ -145,6 +159,7 @@ impl Look {
             ends: Time::NEVER,
             decision: None,
             trains: 0,
+            first: None,
         }
     }
 
@@ -156,6 +171,10 @@ impl Look {
                 _ if connection > 0 => Departure::Hold,
                 Some(last) if last.number + 1 >= *first + PAIR => Departure::Hold,
                 _ => Departure::Now,
+            },
+            LookStage::Settling(first) => match self.packets.last() {
+                Some(last) if connection == 0 && last.number + 1 < *first + self.settling() => Departure::Now,
+                _ => Departure::Hold,
             },
             LookStage::Detection(detector) => detector.departure(connection, now),
             LookStage::Trains => match self.plan.front() {
@@ -191,10 +210,13 @@ impl Look {
                 }
             }
             LookStage::Over => part = Part::After,
-            LookStage::Pairs(..) | LookStage::Trains => {}
+            LookStage::Pairs(..) | LookStage::Settling(_) | LookStage::Trains => {}
         }
         if connection == 0 {
             let Sent { number, now, bytes, .. } = *sent;
+            if part == Part::Calm && self.trains == 1 {
+                self.first.get_or_insert(number);
+            }
             self.packets.push(Packet { number, at: now, bytes, part, acked: None });
         }
     }
@@ -219,6 +241,14 @@ impl Look {
                 let (count, first) = (*count, *first);
                 self.on_pair(acked, count, first);
             }
+            LookStage::Settling(first) if connection == 0 => {
+                let first = *first;
+                // It, or one sent in place of its last.
+                if acked.number + 1 >= first + self.settling() {
+                    self.settle(first, acked.number + 1);
+                    self.detect(acked.now);
+                }
+            }
             LookStage::Detection(detector) => {
                 if connection > 0 || acked.number >= self.offset {
                     let number = if connection == 0 { acked.number - self.offset } else { acked.number };
@@ -229,7 +259,10 @@ impl Look {
                     self.plan_trains(acked.now);
                 }
             }
-            LookStage::Trains if self.plan.is_empty() => {
+            LookStage::Trains if self.first.is_some_and(|lone| connection == 0 && acked.number >= lone) => {
+                self.plan_others(acked.now);
+            }
+            LookStage::Trains if self.plan.is_empty() && self.trains != 1 => {
                 let all = self.packets.iter().all(|packet| packet.acked.is_some());
                 self.ends = if all { acked.now } else { self.ends };
             }
@@ -254,13 +287,43 @@ impl Look {
             self.stage = LookStage::Pairs(count + 1, self.next());
             return;
         }
+        match known && self.settling() >= LEAST_SETTLING {
+            true => self.stage = LookStage::Settling(self.next()),
+            false => self.detect(acked.now),
+        }
+    }
+
+    /// Packets of the train that follows a pair.
+    fn settling(&self) -> u64 {
+        let fits = self.config.queue.as_nanos() / self.service.as_nanos().max(1);
+        fits.min(u64::from(self.config.settling))
+    }
+
+    /// Packets of a train, from one number to another, may have arrived slower at its end than the
+    /// path was taken for. The middle one of their distances says how much: some hosts stand still
+    /// for a moment, and some merge ACKs.
+    fn settle(&mut self, first: u64, end: u64) {
+        let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
+        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).collect();
+        arrived.sort_unstable();
+        let late = &arrived[arrived.len() / 2..];
+        let mut apart: Vec<Span> = late.windows(2).map(|two| two[1].since(two[0])).collect();
+        apart.sort_unstable();
+        if let Some(middle) = apart.get(apart.len() / 2)
+            && *middle > self.service.mul_f64(SLOWER)
+        {
+            self.service = *middle;
+        }
+    }
+
+    fn detect(&mut self, now: Time) {
         self.offset = self.next();
         match detector(&self.config, self.service) {
             Some(config) => {
                 let trains = Trains::new(&config, self.packet, self.seed);
                 self.stage = LookStage::Detection(Box::new(PairDetector::Trains(Box::new(trains))));
             }
-            None => self.plan_trains(acked.now),
+            None => self.plan_trains(now),
         }
     }
 
@@ -269,15 +332,37 @@ impl Look {
     }
 
     /// Trains that tell the capacity, each with a lone packet before it and one behind it that
-    /// meet no queue.
+    /// meet no queue: the first of them.
     fn plan_trains(&mut self, now: Time) {
-        let config = self.config;
         if let Some(decision) = &self.decision
             && decision.rate > Rate::ZERO
         {
             let service = decision.rate.transmission_time(Bytes::new(u64::from(self.packet)));
             self.service = self.service.max(service);
         }
+        self.plan(now, 0..1);
+        self.trains = 1;
+        self.stage = LookStage::Trains;
+    }
+
+    /// ... and the others, when it is known how fast the first arrived.
+    fn plan_others(&mut self, now: Time) {
+        self.first = None;
+        self.ends = Time::NEVER;
+        let of_first: Vec<u64> =
+            self.packets.iter().filter(|packet| packet.part == Part::Train(0)).map(|packet| packet.number).collect();
+        if let (Some(first), Some(last)) = (of_first.first(), of_first.last()) {
+            self.settle(*first, last + 1);
+        }
+        let trains = self.plan(now, 1..u32::MAX);
+        self.plan.push_back((trains.1, 1, Part::Calm));
+        self.trains = trains.0;
+    }
+
+    /// Plans so many trains, as many as there may be. How many there are then, and when the last is
+    /// gone.
+    fn plan(&mut self, now: Time, which: std::ops::Range<u32>) -> (u32, Time) {
+        let config = self.config;
         let service = self.service;
         let fits = config.queue.as_nanos() / service.as_nanos().max(1);
         let length = u32::try_from(fits).unwrap_or(u32::MAX).clamp(2, config.longest.max(2));
@@ -285,17 +370,16 @@ impl Look {
         // Where a packet takes microseconds, processors do not.
         let apart = drained * 2 + Span::from_millis(1);
         let trains = config.time.as_nanos() / apart.as_nanos().max(1);
-        self.trains = u32::try_from(trains).unwrap_or(u32::MAX).clamp(3, config.trains.max(3));
+        let all = u32::try_from(trains).unwrap_or(u32::MAX).clamp(3, config.trains.max(3));
         // What the detector sent is gone by then.
         let mut at = now.max(self.last + drained);
-        for train in 0..self.trains {
+        for train in which.start..which.end.min(all) {
             self.plan.push_back((at, length, Part::Train(train)));
             at += drained + drained / 2 + Span::from_micros(500);
             self.plan.push_back((at, 1, Part::Calm));
             at += drained / 2 + Span::from_micros(500);
         }
-        self.plan.push_back((at, 1, Part::Calm));
-        self.stage = LookStage::Trains;
+        (all, at)
     }
 
     /// When it must be asked again although nothing arrives.
@@ -303,7 +387,7 @@ impl Look {
         match &self.stage {
             LookStage::Detection(_) => self.gives_up(),
             LookStage::Trains => self.ends,
-            LookStage::Pairs(..) | LookStage::Over => Time::NEVER,
+            LookStage::Pairs(..) | LookStage::Settling(_) | LookStage::Over => Time::NEVER,
         }
     }
 
@@ -315,6 +399,7 @@ impl Look {
     pub(crate) fn is_over(&mut self, now: Time) -> bool {
         match &self.stage {
             LookStage::Detection(_) if now >= self.gives_up() => self.plan_trains(now),
+            LookStage::Trains if now >= self.ends && self.first.is_some() => self.plan_others(now),
             LookStage::Trains if now >= self.ends => self.stage = LookStage::Over,
             _ => {}
         }

@@ -414,7 +414,9 @@ impl Sending {
             false => READY_PACKETS * mtu,
         };
         while !over && !lane.closed && lane.left.iter().all(Vec::is_empty) && lane.ready(sent, mtu) < wanted {
-            let most = if paired && !decided { (mtu - OVERHEAD) as usize - PIECE_HEADER } else { PIECE };
+            // A detector asks for single packets.
+            let single = looking || (paired && !decided);
+            let most = if single { (mtu - OVERHEAD) as usize - PIECE_HEADER } else { PIECE };
             let left = self.size.unwrap_or(u64::MAX).min(written).saturating_sub(self.next);
             let length = piece_of(most, left);
             if length == 0 {

@@ -67,6 +67,26 @@ fn two_connections_carry_one_stream_and_tell_a_queue_of_ones_own_from_a_shared_o
     }
 }
 
+#[test]
+fn looks_at_a_queue_of_ones_own_take_no_more_than_a_few_packets() {
+    for (mbps, delay) in [(46, 8), (16, 30), (90, 10)] {
+        for direction in [Direction::Down, Direction::Up] {
+            let rate = Rate::from_mbps(mbps);
+            let link = Link { rate, delay: Span::from_millis(delay), fair: true, buffer: 5000, ..Link::default() };
+            let asked = request(direction, 0, ("fair_queuing_probe", "delay_or_cubic"));
+            let asked = Request { size: None, nanos: Some(1_000_000_000), ..asked };
+            let (outcome, carried) = world(&link, asked, None, Service::default()).run(Span::from_secs(30));
+            let outcome = outcome.unwrap();
+            let queue = outcome.report.queue.as_ref().unwrap();
+            assert_eq!(queue.isolation, "isolated", "{mbps}");
+            // What is still on the way then takes no second round trip.
+            assert!(outcome.report.nanos < 1_000_000_000 + delay * 4_000_000 + 20_000_000, "{mbps}: {outcome:?}");
+            let sent = carried.into_iter().max().unwrap();
+            assert!(sent < outcome.received.bytes * 110 / 100, "{mbps}: {sent} of {}", outcome.received.bytes);
+        }
+    }
+}
+
 /// A transfer by a server that remembers, and what it learnt from it.
 fn remembered(link: &Link, size: u64, memory: &Memory, today: u64) -> (Transferred, Memory, Option<Lesson>) {
     let asked = request(Direction::Down, size, ("careful_resume", "cubic"));
@@ -146,6 +166,27 @@ fn a_look_finds_capacity_delay_and_whose_queue_it_is_without_a_long_one() {
             assert!(looked.burst.is_none() && looked.lost == 0 && !looked.overflowed && looked.ecn, "{what}");
             assert!(carried.iter().sum::<u64>() < 500_000, "{what}: {carried:?}");
             assert!(report.nanos < 1_500_000_000, "{what}: {} ns", report.nanos);
+        }
+    }
+}
+
+/// Buckets of fewer packets than a train has; with more of them the trains are over before.
+#[test]
+fn a_look_finds_a_token_bucket_and_the_rate_behind_it_without_a_long_queue() {
+    for (mbps, peak, bucket) in
+        [(20, 100, 10_000), (20, 100, 20_000), (10, 50, 15_000), (5, 25, 10_000), (50, 200, 15_000), (20, 1000, 12_000)]
+    {
+        for direction in [Direction::Down, Direction::Up] {
+            let what = format!("{mbps} of {peak} Mbit/s, {bucket} bytes, {direction:?}");
+            let rates = [mbps, peak].map(Rate::from_mbps);
+            let link = Link { rate: rates[0], bucket: Some((bucket, rates[1])), ..Link::default() };
+            let looked = look(&link, direction).0.look.unwrap();
+            let median = looked.rates[looked.rates.len() / 2];
+            assert!(median.abs_diff(mbps * 1_000_000) < mbps * 20_000, "{what}: {looked:?}");
+            let burst = looked.burst.clone().unwrap_or_else(|| panic!("{what}: {looked:?}"));
+            assert!(burst.bytes.abs_diff(bucket) < bucket / 3, "{what}: {looked:?}");
+            assert!(burst.peak.abs_diff(peak * 1_000_000) < peak * 250_000, "{what}: {looked:?}");
+            assert!(looked.queue <= 50_000_000, "{what}: {looked:?}");
         }
     }
 }
