@@ -368,7 +368,8 @@ mod tests {
     /// Packets that left, by flow, of flows between these hosts that always have packets of their
     /// own size waiting.
     fn sent(hosts: HostShares, flows: &[(u64, u64, u32)], packets: usize) -> Vec<u64> {
-        let mut queue = HostFairness::new(HostFairnessConfig { hosts, interval: Span::from_secs(1000), ..Default::default() });
+        let mut queue =
+            HostFairness::new(HostFairnessConfig { hosts, interval: Span::from_secs(1000), ..Default::default() });
         let put = |queue: &mut HostFairness<Box1>, flow: usize| {
             queue.enqueue(Time::ZERO, Box1::new(flow as u64, flows[flow].2), &mut |_, _| panic!("there is room"));
         };

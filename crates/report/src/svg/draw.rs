@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::labels::{Area, place, spread};
+use super::labels::{Area, place};
+use super::legend::{Entry, at_its_dot, beside, curve_labels, entries, legend};
 use super::path::{Plot, data, reduce, values};
 use super::point_labels::point_labels;
-use super::shared::{SMALL, coordinate};
+use super::shared::{BOLD, LEADING, SMALL, TEXT, coordinate, dashes, text};
 use super::text_width::{fit, width, wrap};
 use super::{shade, style};
 use crate::axis::{Fitted, Ticks, superscript};
-use crate::color::Color;
 use crate::figure::{Axis, Direction, Figure, Legend, Marker, Series, Shape};
 use crate::overlap;
 use crate::text::escape;
@@ -21,24 +21,13 @@ const FIXED_FONT: &str = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu San
 
 /// Font sizes in pixels.
 const TITLE: f64 = 17.0;
-const TEXT: f64 = 12.0;
 const COMMAND: f64 = 10.5;
 /// Width of a character of a fixed-width font in units of its size.
 const FIXED_EM: f64 = 0.61;
 
-/// How much wider bold text is.
-const BOLD: f64 = 1.1;
-
-/// Distance between two lines of text, in units of the font size.
-const LEADING: f64 = 1.45;
-
 /// Widths of curves and dots, in pixels.
 const LINE: f64 = 1.8;
 const DOT: f64 = 4.5;
-
-/// Length of a legend's line, and distance between two entries.
-const SWATCH: f64 = 20.0;
-const ENTRY_GAP: f64 = 18.0;
 
 /// Least distance between the centres of two tick labels of the y axis.
 const TICK_ROOM: f64 = 34.0;
@@ -80,13 +69,6 @@ pub(crate) struct Drawn {
     pub(crate) dashes: Vec<String>,
 }
 
-/// One entry of the legend: series of one name.
-struct Entry<'a> {
-    name: &'a str,
-    color: Color,
-    shape: &'a Shape,
-}
-
 /// Draws a figure.
 pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
     let inner = look.width - 2.0 * look.padding;
@@ -107,7 +89,9 @@ pub(crate) fn draw(figure: &Figure, look: &Look) -> Drawn {
         }
         top += 8.0;
     }
-    let beside = (figure.legend == Legend::AtCurves).then(|| beside(figure, &entries, &x, &y, look)).flatten();
+    let beside = (figure.legend == Legend::AtCurves)
+        .then(|| beside(figure, &entries, &x, &y, [look.width, look.plot_height]))
+        .flatten();
     let legend_shown = match figure.legend {
         Legend::Above => true,
         Legend::AtCurves => beside.is_none(),
@@ -228,25 +212,6 @@ fn fit_axes(figure: &Figure) -> (Fitted, Fitted) {
     (Fitted::new(&x, xs.into_iter(), !cloud), Fitted::new(&figure.y, ys.into_iter(), false))
 }
 
-/// The series by name, in order.
-fn entries(figure: &Figure) -> Vec<Entry<'_>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
-    for Series { name, color, shape } in &figure.series {
-        match entries.iter_mut().find(|entry| entry.name == name) {
-            // The curve speaks for its band.
-            Some(entry) if matches!(entry.shape, Shape::Band(_)) => entry.shape = shape,
-            Some(_) => {}
-            None => entries.push(Entry { name, color: *color, shape }),
-        }
-    }
-    entries
-}
-
-/// True if the name of this entry stands beside its dot.
-fn at_its_dot(figure: &Figure, entry: &Entry<'_>) -> bool {
-    figure.legend == Legend::AtPoints && matches!(entry.shape, Shape::Points(_))
-}
-
 /// As many ticks as labels fit side by side.
 fn x_ticks(x: &Fitted, room: f64) -> Ticks {
     let mut most = (room / 45.0) as usize;
@@ -286,112 +251,6 @@ fn axis_title(axis: &Axis, ticks: &Ticks, room: f64) -> String {
     let unit = [factor.as_str(), axis.unit.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     let title = if unit.is_empty() { axis.label.clone() } else { format!("{} ({})", axis.label, unit.join(" ")) };
     fit(&title, TEXT, room)
-}
-
-/// Rows of names above the plot; returns where they end.
-fn legend(out: &mut String, entries: &[&Entry<'_>], left: f64, mut top: f64, room: f64) -> f64 {
-    let mut x = 0.0;
-    top += TEXT * LEADING;
-    for entry in entries {
-        let name = fit(entry.name, TEXT, room - SWATCH - 6.0);
-        let needed = SWATCH + 6.0 + width(&name, TEXT);
-        if x > 0.0 && x + needed > room {
-            x = 0.0;
-            top += TEXT * 1.6;
-        }
-        let _ = write!(
-            out,
-            "<g class=\"entry k{}\" color=\"{}\" data-name=\"{}\" transform=\"translate({} {})\">",
-            entry.color.hue(),
-            entry.color.on_light(),
-            escape(entry.name),
-            coordinate(left + x),
-            coordinate(top)
-        );
-        let _ = write!(out, "<title>{}</title>", escape(entry.name));
-        // Something to hit with a finger.
-        let _ = write!(
-            out,
-            "<rect x=\"-4\" y=\"-14\" width=\"{}\" height=\"19\" fill=\"none\" pointer-events=\"all\"/>",
-            coordinate(needed + 8.0)
-        );
-        out.push_str(&swatch(entry));
-        text(out, "ink", SWATCH + 6.0, 0.0, TEXT, "start", "", &name);
-        out.push_str("</g>");
-        x += needed + ENTRY_GAP;
-    }
-    top + 6.0
-}
-
-/// A small picture of the curve.
-fn swatch(entry: &Entry<'_>) -> String {
-    match entry.shape {
-        Shape::Line(_) | Shape::Steps(_) => {
-            format!("<path d=\"M0-4h{SWATCH}\" stroke=\"currentColor\" stroke-width=\"3\"{}/>", dashes(entry.color))
-        }
-        Shape::Points(_) => "<circle cx=\"10\" cy=\"-4\" r=\"4\" fill=\"currentColor\"/>".to_owned(),
-        Shape::Band(_) => {
-            "<rect x=\"2\" y=\"-10\" width=\"16\" height=\"11\" fill=\"currentColor\" opacity=\".25\"/>".to_owned()
-        }
-    }
-}
-
-/// Names beside the right ends of the curves.
-struct Beside {
-    /// Pixels they need.
-    room: f64,
-    /// For every entry, where its curve ends and where its label stands, in pixels from the top of
-    /// the plot.
-    rows: Vec<(f64, f64)>,
-}
-
-/// Where the names beside the curves go; `None` when they do not fit or a curve has no end.
-fn beside(figure: &Figure, entries: &[Entry<'_>], x: &Fitted, y: &Fitted, look: &Look) -> Option<Beside> {
-    let plot = Plot { x: x.clone(), y: y.clone(), width: look.width, height: look.plot_height };
-    let ends = entries
-        .iter()
-        .map(|entry| {
-            let points = match entry.shape {
-                Shape::Line(points) | Shape::Steps(points) | Shape::Points(points) => points,
-                Shape::Band(_) => return None,
-            };
-            let within =
-                |point: &&[f64; 2]| plot.x.place(point[0]) <= 1.0 && crate::axis::drawable(figure.y.scale, point[1]);
-            let last = points.iter().rev().find(within)?;
-            Some(plot.down(last[1]).clamp(0.0, plot.height))
-        })
-        .collect::<Option<Vec<f64>>>()?;
-    let rows = spread(&ends, TEXT * 1.35, plot.height)?;
-    let widest = entries.iter().map(|entry| width(entry.name, TEXT) * BOLD).fold(0.0, f64::max);
-    if widest > look.width * 0.35 {
-        return None;
-    }
-    Some(Beside { room: widest + 22.0, rows: ends.into_iter().zip(rows).collect() })
-}
-
-/// Draws the names beside the curves, each tied to the end of its curve.
-fn curve_labels(out: &mut String, entries: &[Entry<'_>], labels: &Beside, plot: &Plot) {
-    for (entry, (end, row)) in entries.iter().zip(&labels.rows) {
-        let _ = write!(
-            out,
-            "<g class=\"entry k{}\" color=\"{}\" data-name=\"{}\"><path d=\"M{} {}L{} {}\" stroke=\"currentColor\" \
-             stroke-width=\"1\" opacity=\".6\" fill=\"none\"/>",
-            entry.color.hue(),
-            entry.color.on_light(),
-            escape(entry.name),
-            coordinate(plot.width + 3.0),
-            coordinate(*end),
-            coordinate(plot.width + 16.0),
-            coordinate(*row),
-        );
-        let _ = write!(
-            out,
-            "<text x=\"{}\" y=\"{}\" font-size=\"{TEXT}\" font-weight=\"600\" fill=\"currentColor\">{}</text></g>",
-            coordinate(plot.width + 20.0),
-            coordinate(row + TEXT * 0.35),
-            escape(entry.name)
-        );
-    }
 }
 
 /// Grid, ticks and their labels.
@@ -543,28 +402,7 @@ fn marker_labels(out: &mut String, figure: &Figure, plot: &Plot) {
     }
 }
 
-/// A text element.
-#[expect(clippy::too_many_arguments, reason = "the attributes of one element")]
-fn text(out: &mut String, class: &str, x: f64, y: f64, size: f64, anchor: &str, more: &str, words: &str) {
-    let anchor = if anchor == "start" { String::new() } else { format!(" text-anchor=\"{anchor}\"") };
-    let more = if more.is_empty() { String::new() } else { format!(" {more}") };
-    let _ = write!(
-        out,
-        "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" {}{anchor}{more}>{}</text>",
-        coordinate(x),
-        coordinate(y),
-        shade(class),
-        escape(words)
-    );
-}
-
 /// The opening of a group moved to a place.
 fn group(x: f64, y: f64) -> String {
     format!("<g transform=\"translate({} {})\">", coordinate(x), coordinate(y))
-}
-
-/// The dash attribute of a colour's curves.
-fn dashes(color: Color) -> String {
-    let dashes = color.dashes();
-    if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") }
 }

@@ -9,6 +9,7 @@
 
 mod draw;
 mod labels;
+mod legend;
 mod path;
 mod point_labels;
 mod shared;

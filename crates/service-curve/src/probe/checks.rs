@@ -72,3 +72,41 @@ impl Tests {
         Finding::Independent
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(micros: impl IntoIterator<Item = u64>) -> Vec<Span> {
+        micros.into_iter().map(Span::from_micros).collect()
+    }
+
+    #[test]
+    fn medians_of_blocks_grow_if_each_is_above_the_one_before_and_not_if_two_are_equal() {
+        let growing = spans((0..30).map(|n| 100 + n / 10));
+        assert!(grow(&growing, 3));
+        let level = spans((0..30).map(|n| 100 + n / 20));
+        assert!(!grow(&level, 3), "100, 100, 101");
+        assert!(!grow(&growing, 1) && !grow(&growing[..2], 3), "nothing to compare");
+    }
+
+    #[test]
+    fn samples_vary_as_soon_as_the_smaller_class_has_as_many_as_the_config_wants() {
+        let config = ProbeConfig { samples: 750, ..ProbeConfig::default() };
+        let least = config.smallest_class();
+        assert!(least > 2);
+        // So many of the samples are a millisecond longer, evenly between the others.
+        let finding = |longer: usize| {
+            let every = 750 / longer;
+            let long = |n: usize| n.is_multiple_of(every) && n / every < longer;
+            let samples = spans((0..750).map(|n| if long(n) { 2000 } else { 1000 }));
+            let mut tests = Tests::default();
+            let found = tests.test(&samples, &config);
+            let runs = tests.independence.unwrap();
+            assert_eq!(runs.upper.min(runs.lower), longer);
+            found
+        };
+        assert_eq!(finding(least - 1), Finding::Constant);
+        assert_ne!(finding(least), Finding::Constant);
+    }
+}
