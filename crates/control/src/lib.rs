@@ -19,6 +19,7 @@ mod own;
 mod pacing;
 pub mod random;
 mod registry;
+mod rtt;
 #[cfg(feature = "serde")]
 pub mod serialize;
 mod setup;
@@ -37,6 +38,7 @@ pub use names::{InvalidConfig, UnknownName};
 pub use own::OwnNames;
 pub use own::{Own, OwnError};
 pub use pacing::{Pacing, WindowRate, stack_pacing_rate};
+pub use rtt::SmoothedRtt;
 pub use setup::{Connection, Setup};
 pub use start::{AfterAck, Exit, ExitReason, FlowStart, LastRtt, Lookout, OwnStart, Response, Restart, RouterClient};
 pub use window::{INFINITE_SSTHRESH, Window};

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flowstart_congestion::{
-    Ack, Controller, ControllerConfig, DeliveryRate, INFINITE_SSTHRESH, Next, Sent, Signal, StartExit,
+    Ack, Controller, ControllerConfig, DeliveryRate, INFINITE_SSTHRESH, Next, Sent, Signal, SmoothedRtt, StartExit,
 };
 use flowstart_units::{Rate, Span, Time};
 
 /// Smallest window in packets (RFC 9002 section 7.2).
 const MINIMUM_WINDOW: u32 = 2;
-/// Shortest time after which a window counts as idle.
-const LEAST_IDLE: Span = Span::from_millis(200);
 /// Records of packets that are neither acknowledged nor said to be lost are kept for so many
 /// retransmission timeouts.
 const KEPT_TIMEOUTS: u64 = 8;
@@ -88,8 +86,7 @@ pub(crate) struct Events {
     delivered_at: Time,
     first_sent: Time,
     app_limited: bool,
-    srtt: Span,
-    rttvar: Span,
+    rtt: SmoothedRtt,
     min_rtt: Span,
     /// Most packets in flight in this round and in the one before, and where this one ends.
     most: [u32; 2],
@@ -121,8 +118,7 @@ impl Events {
             delivered_at: Time::ZERO,
             first_sent: Time::ZERO,
             app_limited: false,
-            srtt: Span::ZERO,
-            rttvar: Span::ZERO,
+            rtt: SmoothedRtt::default(),
             min_rtt: Span::MAX,
             most: [0; 2],
             round_end: 0,
@@ -175,11 +171,6 @@ impl Events {
         u32::try_from(bytes.div_ceil(u64::from(self.mtu))).unwrap_or(u32::MAX)
     }
 
-    /// Time after which the flow counts as idle (RFC 6298, with a floor).
-    fn patience(&self) -> Span {
-        (self.srtt + self.rttvar * 4).max(LEAST_IDLE)
-    }
-
     /// So many bytes left, in one packet or in several.
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
         if bytes == 0 {
@@ -193,7 +184,7 @@ impl Events {
         if self.in_flight == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
             if let Some(last) = self.last_sent {
-                let (idle, patience) = (now.since(last), self.patience());
+                let (idle, patience) = (now.since(last), self.rtt.patience());
                 if idle > patience {
                     self.controller.restart_after_idle(now, idle, patience);
                 } else {
@@ -374,7 +365,7 @@ impl Events {
             marked: 0,
             lost: 0,
             rtt: None,
-            srtt: self.srtt,
+            srtt: self.rtt.smoothed(),
             min_rtt: self.min_rtt,
             una: self.una,
             next: self.next,
@@ -389,16 +380,9 @@ impl Events {
         }
     }
 
-    /// RFC 6298 section 2.
     fn sample(&mut self, rtt: Span) {
         self.min_rtt = self.min_rtt.min(rtt);
-        if self.srtt.is_zero() {
-            (self.srtt, self.rttvar) = (rtt, rtt / 2);
-            return;
-        }
-        let apart = Span::from_nanos(self.srtt.as_nanos().abs_diff(rtt.as_nanos()));
-        self.rttvar = (self.rttvar * 3 + apart) / 4;
-        self.srtt = (self.srtt * 7 + rtt) / 8;
+        self.rtt.take(rtt);
     }
 
     /// draft-cheng-iccrg-delivery-rate-estimation.
@@ -414,7 +398,7 @@ impl Events {
 
     /// Records of what is settled, or will never be told of, are let go.
     fn forget(&mut self, now: Time) {
-        let patience = self.patience() * KEPT_TIMEOUTS;
+        let patience = self.rtt.patience() * KEPT_TIMEOUTS;
         while self.records.front().is_some_and(|record| record.open == 0 || now.since(record.sent) > patience) {
             self.records.pop_front();
         }
@@ -430,7 +414,7 @@ impl Events {
             packets_out: self.packets(self.in_flight),
             queued: u64::MAX,
             retransmission: false,
-            srtt: self.srtt,
+            srtt: self.rtt.smoothed(),
             min_rtt: self.min_rtt,
         };
         let _ = self.controller.departure(now, &next);

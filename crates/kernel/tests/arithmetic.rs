@@ -73,26 +73,7 @@ unsafe extern "C" {
 
 /// An ACK that ends an observation window in which `marked` of `acked` packets were marked.
 fn window_ack(acked: u32, marked: u32, una: u64) -> Ack {
-    Ack {
-        now: Time::ZERO,
-        acked,
-        acked_bytes: 0,
-        marked,
-        lost: 0,
-        rtt: None,
-        srtt: Span::ZERO,
-        min_rtt: Span::MAX,
-        una,
-        next: una + 1,
-        advanced: true,
-        in_flight: 0,
-        packets_out: 0,
-        cwnd_limited: true,
-        max_packets_out: 0,
-        app_limited: false,
-        delivered: 0,
-        rate: None,
-    }
+    Ack { marked, una, next: una + 1, ..flowstart_control::testing::ack(acked) }
 }
 
 proptest! {

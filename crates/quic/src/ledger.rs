@@ -11,7 +11,9 @@
 
 use std::collections::VecDeque;
 
-use flowstart_congestion::{Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, NewMss, Next, Sent, Signal};
+use flowstart_congestion::{
+    Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, NewMss, Next, Sent, Signal, SmoothedRtt,
+};
 use flowstart_transport::parts::{Flight, Prr, RateEstimator, Usage, WindowUsage};
 use flowstart_units::{Span, Time};
 
@@ -22,8 +24,6 @@ use crate::qlog::{Log, Metrics};
 pub const HEADER_BYTES: u32 = 28;
 /// Window after nothing came through for long (RFC 9002 section 7.6.2, kMinimumWindow).
 const MINIMUM_WINDOW: u32 = 2;
-/// Shortest time after which a window counts as idle.
-const LEAST_IDLE: Span = Span::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -97,8 +97,7 @@ pub struct Ledger {
     mtu: u32,
     next: u64,
     in_flight: u32,
-    srtt: Span,
-    rttvar: Span,
+    rtt: SmoothedRtt,
     min_rtt: Span,
     latest: Span,
     /// When packets were delivered last, without what the other end waited.
@@ -127,8 +126,7 @@ impl Ledger {
             mtu,
             next: 0,
             in_flight: 0,
-            srtt: rtt,
-            rttvar: rtt / 2,
+            rtt: SmoothedRtt::new(rtt),
             min_rtt: if rtt.is_zero() { Span::MAX } else { rtt },
             latest: rtt,
             delivered_at: Time::ZERO,
@@ -155,9 +153,9 @@ impl Ledger {
         let ssthresh = self.controller.ssthresh();
         let metrics = Metrics {
             min_rtt: self.min_rtt,
-            srtt: self.srtt,
+            srtt: self.rtt.smoothed(),
             latest: self.latest,
-            rttvar: self.rttvar,
+            rttvar: self.rtt.variation(),
             cwnd: u64::from(self.controller.cwnd()) * mtu,
             ssthresh: (ssthresh != INFINITE_SSTHRESH).then_some(u64::from(ssthresh) * mtu),
             pacing_rate: self.controller.pacing_rate().map(|rate| rate.as_bps()),
@@ -188,7 +186,7 @@ impl Ledger {
     /// Smoothed RTT; zero before the first.
     #[must_use]
     pub fn srtt(&self) -> Span {
-        self.srtt
+        self.rtt.smoothed()
     }
 
     /// Latest RTT; zero before the first.
@@ -221,19 +219,14 @@ impl Ledger {
         self.mtu
     }
 
-    /// Time after which the flow counts as idle (RFC 6298, with a floor).
-    fn patience(&self) -> Span {
-        (self.srtt + self.rttvar * 4).max(LEAST_IDLE)
-    }
-
     /// When the next packet may leave, if anything waits. `queued` is how many packets wait.
     pub fn departure(&mut self, now: Time, queued: u64) -> Departure {
         if self.in_flight == 0
             && let Some(last) = self.last_sent
-            && now.since(last) > self.patience()
+            && now.since(last) > self.rtt.patience()
         {
             let idle = now.since(last);
-            self.controller.restart_after_idle(now, idle, self.patience());
+            self.controller.restart_after_idle(now, idle, self.rtt.patience());
             self.last_sent = Some(now);
         }
         if self.in_flight >= self.controller.cwnd() {
@@ -247,7 +240,7 @@ impl Ledger {
             packets_out: self.packets_out(),
             queued: queued.max(1),
             retransmission: false,
-            srtt: self.srtt,
+            srtt: self.rtt.smoothed(),
             min_rtt: self.min_rtt,
         };
         match self.controller.departure(now, &next) {
@@ -378,7 +371,7 @@ impl Ledger {
                 limited,
                 remembered: true,
             };
-            if let Some(used) = self.usage.update(now, &usage, self.patience())
+            if let Some(used) = self.usage.update(now, &usage, self.rtt.patience())
                 && !self.reduction.active
                 && !self.controller.controls_recovery()
             {
@@ -434,7 +427,7 @@ impl Ledger {
             marked,
             lost: batch.lost,
             rtt,
-            srtt: self.srtt,
+            srtt: self.rtt.smoothed(),
             min_rtt: self.min_rtt,
             una: self.una(),
             next: self.next,
@@ -468,17 +461,10 @@ impl Ledger {
         self.batch = Batch { acked: batch.acked, ..Batch::default() };
     }
 
-    /// RFC 6298 section 2.
     fn sample(&mut self, rtt: Span) {
         self.latest = rtt;
         self.min_rtt = self.min_rtt.min(rtt);
-        if self.srtt.is_zero() {
-            (self.srtt, self.rttvar) = (rtt, rtt / 2);
-            return;
-        }
-        let apart = Span::from_nanos(self.srtt.as_nanos().abs_diff(rtt.as_nanos()));
-        self.rttvar = (self.rttvar * 3 + apart) / 4;
-        self.srtt = (self.srtt * 7 + rtt) / 8;
+        self.rtt.take(rtt);
     }
 
     /// Losses and marks call for at most one reduction per window.

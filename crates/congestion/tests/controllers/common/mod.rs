@@ -380,24 +380,5 @@ impl Loop {
 
 /// An ACK that says nothing in particular.
 pub(crate) fn any_ack() -> Ack {
-    Ack {
-        now: Time::ZERO,
-        acked: 1,
-        acked_bytes: u64::from(MSS),
-        marked: 0,
-        lost: 0,
-        rtt: None,
-        srtt: Span::ZERO,
-        min_rtt: Span::MAX,
-        una: 0,
-        next: 0,
-        advanced: true,
-        in_flight: 0,
-        packets_out: 0,
-        cwnd_limited: true,
-        max_packets_out: 0,
-        app_limited: false,
-        delivered: 0,
-        rate: None,
-    }
+    flowstart_control::testing::ack(1)
 }
