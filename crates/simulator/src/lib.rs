@@ -84,6 +84,7 @@ mod ledger;
 mod network;
 mod observer;
 mod outcome;
+mod requests;
 mod route;
 mod session;
 mod simulation;
