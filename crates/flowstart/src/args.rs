@@ -2,43 +2,21 @@
 
 mod emulate;
 mod fidelity;
+mod names;
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use flowstart_kernel::Algorithm;
-use flowstart_race::{ALIASES, Background, Contestant, DEFAULT, MarkThreshold};
+use flowstart_race::{Background, Contestant, MarkThreshold};
 use flowstart_scenario::{Buffer, PathSpec, Profile, WaySpec};
 use flowstart_units::{Bytes, Rate, Span};
 
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use fidelity::FidelityArgs;
-
-/// Reads contestants, and has names to complete: the short ones and those of the default race.
-#[derive(Clone)]
-pub(crate) struct ContestantParser;
-
-impl TypedValueParser for ContestantParser {
-    type Value = Contestant;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Contestant, clap::Error> {
-        (|text: &str| text.parse::<Contestant>()).parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let short = ALIASES.iter().map(|(name, _)| *name);
-        let long = DEFAULT.iter().copied();
-        Some(Box::new(short.chain(long).map(PossibleValue::new)))
-    }
-}
+pub(crate) use names::ContestantParser;
+use names::ProfileParser;
 
 /// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
@@ -90,9 +68,9 @@ says otherwise; files of an earlier race there are replaced.";
 /// Options about a path: they override a scenario file's.
 #[derive(Args, Debug)]
 pub(crate) struct PathArgs {
-    /// A path as people have it: wifi, cable, dsl, fibre, lte, starlink, geo, datacentre, or a file
-    /// of one's own (.toml); options below override it
-    #[arg(long, value_name = "NAME", help_heading = "Path")]
+    /// A path as people have it, by name or in a file of one's own (.toml); options below override
+    /// it
+    #[arg(long, value_name = "NAME", help_heading = "Path", value_parser = ProfileParser)]
     pub(crate) profile: Option<Profile>,
     /// Rate of the bottleneck [default: 100 Mbit/s]
     #[arg(long, alias = "rate", value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]

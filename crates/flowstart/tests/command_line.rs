@@ -518,10 +518,17 @@ fn series_count_time_in_round_trips_and_in_seconds() {
 }
 
 #[test]
-fn contestants_are_completed() {
+fn contestants_and_profiles_are_completed() {
     let script = output(empty().path(), &["completions", "bash"]);
-    for name in ["hystart++", "paced_chirping+dctcp", "bbr"] {
-        assert!(script.contains(name), "{name}");
+    let word = |name: &str| script.split([' ', '"']).any(|word| word == name);
+    for name in ["hystart++", "paced_chirping+dctcp", "bbr", "starlink"] {
+        assert!(word(name), "{name}");
+    }
+    for name in StartConfig::NAMES.iter().map(|start| format!("{start}+cubic")) {
+        assert!(word(&name), "{name}");
+    }
+    for name in AvoidanceConfig::NAMES.iter().map(|avoidance| format!("slow_start+{avoidance}")) {
+        assert!(word(&name), "{name}");
     }
 }
 

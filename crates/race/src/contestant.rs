@@ -174,6 +174,15 @@ impl Contestant {
         DEFAULT.iter().filter_map(|text| text.parse().ok()).collect()
     }
 
+    /// What can be named without a queue and without changes: the short names, and every start with
+    /// every avoidance.
+    #[must_use]
+    pub fn names() -> Vec<String> {
+        let short = ALIASES.iter().map(|(name, _)| (*name).to_owned());
+        let joint = |start| AvoidanceConfig::NAMES.iter().map(move |avoidance| format!("{start}+{avoidance}"));
+        short.chain(StartConfig::NAMES.iter().flat_map(joint)).collect()
+    }
+
     fn modify(&mut self, word: &str) -> Result<(), RaceError> {
         match word {
             "paced" => self.pacing = Pacing::LINUX,

@@ -38,6 +38,19 @@ fn the_default_race_is_valid_and_has_no_randomness() {
 }
 
 #[test]
+fn every_name_to_complete_is_read_and_there_once() {
+    let names = Contestant::names();
+    let unique: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert_eq!(unique.len(), names.len());
+    for name in &names {
+        assert!(name.parse::<Contestant>().is_ok(), "{name}");
+    }
+    for text in DEFAULT {
+        assert!(names.iter().any(|name| name == text.split('@').next().unwrap()), "{text}");
+    }
+}
+
+#[test]
 fn background_flows_bring_randomness_and_take_their_share() {
     let race = with_background("3 cubic");
     race.validate().unwrap();
