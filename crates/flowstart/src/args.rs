@@ -315,6 +315,10 @@ pub(crate) struct ReproduceArgs {
     /// With --real: only the transfers that the paper's claims and the completion times are about
     #[arg(long, requires = "real")]
     pub(crate) quick: bool,
+    /// With --real and --record: keep the runs that the file holds and add to them, beginning with
+    /// those transfers that have fewest; so the whole can be measured in parts
+    #[arg(long, requires = "real", requires = "record")]
+    pub(crate) add: bool,
     /// Spend the whole budget of runs on claims that are not decided sooner, and probe attainable
     /// rates with as many samples as the papers did (much longer)
     #[arg(long)]

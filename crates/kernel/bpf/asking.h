@@ -24,11 +24,21 @@ const volatile struct {
 	__u32 hystart;
 	/* A grant that no data follows is forgotten after the RTT, at the latest after this; ns. */
 	__u32 lifetime;
-} fs_parameters SEC(".rodata.parameters") = { 15, 15, 1, 0, 100, 100, 0, 3000000000u };
+	/* Whether a connection that sends again after an idle time asks again, and whether one asks that
+	 * was not idle, when the application writes more than the window holds. */
+	__u32 after_idle;
+	__u32 in_middle;
+} fs_parameters SEC(".rodata.parameters") = { 15, 15, 1, 0, 100, 100, 0, 3000000000u, 1, 0 };
+
+/* Answers in a row with a wrong TTL difference after which a connection asks no more, so that a
+ * receiver cannot try one after the other (RFC 4782 section 9.2; flowstart-quick-start). */
+#define FS_MOST_WRONG_TTL 3
 
 enum fs_phase {
 	/* Nothing under way. */
 	FS_IDLE,
+	/* The next packet with new data is to carry a request: in mid-connection. */
+	FS_WANTED,
 	/* The request is on its way. */
 	FS_ASKED,
 	/* Granted, but no data has been sent since. */
@@ -41,15 +51,22 @@ enum fs_phase {
 
 struct fs_ask {
 	__u64 expires;
+	/* When the last request left; none follows within an RTT. */
+	__u64 asked_at;
+	/* The stack's pacing rate, while another makes the packet with the request leave alone. */
+	__u64 pacing_rate;
 	/* Nonces as sent and as answered. */
 	__u32 nonce;
 	__u32 answered_nonce;
 	/* Windows in packets: granted, and without the grant. */
 	__u32 window;
 	__u32 before;
-	/* The phase's first byte, and the byte behind its last. */
+	/* First byte of the packet with the request in mid-connection, later of the phase; and the byte
+	 * behind its last. */
 	__u32 first;
 	__u32 end;
+	/* The largest window since the last congestion, in packets. */
+	__u32 largest;
 	/* Packets of the phase that are delivered. */
 	__u32 delivered;
 	__u8 rate;
@@ -68,7 +85,22 @@ struct fs_ask {
 	bool is_granted;
 	/* No more than `before` packets when the recovery is over. */
 	bool falls_back;
-	__u8 reserved[5];
+	/* The request was on data, in mid-connection. */
+	bool in_middle;
+	/* The report may need an ACK of its own. */
+	bool reports_alone;
+	/* Nothing was sent on a grant in time, and its window has not been taken back yet. */
+	bool is_expired;
+	/* Never again: a wrong nonce, congestion in a phase, a request that was lost, a path that does
+	 * not know Quick-Start. */
+	bool is_off;
+	/* There has been congestion. */
+	bool was_congested;
+	/* All that the application had written was sent; it has not been asked for more since. */
+	bool ran_dry;
+	/* Answers in a row with a wrong TTL difference. */
+	__u8 wrong_ttl;
+	__u8 reserved[2];
 };
 
 struct {
@@ -118,7 +150,7 @@ __u64 fs_last_heard SEC(".bss.last");
 
 /* What happened since the program was loaded, for all connections. */
 struct fs_counts {
-	/* Requests sent, on SYN and on SYN/ACK. */
+	/* Requests sent, on SYN, SYN/ACK and data. */
 	__u64 asked;
 	/* Requests whose packet had to be sent again. */
 	__u64 lost;
@@ -137,6 +169,8 @@ struct fs_counts {
 	__u64 answered;
 	/* Packets that could not be changed. */
 	__u64 failed;
+	/* Of the requests, those in mid-connection. */
+	__u64 asked_in_middle;
 };
 
 struct fs_counts fs_counts SEC(".bss.counts");

@@ -23,6 +23,7 @@ struct fs_view {
 	__u32 ip;
 	__u32 tcp;
 	__u32 length;
+	__u32 sequence;
 	__u8 offset;
 	__u8 flags;
 	__u8 ttl;
@@ -85,6 +86,7 @@ static __always_inline bool look_at_leaving(struct __sk_buff *skb, __u32 ip, str
 	}
 	__builtin_memcpy(&view->pair.local_port, tcp, 2);
 	__builtin_memcpy(&view->pair.remote_port, tcp + 2, 2);
+	view->sequence = (__u32)fs_word(tcp + 4) << 16 | fs_word(tcp + 6);
 	view->offset = tcp[FS_TCP_OFFSET] >> 4;
 	view->flags = tcp[FS_TCP_FLAGS];
 	return view->offset >= 5;
@@ -211,10 +213,11 @@ static __always_inline void answer_on(struct __sk_buff *skb, struct fs_view *vie
 /* Secrets of a request; the difference is what the sender will compare with. */
 static __always_inline void make_request(struct fs_ask *ask, __u32 code, __u8 ip_ttl, __u8 ttl)
 {
-	__builtin_memset(ask, 0, sizeof(*ask));
 	ask->nonce = bpf_get_prandom_u32() & 0x3fffffff;
 	ask->rate = code;
 	ask->difference = ip_ttl - ttl;
+	ask->is_answered = false;
+	ask->asked_at = bpf_ktime_get_ns();
 	ask->phase = FS_ASKED;
 }
 
@@ -298,6 +301,7 @@ static __always_inline void ask_on_syn_ack(struct __sk_buff *skb, struct fs_view
 	if (!code)
 		return;
 	ttl = (__u8)bpf_get_prandom_u32();
+	__builtin_memset(&ask, 0, sizeof(ask));
 	make_request(&ask, code, view->ttl, ttl);
 	if (bpf_map_update_elem(&fs_opening, &view->pair, &ask, BPF_NOEXIST))
 		return;
@@ -309,16 +313,78 @@ static __always_inline void ask_on_syn_ack(struct __sk_buff *skb, struct fs_view
 	}
 }
 
-/* The report of what was approved leaves with the next packet that it fits on. */
-static __always_inline void report_on(struct __sk_buff *skb, struct fs_view *view, struct tcp_sock *tp)
+/* Bytes of a full packet. */
+static __always_inline __u32 packet_of(const struct fs_view *view, const struct tcp_sock *tp)
+{
+	return tp->mss_cache + tp->tcp_header_len + (view->is_v6 ? FS_IPV6_BYTES : FS_IPV4_BYTES);
+}
+
+/* Whether an option of IP fits on a packet: the path may carry less than the device. */
+static __always_inline bool has_room(const struct fs_view *view, const struct tcp_sock *tp)
+{
+	__u32 room = view->is_v6 ? FS_EXTENSION_BYTES : FS_IPV4_OPTION_BYTES;
+
+	return view->length + room <= packet_of(view, tp);
+}
+
+/* A request on data. The window is that of the rate over the RTT: what could not be granted enough
+ * of is not worth the routers' while. */
+static __always_inline void ask_on_data(struct __sk_buff *skb, struct fs_view *view, struct tcp_sock *tp, struct fs_ask *ask)
+{
+	__u32 code = wish_of((struct sock *)tp), rtt = tp->srtt_us >> 3, limit;
+	__u32 packet = packet_of(view, tp);
+	__u8 ttl = (__u8)bpf_get_prandom_u32();
+
+	/* After congestion no more than the largest window since then (RFC 4782 section 4.1). */
+	if (ask->was_congested && rtt) {
+		limit = fs_floor_code((__u64)ask->largest * packet * 8 * 1000000 / rtt);
+		code = code < limit ? code : limit;
+	}
+	ask->phase = FS_IDLE;
+	if (!code || fs_rate_window(code, rtt, packet) <= tp->snd_cwnd)
+		return;
+	if (!has_room(view, tp)) {
+		FS_COUNT(failed);
+		return;
+	}
+	make_request(ask, code, view->ttl, ttl);
+	if (!write_option(skb, view->ip, view->is_v6, FS_REQUEST << 4 | code, (__u64)ttl << 32 | ask->nonce)) {
+		ask->phase = FS_IDLE;
+		FS_COUNT(failed);
+		return;
+	}
+	ask->in_middle = true;
+	ask->is_lost = false;
+	ask->first = view->sequence;
+	FS_COUNT(asked);
+	FS_COUNT(asked_in_middle);
+}
+
+/* Data and ACKs. The report of what was approved leaves with the next packet that it fits on. */
+static __always_inline void carry_on_data(struct __sk_buff *skb, struct fs_view *view, struct tcp_sock *tp)
 {
 	struct fs_ask *ask = bpf_sk_storage_get(&fs_asks, tp, 0, 0);
 
-	if (!ask || !ask->is_report_due)
+	if (!ask)
 		return;
-	if (write_option(skb, view->ip, view->is_v6, FS_REPORT << 4 | ask->reported, ask->nonce)) {
-		ask->is_report_due = false;
-		FS_COUNT(reports);
+	if (ask->is_report_due) {
+		if (has_room(view, tp) &&
+		    write_option(skb, view->ip, view->is_v6, FS_REPORT << 4 | ask->reported, ask->nonce)) {
+			ask->is_report_due = false;
+			FS_COUNT(reports);
+		}
+		return;
+	}
+	if (!payload_of(view))
+		return;
+	if (ask->phase == FS_WANTED && view->sequence == tp->snd_nxt) {
+		ask_on_data(skb, view, tp, ask);
+	} else if (ask->phase == FS_ASKED && ask->in_middle && view->sequence == ask->first) {
+		/* Sent again: something on the path may drop packets with options (as
+		 * flowstart-quick-start has it). */
+		ask->phase = FS_IDLE;
+		ask->is_off = true;
+		FS_COUNT(lost);
 	}
 }
 
@@ -358,7 +424,7 @@ static __always_inline int carry_out(struct __sk_buff *skb, __u32 ip)
 		else
 			answer_on(skb, &view);
 	}
-	report_on(skb, &view, tp);
+	carry_on_data(skb, &view, tp);
 	return FS_NEXT;
 }
 

@@ -37,8 +37,9 @@ struct fs_flow {
 	__u64 until;
 	/* What of it is not in the measured load, bit/s. */
 	__u64 counted;
-	/* Forwarded in the present interval. */
+	/* Forwarded in the interval that ends at `interval`, the present one if it is up to date. */
 	__u64 bytes;
+	__u64 interval;
 	__u32 nonce;
 	/* Neighbours in the chain, and by age. */
 	__u16 next;
@@ -79,6 +80,8 @@ struct fs_flows {
 	struct fs_table denied;
 	/* When denials that are over are dropped next. */
 	__u64 next_forgotten;
+	/* The end of the interval that all grants have been brought to. */
+	__u64 turned;
 	__u32 offenders;
 	/* All of them are forgotten at once: chains of another epoch are empty. */
 	__u16 epoch;

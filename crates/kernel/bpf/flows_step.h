@@ -30,6 +30,17 @@ static __always_inline void fault(struct fs_router *router, struct fs_flows *flo
 	fs_fault(flows, &router->faults, now, source, fs_parameters.forgive_after, most, FS_SEED);
 }
 
+/* No data followed this grant in time. */
+static __always_inline void give_back(struct fs_router *router, struct fs_flows *flows, __u32 number)
+{
+	struct fs_flow *entry = fs_flow_at(&flows->granted, number);
+
+	fs_no_age(&flows->granted, entry);
+	router->granted[0] -= entry->counted;
+	fault(router, flows, entry->until, entry->source);
+	fs_remove_flow(&flows->granted, number, FS_SEED);
+}
+
 /* Gives the oldest grant back that no data followed in time; 0 if there is none. */
 __noinline int fs_sweep_one(__u64 now)
 {
@@ -46,10 +57,7 @@ __noinline int fs_sweep_one(__u64 now)
 	entry = fs_flow_at(&flows->granted, number);
 	if (number && now >= entry->until) {
 		is_over = 1;
-		fs_no_age(&flows->granted, entry);
-		router->granted[0] -= entry->counted;
-		fault(router, flows, entry->until, entry->source);
-		fs_remove_flow(&flows->granted, number, FS_SEED);
+		give_back(router, flows, number);
 	}
 	bpf_spin_unlock(&router->lock);
 	return is_over;
@@ -57,8 +65,22 @@ __noinline int fs_sweep_one(__u64 now)
 
 struct fs_turned {
 	__u64 now;
-	__u64 passed;
 };
+
+/* A grant, or a denial, as of now. */
+static __always_inline void fs_fill(struct fs_flow *entry, const struct fs_event *event, __u32 code, __u64 end)
+{
+	entry->source = event->key.source;
+	entry->until = fs_plus(event->now, fs_parameters.unused_after);
+	entry->counted = fs_rate_of(code);
+	entry->bytes = 0;
+	entry->interval = end;
+	entry->nonce = event->nonce;
+	entry->wanted = event->rate;
+	entry->rate = (__u8)code;
+	entry->data = FS_DATA_NONE;
+	entry->is_reported = false;
+}
 
 static long sweep_step(__u32 step, struct fs_turned *turned)
 {
@@ -73,26 +95,28 @@ static __always_inline void sweep(__u64 now)
 	bpf_loop(FS_FLOWS, sweep_step, &turned, 0);
 }
 
-/* What a flow sent in the last interval is in the load now. */
-__noinline int fs_turn_one(__u32 number, __u64 now, bool is_next)
+/* Brings a grant to the present interval: what its flow sent in the last one is in the load now.
+ * False if it is gone. Processors do it in any order and once, whoever needs the grant first; under
+ * the lock. */
+static __always_inline bool bring(struct fs_router *router, struct fs_flows *flows, __u32 number, __u64 now)
 {
-	struct fs_router *router = the_router();
-	struct fs_flows *flows = the_flows();
-	__u64 metered, rate, before;
-	struct fs_flow *entry;
+	struct fs_flow *entry = fs_flow_at(&flows->granted, number);
+	__u64 passed = router->end - entry->interval, metered, rate, before;
+	bool is_next = passed == fs_parameters.interval;
 
-	if (!router || !flows)
-		return 0;
-	bpf_spin_lock(&router->lock);
-	entry = fs_flow_at(&flows->granted, number);
-	if (!entry->is_used)
-		goto done;
+	if (!passed)
+		return true;
+	/* As sweeping would have it, which comes first. */
+	if (entry->data == FS_DATA_NONE && now >= entry->until) {
+		give_back(router, flows, number);
+		return false;
+	}
 	if (entry->data == FS_DATA_FLOWING || (entry->data == FS_DATA_BEGUN && !is_next)) {
 		if (fs_parameters.expect_reports && !entry->is_reported)
 			fault(router, flows, now, entry->source);
 		router->granted[0] -= entry->counted;
 		fs_remove_flow(&flows->granted, number, FS_SEED);
-		goto done;
+		return false;
 	}
 	if (entry->data == FS_DATA_BEGUN)
 		entry->data = FS_DATA_FLOWING;
@@ -104,52 +128,97 @@ __noinline int fs_turn_one(__u32 number, __u64 now, bool is_next)
 		router->granted[0] += entry->counted - before;
 	}
 	entry->bytes = 0;
-done:
+	entry->interval = router->end;
+	return true;
+}
+
+__noinline int fs_turn_one(__u32 number, __u64 now)
+{
+	struct fs_router *router = the_router();
+	struct fs_flows *flows = the_flows();
+
+	if (!router || !flows)
+		return 0;
+	bpf_spin_lock(&router->lock);
+	if (fs_flow_at(&flows->granted, number)->is_used)
+		bring(router, flows, number, now);
 	bpf_spin_unlock(&router->lock);
 	return 0;
 }
 
 static long turn_step(__u32 step, struct fs_turned *turned)
 {
-	return fs_turn_one(step + 1, turned->now, turned->passed == 1);
+	return fs_turn_one(step + 1, turned->now);
+}
+
+/* All grants are brought to the present interval. */
+static __always_inline void bring_all(struct fs_router *router, struct fs_flows *flows, __u64 now)
+{
+	struct fs_turned turned = { .now = now };
+	__u64 end = router->end;
+
+	if (flows->granted.fresh <= FS_FLOWS)
+		bpf_loop(flows->granted.fresh, turn_step, &turned, 0);
+	/* Another interval may be over by now; then another processor knows. */
+	flows->turned = end;
 }
 
 /* Intervals may be over. */
 static __always_inline void turn(struct fs_router *router, struct fs_flows *flows, __u64 now)
 {
-	struct fs_turned turned = { .now = now };
+	__u64 passed;
 
 	bpf_spin_lock(&router->lock);
-	turned.passed = complete(router, now);
+	passed = complete(router, now);
 	bpf_spin_unlock(&router->lock);
-	if (!turned.passed)
+	if (!passed)
 		return;
 	sweep(now);
-	if (flows->granted.fresh <= FS_FLOWS)
-		bpf_loop(flows->granted.fresh, turn_step, &turned, 0);
+	bring_all(router, flows, now);
 }
 
-/* Whether a request of this flow is looked at: one grant at a time, room, and a source without many
- * faults. */
-__noinline int fs_is_accepted(__u64 now, __u64 flow, __u64 source)
+/* A request that is looked at: whether it is accepted (one grant at a time, room, and a source
+ * without many faults), what is granted, and the memory of it, in one go: what another processor
+ * decides meanwhile knows of it. */
+__noinline int fs_grant(struct fs_event *event)
 {
 	struct fs_router *router = the_router();
 	struct fs_flows *flows = the_flows();
 	struct fs_offender *known;
-	__u32 number;
-	int is_accepted = 0;
+	struct fs_table *table;
+	struct fs_flow *entry;
+	bool is_accepted = false;
+	struct fs_event it;
+	__u32 number, code;
 
-	if (!router || !flows)
+	if (!router || !flows || !event)
 		return 0;
+	it = *event;
+	table = &flows->granted;
 	bpf_spin_lock(&router->lock);
-	if (!fs_find_flow(&flows->granted, flow, FS_SEED) && flows->granted.count < fs_parameters.flows) {
-		number = fs_find_offender(flows, source, FS_SEED);
+	if (!fs_find_flow(table, it.key.flow, FS_SEED) && table->count < fs_parameters.flows) {
+		number = fs_find_offender(flows, it.key.source, FS_SEED);
 		known = fs_offender_at(flows, number);
 		is_accepted = !number || number == FS_CROWDED || known->faults < fs_parameters.faults ||
-			      fs_since(now, known->last) >= fs_parameters.forgive_after;
+			      fs_since(it.now, known->last) >= fs_parameters.forgive_after;
 	}
+	code = decide(router, it.rate, is_accepted);
+	if (!code)
+		goto done;
+	/* There is room for it, and the flow is not there yet. */
+	number = fs_add_flow(table, it.key.flow, FS_SEED);
+	entry = fs_flow_at(table, number);
+	fs_fill(entry, &it, code, router->end);
+	router->granted[0] += fs_rate_of(code);
+	entry->older = (__u16)table->newest;
+	if (table->newest)
+		fs_flow_at(table, table->newest)->newer = (__u16)number;
+	else
+		table->oldest = number;
+	table->newest = number;
+done:
 	bpf_spin_unlock(&router->lock);
-	return is_accepted;
+	return code;
 }
 
 __noinline int fs_forget_one(__u32 number, __u64 now)
@@ -190,13 +259,11 @@ __noinline int fs_not_denied(__u64 flow)
 	return 0;
 }
 
-/* A request was granted so much; zero is a denial. */
-__noinline int fs_remember(struct fs_event *event, __u32 code)
+/* A request was denied. */
+__noinline int fs_remember_denial(struct fs_event *event)
 {
 	struct fs_router *router = the_router();
 	struct fs_flows *flows = the_flows();
-	struct fs_table *table;
-	struct fs_flow *entry;
 	struct fs_event it;
 	__u32 number;
 
@@ -204,36 +271,15 @@ __noinline int fs_remember(struct fs_event *event, __u32 code)
 		return 0;
 	it = *event;
 	bpf_spin_lock(&router->lock);
-	table = code ? &flows->granted : &flows->denied;
-	/* Another processor may have been quicker; it is a grant at most. */
-	if (table->count >= fs_parameters.flows)
+	if (flows->denied.count >= fs_parameters.flows)
 		goto done;
-	number = fs_find_flow(table, it.key.flow, FS_SEED);
-	if (number && (code || number == FS_CROWDED))
+	number = fs_find_flow(&flows->denied, it.key.flow, FS_SEED);
+	if (number == FS_CROWDED)
 		goto done;
 	if (!number)
-		number = fs_add_flow(table, it.key.flow, FS_SEED);
-	if (!number)
-		goto done;
-	entry = fs_flow_at(table, number);
-	entry->source = it.key.source;
-	entry->until = fs_plus(it.now, fs_parameters.unused_after);
-	entry->counted = fs_rate_of(code);
-	entry->bytes = 0;
-	entry->nonce = it.nonce;
-	entry->wanted = it.rate;
-	entry->rate = (__u8)code;
-	entry->data = FS_DATA_NONE;
-	entry->is_reported = false;
-	if (code) {
-		router->granted[0] += fs_rate_of(code);
-		entry->older = (__u16)table->newest;
-		if (table->newest)
-			fs_flow_at(table, table->newest)->newer = (__u16)number;
-		else
-			table->oldest = number;
-		table->newest = number;
-	}
+		number = fs_add_flow(&flows->denied, it.key.flow, FS_SEED);
+	if (number)
+		fs_fill(fs_flow_at(&flows->denied, number), &it, 0, router->end);
 done:
 	bpf_spin_unlock(&router->lock);
 	return 0;
@@ -243,7 +289,7 @@ done:
 static __noinline int asked(struct fs_router *router, struct fs_flows *flows, struct fs_event *event)
 {
 	struct fs_turned turned;
-	bool is_looked, is_accepted;
+	bool is_looked;
 	__u32 code;
 
 	if (!router || !flows || !event)
@@ -256,21 +302,23 @@ static __noinline int asked(struct fs_router *router, struct fs_flows *flows, st
 	if (!is_looked)
 		return -1;
 	sweep(event->now);
-	is_accepted = fs_is_accepted(event->now, event->key.flow, event->key.source);
-	bpf_spin_lock(&router->lock);
-	code = decide(router, event->rate, is_accepted);
-	bpf_spin_unlock(&router->lock);
+	/* Another processor may be at it still. */
+	if (flows->turned != router->end)
+		bring_all(router, flows, event->now);
+	code = fs_grant(event);
 	if (code) {
 		fs_not_denied(event->key.flow);
-	} else if (event->now >= flows->next_forgotten) {
-		/* Not at each denial: a flood must not cost more than that each of it is looked at. */
+		return code;
+	}
+	/* Not at each denial: a flood must not cost more than that each of it is looked at. */
+	if (event->now >= flows->next_forgotten) {
 		turned.now = event->now;
 		if (flows->denied.fresh <= FS_FLOWS)
 			bpf_loop(flows->denied.fresh, forget_step, &turned, 0);
 		flows->next_forgotten = fs_plus(event->now, fs_parameters.unused_after);
 	}
-	fs_remember(event, code);
-	return code;
+	fs_remember_denial(event);
+	return 0;
 }
 
 /* Whether a report with the nonce that was sent can belong to a request. */
@@ -297,7 +345,7 @@ __noinline int fs_reported_grant(struct fs_event *event)
 	bpf_spin_lock(&router->lock);
 	number = fs_find_flow(&flows->granted, it.key.flow, FS_SEED);
 	entry = fs_flow_at(&flows->granted, number);
-	if (!number || number == FS_CROWDED || !is_of(entry, it.nonce))
+	if (!number || number == FS_CROWDED || !is_of(entry, it.nonce) || !bring(router, flows, number, it.now))
 		goto done;
 	found = 1;
 	again = entry->is_reported;
@@ -347,23 +395,23 @@ __noinline int fs_reported_denial(struct fs_event *event)
 }
 
 /* Data may be the first after a grant. */
-__noinline int fs_count_flow(struct fs_key *key, __u32 bytes)
+__noinline int fs_count_flow(struct fs_event *event, __u32 bytes)
 {
 	struct fs_router *router = the_router();
 	struct fs_flows *flows = the_flows();
 	struct fs_flow *entry;
-	struct fs_key it;
+	struct fs_event it;
 	__u32 number;
 
-	if (!router || !flows || !key)
+	if (!router || !flows || !event)
 		return 0;
-	it = *key;
+	it = *event;
 	bpf_spin_lock(&router->lock);
-	number = fs_find_flow(&flows->granted, it.flow, FS_SEED);
-	if (number && number != FS_CROWDED) {
+	number = fs_find_flow(&flows->granted, it.key.flow, FS_SEED);
+	if (number && number != FS_CROWDED && bring(router, flows, number, it.now)) {
 		entry = fs_flow_at(&flows->granted, number);
 		entry->bytes += bytes;
-		if (it.is_data && entry->data == FS_DATA_NONE) {
+		if (it.key.is_data && entry->data == FS_DATA_NONE) {
 			fs_no_age(&flows->granted, entry);
 			entry->data = FS_DATA_BEGUN;
 			entry->until = ~0ull;
@@ -374,15 +422,15 @@ __noinline int fs_count_flow(struct fs_key *key, __u32 bytes)
 }
 
 /* A packet leaves. */
-static __noinline int count_flow(struct __sk_buff *skb, struct fs_flows *flows, __u32 ip, __u32 bytes)
+static __noinline int count_flow(struct __sk_buff *skb, struct fs_flows *flows, __u64 now, __u32 ip, __u32 bytes)
 {
-	struct fs_key key = {};
+	struct fs_event event = { .now = now };
 
 	if (!flows || !flows->granted.count)
 		return 0;
-	fs_key_of(skb, ip, &key);
-	if (key.is_known)
-		fs_count_flow(&key, bytes);
+	fs_key_of(skb, ip, &event.key);
+	if (event.key.is_known)
+		fs_count_flow(&event, bytes);
 	return 0;
 }
 

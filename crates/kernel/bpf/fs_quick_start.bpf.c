@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* Quick-Start (RFC 4782) for hosts on the stock kernel: the congestion control, which judges
  * answers, sends at the granted rate for a round trip and goes on with slow start and CUBIC; and
- * the programs at devices that carry options (carrying.h, hearing.h). Without a grant it is
- * CUBIC. */
+ * the programs at devices that carry options (carrying.h, hearing.h) and at the root of control
+ * groups, which makes room for them (room.h). Without a grant it is CUBIC. */
 #include "hearing.h"
+#include "room.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
@@ -63,7 +64,8 @@ static __always_inline struct fs_ask *adopt(struct sock *sk)
 	return ask;
 }
 
-/* The handshake is over: judges the answer, and opens the window if it is a grant. */
+/* The packet with the request was acknowledged: judges the answer, and opens the window if it is a
+ * grant. */
 static __always_inline void judge(struct sock *sk, struct fs_ask *ask)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -72,16 +74,28 @@ static __always_inline void judge(struct sock *sk, struct fs_ask *ask)
 
 	ask->phase = FS_IDLE;
 	/* Whatever routers granted, they forget; no other packet carries an option. */
-	if (ask->is_lost)
+	if (ask->is_lost) {
+		ask->is_off = true;
 		return;
+	}
 	if (ask->is_answered)
 		answer = fs_check_answer(ask->rate, ask->difference, ask->nonce, ask->answered_rate,
 					 ask->answered_difference, ask->answered_nonce);
 	FS_COUNT(answers[answer]);
 	ask->reported = answer == FS_ANSWER_GOOD ? ask->answered_rate : 0;
 	ask->is_report_due = true;
+	ask->reports_alone = ask->in_middle;
+	ask->wrong_ttl = answer == FS_ANSWER_TTL ? ask->wrong_ttl + 1 : 0;
+	if (answer == FS_ANSWER_NONCE || ask->wrong_ttl >= FS_MOST_WRONG_TTL)
+		ask->is_off = true;
 	if (answer != FS_ANSWER_GOOD)
 		return;
+	/* The path is congested without it. */
+	if (BPF_CORE_READ_BITFIELD(inet_csk(sk), icsk_ca_state) >= TCP_CA_CWR) {
+		ask->reported = 0;
+		FS_COUNT(congested);
+		return;
+	}
 	window = fs_rate_window(ask->answered_rate, rtt, tp->mss_cache + headers_of(sk));
 	window = fs_min32(window, tp->snd_cwnd_clamp);
 	if ((__u64)window * 100 <= (__u64)tp->snd_cwnd * fs_parameters.least_window_percent) {
@@ -102,6 +116,7 @@ SEC("struct_ops/init")
 void BPF_PROG(fs_quick_start_init, struct sock *sk)
 {
 	struct fs_ask *ask;
+	bool is_told;
 
 	if (bpf_ksym_exists(cubictcp_init))
 		cubictcp_init(sk);
@@ -110,12 +125,28 @@ void BPF_PROG(fs_quick_start_init, struct sock *sk)
 		ask = adopt(sk);
 	if (ask && ask->phase == FS_ASKED)
 		judge(sk, ask);
+	/* Chosen when the handshake was over: the application asks. */
+	is_told = is_open(sk) && tcp_sk(sk)->lsndtime;
+	if (!is_told && !fs_parameters.after_idle && !fs_parameters.in_middle)
+		return;
+	ask = bpf_sk_storage_get(&fs_asks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!ask)
+		return;
+	if (is_told && !ask->is_off && ask->phase == FS_IDLE)
+		ask->phase = FS_WANTED;
+	want_room(sk);
 }
 
 SEC("struct_ops/release")
 void BPF_PROG(fs_quick_start_release, struct sock *sk)
 {
-	bpf_sk_storage_delete(&fs_asks, sk);
+	struct fs_ask *ask = bpf_sk_storage_get(&fs_asks, sk, 0, 0);
+
+	/* Who may never ask again may not after another congestion control either. */
+	if (ask && ask->is_off)
+		ask->phase = FS_IDLE;
+	else if (ask)
+		bpf_sk_storage_delete(&fs_asks, sk);
 }
 
 /* Nothing was sent on a grant in time. */
@@ -140,6 +171,28 @@ __u32 BPF_PROG(fs_quick_start_min_tso_segs, struct sock *sk)
 
 	if (!ask)
 		return FS_USUAL_TSO_SEGS;
+	if (ask->is_expired) {
+		ask->is_expired = false;
+		tp->snd_cwnd = fs_min32(tp->snd_cwnd, fs_max32(ask->before, 1));
+		FS_COUNT(expired);
+	}
+	if (ask->pacing_rate) {
+		sk->sk_pacing_rate = ask->pacing_rate;
+		ask->pacing_rate = 0;
+	}
+	if (ask->phase == FS_WANTED) {
+		/* The packet with the request has to leave by itself, so no more than one is due in what the
+		 * stack puts into a burst, a millisecond (tcp_tso_autosize). */
+		ask->pacing_rate = sk->sk_pacing_rate;
+		if ((__u64)tp->mss_cache << 10 < sk->sk_pacing_rate)
+			sk->sk_pacing_rate = (__u64)tp->mss_cache << 10;
+		return 1;
+	}
+	/* Of the packets in mid-connection maybe no other has room for it. */
+	if (ask->reports_alone && ask->phase != FS_GRANTED) {
+		ask->reports_alone = false;
+		bpf_tcp_send_ack(tp, tp->rcv_nxt);
+	}
 	if (ask->phase == FS_GRANTED && tp->snd_nxt != tp->write_seq) {
 		if (bpf_ktime_get_ns() >= ask->expires) {
 			expire(sk, ask);
@@ -149,6 +202,7 @@ __u32 BPF_PROG(fs_quick_start_min_tso_segs, struct sock *sk)
 		ask->first = tp->snd_nxt;
 		ask->is_granted = true;
 		FS_COUNT(used);
+		ask->reports_alone = false;
 		/* A server may have sent nothing yet that had room for the report, and no data will. */
 		if (ask->is_report_due)
 			bpf_tcp_send_ack(tp, tp->rcv_nxt);
@@ -170,9 +224,16 @@ void BPF_PROG(fs_quick_start_pkts_acked, struct sock *sk, const struct ack_sampl
 {
 	struct fs_ask *ask = bpf_sk_storage_get(&fs_asks, sk, 0, 0);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool is_beyond;
 	__u32 used;
 
-	if (ask && ask->phase == FS_PACING && (before(ask->first, tp->snd_una) || tp->sacked_out)) {
+	if (ask)
+		ask->largest = fs_max32(ask->largest, tp->snd_cwnd);
+	if (ask && ask->phase == FS_ASKED && ask->in_middle && before(ask->first, tp->snd_una))
+		judge(sk, ask);
+	/* What is missing before the phase began is not of it. */
+	is_beyond = ask && tp->sacked_out && !before(tp->snd_una, ask->first);
+	if (ask && ask->phase == FS_PACING && (before(ask->first, tp->snd_una) || is_beyond)) {
 		/* What has been used of the window stays; the rest was not tested by anything. */
 		used = fs_min32(packets_in_flight(tp) + sample->pkts_acked, ask->window);
 		tp->snd_cwnd = fs_max32(used, ask->before);
@@ -222,13 +283,20 @@ __u32 BPF_PROG(fs_quick_start_ssthresh, struct sock *sk)
 {
 	struct fs_ask *ask = bpf_sk_storage_get(&fs_asks, sk, 0, 0);
 
+	if (ask) {
+		ask->was_congested = true;
+		ask->largest = 0;
+	}
 	if (ask && (ask->phase == FS_PACING || ask->phase == FS_ENDED)) {
-		/* A packet of the phase was lost or marked: back to what there would have been without
-		 * (RFC 4782 section 4.6). */
+		/* A packet of the phase was lost or marked: back to what there would have been without, and
+		 * no more requests (RFC 4782 section 4.6). */
 		FS_COUNT(congested);
 		ask->phase = FS_IDLE;
 		ask->is_granted = false;
 		ask->falls_back = true;
+		ask->is_off = true;
+		if (ask->in_middle)
+			return fs_max32(fs_min32(ask->window / 2, ask->before), 2);
 		return fs_max32(ask->delivered / 2, 2);
 	}
 	if (ask && ask->phase == FS_GRANTED)
@@ -271,6 +339,12 @@ struct tcp_congestion_ops fs_quick_start = {
 	.undo_cwnd = (void *)fs_quick_start_undo_cwnd,
 	.name = "fs_quick_start",
 };
+
+SEC("sockops")
+int fs_make_room(struct bpf_sock_ops *ops)
+{
+	return make_room(ops);
+}
 
 SEC("tc")
 int fs_out_ethernet(struct __sk_buff *skb)

@@ -367,7 +367,7 @@ int fs_router_egress(struct __sk_buff *skb)
 	flows = fs_parameters.flows ? bpf_map_lookup_elem(&fs_flow_state, &zero) : 0;
 	count(router, flows, now, bytes);
 	if (flows)
-		count_flow(skb, flows, ip, bytes);
+		count_flow(skb, flows, now, ip, bytes);
 	if (version == 4) {
 		if (header > FS_IPV4_BYTES)
 			decided = look_ipv4(skb, router, now, ip, header);

@@ -48,6 +48,7 @@ struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
 	unsigned short skc_family;
+	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 	/* Of a connection that is being opened: who listens. */
@@ -86,6 +87,8 @@ struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	const struct tcp_congestion_ops___known *icsk_ca_ops;
 	__u8 icsk_ca_state : 5;
+	/* In jiffies. */
+	__u32 icsk_rto;
 	struct {
 		__u8 pending;
 	} icsk_ack;
@@ -109,6 +112,8 @@ struct tcp_sock {
 	__u32 snd_nxt;
 	__u32 write_seq;
 	__u32 rcv_nxt;
+	/* When data left last, in jiffies; 0 before the handshake is over. */
+	__u32 lsndtime;
 	__u32 delivered;
 	__u32 delivered_ce;
 	__u32 srtt_us;
@@ -173,6 +178,9 @@ struct tcp_congestion_ops {
 /* inet_connection_sock.icsk_ack.pending */
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16
+/* sock_common.skc_state */
+#define TCP_ESTABLISHED 1
+#define TCP_CLOSE_WAIT 8
 /* sock.sk_pacing_status: the stack paces by itself */
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1

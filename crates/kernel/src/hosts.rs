@@ -204,6 +204,8 @@ pub struct HostCounts {
     pub answered: u64,
     /// Packets that had no room for an option.
     pub failed: u64,
+    /// Of the requests sent, those in mid-connection.
+    pub asked_in_middle: u64,
 }
 
 /// What became of requests since Quick-Start was loaded.
@@ -235,5 +237,6 @@ pub fn host_counts() -> Result<HostCounts, Problem> {
         heard: next(),
         answered: next(),
         failed: next(),
+        asked_in_middle: next(),
     })
 }

@@ -14,6 +14,8 @@
 
 mod algorithm;
 #[cfg(feature = "ebpf")]
+mod bench;
+#[cfg(feature = "ebpf")]
 mod bpffs;
 mod chirp_parameters;
 #[cfg(feature = "ebpf")]
@@ -22,6 +24,8 @@ mod cost;
 mod device;
 #[cfg(feature = "ebpf")]
 mod findings;
+#[cfg(feature = "ebpf")]
+mod groups;
 #[cfg(feature = "ebpf")]
 mod hosts;
 #[cfg(feature = "ebpf")]
@@ -43,6 +47,8 @@ mod watch;
 
 pub use algorithm::Algorithm;
 #[cfg(feature = "ebpf")]
+pub use bench::{Passed, RouterBench, RouterLane};
+#[cfg(feature = "ebpf")]
 pub use cost::{RouterCost, router_cost};
 #[cfg(feature = "ebpf")]
 pub use findings::{Finding, findings};
@@ -56,8 +62,6 @@ pub use problem::Problem;
 #[cfg(feature = "ebpf")]
 pub use registered::{Loaded, loaded, unseen};
 #[cfg(feature = "ebpf")]
-pub use router::{
-    LoadedRouter, Passed, RouterBench, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers,
-};
+pub use router::{LoadedRouter, RouterMeter, RouterSettings, RouterState, load_router, router_at, routers};
 #[cfg(feature = "ebpf")]
 pub use watch::{Ended, Said, Watch, WatchEvent, What};

@@ -1,6 +1,7 @@
 //! Registers the programs as congestion controls that outlive the process, and takes them away.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use crate::lock::{self, Lock, Only};
 use crate::logged::logged;
 use crate::problem::Problem;
 use crate::registered::{EVENTS, LINK, Loaded, PARAMETERS, WATCHERS, available, is_available, loaded, not_there};
-use crate::{Algorithm, Settings, bpffs, findings, hosts};
+use crate::{Algorithm, Settings, bpffs, findings, groups, hosts};
 
 /// The section of every program's parameters.
 const PARAMETERS_SECTION: &str = ".rodata.parameters";
@@ -25,6 +26,10 @@ const PINNED: [(&str, &str); 4] = [
 /// The parameter that decides whether connections ask for ECN, and the flag in `tcp_congestion_ops`
 /// for it (Linux `TCP_CONG_NEEDS_ECN`).
 const ECN: &str = "ecn";
+/// The program at the root of control groups, its pin, and the parameters of which one has to be on
+/// for it.
+const ROOM: (&str, &str) = ("fs_make_room", "room");
+const NEED_ROOM: [&str; 2] = ["after_idle", "in_middle"];
 const NEEDS_ECN: u32 = 2;
 /// The kernel releases an unpinned registration a little later.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -130,10 +135,12 @@ pub fn load(settings: &Settings) -> Result<Loaded, Problem> {
 }
 
 fn register(settings: &Settings, folder: &Path) -> Result<(), Problem> {
-    logged(settings.algorithm().kernel_name(), || attach(settings, folder))
+    let needs_room = NEED_ROOM.iter().any(|name| settings.value(name) == Some(1));
+    let root = if needs_room { Some(groups::root()?) } else { None };
+    logged(settings.algorithm().kernel_name(), || attach(settings, folder, root.as_ref()))
 }
 
-fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {
+fn attach(settings: &Settings, folder: &Path, root: Option<&File>) -> libbpf_rs::Result<()> {
     let algorithm = settings.algorithm();
     let mut open = ObjectBuilder::default().open_memory(object(algorithm))?;
     for mut map in open.maps_mut() {
@@ -148,6 +155,11 @@ fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {
             *flags = without.to_ne_bytes();
         }
     }
+    for mut program in open.progs_mut() {
+        if program.name() == ROOM.0 {
+            program.set_autoload(root.is_some());
+        }
+    }
     let mut object = open.load()?;
     for mut map in object.maps_mut() {
         if let Some((_, pin)) = PINNED.iter().find(|(name, _)| map.name() == *name) {
@@ -157,6 +169,10 @@ fn attach(settings: &Settings, folder: &Path) -> libbpf_rs::Result<()> {
     for mut program in object.progs_mut() {
         if let Some(pin) = program.name().to_str().and_then(hosts::pin_of) {
             program.pin(folder.join(pin))?;
+        }
+        if let Some(root) = root.filter(|_| program.name() == ROOM.0) {
+            let mut link = program.attach_cgroup(root.as_raw_fd()).context("nothing may be attached to its groups")?;
+            link.pin(folder.join(ROOM.1))?;
         }
     }
     for mut map in object.maps_mut() {

@@ -61,4 +61,6 @@ pub(crate) const QUICK_START: &[Parameter] = &[
         most: 4_000_000_000,
         help: "a grant that no data follows is forgotten after the RTT, at the latest after this",
     },
+    switch("after_idle", 1, "whether connections that send again after an idle time ask again, on the first data"),
+    switch("in_middle", 0, "whether others ask when the application suddenly writes more than the window holds"),
 ];

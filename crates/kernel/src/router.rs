@@ -5,12 +5,12 @@
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher as _;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use flowstart_quick_start::router::FlowsConfig;
 use flowstart_units::{Bytes, Rate, Span};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::device::{self, Device, Order, Side};
@@ -22,8 +22,8 @@ const LINK: &str = "link";
 const PARAMETERS: &str = "parameters";
 const STATE: &str = "state";
 const PARAMETERS_SECTION: &str = ".rodata.parameters";
-const STATE_MAP: &str = "fs_state";
-const PROGRAM: &str = "fs_router_egress";
+pub(crate) const STATE_MAP: &str = "fs_state";
+pub(crate) const PROGRAM: &str = "fs_router_egress";
 /// Our folders begin so; the device's number and its namespace follow.
 const FOLDER: &str = "router-";
 /// Longest interval for which the program's arithmetic is exact.
@@ -154,7 +154,7 @@ pub struct RouterState {
 
 impl RouterState {
     /// From the program's memory (`struct fs_router`).
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         // The lock and the turn come first.
         let words: Vec<u64> =
             bytes.get(8..)?.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes)).collect();
@@ -241,7 +241,7 @@ fn clock() -> u64 {
         .map_or(0, |time| time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs())
 }
 
-fn opened(settings: &RouterSettings, link_header: u32, test: bool) -> libbpf_rs::Result<Object> {
+pub(crate) fn opened(settings: &RouterSettings, link_header: u32, test: bool) -> libbpf_rs::Result<Object> {
     let mut open = ObjectBuilder::default().open_memory(embedded!("fs_router"))?;
     for mut map in open.maps_mut() {
         if map.name() == PARAMETERS_SECTION {
@@ -360,92 +360,4 @@ pub fn router_at(name: &str, namespace: Option<&str>) -> Result<LoadedRouter, Pr
     router.map(|router| LoadedRouter { device: Some(name.to_owned()), ..router }).ok_or_else(|| {
         Problem::new(format!("there is no router at {name}"), "`flowstart router list` says where there are")
     })
-}
-
-/// A router's program without a device: it is given packets, and the time, by `BPF_PROG_TEST_RUN`.
-/// For tests, and to see what it costs.
-#[derive(Debug)]
-pub struct RouterBench {
-    object: Object,
-}
-
-/// What became of a packet in a [`RouterBench`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passed {
-    /// The packet as it leaves, from its header of IP on.
-    pub packet: Vec<u8>,
-    /// What was granted, as a rate code; `None` if nothing was decided.
-    pub decided: Option<u8>,
-}
-
-/// Offset of `cb` in `struct __sk_buff`.
-const CONTROL: usize = 48;
-const CONTEXT: usize = 192;
-const ETHERNET: usize = 14;
-
-impl RouterBench {
-    /// The program with these settings. With `test_clock` time comes with each packet, else it is
-    /// the kernel's.
-    ///
-    /// # Errors
-    /// If the kernel refuses it.
-    pub fn new(settings: &RouterSettings, test_clock: bool) -> Result<Self, Problem> {
-        let object = logged("the router", || opened(settings, ETHERNET as u32, test_clock))?;
-        Ok(Self { object })
-    }
-
-    /// A packet of IP, whose TTL has been lowered, leaves `now` nanoseconds after the beginning;
-    /// `random` is what makes nonces. With `repeat` above one it is given to the program so often,
-    /// as it was left. Also how long that took for each.
-    ///
-    /// # Errors
-    /// If the kernel does not run it.
-    pub fn pass(
-        &mut self,
-        now: u64,
-        random: u32,
-        packet: &[u8],
-        repeat: u32,
-    ) -> Result<(Passed, std::time::Duration), Problem> {
-        let kind: u16 = if packet.first().is_some_and(|first| first >> 4 == 6) { 0x86dd } else { 0x0800 };
-        let mut frame = vec![0; ETHERNET - 2];
-        frame.extend_from_slice(&kind.to_be_bytes());
-        frame.extend_from_slice(packet);
-        let mut context = [0; CONTEXT];
-        context[CONTROL..CONTROL + 8].copy_from_slice(&now.to_ne_bytes());
-        context[CONTROL + 8..CONTROL + 12].copy_from_slice(&random.to_ne_bytes());
-        let mut out = vec![0; frame.len() + 64];
-        let program = self.object.progs_mut().find(|program| program.name() == PROGRAM);
-        let program = program.ok_or_else(|| Problem::new("the program is missing in its object", ""))?;
-        let input = ProgramInput {
-            context_in: Some(&mut context),
-            data_in: Some(&frame),
-            data_out: Some(&mut out),
-            repeat,
-            ..ProgramInput::default()
-        };
-        let run =
-            program.test_run(input).map_err(|error| Problem::new(format!("the kernel did not run it: {error}"), ""))?;
-        let packet = run.data.as_deref().and_then(|data| data.get(ETHERNET..)).unwrap_or_default().to_vec();
-        let decided = run.return_value.checked_sub(1).and_then(|code| u8::try_from(code).ok());
-        Ok((Passed { packet, decided }, run.duration))
-    }
-
-    /// The program, for the kernel.
-    pub(crate) fn descriptor(&self) -> Result<i32, Problem> {
-        let program = self.object.progs().find(|program| program.name() == PROGRAM);
-        let program = program.ok_or_else(|| Problem::new("the program is missing in its object", ""))?;
-        Ok(program.as_fd().as_raw_fd())
-    }
-
-    /// What it has seen and decided.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub fn state(&self) -> Result<RouterState, Problem> {
-        let unreadable = || Problem::new("the router's state cannot be read", "");
-        let map = self.object.maps().find(|map| map.name() == STATE_MAP).ok_or_else(unreadable)?;
-        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok().flatten().ok_or_else(unreadable)?;
-        RouterState::read(&bytes).ok_or_else(unreadable)
-    }
 }

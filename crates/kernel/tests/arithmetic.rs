@@ -10,6 +10,7 @@ use flowstart_congestion::{Ack, CongestionAvoidance, Signal, Window};
 // Its library has the functions.
 use flowstart_kernel as _;
 use flowstart_quick_start::{Nonce, RateCode};
+use flowstart_random::Rng as _;
 use flowstart_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -297,5 +298,25 @@ proptest! {
         let checked =
             fs_user_check_answer(asked.into(), difference.into(), nonce, code, answered_difference, answered_nonce);
         prop_assert_eq!(checked, expected);
+    }
+}
+
+#[test]
+fn a_receiver_that_claims_s_steps_more_than_were_granted_is_right_once_in_4_to_the_s() {
+    const TRIALS: u32 = 400_000;
+    let mut random = flowstart_random::stream(4782);
+    for steps in 1..=4 {
+        let (asked, granted) = (9, 9 - steps);
+        let caught = (0..TRIALS).filter(|_| {
+            let nonce = random.next_u32() & 0x3fff_ffff;
+            let lowered = fs_user_lowered_nonce(nonce, asked, granted, random.next_u32());
+            // It copies what came, and says that nobody lowered the rate.
+            fs_user_check_answer(asked, 7, nonce, asked, 7, lowered) != 0
+        });
+        let got_away = f64::from(TRIALS) - caught.count() as f64;
+        let share = 0.25_f64.powi(steps as i32);
+        let spread = (f64::from(TRIALS) * share * (1.0 - share)).sqrt();
+        let expected = f64::from(TRIALS) * share;
+        assert!((got_away - expected).abs() < 4.0 * spread, "{steps} steps: {got_away} of {TRIALS}");
     }
 }

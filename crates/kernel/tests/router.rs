@@ -6,100 +6,14 @@
 
 mod common;
 
-use std::cell::Cell;
-use std::convert::Infallible;
-use std::rc::Rc;
-
-use common::{Pair, alone, ip, skipped};
-use flowstart_kernel::{RouterBench, RouterMeter, RouterSettings, load_router, router_at};
-use flowstart_quick_start::router::{
-    AdmissionConfig, FlowsConfig, Forwarding, MemoryConfig, RouterConfig, forward_plain,
-};
-use flowstart_quick_start::wire::{IpOption, Ipv4, checksum, hop_by_hop};
-use flowstart_quick_start::{Nonce, RateCode, Router};
+use common::packets::{both, ipv4, ipv6};
+use common::{Pair, alone_with_quick_start, ip, skipped};
+use flowstart_kernel::{RouterMeter, RouterSettings, load_router, router_at};
+use flowstart_quick_start::router::{FlowsConfig, Forwarding, forward_plain};
+use flowstart_quick_start::wire::{IpOption, checksum};
+use flowstart_quick_start::{Nonce, RateCode};
 use flowstart_random::{Rng, Stream, below, stream};
 use flowstart_units::{Rate, Span, Time};
-use rand_core::TryRng;
-
-/// Says the number that it was told last.
-#[derive(Clone)]
-struct Told(Rc<Cell<u32>>);
-
-impl TryRng for Told {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        Ok(self.0.get())
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        Ok(u64::from(self.0.get()))
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        bytes.fill(0);
-        Ok(())
-    }
-}
-
-fn both(settings: &RouterSettings) -> (RouterBench, Router<Told>, Rc<Cell<u32>>) {
-    let admission = match settings.meter {
-        RouterMeter::Mean => AdmissionConfig::paper(settings.capacity),
-        RouterMeter::Peak => AdmissionConfig::rfc(settings.capacity),
-    };
-    let memory = settings.flows.map_or(MemoryConfig::Sums, MemoryConfig::Flows);
-    let admission = AdmissionConfig { memory, ..admission };
-    let config = RouterConfig {
-        requests_per_second: settings.requests_per_second,
-        burst: settings.burst,
-        hops: settings.hops,
-        ..RouterConfig::new(AdmissionConfig { threshold_percent: settings.threshold_percent, ..admission })
-    };
-    let told = Rc::new(Cell::new(0));
-    let bench = match RouterBench::new(settings, true) {
-        Ok(bench) => bench,
-        Err(problem) => panic!("{problem}\n{}", problem.log),
-    };
-    (bench, Router::new(&config, Told(told.clone())), told)
-}
-
-/// A packet of TCP over IPv4 with this option, and some no-operation options in front of it.
-fn ipv4(option: Option<IpOption>, payload: usize, pads: usize) -> Vec<u8> {
-    let total = (40 + payload) as u16;
-    let mut packet = vec![0x45, 0];
-    packet.extend(total.to_be_bytes());
-    packet.extend([0x12, 0x34, 0x40, 0, 64, 6, 0, 0, 10, 0, 1, 2, 10, 0, 2, 2]);
-    packet.resize(usize::from(total), 0);
-    packet[32] = 0x50;
-    let check = checksum(&packet[..20]);
-    packet[10..12].copy_from_slice(&check.to_be_bytes());
-    let Some(option) = option else { return packet };
-    packet = Ipv4::with_option(&packet, option).unwrap();
-    if pads > 0 {
-        // Four bytes more of options: as many of them in front as asked for.
-        let front = pads.min(4);
-        for place in 0..4 {
-            packet.insert(if place < front { 20 } else { 28 + front }, 1);
-        }
-        packet[0] += 1;
-        packet[10..12].fill(0);
-        let check = checksum(&packet[..32]);
-        packet[10..12].copy_from_slice(&check.to_be_bytes());
-    }
-    packet
-}
-
-fn ipv6(option: Option<IpOption>, payload: usize) -> Vec<u8> {
-    let extension = option.map(|option| hop_by_hop(6, option)).map_or(Vec::new(), |bytes| bytes.to_vec());
-    let length = (20 + payload + extension.len()) as u16;
-    let mut packet = vec![0x60, 0, 0, 0];
-    packet.extend(length.to_be_bytes());
-    packet.extend([if extension.is_empty() { 6 } else { 0 }, 64]);
-    packet.extend([1; 32]);
-    packet.extend(extension);
-    packet.resize(40 + usize::from(length), 0);
-    packet
-}
 
 fn option(random: &mut impl Rng) -> Option<IpOption> {
     let bits = random.next_u32();
@@ -169,7 +83,7 @@ impl Flows {
 fn compare(settings: &RouterSettings, packets: u64, damage: u64, seed: u64) {
     let mut flows = Flows { asked: [(RateCode::ZERO, Nonce::new(0)); FLOWS] };
     let mut granted_of = [RateCode::ZERO; FLOWS];
-    let (mut bench, mut router, told) = both(settings);
+    let (bench, mut router, told) = both(settings);
     let mut random = stream(seed);
     let (mut now, mut decisions, mut granted) = (0_u64, 0, 0);
     for number in 0..packets {
@@ -243,7 +157,7 @@ fn settings(meter: RouterMeter, capacity: Rate, threshold_percent: u32) -> Route
 
 #[test]
 fn the_program_decides_and_writes_packet_by_packet_what_the_crate_does() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_with_quick_start() else { return };
     // More of them by hand: docs/quick-start-linux.md says how many have been tried.
     let mutated = std::env::var("FLOWSTART_ROUTER_PACKETS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
     for (seed, (meter, capacity, threshold)) in [
@@ -266,7 +180,7 @@ fn the_program_decides_and_writes_packet_by_packet_what_the_crate_does() {
 
 #[test]
 fn a_router_that_remembers_flows_gives_back_refuses_and_counts_as_the_crate_does() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_with_quick_start() else { return };
     let flows = FlowsConfig::default();
     let extreme = |flows, capacity| RouterSettings { flows: Some(flows), ..RouterSettings::new(capacity) };
     let fast = Rate::from_mbps(100);
@@ -282,7 +196,7 @@ fn a_router_that_remembers_flows_gives_back_refuses_and_counts_as_the_crate_does
 
 #[test]
 fn a_router_is_loaded_at_a_device_once_counts_what_leaves_there_and_goes_without_a_trace() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_with_quick_start() else { return };
     let pair = Pair::new();
     let [a, b] = [0, 1].map(|end| pair.name(end).to_owned());
     let settings = RouterSettings::new(Rate::from_mbps(100));
@@ -308,9 +222,9 @@ fn a_router_is_loaded_at_a_device_once_counts_what_leaves_there_and_goes_without
 
 #[test]
 fn of_a_flood_beyond_no_requests_at_all_none_is_looked_at() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_with_quick_start() else { return };
     let settings = RouterSettings { requests_per_second: 0, ..RouterSettings::new(Rate::from_mbps(100)) };
-    let (mut bench, mut router, _) = both(&settings);
+    let (bench, mut router, _) = both(&settings);
     for millis in 0..5 {
         let option = IpOption::Request { rate: RateCode::MIN, ttl: 9, nonce: Nonce::new(1) };
         let mut packet = ipv4(Some(option), 0, 0);
@@ -324,9 +238,9 @@ fn of_a_flood_beyond_no_requests_at_all_none_is_looked_at() {
 
 #[test]
 fn a_bridge_leaves_the_ttl_of_a_request_as_it_is() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_with_quick_start() else { return };
     let settings = RouterSettings { hops: 0, ..RouterSettings::new(Rate::from_mbps(100)) };
-    let (mut bench, ..) = both(&settings);
+    let (bench, ..) = both(&settings);
     let option = IpOption::Request { rate: RateCode::MIN, ttl: 9, nonce: Nonce::new(1) };
     let packet = ipv4(Some(option), 0, 0);
     let (passed, _) = bench.pass(0, 0, &packet, 1).unwrap();
@@ -335,7 +249,7 @@ fn a_bridge_leaves_the_ttl_of_a_request_as_it_is() {
 
 #[test]
 fn segments_that_the_device_will_cut_are_metered_with_the_headers_they_will_have() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_with_quick_start() else { return };
     let pair = Pair::new();
     let there = load_router("fs0", Some(pair.name(0)), &RouterSettings::new(Rate::from_mbps(100))).unwrap();
     const BYTES: u64 = 4_000_000;
@@ -351,7 +265,7 @@ fn segments_that_the_device_will_cut_are_metered_with_the_headers_they_will_have
 
 #[test]
 fn devices_without_ethernet_and_their_rates_are_known_in_other_namespaces_too() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_with_quick_start() else { return };
     let pair = Pair::new();
     let name = pair.name(0).to_owned();
     let limit = |device: &str, capacity| {
@@ -382,7 +296,7 @@ fn devices_without_ethernet_and_their_rates_are_known_in_other_namespaces_too() 
 
 #[test]
 fn what_cannot_be_loaded_is_refused_in_a_sentence() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_with_quick_start() else { return };
     let settings = RouterSettings::new(Rate::from_mbps(100));
     let none = load_router("fs-none", None, &settings).unwrap_err();
     assert_eq!(none.to_string(), "there is no network device fs-none; `ip link` says which there are");

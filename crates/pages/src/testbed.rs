@@ -23,9 +23,14 @@ pub fn tables(record: &Record) -> Vec<Table> {
 /// What came out, in words.
 pub fn sentences(record: &Record) -> Vec<String> {
     let late = record.rows.iter().map(|row| row.late_p99_us).fold(0.0, f64::max);
+    let counts = || record.rows.iter().map(Row::runs);
+    let runs = match (counts().min(), counts().max()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+        _ => record.runs.to_string(),
+    };
     let mut list = vec![format!(
-        "Linux {}, {} cores, {} runs of each transfer, 99 % of the packets of the worst within {late:.0} us.",
-        record.kernel, record.cores, record.runs
+        "Linux {}, {} cores, {runs} runs of each transfer, 99 % of the packets of the worst within {late:.0} us.",
+        record.kernel, record.cores
     )];
     let judged: Vec<_> = CLAIMS.iter().filter_map(|claim| claim.judge(record)).collect();
     let count = |agrees| judged.iter().filter(|judged| judged.agrees == agrees).count();

@@ -188,10 +188,11 @@ mod program {
         let at = if devices.is_empty() { "no device".to_owned() } else { devices.join(", ") };
         let Ok(c) = flowstart_kernel::host_counts() else { return format!("    at {at}\n") };
         format!(
-            "    at {at}\n    as sender: {} requests ({} packets with one sent again), {} granted ({} used, {} too small, \
+            "    at {at}\n    as sender: {} requests ({} in mid-connection, {} packets with one sent again), {} granted ({} used, {} too small, \
              {} expired),\n    {} unanswered, {} with a wrong rate, {} TTL difference, {} nonce; {} phases met congestion; \
              {} reports\n    as receiver: {} requests, {} answers; {} packets had no room\n",
             c.asked,
+            c.asked_in_middle,
             c.lost,
             c.granted,
             c.used,

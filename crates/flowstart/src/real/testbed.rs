@@ -67,8 +67,12 @@ fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
     if let Some(file) = &file {
         prepare_file(file)?;
     }
+    let before = match file.as_deref().filter(|file| args.add && file.exists()) {
+        Some(file) => Some(fits(read(file)?, file)?),
+        None => None,
+    };
     let loaded = Loaded::new()?;
-    let record = run(list, runs)?;
+    let (record, is_whole) = run(list, runs, before)?;
     drop(loaded);
     if record.rows.is_empty() {
         return Err(Failure::Interrupted);
@@ -78,7 +82,7 @@ fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
         write_file(file, format!("{text}\n").as_bytes())?;
     }
     show(&record, args, false)?;
-    if record.rows.len() < list.len() {
+    if !is_whole {
         return Err(Failure::Interrupted);
     }
     if record.rows.iter().all(|row| row.kernel.is_empty()) {
@@ -87,36 +91,67 @@ fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
     Ok(())
 }
 
-/// Runs the transfers; of one amid which it is interrupted nothing is kept.
+/// Nothing measured here.
 #[cfg(feature = "kernel")]
-fn run(list: &[Case], runs: u64) -> Result<Record, Failure> {
+fn empty(runs: u64) -> Record {
+    Record {
+        flowstart_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: flowstart_real::fidelity::kernel_version(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        runs,
+        rows: Vec::new(),
+    }
+}
+
+/// A record that this machine's runs can be added to.
+#[cfg(feature = "kernel")]
+fn fits(record: Record, file: &Path) -> Result<Record, Failure> {
+    let of = |record: &Record| (record.flowstart_version.clone(), record.kernel.clone(), record.cores);
+    let here = of(&empty(0));
+    if of(&record) == here {
+        return Ok(record);
+    }
+    let file = file.display();
+    let (version, kernel, cores) = here;
+    Err(Failure::Usage(format!(
+        "--add: {file} was measured with flowstart {}, Linux {}, {} cores, not with flowstart {version}, Linux {kernel}, \
+         {cores} cores; without --add it is measured anew",
+        record.flowstart_version, record.kernel, record.cores
+    )))
+}
+
+/// Runs the transfers; of one amid which it is interrupted nothing is kept. With those that were
+/// measured before, of which fewest have been; and whether all were run.
+#[cfg(feature = "kernel")]
+fn run(list: &[Case], runs: u64, before: Option<Record>) -> Result<(Record, bool), Failure> {
     use crate::output::{note, progress};
 
     let cancel = crate::interrupt::listen();
     let limit = super::fidelity_limit(None);
     let bar = progress("transferring");
     bar.set_length(list.len() as u64 * runs);
-    let mut rows = Vec::new();
+    let mut record = before.unwrap_or_else(|| empty(runs));
+    let mut order: Vec<_> = list.iter().collect();
+    order.sort_by_key(|case| record.runs_of(case));
     let mut runs_done = 0;
-    for case in list {
+    let mut is_whole = true;
+    for case in order {
         let done = |_: &_| {
             runs_done += 1;
             bar.set_position(runs_done);
         };
-        let Some(row) = flowstart_real::testbed::compare(case, runs, &limit, &cancel, done)? else { break };
+        let Some(row) = flowstart_real::testbed::compare(case, runs, &limit, &cancel, done)? else {
+            is_whole = false;
+            break;
+        };
         for why in &row.left_out {
             note(&format!("{}, {}: left out: {why}", case.control.name(), case.path()));
         }
-        rows.push(row);
+        record.add(row).map_err(Failure::usage)?;
     }
     bar.finish_and_clear();
-    Ok(Record {
-        flowstart_version: env!("CARGO_PKG_VERSION").to_owned(),
-        kernel: flowstart_real::fidelity::kernel_version(),
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-        runs,
-        rows,
-    })
+    record.sort();
+    Ok((record, is_whole))
 }
 
 fn read(file: &Path) -> Result<Record, Failure> {

@@ -3,6 +3,9 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod packets;
+pub(crate) mod worlds;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -19,8 +22,17 @@ use nix::sys::socket::{setsockopt, sockopt};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One test at a time, on the whole machine: registrations are global. `None` if this machine
-/// cannot register anything; the reason is printed.
+/// cannot register anything, or somebody has; the reason is printed.
 pub(crate) fn alone() -> Option<Flock<File>> {
+    alone_with(&Algorithm::ALL)
+}
+
+/// The same for Quick-Start and its routers, which whatever else is loaded does not touch.
+pub(crate) fn alone_with_quick_start() -> Option<Flock<File>> {
+    alone_with(&[Algorithm::QuickStart])
+}
+
+fn alone_with(ours: &[Algorithm]) -> Option<Flock<File>> {
     if let Some(missing) = findings().into_iter().find(|finding| !finding.good) {
         skipped(&format!("{}: {}", missing.what, missing.found));
         return None;
@@ -33,7 +45,7 @@ pub(crate) fn alone() -> Option<Flock<File>> {
     let file = File::options().create(true).append(true).open(path).unwrap();
     let alone = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).unwrap();
     // Somebody uses it, or a test was killed.
-    if let Some(loaded) = loaded().first() {
+    if let Some(loaded) = loaded().iter().find(|loaded| ours.contains(&loaded.algorithm)) {
         skipped(&format!("{0} is loaded here; flowstart kernel unload {0}", loaded.algorithm));
         return None;
     }

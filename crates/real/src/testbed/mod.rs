@@ -58,13 +58,53 @@ pub struct Record {
     pub kernel: String,
     /// Cores of the machine.
     pub cores: usize,
-    /// Runs of each transfer.
+    /// Runs of each transfer, of those that were run most often.
     pub runs: u64,
     /// What came out.
     pub rows: Vec<Row>,
 }
 
 impl Record {
+    /// How often a transfer has been run, runs left out included.
+    #[must_use]
+    pub fn runs_of(&self, case: &Case) -> usize {
+        self.row(case).map_or(0, Row::runs)
+    }
+
+    fn row(&self, case: &Case) -> Option<&Row> {
+        self.rows.iter().find(|row| row.case == *case)
+    }
+
+    /// Adds runs of a transfer to those that are there.
+    ///
+    /// # Errors
+    /// One sentence if what is simulated is not what was simulated for those: something has changed
+    /// since.
+    pub fn add(&mut self, row: Row) -> Result<(), String> {
+        let most = (self.runs).max(row.runs() as u64);
+        let Some(known) = self.rows.iter_mut().find(|known| known.case == row.case) else {
+            self.rows.push(row);
+            self.runs = most;
+            return Ok(());
+        };
+        if (&known.paper, known.simulated) != (&row.paper, row.simulated) {
+            let (name, path) = (row.case.control.name(), row.case.path());
+            return Err(format!("{name}, {path}: the simulator says something else than for the runs that are kept"));
+        }
+        known.kernel.extend(row.kernel);
+        known.left_out.extend(row.left_out);
+        known.late_p99_us = known.late_p99_us.max(row.late_p99_us);
+        self.runs = most.max(known.runs() as u64);
+        Ok(())
+    }
+
+    /// In the order of [`cases`].
+    pub fn sort(&mut self) {
+        let order = cases(false);
+        let place = |row: &Row| order.iter().position(|case| *case == row.case).unwrap_or(order.len());
+        self.rows.sort_by_key(place);
+    }
+
     /// Checks that it can have been measured.
     ///
     /// # Errors
@@ -166,6 +206,12 @@ impl Row {
         })
     }
 
+    /// Runs, those that do not count included.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.kernel.len() + self.left_out.len()
+    }
+
     /// Mean of the simulation's difference to the kernel's runs, as a share of their mean; `None`
     /// without runs.
     #[must_use]
@@ -213,4 +259,31 @@ pub fn compare(
         }
     }
     Ok(Some(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(bytes: u64, kernel: &[f64], left_out: usize) -> Row {
+        let case =
+            Case { part: Part::Times, control: Control::QuickStart, capacity_mbps: 10, rtt_ms: 25, bytes: Some(bytes) };
+        let left_out = vec!["late".to_owned(); left_out];
+        Row { case, paper: vec![1.0], simulated: 1.0, kernel: kernel.to_vec(), left_out, late_p99_us: 5.0 }
+    }
+
+    #[test]
+    fn runs_are_added_to_those_of_the_same_transfer_and_not_to_what_was_simulated_otherwise() {
+        let mut record =
+            Record { flowstart_version: String::new(), kernel: String::new(), cores: 2, runs: 1, rows: Vec::new() };
+        record.add(row(800_000, &[1.0], 0)).unwrap();
+        record.add(row(40_000, &[2.0], 1)).unwrap();
+        record.add(Row { late_p99_us: 9.0, ..row(40_000, &[3.0], 0) }).unwrap();
+        record.sort();
+        assert_eq!(record.rows.iter().map(|row| row.case.bytes.unwrap()).collect::<Vec<_>>(), [40_000, 800_000]);
+        assert_eq!((&record.rows[0].kernel, record.rows[0].late_p99_us), (&vec![2.0, 3.0], 9.0));
+        assert_eq!((record.runs, record.runs_of(&record.rows[0].case)), (3, 3));
+        let refused = record.add(Row { simulated: 1.1, ..row(40_000, &[3.0], 0) }).unwrap_err();
+        assert!(refused.contains("10 Mbit/s, 25 ms, 40 kB"), "{refused}");
+    }
 }
