@@ -239,6 +239,7 @@ mod tests {
             Row {
                 simulated: vec![values(p50, 20.0)],
                 kernel: if skipped { Vec::new() } else { runs },
+                excess_us: Vec::new(),
                 left_out: Vec::new(),
                 late_p99_us: 30.0,
                 skipped: skipped.then(|| "this kernel has no congestion control \"dctcp\"".to_owned()),

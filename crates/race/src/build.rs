@@ -85,6 +85,7 @@ impl Contestant {
             initial_ssthresh: None,
             receive_window: None,
             offload: None,
+            receive_offload: None,
         }
     }
 }

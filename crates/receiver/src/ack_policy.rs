@@ -46,6 +46,8 @@ pub(crate) struct AckPolicy {
     scheduled: bool,
     /// A pushed short segment waits.
     pushed: bool,
+    /// A pushed or a short segment waits: the application's read asks for its ACK.
+    read_out: bool,
     /// Segments in order since the last ACK.
     segments: u32,
     delayed: Time,
@@ -53,6 +55,17 @@ pub(crate) struct AckPolicy {
     duplicate_acks: u32,
     compressed_count: u32,
     compressed_next: u64,
+}
+
+/// What arrived in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payload {
+    /// Bytes of a segment, the first if there are several.
+    pub(crate) size: u32,
+    /// How many were merged; 1 for a segment of its own.
+    pub(crate) count: u32,
+    /// It was pushed.
+    pub(crate) push: bool,
 }
 
 /// What the policy needs to know of the connection's state.
@@ -78,6 +91,7 @@ impl AckPolicy {
             rtt: None,
             scheduled: false,
             pushed: false,
+            read_out: false,
             segments: 0,
             delayed: Time::NEVER,
             compressed: Time::NEVER,
@@ -144,11 +158,13 @@ impl AckPolicy {
 
     /// Data arrived in order.
     #[inline]
-    pub(crate) fn on_data(&mut self, now: Time, config: &ReceiverConfig, payload: u32, push: bool, window: u64) {
+    pub(crate) fn on_data(&mut self, now: Time, config: &ReceiverConfig, payload: Payload, window: u64) {
+        let Payload { size, count, push } = payload;
         self.scheduled = true;
-        self.segments = self.segments.saturating_add(1);
-        self.pushed = push && payload < self.mss;
-        self.mss = self.mss.max(payload);
+        self.segments = self.segments.saturating_add(count);
+        self.pushed = push && size < self.mss;
+        self.read_out |= push || size < self.mss;
+        self.mss = self.mss.max(size);
         let delay = config.ack_delay;
         if self.timeout.is_zero() {
             self.grant_quick_acks(window, config.quick_acks);
@@ -184,6 +200,9 @@ impl AckPolicy {
         }
         if at.gaps {
             return self.decide_with_gaps(now, config, at);
+        }
+        if config.ack_pushed && self.read_out && config.auto_read {
+            return true;
         }
         self.delay(now, config)
     }
@@ -256,6 +275,7 @@ impl AckPolicy {
         }
         self.scheduled = false;
         self.pushed = false;
+        self.read_out = false;
         self.segments = 0;
         self.delayed = Time::NEVER;
         self.compressed = Time::NEVER;
@@ -281,6 +301,10 @@ mod tests {
         Time::ZERO + ms(n)
     }
 
+    fn segment(size: u32, push: bool) -> Payload {
+        Payload { size, count: 1, push }
+    }
+
     fn slow() -> ReceiverConfig {
         ReceiverConfig { quick_acks: 0, ack_delay_max: Span::from_secs(1), ..ReceiverConfig::default() }
     }
@@ -291,7 +315,7 @@ mod tests {
         if let Some(rtt) = rtt {
             policy.set_rtt(rtt);
         }
-        policy.on_data(at(0), config, 100, push, u64::MAX);
+        policy.on_data(at(0), config, segment(100, push), u64::MAX);
         policy.timeout = ms(160);
         policy
     }
@@ -319,8 +343,8 @@ mod tests {
         let pushed = |payload, push| {
             let config = slow();
             let mut policy = patient(&config, None, false);
-            policy.on_data(at(1), &config, 1_448, false, u64::MAX);
-            policy.on_data(at(2), &config, payload, push, u64::MAX);
+            policy.on_data(at(1), &config, segment(1_448, false), u64::MAX);
+            policy.on_data(at(2), &config, segment(payload, push), u64::MAX);
             policy.pushed
         };
         assert_eq!(
@@ -345,7 +369,7 @@ mod tests {
         let after = |gap| {
             let config = slow();
             let mut policy = patient(&config, Some(ms(30)), false);
-            policy.on_data(at(gap), &config, 100, false, u64::MAX);
+            policy.on_data(at(gap), &config, segment(100, false), u64::MAX);
             policy.timeout
         };
         assert_eq!(after(20), ms(100), "with the configured delay of 40 ms for gaps of up to half of it");
@@ -361,7 +385,7 @@ mod tests {
             let config = ReceiverConfig { quick_acks: 16, ..slow() };
             let mut policy = patient(&config, Some(ms(30)), false);
             policy.quick = 0;
-            policy.on_data(at(gap), &config, 100, false, u64::MAX);
+            policy.on_data(at(gap), &config, segment(100, false), u64::MAX);
             policy.quick
         };
         assert_eq!([230, 231].map(quick), [0, 16]);
@@ -372,7 +396,7 @@ mod tests {
         let config = slow();
         for (waiting, due) in [(1_448, false), (1_449, true)] {
             let mut policy = AckPolicy::new(&config);
-            policy.on_data(at(0), &config, 1_448, false, u64::MAX);
+            policy.on_data(at(0), &config, segment(1_448, false), u64::MAX);
             let situation = Situation { next: 10_000 + waiting, told: 10_000, gaps: false, window_moves: true };
             assert_eq!(policy.decide(at(0), &config, situation), due, "{waiting}");
             let stuck = Situation { window_moves: false, ..situation };
@@ -405,7 +429,7 @@ mod tests {
             policy.on_mark_change(&config, u64::MAX);
             assert_eq!(policy.timeout, config.ack_delay);
             let at_once = [1, 2, 3].map(|n| {
-                policy.on_data(at(n), &config, 100, false, u64::MAX);
+                policy.on_data(at(n), &config, segment(100, false), u64::MAX);
                 let waiting = Situation { next: 100 * n, told: 100 * (n - 1), gaps: false, window_moves: true };
                 let leaves = policy.decide(at(n), &config, waiting);
                 policy.on_ack_sent(&config);

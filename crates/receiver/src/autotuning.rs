@@ -39,6 +39,9 @@ pub(crate) struct Arrived {
     /// What its sender had been told by then.
     pub(crate) acknowledged: u64,
     pub(crate) payload: u32,
+    /// Payload of one of the segments merged into it, and how many there are.
+    pub(crate) size: u32,
+    pub(crate) count: u32,
     /// It continues the stream.
     pub(crate) in_order: bool,
     /// Next byte expected, this segment included.
@@ -161,9 +164,9 @@ impl Autotuning {
             }
             return self.grow(at, held);
         }
-        if at.payload > self.mss {
-            self.mss = at.payload;
-            self.take_share(at.payload);
+        if at.size > self.mss {
+            self.mss = at.size;
+            self.take_share(at.size);
         }
         self.take_window_time(at.next);
         at.payload >= SHORT && self.grow(at, held)
@@ -248,7 +251,7 @@ impl Autotuning {
             return false;
         }
         let payload = u64::from(at.payload);
-        let memory = payload + self.overhead;
+        let memory = payload + self.overhead * u64::from(at.count);
         let more = if self.window_from(memory) <= payload {
             2 * self.announced
         } else if self.worthwhile(memory, payload) {

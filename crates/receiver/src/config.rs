@@ -9,7 +9,7 @@ use {
     serde::{Deserialize, Serialize},
 };
 
-use crate::ReceiveWindow;
+use crate::{ReceiveOffload, ReceiveWindow};
 
 /// How the endpoints use explicit congestion notification. Both ends must be set alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -65,6 +65,11 @@ pub struct ReceiverConfig {
     /// Most ACKs sent at once at the beginning and after trouble, whatever `ack_every` says; 0 for
     /// none, default 16 (`TCP_MAX_QUICKACKS`).
     pub quick_acks: u32,
+    /// What is pushed, and what is shorter than a full segment, is acknowledged as soon as the
+    /// application has read all that there is (Linux 6.6 and later, `tcp_measure_rcv_mss`,
+    /// `tcp_cleanup_rbuf`). Default false; true with `offload = "linux"`, whose bursts are pushed.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "std::ops::Not::not"))]
+    pub ack_pushed: bool,
     /// Segment size assumed before one was seen; default 536 (`TCP_MSS_DEFAULT`).
     pub initial_mss: u32,
     /// After three immediate ones, ACKs of out-of-order data wait up to this long for more; zero
@@ -87,6 +92,9 @@ pub struct ReceiverConfig {
     /// A receive window that grows as Linux's does, instead of `receive_buffer`; default none.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub window: Option<ReceiveWindow>,
+    /// Segments that arrive close together are merged and acknowledged as one (GRO); default none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub offload: Option<ReceiveOffload>,
     /// True (default): the application reads at once.
     pub auto_read: bool,
     /// Smallest variance term of the receiver's own timeout estimate, which bounds ACK delays and
@@ -108,6 +116,7 @@ impl Default for ReceiverConfig {
             adaptive_delay: true,
             ack_delay_max: Span::from_millis(200),
             quick_acks: 16,
+            ack_pushed: false,
             initial_mss: 536,
             compressed_sack_delay: Span::from_millis(1),
             compressed_sack_rtt_percent: 5,
@@ -116,6 +125,7 @@ impl Default for ReceiverConfig {
             ack_aggregation_most: None,
             receive_buffer: None,
             window: None,
+            offload: None,
             auto_read: true,
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),
@@ -138,6 +148,7 @@ impl ReceiverConfig {
         unless(self.ack_aggregation_most.is_none_or(|most| most > 0), "ack_aggregation_most", "at least 1 ACK")?;
         unless(self.receive_buffer.is_none_or(|b| b.get() > 0), "receive_buffer", "at least 1 byte")?;
         self.window.as_ref().map_or(Ok(()), ReceiveWindow::validate)?;
+        self.offload.as_ref().map_or(Ok(()), ReceiveOffload::validate)?;
         unless(
             self.window.is_none() || self.receive_buffer.is_none(),
             "receive_buffer",

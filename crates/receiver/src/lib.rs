@@ -13,7 +13,9 @@ mod ack_policy;
 mod autotuning;
 mod config;
 mod joining;
+mod merging;
 mod reassembly;
+mod receive_offload;
 mod receive_window;
 mod receiver;
 #[cfg(test)]
@@ -22,5 +24,6 @@ mod window;
 
 pub use config::{AckCounting, EcnMode, ReceiverConfig};
 pub use joining::Joining;
+pub use receive_offload::ReceiveOffload;
 pub use receive_window::{ReceiveWindow, WindowRules};
 pub use receiver::{OutgoingAck, Receiver, ReceiverStats};

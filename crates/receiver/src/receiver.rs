@@ -6,7 +6,8 @@ use flowstart_quick_start::RateCode;
 use flowstart_quick_start::wire::TcpResponse;
 use flowstart_units::Time;
 
-use crate::ack_policy::{AckPolicy, Situation};
+use crate::ack_policy::{AckPolicy, Payload, Situation};
+use crate::merging::{Arrivals, Merged};
 use crate::reassembly::{Arrival, Reassembly};
 use crate::window::{Taken, Window};
 use crate::{EcnMode, ReceiverConfig};
@@ -85,7 +86,7 @@ pub struct Receiver {
     duplicate: bool,
     ack_now: bool,
     early: Option<EarlyAck>,
-    /// A SYN/ACK or an early ACK waits.
+    /// A SYN/ACK, an early ACK or packets that are being looked at wait.
     first_words: bool,
     /// An ACK is held for aggregation until then.
     aggregated: Time,
@@ -93,6 +94,10 @@ pub struct Receiver {
     merged: u32,
     syn_ack: Option<Time>,
     syn_ack_sent: Option<Time>,
+    /// Packets that the host has not looked at (receive offload).
+    arrivals: Option<Box<Arrivals>>,
+    /// When it will; [`Time::NEVER`] if there are none.
+    looks: Time,
     /// Approved rate for the next ACK.
     granted: Option<TcpResponse>,
     stats: ReceiverStats,
@@ -120,6 +125,8 @@ impl Receiver {
             merged: 0,
             syn_ack: None,
             syn_ack_sent: None,
+            arrivals: config.offload.as_ref().map(|offload| Box::new(Arrivals::new(offload))),
+            looks: Time::NEVER,
             granted: None,
             stats: ReceiverStats::default(),
         }
@@ -127,27 +134,76 @@ impl Receiver {
 
     /// A segment arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        if segment.syn | !segment.quick_start.is_none() {
+        if (segment.syn | !segment.quick_start.is_none() | self.arrivals.is_some())
+            && self.on_special(now, segment, ecn)
+        {
+            return;
+        }
+        self.take(now, &Merged::single(*segment, ecn));
+    }
+
+    /// A SYN, a segment with an option, or any with receive offload. Returns true if there is no
+    /// more to do about it.
+    #[cold]
+    fn on_special(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> bool {
+        if segment.syn {
             self.granted = segment.quick_start.answer();
-            if segment.syn {
-                self.window.tell_time(now);
-                self.first_words = true;
-                self.syn_ack = Some(segment.sent_at);
-                self.syn_ack_sent = Some(now);
-                return;
-            }
-            // A rate that routers approved is told at once, on the ACK of that segment (RFC 4782
-            // section 4.2).
+            self.window.tell_time(now);
+            self.first_words = true;
+            self.syn_ack = Some(segment.sent_at);
+            self.syn_ack_sent = Some(now);
+            return true;
+        }
+        let Some(arrivals) = &mut self.arrivals else {
+            self.take_option(segment);
+            return false;
+        };
+        let enough = arrivals.push(now, segment, ecn);
+        self.looks = arrivals.due();
+        if enough {
+            self.look(now);
+        }
+        true
+    }
+
+    /// A rate that routers approved is told at once, on the ACK of that segment (RFC 4782 section
+    /// 4.2).
+    fn take_option(&mut self, segment: &Segment) {
+        if !segment.quick_start.is_none() {
+            self.granted = segment.quick_start.answer();
             self.ack_now = true;
         }
+    }
+
+    /// The host looks at what arrived: each merged packet is taken in when the ACKs before it have
+    /// left.
+    fn look(&mut self, now: Time) {
+        self.looks = Time::NEVER;
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.look(now);
+            self.first_words = true;
+        }
+    }
+
+    #[inline(never)]
+    fn take_merged(&mut self, now: Time, merged: &Merged) {
+        self.take_option(&merged.segment);
+        self.take(now, merged);
+    }
+
+    /// A segment, or several merged, are taken in.
+    #[inline(always)]
+    fn take(&mut self, now: Time, merged: &Merged) {
+        let Merged { segment, ecn, count, size } = merged;
+        let (ecn, count, size) = (*ecn, *count, *size);
         if segment.payload == 0 {
             // A window probe.
             self.window.tell_time(now);
             self.want_ack(now);
             return;
         }
-        self.stats.packets += 1;
-        self.stats.marked += u64::from(ecn == Ecn::Ce);
+        self.stats.packets += u64::from(count);
+        self.stats.marked += if ecn == Ecn::Ce { u64::from(count) } else { 0 };
         if let Some(sent) = self.syn_ack_sent.take() {
             self.policy.set_rtt(now.since(sent));
         }
@@ -156,11 +212,11 @@ impl Receiver {
         if segment.seq <= self.told && segment.sent_at >= self.echo {
             self.echo = segment.sent_at;
         }
-        self.on_codepoint(ecn, segment.cwr);
+        self.on_codepoint(ecn, segment.cwr, count);
         let end = segment.seq.saturating_add(u64::from(segment.payload));
         let before = self.stream.next();
         if self.window.excludes(end) {
-            self.stats.outside_window += 1;
+            self.stats.outside_window += u64::from(count);
             self.window.tell_time(now);
             self.policy.on_trouble(&self.config, self.width());
             self.want_ack(now);
@@ -168,7 +224,7 @@ impl Receiver {
         }
         let arrival = self.stream.insert(segment.seq, end);
         if arrival == Arrival::Duplicate {
-            self.stats.duplicates += 1;
+            self.stats.duplicates += u64::from(count);
             self.duplicate = true;
             self.window.tell_time(now);
             self.policy.on_trouble(&self.config, self.width());
@@ -184,13 +240,13 @@ impl Receiver {
         }
         match arrival {
             Arrival::InOrder { filled } => {
-                self.policy.on_data(now, &self.config, segment.payload, segment.push, self.width());
+                self.policy.on_data(now, &self.config, Payload { size, count, push: segment.push }, self.width());
                 at_once |= filled;
             }
             Arrival::OutOfOrder { depth } => at_once |= self.policy.on_out_of_order(depth),
             Arrival::Duplicate => {}
         }
-        let taken = Taken { segment, arrival, stream: &self.stream, before, told: self.told };
+        let taken = Taken { segment, count, size, arrival, stream: &self.stream, before, told: self.told };
         let window_moves = self.window.on_data(now, taken, &mut self.policy);
         at_once |= self.ack_now;
         let situation =
@@ -202,12 +258,12 @@ impl Receiver {
 
     /// The count of marks and the end of an echo (RFC 3168 section 6.1.3).
     #[inline]
-    fn on_codepoint(&mut self, ecn: Ecn, cwr: bool) {
+    fn on_codepoint(&mut self, ecn: Ecn, cwr: bool, count: u32) {
         if self.config.ecn == EcnMode::Off {
             return;
         }
         if ecn == Ecn::Ce {
-            self.ce_count = self.ce_count.wrapping_add(1);
+            self.ce_count = self.ce_count.wrapping_add(count);
         }
         if cwr && self.config.ecn == EcnMode::Classic {
             self.ece = false;
@@ -267,6 +323,9 @@ impl Receiver {
 
     /// The time of [`deadline`](Self::deadline) has come.
     pub fn on_timer(&mut self, now: Time) {
+        if self.looks <= now {
+            self.look(now);
+        }
         self.window.tell_time(now);
         if self.aggregated <= now {
             self.ack_now = true;
@@ -309,12 +368,17 @@ impl Receiver {
         if let Some(echo) = self.syn_ack.take() {
             return Some(Saying { next: self.stream.next(), ece: false, echo, syn: true, ordinary: false });
         }
-        self.first_words = false;
-        match self.early.take() {
-            Some(early) => {
-                Some(Saying { next: early.next, ece: early.ece, echo: self.echo, syn: false, ordinary: false })
+        loop {
+            self.first_words = self.arrivals.as_ref().is_some_and(|arrivals| arrivals.is_looked_at());
+            if let Some(early) = self.early.take() {
+                return Some(Saying { next: early.next, ece: early.ece, echo: self.echo, syn: false, ordinary: false });
             }
-            None => self.ordinary_words(),
+            let words = self.ordinary_words();
+            if words.is_some() {
+                return words;
+            }
+            let (now, merged) = self.arrivals.as_mut().and_then(|arrivals| arrivals.next())?;
+            self.take_merged(now, &merged);
         }
     }
 
@@ -356,7 +420,8 @@ impl Receiver {
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Time {
-        if self.aggregated == Time::NEVER { self.policy.deadline() } else { self.aggregated }
+        let ack = if self.aggregated == Time::NEVER { self.policy.deadline() } else { self.aggregated };
+        ack.min(self.looks)
     }
 
     /// Bytes of the stream that arrived in order.

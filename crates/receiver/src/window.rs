@@ -88,6 +88,8 @@ impl Window {
         let arrived = Arrived {
             acknowledged: at.segment.acknowledged(),
             payload: at.segment.payload,
+            size: at.size,
+            count: at.count,
             in_order: matches!(at.arrival, Arrival::InOrder { .. }),
             next,
             read,
@@ -186,6 +188,9 @@ impl Window {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken<'a> {
     pub(crate) segment: &'a Segment,
+    /// How many were merged into it, and the size of one.
+    pub(crate) count: u32,
+    pub(crate) size: u32,
     pub(crate) arrival: Arrival,
     pub(crate) stream: &'a Reassembly,
     /// Next byte expected before it.

@@ -100,6 +100,12 @@ pub struct FlowSpec {
     /// segment. Figures of one's own: `sender.offload`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offload: Option<OffloadKind>,
+    /// Segments that arrive close together are merged and acknowledged as one, as with the receive
+    /// offload (GRO) of a kernel whose network card looks at them every 50 us; default: each is
+    /// taken in as it arrives. Figures of one's own: `receiver.offload`. No dialect sets it: it
+    /// depends on the network card, and the emulator's hosts have it switched off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_offload: Option<OffloadKind>,
     /// Everything else about the sending endpoint.
     #[serde(default)]
     pub sender: SenderConfig,
@@ -135,7 +141,7 @@ impl ReceiveWindowKind {
     }
 }
 
-/// A kernel whose hosts send bursts.
+/// A kernel whose hosts send or merge bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OffloadKind {

@@ -120,13 +120,21 @@ fn nearly_all_bursts_are_full_ones() {
     assert!((16..=19).contains(&seen.first_second) && (5..=6).contains(&seen.later), "{seen:?}");
 }
 
-/// The kernel loses 10 to 15 % of DCTCP's goodput beside a step of 1 ms, and marks fewer packets.
+/// Beside a step of 1 ms: bursts of 200 Mbit/s reach it, those of 100 Mbit/s (nine segments, of
+/// which the last waits for 0.96 ms) only if times are not exact, as over an emulator (there the
+/// kernel loses 10 to 15 %; in virtual time a kernel has the goodput of exact times).
 #[test]
 fn a_burst_that_reaches_the_step_costs_dctcp_goodput() {
-    for mbps in [100, 200] {
-        let [single, bursts] = ["", BURSTS].map(|flow| run(mbps, "slow_start+dctcp", flow, STEP));
-        let lost = 1.0 - bursts.goodput_mbps / single.goodput_mbps;
-        assert!((0.05..0.15).contains(&lost), "{mbps} Mbit/s: {lost}");
-        assert!(bursts.marked_percent < 0.8 * single.marked_percent);
+    let uneven = format!("{STEP}\njitter = \"0.2 ms\"");
+    let lost = |mbps, queue: &str| {
+        let [single, bursts] = ["", BURSTS].map(|flow| run(mbps, "slow_start+dctcp", flow, queue));
+        (1.0 - bursts.goodput_mbps / single.goodput_mbps, bursts.marked_percent / single.marked_percent)
+    };
+    let (exact, _) = lost(100, STEP);
+    assert!((0.0..0.02).contains(&exact), "{exact}");
+    for (mbps, queue) in [(200, STEP), (200, &uneven), (100, &uneven)] {
+        let (lost, marks) = lost(mbps, queue);
+        assert!((0.04..0.16).contains(&lost), "{mbps} Mbit/s, {queue}: {lost}");
+        assert!(marks < 0.9, "{mbps} Mbit/s, {queue}: {marks}");
     }
 }

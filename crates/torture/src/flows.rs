@@ -250,7 +250,24 @@ fn receiver(chance: &mut Chance) -> Table {
     if chance.percent(10) {
         put(&mut receiver, "ack_aggregation", nanos(chance.between(1, 50_000_000)));
     }
+    if chance.percent(10) {
+        put(&mut receiver, "ack_pushed", true);
+    }
+    if chance.percent(15) {
+        put(&mut receiver, "offload", receive_offload(chance));
+    }
     receiver
+}
+
+/// Merged packets.
+fn receive_offload(chance: &mut Chance) -> Table {
+    let mut offload = Table::new();
+    if chance.percent(50) {
+        put(&mut offload, "interval", nanos(chance.below(2_000_000)));
+        put(&mut offload, "largest", bytes(chance.between(1, 1 << 20)));
+        put(&mut offload, "most", chance.between(1, 1000) as i64);
+    }
+    offload
 }
 
 /// Bursts.

@@ -18,7 +18,8 @@ mod striping;
 
 pub use config::{Kernel, LossDetection, Reduction, RtoRule, SenderConfig};
 pub use flowstart_receiver::{
-    AckCounting, EcnMode, Joining, OutgoingAck, ReceiveWindow, Receiver, ReceiverConfig, ReceiverStats, WindowRules,
+    AckCounting, EcnMode, Joining, OutgoingAck, ReceiveOffload, ReceiveWindow, Receiver, ReceiverConfig, ReceiverStats,
+    WindowRules,
 };
 pub use offload::Offload;
 pub use sender::parts;

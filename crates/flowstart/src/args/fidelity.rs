@@ -16,6 +16,7 @@ Examples:
   sudo flowstart fidelity --quick
   sudo flowstart fidelity -C cubic,bbr --runs 5 -o fidelity.html
   sudo flowstart fidelity --record=docs/fidelity.json
+  sudo flowstart fidelity -C bbr --record=docs/fidelity.json --keep
   flowstart fidelity --recorded --markdown
 
 One flow at a time over paths on which nothing was ever tuned, in the simulator with receive_window =
@@ -50,6 +51,10 @@ pub(crate) struct FidelityArgs {
     /// Keep what came out in this file (JSON)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD)]
     pub(crate) record: Option<PathBuf>,
+    /// With --record: rows of the file that are not run now stay, so that it can be made part by
+    /// part; the kernel and the number of runs must be the same
+    #[arg(long, requires = "record")]
+    pub(crate) keep: bool,
     /// Run nothing: show what this file holds
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
         conflicts_with_all = ["quick", "controls", "runs", "duration", "fidelity", "record"])]

@@ -35,7 +35,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
         if args.simulate {
             for (number, row) in record.rows.iter_mut().enumerate() {
                 let refuse = |error| Failure::Usage(format!("{}: rows[{number}]: {error}", file.display()));
-                row.simulated = simulated(&row.case, record.runs).map_err(refuse)?;
+                row.simulated = simulated(&row.case, record.runs, &row.excess_us).map_err(refuse)?;
             }
             write(file, &record)?;
         }
@@ -44,13 +44,18 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     let list = wanted(args)?;
     become_able()?;
     pages::prepare(&args.page)?;
+    let before = match args.record.as_ref().filter(|_| args.keep) {
+        Some(file) => rows_of(file, args.runs)?,
+        None => Vec::new(),
+    };
     if let Some(file) = &args.record {
         prepare_file(file)?;
     }
-    let (record, whole) = run(&list, args)?;
+    let (mut record, whole) = run(&list, args)?;
     if record.rows.is_empty() {
         return Err(Failure::InterruptedEarly);
     }
+    record.rows = beside(before, record.rows);
     // A record without a run of the kernel is none, and takes no other's place.
     let measured = record.rows.iter().any(|row| !row.kernel.is_empty());
     let kept = args.record.as_ref().filter(|_| measured).map_or(Ok(()), |file| write(file, &record));
@@ -68,6 +73,32 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
         return Err(Failure::Fidelity("no run of the kernel was as punctual as --fidelity asks for".to_owned()));
     }
     Ok(())
+}
+
+/// The rows of a record that more are to be put into.
+fn rows_of(file: &Path, runs: u64) -> Result<Vec<Row>, Failure> {
+    let record = read(file)?;
+    let refuse = |why: String| Err(Failure::Usage(format!("--keep: {}: {why}", file.display())));
+    if record.runs != runs {
+        return refuse(format!("its cases have {} runs each; say --runs {0}", record.runs));
+    }
+    if record.kernel != kernel_version() {
+        return refuse(format!("it is of Linux {}, this is {}", record.kernel, kernel_version()));
+    }
+    Ok(record.rows)
+}
+
+/// Rows of before and of now: those of a case that was run again are the new ones.
+fn beside(before: Vec<Row>, mut now: Vec<Row>) -> Vec<Row> {
+    let mut rows: Vec<Row> = before
+        .into_iter()
+        .map(|row| match now.iter().position(|new| new.case == row.case) {
+            Some(at) => now.remove(at),
+            None => row,
+        })
+        .collect();
+    rows.append(&mut now);
+    rows
 }
 
 /// The cases that the options ask for.
@@ -149,4 +180,29 @@ fn document(record: &Record) -> Result<Value, Failure> {
     document["goals"] = json!({ "met": tally.met, "missed": tally.missed, "undecided": tally.undecided });
     document["quantities"] = QUANTITIES.iter().map(|quantity| json!([quantity.name, quantity.unit])).collect();
     Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_run_again_take_the_place_of_the_old_ones_and_the_others_stay() {
+        let row = |case: &Case, late_p99_us| Row {
+            case: case.clone(),
+            simulated: Vec::new(),
+            kernel: Vec::new(),
+            excess_us: Vec::new(),
+            left_out: Vec::new(),
+            late_p99_us,
+            skipped: None,
+        };
+        let list = cases(&["reno", "bbr"], false, None);
+        let before = list[..4].iter().map(|case| row(case, 1.0)).collect();
+        let now = list[3..].iter().map(|case| row(case, 2.0)).collect();
+        let rows = beside(before, now);
+        let late: Vec<f64> = rows.iter().map(|row| row.late_p99_us).collect();
+        assert_eq!(rows.into_iter().map(|row| row.case).collect::<Vec<_>>(), list);
+        assert_eq!(late, [1.0, 1.0, 1.0, 2.0, 2.0, 2.0]);
+    }
 }

@@ -24,6 +24,7 @@ fn what_is_wrong_is_said_in_a_sentence_before_anything_runs() {
         (&[&other], "is not a record of flowstart fidelity"),
         (&["--recorded", "--quick"], "cannot be used with"),
         (&["--json", "--markdown"], "cannot be used with"),
+        (&["--keep", "--quick"], "--record"),
         (&["--record=no/such/folder/x.json", "--quick"], "no/such/folder"),
     ] {
         if arguments[0].starts_with("--record=") && !possible() {

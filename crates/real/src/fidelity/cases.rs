@@ -144,11 +144,21 @@ impl Case {
     /// # Errors
     /// If it is none.
     pub fn scenario(&self) -> Result<Scenario, Error> {
+        self.longer(0.0)
+    }
+
+    /// The scenario with a round-trip time that is longer by this much, the buffer as it is.
+    pub(super) fn longer(&self, excess_us: f64) -> Result<Scenario, Error> {
+        let rtt = if excess_us > 0.0 {
+            format!("rtt = \"{:.3} us\"\n", self.rtt_ms * 1e3 + excess_us)
+        } else {
+            String::new()
+        };
         let queue = self.queue.as_ref().map_or(String::new(), |queue| format!("queue = \"{queue}\"\n"));
         let text = format!(
             "duration = \"{} s\"\n[path]\ncapacity = \"{} Mbit/s\"\nrtt = \"{} ms\"\nbuffer = \"{}\"\n{queue}\
              [output]\nsample = \"1 ms\"\n\
-             [[flow]]\nalgorithm = \"{}\"\nreceive_window = \"linux\"\noffload = \"linux\"\n",
+             [[flow]]\nalgorithm = \"{}\"\nreceive_window = \"linux\"\noffload = \"linux\"\n{rtt}",
             self.duration_s, self.capacity_mbps, self.rtt_ms, self.buffer, self.algorithm
         );
         Ok(Scenario::parse("fidelity", &text)?)
@@ -187,5 +197,14 @@ mod tests {
         assert_eq!(quick.len(), 8);
         assert!(quick.iter().all(|case| case.reference.is_none() && case.duration_s == QUICK));
         assert_eq!(cases(&["reno"], true, Some(2.0)).iter().map(|case| case.duration_s).collect::<Vec<_>>(), [2.0; 2]);
+    }
+
+    #[test]
+    fn a_longer_round_trip_is_the_flows_and_leaves_the_buffer_as_it_is() {
+        let case = &cases(&["bbr"], true, None)[1];
+        let (plain, longer) = (case.scenario().unwrap(), case.longer(45.5).unwrap());
+        assert_eq!(plain.path, longer.path);
+        assert_eq!(plain.flow[0].rtt, None);
+        assert_eq!(longer.flow[0].rtt, Some(flowstart_units::Span::from_nanos(12_045_500)));
     }
 }

@@ -1,7 +1,9 @@
 //! The same cases in the simulator and on this machine's kernel: how far are they apart?
 //!
 //! One [`Case`] is one flow over one path. The simulator runs it with bursts and receive window of
-//! Linux, the kernel over the emulator with its own defaults; one observer watches both. The
+//! Linux, the kernel over the emulator with its own defaults; one observer watches both. What hosts
+//! and emulator add to a round trip (some 10 us) is added to the simulated path: the smallest
+//! round-trip time that each run of the kernel saw says how much. The
 //! bounds are fixed ([`QUANTITIES`]), and a goal counts as met or missed only if the 95 % interval
 //! over the runs lies on one side of the bound.
 
@@ -14,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use flowstart_emulator::{Fidelity, FidelityLimit};
 use flowstart_parallel::Cancel;
 use flowstart_race::RaceError;
-use flowstart_simulator::Simulation;
+use flowstart_simulator::{Outcome, Simulation};
 use flowstart_units::{Rate, Span};
 
 use crate::controls::control;
@@ -26,6 +28,10 @@ pub use cases::{CONTROLS, Case, cases, reference};
 pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Reached, Values};
 use watch::Watch;
 
+/// Most that a smallest round-trip time may be longer than the simulator's, in us: above it the
+/// path was another.
+const MOST_EXCESS_US: f64 = 1_000.0;
+
 /// What came out of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -35,6 +41,10 @@ pub struct Row {
     pub simulated: Vec<Values>,
     /// The kernel's, of the runs that count.
     pub kernel: Vec<Values>,
+    /// By how much the smallest round-trip time of each of them was longer than the simulator's, in
+    /// us: what hosts and emulator take. The simulated path is longer by as much.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excess_us: Vec<f64>,
     /// Why runs of the kernel do not count, a sentence for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
@@ -93,6 +103,9 @@ impl Record {
                      its end"
                 ));
             }
+            if row.excess_us.iter().any(|excess| !(0.0..=MOST_EXCESS_US).contains(excess)) {
+                return Err(format!("rows[{number}].excess_us: a value is not between 0 and {MOST_EXCESS_US}"));
+            }
             case.scenario().map_err(|error| format!("rows[{number}].case: {error}"))?;
         }
         Ok(())
@@ -124,16 +137,19 @@ pub fn compare(
     let scenario = case.scenario()?;
     let mut row = Row {
         case: case.clone(),
-        simulated: simulated(case, runs)?,
+        simulated: Vec::new(),
         kernel: Vec::new(),
+        excess_us: Vec::new(),
         left_out: Vec::new(),
         late_p99_us: 0.0,
         skipped: None,
     };
     if let Err(error) = control(&case.algorithm, None) {
         row.skipped = Some(error.to_string());
+        row.simulated = simulated(case, runs, &[])?;
         return Ok(Some(row));
     }
+    let (_, nominal) = simulate(case, 0, 0.0)?;
     let wanted = Wanted { log: true, transport: Transport::Kernel, captures: None };
     for run in 0..runs {
         let compiled = scenario.simulation(run)?;
@@ -149,31 +165,49 @@ pub fn compare(
             Some(why) => row.left_out.push(why),
             None => {
                 row.late_p99_us = row.late_p99_us.max(fidelity.p99.as_nanos() as f64 / 1e3);
+                row.excess_us.push(excess_us(min_rtt(&outcome), nominal));
                 row.kernel.push(watch.values(&outcome, rtt(case)));
             }
         }
     }
+    row.simulated = simulated(case, runs, &row.excess_us)?;
     Ok(Some(row))
 }
 
-/// The simulator's values, for each run; only one if all runs are alike.
+/// By how much a smallest round-trip time is longer than the simulator's, in us; nothing is known
+/// of a run without one.
+fn excess_us(kernel: Option<Span>, simulator: Option<Span>) -> f64 {
+    let (Some(kernel), Some(simulator)) = (kernel, simulator) else { return 0.0 };
+    (kernel.checked_sub(simulator).unwrap_or(Span::ZERO).as_nanos() as f64 / 1e3).min(MOST_EXCESS_US)
+}
+
+fn min_rtt(outcome: &Outcome) -> Option<Span> {
+    outcome.flows.first().map(|flow| flow.min_rtt).filter(|rtt| *rtt != Span::MAX)
+}
+
+/// The simulator's values, for each run; only one if all runs are alike. `excess_us`: by how much
+/// the round-trip times of the kernel's runs are longer, one for each run of the kernel; none for
+/// so many runs over the path as it is.
 ///
 /// # Errors
 /// If the case is no scenario.
-pub fn simulated(case: &Case, runs: u64) -> Result<Vec<Values>, Error> {
-    let scenario = case.scenario()?;
-    let one = |run| {
-        let compiled = scenario.simulation(run)?;
-        let simulation =
-            Simulation::new(&compiled.simulation, watch(case)).map_err(|error| RaceError::new(error.to_string()))?;
-        let (outcome, watch) = simulation.run();
-        Ok(watch.values(&outcome, rtt(case)))
-    };
+pub fn simulated(case: &Case, runs: u64, excess_us: &[f64]) -> Result<Vec<Values>, Error> {
+    let runs = if excess_us.is_empty() { runs } else { excess_us.len() as u64 };
+    let one = |run| Ok(simulate(case, run, excess_us.get(run as usize).copied().unwrap_or(0.0))?.0);
     let mut all = (0..runs).map(one).collect::<Result<Vec<Values>, Error>>()?;
     if all.iter().all(|values| *values == all[0]) {
         all.truncate(1);
     }
     Ok(all)
+}
+
+/// A run of the simulator, and its smallest round-trip time.
+fn simulate(case: &Case, run: u64, excess_us: f64) -> Result<(Values, Option<Span>), Error> {
+    let compiled = case.longer(excess_us)?.simulation(run)?;
+    let simulation =
+        Simulation::new(&compiled.simulation, watch(case)).map_err(|error| RaceError::new(error.to_string()))?;
+    let (outcome, watch) = simulation.run();
+    Ok((watch.values(&outcome, rtt(case)), min_rtt(&outcome)))
 }
 
 fn watch(case: &Case) -> Watch {
@@ -191,4 +225,27 @@ pub fn packet_ms(case: &Case) -> f64 {
     Rate::from_bps((case.capacity_mbps * 1e6) as u64)
         .transmission_time(flowstart_units::Bytes::new(1500))
         .as_millis_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_make_a_round_trip_longer_by_what_is_above_the_simulators() {
+        let us = |n| Some(Span::from_micros(n));
+        assert_eq!(excess_us(us(12_050), us(12_000)), 50.0);
+        assert_eq!([excess_us(us(11_990), us(12_000)), excess_us(None, us(12_000)), excess_us(us(5), None)], [0.0; 3]);
+        assert_eq!(excess_us(us(90_000), us(12_000)), MOST_EXCESS_US);
+    }
+
+    #[test]
+    fn each_run_is_simulated_over_the_path_that_the_kernels_run_had() {
+        let case = &cases(&["reno"], true, Some(2.0))[0];
+        let plain = simulated(case, 3, &[]).unwrap();
+        let longer = simulated(case, 3, &[0.0, 900.0]).unwrap();
+        assert_eq!((plain.len(), longer.len()), (1, 2));
+        assert_eq!(plain[0], longer[0]);
+        assert!(longer[1][1] < longer[0][1], "a longer path holds more of the window: {longer:?}");
+    }
 }

@@ -167,7 +167,18 @@ fn a_round_trip_is_told_by_the_first_full_segment_that_answers_an_ack_sent_once(
         for (ms, &(acknowledged, payload)) in (30..).step_by(10).zip(answers) {
             tuning.set_now(micros(1_000 * ms));
             let next = acknowledged + u64::from(payload);
-            let at = super::Arrived { acknowledged, payload, in_order: true, next, read: next, behind: 0, span: 0 };
+            let (size, count) = (payload, 1);
+            let at = super::Arrived {
+                acknowledged,
+                payload,
+                size,
+                count,
+                in_order: true,
+                next,
+                read: next,
+                behind: 0,
+                span: 0,
+            };
             tuning.take_echo(at);
         }
         tuning.rtt8 / 8

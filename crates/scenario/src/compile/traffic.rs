@@ -2,7 +2,7 @@
 
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig, joint_name, start_of};
 use flowstart_simulator::{ArrivalConfig, FlowConfig, Sizes, Spacing, TcpConfig, Traffic, UdpConfig, Workload};
-use flowstart_transport::{EcnMode, Offload};
+use flowstart_transport::{EcnMode, Offload, ReceiveOffload};
 use flowstart_units::{Bytes, Span, Time};
 
 use super::{Compiler, FlowLabel, MOST_FLOWS};
@@ -62,6 +62,19 @@ impl Compiler<'_> {
         }
         if let Some(offload) = &sender.offload {
             offload.validate().map_err(|error| Problem::at("sender.offload", error.to_string()))?;
+            receiver.ack_pushed = true;
+        }
+        if let Some(kind) = spec.receive_offload {
+            if receiver.offload.is_some() {
+                return Err(Problem::at(
+                    "receive_offload",
+                    "`receiver.offload` says it already; leave one of them out",
+                ));
+            }
+            receiver.offload = (kind == OffloadKind::Linux).then(ReceiveOffload::default);
+        }
+        if let Some(offload) = &receiver.offload {
+            offload.validate().map_err(|error| Problem::at("receiver.offload", error.to_string()))?;
         }
         if let Some(kind) = spec.receive_window {
             if receiver.window.is_some() {

@@ -17,6 +17,16 @@ pub(super) struct Burst {
     at: Time,
     /// Segments of it that have not left.
     left: u32,
+    /// It has more than one segment.
+    several: bool,
+}
+
+impl Burst {
+    /// The segment that leaves next is the last of several: the kernel sets PSH on it, so that a
+    /// receiver waits for no more (Linux `__tcp_transmit_skb`).
+    pub(super) fn ends(self) -> bool {
+        self.several && self.left == 0
+    }
 }
 
 impl Sender {
@@ -35,7 +45,7 @@ impl Sender {
         }
         // A start that gives its packets times of their own sends them one by one.
         let segments = if own { 1 } else { self.burst_size(now)? };
-        self.burst = Burst { at: now, left: segments - 1 };
+        self.burst = Burst { at: now, left: segments - 1, several: segments > 1 };
         Ok(payload)
     }
 
@@ -54,6 +64,7 @@ impl Sender {
             let by_window = u64::from(free) * mss >= offered;
             return Err(if by_window { Blocked::Window } else { Blocked::Burst });
         }
+
         // No more than half of a window at once.
         let most = u64::from(full.min(free).min((cwnd / 2).max(1)));
         let segments = most.min(offered / mss).min(available.div_ceil(mss)).max(1);
@@ -141,6 +152,19 @@ mod tests {
         let left: Vec<u32> = std::iter::from_fn(|| sender.transmit(Time::ZERO).map(|_| sender.burst.left)).collect();
         // Two of five; the second is no smaller for what of the window the first has taken.
         assert_eq!(left, [4, 3, 2, 1, 0, 4, 3, 2, 1, 0]);
+    }
+
+    /// Linux `__tcp_transmit_skb`: PSH on whatever has more than one segment.
+    #[test]
+    fn the_last_segment_of_several_is_pushed_and_one_alone_is_not() {
+        let mut sender = opened(large(), 10, Span::from_millis(20), 1_000 * MSS);
+        let pushed = |sender: &mut Sender, now| -> Vec<bool> {
+            std::iter::from_fn(|| sender.transmit(now)).map(|packet| packet.segment.push).collect()
+        };
+        let burst = [false, false, false, false, true];
+        assert_eq!(pushed(&mut sender, Time::ZERO), [burst, burst].concat());
+        let mut single = opened(Offload { largest: Bytes::new(1), ..large() }, 10, Span::from_millis(20), 1_000 * MSS);
+        assert_eq!(pushed(&mut single, Time::ZERO), [false; 10]);
     }
 
     /// Five of thirty packets are acknowledged after a round trip; the others left later by

@@ -54,7 +54,7 @@ impl Sender {
             return None;
         }
         let payload = self.next_new(now, false).ok()?;
-        Some(self.send_new(now, payload))
+        Some(self.send_new(now, payload, false))
     }
 
     /// The next packet if it is not an ordinary one, or `None` if nothing may leave now.
@@ -86,7 +86,7 @@ impl Sender {
             let next =
                 if self.phase == Opening::Bursting { self.next_in_burst(now) } else { self.next_new(now, false) };
             return match next {
-                Ok(payload) => Some(self.send_new(now, payload)),
+                Ok(payload) => Some(self.send_new(now, payload, self.burst.ends())),
                 Err(blocked) => {
                     // F-RTO needs new data. If there is none, the timeout must be taken for real.
                     if self.order == Order::NewFirst
@@ -166,7 +166,7 @@ impl Sender {
             Urgent::TailProbe => {
                 let blocked = match self.next_new(now, true) {
                     Ok(payload) => {
-                        let packet = self.send_new(now, payload);
+                        let packet = self.send_new(now, payload, false);
                         self.urgent = Urgent::None;
                         // No probe after a probe: the timeout comes next.
                         self.sent_in_burst = false;
@@ -196,7 +196,7 @@ impl Sender {
                 let payload = self.next_new(now, false).ok()?.min(room);
                 self.urgent = Urgent::None;
                 let option = std::mem::take(&mut self.option);
-                let mut packet = self.send_new(now, payload);
+                let mut packet = self.send_new(now, payload, false);
                 if !option.asked().is_zero() {
                     self.answer_at = self.stats.next;
                     self.retransmitted_before = self.stats.packets_retransmitted;
@@ -214,7 +214,7 @@ impl Sender {
                 let room = self.window_end.saturating_sub(self.stats.next).min(u64::from(self.config.mss));
                 let payload = self.available().min(room) as u32;
                 if payload > 0 {
-                    return Some(self.send_new(now, payload));
+                    return Some(self.send_new(now, payload, false));
                 }
                 Some(Outgoing {
                     segment: Segment {
@@ -325,10 +325,10 @@ impl Sender {
 
     // Packets are built where the caller wants them: inlining the two saves copies of a cache line.
     #[inline(always)]
-    fn send_new(&mut self, now: Time, payload: u32) -> Outgoing {
+    fn send_new(&mut self, now: Time, payload: u32, push: bool) -> Outgoing {
         let seq = self.stats.next;
         let end = seq + u64::from(payload);
-        let push = end == self.written;
+        let push = push || end == self.written;
         let before = self.board.packets_out();
         if before == 0 {
             self.begin_flight(now);
