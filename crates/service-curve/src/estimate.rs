@@ -18,8 +18,8 @@ pub enum End {
 /// Where the rate lies that is attained in the long run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LongRun {
-    /// This is attained: the highest accepted rate, or what trains that were too fast were served at
-    /// least, whichever is more.
+    /// This is attained: the highest accepted rate, or what trains that were too fast were served
+    /// at least, whichever is more.
     pub low: Rate,
     /// This is not: the lowest rate above that is too high, or what such trains were served at
     /// most, whichever is less. `None` if no rate was too high.
@@ -150,7 +150,8 @@ impl Estimate {
     }
 
     /// True if it is known where the curve ends: the next rate is too high, or there is none, or
-    /// the [long run](Self::long_run) lies within one step of the probed rates, in an interval of 95 %.
+    /// the [long run](Self::long_run) lies within one step of the probed rates, in an interval of
+    /// 95 %.
     #[must_use]
     pub fn is_decided(&self) -> bool {
         let End::Undecided(_) = self.end else { return true };

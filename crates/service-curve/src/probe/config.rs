@@ -80,8 +80,8 @@ pub struct ProbeConfig {
     /// (chosen: a connection near its share recovers from losses for minutes, and meanwhile its
     /// delays grow, too). Then the rate is too high without further extensions.
     pub overload_after: Span,
-    /// The level of the test for growth, one-sided; default 1 % (chosen: it is that of a random walk
-    /// without drift, and delays that do not grow in the long run rise less often).
+    /// The level of the test for growth, one-sided; default 1 % (chosen: it is that of a random
+    /// walk without drift, and delays that do not grow in the long run rise less often).
     pub growth_level: Probability,
     /// Delays that grow by less than this share of the time are no evidence: two clocks may drift
     /// apart so fast. Default 0.02 % (chosen: crystals err by 0.01 % at most), and a rate that is
