@@ -144,11 +144,18 @@ fn one(attained: &Attained) -> Json {
         End::NonStationary(rate) => ("too high", Some(rate)),
         End::Undecided(rate) => ("undecided", Some(rate)),
     };
+    let long_run = attained.estimate.long_run(flowstart_service_curve::Probability::FIVE_PERCENT);
     json!({
         "label": attained.label,
         "conditions": attained.conditions,
         "epsilon": curve.epsilon().get(),
         "long_term_rate_bps": curve.long_term_rate().as_bps(),
+        "long_run": {
+            "low_bps": long_run.low.as_bps(),
+            "high_bps": long_run.high.map(|rate| rate.as_bps()),
+            "served_bps": long_run.served.map(|rate| rate.as_bps()),
+        },
+        "decided": attained.estimate.is_decided(),
         "origin_s": curve.origin().map(secs),
         "end": { "reason": end, "rate_bps": end_rate.map(|rate| rate.as_bps()) },
         "too_high_bps": attained.estimate.too_high().map(|rate| rate.as_bps()),

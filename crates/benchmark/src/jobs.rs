@@ -69,7 +69,7 @@ impl Benchmark {
             }
         };
         let results = in_parallel(jobs.len(), options.threads, cancel, progress, |number| match jobs[number] {
-            Job::Probe(contestant, rate) => self.probe(contestant, rate, &known[contestant], cancel),
+            Job::Probe(contestant, rate) => self.probe(contestant, self.rates()[rate], &known[contestant], cancel),
             Job::Startup(contestant, connection) => self.connection(contestant, connection, cancel),
             Job::Bursts(_) if cancel.is_cancelled() => Ok(JobResult::Nothing),
             Job::Bursts(contestant) => self
@@ -98,6 +98,15 @@ impl Benchmark {
                     simulated_seconds += seconds;
                 }
                 _ => {}
+            }
+        }
+        for (contestant, result) in self.beyond(&probes, options, cancel)? {
+            let JobResult::Probe(probe, train, seconds) = result else { continue };
+            simulated_seconds += seconds;
+            // Only for what it was served: the curve is one of the rates that were asked for.
+            if probe.verdict == ProbeVerdict::NonStationary {
+                messages[contestant].extend(train);
+                probes[contestant].push(*probe);
             }
         }
         let mut attained: Vec<Attained> = self
@@ -165,8 +174,24 @@ impl Benchmark {
         })
     }
 
-    fn probe(&self, contestant: usize, rate: usize, known: &Known, cancel: &Cancel) -> Result<JobResult, RaceError> {
-        let rate = self.rates()[rate];
+    /// Probes contestants of whom no rate was too high, and who are not known to sustain all, at
+    /// [`Self::rate_beyond`]: what they are served there says what they attain in the long run.
+    fn beyond(
+        &self,
+        probes: &[Vec<RateProbe>],
+        options: &RunOptions<'_>,
+        cancel: &Cancel,
+    ) -> Result<Vec<(usize, JobResult)>, RaceError> {
+        let too_high = |probe: &RateProbe| probe.verdict == ProbeVerdict::NonStationary;
+        let of = |contestant: &usize| !self.probe.first_ends && !probes[*contestant].iter().any(too_high);
+        let jobs: Vec<usize> = (0..probes.len()).filter(of).collect();
+        let probe = |number: usize| self.probe(jobs[number], self.rate_beyond(), &Known::default(), cancel);
+        let results = in_parallel(jobs.len(), options.threads, cancel, |_| (), probe).map_err(RaceError::new)?;
+        let done = jobs.iter().zip(results).filter_map(|(contestant, result)| Some((*contestant, result?)));
+        done.map(|(contestant, result)| result.map(|result| (contestant, result))).collect()
+    }
+
+    fn probe(&self, contestant: usize, rate: Rate, known: &Known, cancel: &Cancel) -> Result<JobResult, RaceError> {
         // The end only ever comes nearer: whoever is skipped is above it in the end, too.
         let beyond = || last_wanted(known.verdicts().iter().copied(), &self.probe).is_some_and(|last| last < rate);
         let unwanted = || cancel.is_cancelled() || beyond();

@@ -187,6 +187,14 @@ impl Benchmark {
         (1..=count).map(|n| Rate::from_bps(n * step)).collect()
     }
 
+    /// A rate that nobody is expected to sustain, at which those are probed of whom no probing rate
+    /// was too high: two fair shares, but not more than 1.2 times the capacity.
+    #[must_use]
+    pub fn rate_beyond(&self) -> Rate {
+        let most = self.race.capacity().mul_ratio(STEPS + STEPS_BEYOND, STEPS);
+        Rate::from_bps(self.fair_share().as_bps().saturating_mul(2)).min(most)
+    }
+
     /// Mean rate of the video or film.
     #[must_use]
     pub fn video_rate(&self) -> Rate {

@@ -10,6 +10,10 @@ use flowstart_service_curve::stats::SplitMix64;
 use flowstart_service_curve::{Accepted, Probability, ProbeConfig, ProbeVerdict, RateProbe, probe_rate};
 use servers::Server;
 
+/// Those that serve nobody but the train.
+const ALONE: [Server; 5] =
+    [Server::LatencyRate, Server::Exponential, Server::OnOff, Server::RandomOnOff, Server::Window];
+
 /// Probes a server for so many seconds at most.
 fn probe(server: Server, load: f64, seconds: f64, samples: usize, seed: u64) -> RateProbe {
     let rate = server.rate(load);
@@ -78,6 +82,23 @@ fn main() {
             }
         }
         println!("{load}: accepted {}, too high {}, undecided {}", counts[0], counts[1], counts[2]);
+    }
+    println!("what trains that are too fast were served, 900 s: 95 % intervals");
+    for server in ALONE {
+        for load in [1.1, 1.2] {
+            let (mut held, mut refused, mut width, mut below) = (0, 0, 0.0, 0);
+            for seed in first..first + cases {
+                let Some(served) = probe(server, load, 900.0, 150, seed).served else { continue };
+                let truth = server.rate(1.0).as_bps() as f64;
+                let Some((low, high)) = served.interval(Probability::FIVE_PERCENT) else { continue };
+                refused += 1;
+                held += usize::from(low * (1.0 - 1e-6) <= truth && truth <= high * (1.0 + 1e-6));
+                below += usize::from(high * (1.0 + 1e-6) < truth);
+                width += (high - low) / truth;
+            }
+            let mean = 100.0 * width / refused.max(1) as f64;
+            println!("{server:?} {load}: of {refused} {}, too low {below}; {mean:.1} % wide", wilson(held, refused));
+        }
     }
     println!("intervals of the 99 % quantile, 95 %");
     for server in Server::ALL {

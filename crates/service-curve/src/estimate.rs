@@ -2,7 +2,7 @@
 
 use flowstart_units::Rate;
 
-use crate::{Line, Probability, ProbeConfig, ProbeVerdict, RateProbe, ServiceCurve, Undecided};
+use crate::{Line, Probability, ProbeConfig, ProbeVerdict, RateProbe, Served, ServiceCurve, Undecided};
 
 /// Why the estimate ends where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,19 @@ pub enum End {
     NonStationary(Rate),
     /// At this rate the measurement does not decide. The curve is right but may end too low.
     Undecided(Rate),
+}
+
+/// Where the rate lies that is attained in the long run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LongRun {
+    /// This is attained: the highest accepted rate, or what trains that were too fast were served
+    /// at least, whichever is more.
+    pub low: Rate,
+    /// This is not: the lowest rate above that is too high, or what such trains were served at
+    /// most, whichever is less. `None` if no rate was too high.
+    pub high: Option<Rate>,
+    /// What such trains were served; `None` if there are none that waited for long enough.
+    pub served: Option<Rate>,
 }
 
 /// A service curve with all that it was made from.
@@ -118,6 +131,34 @@ impl Estimate {
         let above = self.probes[self.curve_ends()..].iter();
         let wanted = above.take(if self.first_ends { 1 } else { usize::MAX });
         wanted.filter(|probe| probe.verdict == ProbeVerdict::NonStationary).map(|probe| probe.rate).next()
+    }
+
+    /// Where the long-term rate lies, except with probability `miss` as far as it follows from what
+    /// too fast trains were served ([`Served`]). An accepted rate is attained whatever those say.
+    #[must_use]
+    pub fn long_run(&self, miss: Probability) -> LongRun {
+        let above = &self.probes[self.curve_ends()..];
+        let served = Served::join(above.iter().filter_map(|probe| probe.served.as_ref()));
+        let accepted = self.curve.long_term_rate();
+        let too_high = self.too_high();
+        let whole = |bps: f64| Rate::from_bps(bps.min(1e18) as u64);
+        let (least, most) =
+            served.interval(miss).map_or((accepted, None), |(low, high)| (whole(low), Some(whole(high))));
+        let high = [most, too_high].into_iter().flatten().min().map(|high| high.max(accepted));
+        let low = accepted.max(least);
+        LongRun { low: high.map_or(low, |high| low.min(high)), high, served: served.rate().map(whole) }
+    }
+
+    /// True if it is known where the curve ends: the next rate is too high, or there is none, or
+    /// the [long run](Self::long_run) lies within one step of the probed rates, in an interval of
+    /// 95 %.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        let End::Undecided(_) = self.end else { return true };
+        let rates = || std::iter::once(Rate::ZERO).chain(self.probes.iter().map(|probe| probe.rate));
+        let step = rates().zip(rates().skip(1)).map(|(below, above)| above.as_bps() - below.as_bps()).min();
+        let LongRun { low, high, .. } = self.long_run(Probability::FIVE_PERCENT);
+        high.zip(step).is_some_and(|(high, step)| high.as_bps() - low.as_bps() <= step)
     }
 
     /// Probes the rates `step`, 2 `step`, … up to `last` one after the other, as long as they count

@@ -14,6 +14,8 @@ impl Probability {
     pub const ONE_PERCENT: Self = Self(0.01);
     /// One in a thousand.
     pub const ONE_PERMILLE: Self = Self(0.001);
+    /// Two in ten thousand: how fast two clocks may drift apart.
+    pub(crate) const DRIFT: Self = Self(0.000_2);
     /// One in twenty; the default level of tests and of what a 95 % interval leaves out.
     pub const FIVE_PERCENT: Self = Self(0.05);
 

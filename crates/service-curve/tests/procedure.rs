@@ -289,3 +289,15 @@ fn impossible_configurations_and_rates_are_refused() {
     let rate = |rate| probe_rate(rate, std::iter::empty(), &ProbeConfig::default());
     assert!(rate(Rate::ZERO).is_err() && rate(Rate::UNLIMITED).is_err());
 }
+
+#[test]
+fn delays_of_twice_the_rate_that_is_served_have_grown_for_as_long_as_they_were_watched() {
+    // 100 packets a second, of which 50 are served: after 700 s those of the first 350 s are read.
+    let mut random = SplitMix64::new(8);
+    let mut verdict = |packets_read: u64| {
+        let delays = (0..packets_read).map(|n| Span::from_millis(10 * n + random.below(300) as u64));
+        probe_rate(packets(100), delays, &ProbeConfig { samples: 150, warm_up: Span::ZERO, ..ProbeConfig::default() })
+    };
+    assert_eq!(verdict(35_000).unwrap().verdict, ProbeVerdict::NonStationary);
+    assert_eq!(verdict(25_000).unwrap().verdict, ProbeVerdict::Undecided(Undecided::UnitRoot), "after 500 s");
+}

@@ -160,7 +160,7 @@ pub(crate) struct BenchmarkArgs {
     /// Level of the test for stationarity: 1, 5 or 10 % [default: 5 %]
     #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = level)]
     pub(crate) stationarity_level: Option<Level>,
-    /// Level of the test for growth [default: 0.1 %]
+    /// Level of the test for growth [default: 1 %; 0.1 % with --real]
     #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = probability)]
     pub(crate) growth_level: Option<Probability>,
     /// Mean rate of the video whose delay is bounded [default: 0.4 fair shares]

@@ -4,12 +4,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use flowstart_benchmark::{Benchmark, Kept};
-use flowstart_report::write_atomically_by;
+use flowstart_report::{write_atomically, write_atomically_by};
 use flowstart_service_curve::{Record, read_csv, write_csv};
 use flowstart_units::Rate;
 
 use super::delays::plain_name;
-use crate::output::{Done, Failure, prepare_folder, write_file};
+use crate::output::{Done, Failure, prepare_folder};
 
 /// The folder, in that of the results.
 const FOLDER: &str = "finished";
@@ -21,6 +21,8 @@ const ENDING: &str = "bps.csv";
 /// Files of finished rates.
 pub(super) struct Finished {
     folder: PathBuf,
+    /// What they are measured with.
+    conditions: String,
 }
 
 impl Finished {
@@ -32,7 +34,7 @@ impl Finished {
         let wanted = format!("{:#}\n", conditions(benchmark));
         if resume {
             match std::fs::read_to_string(&parameters) {
-                Ok(found) if found == wanted => return Ok(Self { folder }),
+                Ok(found) if found == wanted => return Ok(Self { folder, conditions: wanted }),
                 Ok(_) => {
                     return Err(Failure::Usage(format!(
                         "what {} has was measured with other options: name those, or leave --resume out to begin anew",
@@ -45,9 +47,10 @@ impl Finished {
             }
         }
         clear(&folder)?;
+        // What they are measured with is written with the first of them, so that a command that
+        // fails before leaves nothing behind.
         prepare_folder(&folder)?;
-        write_file(&parameters, wanted.as_bytes())?;
-        Ok(Self { folder })
+        Ok(Self { folder, conditions: wanted })
     }
 
     fn file(&self, label: &str, rate: Rate) -> PathBuf {
@@ -106,7 +109,11 @@ impl Kept for Finished {
     }
 
     fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String> {
-        let path = self.file(label, rate);
+        let (path, parameters) = (self.file(label, rate), self.folder.join(PARAMETERS));
+        if !parameters.exists() {
+            write_atomically(&parameters, self.conditions.as_bytes())
+                .map_err(|error| format!("cannot write {}: {error}", parameters.display()))?;
+        }
         let ends = records.iter().any(|record| record.passed.is_some());
         let rated = records.iter().map(|record| Record { rate: Some(rate), ..*record });
         write_atomically_by(&path, |out| write_csv(std::io::BufWriter::new(out), rated, ends))

@@ -56,6 +56,8 @@ pub(super) fn defaults(benchmark: &mut Benchmark) {
     (benchmark.peers, benchmark.lasting) = (PEERS, LASTING);
     (benchmark.connections, benchmark.bursts) = (0, 0);
     benchmark.probe.overload_after = OVERLOAD_AFTER;
+    // Two minutes are not long against what delays remember near saturation.
+    benchmark.probe.growth_level = Probability::ONE_PERMILLE;
     (benchmark.probe.samples, benchmark.probe.epsilon) = (SAMPLES, EPSILON);
 }
 

@@ -136,6 +136,24 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
 }
 
 #[test]
+fn a_benchmark_that_fails_before_anything_is_finished_leaves_no_folder_behind() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new").join("results");
+    let failing = ["--command", "false {rate} {seconds}", "--out", out.to_str().unwrap()];
+    let output = flowstart(&[SHORT, &failing].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(!folder.path().join("new").exists(), "{:?}", fs::read_dir(folder.path().join("new")));
+    // What was there before stays.
+    fs::create_dir_all(&out).unwrap();
+    fs::write(out.join("notes.txt"), "mine").unwrap();
+    assert_eq!(flowstart(&[SHORT, &failing].concat()).output().unwrap().status.code(), Some(2));
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+}
+
+#[test]
 fn rates_that_were_finished_are_kept_when_a_higher_one_fails_and_nothing_is_called_accepted_that_was_not_probed() {
     if !possible() {
         return;

@@ -1,6 +1,7 @@
 //! `flowstart benchmark`: attainable rates in tables, pictures and sentences.
 
 mod figures;
+mod matrix;
 mod page;
 mod seeds;
 mod tables;
@@ -93,12 +94,21 @@ impl<'a> Shown<'a> {
         format!("Attainable rates over {} and {} of base RTT", race.capacity(), race.path.rtt)
     }
 
+    /// How every contestant was run, then the [remarks](Self::remarks).
+    fn notes(&self) -> Vec<String> {
+        self.conditions().chain(self.remarks()).collect()
+    }
+
+    /// How every contestant was run.
+    fn conditions(&self) -> impl Iterator<Item = String> + '_ {
+        self.result.attained.iter().map(|one| format!("{}: {}.", one.label, one.conditions))
+    }
+
     /// How it was run, and what is uncertain.
     fn remarks(&self) -> Vec<String> {
         let benchmark = &self.result.benchmark;
         let probe = &benchmark.probe;
-        let mut remarks: Vec<String> =
-            self.result.attained.iter().map(|one| format!("{}: {}.", one.label, one.conditions)).collect();
+        let mut remarks = Vec::new();
         if benchmark.to.is_some() {
             let text = "Delays from the time at which a message is due to be written until the server has read it, each way being \
                         taken for half of the smallest RTT.";
@@ -154,6 +164,14 @@ impl<'a> Shown<'a> {
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut page = format!("<!-- Made by `{}`; do not edit. -->\n\n# {}\n\n", self.command, self.title());
+        let matrices = matrix::matrices(self.seeds.unwrap_or(std::slice::from_ref(self.result)));
+        for table in &matrices {
+            page.push_str(&table.to_markdown());
+            page.push('\n');
+        }
+        if !matrices.is_empty() {
+            page.push_str("<details><summary>Every row with all its numbers</summary>\n\n");
+        }
         page.push_str(&self.summary.to_markdown());
         page.push('\n');
         if let Some(parts) = &self.parts {
@@ -164,6 +182,12 @@ impl<'a> Shown<'a> {
             page.push_str(&format!("- {}: {}\n", column.heading, column.help));
         }
         page.push('\n');
+        for conditions in self.conditions() {
+            page.push_str(&format!("- {conditions}\n"));
+        }
+        if !matrices.is_empty() {
+            page.push_str("\n</details>\n\n");
+        }
         for remark in self.remarks() {
             page.push_str(&format!("- {remark}\n"));
         }
@@ -181,7 +205,7 @@ impl<'a> Shown<'a> {
             text.push_str(&table.to_terminal(terminal));
             text.push('\n');
         }
-        for remark in self.remarks() {
+        for remark in self.notes() {
             text.push_str(&remark);
             text.push('\n');
         }

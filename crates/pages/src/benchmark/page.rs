@@ -53,7 +53,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
             Section { figures: pictures, ..section("Pictures") },
             Section { tables: shown.details().cloned().collect(), ..section("Probes") },
         ],
-        footnotes: shown.remarks(),
+        footnotes: shown.notes(),
     }
 }
 

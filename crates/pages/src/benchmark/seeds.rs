@@ -8,7 +8,7 @@ use flowstart_units::{Rate, Span};
 use super::tables;
 
 /// The value in the middle (of an even number the lower of the two), the lowest and the highest.
-fn spread(mut values: Vec<f64>) -> Option<[f64; 3]> {
+pub(super) fn spread(mut values: Vec<f64>) -> Option<[f64; 3]> {
     values.sort_by(f64::total_cmp);
     Some([*values.get(values.len().checked_sub(1)? / 2)?, *values.first()?, *values.last()?])
 }
@@ -45,6 +45,19 @@ pub(super) fn summary(results: &[BenchmarkResult], colors: &[Color]) -> Table {
         table.rows.push(flowstart_report::Row { color: row.color, cells });
     }
     table.notes.push("A dash: missing with at least one of the seeds.".to_owned());
+    with_decided(table, results)
+}
+
+/// The next rates of many seeds are many words; in their place how many seeds decide.
+fn with_decided(mut table: Table, results: &[BenchmarkResult]) -> Table {
+    let Some(place) = table.columns.iter().position(|column| column.name == tables::NEXT) else { return table };
+    table.columns[place] = Column::number("decided", "").help(
+        "Seeds with which it is known where the rates end: the next one is too high, or none is left, or the long run lies within one step.",
+    );
+    for (number, row) in table.rows.iter_mut().enumerate() {
+        let decided = results.iter().filter(|result| result.attained[number].estimate.is_decided()).count();
+        row.cells[place] = Cell::count(decided as u64);
+    }
     table
 }
 
@@ -112,16 +125,18 @@ pub(super) fn probes(results: &[BenchmarkResult], colors: &[Color]) -> Table {
     table
 }
 
-/// How many of all contestants with all seeds ended with a rate that is too high, or with none
-/// left, in words.
+/// How many of all curves are decided, in words.
 pub(super) fn decided(results: &[BenchmarkResult]) -> String {
-    let ends = || results.iter().flat_map(|result| &result.attained).map(|one| one.estimate.end);
-    let decided = ends().filter(|end| !matches!(end, End::Undecided(_))).count();
-    let all = ends().count();
-    let percent = 100.0 * decided as f64 / all.max(1) as f64;
+    let all: Vec<_> = results.iter().flat_map(|result| &result.attained).map(|one| &one.estimate).collect();
+    let percent = |count: usize| 100.0 * count as f64 / all.len().max(1) as f64;
+    let decided = all.iter().filter(|estimate| estimate.is_decided()).count();
+    let next = all.iter().filter(|estimate| !matches!(estimate.end, End::Undecided(_))).count();
     format!(
-        "Of {all} curves ({} seeds each) {decided} ({percent:.0} %) end with a rate that is too high, or with all accepted; the others end undecided.",
-        results.len()
+        "Of {} curves ({} seeds each) {decided} ({:.0} %) are decided: {next} end with a rate that is too high, or with all accepted, and of the others \
+         the long run is known to within one step.",
+        all.len(),
+        results.len(),
+        percent(decided)
     )
 }
 

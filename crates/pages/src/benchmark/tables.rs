@@ -2,17 +2,20 @@
 
 use flowstart_benchmark::{Attained, BenchmarkResult, Part, verdict_name};
 use flowstart_report::{Best, Cell, Color, Column, Table};
-use flowstart_service_curve::{End, Probability};
-use flowstart_units::{Bytes, Span};
+use flowstart_service_curve::{End, LongRun, Probability};
+use flowstart_units::{Bytes, Rate, Span};
 
 /// Lengths of intervals whose attainable rate stands in the table.
 const LENGTHS_MS: [u64; 4] = [10, 100, 1_000, 10_000];
 /// Times after the start of a new connection.
-const STARTUP_MS: [u64; 3] = [100, 300, 1_000];
+pub(super) const STARTUP_MS: [u64; 3] = [100, 300, 1_000];
 /// Time after a burst was handed over.
 const BURST_MS: u64 = 100;
 /// A share of the long-term rate; when it is attained says how fast a flow control converges.
 const FRACTION: f64 = 0.9;
+
+/// The column of the rate after the highest that is sustained.
+pub(super) const NEXT: &str = "next";
 
 /// One row per contestant.
 pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
@@ -20,10 +23,18 @@ pub(super) fn summary(result: &BenchmarkResult, colors: &[Color]) -> Table {
         Column::key("contestant").help("Flow start and congestion avoidance, or the file of a measurement."),
         Column::number("long-term rate", "Mbit/s")
             .named("long_term_rate")
-            .help("Largest payload rate that is sustained: its delays are stationary.")
+            .help("Largest payload rate that is sustained with a known quantile of its delays: the curve's rate for long intervals.")
             .best(Best::Highest)
                 .apart(),
-        Column::text("next").help(
+        Column::number("long run", "Mbit/s")
+            .named("long_run")
+            .help(
+                "What is attained in the long run: where rates are too high, what those probes were served, and between which rates it lies, 95 %; \
+                 otherwise the highest that is sustained.",
+            )
+            .best(Best::Highest)
+            .apart(),
+        Column::text("next").named(NEXT).help(
             "The next rate: too high, its delays grow; or undecided, a longer measurement may tell, and then the lowest that is too high. None if all \
              were accepted.",
         ),
@@ -119,7 +130,8 @@ fn row(one: &Attained, burst: bool, joint: bool, startup: bool, bursts: bool) ->
             None => format!("{rate} undecided"),
         }),
     };
-    let mut cells = vec![Cell::text(&one.label), Cell::number(curve.long_term_rate().as_mbps_f64(), 2), next];
+    let mut cells =
+        vec![Cell::text(&one.label), Cell::number(curve.long_term_rate().as_mbps_f64(), 2), long_run(one), next];
     for ms in LENGTHS_MS {
         let point = one.band.iter().min_by_key(|point| point.t.as_nanos().abs_diff(Span::from_millis(ms).as_nanos()));
         cells.push(
@@ -150,6 +162,19 @@ fn row(one: &Attained, burst: bool, joint: bool, startup: bool, bursts: bool) ->
         cells.push(Cell::number_or_missing(bits.map(kilobytes), 0));
     }
     cells
+}
+
+/// Where the long-term rate lies.
+pub(super) fn long_run(one: &Attained) -> Cell {
+    let LongRun { low, high, served } = one.estimate.long_run(Probability::FIVE_PERCENT);
+    let mbps = |rate: Rate| rate.as_mbps_f64();
+    match high {
+        Some(high) => {
+            let point = served.unwrap_or(low).clamp(low, high);
+            Cell::quantity(mbps(point), mbps(low), mbps(high), 2)
+        }
+        None => Cell::number(mbps(low), 2),
+    }
 }
 
 /// A number of bits in units of 1000 bytes.

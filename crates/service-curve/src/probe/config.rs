@@ -71,7 +71,8 @@ pub struct ProbeConfig {
     /// What follows if it fails; default [`OnUnitRoot::Evidence`].
     pub on_unit_root: OnUnitRoot,
     /// Into so many blocks the measurement is cut to see whether delays grow, by their medians;
-    /// default 10. With [`OnUnitRoot::Evidence`] the rises from block to block are more than a
+    /// default 20 (chosen; 10 see less, since their rises are known less exactly). With
+    /// [`OnUnitRoot::Evidence`] the rises from block to block are more than a
     /// random walk without drift would have at [`Self::growth_level`]; with [`OnUnitRoot::Extend`]
     /// every median is above the one before. Fewer than three: never.
     pub overload_blocks: usize,
@@ -79,9 +80,13 @@ pub struct ProbeConfig {
     /// (chosen: a connection near its share recovers from losses for minutes, and meanwhile its
     /// delays grow, too). Then the rate is too high without further extensions.
     pub overload_after: Span,
-    /// The level of the test for growth, one-sided; default 0.1 % (chosen: it is made again after
-    /// every extension).
+    /// The level of the test for growth, one-sided; default 1 % (chosen: it is that of a random
+    /// walk without drift, and delays that do not grow in the long run rise less often).
     pub growth_level: Probability,
+    /// Delays that grow by less than this share of the time are no evidence: two clocks may drift
+    /// apart so fast. Default 0.02 % (chosen: crystals err by 0.01 % at most), and a rate that is
+    /// too high by less than that is not too high for anybody.
+    pub drift: Probability,
     /// Nothing is accepted while that test would find growth at this level; default 5 % (chosen).
     pub steady_level: Probability,
     /// The level of the runs test; default 5 % (chosen).
@@ -120,9 +125,10 @@ impl Default for ProbeConfig {
             stationarity: DfGlsConfig::default(),
             stationarity_level: Level::Five,
             on_unit_root: OnUnitRoot::default(),
-            overload_blocks: 10,
+            overload_blocks: 20,
             overload_after: Span::from_secs(600),
-            growth_level: Probability::ONE_PERMILLE,
+            growth_level: Probability::ONE_PERCENT,
+            drift: Probability::DRIFT,
             steady_level: Probability::FIVE_PERCENT,
             independence_level: Probability::FIVE_PERCENT,
             sides: Sides::Two,
@@ -146,6 +152,8 @@ impl ProbeConfig {
             random_phase: false,
             dependent: false,
             steady_level: Probability::ZERO,
+            overload_blocks: 10,
+            growth_level: Probability::ONE_PERMILLE,
             on_unit_root: OnUnitRoot::Extend,
             first_ends: true,
             ..Self::default()

@@ -11,7 +11,7 @@ use self::sampler::{Phases, Sampler};
 use crate::stats::{
     DelayHistogram, DfGls, Growth, NextSamples, Runs, effective_samples, growth, quantile_interval, upper_quantile,
 };
-use crate::{Error, Line, Probability};
+use crate::{Error, Line, Probability, Served};
 
 pub use self::config::{OnUnitRoot, PAPER_SAMPLES, ProbeConfig};
 
@@ -75,6 +75,9 @@ pub struct RateProbe {
     pub independence: Option<Runs>,
     /// Whether delays grew over all that was measured; `None` if that was too little.
     pub growth: Option<Growth>,
+    /// What the train was served while it waited all the time, if it is too high; `None` otherwise,
+    /// or if that was too short.
+    pub served: Option<Served>,
     /// How many independent samples the quantile of these is worth: at most their number, and with
     /// [`Accepted::Tested`] at most as many as all that was measured.
     pub effective: f64,
@@ -245,18 +248,26 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
     }
 
     /// How probable it is that delays without drift grow so much over all that was measured.
-    fn drift(&self) -> f64 {
-        growth(self.sampler.trace.values(), self.config.overload_blocks).map_or(1.0, |growth| growth.p_value)
+    fn chance(&self) -> f64 {
+        self.growth().map_or(1.0, |growth| growth.p_value)
     }
 
-    /// True if delays are seen to grow.
+    fn growth(&self) -> Option<Growth> {
+        growth(self.sampler.trace.values(), self.config.overload_blocks)
+    }
+
+    /// True if delays are seen to grow. What counts is how long they were watched, until the last
+    /// sample was read: of twice the rate that is served half is read in any time.
     fn grows(&self) -> bool {
-        self.long_enough() && self.drift() <= self.config.growth_level.get()
+        let read = self.sampler.measured() + self.sampler.trace.values().last().copied().unwrap_or_default();
+        let least = self.config.drift.get() * self.sampler.measured().as_secs_f64();
+        let evident = |growth: Growth| growth.p_value <= self.config.growth_level.get() && growth.seconds >= least;
+        read >= self.config.overload_after && self.growth().is_some_and(evident)
     }
 
     /// True if they do not even seem to.
     fn steady(&self) -> bool {
-        self.drift() >= self.config.steady_level.get()
+        self.chance() >= self.config.steady_level.get()
     }
 
     /// How many independent samples the whole train is worth.
@@ -353,9 +364,13 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
             samples = trace.to_vec();
             thinning = sampler.taken.div_ceil(trace.len().max(1) as u64);
         }
+        let served = (verdict == ProbeVerdict::NonStationary)
+            .then(|| Served::of(sampler.trace.numbered(), sampler.gap(), config.packet.bits() as f64))
+            .flatten();
         RateProbe {
             rate,
             verdict,
+            served,
             thinning,
             packets: sampler.packets,
             measured,

@@ -4,7 +4,7 @@ use flowstart_units::{Rate, Span};
 
 use super::ProbeConfig;
 use crate::Error;
-use crate::stats::{DelayHistogram, Gaps, SplitMix64};
+use crate::stats::{DelayHistogram, Gaps, SplitMix64, every_nth};
 
 /// Most samples of the whole train that are kept.
 const TRACE: usize = 1 << 13;
@@ -32,6 +32,8 @@ impl Phases {
 /// one makes way, which of the two at random.
 pub(super) struct Trace {
     values: Vec<Span>,
+    /// Their packets, counted from the end of the warm-up on.
+    packets: Vec<u64>,
     /// Every so-many-th sample is kept.
     stride: u64,
     /// Samples until the next that is kept.
@@ -41,19 +43,21 @@ pub(super) struct Trace {
 
 impl Trace {
     fn new(seed: u64) -> Self {
-        Self { values: Vec::new(), stride: 1, wait: 0, random: SplitMix64::for_part(seed, TRACES) }
+        Self { values: Vec::new(), packets: Vec::new(), stride: 1, wait: 0, random: SplitMix64::for_part(seed, TRACES) }
     }
 
-    fn push(&mut self, delay: Span) {
+    fn push(&mut self, packet: u64, delay: Span) {
         if self.wait > 0 {
             self.wait -= 1;
             return;
         }
         self.values.push(delay);
+        self.packets.push(packet);
         self.wait = self.stride - 1;
         if self.values.len() == TRACE {
             let shift = self.random.below(2);
-            self.values = self.values.iter().skip(shift).step_by(2).copied().collect();
+            self.values = every_nth(&self.values[shift..], 2);
+            self.packets = every_nth(&self.packets[shift..], 2);
             // The next that would have been kept is the first of a pair.
             self.wait += self.stride * shift as u64;
             self.stride *= 2;
@@ -63,6 +67,11 @@ impl Trace {
     /// In order of time.
     pub(super) fn values(&self) -> &[Span] {
         &self.values
+    }
+
+    /// With the numbers of their packets.
+    pub(super) fn numbered(&self) -> impl DoubleEndedIterator<Item = (u64, Span)> + ExactSizeIterator {
+        self.packets.iter().copied().zip(self.values.iter().copied())
     }
 }
 
@@ -102,13 +111,18 @@ impl<I: Iterator<Item = Span>> Sampler<I> {
                 last = Some(delay);
             }
             self.taken += 1;
-            self.trace.push(last?);
+            self.trace.push(self.histogram.count(), last?);
         }
         last
     }
 }
 
 impl<I> Sampler<I> {
+    /// Time between two packets, seconds.
+    pub(super) fn gap(&self) -> f64 {
+        1.0 / self.per_second
+    }
+
     /// How long the train has been measured, after the warm-up.
     pub(super) fn measured(&self) -> Span {
         Span::from_secs_f64(self.histogram.count() as f64 / self.per_second)
@@ -123,12 +137,13 @@ mod tests {
     fn a_trace_is_evenly_spread_over_all_samples_however_many() {
         let mut trace = Trace::new(7);
         for n in 0..1_000_000_u64 {
-            trace.push(Span::from_nanos(n));
+            trace.push(n, Span::from_nanos(n));
             let values = trace.values();
             assert!(values.len() < TRACE);
             if n == TRACE as u64 / 2 || n == 999_999 {
                 let apart: Vec<u64> = values.windows(2).map(|pair| (pair[1] - pair[0]).as_nanos()).collect();
                 assert!(apart.iter().all(|gap| *gap == trace.stride), "{n}");
+                assert!(trace.numbered().all(|(packet, delay)| packet == delay.as_nanos()));
             }
         }
         assert!(trace.values().len() >= TRACE / 2 - 1);
@@ -136,7 +151,7 @@ mod tests {
         assert!(trace.stride == 128 && trace.values()[0] < Span::from_nanos(128));
         let first = |seed: u64| {
             let mut trace = Trace::new(seed);
-            (0..100_000).for_each(|n| trace.push(Span::from_nanos(n)));
+            (0..100_000).for_each(|n| trace.push(n, Span::from_nanos(n)));
             trace.values()[0].as_nanos()
         };
         let all: std::collections::BTreeSet<u64> = (0..50).map(first).collect();

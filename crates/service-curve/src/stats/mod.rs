@@ -12,6 +12,7 @@ mod quantile;
 mod random;
 mod runs;
 mod series;
+mod student;
 
 pub use autocorrelation::{CorrelationTime, autocorrelation, correlation_time};
 pub use dfgls::{CriticalValues, DfGls, DfGlsConfig, LagChoice, Level, MIN_SAMPLES, Trend, dfgls};
@@ -23,6 +24,7 @@ pub use quantile::{QuantileInterval, lower_rank, quantile_interval, upper_quanti
 pub use random::{Gaps, SplitMix64};
 pub use runs::{Cut, Runs, Sides, runs_test};
 pub use series::Series;
+pub(crate) use student::student_quantile;
 
 /// Why a test has no answer. All of these are properties of the data, not mistakes of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
