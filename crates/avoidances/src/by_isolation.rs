@@ -73,6 +73,8 @@ pub struct ByIsolation<A, B> {
     begun: bool,
     /// The one for a queue of one's own could not keep its rate: the other one stays in charge.
     gave_up: bool,
+    /// The window that the start handed over.
+    handed_over: u32,
 }
 
 macro_rules! active {
@@ -91,7 +93,7 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> ByIsolatio
     /// The second is in charge until the queue is known to be the flow's own.
     #[must_use]
     pub fn new(isolated: A, shared: B) -> Self {
-        Self { isolated, shared, isolation: Isolation::Unknown, begun: false, gave_up: false }
+        Self { isolated, shared, isolation: Isolation::Unknown, begun: false, gave_up: false, handed_over: 0 }
     }
 
     /// What is known of the queue.
@@ -146,19 +148,26 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
         }
         if self.begun && self.is_isolated() && self.isolated.gives_up() {
             self.hand_over(ack.now, window, |pair| pair.gave_up = true);
-            // Noise hides how much the path holds; the queue is the flow's own.
-            window.ssthresh = window.cwnd.saturating_mul(2);
+            // Noise hides how much the path holds; the queue is the flow's own. Up to what the start
+            // found there is no need to feel one's way.
+            window.ssthresh = window.cwnd.saturating_mul(2).max(self.handed_over);
             return;
         }
         active!(self, a => a.grow(ack, acked, window));
     }
 
     fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32 {
+        if !self.begun {
+            self.handed_over = window.cwnd;
+        }
         self.begun = true;
         active!(self, a => a.reduce(now, signal, window))
     }
 
     fn on_takeover(&mut self, now: Time, window: &Window, rate: Option<Rate>) {
+        if !self.begun {
+            self.handed_over = window.cwnd;
+        }
         self.begun = true;
         active!(self, a => a.on_takeover(now, window, rate));
     }
@@ -275,9 +284,37 @@ mod tests {
         }
         assert!(pair.pacing_rate().is_none() && !pair.controls_recovery(), "CUBIC is in charge");
         assert!(window.cwnd >= 80, "{} of the 100 packets that it had", window.cwnd);
+        assert!(window.ssthresh >= 2 * window.cwnd.min(80), "and it may grow fast from there");
         pair.on_isolation(now, Isolation::Shared, &mut window);
         pair.on_isolation(now, Isolation::Isolated, &mut window);
         assert!(!pair.controls_recovery(), "for good");
+    }
+
+    #[test]
+    fn who_gives_up_may_grow_fast_up_to_the_window_that_the_start_handed_over() {
+        let mut pair = pair();
+        let mut window = Window::new(300);
+        pair.on_isolation(Time::ZERO, Isolation::Isolated, &mut window);
+        pair.on_ack(&at_20ms(), &window);
+        pair.on_takeover(Time::ZERO, &window, Some(Rate::from_mbps(100)));
+        assert_eq!(pair.handed_over, 300);
+        // RTTs of 20 to 36 ms, and hardly anything arrives.
+        let mut now = Time::ZERO;
+        for round in 0..400_u64 {
+            now += Span::from_millis(10);
+            let rtt = Span::from_millis(20 + (round * 7) % 17);
+            let interval = Span::from_millis(20);
+            let sample = DeliveryRate { delivered: 4, interval, prior_delivered: 2 * round, app_limited: false };
+            let ack = Ack { now, rtt: Some(rtt), srtt: rtt, delivered: 2 * round, rate: Some(sample), ..at_20ms() };
+            pair.on_ack(&ack, &window);
+            pair.grow(&ack, 1, &mut window);
+            if !pair.controls_recovery() {
+                break;
+            }
+        }
+        assert!(!pair.controls_recovery(), "it gave up");
+        assert_eq!(window.ssthresh, 300);
+        assert!(window.cwnd < 20, "no more than was delivered: {}", window.cwnd);
     }
 
     #[test]

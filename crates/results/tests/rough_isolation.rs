@@ -212,3 +212,13 @@ fn after_the_answer_a_flow_in_its_own_queue_gets_what_cubic_gets_whatever_the_no
         assert!(share >= 0.9, "{name}: {share}");
     }
 }
+
+/// Above 60 Mbit/s trains must grow until 200 packets in a row have arrived; losses at random are
+/// no full buffer that would forbid it.
+#[test]
+fn random_losses_do_not_keep_a_queue_of_its_own_from_being_found_at_a_high_rate() {
+    let link = "capacity = \"150 Mbit/s\"\nqueue = \"fq_codel\"\nloss = \"1 %\"";
+    let runs = probe(link, false, false, 12);
+    let found = runs.iter().filter(|run| run.isolation.as_deref() == Some("isolated")).count();
+    assert!(found >= 4, "{found} of 12: {runs:?}");
+}

@@ -21,7 +21,7 @@
 //!   ([`IsolationAware::doubts_isolation`]), and [`ByIsolation`](super::ByIsolation) goes on with
 //!   the other one from the rate before.
 //! - Where RTTs differ by more than the longest target, or by more than the shortest and the rate
-//!   has fallen, the delay is the path's and not the queue's: the control gives up
+//!   has fallen (or never was what the start measured), the delay is the path's and not the queue's: the control gives up
 //!   ([`IsolationAware::gives_up`]), and the other one goes on from the most that was delivered.
 //! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip.
 //!   After eight round trips without queue or loss growth doubles with every further one: capacity
@@ -92,6 +92,8 @@ pub struct DelayTarget {
     /// half ends.
     peaks: [Rate; 2],
     peak_turns: Time,
+    /// What the start said that the path carries, and until when that is expected.
+    promised: (Rate, Time),
     /// Rounds on a noisy path at much less than that.
     starved: u32,
 }
@@ -129,6 +131,7 @@ impl DelayTarget {
             undoubted: Rate::ZERO,
             peaks: [Rate::ZERO; 2],
             peak_turns: Time::ZERO,
+            promised: (Rate::ZERO, Time::ZERO),
             starved: 0,
         }
     }
@@ -267,7 +270,11 @@ impl DelayTarget {
         // Where every RTT is longer than the smallest, that is noise, too.
         let offset = self.calm.get().checked_sub(self.smallest.get()).unwrap_or(Span::ZERO);
         let noise = range.max(if self.calm.get() == Span::MAX { 0.0 } else { offset.as_secs_f64() });
-        let peak = self.peak().as_bps().max(1) as f64;
+        // A path so noisy that nothing was ever delivered at the rate that was measured is no
+        // better.
+        let (promised, until) = self.promised;
+        let promised = if now < until { promised } else { Rate::ZERO };
+        let peak = self.peak().max(promised).as_bps().max(1) as f64;
         let packet = self.path.rate_of(1, Span::from_secs(1)).as_bps() as f64 / peak;
         let is_noisy = noise >= self.config.give_up_noise.as_secs_f64().max(packet * self.config.give_up_packets);
         let is_low = self.rate.is_some_and(|rate| (rate.as_bps() as f64) < peak * self.config.give_up_share);
@@ -306,13 +313,14 @@ impl DelayTarget {
         (self.delivered, self.congested) = (0, 0);
     }
 
-    fn take_over(&mut self, first: Rate) {
+    fn take_over(&mut self, now: Time, first: Rate) {
         // Losses that ended the start are answered by beginning with what is delivered.
         (self.delivered, self.congested) = (0, 0);
         let rate = match (self.measured.take(), self.path.delivery.filter(|_| !self.rtt.is_zero())) {
             // What is delivered tells nothing of a path that was measured by less than it carries.
             (Some(measured), _) => {
                 self.known = measured;
+                self.promised = (measured, now + self.config.min_rtt_window);
                 (self.settling, self.round_end) = (true, self.delivered_in_all);
                 measured.mul_f64(self.config.known_share)
             }
@@ -354,9 +362,9 @@ impl CongestionAvoidance for DelayTarget {
         }
     }
 
-    fn reduce(&mut self, _now: Time, signal: Signal, window: &Window) -> u32 {
+    fn reduce(&mut self, now: Time, signal: Signal, window: &Window) -> u32 {
         match self.rate {
-            None => self.take_over(self.path.delivered_rate(window)),
+            None => self.take_over(now, self.path.delivered_rate(window)),
             Some(rate) if signal == Signal::Timeout => {
                 let least = self.path.least_rate(self.config.min_packets);
                 self.rate = Some(rate.mul_f64(self.config.timeout_factor).max(least));
@@ -371,11 +379,11 @@ impl CongestionAvoidance for DelayTarget {
         self.path.window(if self.gives_up() { rate.max(self.peak()) } else { rate }, 1, 2)
     }
 
-    fn on_takeover(&mut self, _now: Time, window: &Window, rate: Option<Rate>) {
+    fn on_takeover(&mut self, now: Time, window: &Window, rate: Option<Rate>) {
         if rate.is_some() {
             self.measured = rate;
         }
-        self.take_over(self.path.window_rate(window));
+        self.take_over(now, self.path.window_rate(window));
     }
 
     fn isolation_aware(&mut self) -> Option<&mut dyn IsolationAware> {

@@ -176,3 +176,22 @@ fn constants_out_of_range_are_refused_and_replaced() {
     assert!(config.validate().is_err());
     assert_eq!(DelayTarget::new(&config, 0).config, DelayTargetConfig::default());
 }
+
+/// Rounds on a path whose RTTs differ by 3 ms, at 5 Mbit/s, until the control gives up.
+fn rounds_until_it_gives_up(measured: Option<Rate>, since: Span) -> Option<u32> {
+    let mut control = control(Span::ZERO);
+    control.on_takeover(Time::ZERO, &Window::new(10), measured);
+    let slow = Rate::from_mbps(5);
+    (control.rate, control.ranges) = (Some(slow), [Span::from_millis(3); MOST_ROUNDS]);
+    (1..50).find(|_| {
+        control.watch_rate(Time::ZERO + since, slow);
+        control.gives_up()
+    })
+}
+
+#[test]
+fn a_noisy_path_on_which_nothing_is_delivered_at_the_rate_that_was_measured_is_given_up() {
+    assert_eq!(rounds_until_it_gives_up(Some(RATE), ms(40)), Some(8));
+    assert_eq!(rounds_until_it_gives_up(Some(RATE), Span::from_secs(10)), None, "that was long ago");
+    assert_eq!(rounds_until_it_gives_up(None, ms(40)), None, "nothing was measured");
+}

@@ -211,11 +211,11 @@ impl Batch {
     }
 
     /// Packets of the next long train: as many as slow start would send in the next round trip, two
-    /// for each that arrived, as long as none was lost.
+    /// for each that arrived, as long as no more were lost than are at random.
     fn grown(&self, context: &Context) -> u32 {
         let config = &context.config;
-        // With losses the buffer is full.
-        let times: u32 = if self.losses { 1 } else { 2 };
+        // With more losses the buffer is full.
+        let times: u32 = if self.lost_share(context) > config.full_loss { 1 } else { 2 };
         let most = (config.proof + config.proof_lone).max(config.longest_train);
         times
             .saturating_mul(self.arrivals.count().saturating_add(config.followers))
@@ -226,9 +226,14 @@ impl Batch {
     /// True if so many packets of a batch were lost that was to prove a rate that only a policer
     /// explains it.
     fn is_policed(&self, context: &Context) -> bool {
+        self.lost_share(context) > context.config.policed
+    }
+
+    /// Share of the batch's packets that were lost.
+    fn lost_share(&self, context: &Context) -> f64 {
         let mine = context.sides[0].flying.iter().filter(|packet| packet.number >= self.from);
         let (lost, all) = mine.fold((0_u32, 0_u32), |(lost, all), packet| (lost + u32::from(packet.lost), all + 1));
-        f64::from(lost) > f64::from(all) * context.config.policed
+        f64::from(lost) / f64::from(all.max(1))
     }
 
     /// Packets of a train whose last one is to wait for long enough to stand out from jitter.

@@ -86,6 +86,9 @@ pub struct TrainProbeConfig {
     /// If more than this share of the packets that were to prove a rate is lost, it is a policer's,
     /// and the answer is unknown, 0 ..= 1; default 0.25.
     pub policed: f64,
+    /// Share of a batch's packets above which its losses are those of a full buffer, so that trains
+    /// grow no further, 0 ..= 1; default 0.1: fewer may be lost at random.
+    pub full_loss: f64,
     /// Time to wait for the connection of the lone packets until the answer is unknown; default 3
     /// s, of which a lost SYN takes 1 (RFC 6298).
     pub open_wait: Span,
@@ -215,6 +218,7 @@ impl Default for TrainProbeConfig {
             proof_lone: 16,
             fall: 1.5,
             policed: 0.25,
+            full_loss: 0.1,
             open_wait: Span::from_secs(3),
             burst_jitter: 0.5,
             spread_apart: 2,
@@ -306,6 +310,7 @@ impl TrainProbeConfig {
         check((4..=1000).contains(&self.proof_lone), "proof_lone", "between 4 and 1000")?;
         check(self.fall > 1.0 && self.fall <= 1000.0, "fall", "above 1 and at most 1000")?;
         check((0.0..=1.0).contains(&self.policed), "policed", "between 0 and 1")?;
+        check((0.0..=1.0).contains(&self.full_loss), "full_loss", "between 0 and 1")?;
         self.evidence.validate()?;
         self.watch.validate()
     }
@@ -391,6 +396,8 @@ mod tests {
         bounds!(isolated_error, [1e-9, 0.49], [0.0, 0.5, nan]);
         bounds!(shared_error, [1e-9, 0.49], [0.0, 0.5, nan]);
         bounds!(burst_jitter, [0.0, 1.0], [-0.1, 1.1, nan]);
+        bounds!(policed, [0.0, 1.0], [-0.1, 1.1, nan]);
+        bounds!(full_loss, [0.0, 1.0], [-0.1, 1.1, nan]);
         bounds!(follow_rtts, [0.01, 10.0], [0.0, 10.1, nan]);
         bounds!(patience_jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
         bounds!(delayed_ack_packets, [0.0, 1000.0], [-0.1, 1000.1, nan]);
