@@ -126,7 +126,7 @@ fn against_start(start: &StartConfig, rate: bool) -> Option<Reason> {
         StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::AdaptiveChirping(_) => {
             Some(Reason::Times)
         }
-        StartConfig::QuickStart(_) => Some(Reason::Routers),
+        StartConfig::QuickStart(_) | StartConfig::Rcp(_) => Some(Reason::Routers),
         StartConfig::Oracle(_) => Some(Reason::Omniscient),
         StartConfig::TwoFlowProbe(_) | StartConfig::FairQueuingProbe(_) => Some(Reason::TwoConnections),
         StartConfig::Own(_) => None,
@@ -147,7 +147,9 @@ fn against_avoidance(avoidance: &AvoidanceConfig, rate: bool) -> Option<Reason> 
         | AvoidanceConfig::VivaceLoss(_)
         | AvoidanceConfig::Allegro(_)
         | AvoidanceConfig::VegasLike(_) => Some(Reason::EveryPacket),
-        AvoidanceConfig::VegasOrVivace(_) | AvoidanceConfig::DelayOrCubic(_) => Some(Reason::TwoConnections),
+        AvoidanceConfig::VegasOrVivace(_) | AvoidanceConfig::VegasOrBbr(_) | AvoidanceConfig::DelayOrCubic(_) => {
+            Some(Reason::TwoConnections)
+        }
         AvoidanceConfig::Bbr(_) | AvoidanceConfig::Bbr3(_) => Some(if rate { Reason::Unmade } else { Reason::Rate }),
     }
 }

@@ -4,7 +4,7 @@ use flowstart_network::packet::{Acknowledgement, Segment};
 use flowstart_network::{Ecn, TagWord};
 use flowstart_quick_start::RateCode;
 use flowstart_quick_start::wire::TcpResponse;
-use flowstart_units::Time;
+use flowstart_units::{Rate, Time};
 
 use crate::ack_policy::{AckPolicy, Payload, Situation};
 use crate::merging::{Arrivals, Merged};
@@ -100,6 +100,8 @@ pub struct Receiver {
     looks: Time,
     /// Approved rate for the next ACK.
     granted: Option<TcpResponse>,
+    /// What the routers have for this flow (RCP), as the last segment says; every ACK tells it.
+    share: Option<Rate>,
     stats: ReceiverStats,
 }
 
@@ -128,13 +130,14 @@ impl Receiver {
             arrivals: config.offload.as_ref().map(|offload| Box::new(Arrivals::new(offload))),
             looks: Time::NEVER,
             granted: None,
+            share: None,
             stats: ReceiverStats::default(),
         }
     }
 
     /// A segment arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        if (segment.syn | !segment.quick_start.is_none() | self.arrivals.is_some())
+        if (segment.syn | !segment.quick_start.is_none() | self.share.is_some() | self.arrivals.is_some())
             && self.on_special(now, segment, ecn)
         {
             return;
@@ -148,6 +151,7 @@ impl Receiver {
     fn on_special(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> bool {
         if segment.syn {
             self.granted = segment.quick_start.answer();
+            self.share = segment.quick_start.share();
             self.window.tell_time(now);
             self.first_words = true;
             self.syn_ack = Some(segment.sent_at);
@@ -169,9 +173,10 @@ impl Receiver {
     /// A rate that routers approved is told at once, on the ACK of that segment (RFC 4782 section
     /// 4.2).
     fn take_option(&mut self, segment: &Segment) {
-        if !segment.quick_start.is_none() {
+        if !segment.quick_start.is_none() | self.share.is_some() {
             self.granted = segment.quick_start.answer();
-            self.ack_now = true;
+            self.share = segment.quick_start.share();
+            self.ack_now |= segment.quick_start.option().is_some();
         }
     }
 
@@ -399,8 +404,13 @@ impl Receiver {
             duplicate: self.duplicate && !syn,
             syn,
             granted_rate: RateCode::ZERO,
+            has_share: false,
         };
         let mut response = 0;
+        if let Some(share) = self.share {
+            ack.set_share(share);
+            response = RESPONSE_BYTES;
+        }
         if let Some(granted) = self.granted.take() {
             ack.set_response(&granted);
             response = RESPONSE_BYTES;

@@ -49,7 +49,7 @@ impl Requests {
                 // What asks is not sent at what it is granted.
                 admission.forwarded_of(now, bytes, &key, data && asked.is_zero());
                 match option.option() {
-                    None => {}
+                    None => option.pass_unaware(),
                     Some(IpOption::Request { nonce, .. }) => {
                         let granted = admission.admit(now, asked, nonce, &key);
                         option.pass_aware(granted, random.next_u32());
