@@ -68,10 +68,10 @@ impl Record {
     /// How often a transfer has been run, runs left out included.
     #[must_use]
     pub fn runs_of(&self, case: &Case) -> usize {
-        self.row(case).map_or(0, Row::runs)
+        self.of(case).map_or(0, Row::runs)
     }
 
-    fn row(&self, case: &Case) -> Option<&Row> {
+    fn of(&self, case: &Case) -> Option<&Row> {
         self.rows.iter().find(|row| row.case == *case)
     }
 
