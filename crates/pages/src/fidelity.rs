@@ -315,7 +315,7 @@ mod tests {
         let record: Record = serde_json::from_str(&read("fidelity.json")).expect("a record");
         // One case tells whether the simulator is still the one of the record.
         let reno = record.rows.iter().find(|row| row.case.control == "reno").expect("a row");
-        let now = simulated(&reno.case, record.runs).expect("it is simulated");
+        let now = simulated(&reno.case, record.runs, &reno.excess_us).expect("it is simulated");
         let (then, _) = reno.values(1);
         assert!((now[0][1].expect("a queue") - then[0]).abs() < 1e-6, "flowstart fidelity --recorded --simulate");
         let page = read("fidelity.md");

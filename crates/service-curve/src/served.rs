@@ -36,7 +36,7 @@ impl Served {
         let quick = samples.iter().rposition(|(_, delay)| *delay <= first * 2)?;
         // The block in which the last quick one lies is left out to its end.
         let from = quick / length + 1;
-        let from = if (BLOCKS - from.min(BLOCKS)) % 2 == 0 { from } else { from + 1 };
+        let from = if (BLOCKS - from.min(BLOCKS)).is_multiple_of(2) { from } else { from + 1 };
         if from + FEWEST > BLOCKS {
             return None;
         }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn batches_that_are_like_their_neighbours_count_as_fewer() {
         let of = |batches: Vec<f64>| Served { batches }.interval(Probability::FIVE_PERCENT).unwrap();
-        let value = |n: usize| if n % 2 == 0 { 1.5 } else { 2.5 };
+        let value = |n: usize| if n.is_multiple_of(2) { 1.5 } else { 2.5 };
         let (low, high) = of((0..20).map(value).collect());
         // Alternating: pairs do not vary, single ones by s = 0.5130 and t = 2.093.
         let half = 2.093 * (0.25_f64 * 20.0 / 19.0 / 20.0).sqrt();
