@@ -5,7 +5,7 @@ use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHe
 
 use flowstart_network::packet::{Acknowledgement, Body, Segment};
 use flowstart_network::{Ecn, Packet};
-use flowstart_units::Time;
+use flowstart_units::{Rate, Time};
 
 /// Hops a packet may take; the usual initial value.
 const TIME_TO_LIVE: u8 = 64;
@@ -22,6 +22,11 @@ const INITIAL_SEQUENCE: u32 = 0;
 /// The receive window is scaled by 2 to this power (RFC 7323, the largest allowed), so that large
 /// windows fit.
 const WINDOW_SCALE: u8 = 14;
+/// Option of IP for experiments (RFC 4727 section 2).
+const EXPERIMENT: u8 = 0x1e;
+/// Option of TCP for experiments (RFC 6994), and what tells RCP's from others ("RP").
+const TCP_EXPERIMENT: u8 = 253;
+const RCP_IDENTIFIER: u16 = 0x5250;
 /// Bytes of zeros for checksums: the longest payload of an IP packet.
 static ZEROS: [u8; 65_535] = [0; 65_535];
 
@@ -60,6 +65,11 @@ pub fn headers(packet: &Packet) -> Vec<u8> {
         // Of other packets the TTL is not simulated.
         ip.time_to_live = segment.quick_start.ip_ttl();
         ip.options = option.to_ipv4().into();
+    }
+    if let Body::Segment(segment) = &packet.body
+        && segment.quick_start.asks_for_share()
+    {
+        ip.options = rcp_header(segment).into();
     }
     ip.header_checksum = ip.calc_header_checksum();
     let mut bytes = ip.to_bytes().to_vec();
@@ -118,7 +128,27 @@ fn ack_header(ack: &Acknowledgement, port: u16) -> TcpHeader {
         let fits = header.set_options_raw(&options);
         debug_assert!(fits.is_ok(), "beside at most two blocks");
     }
+    if let Some(share) = ack.share() {
+        let options = [header.options.as_slice(), &rcp_answer(share)].concat();
+        let fits = header.set_options_raw(&options);
+        debug_assert!(fits.is_ok(), "beside at most two blocks");
+    }
     header
+}
+
+/// RCP's header has no number of its own: an option for experiments (RFC 4727), in which the
+/// round-trip time in tenths of a millisecond and the rate in kbit/s follow; zero is not known.
+fn rcp_header(segment: &Segment) -> [u8; 8] {
+    let rtt = segment.quick_start.rtt().map_or(0, |rtt| (rtt.as_micros() / 100) as u16).to_be_bytes();
+    let rate = segment.quick_start.share().map_or(0, |rate| (rate.as_bps() / 1000) as u32).to_be_bytes();
+    [EXPERIMENT, 8, rtt[0], rtt[1], rate[0], rate[1], rate[2], rate[3]]
+}
+
+/// What the receiver tells the sender of it: an option of TCP for experiments (RFC 6994).
+fn rcp_answer(share: Rate) -> [u8; 8] {
+    let [id, identifier] = RCP_IDENTIFIER.to_be_bytes();
+    let rate = ((share.as_bps() / 1000) as u32).to_be_bytes();
+    [TCP_EXPERIMENT, 8, id, identifier, rate[0], rate[1], rate[2], rate[3]]
 }
 
 /// The 32-bit number of a byte of the stream.
@@ -202,6 +232,7 @@ mod tests {
                     duplicate,
                     syn,
                     granted_rate: RateCode::ZERO,
+                    has_share: false,
                 };
                 if let Some(rate) = RateCode::new(echo as u8 & 0x1f) {
                     let nonce = Nonce::new(ends[0]);

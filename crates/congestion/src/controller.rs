@@ -460,6 +460,13 @@ impl Controller {
         client.take_report()
     }
 
+    /// True if every packet asks the routers what they have for this flow (RCP), so that
+    /// [`on_answer`](Self::on_answer) is to be called for every ACK.
+    #[must_use]
+    pub fn asks_for_shares(&mut self) -> bool {
+        self.start.router_client().is_some_and(|client| client.asks_for_shares())
+    }
+
     /// If the window is below the threshold again after the start was over, the start may want to
     /// be in charge once more.
     fn restart(&mut self, now: Time, restart: Restart) {

@@ -1,7 +1,7 @@
 //! What a controller is told and what it answers.
 
 use flowstart_quick_start::wire::TcpResponse;
-use flowstart_units::{Span, Time};
+use flowstart_units::{Rate, Span, Time};
 
 /// A packet that has just left the sender.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +154,9 @@ pub struct Answer {
     /// What the receiver says on it, not checked yet; `None` if it says nothing, which is a denial
     /// (RFC 4782 section 4.2).
     pub response: Option<TcpResponse>,
+    /// The rate that all routers on the path have for this flow, as the receiver tells (RCP);
+    /// `None` if one of them does not know RCP, or none was asked.
+    pub share: Option<Rate>,
     /// The packet that asked may have been lost: something was sent again before the ACK came.
     pub lost: bool,
     /// Measured RTT.

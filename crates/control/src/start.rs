@@ -196,7 +196,7 @@ impl Clone for Box<dyn OwnStart> {
     }
 }
 
-/// A start that asks the routers on the path for a rate (Quick-Start, RFC 4782).
+/// A start that asks the routers on the path for a rate (Quick-Start, RFC 4782; RCP).
 pub trait RouterClient {
     /// What to ask for with the next packet, if anything. Asked at every
     /// [`Moment`](crate::Moment) at which that may make sense.
@@ -209,6 +209,13 @@ pub trait RouterClient {
     /// What the next new data reports to the routers, if anything (the report of approved rate of
     /// RFC 4782); told once.
     fn take_report(&mut self) -> Carried;
+
+    /// True if every packet asks the routers what they have for this flow (RCP): then
+    /// [`on_answer`](Self::on_answer) is called for every ACK, and
+    /// [`rate_request`](Self::rate_request) matters for the SYN alone. Always the same.
+    fn asks_for_shares(&self) -> bool {
+        false
+    }
 }
 
 /// A start that begins again while an avoidance is in charge.

@@ -126,7 +126,7 @@ fn against_start(start: &StartConfig, rate: bool) -> Option<Reason> {
         StartConfig::PacedChirping(_) | StartConfig::TwoGapChirping(_) | StartConfig::AdaptiveChirping(_) => {
             Some(Reason::Times)
         }
-        StartConfig::QuickStart(_) => Some(Reason::Routers),
+        StartConfig::QuickStart(_) | StartConfig::Rcp(_) => Some(Reason::Routers),
         StartConfig::Oracle(_) => Some(Reason::Omniscient),
         StartConfig::TwoFlowProbe(_) | StartConfig::FairQueuingProbe(_) => Some(Reason::TwoConnections),
         StartConfig::Own(_) => None,

@@ -58,6 +58,7 @@ mod loss;
 mod medium;
 pub mod packet;
 pub mod queue;
+mod rcp;
 
 pub use frame::{Ecn, Frame, PureAck, TagWord};
 pub use link::{
@@ -75,3 +76,4 @@ pub use queue::{
     CodelArithmetic, Dequeue, Discipline, DropReason, Fifo, HostShares, Hosts, L4sClassifier, Limit, Order, Queue,
     QueueConfig, QueueError, QueueStats, RedAdaption, Tally, Threshold,
 };
+pub use rcp::{Rcp, RcpConfig, RcpError};

@@ -2,14 +2,14 @@
 
 use flowstart_quick_start::wire::TcpResponse;
 use flowstart_quick_start::{Carried, Nonce, RateCode};
-use flowstart_units::Time;
+use flowstart_units::{Rate, Time};
 
 use crate::{Ecn, Frame, PureAck};
 
 /// Most SACK blocks an ACK carries (three beside the timestamp option, RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// Which of them makes room for a Quick-Start response.
+/// Which of them makes room for a Quick-Start response, or for the rate that routers tell (RCP).
 const RESPONSE_PLACE: usize = MAX_SACK_BLOCKS - 1;
 
 /// A range of received bytes above the cumulative acknowledgement, as offsets from it (RFC 2018
@@ -48,7 +48,7 @@ pub struct Segment {
     /// Opens the connection (SYN); carries no payload.
     pub syn: bool,
     /// What it asks the routers for, as they have left it, or reports to them (Quick-Start, RFC
-    /// 4782).
+    /// 4782; RCP).
     pub quick_start: Carried,
 }
 
@@ -89,9 +89,28 @@ pub struct Acknowledgement {
     pub syn: bool,
     /// The rate of a Quick-Start [`response`](Self::response); zero for none.
     pub granted_rate: RateCode,
+    /// The third place of `sack` has the [`share`](Self::share) that routers tell (RCP).
+    pub has_share: bool,
 }
 
 impl Acknowledgement {
+    /// The rate that the routers have for this flow (RCP, Dukkipati and McKeown 2006), if they told
+    /// the receiver.
+    #[must_use]
+    pub fn share(&self) -> Option<Rate> {
+        let kbits = self.sack[RESPONSE_PLACE].start;
+        self.has_share.then(|| Rate::from_bps(u64::from(kbits) * 1000))
+    }
+
+    /// Says what the routers have for this flow, in steps of 1 kbit/s; a third SACK block gives way.
+    pub fn set_share(&mut self, share: Rate) {
+        self.has_share = true;
+        self.granted_rate = RateCode::ZERO;
+        let kbits = u32::try_from(share.as_bps() / 1000).unwrap_or(u32::MAX);
+        self.sack[RESPONSE_PLACE] = SackBlock { start: kbits, end: 0 };
+        self.sack_len = self.sack_len.min(RESPONSE_PLACE as u8);
+    }
+
     /// The Quick-Start response (RFC 4782 section 4.2), if there is one.
     #[must_use]
     pub fn response(&self) -> Option<TcpResponse> {
@@ -167,7 +186,8 @@ impl Frame for Packet {
 
     fn pure_ack(&self) -> Option<PureAck> {
         let Body::Ack(ack) = &self.body else { return None };
-        let plain = ack.sack_len == 0 && !ack.duplicate && !ack.syn && ack.granted_rate.is_zero();
+        let told = ack.has_share || !ack.granted_rate.is_zero();
+        let plain = ack.sack_len == 0 && !ack.duplicate && !ack.syn && !told;
         Some(PureAck { ack: ack.ack as u32, flags: u8::from(ack.ece) | u8::from(ack.syn) << 1, plain })
     }
 
@@ -197,6 +217,7 @@ mod tests {
         duplicate: false,
         syn: false,
         granted_rate: RateCode::ZERO,
+        has_share: false,
     };
 
     #[test]
@@ -232,6 +253,17 @@ mod tests {
         let response = TcpResponse { rate: RateCode::MAX, ttl_difference: 229, nonce: Nonce::new(0x2aaa_aaaa) };
         ack.set_response(&response);
         assert_eq!((ack.response(), ack.sacked().count()), (Some(response), 2));
+    }
+
+    #[test]
+    fn a_share_takes_the_place_of_the_third_block_too() {
+        let mut ack = ACK;
+        assert_eq!(ack.share(), None);
+        ack.set_share(Rate::from_bps(5_120_999));
+        assert_eq!((ack.share(), ack.response(), ack.sacked().count()), (Some(Rate::from_bps(5_120_000)), None, 2));
+        let packet =
+            Packet { flow: 0, bytes: 60, ecn: Ecn::NotEct, body: Body::Ack(Acknowledgement { sack_len: 0, ..ack }) };
+        assert!(!packet.pure_ack().unwrap().plain, "no filter drops what routers told");
     }
 
     #[test]

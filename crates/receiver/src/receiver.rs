@@ -4,7 +4,7 @@ use flowstart_network::packet::{Acknowledgement, Segment};
 use flowstart_network::{Ecn, TagWord};
 use flowstart_quick_start::RateCode;
 use flowstart_quick_start::wire::TcpResponse;
-use flowstart_units::Time;
+use flowstart_units::{Rate, Time};
 
 use crate::ack_policy::{AckPolicy, Situation};
 use crate::reassembly::{Arrival, Reassembly};
@@ -95,6 +95,8 @@ pub struct Receiver {
     syn_ack_sent: Option<Time>,
     /// Approved rate for the next ACK.
     granted: Option<TcpResponse>,
+    /// What the routers have for this flow (RCP), as the last segment says; every ACK tells it.
+    share: Option<Rate>,
     stats: ReceiverStats,
 }
 
@@ -121,14 +123,16 @@ impl Receiver {
             syn_ack: None,
             syn_ack_sent: None,
             granted: None,
+            share: None,
             stats: ReceiverStats::default(),
         }
     }
 
     /// A segment arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        if segment.syn | !segment.quick_start.is_none() {
+        if segment.syn | !segment.quick_start.is_none() | self.share.is_some() {
             self.granted = segment.quick_start.answer();
+            self.share = segment.quick_start.share();
             if segment.syn {
                 self.window.tell_time(now);
                 self.first_words = true;
@@ -138,7 +142,7 @@ impl Receiver {
             }
             // A rate that routers approved is told at once, on the ACK of that segment (RFC 4782
             // section 4.2).
-            self.ack_now = true;
+            self.ack_now |= segment.quick_start.option().is_some();
         }
         if segment.payload == 0 {
             // A window probe.
@@ -335,8 +339,13 @@ impl Receiver {
             duplicate: self.duplicate && !syn,
             syn,
             granted_rate: RateCode::ZERO,
+            has_share: false,
         };
         let mut response = 0;
+        if let Some(share) = self.share {
+            ack.set_share(share);
+            response = RESPONSE_BYTES;
+        }
         if let Some(granted) = self.granted.take() {
             ack.set_response(&granted);
             response = RESPONSE_BYTES;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use flowstart_network::MediumConfig;
 use flowstart_units::{Rate, Span};
 
-use super::{Buffer, JitterSpec, LossSpec, QueueSpec, QuickStartSpec, RateSpec, WaySpec};
+use super::{Buffer, JitterSpec, LossSpec, QueueSpec, QuickStartSpec, RateSpec, RcpSpec, WaySpec};
 
 /// One bottleneck that all flows share, with a way back that is never congested unless it has a
 /// capacity.
@@ -72,6 +72,9 @@ pub struct PathSpec {
     /// What the bottleneck's router knows of Quick-Start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quick_start: QuickStartSpec,
+    /// The bottleneck's router knows RCP; default: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcp: Option<RcpSpec>,
     /// Rate of every sender's own link, with an unlimited queue; without it packets enter the
     /// bottleneck's queue at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,6 +136,9 @@ pub struct LinkSpec {
     /// What the link's router knows of Quick-Start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quick_start: QuickStartSpec,
+    /// The link's router knows RCP; default: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcp: Option<RcpSpec>,
     /// Ways in parallel to it (load balancing): every connection whose flow names this link takes
     /// one of them or the link itself, drawn or as its flow's `ways` says. Their names are this
     /// one's with -2, -3 and so on; a flow may name one of them in its place.

@@ -3,7 +3,8 @@
 
 use flowstart_network::packet::Body;
 use flowstart_network::{
-    Dequeue, Frame, Hosts, Jitter, LinkConfig, Loss, Medium, Packet, Queue, QuickStartHop, Served, Transmitter, Wifi,
+    Dequeue, Frame, Hosts, Jitter, LinkConfig, Loss, Medium, Packet, Queue, QuickStartHop, Rcp, Served, Transmitter,
+    Wifi,
 };
 use flowstart_quick_start::Carried;
 use flowstart_quick_start::router::{Admission, FlowKey, RouterCounts};
@@ -28,8 +29,8 @@ struct Link {
     /// What only some links have; one question per packet for all of it.
     extras: Option<Box<Extras>>,
     overhead: u32,
-    /// Something stands before the queue: a middlebox that drops packets with options, or a
-    /// policer.
+    /// Something stands before the queue: a middlebox that drops packets with options, a policer,
+    /// or a router that counts what arrives.
     guarded: bool,
     /// When the transmitter is free again; [`Time::NEVER`] if the medium serves the queue itself.
     free: Time,
@@ -63,7 +64,12 @@ impl Link {
     #[inline(never)]
     fn admits(&mut self, now: Time, packet: &Packet) -> bool {
         let bytes = packet.bytes() + self.overhead;
+        let queued = self.queue.bytes();
         let Some(extras) = &mut self.extras else { return true };
+        if let Some(rcp) = &mut extras.rcp {
+            let rtt = if let Body::Segment(segment) = &packet.body { segment.quick_start.rtt() } else { None };
+            rcp.arrived(now, bytes, rtt, queued);
+        }
         let dropped = extras.drops_options && carries_option(packet);
         !dropped && extras.medium.as_mut().is_none_or(|medium| medium.admits(now, bytes))
     }
@@ -78,6 +84,8 @@ struct Extras {
     drops_options: bool,
     /// What becomes of Quick-Start options, if anybody sends any.
     requests: Option<Requests>,
+    /// The router tells its rate, if anybody asks for it.
+    rcp: Option<Box<Rcp>>,
 }
 
 /// What becomes of Quick-Start requests on the way to a link (see [`QuickStartHop`]).
@@ -121,7 +129,7 @@ impl Requests {
                 // What asks is not sent at what it is granted.
                 admission.forwarded_of(now, bytes, &key, data && asked.is_zero());
                 match option.option() {
-                    None => {}
+                    None => option.pass_unaware(),
                     Some(IpOption::Request { nonce, .. }) => {
                         let granted = admission.admit(now, asked, nonce, &key);
                         option.pass_aware(granted, random.next_u32());
@@ -152,12 +160,29 @@ impl Requests {
 }
 
 impl Extras {
+    /// A packet leaves a queue that still has `queued` bytes: what it asks for is decided on.
+    fn look(&mut self, now: Time, packet: &mut Packet, queued: u64) {
+        if let Some(requests) = &mut self.requests {
+            if let Some(rcp) = &mut self.rcp
+                && let Body::Segment(segment) = &mut packet.body
+                && segment.quick_start.asks_for_share()
+            {
+                segment.quick_start.pass_sharing(rcp.share(now, queued));
+                // What looks at Quick-Start alone counts it, and would say that it knows no shares.
+                let mut copy = *packet;
+                return requests.look(now, &mut copy);
+            }
+            requests.look(now, packet);
+        }
+    }
+
     fn new(config: &LinkConfig, [jitter, medium]: [u64; 2], requests: Option<Requests>) -> Option<Box<Self>> {
         let jitter = config.jitter.as_ref().map(|config| Jitter::new(config, jitter));
         let medium = Medium::new(config, medium);
         let drops_options = config.quick_start == QuickStartHop::DropsOptions;
         let needed = jitter.is_some() || medium.is_some() || requests.is_some() || drops_options;
-        needed.then(|| Box::new(Self { medium, jitter, drops_options, requests }))
+        let rcp = config.rcp.as_ref().filter(|_| requests.is_some()).map(|rcp| Box::new(Rcp::new(rcp)));
+        needed.then(|| Box::new(Self { medium, jitter, drops_options, requests, rcp }))
     }
 }
 
@@ -220,7 +245,9 @@ impl Network {
                         }),
                     ),
                     overhead: link.overhead,
-                    guarded: link.quick_start == QuickStartHop::DropsOptions || link.medium.policer.is_some(),
+                    guarded: link.quick_start == QuickStartHop::DropsOptions
+                        || link.medium.policer.is_some()
+                        || (asks && link.rcp.is_some()),
                     free: if serves_itself { Time::NEVER } else { Time::ZERO },
                     hops,
                     packets: 0,
@@ -519,9 +546,7 @@ impl Network {
             return self.schedule_slot(Slot::Link(id), wake);
         };
         let (wake, hop) = Self::account(link, &self.route_of, &packet, [now, arrived, done]);
-        if let Some(requests) = &mut extras.requests {
-            requests.look(now, &mut packet);
-        }
+        extras.look(now, &mut packet, link.queue.bytes());
         let arrival = there + hop.delay;
         let arrival = extras.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
         link.extras = Some(extras);

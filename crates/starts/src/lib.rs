@@ -144,6 +144,14 @@ flowstart_control::registry! {
         new: |flow| Box::new(QuickStart::new(config, flow.initial_window, flow.mss, flow.seed)),
     }
 
+    /// The sender of RCP (Dukkipati and McKeown 2006).
+    [pub mod rcp::{RcpStart, RcpStartConfig}]
+    Rcp(config: RcpStartConfig) => RcpStart {
+        names: "rcp" | "rate_control_protocol",
+        about: "sends at what the routers have for each flow, which every packet asks them; never ends (RCP, Dukkipati and McKeown 2006)",
+        new: |flow| RcpStart::new(config, flow.initial_window, flow.mss),
+    }
+
     /// SUSS (Arghavani et al. 2024).
     [pub mod suss::{Suss, SussConfig}]
     Suss(config: SussConfig) => Box<Suss> {

@@ -26,7 +26,7 @@ fn occasion(now: Time, backlog: u64) -> Occasion {
 /// What comes back if a router allows code `n` of what was asked for.
 fn grant(now: Time, mut request: Carried, n: u8) -> Answer {
     request.pass_aware(RateCode::new(n).unwrap(), 0x1234_5678);
-    Answer { now, response: request.answer(), lost: false, rtt: RTT, una: 0, next: 0 }
+    Answer { now, response: request.answer(), share: None, lost: false, rtt: RTT, una: 0, next: 0 }
 }
 
 fn controller(quick: QuickStartConfig) -> Controller {
@@ -332,6 +332,7 @@ fn asks(mut answer: impl FnMut(Carried) -> Option<TcpResponse>) -> u32 {
         let report = controller.on_answer(&Answer {
             now: now + RTT,
             response: answer(request),
+            share: None,
             lost: false,
             rtt: RTT,
             una: 1,
@@ -382,6 +383,6 @@ fn a_grant_is_reported_once_with_the_nonce_as_it_was_sent() {
     let rate = RateCode::new(7).unwrap();
     let report = controller.on_answer(&grant(at(100), request, 7));
     assert_eq!(report.option(), Some(IpOption::Report { rate, nonce }));
-    let again = Answer { now: at(101), response: None, lost: false, rtt: RTT, una: 0, next: 0 };
+    let again = Answer { now: at(101), response: None, share: None, lost: false, rtt: RTT, una: 0, next: 0 };
     assert!(controller.on_answer(&again).is_none());
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use flowstart_quick_start::router::AdmissionConfig;
 use flowstart_units::{Rate, Span};
 
-use crate::{LossConfig, MediumConfig, QueueConfig};
+use crate::{LossConfig, MediumConfig, QueueConfig, RcpConfig};
 
 pub use jitter::{Jitter, JitterConfig};
 pub use rate::{RateError, RateSchedule, RateStep, parse_mahimahi};
@@ -37,6 +37,8 @@ pub struct LinkConfig {
     pub medium: MediumConfig,
     /// What becomes of Quick-Start requests on the way to this link.
     pub quick_start: QuickStartHop,
+    /// The router in front of this link knows RCP.
+    pub rcp: Option<RcpConfig>,
 }
 
 /// What a hop does with Quick-Start requests (RFC 4782).
@@ -75,6 +77,7 @@ impl LinkConfig {
             jitter: None,
             medium: MediumConfig::default(),
             quick_start: QuickStartHop::Unaware,
+            rcp: None,
         }
     }
 
@@ -96,6 +99,18 @@ impl LinkConfig {
             return Err(wrong("overhead", message));
         }
         self.medium.validate(&self.rate).map_err(|error| wrong("medium", error))?;
+        if let Some(rcp) = &self.rcp {
+            rcp.validate().map_err(|error| wrong("rcp", error.to_string()))?;
+            if self.medium.wifi.is_some() {
+                let message = "a router of RCP needs a link that carries the same at all times, which Wi-Fi is not";
+                return Err(wrong("rcp", message.to_owned()));
+            }
+            if !matches!(self.quick_start, QuickStartHop::Unaware | QuickStartHop::Aware(_)) {
+                let message = "a router in front of which packets are in a tunnel, or lose their options, has nobody \
+                               to tell a rate";
+                return Err(wrong("rcp", message.to_owned()));
+            }
+        }
         self.queue.validate().map_err(|error| wrong("queue", error.to_string()))
     }
 

@@ -110,6 +110,7 @@ mod tests {
             duplicate: false,
             syn: false,
             granted_rate: RateCode::ZERO,
+            has_share: false,
         });
         Packet { flow, bytes: 52, ecn: Ecn::NotEct, body }
     }

@@ -104,6 +104,7 @@ impl<'a> Compiler<'a> {
         link.jitter = path.jitter.map(|jitter| jitter.0);
         link.medium = path.medium.clone();
         link.quick_start = path.quick_start.hop(link.rate.peak(), self.router())?;
+        link.rcp = path.rcp.map(|rcp| rcp.config(link.rate.peak()));
         link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
         let (packet, ack) = self.smallest_packets();
         Self::check_room(&link, packet, if link.queue == path.queue.0 { "queue" } else { "buffer" })?;
@@ -223,6 +224,7 @@ impl<'a> Compiler<'a> {
         link.jitter = spec.jitter.map(|jitter| jitter.0);
         link.medium = spec.medium.clone();
         link.quick_start = spec.quick_start.hop(link.rate.peak(), self.router())?;
+        link.rcp = spec.rcp.map(|rcp| rcp.config(link.rate.peak()));
         link.validate().map_err(|error| Problem::at(place_of(&error, "capacity"), error.to_string()))?;
         // A link may be on the way back only.
         let (_, ack) = self.smallest_packets();

@@ -10,6 +10,7 @@ mod invariants;
 mod isolation;
 mod media;
 mod quick_start;
+mod rcp;
 mod robustness;
 mod sessions;
 mod two_connections;

@@ -130,7 +130,7 @@ fn after_grant(config: CarefulResumeConfig, n: u8) -> (CarefulResume, Window) {
     request.pass_aware(RateCode::new(n).unwrap(), 12345);
     let response = request.answer();
     start.on_answer(
-        &Answer { now: Time::ZERO + ms(100), response, lost: false, rtt: ms(100), una: 0, next: 0 },
+        &Answer { now: Time::ZERO + ms(100), response, share: None, lost: false, rtt: ms(100), una: 0, next: 0 },
         &mut window,
     );
     (start, window)

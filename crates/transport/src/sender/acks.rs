@@ -3,6 +3,7 @@
 
 use flowstart_congestion::{Ack, Answer, DeliveryRate};
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS};
+use flowstart_quick_start::Carried;
 use flowstart_units::{Span, Time};
 
 use super::delivery::Delivery;
@@ -195,11 +196,16 @@ impl Sender {
     /// if the packet that asked may have been.
     #[cold]
     fn take_answer(&mut self, now: Time, ack: &Acknowledgement, lost: bool) {
-        self.answer_at = u64::MAX;
+        if self.header.is_none() {
+            self.answer_at = u64::MAX;
+        } else {
+            self.header = Carried::asking_for_share(Some(self.stats.srtt).filter(|srtt| !srtt.is_zero()));
+        }
         let congested = self.recovery.state > SenderState::Disorder;
         let answer = Answer {
             now,
             response: if congested { None } else { ack.response() },
+            share: ack.share(),
             lost,
             rtt: self.stats.latest_rtt,
             una: self.stats.una,

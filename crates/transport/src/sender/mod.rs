@@ -207,8 +207,10 @@ pub struct Sender {
     /// What the next new data asks the routers for or tells them.
     option: Carried,
     /// The ACK of this byte answers what data asked the routers for; `u64::MAX` if nothing is
-    /// asked.
+    /// asked, 0 if every packet asks.
     answer_at: u64,
+    /// What every packet asks the routers for (RCP); nothing else.
+    header: Carried,
     /// Retransmissions before the packet that asked left.
     retransmitted_before: u64,
     /// Packets of the current ACK, for controllers that want them.
@@ -224,10 +226,18 @@ pub struct Sender {
 impl Sender {
     /// A sender that has not begun yet. The controller's MSS must be that of the configuration.
     #[must_use]
-    pub fn new(config: &SenderConfig, controller: Controller) -> Self {
+    pub fn new(config: &SenderConfig, mut controller: Controller) -> Self {
         let mut config = config.clone();
         config.header_bytes = config.header_bytes.min(u16::MAX - 1);
         config.mss = config.mss.clamp(1, u32::from(u16::MAX - config.header_bytes));
+        let shares = controller.asks_for_shares();
+        if shares {
+            // What every packet carries takes its bytes from the payload.
+            let option = transmit::OPTION_BYTES.min(u16::try_from(config.mss - 1).unwrap_or(u16::MAX));
+            config.header_bytes = config.header_bytes.saturating_add(option);
+            config.mss -= u32::from(option);
+            controller.set_mss(config.mss);
+        }
         Self {
             stats: SenderStats::default(),
             board: Scoreboard::new(config.mss),
@@ -261,7 +271,8 @@ impl Sender {
             marks_ignored_until: None,
             idle_before_write: None,
             option: Carried::NONE,
-            answer_at: u64::MAX,
+            answer_at: if shares { 0 } else { u64::MAX },
+            header: if shares { Carried::asking_for_share(None) } else { Carried::NONE },
             retransmitted_before: 0,
             acked: Vec::new(),
             config,

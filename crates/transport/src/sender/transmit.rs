@@ -12,8 +12,9 @@ use super::usage::Usage;
 use super::{Opening, Order, Outgoing, Sender, SenderState, Urgent};
 use crate::EcnMode;
 
-/// Bytes of the Quick-Start option of IP (RFC 4782 section 3.1).
-const OPTION_BYTES: u16 = flowstart_quick_start::wire::IPV4_LENGTH as u16;
+/// Bytes of the Quick-Start option of IP (RFC 4782 section 3.1). The header of RCP is simulated as an
+/// option of that size.
+pub(super) const OPTION_BYTES: u16 = flowstart_quick_start::wire::IPV4_LENGTH as u16;
 
 /// Why no new segment left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -404,7 +405,7 @@ impl Sender {
                 fin: self.finished && end == self.written,
                 cwr,
                 syn: false,
-                quick_start: Carried::NONE,
+                quick_start: self.header,
             },
             ecn: match self.config.ecn {
                 EcnMode::Off => Ecn::NotEct,

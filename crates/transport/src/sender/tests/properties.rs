@@ -291,6 +291,7 @@ fn garbage() -> impl Strategy<Value = Acknowledgement> {
                 duplicate,
                 syn: syn && echo % 8 == 0,
                 granted_rate: RateCode::floor(Rate::from_bps(if echo % 5 == 0 { echo } else { 0 })),
+                has_share: echo % 7 == 0,
             }
         })
 }

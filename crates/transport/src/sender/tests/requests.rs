@@ -146,3 +146,44 @@ fn a_mark_of_the_packet_that_asks_gives_its_grant_up() {
     let first = pipe.sent.iter().filter(|packet| packet.segment.sent_at < at(550)).count();
     assert!(first <= 20 + 30 + 30, "{first}: no window of hundreds");
 }
+
+#[test]
+fn every_packet_of_rcp_asks_and_tells_the_round_trip_time_and_silence_of_the_routers_is_slow_start() {
+    let controller =
+        Controller::new(&ControllerConfig::new(StartConfig::Rcp(Default::default()), AvoidanceConfig::Reno));
+    let mut pipe = Pipe::new(&SenderConfig::default(), controller, &every_segment(), ms(30)).losing(&[3]);
+    pipe.sender.write(Time::ZERO, 50 * MSS);
+    pipe.sender.finish();
+    pipe.run_until(at(2_000));
+    assert!(pipe.sender.is_complete() && !pipe.retransmissions().is_empty());
+    assert!(pipe.sent.iter().all(|packet| packet.segment.quick_start.asks_for_share()), "retransmissions too");
+    assert_eq!(pipe.sent[0].segment.quick_start.rtt(), None);
+    let first = &pipe.sent[1];
+    assert_eq!((first.segment.payload, first.bytes, first.segment.quick_start.rtt()), (1440, 1500, Some(ms(60))));
+    // Nobody lowered what was asked for: that is no answer.
+    assert!(pipe.acks.iter().all(|(_, out)| out.ack.share().is_none()));
+    let windows = pipe.sent.iter().filter(|packet| packet.segment.sent_at == at(60)).count();
+    assert_eq!(windows, 10, "the initial window at once");
+}
+
+#[test]
+fn the_rate_that_routers_tell_is_on_every_ack_until_they_fall_silent() {
+    let segment = |number: u64, share: Option<u64>| {
+        let mut quick_start = Carried::asking_for_share(Some(ms(60)));
+        share.into_iter().for_each(|mbps| quick_start.pass_sharing(flowstart_units::Rate::from_mbps(mbps)));
+        let mut pipe = Pipe::new(&no_handshake(), asking(), &every_segment(), ms(30));
+        pipe.sender.write(Time::ZERO, 10 * MSS);
+        pipe.pump();
+        Segment { quick_start, ..pipe.sent[number as usize].segment }
+    };
+    let mut receiver = Receiver::new(&every_segment());
+    let mut told = |number, share| {
+        receiver.on_segment(at(number), &segment(number, share), Ecn::NotEct);
+        let acks: Vec<_> = std::iter::from_fn(|| receiver.poll_ack()).map(|out| (out.ack.share(), out.bytes)).collect();
+        acks
+    };
+    let mbps = |mbps| Some(flowstart_units::Rate::from_mbps(mbps));
+    assert_eq!(told(0, Some(10)), [(mbps(10), 60)]);
+    assert_eq!(told(1, Some(5)), [(mbps(5), 60)]);
+    assert_eq!(told(2, None), [(None, 52)]);
+}
