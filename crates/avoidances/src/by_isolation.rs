@@ -6,6 +6,7 @@ use flowstart_control::Isolation;
 use flowstart_control::{Ack, Acked, CongestionAvoidance, IsolationAware, NewMss, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
+use super::bbr::BbrConfig;
 use super::cubic::CubicConfig;
 use super::delay_target::DelayTargetConfig;
 use super::vegas_like::VegasLikeConfig;
@@ -27,6 +28,32 @@ pub struct VegasOrVivaceConfig {
 }
 
 impl AvoidanceConstants for VegasOrVivaceConfig {
+    fn spaces(&self) -> Option<&'static str> {
+        Some("paced at its own rate")
+    }
+
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        self.isolated.validate()?;
+        self.shared.validate()
+    }
+}
+
+/// Constants of the published rule and of BBR, which the authors name as another way for shared
+/// queues.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct VegasOrBbrConfig {
+    /// The delay-based rule, in a queue of one's own.
+    pub isolated: VegasLikeConfig,
+    /// BBR version 1, in a shared queue or an unknown one.
+    pub shared: BbrConfig,
+}
+
+impl AvoidanceConstants for VegasOrBbrConfig {
     fn spaces(&self) -> Option<&'static str> {
         Some("paced at its own rate")
     }
@@ -126,6 +153,10 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
     fn on_ack(&mut self, ack: &Ack, window: &Window) {
         self.isolated.on_ack(ack, window);
         self.shared.on_ack(ack, window);
+    }
+
+    fn on_booked(&mut self, next: Time) {
+        active!(self, a => a.on_booked(next));
     }
 
     fn wants_packets(&self) -> bool {

@@ -108,13 +108,23 @@ flowstart_control::registry! {
 
     /// The published pair for both answers of a detector of fair queuing (Bachl, Fabini and Zseby
     /// 2020).
-    [mod by_isolation::{ByIsolation, DelayOrCubicConfig, VegasOrVivaceConfig}]
+    [mod by_isolation::{ByIsolation, DelayOrCubicConfig, VegasOrBbrConfig, VegasOrVivaceConfig}]
     VegasOrVivace(config: VegasOrVivaceConfig) => Box<ByIsolation<VegasLike, Vivace>> {
         names: "vegas_or_vivace",
         about: "vegas_like where fair queuing was detected, else vivace_loss (Bachl, Fabini and Zseby 2020)",
         new: |flow| Box::new(ByIsolation::new(
             VegasLike::new(&config.isolated, flow.mss),
             Vivace::loss_only(&config.shared, flow.mss, flow.seed),
+        )),
+    }
+
+    /// The published rule in a queue of one's own, BBR in any other.
+    VegasOrBbr(config: VegasOrBbrConfig) => Box<ByIsolation<VegasLike, Bbr>> {
+        names: "vegas_or_bbr",
+        about: "vegas_like where fair queuing was detected, else bbr (named by Bachl, Fabini and Zseby 2020)",
+        new: |flow| Box::new(ByIsolation::new(
+            VegasLike::new(&config.isolated, flow.mss),
+            Bbr::new(&config.shared, flow.mss, flow.seed),
         )),
     }
 

@@ -147,7 +147,9 @@ fn against_avoidance(avoidance: &AvoidanceConfig, rate: bool) -> Option<Reason> 
         | AvoidanceConfig::VivaceLoss(_)
         | AvoidanceConfig::Allegro(_)
         | AvoidanceConfig::VegasLike(_) => Some(Reason::EveryPacket),
-        AvoidanceConfig::VegasOrVivace(_) | AvoidanceConfig::DelayOrCubic(_) => Some(Reason::TwoConnections),
+        AvoidanceConfig::VegasOrVivace(_) | AvoidanceConfig::VegasOrBbr(_) | AvoidanceConfig::DelayOrCubic(_) => {
+            Some(Reason::TwoConnections)
+        }
         AvoidanceConfig::Bbr(_) | AvoidanceConfig::Bbr3(_) => Some(if rate { Reason::Unmade } else { Reason::Rate }),
     }
 }
