@@ -27,8 +27,8 @@ fn flow(start: &str, begins: Span, workload: Workload) -> FlowConfig {
     FlowConfig { start: Time::ZERO + begins, ..common::flow(Traffic::Tcp(Box::new(tcp)), RTT) }
 }
 
-/// Bytes that reached the bottleneck in each tenth of a second, flow by flow, and the longest wait in
-/// each.
+/// Bytes that reached the bottleneck in each tenth of a second, flow by flow, and the longest wait
+/// in each.
 #[derive(Default)]
 struct Tenths {
     bytes: Vec<Vec<u64>>,
