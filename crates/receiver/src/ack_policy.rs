@@ -157,7 +157,7 @@ impl AckPolicy {
     }
 
     /// Data arrived in order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_data(&mut self, now: Time, config: &ReceiverConfig, payload: Payload, window: u64) {
         let Payload { size, count, push } = payload;
         self.scheduled = true;
