@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * Requests in mid-connection: when they are due, and room for them. A full packet has none, and what
- * programs at a device do to a packet comes too late for it. But the stack asks programs of control
+ * Requests in mid-connection: when they are due, and room for them. A full packet has none, and
+ * what programs at a device do to a packet comes too late for it. But the stack asks programs of control
  * groups how many bytes of options they want before it cuts packets (BPF_SOCK_OPS_HDR_OPT_LEN_CB,
  * RFC 4782 section 4.1: the MSS shrinks); what is asked for there and not when the packet is made
  * stays free.
@@ -78,8 +78,8 @@ static __always_inline void want_room(struct sock *sk)
 }
 
 /* Whether the next data is to carry a request (RFC 4782 sections 4.1 and 4.8): the first after an
- * idle time, or, if the host is told so, what the application writes beyond the window after all had
- * been sent. Not within an RTT of the last. */
+ * idle time, or, if the host is told so, what the application writes beyond the window after all
+ * had been sent. Not within an RTT of the last. */
 static __always_inline void consider(struct tcp_sock *tp, struct fs_ask *ask)
 {
 	__u64 now = bpf_ktime_get_ns(), rtt = (__u64)(tp->srtt_us >> 3) * 1000;

@@ -102,7 +102,8 @@ impl Acknowledgement {
         self.has_share.then(|| Rate::from_bps(u64::from(kbits) * 1000))
     }
 
-    /// Says what the routers have for this flow, in steps of 1 kbit/s; a third SACK block gives way.
+    /// Says what the routers have for this flow, in steps of 1 kbit/s; a third SACK block gives
+    /// way.
     pub fn set_share(&mut self, share: Rate) {
         self.has_share = true;
         self.granted_rate = RateCode::ZERO;

@@ -25,7 +25,8 @@ fn to_a_busy_host(direction: Direction, stamps: bool) -> Report {
 #[test]
 fn what_the_receiver_waits_is_no_part_of_an_rtt() {
     for direction in [Direction::Down, Direction::Up] {
-        // 20 ms, up to a packet of 1500 bytes at 20 Mbit/s and its ACK, which the way back transmits.
+        // 20 ms, up to a packet of 1500 bytes at 20 Mbit/s and its ACK, which the way back
+        // transmits.
         let report = to_a_busy_host(direction, true);
         // What was waited before the first ACK is not known.
         assert!(report.mean_rtt < 20_590_000, "{direction:?}: {report:?}");

@@ -1,5 +1,5 @@
-//! How the sender behaves. Every constant of an algorithm is a field here; the defaults are those of
-//! Linux 6.1.
+//! How the sender behaves. Every constant of an algorithm is a field here; the defaults are those
+//! of Linux 6.1.
 
 use flowstart_congestion::InvalidConfig;
 use flowstart_receiver::EcnMode;

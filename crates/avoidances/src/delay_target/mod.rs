@@ -21,8 +21,9 @@
 //!   ([`IsolationAware::doubts_isolation`]), and [`ByIsolation`](super::ByIsolation) goes on with
 //!   the other one from the rate before.
 //! - Where RTTs differ by more than the longest target, or by more than the shortest and the rate
-//!   has fallen (or never was what the start measured), the delay is the path's and not the queue's: the control gives up
-//!   ([`IsolationAware::gives_up`]), and the other one goes on from the most that was delivered.
+//!   has fallen (or never was what the start measured), the delay is the path's and not the
+//!   queue's: the control gives up ([`IsolationAware::gives_up`]), and the other one goes on from
+//!   the most that was delivered.
 //! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip.
 //!   After eight round trips without queue or loss growth doubles with every further one: capacity
 //!   that appears is used soon.

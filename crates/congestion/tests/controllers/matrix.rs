@@ -150,8 +150,17 @@ fn under_random_marks_dctcp_keeps_the_smallest_window_its_integers_can_reduce() 
 const ACK_CLOCKED: [&str; 5] = ["slow_start", "hystart", "hystart_plus_plus", "search", "limited_slow_start"];
 
 /// Avoidances that set a rate; their window is a permission.
-const RATE_BASED: [&str; 8] =
-    ["vivace", "vivace_loss", "allegro", "vegas_like", "delay_target", "vegas_or_vivace", "bbr", "bbr3"];
+const RATE_BASED: [&str; 9] = [
+    "vivace",
+    "vivace_loss",
+    "allegro",
+    "vegas_like",
+    "delay_target",
+    "vegas_or_vivace",
+    "vegas_or_bbr",
+    "bbr",
+    "bbr3",
+];
 
 fn ack_clocked_avoidances() -> Vec<&'static str> {
     AvoidanceConfig::NAMES.iter().copied().filter(|name| !RATE_BASED.contains(name)).collect()

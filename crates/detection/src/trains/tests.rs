@@ -216,9 +216,9 @@ fn the_whole_course_on_paths_of_all_kinds() {
             "fair, jitter",
             fair(|p| p.jitter = Span::from_micros(1500)),
             config,
-            (Isolated, 227_227),
-            [122, 16],
-            [12_282_270, 1_093_810],
+            (Isolated, 130_000),
+            [90, 12],
+            [4_650_420, 466_720],
         ),
         (
             "shared, much jitter",

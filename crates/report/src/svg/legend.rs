@@ -98,7 +98,8 @@ pub(super) struct Beside {
     rows: Vec<(f64, f64)>,
 }
 
-/// Where the names beside the curves of a plot so wide and high go; `None` when they do not fit or a curve has no end.
+/// Where the names beside the curves of a plot so wide and high go; `None` when they do not fit or
+/// a curve has no end.
 pub(super) fn beside(
     figure: &Figure,
     entries: &[Entry<'_>],

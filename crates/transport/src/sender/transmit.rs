@@ -12,8 +12,8 @@ use super::usage::Usage;
 use super::{Opening, Order, Outgoing, Sender, SenderState, Urgent};
 use crate::EcnMode;
 
-/// Bytes of the Quick-Start option of IP (RFC 4782 section 3.1). The header of RCP is simulated as an
-/// option of that size.
+/// Bytes of the Quick-Start option of IP (RFC 4782 section 3.1). The header of RCP is simulated as
+/// an option of that size.
 pub(super) const OPTION_BYTES: u16 = flowstart_quick_start::wire::IPV4_LENGTH as u16;
 
 /// Why no new segment left.
