@@ -13,7 +13,7 @@ const FORBIDDEN: &[&str] = &[
 /// Sources whose numbers are in no result: they place marks in pictures, or wait in real time.
 const PRESENTATION: &[&str] = &[
     "crates/report/src/",
-    "crates/flowstart/src/quick_start.rs",
+    "crates/pages/src/quick_start.rs",
     "crates/pages/src/reproduce/page.rs",
     "crates/emulator/src/traffic/mod.rs",
 ];
