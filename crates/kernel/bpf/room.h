@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
  * Requests in mid-connection: when they are due, and room for them. A full packet has none, and
- * what programs at a device do to a packet comes too late for it. But the stack asks programs of control
- * groups how many bytes of options they want before it cuts packets (BPF_SOCK_OPS_HDR_OPT_LEN_CB,
- * RFC 4782 section 4.1: the MSS shrinks); what is asked for there and not when the packet is made
- * stays free.
+ * what programs at a device do to a packet comes too late for it. But the stack asks programs of
+ * control groups how many bytes of options they want before it cuts packets
+ * (BPF_SOCK_OPS_HDR_OPT_LEN_CB, RFC 4782 section 4.1: the MSS shrinks); what is asked for there
+ * and not when the packet is made stays free.
  */
 #ifndef FS_ROOM_H
 #define FS_ROOM_H
