@@ -377,7 +377,7 @@ impl CongestionAvoidance for DelayTarget {
         // this flow.
         let rate = self.rate.unwrap_or(Rate::ZERO);
         let rate = if self.foreign > 0 { rate.max(self.undoubted) } else { rate };
-        self.path.window(if self.gives_up() { rate.max(self.peak()) } else { rate }, 1, 2)
+        self.path.window(if self.gives_up() { self.peak() } else { rate }, 1, 2)
     }
 
     fn on_takeover(&mut self, now: Time, window: &Window, rate: Option<Rate>) {
