@@ -165,7 +165,11 @@ impl Context {
         // A new flow's credit, or luck, may have let the first train pass others.
         let overtaking = if isolation == Isolation::Isolated { self.config.lone } else { 0 };
         let overtaking = service * u64::from(overtaking);
-        let per_packet = self.dispersion.per_packet(self.config.least_gaps, overtaking).unwrap_or(service).max(service);
+        // Where packets overtake, two may arrive as close together as if the path were many times as
+        // fast: without whole trains the rate is what persisted.
+        let persisted = self.persistence.service().unwrap_or(service).max(service);
+        let told = self.dispersion.per_packet(self.config.least_gaps, overtaking);
+        let per_packet = told.unwrap_or(persisted).max(service);
         Decision {
             now,
             isolation,
@@ -267,6 +271,18 @@ mod tests {
         assert_eq!([false, true].map(|bursts| context.patience(bursts)), [6, 9].map(Span::from_millis));
         context.uneven = Span::from_millis(6);
         assert_eq!([false, true].map(|bursts| context.patience(bursts)), [12, 12].map(Span::from_millis));
+    }
+
+    /// Seen with 3 ms of reordering at 20 Mbit/s: 2816 packets were handed over where 52 fill the
+    /// path, and 8688 lost.
+    #[test]
+    fn without_whole_trains_the_rate_is_what_persisted_not_that_of_the_two_closest_packets() {
+        let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        context.service = Some(Span::from_micros(17));
+        let rate = |context: &Context| context.decision(Time::ZERO, Isolation::Isolated, Bytes::new(1500)).rate;
+        assert_eq!(rate(&context), Rate::of(Bytes::new(1500), Span::from_micros(17)));
+        context.persistence.fall_to(Span::from_micros(421));
+        assert_eq!(rate(&context), Rate::of(Bytes::new(1500), Span::from_micros(421)));
     }
 
     #[test]
