@@ -19,6 +19,8 @@ mod receive_offload;
 mod receive_window;
 mod receiver;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 mod window;
 

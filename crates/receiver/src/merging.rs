@@ -118,30 +118,12 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use flowstart_network::packet::Acknowledgement;
-    use flowstart_quick_start::Carried;
     use flowstart_units::{Bytes, Span};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::testing::{MSS, segment};
     use crate::{EcnMode, Receiver, ReceiverConfig};
-
-    const MSS: u64 = 1448;
-
-    fn segment(index: u64, sent_at: Time) -> Segment {
-        Segment {
-            seq: index * MSS,
-            number: index,
-            sent_at,
-            unacknowledged: 0,
-            payload: MSS as u32,
-            retransmission: false,
-            push: false,
-            fin: false,
-            cwr: false,
-            syn: false,
-            quick_start: Carried::NONE,
-        }
-    }
 
     fn micros(us: u64) -> Time {
         Time::ZERO + Span::from_micros(us)

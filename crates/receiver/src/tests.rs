@@ -6,25 +6,8 @@ use flowstart_quick_start::wire::IpOption;
 use flowstart_quick_start::{Carried, Nonce};
 use flowstart_units::{Bytes, Span, Time};
 
+use crate::testing::{MSS, segment};
 use crate::{AckCounting, EcnMode, OutgoingAck, Receiver, ReceiverConfig};
-
-const MSS: u64 = 1448;
-
-fn segment(index: u64, now: Time) -> Segment {
-    Segment {
-        seq: index * MSS,
-        number: index,
-        sent_at: now,
-        unacknowledged: 0,
-        payload: MSS as u32,
-        retransmission: false,
-        push: false,
-        fin: false,
-        cwr: false,
-        syn: false,
-        quick_start: Carried::NONE,
-    }
-}
 
 fn receive(receiver: &mut Receiver, now: Time, index: u64) -> Vec<OutgoingAck> {
     receiver.on_segment(now, &segment(index, now), Ecn::NotEct);

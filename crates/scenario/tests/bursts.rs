@@ -125,17 +125,19 @@ fn nearly_all_bursts_are_full_ones() {
 /// kernel loses 10 to 15 %; in virtual time a kernel has the goodput of exact times).
 #[test]
 fn a_burst_that_reaches_the_step_costs_dctcp_goodput() {
-    let uneven = format!("{STEP}\njitter = \"0.2 ms\"");
-    let lost = |mbps, queue: &str| {
+    let bursts_over_single = |mbps, queue: &str| {
         let [single, bursts] = ["", BURSTS].map(|flow| run(mbps, "slow_start+dctcp", flow, queue));
-        (1.0 - bursts.goodput_mbps / single.goodput_mbps, bursts.marked_percent / single.marked_percent)
+        (bursts.goodput_mbps / single.goodput_mbps, bursts.marked_percent / single.marked_percent)
     };
-    let (exact, _) = lost(100, STEP);
-    assert!((0.0..0.02).contains(&exact), "{exact}");
-    for (mbps, queue) in [(200, STEP), (200, &uneven), (100, &uneven)] {
-        let (lost, marks) = lost(mbps, queue);
-        assert!((0.04..0.16).contains(&lost), "{mbps} Mbit/s, {queue}: {lost}");
-        // Packets that leave unevenly are marked alone, too; there more are marked, not fewer.
-        assert!(marks < 0.9 || queue != STEP, "{mbps} Mbit/s, {queue}: {marks}");
+    let (goodput, _) = bursts_over_single(100, STEP);
+    assert!((0.98..=1.0).contains(&goodput), "{goodput}");
+    let (goodput, marks) = bursts_over_single(200, STEP);
+    assert!((0.84..0.96).contains(&goodput) && marks < 0.9, "{goodput} {marks}");
+    // With uneven times bursts have fewer marks at 100 Mbit/s (4.7 for 5.8 %) and more at 200 (2.9
+    // for 2.0 %): they tell nothing.
+    let uneven = format!("{STEP}\njitter = \"0.2 ms\"");
+    for mbps in [100, 200] {
+        let (goodput, _) = bursts_over_single(mbps, &uneven);
+        assert!((0.84..0.96).contains(&goodput), "{mbps} Mbit/s: {goodput}");
     }
 }

@@ -35,24 +35,26 @@ fn run(mbps: u32, flow: &str) -> (Outcome, f64) {
     (outcome, watch.segments as f64 / watch.acks as f64)
 }
 
-/// 1500 B take 12 us at 1 Gbit/s and 120 us at 100 Mbit/s: within 50 us four more arrive, or none.
+/// Packets take 12 us at 1 Gbit/s and 120 us at 100 Mbit/s: within 50 us four more arrive, or none.
+/// Each millisecond, of 84 packets, the timestamp changes, which may part one group in two: five to
+/// 84 / (84 / 5 + 1) segments per ACK.
 #[test]
 fn at_1_gbit_five_segments_share_an_ack_and_at_100_mbit_two_as_ever() {
     let (plain, alone) = run(1000, "");
     let (outcome, merged) = run(1000, "receive_offload = \"linux\"");
-    assert!((1.9..2.1).contains(&alone) && (4.5..5.1).contains(&merged), "{alone}, {merged}");
+    assert!((1.9..2.1).contains(&alone) && (4.7..=5.0).contains(&merged), "{alone}, {merged}");
     let [plain, outcome] = [plain, outcome].map(|outcome| outcome.flows[0].delivered.get() as f64);
     assert!((outcome / plain - 1.0).abs() < 0.02, "{outcome} beside {plain}");
     let (_, slow) = run(100, "receive_offload = \"linux\"");
     assert!((1.9..2.1).contains(&slow), "{slow}");
 }
 
-/// Twice the interval (the first and eight that follow it), and the kernel's own longest burst:
-/// 64 KiB.
+/// Twice the interval (the first and eight that follow it: nine to 84 / (84 / 9 + 1)), and the
+/// kernel's own longest burst: 64 KiB.
 #[test]
 fn a_longer_interval_merges_more_and_64_kib_at_most() {
     let every = |interval: &str| run(1000, &format!("receiver = {{ offload = {{ interval = \"{interval}\" }} }}")).1;
-    assert!((8.1..9.1).contains(&every("100 us")), "{}", every("100 us"));
+    assert!((8.1..=9.0).contains(&every("100 us")), "{}", every("100 us"));
     let capped = run(1000, "receiver = { offload = { interval = \"2 ms\", most = 1000 } }").1;
     assert!((35.0..45.1).contains(&capped), "{capped}");
 }

@@ -2,28 +2,15 @@
 
 use flowstart_network::Ecn;
 use flowstart_network::packet::Segment;
-use flowstart_quick_start::Carried;
 use flowstart_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 
+use crate::testing::{self, MSS};
 use crate::{OutgoingAck, ReceiveWindow, Receiver, ReceiverConfig, WindowRules};
 
-const MSS: u64 = 1448;
-
 fn segment(now: Time, index: u64, acknowledged: u64) -> Segment {
-    Segment {
-        seq: index * MSS,
-        number: index,
-        sent_at: now,
-        unacknowledged: (index * MSS).saturating_sub(acknowledged) as u32,
-        payload: MSS as u32,
-        retransmission: false,
-        push: false,
-        fin: false,
-        cwr: false,
-        syn: false,
-        quick_start: Carried::NONE,
-    }
+    let unacknowledged = (index * MSS).saturating_sub(acknowledged) as u32;
+    Segment { unacknowledged, ..testing::segment(index, now) }
 }
 
 fn micros(us: u64) -> Time {
