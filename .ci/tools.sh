@@ -79,3 +79,11 @@ have_python() {
     python_is_there && return
     can_install && install_packages "the Python package" python3 python3-venv && python_is_there
 }
+
+readonly TSHARK_MISSING="tshark is missing (on Debian: sudo apt-get install tshark)"
+
+# What reads captures as everybody else does: one test asks it. Installs it where it may.
+have_tshark() {
+    command -v tshark >/dev/null && return
+    can_install && install_packages "what reads captures" --no-install-recommends tshark && command -v tshark >/dev/null
+}

@@ -165,8 +165,8 @@ impl Context {
         // A new flow's credit, or luck, may have let the first train pass others.
         let overtaking = if isolation == Isolation::Isolated { self.config.lone } else { 0 };
         let overtaking = service * u64::from(overtaking);
-        // Where packets overtake, two may arrive as close together as if the path were many times as
-        // fast: without whole trains the rate is what persisted.
+        // Where packets overtake, two may arrive as close together as if the path were many times
+        // as fast: without whole trains the rate is what persisted.
         let persisted = self.persistence.service().unwrap_or(service).max(service);
         let told = self.dispersion.per_packet(self.config.least_gaps, overtaking);
         let per_packet = told.unwrap_or(persisted).max(service);
