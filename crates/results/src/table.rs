@@ -88,6 +88,7 @@ impl Column {
     }
 
     /// Appends a value; one of another kind than the column's becomes missing.
+    #[inline]
     fn push(&mut self, value: Value) {
         match (self, value) {
             (Self::Text(column), Value::Text(text)) => column.push(Some(text)),
@@ -111,17 +112,24 @@ impl Column {
         }
     }
 
-    /// Appends the text of a cell.
-    fn write_cell(&self, row: usize, out: &mut Vec<u8>) {
+    /// Appends the text of a cell. False if it needs quotes.
+    #[inline]
+    fn write_cell(&self, row: usize, out: &mut Vec<u8>) -> bool {
         match self {
-            Self::Text(column) => out.extend_from_slice(column[row].as_deref().unwrap_or_default().as_bytes()),
+            Self::Text(column) => {
+                let Some(text) = column[row].as_deref().map(str::as_bytes) else { return true };
+                out.extend_from_slice(text);
+                return !text.iter().any(|byte| matches!(byte, b'"' | b',' | b'\r' | b'\n'));
+            }
             Self::Integer(column) => column[row].map_or((), |n| write_whole(n, out)),
             Self::Float(column) => column[row].map_or((), |n| write_number(n, out)),
-            Self::Flag(column) => {
-                let text = column[row].map_or("", |flag| if flag { "true" } else { "false" });
-                out.extend_from_slice(text.as_bytes());
-            }
+            Self::Flag(column) => match column[row] {
+                Some(true) => out.extend_from_slice(b"true"),
+                Some(false) => out.extend_from_slice(b"false"),
+                None => {}
+            },
         }
+        true
     }
 
     pub(super) fn get(&self, row: usize) -> Value {
@@ -151,17 +159,16 @@ fn write_number(n: f64, out: &mut Vec<u8>) {
         let _ = write!(out, "{n}");
         return;
     }
-    let mut rest = billionths % BILLION;
+    let rest = billionths % BILLION;
     write_whole((billionths / BILLION) as i64, out);
     if rest > 0 {
-        let mut digits = [b'0'; 10];
-        digits[0] = b'.';
-        for digit in digits[1..].iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
+        // A one before the nine digits, where the point comes, keeps their zeros.
+        let point = out.len();
+        write_whole((BILLION + rest) as i64, out);
+        out[point] = b'.';
+        while out.last() == Some(&b'0') {
+            out.pop();
         }
-        let length = digits.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
-        out.extend_from_slice(&digits[..length]);
     }
 }
 
@@ -231,18 +238,47 @@ impl Table {
     /// # Errors
     /// If `out` cannot be written to.
     pub fn write_csv(&self, out: impl std::io::Write) -> std::io::Result<()> {
-        let mut csv = csv::Writer::from_writer(out);
-        csv.write_record(self.spec.columns.iter().map(|column| column.name))?;
-        let mut cell = Vec::new();
+        /// Bytes that are written at once.
+        const BLOCK: usize = 1 << 16;
+        let mut out = out;
+        let mut block = Vec::with_capacity(BLOCK + BLOCK / 4);
+        csv::Writer::from_writer(&mut block).write_record(self.spec.columns.iter().map(|column| column.name))?;
         for row in 0..self.rows {
-            for column in &self.columns {
-                cell.clear();
-                column.write_cell(row, &mut cell);
-                csv.write_field(&cell)?;
+            self.write_row(row, &mut block)?;
+            if block.len() >= BLOCK {
+                out.write_all(&block)?;
+                block.clear();
             }
-            csv.write_record(None::<&[u8]>)?;
         }
-        csv.flush()
+        out.write_all(&block)
+    }
+
+    /// Appends a row. Only texts may need quotes, and few do: those rows are the library's.
+    fn write_row(&self, row: usize, out: &mut Vec<u8>) -> std::io::Result<()> {
+        /// Bytes that are expected of a cell.
+        const CELL: usize = 16;
+        let began = out.len();
+        let mut plain = self.columns.len() > 1;
+        out.reserve(self.columns.len() * CELL);
+        for column in &self.columns {
+            plain &= column.write_cell(row, out);
+            out.push(b',');
+        }
+        if plain {
+            if let Some(comma) = out.last_mut() {
+                *comma = b'\n';
+            }
+            return Ok(());
+        }
+        out.truncate(began);
+        let mut record = csv::ByteRecord::new();
+        let mut cell = Vec::new();
+        for column in &self.columns {
+            cell.clear();
+            column.write_cell(row, &mut cell);
+            record.push_field(&cell);
+        }
+        csv::Writer::from_writer(out).write_byte_record(&record).map_err(std::io::Error::from)
     }
 
     /// The value of a column in a row; missing if there is no such column.
@@ -260,6 +296,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use super::super::schema::ColumnSpec;
     use super::*;
     use proptest::prelude::*;
 
@@ -275,6 +312,33 @@ mod tests {
             for n in [nanos as f64 / 1e9, nanos as f64 / 1e3, nanos as f64, any, some, -(nanos as f64 / 1e9)] {
                 prop_assert_eq!(written(n), n.to_string());
             }
+        }
+    }
+
+    const TEXTS: TableSpec = TableSpec {
+        name: "texts",
+        meaning: "",
+        columns: &[
+            ColumnSpec { name: "a", kind: Kind::Text, unit: "", place: "", meaning: "" },
+            ColumnSpec { name: "b, c", kind: Kind::Float, unit: "", place: "", meaning: "" },
+            ColumnSpec { name: "d", kind: Kind::Text, unit: "", place: "", meaning: "" },
+        ],
+    };
+
+    proptest! {
+        #[test]
+        fn tables_are_written_as_the_library_writes_them_whatever_their_texts_hold(
+            rows in proptest::collection::vec(("[a,\"\r\n]{0,3}", any::<f64>(), "[a,\"\r\n;é]{0,3}"), 0..20)
+        ) {
+            let mut table = Table::new(&TEXTS);
+            let mut csv = csv::Writer::from_writer(Vec::new());
+            csv.write_record(["a", "b, c", "d"]).unwrap();
+            for (a, b, d) in rows {
+                table.push([a.as_str().into(), b.into(), d.as_str().into()]);
+                csv.write_record([&a, &Some(b).filter(|b| b.is_finite()).map_or(String::new(), |b| b.to_string()), &d])
+                    .unwrap();
+            }
+            prop_assert_eq!(table.to_csv(), csv.into_inner().unwrap());
         }
     }
 
