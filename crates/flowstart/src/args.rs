@@ -341,7 +341,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
         conflicts_with_all = ["seed", "runs", "full", "record", "stability", "plot", "pages", "markdown", "json"])]
     pub(crate) verify: Option<PathBuf>,
-    /// Run everything with the seeds 1 to N, and say which claims get another verdict
+    /// Run everything with the seeds 1 to N, and say which claims get another verdict. With
+    /// --record the file keeps it; figures that were not run stay as they are there
     #[arg(long, value_name = "N", conflicts_with_all = ["seed", "runs", "plot", "pages", "markdown"],
         value_parser = clap::value_parser!(u64).range(2..=100))]
     pub(crate) stability: Option<u64>,

@@ -143,6 +143,14 @@ fn wrong_numbers_and_claims_without_owner_are_one_sentence_and_status_2() {
     ] {
         assert!(refusal(folder.path(), arguments).contains(part), "{arguments:?}");
     }
+    // Files that are none, empty or not text.
+    std::fs::create_dir(folder.path().join("folder.toml")).expect("made");
+    std::fs::write(folder.path().join("empty.toml"), "").expect("written");
+    std::fs::write(folder.path().join("bytes.toml"), [0xff, 0xfe, 0x00]).expect("written");
+    for name in ["folder.toml", "empty.toml", "bytes.toml", "none.toml"] {
+        let error = refusal(folder.path(), &[name]);
+        assert!(error.starts_with("error: ") && error.contains(name), "{name}: {error}");
+    }
     std::fs::write(folder.path().join("whose.toml"), OWN.replacen("origin = \"paper\"\n", "", 1)).expect("written");
     let error = refusal(folder.path(), &["whose.toml"]);
     assert!(error.contains("whose.toml:") && error.contains("say whose claim it is"), "{error}");
@@ -171,6 +179,23 @@ fn what_is_recorded_is_shown_and_verified_without_running_everything() {
     assert!(output(folder.path(), &["quick-start/fig9", "--verify=kept.json"], 1).contains("quick-start/fig9#"));
     std::fs::write(folder.path().join("kept.json"), "{").expect("written");
     assert!(refusal(folder.path(), &["--recorded=kept.json"]).contains("not a record"));
+}
+
+#[test]
+fn what_seeds_give_is_kept_figure_by_figure() {
+    let folder = own();
+    let random = OWN.replacen("by = \"nothing\", because = \"It is alone.\"", "by = \"trickle\"", 1);
+    for name in ["one.toml", "two.toml"] {
+        std::fs::write(folder.path().join(name), &random).expect("written");
+        output(folder.path(), &[name, "--stability", "2", "--record=kept.json"], 0);
+    }
+    // Nothing is random in this one.
+    output(folder.path(), &["own.toml", "--stability", "2", "--record=kept.json"], 0);
+    let kept = std::fs::read_to_string(folder.path().join("kept.json")).expect("kept");
+    let kept: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    let figures = kept["stability"]["figures"].as_object().expect("figures");
+    assert_eq!(figures.keys().collect::<Vec<_>>(), ["one.toml", "two.toml"]);
+    assert_eq!((figures["one.toml"]["decided"].as_u64(), figures["one.toml"]["same"].as_u64()), (Some(2), Some(2)));
 }
 
 fn root() -> PathBuf {

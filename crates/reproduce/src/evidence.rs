@@ -2,7 +2,7 @@
 //! the bound.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
 
 use flowstart_measure::{Bound, Estimate, Measured, Statistic};
 
@@ -35,11 +35,34 @@ pub struct Case {
     pub variant: String,
     /// What the runs gave.
     pub evidence: Evidence,
-    /// Half the interval that holds at 95 % for all looks together; `None` with one run.
-    pub half_width: Option<f64>,
+    /// Ends of the interval that holds at 95 % for all looks together; `None` with one run.
+    pub interval: Option<(f64, f64)>,
     /// Whether it is as expected; `None` without an expectation or value, or if the interval
     /// straddles the bound.
     pub holds: Option<bool>,
+}
+
+/// What the values of a case's runs are, as far as an interval depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Values {
+    /// Any numbers.
+    Numbers,
+    /// Shares of so many answers in every run, each yes or no.
+    Answers(usize),
+}
+
+impl Values {
+    /// Of a claim's cases.
+    pub(super) fn of(claim: &Claim) -> Self {
+        let spec = &claim.spec;
+        let compared = spec.ratio_to.is_some() || spec.minus.is_some();
+        match spec.over_variants {
+            _ if compared || !spec.measure.is_share_of_answers() => Self::Numbers,
+            None => Self::Answers(1),
+            Some(Statistic::Mean) => Self::Answers(claim.cases.len()),
+            Some(_) => Self::Numbers,
+        }
+    }
 }
 
 /// What the runs of a case gave.
@@ -136,8 +159,25 @@ impl Evidence {
         Some(t * deviation / (self.runs as f64).sqrt())
     }
 
+    /// Ends of the interval that errs this seldom; `None` with one run.
+    ///
+    /// That of numbers is over runs. Answers that are the same in all runs have no spread and yet
+    /// are few: theirs reaches as far as the exact interval over all answers does, too.
+    fn interval(&self, values: Values, error: f64) -> Option<(f64, f64)> {
+        let (mean, half) = (self.mean?, self.half_width(error)?);
+        let (low, high) = (mean - half, mean + half);
+        let Values::Answers(each) = values else { return Some((low, high)) };
+        let (exact_low, exact_high) = exact_interval(mean, self.answers(each), error)?;
+        Some((low.max(0.0).min(exact_low), high.min(1.0).max(exact_high)))
+    }
+
+    /// Answers in all runs, so many in each.
+    pub(super) fn answers(&self, each: usize) -> usize {
+        self.runs * each
+    }
+
     /// Whether all of the interval that errs this seldom is as expected, or none of it.
-    fn clear(&self, expectation: &Expectation, looks: Looks, error: f64) -> Option<bool> {
+    fn clear(&self, expectation: &Expectation, looks: Looks, values: Values, error: f64) -> Option<bool> {
         let value = self.value()?;
         // Those that say nothing might have said the opposite.
         if self.without > 0 {
@@ -149,24 +189,39 @@ impl Evidence {
         if self.deviation == Some(0.0) && self.runs < SAME_RUNS {
             return None;
         }
-        let half = self.half_width(error)?;
+        let (low, high) = self.interval(values, error)?;
         let at = |end: f64| Measured { value: end, bound: value.bound };
-        expectation.of_interval(at(value.value - half), at(value.value + half))
+        expectation.of_interval(at(low), at(high))
     }
 
     /// Whether it is as expected, for one of `cases` that must all be.
-    pub(super) fn holds(&self, expectation: &Expectation, looks: Looks, cases: usize) -> Option<bool> {
+    pub(super) fn holds(&self, expectation: &Expectation, looks: Looks, values: Values, cases: usize) -> Option<bool> {
         let error = ERROR / looks.most.max(1) as f64;
-        match self.clear(expectation, looks, error) {
-            Some(false) => self.clear(expectation, looks, error / cases.max(1) as f64),
+        match self.clear(expectation, looks, values, error) {
+            Some(false) => self.clear(expectation, looks, values, error / cases.max(1) as f64),
             other => other,
         }
     }
 
-    /// Half of the interval that holds at 95 % for all looks together.
-    pub(super) fn half_of_all(&self, looks: Looks) -> Option<f64> {
-        if looks.certain { None } else { self.half_width(ERROR / looks.most.max(1) as f64) }
+    /// Ends of the interval that holds at 95 % for all looks together.
+    pub(super) fn interval_of_all(&self, looks: Looks, values: Values) -> Option<(f64, f64)> {
+        if looks.certain { None } else { self.interval(values, ERROR / looks.most.max(1) as f64) }
     }
+}
+
+/// Ends of the interval of a share of `of` answers, each yes or no, that errs this seldom whatever
+/// the share is: that of Clopper and Pearson, "The use of confidence or fiducial limits illustrated
+/// in the case of the binomial", Biometrika 26 (1934). Where answers are not all equally likely
+/// yes it errs less (Hoeffding, "On the distribution of the number of successes in independent
+/// trials", Ann. Math. Stat. 27 (1956)).
+pub(super) fn exact_interval(share: f64, of: usize, error: f64) -> Option<(f64, f64)> {
+    let of = of as f64;
+    let yes = share * of;
+    let end = |a: f64, b: f64, below: f64| Some(Beta::new(a, b).ok()?.inverse_cdf(below));
+    // A share that was summed up misses 0 and 1 by less than a part of an answer.
+    let low = if yes < LAST_DIGITS * of { 0.0 } else { end(yes, of - yes + 1.0, error / 2.0)? };
+    let high = if of - yes < LAST_DIGITS * of { 1.0 } else { end(yes + 1.0, of - yes, 1.0 - error / 2.0)? };
+    Some((low, high))
 }
 
 /// One value per run for many variants: the claim's statistic over those that have one, and how
@@ -181,4 +236,64 @@ pub(super) fn together(statistic: Statistic, variants: &[Vec<Option<Measured>>])
         statistic.of(&mut values).map(Measured::exact)
     };
     ((0..runs).map(of_run).collect(), without)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_measure::Dimension;
+
+    fn evidence(mean: f64, deviation: f64, runs: usize) -> Evidence {
+        Evidence { mean: Some(mean), bound: "exact".to_owned(), deviation: Some(deviation), runs, without: 0 }
+    }
+
+    const ONCE: Looks = Looks { most: 1, certain: false };
+
+    #[test]
+    fn exact_intervals_are_those_of_the_binomial_distribution() {
+        // None of n: the upper end is what n failures in a row have half of the error left for.
+        for n in [1, 12, 162, 1728, 30_000] {
+            let (low, high) = exact_interval(0.0, n, 0.05).unwrap();
+            let expected = 1.0 - 0.025_f64.powf(1.0 / n as f64);
+            assert!(low == 0.0 && (high / expected - 1.0).abs() < 1e-7, "{n}: {high} {expected}");
+            let (low, high) = exact_interval(1.0, n, 0.05).unwrap();
+            assert!(high == 1.0 && (low / (1.0 - expected) - 1.0).abs() < 1e-7, "{n}: {low}");
+        }
+        // At either end, so many answers or more, or so many or fewer, have half of the error.
+        for (yes, n) in [(1, 10), (3, 864), (38, 1296), (15, 288), (5, 10)] {
+            let (low, high) = exact_interval(f64::from(yes) / f64::from(n), n as usize, 0.05).unwrap();
+            let at_most = |k: i32, p: f64| {
+                let mut term = (1.0 - p).powi(n);
+                let mut sum = term;
+                for j in 1..=k {
+                    term *= f64::from(n - j + 1) / f64::from(j) * p / (1.0 - p);
+                    sum += term;
+                }
+                sum
+            };
+            assert!((at_most(yes, high) - 0.025).abs() < 1e-7, "{yes} of {n}: {high}");
+            assert!((1.0 - at_most(yes - 1, low) - 0.025).abs() < 1e-7, "{yes} of {n}: {low}");
+        }
+    }
+
+    #[test]
+    fn the_same_answers_in_all_runs_are_no_more_than_so_many_answers() {
+        let seldom = Expectation::parse("<= 0.1 %", Dimension::Share).unwrap();
+        let never = evidence(0.0, 0.0, 12);
+        // 1728 answers leave up to 0.21 %, 36 864 up to 0.01 %.
+        assert_eq!(never.holds(&seldom, ONCE, Values::Answers(144), 1), None);
+        assert_eq!(never.holds(&seldom, ONCE, Values::Answers(3072), 1), Some(true));
+        // Numbers that are always the same are a rule, not a count.
+        assert_eq!(never.holds(&seldom, ONCE, Values::Numbers, 1), Some(true));
+        // "Always" can be refuted and never be shown.
+        let always = Expectation::parse(">= 100 %", Dimension::Share).unwrap();
+        assert_eq!(evidence(1.0, 0.0, 1000).holds(&always, ONCE, Values::Answers(1000), 1), None);
+        assert_eq!(evidence(0.99, 0.01, 100).holds(&always, ONCE, Values::Answers(10), 1), Some(false));
+        // Half of answers that differ much from run to run: their spread counts.
+        let half = evidence(0.5, 0.5, 12).interval(Values::Answers(1000), 0.05).unwrap();
+        assert!(half.0 < 0.2 && half.1 > 0.8, "{half:?}");
+        // No share is less than none or more than all.
+        let wide = evidence(0.001, 0.01, 3).interval(Values::Answers(1000), 0.05).unwrap();
+        assert_eq!(wide.0, 0.0);
+    }
 }

@@ -52,6 +52,7 @@ mod probing_measures;
 mod record;
 mod replay;
 mod replication;
+mod stability;
 mod variants;
 mod verdict;
 
@@ -68,8 +69,9 @@ pub use picture::{Curve, Drawn, Picture, PictureAxis, PictureKind, PictureSpec};
 pub use probing::{LoopSpec, ProbeSpec, Probing};
 
 pub use origin::Origin;
-pub use record::{ClaimRecord, FigureRecord, Record, ShareTable, Stability};
+pub use record::{ClaimRecord, FigureRecord, Record, ShareTable};
 pub use replication::{By, Replications};
+pub use stability::{FigureStability, Stability};
 pub use variants::{Factor, Level, Levels};
 pub use verdict::{ClaimResult, FigureResult, Verdict};
 

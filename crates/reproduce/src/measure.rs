@@ -100,6 +100,11 @@ impl Measure {
         matches!(self.kind(), Kind::Probing(_))
     }
 
+    /// True if a run's value is the share of answers, each yes or no.
+    pub(super) fn is_share_of_answers(&self) -> bool {
+        matches!(self.kind(), Kind::Scenario(measure) if measure.is_share_of_answers())
+    }
+
     /// True if a film must be sent through a loop many times.
     pub(super) fn replays(&self) -> bool {
         matches!(self.kind(), Kind::Probing(measure) if measure.replays())

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{Evidence, Looks};
 use super::figure::{Claim, Figure, short_hash};
 use super::picture::Picture;
+use super::stability::Stability;
 use super::verdict::{ClaimResult, FigureResult};
 
 /// The file of what runs gave.
@@ -75,26 +76,6 @@ pub struct ShareTable {
     pub rows: Vec<String>,
     /// Name and values of every column.
     pub columns: Vec<(String, Vec<f64>)>,
-}
-
-/// Whether other seeds give the same verdicts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stability {
-    /// Seeds 1 to this one.
-    pub seeds: u64,
-    /// With the whole budget (`--full`) or without.
-    pub full: bool,
-    /// Figures that were run with every seed; those without anything random do not count.
-    pub figures: Vec<String>,
-    /// Claims that were decided, reproduced or different, with at least one seed.
-    pub decided: usize,
-    /// Those of them with the same verdict with every seed.
-    pub same: usize,
-    /// Those of them that were reproduced with one seed and different with another.
-    pub opposite: usize,
-    /// FIGURE#ID of those that changed, and the verdict with each seed.
-    pub changed: Vec<(String, Vec<String>)>,
 }
 
 impl ShareTable {
@@ -198,37 +179,5 @@ impl FigureRecord {
             }
         }
         lines
-    }
-}
-
-impl Stability {
-    /// From the results with seeds 1, 2, ... over the same figures.
-    #[must_use]
-    pub fn of(results: &[Vec<FigureResult>], full: bool) -> Self {
-        let first = results.first().map_or(&[][..], Vec::as_slice);
-        let random = |figure: &&FigureResult| !figure.looks.certain;
-        let figures = first.iter().filter(random).map(|figure| figure.figure.name.clone()).collect();
-        let mut stability =
-            Self { seeds: results.len() as u64, full, figures, decided: 0, same: 0, opposite: 0, changed: Vec::new() };
-        for (place, figure) in first.iter().enumerate().filter(|(_, figure)| !figure.looks.certain) {
-            for (number, claim) in figure.claims.iter().enumerate() {
-                use super::verdict::Verdict::{Differs, Reproduced};
-                let verdicts = || results.iter().map(|seed| seed[place].claims[number].verdict);
-                if !verdicts().any(|verdict| matches!(verdict, Reproduced | Differs)) {
-                    continue;
-                }
-                stability.decided += 1;
-                if verdicts().all(|verdict| verdict == claim.verdict) {
-                    stability.same += 1;
-                } else {
-                    let words = verdicts().map(|verdict| verdict.name().to_owned()).collect();
-                    let name = format!("{}#{}", figure.figure.name, claim.claim.spec.id);
-                    stability.changed.push((name, words));
-                }
-                let opposite = verdicts().any(|one| one == Reproduced) && verdicts().any(|one| one == Differs);
-                stability.opposite += usize::from(opposite);
-            }
-        }
-        stability
     }
 }

@@ -362,6 +362,10 @@ const DETECTOR: &str = r#"
 title = "Answers"
 shows = "Something."
 
+[replications]
+by = "nothing"
+because = "It is alone."
+
 [scenario]
 duration = "1 s"
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::evidence::{Case, Evidence, Looks};
+use super::evidence::{Case, Evidence, Looks, Values};
 use super::figure::{Claim, Figure};
 use flowstart_measure::Measured;
 
@@ -75,10 +75,12 @@ impl ClaimResult {
         readings.sort_unstable();
         readings.dedup();
         let cases_of_reading = evidence.len().div_ceil(readings.len().max(1));
+        let values = Values::of(&claim);
         let case = |(variant, evidence): (String, Evidence)| {
             let expectation = claim.expectation.as_ref();
-            let holds = expectation.and_then(|expectation| evidence.holds(expectation, looks, cases_of_reading));
-            Case { variant, half_width: evidence.half_of_all(looks), evidence, holds }
+            let holds =
+                expectation.and_then(|expectation| evidence.holds(expectation, looks, values, cases_of_reading));
+            Case { variant, interval: evidence.interval_of_all(looks, values), evidence, holds }
         };
         let cases: Vec<Case> = evidence.into_iter().map(case).collect();
         let holds = all_hold(cases.iter());
@@ -177,13 +179,19 @@ impl ClaimResult {
         let dimension = self.claim.dimension;
         let runs = |runs: usize| if runs > 1 { format!(" (n = {runs})") } else { String::new() };
         match self.cases.as_slice() {
-            [one] => match (one.evidence.value(), one.half_width) {
-                (None, _) => "nothing to measure".to_owned(),
-                (Some(value), Some(half)) if half > 0.0 => {
-                    format!("{} ± {}{}", value.show(dimension), dimension.show(half), runs(one.evidence.runs))
-                }
-                (Some(value), _) => format!("{}{}", value.show(dimension), runs(one.evidence.runs)),
-            },
+            [one] => {
+                let Some(value) = one.evidence.value() else { return "nothing to measure".to_owned() };
+                let interval = match (one.interval, Values::of(&self.claim)) {
+                    (Some((low, high)), Values::Answers(_)) => {
+                        format!(" [{} .. {}]", dimension.show(low), dimension.show(high))
+                    }
+                    (Some((low, high)), Values::Numbers) if low < high => {
+                        format!(" ± {}", dimension.show((high - low) / 2.0))
+                    }
+                    _ => String::new(),
+                };
+                format!("{}{interval}{}", value.show(dimension), runs(one.evidence.runs))
+            }
             several => {
                 let mut values: Vec<Measured> = several.iter().filter_map(|case| case.evidence.value()).collect();
                 values.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -234,7 +242,7 @@ impl ClaimResult {
         let without: usize = open.iter().map(|case| case.evidence.without).sum();
         let mut text = match (without, open.iter().any(|case| case.evidence.mean.is_none())) {
             (0, true) => "nothing to measure".to_owned(),
-            (0, false) => "the interval straddles the bound".to_owned(),
+            (0, false) => self.all_alike().unwrap_or_else(|| "the interval straddles the bound".to_owned()),
             (1, _) => "one run has no value".to_owned(),
             (without, _) => format!("{without} runs have no value"),
         };
@@ -242,6 +250,21 @@ impl ClaimResult {
             text = format!("in {} of {} cases {text}", open.len(), self.cases.len());
         }
         text
+    }
+
+    /// That all answers were the same, and what so many do not exclude.
+    fn all_alike(&self) -> Option<String> {
+        let ([one], Values::Answers(each)) = (self.cases.as_slice(), Values::of(&self.claim)) else { return None };
+        let (answers, (low, high)) = (one.evidence.answers(each), one.interval?);
+        let show = |share| self.claim.dimension.show(share);
+        let mean = one.evidence.mean?;
+        if mean == 0.0 {
+            Some(format!("none of {answers} answers, which leaves up to {}", show(high)))
+        } else if mean == 1.0 {
+            Some(format!("all of {answers} answers, which leaves up to {} others", show(1.0 - low)))
+        } else {
+            None
+        }
     }
 
     /// By how much the value (of several the one furthest off) misses what was expected.
@@ -295,11 +318,11 @@ impl ClaimResult {
         let cases: Vec<Value> = pairs
             .map(|(case, reading)| {
                 let evidence = &case.evidence;
-                let end = |sign: f64| Some(evidence.mean? + sign * case.half_width?);
                 json!({
                     "variant": case.variant, "reading": reading, "value": evidence.mean,
-                    "bound": evidence.mean.map(|_| &evidence.bound), "half_width": case.half_width,
-                    "interval": end(-1.0).zip(end(1.0)).map(|(low, high)| [low, high]),
+                    "bound": evidence.mean.map(|_| &evidence.bound),
+                    "half_width": case.interval.map(|(low, high)| (high - low) / 2.0),
+                    "interval": case.interval.map(|(low, high)| [low, high]),
                     "n": evidence.runs, "without_value": evidence.without, "holds": case.holds,
                 })
             })

@@ -52,10 +52,13 @@ pub(super) fn keep(file: &Path, ran: &Ran, full: bool) -> Done {
     write(file, &record)
 }
 
-/// Puts what several seeds gave into the file.
+/// Puts what several seeds gave into the file; what they gave for other figures stays.
 pub(super) fn keep_stability(file: &Path, stability: &Stability) -> Done {
     let mut record = read(file)?.unwrap_or_default();
-    record.stability = Some(stability.clone());
+    match &mut record.stability {
+        Some(kept) => kept.add(stability.clone()),
+        None => record.stability = Some(stability.clone()),
+    }
     write(file, &record)
 }
 

@@ -64,6 +64,10 @@ impl ScenarioMeasure for Isolation {
         Asks::flow(self.flow.as_ref())
     }
 
+    fn is_share_of_answers(&self) -> bool {
+        true
+    }
+
     fn value(&self, run: &ScenarioRun<'_>) -> Option<Measured> {
         let flows = run.flows(self.flow.as_deref()).filter(|(_, flow)| flow.companion_of.is_none());
         let later = |flow: &FlowOutcome| flow.revised.filter(|_| self.at_end);

@@ -16,6 +16,11 @@ pub trait ScenarioMeasure {
         Asks::default()
     }
 
+    /// True if its value is the share of answers, each yes or no, that a run gave.
+    fn is_share_of_answers(&self) -> bool {
+        false
+    }
+
     /// Its value; `None` if there is nothing to measure, for instance no such transfer.
     fn value(&self, run: &ScenarioRun<'_>) -> Option<Measured>;
 }

@@ -17,23 +17,34 @@ const HEAD: &str = "\
 ";
 
 const WORDS: &str = "
-*Reproduced*: the 95 % interval over runs is as the paper says. *Differs*: it lies outside, by how much and why; a \
-cause is one that another claim shows, by a variant of the same runs that makes it hold; otherwise it was not found, and what we \
-think is called a guess. *Undecided*: the interval straddles the bound after all runs that the figure's file allows. \
-*Under-specified*: it holds in a quarter of the readings of what the paper leaves open or more, but not in all, or something had to be assumed.
+How to read it:
 
-Intervals (±) hold at 95 % for all looks at a claim together: runs are added, twice as many each time, until the interval is clear \
+- *reproduced*: it comes out as claimed, and the 95 % interval over runs lies within the bound.
+- *differs*: the interval lies outside. The page says by how much, and the cause: one that another claim shows, by a variant of \
+the same runs that makes it hold. Otherwise the cause was not found, and what we think is called a guess.
+- *undecided*: the interval straddles the bound after all runs that the figure's file allows, or some runs never got to what is measured.
+- *under-specified*: it holds in a quarter of the readings of what the paper leaves open or more, but not in all, or something had to be assumed.
+
+Nothing was tuned to get a verdict. Where a paper gives words only, the bound is our reading of them. A name like `fig9#network-least` is \
+a figure and its claim. Every figure has a file in `experiments/` with all parameters; `flowstart reproduce PAPER/FIGURE --plot DIR` runs it and draws its pictures.
+
+Intervals (± or [low .. high]) hold at 95 % for all looks at a claim together: runs are added, twice as many each time, until the interval is clear \
 of the bound. A claim about several cases is refuted by one of them only if that one is clear at 95 % for all of them together. \
-Runs that never got to what is measured leave a claim undecided, unless the file says what they count as. Nothing was tuned to get a \
-verdict. Where a paper gives words only, the bound is our reading of them. Every figure has a file in \
-`experiments/` with all parameters; `flowstart reproduce PAPER/FIGURE --plot DIR` runs it and draws its pictures.
+A share of answers, each yes or no, has the wider of two intervals: that over runs and the exact one of the binomial distribution over all answers. \
+So \"always\" and \"never\" can be refuted by one answer and are shown by no number of them; they stay undecided. \
+The exact one counts the variants of a run as independent although they share random numbers. \
+A number that is the same in six runs or more counts as always the same.
 ";
 
 /// As a page of the documentation.
 pub fn markdown(papers: &[Paper], results: &[FigureResult], kept: Option<&Judged>) -> String {
     let record = kept.map(|kept| &kept.record);
+    let of = |paper: Option<&Paper>| -> Vec<&FigureResult> {
+        results.iter().filter(|result| paper_of(papers, &result.figure) == paper).collect()
+    };
     let mut page = HEAD.to_owned();
-    page.push_str(&format!("{}.\n", tally(results.iter())));
+    page.push_str(&format!("{}.\n\n{}", tally(results.iter()), overview(papers, &of).to_markdown()));
+    page.push_str(WORDS);
     if let Some(record) = record {
         page.push_str(&format!("\n{}\n", when(results, record)));
     }
@@ -44,13 +55,8 @@ pub fn markdown(papers: &[Paper], results: &[FigureResult], kept: Option<&Judged
             missing.join(", ")
         ));
     }
-    page.push_str(WORDS);
-    let of = |paper: Option<&Paper>| -> Vec<&FigureResult> {
-        results.iter().filter(|result| paper_of(papers, &result.figure) == paper).collect()
-    };
-    page.push_str(&format!("\n{}", overview(papers, &of).to_markdown()));
     if let Some(stability) = record.and_then(|record| record.stability.as_ref()) {
-        page.push_str(&seeds(stability));
+        page.push_str(&seeds(stability, results));
     }
     for paper in papers {
         let of_paper = of(Some(paper));
@@ -122,11 +128,18 @@ fn overview<'a>(papers: &[Paper], of: &dyn Fn(Option<&Paper>) -> Vec<&'a FigureR
     table
 }
 
-/// What other seeds say.
-fn seeds(stability: &Stability) -> String {
-    let mut text = format!("\n{}\n", super::tables::stability_sentence(stability));
-    for (claim, words) in &stability.changed {
-        text.push_str(&format!("- {claim}: {}\n", words.join(", ")));
+/// What other seeds say, and of which figures nothing is said.
+fn seeds(stability: &Stability, results: &[FigureResult]) -> String {
+    let stability = stability.clone().still_true(results);
+    let mut text = format!("\n{}\n", super::tables::stability_sentence(&stability));
+    let changed = super::tables::changed(&stability);
+    if !changed.is_empty() {
+        text.push_str(&format!("\n- {}\n", changed.join("\n- ")));
+    }
+    let names = results.iter().filter(|result| !result.looks.certain).map(|result| result.figure.name.as_str());
+    let open: Vec<&str> = names.filter(|name| !stability.figures.contains_key(*name)).collect();
+    if !open.is_empty() {
+        text.push_str(&format!("\nNot run with other seeds, as they take long: {}.\n", open.join(", ")));
     }
     text
 }

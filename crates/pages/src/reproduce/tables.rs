@@ -1,7 +1,9 @@
 //! Claims and verdicts for the terminal and as Markdown.
 
 use flowstart_report::{Cell, Column, Table, Terminal};
-use flowstart_reproduce::{ClaimResult, Figure, FigureResult, Origin, Paper, ShareTable, Stability, Verdict};
+use flowstart_reproduce::{
+    ClaimResult, Figure, FigureResult, FigureStability, Origin, Paper, ShareTable, Stability, Verdict,
+};
 
 use super::paper_of;
 
@@ -31,27 +33,38 @@ pub fn tally<'a>(results: impl Iterator<Item = &'a FigureResult> + Clone) -> Str
 
 /// What other seeds say, in a sentence.
 pub fn stability_sentence(stability: &Stability) -> String {
-    let share = stability.same as f64 / stability.decided.max(1) as f64 * 100.0;
+    let (decided, same, opposite) = stability.counts();
+    let percent = |share: f64| format!("{:.1}", share * 100.0);
+    let share = stability.share().map_or(String::new(), |(share, low, high)| {
+        format!(
+            " ({} %, 95 % interval {} to {} % as if claims were independent)",
+            percent(share),
+            percent(low),
+            percent(high)
+        )
+    });
     format!(
-        "Seeds 1 to {} {}over {} figures with anything random: of {} claims decided with at least one of them {} have the same \
-         verdict with all ({share:.1} %), {} were reproduced with one and different with another.",
+        "Seeds 1 to {} {}over {} figures with anything random: of {decided} claims decided with at least one of them {same} \
+         have the same verdict with all{share}, {opposite} were reproduced with one and different with another.",
         stability.seeds,
         if stability.full { "with the whole budget of runs " } else { "without --full " },
         stability.figures.len(),
-        stability.decided,
-        stability.same,
-        stability.opposite,
     )
+}
+
+/// The claims that other seeds give another verdict, and the verdict with each.
+pub fn changed(stability: &Stability) -> Vec<String> {
+    let of_figure = |(figure, of): (&String, &FigureStability)| -> Vec<String> {
+        of.changed.iter().map(|(id, words)| format!("{figure}#{id}: {}", words.join(", "))).collect()
+    };
+    stability.figures.iter().flat_map(of_figure).collect()
 }
 
 /// What other seeds say, for the terminal.
 pub fn stability(stability: &Stability) -> String {
-    let mut text = String::new();
-    for (claim, verdicts) in &stability.changed {
-        text.push_str(&format!("{claim}: {}\n", verdicts.join(", ")));
-    }
-    text.push_str(&format!("{}\n", stability_sentence(stability)));
-    text
+    let mut lines = changed(stability);
+    lines.push(stability_sentence(stability));
+    lines.into_iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Title, authors, venue, year.
