@@ -1,7 +1,9 @@
 //! Tables and sentences of `flowstart reproduce quick-start --real`.
 
 use flowstart_measure::Estimate;
-use flowstart_real::testbed::{CLAIMS, Control, GAIN_BYTES, GAIN_RTTS_MS, Part, RATE_RTTS_MS, Record, Row, size};
+use flowstart_real::testbed::{
+    CLAIMS, Control, GAIN_BYTES, GAIN_RTTS_MS, Part, RATE_RTTS_MS, Record, RouterCost, Row, size,
+};
 use flowstart_report::{Cell, Column, Table};
 
 use crate::fidelity::wrapped;
@@ -17,6 +19,7 @@ pub fn tables(record: &Record) -> Vec<Table> {
     let mut tables = vec![claims(record), rates(record)];
     tables.extend([Control::Reno, Control::Cubic].map(|control| gains(record, control)));
     tables.push(times(record));
+    tables.extend(record.router.as_ref().map(router));
     tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
 
@@ -121,11 +124,36 @@ fn claims(record: &Record) -> Table {
             Cell::text(claim.says),
             Cell::text(claim.of),
             Cell::text(read),
-            number(judged.paper),
-            number(judged.simulated),
+            judged.paper.map_or(Cell::Missing, number),
+            judged.simulated.map_or(Cell::Missing, number),
             measured(Some(judged.kernel)),
             Cell::text(holds),
         ]);
+    }
+    table
+}
+
+/// Figure 6: what a packet costs a router's program.
+pub fn router(cost: &RouterCost) -> Table {
+    let columns = ["packets", "ns, all", "ns, without what an empty program takes"];
+    let [first, rest @ ..] = columns;
+    let mut headings = vec![Column::key(first)];
+    headings.extend(rest.map(Column::text));
+    let title = format!("What a Quick-Start router's program costs per packet, {} runs", cost.empty.len());
+    let mut table = Table::new(title, headings);
+    let written = |values: &[f64]| {
+        Estimate::of(values).map_or(Cell::Missing, |Estimate { mean, half_width, .. }| {
+            Cell::text(format!("{mean:.1}{}", half_width.map_or(String::new(), |half| format!(" ± {half:.1}"))))
+        })
+    };
+    for (name, values) in [
+        ("none: an empty program", &cost.empty),
+        ("no requests: metering", &cost.metering),
+        ("1 % requests", &cost.one_percent),
+        ("100 % requests", &cost.requests),
+    ] {
+        let own: Vec<f64> = values.iter().zip(&cost.empty).map(|(all, empty)| all - empty).collect();
+        table.push(vec![Cell::text(name), written(values), written(&own)]);
     }
     table
 }
@@ -201,7 +229,7 @@ fn times(record: &Record) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_real::testbed::cases;
+    use flowstart_real::testbed::{RouterCost, cases};
 
     use super::*;
 
@@ -214,14 +242,21 @@ mod tests {
             Row { case, paper, simulated: seconds, kernel, left_out: Vec::new(), late_p99_us: 30.0 }
         });
         let rows = rows.collect();
-        Record { flowstart_version: "0.0.0".to_owned(), kernel: "6.0".to_owned(), cores: 2, runs: 3, rows }
+        let kernel = "6.0".to_owned();
+        Record { flowstart_version: "0.0.0".to_owned(), kernel, cores: 2, runs: 3, router: Some(router()), rows }
+    }
+
+    fn router() -> RouterCost {
+        let of = |ns: f64| vec![ns; 3];
+        RouterCost { empty: of(50.0), metering: of(90.0), one_percent: of(93.6), requests: of(279.0) }
     }
 
     #[test]
     fn a_record_that_cannot_have_been_measured_is_refused_with_its_place() {
         assert_eq!(canned().check(), Ok(()));
         type Change = fn(&mut Record);
-        let wrong: [(Change, &str); 5] = [
+        let wrong: [(Change, &str); 6] = [
+            (|record| record.router.as_mut().unwrap().empty[1] = 0.0, "router: 0 ns is nothing that a packet costs"),
             (|record| record.rows[2].case.capacity_mbps = 0, "rows[2].case: capacity, RTT and size are above 0"),
             (|record| record.rows[1].case.rtt_ms = 0, "rows[1].case: "),
             (|record| record.rows[1].case.bytes = Some(0), "rows[1].case: "),
@@ -241,7 +276,9 @@ mod tests {
         let text = markdown(&canned());
         assert!(text.starts_with(BEGIN) && text.ends_with(&format!("{END}\n")), "{text}");
         for part in [
-            "Of 14 statements of the paper 10 hold on this kernel, 4 do not, 0 are undecided.",
+            "Of 16 statements of the paper 12 hold on this kernel, 4 do not, 0 are undecided.",
+            "| a router's program: 1 % requests / none | ≤ 1.05 | – | – | 1.04 ± 0.00 | yes |",
+            "| 1 % requests | 93.6 ± 0.0 | 43.6 ± 0.0 |",
             "within 5 % of the mean of the kernel in 20 of 30 combinations",
             "from -20.0 to +0.0 %",
             "| 9 | Slow start needs about one second to fill the link. | s, Reno, 100 ms | 0.7–1.3 s | 3.00 | 3.00 | 3.00 ± 0.00 | NO |",

@@ -1,10 +1,11 @@
 //! `flowstart router cost`: figure 6 of Scharf and Strotbek on this machine.
 
-use flowstart_kernel::{RouterCost, RouterSettings, router_cost};
+use flowstart_kernel::{RouterSettings, router_cost};
 use flowstart_measure::Estimate;
+use flowstart_pages::testbed::router as table;
 use flowstart_quick_start::wire::{IpOption, Ipv4, checksum};
 use flowstart_quick_start::{Nonce, RateCode};
-use flowstart_report::{Cell, Column, Table};
+use flowstart_real::testbed::RouterCost;
 use flowstart_units::Rate;
 use serde_json::json;
 
@@ -32,9 +33,9 @@ fn plain() -> Vec<u8> {
     packet
 }
 
-/// Means over runs of the differences or quotients of two kinds.
-fn both(a: &[f64], b: &[f64], join: impl Fn(f64, f64) -> f64) -> Option<Estimate> {
-    Estimate::of(&a.iter().zip(b).map(|(a, b)| join(*a, *b)).collect::<Vec<f64>>())
+/// What an empty program does not take, over runs.
+fn own(cost: &RouterCost) -> Option<Estimate> {
+    Estimate::of(&cost.one_percent.iter().zip(&cost.empty).map(|(all, empty)| all - empty).collect::<Vec<f64>>())
 }
 
 /// Whether all of an interval is below a goal, or all above.
@@ -53,9 +54,8 @@ fn written(estimate: Option<Estimate>, digits: usize) -> String {
     })
 }
 
-/// Measures and shows.
-pub(super) fn cost(runs: u32, json: bool) -> Done {
-    // So much capacity that everything is granted; every request is looked at.
+/// Measures so many runs. Everything is granted, and every request is looked at.
+pub(crate) fn measured(runs: u32) -> Result<RouterCost, Failure> {
     let settings = RouterSettings {
         requests_per_second: u32::MAX,
         burst: u32::MAX,
@@ -64,8 +64,15 @@ pub(super) fn cost(runs: u32, json: bool) -> Done {
     let option = IpOption::Request { rate: RateCode::MIN, ttl: 9, nonce: Nonce::new(1) };
     let request = Ipv4::with_option(&plain(), option).ok_or_else(|| Failure::Usage("no room".to_owned()))?;
     let cost = router_cost(&settings, &plain(), &request, runs, PACKETS).map_err(|problem| failure(&problem))?;
-    let ratio = both(&cost.one_percent, &cost.metering, |a, b| a / b);
-    let own = both(&cost.one_percent, &cost.empty, |a, b| a - b);
+    let flowstart_kernel::RouterCost { empty, metering, one_percent, requests } = cost;
+    Ok(RouterCost { empty, metering, one_percent, requests })
+}
+
+/// Measures and shows.
+pub(super) fn cost(runs: u32, json: bool) -> Done {
+    let cost = measured(runs)?;
+    let ratio = cost.by_metering(|cost| &cost.one_percent);
+    let own = own(&cost);
     if json {
         return print_json(&json!({
             "packets": PACKETS, "bytes": BYTES, "empty_ns": cost.empty, "metering_ns": cost.metering,
@@ -87,21 +94,6 @@ pub(super) fn cost(runs: u32, json: bool) -> Done {
     print(&text)
 }
 
-fn table(cost: &RouterCost) -> Table {
-    let columns = vec![Column::key("packets"), Column::text("ns, all"), Column::text("ns, of its own")];
-    let mut table = Table::new("A Quick-Start router's program, per packet", columns);
-    for (name, values) in [
-        ("none: an empty program", &cost.empty),
-        ("no requests: metering", &cost.metering),
-        ("1 % requests", &cost.one_percent),
-        ("100 % requests", &cost.requests),
-    ] {
-        let own = both(values, &cost.empty, |a, b| a - b);
-        table.push(vec![Cell::text(name), Cell::text(written(Estimate::of(values), 1)), Cell::text(written(own, 1))]);
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,13 +104,5 @@ mod tests {
         assert_eq!(of(&[1.02, 1.03, 1.02]), "met");
         assert_eq!(of(&[1.2, 1.21, 1.2]), "MISSED");
         assert_eq!((of(&[1.0, 1.1, 1.05]), of(&[1.0])), ("undecided", "undecided"));
-    }
-
-    #[test]
-    fn each_kind_of_packets_is_shown_without_what_an_empty_program_takes() {
-        let of = |value: f64| vec![value; 3];
-        let cost = RouterCost { empty: of(30.0), metering: of(75.0), one_percent: of(77.0), requests: of(300.0) };
-        let text = table(&cost).to_markdown();
-        assert!(text.contains("| 1 % requests | 77.0 ± 0.0 | 47.0 ± 0.0 |"), "{text}");
     }
 }

@@ -5,6 +5,8 @@ mod args;
 mod cost;
 
 pub(crate) use args::RouterCommand;
+#[cfg(feature = "kernel")]
+pub(crate) use cost::measured as measured_cost;
 
 use crate::output::Done;
 

@@ -1,4 +1,4 @@
-//! Quick-Start's testbed again (Scharf and Strotbek, figures 9 to 11): the same transfers in the
+//! Quick-Start's testbed again (Scharf and Strotbek, figures 6 and 9 to 11): the same transfers in the
 //! simulator with the paper's kernel, in the simulator with today's, and on this machine's kernel
 //! over the emulator, whose link is a Quick-Start router.
 //!
@@ -49,6 +49,30 @@ pub struct Row {
     pub late_p99_us: f64,
 }
 
+/// What a packet of each kind costs a router's program (figure 6), ns, in each run; a run has all
+/// kinds in turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RouterCost {
+    /// A program that does nothing.
+    pub empty: Vec<f64>,
+    /// Packets without options, which are metered only.
+    pub metering: Vec<f64>,
+    /// One in a hundred is a request that is granted.
+    pub one_percent: Vec<f64>,
+    /// All are requests that are granted.
+    pub requests: Vec<f64>,
+}
+
+impl RouterCost {
+    /// What packets of a kind cost by what they cost without requests, of each run.
+    #[must_use]
+    pub fn by_metering(&self, packets: impl Fn(&Self) -> &[f64]) -> Option<flowstart_measure::Estimate> {
+        let ratios: Vec<f64> =
+            packets(self).iter().zip(&self.metering).map(|(cost, metering)| cost / metering).collect();
+        flowstart_measure::Estimate::of(&ratios)
+    }
+}
+
 /// All that came out, as it is kept in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -60,6 +84,9 @@ pub struct Record {
     pub cores: usize,
     /// Runs of each transfer, of those that were run most often.
     pub runs: u64,
+    /// What a router costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterCost>,
     /// What came out.
     pub rows: Vec<Row>,
 }
@@ -120,6 +147,11 @@ impl Record {
             if let Some(wrong) = times.find(|time| !(time.is_finite() && **time >= 0.0)) {
                 return Err(format!("rows[{number}]: {wrong} is no time of a transfer"));
             }
+        }
+        let costs =
+            self.router.iter().flat_map(|cost| [&cost.empty, &cost.metering, &cost.one_percent, &cost.requests]);
+        if let Some(wrong) = costs.flatten().find(|cost| !(cost.is_finite() && **cost > 0.0)) {
+            return Err(format!("router: {wrong} ns is nothing that a packet costs"));
         }
         Ok(())
     }
@@ -274,8 +306,14 @@ mod tests {
 
     #[test]
     fn runs_are_added_to_those_of_the_same_transfer_and_not_to_what_was_simulated_otherwise() {
-        let mut record =
-            Record { flowstart_version: String::new(), kernel: String::new(), cores: 2, runs: 1, rows: Vec::new() };
+        let mut record = Record {
+            flowstart_version: String::new(),
+            kernel: String::new(),
+            cores: 2,
+            runs: 1,
+            router: None,
+            rows: Vec::new(),
+        };
         record.add(row(800_000, &[1.0], 0)).unwrap();
         record.add(row(40_000, &[2.0], 1)).unwrap();
         record.add(Row { late_p99_us: 9.0, ..row(40_000, &[3.0], 0) }).unwrap();
