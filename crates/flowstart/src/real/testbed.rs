@@ -8,7 +8,7 @@ use flowstart_real::testbed::{CLAIMS, Case, Record, Row, cases};
 
 use super::records::{self, Forms, Origin};
 use crate::args::{RECORD as SIMULATED_RECORD, ReproduceArgs};
-use crate::output::{Done, Failure};
+use crate::output::{Done, Failure, write_file};
 use crate::pages;
 use flowstart_pages::testbed as table;
 
@@ -19,7 +19,12 @@ const RECORD: &str = "docs/quick-start-real.json";
 pub(crate) fn testbed(runs: u64, args: &ReproduceArgs) -> Done {
     pages::prepare(&args.page)?;
     if let Some(file) = &args.recorded {
-        let record = read(&place(file))?;
+        let file = place(file);
+        let mut record = read(&file)?;
+        if args.simulate {
+            simulate(&mut record)?;
+            write(&file, &record)?;
+        }
         return show(&record, args, true);
     }
     measured(&cases(args.quick), runs, args)
@@ -64,7 +69,7 @@ impl Drop for Loaded {
 
 #[cfg(feature = "kernel")]
 fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
-    use crate::output::{prepare_file, write_file};
+    use crate::output::prepare_file;
 
     super::become_able()?;
     let file = args.record.as_deref().map(place);
@@ -85,8 +90,7 @@ fn measured(list: &[Case], runs: u64, args: &ReproduceArgs) -> Done {
         return Err(Failure::Interrupted);
     }
     if let Some(file) = &file {
-        let text = serde_json::to_string_pretty(&record).map_err(Failure::usage)?;
-        write_file(file, format!("{text}\n").as_bytes())?;
+        write(file, &record)?;
     }
     show(&record, args, false)?;
     if !is_whole {
@@ -160,6 +164,20 @@ fn run(list: &[Case], runs: u64, before: Option<Record>) -> Result<(Record, bool
     bar.finish_and_clear();
     record.sort();
     Ok((record, is_whole))
+}
+
+/// What the simulator says now, beside what the kernel did.
+fn simulate(record: &mut Record) -> Done {
+    for row in &mut record.rows {
+        let Row { paper, simulated, .. } = Row::simulated(&row.case)?;
+        (row.paper, row.simulated) = (paper, simulated);
+    }
+    Ok(())
+}
+
+fn write(file: &Path, record: &Record) -> Done {
+    let text = serde_json::to_string_pretty(record).map_err(Failure::usage)?;
+    write_file(file, format!("{text}\n").as_bytes())
 }
 
 fn read(file: &Path) -> Result<Record, Failure> {
