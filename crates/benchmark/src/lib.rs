@@ -242,6 +242,17 @@ impl Benchmark {
             ));
         }
         self.probe.validate().map_err(|error| RaceError::new(error.to_string()))?;
+        let nothing = [
+            (self.lasting.is_zero(), "measuring for 0 s sees no message; the default is 3000 s"),
+            (
+                self.video == Some(Rate::ZERO),
+                "a video of 0 bit/s has no frames to be late; by default it has 0.4 fair shares",
+            ),
+            (self.burst == Some(Bytes::ZERO), "a burst of 0 bytes is none; one looks like \"100 kB\""),
+        ];
+        if let Some((_, why)) = nothing.into_iter().find(|(is_nothing, _)| *is_nothing) {
+            return fail(why.to_owned());
+        }
         if self.band.replicates == 0 {
             return fail("a confidence band needs at least one replicate".to_owned());
         }

@@ -100,6 +100,12 @@ fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
         (["--samples", "20"], "an epsilon of 1 % needs at least 100 samples, not 20"),
         (["--epsilon", "0 %"], "epsilon must be above 0 %"),
         (["--epsilon", "2"], "--epsilon"),
+        (["--lasting", "0s"], "measuring for 0 s sees no message"),
+        (["--video", "0bit/s"], "a video of 0 bit/s has no frames"),
+        (["--burst", "0B"], "a burst of 0 bytes is none"),
+        (["--growth", "-1"], "--growth: -1 is not in 2..=1000"),
+        (["--fidelity", "-1ms"], "--fidelity: \"-1ms\" is negative"),
+        (["--film-fps", "-1"], "--film-fps: -1 is not in 1..=1000"),
     ] {
         let refused = run(folder.path(), &[["benchmark", "cubic"], more].concat()).code(2);
         let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");

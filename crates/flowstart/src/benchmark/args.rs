@@ -149,8 +149,8 @@ pub(crate) struct BenchmarkArgs {
     pub(crate) gap: Option<Span>,
     /// A series that is not accepted is made so many times longer and thinned [default: 2]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure",
-          value_parser = clap::value_parser!(u64).range(2..=1000))]
-    pub(crate) growth: Option<u64>,
+          value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) growth: Option<u32>,
     /// Sides of the runs test for independence: two, or few for too few runs only [default: two]
     #[arg(long, value_name = "SIDES", help_heading = "Procedure", value_parser = sides)]
     pub(crate) sides: Option<Sides>,
@@ -171,7 +171,7 @@ pub(crate) struct BenchmarkArgs {
     #[arg(long, value_name = "FILE", help_heading = "Procedure", conflicts_with = "video")]
     pub(crate) film: Option<PathBuf>,
     /// Frames per second of the film [default: 24]
-    #[arg(long, value_name = "N", help_heading = "Procedure", requires = "film",
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure", requires = "film",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) film_fps: Option<u16>,
     /// A burst of this size into the steady state whose delay is bounded, such as "100 kB"
@@ -229,7 +229,7 @@ pub(crate) struct BenchmarkArgs {
     pub(crate) at_once: Option<u16>,
     /// Most lateness of 99 % of the packets with --real or --command; with a path that is later the
     /// status is 4, after the results [default: 1 ms]
-    #[arg(long, value_name = "TIME", requires = "stacks", help_heading = "Real")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "stacks", help_heading = "Real")]
     pub(crate) fidelity: Option<Span>,
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Procedure", value_parser = seed)]

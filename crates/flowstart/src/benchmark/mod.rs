@@ -250,7 +250,7 @@ fn procedure(args: &BenchmarkArgs, benchmark: &Benchmark) -> ProbeConfig {
         least_time: args.least.unwrap_or(probe.least_time),
         overload_after: args.overload_after.unwrap_or(probe.overload_after),
         sampling_gap: args.gap.unwrap_or(probe.sampling_gap),
-        growth: args.growth.unwrap_or(probe.growth),
+        growth: args.growth.map_or(probe.growth, u64::from),
         sides: args.sides.unwrap_or(probe.sides),
         independence_level: args.independence_level.unwrap_or(probe.independence_level),
         stationarity_level: args.stationarity_level.unwrap_or(probe.stationarity_level),
