@@ -7,15 +7,22 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use flowstart_emulator::self_test::{Trial, try_out};
-use flowstart_emulator::traffic::{FlowConfig, MOST_CONNECTIONS, RunConfig, SessionConfig, Traffic, Workload, run};
+use flowstart_emulator::traffic::{
+    FlowConfig, MOST_CONNECTIONS, RunConfig, SessionConfig, StampedBy, Traffic, Workload, run,
+};
 use flowstart_emulator::{World, WorldConfig};
 use flowstart_network::LossConfig;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use support::{link, turn};
+use support::{link, skipped, turn};
 
-const CONFIG: RunConfig =
-    RunConfig { until: Time::from_nanos(30_000_000_000), stop_when_complete: true, sample: Span::ZERO, seed: 1 };
+const CONFIG: RunConfig = RunConfig {
+    until: Time::from_nanos(30_000_000_000),
+    stop_when_complete: true,
+    sample: Span::ZERO,
+    seed: 1,
+    stamped: None,
+};
 
 fn transfer(start: Span, bytes: u64) -> FlowConfig {
     let workload = Workload::Sized(Bytes::new(bytes));
@@ -140,4 +147,83 @@ fn connections_begin_with_the_window_of_their_host() {
         let first = sent.iter().filter(|arrived| **arrived < sent[0] + back).count();
         assert_eq!(first, expected);
     }
+}
+
+/// What clocks that are compared one after the other may differ by.
+const CLOCKS: Span = Span::from_millis(1);
+
+/// Messages of 1000 bytes each millisecond over a link of so many Mbit/s: how many were written,
+/// and for those with a stamp of the socket its two stamps and when the path saw their end first.
+fn stamped(mbps: u64) -> Option<(u64, Vec<[Time; 3]>)> {
+    const MESSAGE: u64 = 1_000;
+    let seen: Arc<Mutex<Vec<(u32, u32, Time)>>> = Arc::default();
+    let sink = {
+        let seen = Arc::clone(&seen);
+        move |record: &flowstart_emulator::PacketRecord<'_>| {
+            if let Some(tcp) = record.tcp() {
+                seen.lock().unwrap().push((tcp.sequence, tcp.payload, record.arrived));
+            }
+        }
+    };
+    let config = WorldConfig::pair(link(mbps, Span::from_millis(5), 1000), Span::from_millis(5));
+    let world = World::start_with(config, sink).unwrap();
+    let (rate, message) = (Rate::from_bps(8 * MESSAGE * 1_000), Bytes::new(MESSAGE));
+    let lasting = Span::from_secs(1);
+    let workload = Workload::Paced { rate, message, poisson: false, lasting };
+    let traffic = Traffic::Tcp { congestion: None, workload };
+    let flow = FlowConfig { from: 0, to: 1, start: Time::ZERO, traffic };
+    let until = Time::ZERO + lasting * 2;
+    let run_for = RunConfig { until, stop_when_complete: false, stamped: Some(0), ..CONFIG };
+    let mut outcomes = run(&world, &[flow], &[], run_for, &|| false).unwrap();
+    world.finish().unwrap();
+    let flow = outcomes.flows.remove(0);
+    assert_eq!(flow.error, None);
+    if let Some(refused) = flow.unstamped {
+        skipped(&format!("no stamps of sockets (SO_TIMESTAMPING): {refused}"));
+        return None;
+    }
+    let seen = seen.lock().unwrap();
+    // The SYN is the first that is seen.
+    let first = seen[0].0.wrapping_add(1);
+    let mut all = Vec::new();
+    for sent in flow.stamps.iter().filter(|stamp| stamp.by == StampedBy::Driver) {
+        assert!(sent.written > 0 && sent.written.is_multiple_of(MESSAGE), "stamps are of whole writes: {sent:?}");
+        let of = |by| {
+            move |stamp: &&flowstart_emulator::traffic::SocketStamp| stamp.written == sent.written && stamp.by == by
+        };
+        let scheduled = flow.stamps.iter().find(of(StampedBy::Scheduler)).expect("it went through the discipline");
+        let Some(sent) = flow.stamps.iter().find(of(StampedBy::Driver)) else { continue };
+        let ends = |sequence: u32, payload: u32| {
+            let begin = u64::from(sequence.wrapping_sub(first));
+            (begin + 1..=begin + u64::from(payload)).contains(&sent.written)
+        };
+        let packet = seen.iter().find(|(sequence, payload, _)| ends(*sequence, *payload)).expect("it was seen");
+        // When the application has it.
+        let due = Time::ZERO + Span::from_millis(sent.written / MESSAGE - 1);
+        assert!(due <= scheduled.at + CLOCKS, "not before it was written: {sent:?}");
+        all.push([scheduled.at, sent.at, packet.2]);
+    }
+    Some((flow.delivered / MESSAGE, all))
+}
+
+#[test]
+fn a_socket_says_when_the_kernel_sent_a_message_and_the_path_sees_it_then() {
+    let Some(_turn) = turn() else { return };
+    let Some((messages, all)) = stamped(100) else { return };
+    // Nothing waits for the window, so nearly every write has a packet of its own.
+    assert!(messages > 900 && all.len() as u64 > messages / 2, "{} of {messages}", all.len());
+    for [scheduled, sent, _] in &all {
+        assert!(*scheduled <= *sent + CLOCKS, "the discipline comes before the driver");
+    }
+    // One that loses the processor between the two is late; they do not all.
+    let close = all.iter().filter(|[_, sent, seen]| *sent <= *seen + CLOCKS && *seen <= *sent + CLOCKS).count();
+    assert!(close * 10 >= all.len() * 9, "{close} of {}", all.len());
+}
+
+#[test]
+fn writes_that_wait_together_have_one_stamp() {
+    let Some(_turn) = turn() else { return };
+    // Eight times what the link carries waits in the socket, and is sent in full packets.
+    let Some((messages, all)) = stamped(1) else { return };
+    assert!(!all.is_empty() && (all.len() as u64) < messages.max(200), "{} of {messages}", all.len());
 }

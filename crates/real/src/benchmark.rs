@@ -19,6 +19,7 @@ use super::Error;
 use super::commanded::{Commanded, Program, command};
 use super::controls::{like, other_start};
 use super::probe::{Probed, probe};
+use super::stamps::StampCheck;
 
 /// What a benchmark of kernels brought.
 #[derive(Debug, Default)]
@@ -28,6 +29,9 @@ pub struct RealBenchmark {
     pub attained: Vec<Attained>,
     /// How faithful the path of each probe was.
     pub fidelities: Vec<Fidelity>,
+    /// How the stamps of the probes' sockets agree with when packets were seen; `None` if no socket
+    /// of the kernel's TCP was probed now.
+    pub stamps: Option<StampCheck>,
     /// Parts of the emulator that failed, each with its reason.
     pub faults: Vec<String>,
     /// Why it ended early, if not because it was cancelled; what was finished is there.
@@ -210,6 +214,9 @@ pub fn benchmark(
                     Ok((one, probed)) => {
                         all.fidelities.push(probed.fidelity);
                         all.faults.extend(probed.faults);
+                        if let Some(stamps) = probed.stamps {
+                            all.stamps.get_or_insert_default().add(stamps);
+                        }
                         if let (Some(kept), Some(one)) = (kept, &one)
                             && let Err(error) = kept.keep(&stack.label(), one.probe.rate, &one.records)
                         {
@@ -324,7 +331,7 @@ impl Probing<'_> {
         let message = self.benchmark.probe.packet;
         let Commanded { record, ran, asked, fidelity, faults } =
             command(&scenario, flow, (program, rate, message), self.cancel)?;
-        let probed = Probed { start: Time::ZERO, passed: Vec::new(), fidelity, faults };
+        let probed = Probed { start: Time::ZERO, passed: Vec::new(), stamps: None, fidelity, faults };
         let Some(text) = record else { return Ok((None, probed)) };
         if text.trim_ascii().is_empty() {
             return Err(Error::NoMessages);

@@ -123,7 +123,7 @@ pub(super) fn command(
     }
     let (seed, sample) = (compiled.simulation.seed.wrapping_add(compiled.simulation.run), Span::ZERO);
     // The others stay until the program has ended.
-    let config = RunConfig { until: Time::NEVER, stop_when_complete: false, sample, seed };
+    let config = RunConfig { until: Time::NEVER, stop_when_complete: false, sample, seed, stamped: None };
     let ended = AtomicBool::new(false);
     let over = || ended.load(Ordering::Relaxed) || cancel.is_cancelled() || world.has_failed();
     let messages = rate.as_bps() / message.bits().max(1) * until.since(begin).as_nanos().div_ceil(1_000_000_000);

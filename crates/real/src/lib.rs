@@ -32,6 +32,7 @@ mod replay;
 mod rows;
 mod runs;
 mod seen;
+mod stamps;
 mod tables;
 pub mod testbed;
 mod watch;
@@ -44,6 +45,7 @@ pub use error::Error;
 pub use programs::{Ended, How, Programs};
 pub use race::{RealRace, left_out, race};
 pub use runs::{Runs, run};
+pub use stamps::StampCheck;
 pub use tables::flow_name;
 
 /// What carries the flows that are not datagrams.

@@ -98,6 +98,7 @@ pub(super) fn perform(
         stop_when_complete,
         sample: if sample.is_zero() && !wanted.log { sample } else { sample.clamp(*SAMPLES.start(), *SAMPLES.end()) },
         seed: simulation.seed.wrapping_add(simulation.run),
+        stamped: None,
     };
     let mut sessions = Vec::new();
     let flows = match wanted.transport {

@@ -15,6 +15,7 @@ use super::layout::Layout;
 use super::perform::{LEAD, prepare_hosts};
 use super::plan::Plan;
 use super::quick_start::carry;
+use super::stamps::StampCheck;
 use super::{Error, Transport};
 
 /// The flags of a TCP header that matter here.
@@ -27,6 +28,8 @@ pub(super) struct Probed {
     /// When each message passed the ends of the network, from the first on; none where a packet
     /// was not seen.
     pub(super) passed: Vec<Option<Passed>>,
+    /// How the socket's stamps agree with that; none where it was not asked.
+    pub(super) stamps: Option<StampCheck>,
     /// How faithful the path was.
     pub(super) fidelity: Fidelity,
     /// Parts of the emulator that failed.
@@ -40,8 +43,9 @@ pub(super) struct Probed {
 ///
 /// When a message left and arrived are times of the packet that ends it: the kernel's stamp at
 /// which the host hands it to its interface, and the time at which the path gives it to the other
-/// host, as the paper took them with libpcap. So nothing is asked of the socket, and the stack does
-/// what it does for any other application.
+/// host, as the paper took them with libpcap. The socket is asked, too, when it was sent: TCP joins
+/// writes and keeps one stamp of them, so not every message has one, but where it has one it must
+/// agree. That changes nothing of what is sent.
 pub(super) fn probe(
     scenario: &Scenario,
     flow: usize,
@@ -82,7 +86,7 @@ pub(super) fn probe(
     let _carried = carry(&world)?;
     prepare_hosts(&compiled, &layout, &world)?;
     let (seed, sample) = (compiled.simulation.seed.wrapping_add(compiled.simulation.run), Span::ZERO);
-    let config = RunConfig { until, stop_when_complete: false, sample, seed };
+    let config = RunConfig { until, stop_when_complete: false, sample, seed, stamped: Some(flow) };
     let (done, read) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let hear = |number: usize, now: Time, total: u64| {
         if number != flow {
@@ -96,7 +100,8 @@ pub(super) fn probe(
             read.lock().unwrap_or_else(PoisonError::into_inner).push(now);
         }
     };
-    let outcomes = run_watched(&world, &plan.flows, &plan.sessions, config, &|| over() || world.has_failed(), &hear)?;
+    let mut outcomes =
+        run_watched(&world, &plan.flows, &plan.sessions, config, &|| over() || world.has_failed(), &hear)?;
     let outcome = world.finish()?;
     if let Some(error) = outcomes.flows.iter().find_map(|flow| flow.error.as_ref()) {
         return Err(Error::Connection(error.clone()));
@@ -104,7 +109,10 @@ pub(super) fn probe(
     let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     let passed = read.iter().zip(0..).map(|(read, number)| seen.passed(number, start + gap * number, *read));
-    Ok(Probed { start, passed: passed.collect(), fidelity: outcome.fidelity, faults: outcome.faults })
+    let said = outcomes.flows.get_mut(flow).map(std::mem::take).unwrap_or_default();
+    let left = seen.ends.iter().map(|ends| ends.left);
+    let stamps = Some(StampCheck::new(message.get(), left, &said.stamps, said.unstamped));
+    Ok(Probed { start, passed: passed.collect(), stamps, fidelity: outcome.fidelity, faults: outcome.faults })
 }
 
 /// What packets of one connection say of its messages.

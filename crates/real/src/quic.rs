@@ -513,6 +513,7 @@ fn ended(flow: Flow) -> Result<(FlowOutcome, Option<Seen>), Error> {
         info: Some(info(told.cwnd)),
         samples: told.windows.iter().map(|(at, cwnd)| Sample { at: *at, info: info(*cwnd), delivered: 0 }).collect(),
         error: told.error,
+        ..FlowOutcome::default()
     };
     let seen = Seen { began: told.began, companion: flow.keys.get(1).copied(), exit: told.exit, reads };
     Ok((outcome, Some(seen)))

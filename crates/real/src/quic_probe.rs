@@ -40,7 +40,7 @@ pub(super) fn probe(
     let world = World::start(layout.config.clone())?;
     prepare_hosts(&compiled, &layout, &world)?;
     let seed = compiled.simulation.seed.wrapping_add(compiled.simulation.run);
-    let config = RunConfig { until, stop_when_complete: false, sample: Span::ZERO, seed };
+    let config = RunConfig { until, stop_when_complete: false, sample: Span::ZERO, seed, stamped: None };
     let (heard, hearing) = channel();
     let (ran, began) = std::thread::scope(|scope| {
         let ear = scope.spawn(move || listen(hearing, message.get(), gap, tell));
@@ -53,7 +53,7 @@ pub(super) fn probe(
         return Err(Error::Connection(error));
     }
     let start = began.map_err(|_| Error::Fault)?.unwrap_or(probed.start);
-    Ok(Probed { start, passed: Vec::new(), fidelity: outcome.fidelity, faults: outcome.faults })
+    Ok(Probed { start, passed: Vec::new(), stamps: None, fidelity: outcome.fidelity, faults: outcome.faults })
 }
 
 /// Tells the delays of messages as they are read; when the first was written.

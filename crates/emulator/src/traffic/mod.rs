@@ -4,6 +4,7 @@
 mod play;
 mod scene;
 mod session;
+mod stamps;
 mod tcp;
 mod tcp_info;
 mod udp;
@@ -107,6 +108,31 @@ pub struct RunConfig {
     pub sample: Span,
     /// Seed of random gaps.
     pub seed: u64,
+    /// The number of a paced TCP flow whose socket is asked when the kernel sends what was written;
+    /// `None` for none.
+    pub stamped: Option<usize>,
+}
+
+/// Who stamped what an application had written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StampedBy {
+    /// The kernel, as it handed the packet to the interface's queueing discipline.
+    Scheduler,
+    /// The interface's driver, as it took the packet from there.
+    Driver,
+}
+
+/// When the kernel sent what was written up to some byte, by the socket's own word
+/// (`SO_TIMESTAMPING`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketStamp {
+    /// Bytes written up to there: the end of one of the application's writes. Writes that TCP
+    /// joined in one buffer have the stamp of the last.
+    pub written: u64,
+    /// Who stamped it.
+    pub by: StampedBy,
+    /// When, on the world's clock. What is sent again is stamped again.
+    pub at: Time,
 }
 
 /// What the kernel said of a connection at a time.
@@ -135,6 +161,10 @@ pub struct FlowOutcome {
     pub info: Option<TcpInfo>,
     /// What it said meanwhile.
     pub samples: Vec<Sample>,
+    /// When the kernel sent what was written, if that was asked for ([`RunConfig::stamped`]).
+    pub stamps: Vec<SocketStamp>,
+    /// Why the kernel refused to say so, if it did.
+    pub unstamped: Option<String>,
     /// Why it failed, if it did.
     pub error: Option<String>,
 }

@@ -167,8 +167,9 @@ impl<'env> Play<'env> {
                         let listener = tcp::listen(to, port, congestion.as_deref())?;
                         let size = if let Workload::Sized(size) = workload { Some(size.get()) } else { None };
                         thread(scope, "receiver", move || tcp::receive(&listener, number, size, scene, shared))?;
+                        let stamped = scene.config.stamped == Some(number);
                         thread(scope, "sender", move || {
-                            tcp::send(from, (to.address(), port), flow, scene, shared, seed);
+                            tcp::send(from, (to.address(), port), (flow, stamped), scene, shared, seed);
                         })
                     }
                     Traffic::Udp { .. } => {

@@ -15,6 +15,7 @@ use nix::sys::socket::{
 use flowstart_units::{Bytes, Span};
 
 use super::scene::{LOOK, Scene, Shared, TIMEOUT, is_pause, lock};
+use super::stamps::Stamps;
 use super::{FlowConfig, Gaps, TcpInfo, Traffic, Workload};
 use crate::wire::{self, FlowKey};
 use crate::{Error, Host};
@@ -104,11 +105,12 @@ pub(super) fn receive(listener: &TcpListener, number: usize, size: Option<u64>, 
     }
 }
 
-/// Connects at the flow's time and writes what it has to.
+/// Connects at the flow's time and writes what it has to; of a paced flow that is to be stamped the
+/// socket says when the kernel sent it.
 pub(super) fn send(
     host: &Host,
     (address, port): (IpAddr, u16),
-    flow: &FlowConfig,
+    (flow, stamped): (&FlowConfig, bool),
     scene: &Scene<'_>,
     shared: &Arc<Shared>,
     seed: u64,
@@ -141,6 +143,13 @@ pub(super) fn send(
     if let Err(error) = stream.set_write_timeout(Some(TIMEOUT)).and_then(|()| stream.set_nodelay(true)) {
         return shared.fail(error);
     }
+    let mut stamps = stamped.then(|| Stamps::ask(&stream, scene.clock)).and_then(|asked| match asked {
+        Ok(stamps) => Some(stamps),
+        Err(error) => {
+            shared.change(|outcome| outcome.unstamped = Some(error.desc().to_owned()));
+            None
+        }
+    });
     let done = match workload {
         Workload::Greedy => write(&mut stream, u64::MAX, scene),
         Workload::Sized(size) => write(&mut stream, size.get(), scene),
@@ -151,6 +160,7 @@ pub(super) fn send(
                 if next >= end || !scene.wait_until(next) || !write(&mut stream, message.get(), scene) {
                     break true;
                 }
+                stamps.iter_mut().for_each(|stamps| stamps.take(&stream));
                 next += gaps.next().max(Span::from_nanos(1));
             }
         }
@@ -161,6 +171,10 @@ pub(super) fn send(
             true
         }
     };
+    if let Some(mut stamps) = stamps {
+        stamps.take(&stream);
+        shared.change(|outcome| outcome.stamps = stamps.finish());
+    }
     // A connection whose end does not matter any more is dropped at once, so that nothing lingers.
     if done && !matches!(workload, Workload::Greedy) {
         let _ = stream.shutdown(Shutdown::Write);

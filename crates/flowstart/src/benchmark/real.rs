@@ -116,7 +116,7 @@ pub(super) fn measure(
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
-    let RealBenchmark { attained, fidelities, faults, failed, not_reached, known, complete } =
+    let RealBenchmark { attained, fidelities, stamps, faults, failed, not_reached, known, complete } =
         flowstart_real::benchmark(benchmark, &stacks, at_once, finished, &cancel, &tell)?;
     bar.finish_and_clear();
     if known > 0 {
@@ -133,6 +133,9 @@ pub(super) fn measure(
     if let Some(worst) = fidelities.iter().max_by_key(|fidelity| fidelity.p99) {
         note(&format!("{} paths; the least faithful: {worst}", fidelities.len()));
     }
+    if let Some(stamps) = &stamps {
+        note(&stamps.to_string());
+    }
     let seconds =
         |of: fn(&flowstart_emulator::Fidelity) -> Span| fidelities.iter().map(of).max().map(Span::as_secs_f64);
     let paths = serde_json::json!({
@@ -140,6 +143,14 @@ pub(super) fn measure(
         "late_p99_s": seconds(|fidelity| fidelity.p99),
         "allowed_late_p99_s": limit.p99.as_secs_f64(),
         "faults": faults,
+        "socket_stamps": stamps.as_ref().map(|stamps| serde_json::json!({
+            "messages": stamps.messages,
+            "stamped": stamps.stamped,
+            "apart_p50_s": stamps.apart(0.5).map(Span::as_secs_f64),
+            "apart_p99_s": stamps.apart(0.99).map(Span::as_secs_f64),
+            "queued_p99_s": stamps.queued(0.99).map(Span::as_secs_f64),
+            "refused": stamps.refused,
+        })),
     });
     Ok((cancel, Really { attained, complete, verdict, paths: Some(paths) }))
 }

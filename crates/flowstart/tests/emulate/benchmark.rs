@@ -54,6 +54,14 @@ fn a_kernel_is_probed_and_its_delays_read_back_are_judged_the_same() {
             assert_eq!(probe[key], again[key], "{key}");
         }
     }
+    // The socket's own stamps are a second witness of when messages left, where there are any.
+    let stamps = &real["real_paths"]["socket_stamps"];
+    if stamps["refused"].is_null() {
+        let [messages, stamped] = ["messages", "stamped"].map(|key| stamps[key].as_u64().unwrap());
+        assert!(messages > 0 && stamped * 2 > messages, "{stamps}");
+        // A processor that is taken away between the two moves one message in many.
+        assert!(stamps["apart_p50_s"].as_f64().unwrap() < 0.001, "{stamps}");
+    }
     let rows = fs::read_to_string(file).unwrap();
     assert!(rows.starts_with("rate_bps,sent_ns,left_ns,arrived_ns,received_ns\n2000000,"), "{}", &rows[..90]);
 }
