@@ -58,7 +58,7 @@ pub use goals::{Attainment, COMPLETION_RATIO, Goal, IDLE_DELAY_MS, goals};
 pub use grid::{Cell, Grid, LoadKind, PathKind, SIZES};
 pub use journal::{Damage, Journal, JournalError};
 pub use pareto::{front, undominated};
-pub use plan::{PACKETS_PER_SECOND, Plan};
+pub use plan::Plan;
 pub use record::{Record, measures};
 pub use rough::{rough_names, rough_path};
 pub use sample::Sampled;

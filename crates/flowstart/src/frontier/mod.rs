@@ -4,7 +4,7 @@ mod args;
 
 use std::path::Path;
 
-use flowstart_frontier::{Frontier, Grid, Journal, PACKETS_PER_SECOND, Plan, RunOptions, Shown, Work};
+use flowstart_frontier::{Frontier, Grid, Journal, Plan, RunOptions, Shown, Work};
 use flowstart_pages::frontier::{self, tables};
 use flowstart_report::Table;
 
@@ -62,7 +62,7 @@ pub(crate) fn frontier(args: &FrontierArgs) -> Done {
         frontier.seeds.len(),
         works.len(),
         tables::large(packets),
-        tables::duration(packets / PACKETS_PER_SECOND),
+        tables::duration(packets / frontier.packets_per_second()),
     ));
     let cancel = interrupt::listen();
     let bar = progress("million packets");

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flowstart_frontier::{
-    Attainment, CellScore, ContestantScores, Factor, PACKETS_PER_SECOND, Plan, REFERENCE, SIZES, Shown, median,
-};
+use flowstart_frontier::{Attainment, CellScore, ContestantScores, Factor, Plan, REFERENCE, SIZES, Shown, median};
 use flowstart_race::measures::{
     DEFICIT, EXIT_QUALITY, HARM, START_LOST, START_OTHERS_DELAY, START_OWN_DELAY, TIME_TO, TRANSFER_DELAY,
 };
@@ -318,7 +316,7 @@ fn by_path(plan: &Plan) -> Table {
             Cell::text(format!("{capacity}, {rtt}")),
             Cell::count(count),
             Cell::text(large(packets)),
-            Cell::text(duration(packets / PACKETS_PER_SECOND)),
+            Cell::text(duration(plan.time_of(packets))),
             Cell::number(100.0 * packets / all.max(1.0), 1),
         ]);
     }
