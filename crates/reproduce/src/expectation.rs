@@ -116,6 +116,13 @@ impl Expectation {
         }
     }
 
+    /// How far a value is from the nearest end, inside or outside; `None` without an end.
+    #[must_use]
+    pub fn margin(&self, value: f64) -> Option<f64> {
+        let ends = self.low.iter().chain(&self.high);
+        ends.map(|end| (value - end.value).abs()).reduce(f64::min)
+    }
+
     /// The end that a value outside is nearest to.
     #[must_use]
     pub fn nearest(&self, value: f64) -> f64 {
@@ -181,5 +188,6 @@ mod tests {
         let range = Expectation::parse("5 .. 8 RTT", Dimension::Rtts).unwrap();
         assert_eq!((range.miss(4.0), range.miss(6.0), range.miss(10.0)), (-1.0, 0.0, 2.0));
         assert_eq!(range.nearest(10.0), 8.0);
+        assert_eq!((range.margin(4.0), range.margin(6.0), range.margin(7.5)), (Some(1.0), Some(1.0), Some(0.5)));
     }
 }

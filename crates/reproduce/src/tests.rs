@@ -545,3 +545,23 @@ fn what_is_recorded_gives_the_same_verdicts_until_the_figure_changes() {
     other.claims.values_mut().for_each(|claim| claim.cases[0].1.runs += 1);
     assert_eq!(other.differences(&result).len(), 2);
 }
+
+#[test]
+fn what_is_not_decided_says_what_it_would_take() {
+    let result = phases("by = \"starts\"");
+    let mut record = FigureRecord::new(&result, "2026-01-31", "0.1.0", false, 1.0);
+    let mut conclusion = |mean: f64, deviation: f64, bound: &str| {
+        let evidence = &mut record.claims.get_mut("so-much").unwrap().cases[0].1;
+        (evidence.mean, evidence.deviation, evidence.runs) = (Some(mean), Some(deviation), 8);
+        evidence.bound = bound.to_owned();
+        let judged = record.judge(&result.figure).unwrap();
+        judged.claims.iter().find(|claim| claim.claim.spec.id == "so-much").unwrap().conclusion()
+    };
+    // The bound is 10 Mbit/s. Half of the interval is about one deviation with eight runs.
+    let text = conclusion(9e6, 2e6, "exact");
+    let runs: f64 = text.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
+    assert!((22.0..70.0).contains(&runs), "{text}");
+    assert!(conclusion(9.999e6, 2e6, "exact").contains("more than 10000 runs"));
+    assert!(conclusion(9e6, 2e6, "at_least").ends_with("it is known from one side only"));
+    assert_eq!(conclusion(9e6, 1e5, "exact"), "reproduced");
+}

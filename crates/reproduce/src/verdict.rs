@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::evidence::{Case, Evidence, Looks, Values};
 use super::figure::{Claim, Figure};
-use flowstart_measure::Measured;
+use flowstart_measure::{Bound, Measured};
 
 /// What came out of checking a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +242,7 @@ impl ClaimResult {
         let without: usize = open.iter().map(|case| case.evidence.without).sum();
         let mut text = match (without, open.iter().any(|case| case.evidence.mean.is_none())) {
             (0, true) => "nothing to measure".to_owned(),
-            (0, false) => self.all_alike().unwrap_or_else(|| "the interval straddles the bound".to_owned()),
+            (0, false) => self.all_alike().unwrap_or_else(|| self.straddles(&open)),
             (1, _) => "one run has no value".to_owned(),
             (without, _) => format!("{without} runs have no value"),
         };
@@ -250,6 +250,28 @@ impl ClaimResult {
             text = format!("in {} of {} cases {text}", open.len(), self.cases.len());
         }
         text
+    }
+
+    /// That intervals straddle the bound, and how many runs would be needed if they went on to
+    /// spread like this.
+    fn straddles(&self, open: &[&Case]) -> String {
+        /// Nobody makes more runs than this.
+        const MOST: f64 = 10_000.0;
+        if open.iter().all(|case| case.evidence.value().is_some_and(|value| value.bound != Bound::Exact)) {
+            return "it is known from one side only".to_owned();
+        }
+        let needed = |case: &&Case| {
+            let (low, high) = case.interval?;
+            let margin = self.claim.expectation.as_ref()?.margin(case.evidence.mean?)?;
+            let times = (high - low) / 2.0 / margin;
+            Some((case.evidence.runs as f64 * times * times).ceil())
+        };
+        let words = match open.iter().filter_map(needed).reduce(f64::max) {
+            Some(runs) if runs > MOST => ", so near that more than 10000 runs would be needed".to_owned(),
+            Some(runs) if runs > 1.0 => format!("; some {runs:.0} runs of this spread would be needed"),
+            _ => String::new(),
+        };
+        format!("the interval straddles the bound{words}")
     }
 
     /// That all answers were the same, and what so many do not exclude.
