@@ -79,6 +79,20 @@ pub struct DelayTargetConfig {
     /// however long that is, at least 0; default 2.5: others that are served two packets at a time
     /// take no longer.
     pub turn_packets: f64,
+    /// After so many round trips in a row at less than `trial_share` of what was delivered before,
+    /// with RTTs that differ by `give_up_noise`, `trial_factor` times as much is sent for one, to
+    /// see whether it is delivered; default 8, 0 for never. Twice as many the next time if it is
+    /// not.
+    pub trial_rounds: u32,
+    /// Of the most that was delivered in the last `min_rtt_window`, above 0 up to 1; default 0.35: a
+    /// flow that shares with one other keeps half.
+    pub trial_share: f64,
+    /// Rate of a trial in times of that before, above 1 up to 4; default 2. It counts as delivered
+    /// if at least half of what it is more is.
+    pub trial_factor: f64,
+    /// Trials in a row that were delivered, and did not help, after which another avoidance had
+    /// better go on; default 2, 0 for never.
+    pub give_up_trials: u32,
 }
 
 impl Default for DelayTargetConfig {
@@ -107,6 +121,10 @@ impl Default for DelayTargetConfig {
             give_up_noise: Span::from_millis(1),
             give_up_packets: 5.0,
             turn_packets: 2.5,
+            trial_rounds: 8,
+            trial_share: 0.35,
+            trial_factor: 2.0,
+            give_up_trials: 2,
         }
     }
 }
@@ -138,6 +156,8 @@ impl AvoidanceConstants for DelayTargetConfig {
         check(packets, "give_up_packets", "at least 0")?;
         let turn = self.turn_packets >= 0.0 && self.turn_packets.is_finite();
         check(turn, "turn_packets", "at least 0")?;
+        check(self.trial_share > 0.0 && self.trial_share <= 1.0, "trial_share", "above 0 and at most 1")?;
+        check(self.trial_factor > 1.0 && self.trial_factor <= 4.0, "trial_factor", "above 1 and at most 4")?;
         check(self.timeout_factor > 0.0 && self.timeout_factor <= 1.0, "timeout_factor", "above 0 and at most 1")
     }
 }

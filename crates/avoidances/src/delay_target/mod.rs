@@ -23,12 +23,14 @@
 //! - Where RTTs differ by more than the longest target, or by more than the shortest and the rate
 //!   has fallen (or never was what the start measured), the delay is the path's and not the
 //!   queue's: the control gives up ([`IsolationAware::gives_up`]), and the other one goes on from
-//!   the most that was delivered.
+//!   the most that was delivered. It does so, too, where the rate stands far below that although
+//!   twice as much was delivered whenever it was tried.
 //! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip.
 //!   After eight round trips without queue or loss growth doubles with every further one: capacity
 //!   that appears is used soon.
 
 mod config;
+mod trial;
 
 use flowstart_control::smallest::Smallest;
 use flowstart_control::{Ack, CongestionAvoidance, IsolationAware, NewMss, Signal, Window};
@@ -38,6 +40,7 @@ use crate::AvoidanceConstants as _;
 
 use super::intervals::PathView;
 use config::{MOST_ROUNDS, MOST_SAMPLES};
+use trial::Trial;
 
 pub use config::DelayTargetConfig;
 
@@ -97,6 +100,10 @@ pub struct DelayTarget {
     promised: (Rate, Time),
     /// Rounds on a noisy path at much less than that.
     starved: u32,
+    /// RTTs differ, by noise or by turns of others.
+    uneven: bool,
+    /// Whether more than the rate is delivered.
+    trial: Trial,
 }
 
 impl DelayTarget {
@@ -134,6 +141,8 @@ impl DelayTarget {
             peak_turns: Time::ZERO,
             promised: (Rate::ZERO, Time::ZERO),
             starved: 0,
+            uneven: false,
+            trial: Trial::new(),
         }
     }
 
@@ -188,7 +197,7 @@ impl DelayTarget {
     /// The rate for the next round trip, after one at `rate`. `foreseen` is the delay of what has
     /// been sent and does not show yet.
     fn next_rate(&mut self, rate: Rate, delivery: Rate, foreseen: f64) -> Rate {
-        let loss = self.congested as f64 / (self.congested + self.delivered).max(1) as f64;
+        let loss = self.loss();
         let rtt = self.rtt.as_secs_f64().max(1e-9);
         let queueing = self.queueing().as_secs_f64();
         let target = self.target_at(delivery).max(self.least_target());
@@ -229,6 +238,11 @@ impl DelayTarget {
         next
     }
 
+    /// Share of this round's packets that was lost or marked.
+    fn loss(&self) -> f64 {
+        self.congested as f64 / (self.congested + self.delivered).max(1) as f64
+    }
+
     /// Counts round trips in which the queue is long although it was to be emptied, from one on at
     /// `rate`.
     fn watch_queue(&mut self, rate: Rate) {
@@ -255,14 +269,24 @@ impl DelayTarget {
         self.peaks[0].max(self.peaks[1])
     }
 
-    /// Notes what was delivered in a round trip, and whether the rate of this one is too low for a
-    /// path with so much noise.
-    fn watch_rate(&mut self, now: Time, delivery: Rate) {
+    /// What the path is thought to carry: the most that was delivered of late, or for some time what
+    /// the start measured, on a path so noisy that nothing was ever delivered at that rate.
+    fn hoped_for(&self, now: Time) -> Rate {
+        let (promised, until) = self.promised;
+        if now < until { self.peak().max(promised) } else { self.peak() }
+    }
+
+    /// Notes what was delivered in a round trip.
+    fn note_delivery(&mut self, now: Time, delivery: Rate) {
         if now >= self.peak_turns {
             self.peaks = [Rate::ZERO, self.peaks[0]];
             self.peak_turns = now + self.config.min_rtt_window / 2;
         }
         self.peaks[0] = self.peaks[0].max(delivery);
+    }
+
+    /// Notes whether the rate of this round trip is too low for a path with so much noise.
+    fn watch_rate(&mut self, now: Time) {
         // Their median: a queue that is emptied makes a few rounds differ by much.
         let mut ranges = self.ranges;
         let ranges = &mut ranges[..self.config.noise_rounds as usize];
@@ -271,12 +295,9 @@ impl DelayTarget {
         // Where every RTT is longer than the smallest, that is noise, too.
         let offset = self.calm.get().checked_sub(self.smallest.get()).unwrap_or(Span::ZERO);
         let noise = range.max(if self.calm.get() == Span::MAX { 0.0 } else { offset.as_secs_f64() });
-        // A path so noisy that nothing was ever delivered at the rate that was measured is no
-        // better.
-        let (promised, until) = self.promised;
-        let promised = if now < until { promised } else { Rate::ZERO };
-        let peak = self.peak().max(promised).as_bps().max(1) as f64;
+        let peak = self.hoped_for(now).as_bps().max(1) as f64;
         let packet = self.path.rate_of(1, Span::from_secs(1)).as_bps() as f64 / peak;
+        self.uneven = noise >= self.config.give_up_noise.as_secs_f64();
         let is_noisy = noise >= self.config.give_up_noise.as_secs_f64().max(packet * self.config.give_up_packets);
         let is_low = self.rate.is_some_and(|rate| (rate.as_bps() as f64) < peak * self.config.give_up_share);
         // No target is as long as that, so that the rate may never have been what it could be.
@@ -293,8 +314,12 @@ impl DelayTarget {
         if core::mem::take(&mut self.settling) {
             return;
         }
-        if let (Some(_), Some(delivery)) = (self.rate, self.path.delivery) {
-            self.watch_rate(now, delivery);
+        // What others delivered before counts: one bad sample may be the first rate.
+        if let Some(delivery) = self.path.delivery {
+            self.note_delivery(now, delivery);
+        }
+        if self.rate.is_some() && self.path.delivery.is_some() {
+            self.watch_rate(now);
         }
         self.ranges[self.next_range] = range;
         self.next_range = (self.next_range + 1) % self.config.noise_rounds as usize;
@@ -309,7 +334,9 @@ impl DelayTarget {
             let excess = rate.as_bps() as f64 / delivery.as_bps().max(1) as f64 - 1.0;
             let foreseen = if full { excess.clamp(-1.0, 1.0) * self.rtt.as_secs_f64() } else { 0.0 };
             self.before = rate;
-            self.rate = Some(self.next_rate(rate, delivery, foreseen));
+            let hoped_for = if self.uneven { self.hoped_for(now) } else { Rate::ZERO };
+            let tried = self.trial.on_round(&self.config, (rate, delivery, hoped_for), self.loss());
+            self.rate = Some(tried.unwrap_or_else(|| self.next_rate(rate, delivery, foreseen)));
         }
         (self.delivered, self.congested) = (0, 0);
     }
@@ -321,6 +348,8 @@ impl DelayTarget {
             // What is delivered tells nothing of a path that was measured by less than it carries.
             (Some(measured), _) => {
                 self.known = measured;
+                // Bursts may have been faster.
+                self.peaks = [Rate::ZERO; 2];
                 self.promised = (measured, now + self.config.min_rtt_window);
                 (self.settling, self.round_end) = (true, self.delivered_in_all);
                 measured.mul_f64(self.config.known_share)
@@ -415,10 +444,13 @@ impl IsolationAware for DelayTarget {
 
     fn on_dismissal(&mut self) {
         (self.rate, self.foreign, self.starved) = (None, 0, 0);
+        self.trial = Trial::new();
     }
 
     fn gives_up(&self) -> bool {
-        self.config.give_up_rounds > 0 && self.starved >= self.config.give_up_rounds
+        let reached = |count: u32, most: u32| most > 0 && count >= most;
+        reached(self.starved, self.config.give_up_rounds)
+            || reached(self.trial.followed(), self.config.give_up_trials)
     }
 
     fn doubts_isolation(&self) -> bool {

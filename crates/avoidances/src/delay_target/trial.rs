@@ -1,0 +1,149 @@
+//! A trial of a higher rate. Where the path's noise hides how long the queue is, the rate may stand
+//! far below what was delivered before, and no delay tells whether the path carries less now or the
+//! noise is longer. What is delivered does: twice as much is sent for one round trip, and if it
+//! arrives the delay was not the queue's.
+
+use flowstart_units::Rate;
+
+use super::config::DelayTargetConfig;
+
+/// Rounds between two trials grow up to this many times.
+const MOST_PATIENCE: u32 = 16;
+
+/// Where a trial is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    /// None is under way.
+    Idle,
+    /// Packets leave at the higher rate.
+    Offered(Rate),
+    /// They have left; ACKs of this round tell what became of them.
+    Awaited(Rate),
+}
+
+/// Trials of a higher rate, and what became of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial {
+    step: Step,
+    /// Rounds at a low rate without a trial.
+    low: u32,
+    /// Times `trial_rounds` that it waits for the next one: a path that carries no more is left
+    /// alone.
+    patience: u32,
+    /// Trials in a row of which what was sent was delivered, since the rate was not low.
+    followed: u32,
+}
+
+impl Trial {
+    pub(super) fn new() -> Self {
+        Self { step: Step::Idle, low: 0, patience: 1, followed: 0 }
+    }
+
+    /// Trials in a row whose packets were delivered as fast as they were sent.
+    pub(super) fn followed(&self) -> u32 {
+        self.followed
+    }
+
+    /// A round trip at `rate` is over in which this was delivered and `lost` of it congested; the
+    /// path was seen to deliver `peak`. The rate for the next one if a trial decides on it.
+    pub(super) fn on_round(
+        &mut self,
+        config: &DelayTargetConfig,
+        (rate, delivery, peak): (Rate, Rate, Rate),
+        lost: f64,
+    ) -> Option<Rate> {
+        let is_low = rate < peak.mul_f64(config.trial_share);
+        match self.step {
+            Step::Idle if config.trial_rounds == 0 => None,
+            Step::Idle if !is_low => {
+                *self = Self::new();
+                None
+            }
+            Step::Idle => {
+                self.low += 1;
+                (self.low >= config.trial_rounds.saturating_mul(self.patience)).then(|| {
+                    (self.low, self.step) = (0, Step::Offered(rate));
+                    rate.mul_f64(config.trial_factor)
+                })
+            }
+            Step::Offered(from) => {
+                self.step = Step::Awaited(from);
+                Some(from)
+            }
+            Step::Awaited(from) => {
+                self.step = Step::Idle;
+                let least = from.mul_f64((1.0 + config.trial_factor) / 2.0);
+                if delivery >= least && lost <= config.loss_threshold {
+                    self.followed += 1;
+                    return Some(delivery.min(from.mul_f64(config.trial_factor)));
+                }
+                // The path carries no more: another flow may have come.
+                (self.followed, self.patience) = (0, (self.patience * 2).min(MOST_PATIENCE));
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEAK: Rate = Rate::from_mbps(60);
+
+    /// A control that stands at 10 Mbit/s where 60 were delivered before, over a path that delivers
+    /// no more than `carries`: the rates of so many rounds, and how many trials followed.
+    fn rates(carries: Rate, rounds: u32) -> (Vec<u64>, u32) {
+        let config = DelayTargetConfig::default();
+        let (mut trial, low) = (Trial::new(), Rate::from_mbps(10));
+        // What is delivered in a round was sent in the one before.
+        let (mut before, mut rate) = (low, low);
+        let rates = (0..rounds).map(|_| {
+            let delivery = before.min(carries);
+            before = rate;
+            rate = trial.on_round(&config, (rate, delivery, PEAK), 0.0).unwrap_or(low);
+            rate.as_bps() / 1_000_000
+        });
+        (rates.collect(), trial.followed())
+    }
+
+    #[test]
+    fn after_eight_low_rounds_twice_the_rate_is_sent_for_one_and_it_counts_if_it_is_delivered() {
+        let (sent, followed) = rates(Rate::from_mbps(15), 10);
+        assert_eq!((sent, followed), (vec![10, 10, 10, 10, 10, 10, 10, 20, 10, 15], 1));
+        let (sent, followed) = rates(PEAK, 10);
+        assert_eq!((sent[9], followed), (20, 1));
+    }
+
+    #[test]
+    fn a_path_that_carries_no_more_is_tried_less_and_less_often() {
+        let (sent, followed) = rates(Rate::from_mbps(14), 300);
+        let trials: Vec<usize> = (0..300).filter(|round| sent[*round] == 20).collect();
+        assert_eq!((trials, followed), (vec![7, 25, 59, 125, 255], 0));
+    }
+
+    #[test]
+    fn a_rate_that_is_not_low_forgets_trials_and_losses_are_no_delivery() {
+        let config = DelayTargetConfig::default();
+        let mut trial = Trial::new();
+        let low = Rate::from_mbps(10);
+        let round = |trial: &mut Trial, delivery, lost| trial.on_round(&config, (low, delivery, PEAK), lost);
+        let one = |trial: &mut Trial, lost| {
+            while round(trial, low, 0.0).is_none() {}
+            assert_eq!(round(trial, low, 0.0), Some(low));
+            round(trial, Rate::from_mbps(20), lost)
+        };
+        assert_eq!((one(&mut trial, 0.03), trial.followed()), (None, 0));
+        assert_eq!((one(&mut trial, 0.02), trial.followed()), (Some(Rate::from_mbps(20)), 1));
+        let high = Rate::from_mbps(21);
+        assert_eq!(trial.on_round(&config, (high, high, PEAK), 0.0), None);
+        assert_eq!(trial.followed(), 0);
+    }
+
+    #[test]
+    fn there_is_none_if_none_is_wanted() {
+        let config = DelayTargetConfig { trial_rounds: 0, ..DelayTargetConfig::default() };
+        let (mut trial, low) = (Trial::new(), Rate::from_mbps(1));
+        assert!((0..100).all(|_| trial.on_round(&config, (low, low, PEAK), 0.0).is_none()));
+    }
+}
