@@ -187,7 +187,8 @@ fn stamped(mbps: u64) -> Option<(u64, Vec<[Time; 3]>)> {
     let first = seen[0].0.wrapping_add(1);
     let mut all = Vec::new();
     for sent in flow.stamps.iter().filter(|stamp| stamp.by == StampedBy::Driver) {
-        assert!(sent.written > 0 && sent.written.is_multiple_of(MESSAGE), "stamps are of whole writes: {sent:?}");
+        // A socket with little room takes part of a message: then that is what has a stamp.
+        assert!(sent.written > 0, "{sent:?}");
         let of = |by| {
             move |stamp: &&flowstart_emulator::traffic::SocketStamp| stamp.written == sent.written && stamp.by == by
         };
@@ -199,7 +200,7 @@ fn stamped(mbps: u64) -> Option<(u64, Vec<[Time; 3]>)> {
         };
         let packet = seen.iter().find(|(sequence, payload, _)| ends(*sequence, *payload)).expect("it was seen");
         // When the application has it.
-        let due = Time::ZERO + Span::from_millis(sent.written / MESSAGE - 1);
+        let due = Time::ZERO + Span::from_millis((sent.written - 1) / MESSAGE);
         assert!(due <= scheduled.at + CLOCKS, "not before it was written: {sent:?}");
         all.push([scheduled.at, sent.at, packet.2]);
     }

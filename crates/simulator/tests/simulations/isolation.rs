@@ -246,8 +246,9 @@ fn after_the_bottleneck_moved(isolated_first: bool, foreign_rounds: u32, looks: 
     let delivered = |seconds| {
         let mut avoidance = DelayOrCubicConfig::default();
         avoidance.isolated.foreign_rounds = foreign_rounds;
-        // What noise would make of it is another matter.
+        // What noise would make of it, or trials, is another matter.
         avoidance.isolated.give_up_rounds = 0;
+        avoidance.isolated.trial_rounds = 0;
         let mut probe = TrainProbeConfig::default();
         if !looks {
             probe.watch.interval = Span::ZERO;
