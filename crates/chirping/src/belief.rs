@@ -47,6 +47,9 @@ pub struct BeliefConfig {
     /// Gaps that no chirp tried count as possible if the smallest plausible one is below the
     /// fastest of all chirps times this, 0 ..= 1; default 0.75.
     pub tried: f64,
+    /// The path is crowded by hypotheses in which others take this share of it or more, above 0 and
+    /// at most 1; default 0.75.
+    pub crowded_share: f64,
 }
 
 impl Default for BeliefConfig {
@@ -59,6 +62,7 @@ impl Default for BeliefConfig {
             first_noise: 0.125,
             together: 0.125,
             tried: 0.75,
+            crowded_share: 0.75,
         }
     }
 }
@@ -73,7 +77,8 @@ impl BeliefConfig {
         check(within(self.noise_floor, 0.0, 1.0), "noise_floor", "between 0 and 1")?;
         check(self.first_noise > 0.0 && self.first_noise.is_finite(), "first_noise", "more than 0")?;
         check(within(self.together, 0.0, 1.0 / 3.0), "together", "between 0 and 1/3")?;
-        check(within(self.tried, 0.0, 1.0), "tried", "between 0 and 1")
+        check(within(self.tried, 0.0, 1.0), "tried", "between 0 and 1")?;
+        check(self.crowded_share > 0.0 && self.crowded_share <= 1.0, "crowded_share", "more than 0 and at most 1")
     }
 }
 
@@ -86,8 +91,6 @@ const SMALLEST: f64 = 512.0;
 const CELLS: usize = 18 * STEPS;
 /// Share of the capacity that others take, by hypothesis.
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
-/// From this hypothesis on the path is crowded.
-const CROWDED: usize = 3;
 /// Likelihoods that differ by less are equal.
 const EQUAL: f64 = 1e-9;
 /// Both variances are at least this many ns².
@@ -218,6 +221,11 @@ impl Belief {
         self.noise.map_or(0.0, |noise| libm::sqrt((noise.jitter + noise.others).max(0.0)))
     }
 
+    /// The same of what delays packets one by one.
+    pub fn jitter(&self) -> f64 {
+        self.noise.map_or(0.0, |noise| libm::sqrt(noise.jitter.max(0.0)))
+    }
+
     /// Takes in a chirp; what was known counts `keep` times as much as before.
     pub fn take(&mut self, points: &[Point], keep: f64) {
         if points.len() < 3 {
@@ -342,7 +350,8 @@ impl Belief {
         if self.chirps == 0 {
             return None;
         }
-        let (free, crowded) = self.support.split_at(CROWDED);
+        let crowded = SHARES.iter().position(|share| *share >= self.config.crowded_share);
+        let (free, crowded) = self.support.split_at(crowded.unwrap_or(SHARES.len()).max(1));
         let top = |rows: &[[f64; CELLS]]| rows.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
         let (top, others) = (top(free), top(crowded));
         let (mut least, mut most, mut best) = (CELLS - 1, 0, (f64::NEG_INFINITY, 0, 0));
