@@ -305,8 +305,8 @@ pub(crate) struct ReproduceArgs {
     /// Say what there is instead of running it
     #[arg(long)]
     pub(crate) list: bool,
-    /// Quick-Start's testbed (figures 6 and 9 to 11) with real packets of this machine's kernel over an
-    /// emulated link, every transfer N times [default: 3]. The file of --record and --recorded is
+    /// Quick-Start's testbed (figures 6 and 9 to 11) with real packets of this machine's kernel over
+    /// an emulated link, every transfer N times [default: 3]. The file of --record and --recorded is
     /// docs/quick-start-real.json then
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3",
         allow_hyphen_values = true, value_parser = runs,
@@ -319,8 +319,8 @@ pub(crate) struct ReproduceArgs {
     /// those transfers that have fewest; so the whole can be measured in parts
     #[arg(long, requires = "real", requires = "record")]
     pub(crate) add: bool,
-    /// With --real and --recorded: simulate again, beside the kernel's runs of the file, and put that
-    /// into it
+    /// With --real and --recorded: simulate again, beside the kernel's runs of the file, and put
+    /// that into it
     #[arg(long, requires = "real", requires = "recorded")]
     pub(crate) simulate: bool,
     /// Spend the whole budget of runs on claims that are not decided sooner, and probe attainable

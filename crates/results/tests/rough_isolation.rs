@@ -214,8 +214,8 @@ fn after_the_answer_a_flow_in_its_own_queue_gets_what_cubic_gets_whatever_the_no
 }
 
 /// Where packets overtake, single flows stood at a fifth of what CUBIC gets: their delay never was
-/// as short as the smallest RTT, and no noise was long enough to explain it. Trials of a higher rate
-/// find out.
+/// as short as the smallest RTT, and no noise was long enough to explain it. Trials of a higher
+/// rate find out.
 #[test]
 fn no_flow_in_its_own_queue_starves_where_packets_overtake() {
     for (mbps_, ms) in [(20, 5), (20, 3)] {

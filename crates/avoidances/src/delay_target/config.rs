@@ -84,8 +84,8 @@ pub struct DelayTargetConfig {
     /// see whether it is delivered; default 8, 0 for never. Twice as many the next time if it is
     /// not.
     pub trial_rounds: u32,
-    /// Of the most that was delivered in the last `min_rtt_window`, above 0 up to 1; default 0.35: a
-    /// flow that shares with one other keeps half.
+    /// Of the most that was delivered in the last `min_rtt_window`, above 0 up to 1; default 0.35:
+    /// a flow that shares with one other keeps half.
     pub trial_share: f64,
     /// Rate of a trial in times of that before, above 1 up to 4; default 2. It counts as delivered
     /// if at least half of what it is more is.

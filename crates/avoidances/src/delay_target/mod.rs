@@ -269,8 +269,8 @@ impl DelayTarget {
         self.peaks[0].max(self.peaks[1])
     }
 
-    /// What the path is thought to carry: the most that was delivered of late, or for some time what
-    /// the start measured, on a path so noisy that nothing was ever delivered at that rate.
+    /// What the path is thought to carry: the most that was delivered of late, or for some time
+    /// what the start measured, on a path so noisy that nothing was ever delivered at that rate.
     fn hoped_for(&self, now: Time) -> Rate {
         let (promised, until) = self.promised;
         if now < until { self.peak().max(promised) } else { self.peak() }
@@ -449,8 +449,7 @@ impl IsolationAware for DelayTarget {
 
     fn gives_up(&self) -> bool {
         let reached = |count: u32, most: u32| most > 0 && count >= most;
-        reached(self.starved, self.config.give_up_rounds)
-            || reached(self.trial.followed(), self.config.give_up_trials)
+        reached(self.starved, self.config.give_up_rounds) || reached(self.trial.followed(), self.config.give_up_trials)
     }
 
     fn doubts_isolation(&self) -> bool {

@@ -1,6 +1,6 @@
-//! Quick-Start's testbed again (Scharf and Strotbek, figures 6 and 9 to 11): the same transfers in the
-//! simulator with the paper's kernel, in the simulator with today's, and on this machine's kernel
-//! over the emulator, whose link is a Quick-Start router.
+//! Quick-Start's testbed again (Scharf and Strotbek, figures 6 and 9 to 11): the same transfers in
+//! the simulator with the paper's kernel, in the simulator with today's, and on this machine's
+//! kernel over the emulator, whose link is a Quick-Start router.
 //!
 //! The client sends here; in the paper the server does. The hosts' programs must be loaded, without
 //! limited slow start (`max_ssthresh=0`), as the paper's.
