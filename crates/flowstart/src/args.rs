@@ -305,9 +305,9 @@ pub(crate) struct ReproduceArgs {
     /// Say what there is instead of running it
     #[arg(long)]
     pub(crate) list: bool,
-    /// Quick-Start's testbed (figures 6 and 9 to 11) with real packets of this machine's kernel over
-    /// an emulated link, every transfer N times [default: 3]. The file of --record and --recorded is
-    /// docs/quick-start-real.json then
+    /// Quick-Start's testbed (figures 6 and 9 to 11) with real packets of this machine's kernel
+    /// over an emulated link, every transfer N times [default: 3]. The file of --record and
+    /// --recorded is docs/quick-start-real.json then
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3",
         allow_hyphen_values = true, value_parser = runs,
         conflicts_with_all = ["list", "full", "seed", "runs", "verify", "stability", "plot", "threads"])]
