@@ -124,12 +124,14 @@ impl Controller {
 
     /// Congestion window in packets.
     #[must_use]
+    #[inline]
     pub fn cwnd(&self) -> u32 {
         self.window.cwnd
     }
 
     /// Slow-start threshold in packets.
     #[must_use]
+    #[inline]
     pub fn ssthresh(&self) -> u32 {
         self.window.ssthresh
     }
@@ -137,6 +139,7 @@ impl Controller {
     /// True if the avoidance works out for itself how many packets an ACK acknowledged, so that it
     /// grows alike where kernels count ACKs (CUBIC of Linux before 4.0, `delayed_ack`).
     #[must_use]
+    #[inline]
     pub fn evens_out_acks(&self) -> bool {
         matches!(self.avoidance, Avoidance::Cubic(_))
     }
@@ -144,18 +147,21 @@ impl Controller {
     /// True until the start has ended for the first time. (After a timeout a start may be in charge
     /// again, as Linux does with HyStart; that does not count here.)
     #[must_use]
+    #[inline]
     pub fn is_starting(&self) -> bool {
         self.exit.is_none()
     }
 
     /// True while the start decides: until it hands over, and later whenever it is in charge again.
     #[must_use]
+    #[inline]
     pub fn start_is_in_charge(&self) -> bool {
         self.in_charge
     }
 
     /// How the start ended, once it has.
     #[must_use]
+    #[inline]
     pub fn start_exit(&self) -> Option<&StartExit> {
         self.exit.as_ref()
     }
@@ -187,6 +193,7 @@ impl Controller {
 
     /// True if the avoidance sets the window itself in recovery, so that the transport must not.
     #[must_use]
+    #[inline]
     pub fn controls_recovery(&self) -> bool {
         !self.in_charge && self.own_recovery
     }
@@ -361,6 +368,7 @@ impl Controller {
     /// [`departure`](Self::departure): for transports that can be told a rate but no times. `None`
     /// if the window alone decides.
     #[must_use]
+    #[inline]
     pub fn departure_rate(&self) -> Option<Rate> {
         let start = if self.in_charge { self.start.departure_rate() } else { None };
         start.or_else(|| self.pacer.rate())
@@ -395,6 +403,7 @@ impl Controller {
 
     /// Payload bytes of a full packet.
     #[must_use]
+    #[inline]
     pub fn mss(&self) -> u32 {
         self.mss
     }

@@ -15,30 +15,35 @@ impl Rate {
 
     /// `n` bits per second.
     #[must_use]
+    #[inline]
     pub const fn from_bps(n: u64) -> Self {
         Self(n)
     }
 
     /// `n` million bits per second, saturating.
     #[must_use]
+    #[inline]
     pub const fn from_mbps(n: u64) -> Self {
         Self(n.saturating_mul(1_000_000))
     }
 
     /// Bits per second.
     #[must_use]
+    #[inline]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
     /// Millions of bits per second, for printing and plotting only.
     #[must_use]
+    #[inline]
     pub fn as_mbps_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
     /// True if this is [`Rate::UNLIMITED`].
     #[must_use]
+    #[inline]
     pub const fn is_unlimited(self) -> bool {
         self.0 == u64::MAX
     }
@@ -46,6 +51,7 @@ impl Rate {
     /// The rate at which `bytes` pass in `span`, rounded down, saturating; unlimited if `span` is
     /// zero.
     #[must_use]
+    #[inline]
     pub const fn of(bytes: Bytes, span: Span) -> Self {
         if span.as_nanos() == 0 {
             return Self::UNLIMITED;
@@ -57,6 +63,7 @@ impl Rate {
     /// How long `bytes` take at this rate, rounded to the nearest nanosecond, saturating.
     /// [`Span::MAX`] at rate zero, zero at an unlimited rate.
     #[must_use]
+    #[inline]
     pub const fn transmission_time(self, bytes: Bytes) -> Span {
         if self.0 == 0 {
             return Span::MAX;
@@ -72,6 +79,7 @@ impl Rate {
     /// How many bytes pass in `span`, rounded down, saturating. [`Bytes::MAX`] at an unlimited
     /// rate.
     #[must_use]
+    #[inline]
     pub const fn bytes_in(self, span: Span) -> Bytes {
         if self.is_unlimited() {
             return Bytes::MAX;
@@ -83,6 +91,7 @@ impl Rate {
     /// `self` scaled by a float factor (a config value such as a gain), rounded to the nearest
     /// bit/s, saturating.
     #[must_use]
+    #[inline]
     pub fn mul_f64(self, factor: f64) -> Self {
         Self(libm::round(self.0 as f64 * factor) as u64)
     }
@@ -90,6 +99,7 @@ impl Rate {
     /// `self * numerator / denominator` without intermediate overflow, rounded down, saturating. A
     /// zero denominator gives [`Rate::UNLIMITED`].
     #[must_use]
+    #[inline]
     pub const fn mul_ratio(self, numerator: u64, denominator: u64) -> Self {
         if denominator == 0 {
             return Self::UNLIMITED;
