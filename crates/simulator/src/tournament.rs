@@ -15,8 +15,12 @@ const FEW: usize = 8;
 
 /// With few slots, time and slot share a word, so that the search is seven comparisons of integers.
 /// The time is cut to 61 bits (73 years of nanoseconds); what is later is never.
-const SLOT_BITS: u32 = FEW.ilog2();
-const LATEST: u64 = u64::MAX >> SLOT_BITS;
+const FEW_BITS: u32 = FEW.ilog2();
+
+/// Up to this many slots a tree has such words in place of [`Winner`]s. Its times are cut to 58
+/// bits (9 years). More slots would leave too little for the time.
+const SOME: usize = 64;
+const SOME_BITS: u32 = SOME.ilog2();
 
 /// Which of a set of slots has the earliest time: every slot has a time ([`Time::NEVER`] if it has
 /// nothing to do). With many slots this is a winner tree: changing a slot's time costs the
@@ -27,22 +31,25 @@ const LATEST: u64 = u64::MAX >> SLOT_BITS;
 pub(crate) struct Tournament {
     /// Times and slots if there are at most [`FEW`], the time in the upper bits.
     few: [u64; FEW],
-    /// Empty if there are few. Otherwise a complete binary tree: node 1 is the root, the leaves
-    /// start at `leaves`.
+    /// Empty unless there are more, and at most [`SOME`]. A complete binary tree of times and
+    /// slots: node 1 is the root, the leaves start at `leaves`.
+    some: Vec<u64>,
+    /// Empty unless there are more than that. The same tree.
     nodes: Vec<Winner>,
     leaves: usize,
     slots: usize,
 }
 
+/// Time and slot in a word of which the slot has the lowest `BITS`.
 #[inline]
-fn pack(time: Time, slot: usize) -> u64 {
-    time.as_nanos().min(LATEST) << SLOT_BITS | slot as u64
+fn pack<const BITS: u32>(time: Time, slot: usize) -> u64 {
+    time.as_nanos().min(u64::MAX >> BITS) << BITS | slot as u64
 }
 
 #[inline]
-fn unpack(word: u64) -> Time {
-    match word >> SLOT_BITS {
-        LATEST => Time::NEVER,
+fn unpack<const BITS: u32>(word: u64) -> Time {
+    match word >> BITS {
+        latest if latest == u64::MAX >> BITS => Time::NEVER,
         nanos => Time::from_nanos(nanos),
     }
 }
@@ -50,48 +57,87 @@ fn unpack(word: u64) -> Time {
 impl Tournament {
     /// A tree of `slots` slots that have nothing to do.
     pub(crate) fn new(slots: usize) -> Self {
-        let few = std::array::from_fn(|slot| pack(Time::NEVER, slot));
-        if slots <= FEW {
-            return Self { few, nodes: Vec::new(), leaves: FEW, slots };
+        let few = std::array::from_fn(|slot| pack::<FEW_BITS>(Time::NEVER, slot));
+        let leaves = slots.next_power_of_two().max(FEW);
+        let mut tree = Self { few, some: Vec::new(), nodes: Vec::new(), leaves, slots };
+        if leaves > SOME {
+            tree.nodes = vec![Winner { time: Time::NEVER, slot: 0 }; 2 * leaves];
+            for slot in 0..leaves {
+                tree.nodes[leaves + slot].slot = slot as u32;
+            }
+        } else if leaves > FEW {
+            tree.some = vec![0; 2 * leaves];
+            for slot in 0..leaves {
+                tree.some[leaves + slot] = pack::<SOME_BITS>(Time::NEVER, slot);
+            }
         }
-        let leaves = slots.next_power_of_two();
-        let mut nodes = vec![Winner { time: Time::NEVER, slot: 0 }; 2 * leaves];
-        for slot in 0..leaves {
-            nodes[leaves + slot].slot = slot as u32;
+        tree.play();
+        tree
+    }
+
+    /// Every node becomes the winner of the two below it.
+    fn play(&mut self) {
+        for node in (1..self.leaves).rev() {
+            if self.leaves > SOME {
+                let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
+                self.nodes[node] = if right.time < left.time { right } else { left };
+            } else if self.leaves > FEW {
+                self.some[node] = self.some[2 * node].min(self.some[2 * node + 1]);
+            }
         }
-        for node in (1..leaves).rev() {
-            nodes[node] = nodes[2 * node];
-        }
-        Self { few, nodes, leaves, slots }
     }
 
     /// The earliest time and its slot; [`Time::NEVER`] if nobody has anything to do.
     #[inline]
     pub(crate) fn first(&self) -> (Time, usize) {
-        match self.nodes.get(1) {
-            None => {
-                // In pairs, so that the comparisons need not wait for each other.
-                let [a, b, c, d, e, f, g, h] = self.few;
-                let first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
-                (unpack(first), first as usize % FEW)
-            }
-            Some(root) => (root.time, root.slot as usize),
+        if self.leaves == FEW {
+            // In pairs, so that the comparisons need not wait for each other.
+            let [a, b, c, d, e, f, g, h] = self.few;
+            let first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+            (unpack::<FEW_BITS>(first), first as usize % FEW)
+        } else if self.leaves <= SOME {
+            let root = self.some[1];
+            (unpack::<SOME_BITS>(root), root as usize % SOME)
+        } else {
+            (self.nodes[1].time, self.nodes[1].slot as usize)
         }
     }
 
     /// The time of a slot.
     #[inline]
     pub(crate) fn time(&self, slot: usize) -> Time {
-        if self.nodes.is_empty() { unpack(self.few[slot % FEW]) } else { self.nodes[self.leaves + slot].time }
+        if self.leaves == FEW {
+            unpack::<FEW_BITS>(self.few[slot % FEW])
+        } else if self.leaves <= SOME {
+            unpack::<SOME_BITS>(self.some[self.leaves + slot])
+        } else {
+            self.nodes[self.leaves + slot].time
+        }
     }
 
     /// Changes the time of a slot.
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, time: Time) {
-        if self.nodes.is_empty() {
-            self.few[slot % FEW] = pack(time, slot % FEW);
+        if self.leaves == FEW {
+            self.few[slot % FEW] = pack::<FEW_BITS>(time, slot % FEW);
+        } else if self.leaves <= SOME {
+            self.set_word(slot, time);
         } else {
             self.set_leaf(slot, time);
+        }
+    }
+
+    /// Always up to the root: where it would end early nobody can foretell, and a branch that is
+    /// not foretold costs more than the rest of the way (measured).
+    #[inline]
+    fn set_word(&mut self, slot: usize, time: Time) {
+        let mut node = self.leaves + slot;
+        let mut word = pack::<SOME_BITS>(time, slot);
+        self.some[node] = word;
+        while node > 1 {
+            word = word.min(self.some[node ^ 1]);
+            node >>= 1;
+            self.some[node] = word;
         }
     }
 
@@ -122,11 +168,7 @@ impl Tournament {
         let mut larger = Self::new(slots.max(2 * self.leaves));
         larger.slots = slots;
         for slot in 0..self.slots {
-            larger.nodes[larger.leaves + slot].time = self.time(slot);
-        }
-        for node in (1..larger.leaves).rev() {
-            let (left, right) = (larger.nodes[2 * node], larger.nodes[2 * node + 1]);
-            larger.nodes[node] = if right.time < left.time { right } else { left };
+            larger.set(slot, self.time(slot));
         }
         *self = larger;
     }
@@ -142,7 +184,7 @@ mod tests {
         /// Differential: the tree against a search through all slots.
         #[test]
         fn the_root_is_always_the_earliest_slot_and_the_lowest_at_a_tie(
-            slots in 1_usize..40,
+            slots in 1_usize..90,
             changes in proptest::collection::vec((0_usize..200, 0_u64..50, 0_usize..8), 1..200),
         ) {
             let mut tree = Tournament::new(slots);
