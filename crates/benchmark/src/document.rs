@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use flowstart_service_curve::stats::{Level, Sides};
-use flowstart_service_curve::{Accepted, End, ProbeConfig, ProbeVerdict, RateProbe, Undecided};
+use flowstart_service_curve::{Accepted, End, GiveUp, ProbeConfig, ProbeVerdict, RateProbe, Undecided};
 use flowstart_units::Span;
 
 use flowstart_probing::Part;
@@ -57,6 +57,11 @@ impl Benchmark {
         // Only if there are any: the hash of a benchmark without them is older than they are.
         if self.bursts > 0 {
             all["bursts"] = json!({ "count": self.bursts, "packets": self.burst_packets, "gap": self.burst_gap });
+        }
+        let simulated = self.to.is_none() && !self.race.contestants.is_empty();
+        if let Some(give_up) = self.simulated_procedure().give_up.filter(|_| simulated) {
+            let GiveUp { dependence, worth, growth, .. } = give_up;
+            all["gives_up"] = json!({ "dependence": dependence, "worth": worth, "growth": growth.get() });
         }
         if !self.real.is_empty() {
             all["real"] = json!(self.real);

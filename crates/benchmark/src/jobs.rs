@@ -206,7 +206,7 @@ impl Benchmark {
         let gap = rate.transmission_time(Bytes::new(MESSAGE));
         let mut kept = self.keep_messages.then(|| MessageTrain { rate, start, gap, delays: Vec::new() });
         let watched = train.by_ref().inspect(|delay| kept.iter_mut().for_each(|kept| kept.delays.push(*delay)));
-        let probe = probe_rate(rate, watched, &self.procedure()).map_err(wrong)?;
+        let probe = probe_rate(rate, watched, &self.simulated_procedure()).map_err(wrong)?;
         if unwanted() {
             return Ok(JobResult::Nothing);
         }

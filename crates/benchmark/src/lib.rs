@@ -43,8 +43,8 @@ mod path;
 mod probed;
 
 use flowstart_service_curve::{
-    BandConfig, BandPoint, BurstCurve, Estimate, Joint, MessageTrain, Probability, ProbeConfig, Record, StartupCurve,
-    Video,
+    BandConfig, BandPoint, BurstCurve, Estimate, GiveUp, Joint, MessageTrain, Probability, ProbeConfig, Record,
+    StartupCurve, Video,
 };
 use flowstart_units::{Bytes, Rate, Span};
 
@@ -79,6 +79,9 @@ pub struct Benchmark {
     /// How long each rate is measured at most, after the warm-up; default 3000 s. The paper's
     /// testbed takes what it needs; a measurement that ends too soon is undecided.
     pub lasting: Span,
+    /// Every rate that is not decided is measured to the end of [`Self::lasting`]; default false:
+    /// simulated rates that the rest of it will not decide are given up ([`GiveUp`]).
+    pub to_the_end: bool,
     /// Confidence bands.
     pub band: BandConfig,
     /// Mean rate of the synthetic video whose delay is bounded; `None` for 0.4 fair shares (paper:
@@ -148,6 +151,7 @@ impl Benchmark {
             step: None,
             probe: ProbeConfig { packet: Bytes::new(MESSAGE), ..ProbeConfig::default() },
             lasting: Span::from_secs(3_000),
+            to_the_end: false,
             band: BandConfig::default(),
             video: None,
             film: None,
@@ -227,6 +231,13 @@ impl Benchmark {
     #[must_use]
     pub fn procedure(&self) -> ProbeConfig {
         ProbeConfig { seed: flowstart_random::mix(self.race.seed), ..self.probe.clone() }
+    }
+
+    /// The same for simulated rates, which may be given up before their time is over. (Those of
+    /// real stacks are not: what their messages say of stacks and network is worth its time.)
+    #[must_use]
+    pub fn simulated_procedure(&self) -> ProbeConfig {
+        ProbeConfig { give_up: (!self.to_the_end).then(|| GiveUp::within(self.lasting)), ..self.procedure() }
     }
 
     /// Checks that the benchmark can be run in reasonable time and memory.

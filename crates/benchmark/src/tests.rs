@@ -318,3 +318,19 @@ fn the_seed_reaches_the_choice_of_samples() {
     other.race.seed += 1;
     assert_ne!(benchmark.procedure().seed, other.procedure().seed);
 }
+
+#[test]
+fn simulated_rates_may_be_given_up_within_what_they_may_last_and_real_ones_and_all_to_the_end_are_not() {
+    let mut benchmark = light(&["reno"], 0);
+    assert_eq!(benchmark.simulated_procedure().give_up, Some(GiveUp::within(benchmark.lasting)));
+    assert_eq!(benchmark.procedure().give_up, None, "real ones, and measurements");
+    assert_eq!(benchmark.parameters()["gives_up"]["dependence"], 5.0);
+    benchmark.to = Some("there".to_owned());
+    assert_eq!(benchmark.parameters().get("gives_up"), None);
+    benchmark.to = None;
+    let hash = benchmark.hash();
+    benchmark.to_the_end = true;
+    assert_eq!(benchmark.simulated_procedure(), benchmark.procedure());
+    assert_eq!(benchmark.parameters().get("gives_up"), None);
+    assert_ne!(benchmark.hash(), hash);
+}

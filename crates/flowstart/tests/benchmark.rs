@@ -250,6 +250,12 @@ fn every_constant_of_the_procedure_is_on_the_command_line() {
         serde_json::from_str(&text(&run(folder.path(), &shared).success())).expect("JSON");
     assert_eq!(document["parameters"]["epsilon_per_rate"], 0.04);
     assert_eq!(document["parameters"]["first_ends"], true);
+    let gives_up = |arguments: &[&str]| {
+        let document: serde_json::Value =
+            serde_json::from_str(&text(&run(folder.path(), &with(arguments)).success())).expect("JSON");
+        document["parameters"].get("gives_up").is_some()
+    };
+    assert!(gives_up(&["--json"]) && !gives_up(&["--json", "--to-the-end"]));
     for wrong in [["--sides", "three"], ["--stationarity-level", "7 %"], ["--growth", "1"]] {
         run(folder.path(), &with(&wrong)).code(2);
     }

@@ -72,7 +72,9 @@ pub use error::Error;
 pub use estimate::{End, Estimate, LongRun, last_wanted};
 pub use joint::{Joint, calibrate_jointly};
 pub use probability::Probability;
-pub use probe::{Accepted, OnUnitRoot, PAPER_SAMPLES, ProbeConfig, ProbeVerdict, RateProbe, Undecided, probe_rate};
+pub use probe::{
+    Accepted, GiveUp, OnUnitRoot, PAPER_SAMPLES, ProbeConfig, ProbeVerdict, RateProbe, Undecided, probe_rate,
+};
 pub use records::{Columns, MessageTrain, Passed, Record, RecordError, estimate_records, read_csv, write_csv};
 pub use served::Served;
 pub use source::{AdaptiveLoop, AdaptiveLoopConfig, ConstantRate, Growth, Marking, Sent, WindowedLink};

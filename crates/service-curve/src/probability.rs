@@ -18,6 +18,8 @@ impl Probability {
     pub(crate) const DRIFT: Self = Self(0.000_2);
     /// One in twenty; the default level of tests and of what a 95 % interval leaves out.
     pub const FIVE_PERCENT: Self = Self(0.05);
+    /// One in five: what speaks against nothing.
+    pub(crate) const TWENTY_PERCENT: Self = Self(0.2);
 
     /// One in two.
     pub const HALF: Self = Self(0.5);

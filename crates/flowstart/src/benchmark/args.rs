@@ -134,6 +134,10 @@ pub(crate) struct BenchmarkArgs {
     /// How long each rate is measured at most, in simulated time [default: 3000 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
     pub(crate) lasting: Option<Span>,
+    /// Measure every simulated rate that is not decided to the end of --lasting; without it a rate
+    /// that the rest of the time will not decide is given up
+    #[arg(long, help_heading = "Procedure")]
+    pub(crate) to_the_end: bool,
     /// How long each probe runs before its first sample [default: 10 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Procedure")]
     pub(crate) warm_up: Option<Span>,

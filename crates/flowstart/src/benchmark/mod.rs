@@ -227,6 +227,7 @@ fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failu
     }
     benchmark.bursts = args.bursts.unwrap_or(benchmark.bursts);
     benchmark.lasting = args.lasting.unwrap_or(benchmark.lasting);
+    benchmark.to_the_end = args.to_the_end;
     benchmark.connections = args.connections.unwrap_or(benchmark.connections);
     benchmark.replicas = args.joint.unwrap_or(benchmark.replicas);
     benchmark.burst = args.burst;

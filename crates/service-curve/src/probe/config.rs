@@ -2,6 +2,7 @@
 
 use flowstart_units::{Bytes, Rate, Span};
 
+use super::GiveUp;
 use crate::stats::{DfGlsConfig, Level, Sides, can_show};
 use crate::{Error, Probability};
 
@@ -103,6 +104,9 @@ pub struct ProbeConfig {
     /// The first rate that is not accepted ends the curve; default false: only two that are too
     /// high do, and one below an accepted rate is undecided instead.
     pub first_ends: bool,
+    /// Rates that the rest of their time will not decide are given up; default none, which watches
+    /// every rate to the end of its train.
+    pub give_up: Option<GiveUp>,
     /// Seed of the random choice of sampled packets; default 1.
     pub seed: u64,
 }
@@ -135,6 +139,7 @@ impl Default for ProbeConfig {
             resolution: Span::from_micros(1),
             min_class: 10,
             first_ends: false,
+            give_up: None,
             seed: 1,
         }
     }

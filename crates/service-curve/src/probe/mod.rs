@@ -2,6 +2,7 @@
 
 mod checks;
 mod config;
+mod hope;
 mod sampler;
 
 use flowstart_units::{Rate, Span};
@@ -14,6 +15,7 @@ use crate::stats::{
 use crate::{Error, Line, Probability, Served};
 
 pub use self::config::{OnUnitRoot, PAPER_SAMPLES, ProbeConfig};
+pub use self::hope::GiveUp;
 
 /// Why samples were accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,6 +195,9 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
             if next > self.config.max_thinning {
                 return self.exhausted(found);
             }
+            if self.is_hopeless() {
+                return self.ended();
+            }
             let shift = phases.of(self.config.growth);
             self.kept.first = self.kept.first.saturating_add(shift.saturating_mul(self.kept.thinning));
             self.kept.thinning = next;
@@ -278,7 +283,10 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
     /// True if the whole train is worth as many samples as are asked for, or enough for both ends
     /// of the quantile's interval.
     fn enough(&self) -> bool {
-        let worth = self.worth();
+        self.suffices(self.worth())
+    }
+
+    fn suffices(&self, worth: f64) -> bool {
         let ranks = quantile_interval(worth as usize, self.config.epsilon, Probability::FIVE_PERCENT);
         worth >= self.config.samples as f64 || ranks.lower.is_some() && ranks.upper.is_some()
     }
