@@ -7,7 +7,7 @@
 #[allow(dead_code, reason = "closed forms are for other tests")]
 mod servers;
 
-use flowstart_service_curve::stats::Gaps;
+use flowstart_service_curve::stats::{DfGlsConfig, Gaps, Series, SplitMix64, dfgls};
 use flowstart_service_curve::{Accepted, ProbeConfig, ProbeVerdict, RateProbe, probe_rate};
 use flowstart_units::{Rate, Span};
 use servers::Server;
@@ -16,8 +16,8 @@ use servers::Server;
 #[derive(Debug)]
 struct Opinion {
     thinning: usize,
-    /// Runs test and DF-GLS (with its lags); `None` where delays hardly vary.
-    tests: Option<(f64, f64, usize)>,
+    /// Runs test and DF-GLS (with its lags and critical value); `None` where delays hardly vary.
+    tests: Option<(f64, f64, usize, f64)>,
     quantile: Span,
 }
 
@@ -47,15 +47,20 @@ fn opinion(delays: &[Span], rate: Rate, config: &ProbeConfig) -> Option<Opinion>
             return Some(Opinion { thinning, tests: None, quantile });
         }
         let (statistic, lags) = df_gls(&y);
-        let x = 1.0 / (y.len() - 1 - lags) as f64;
-        let critical = -1.943_633_25 - 21.727_274_6 * x + 260.815_068 * x * x - 2_269.149_16 * x * x * x;
+        let critical = critical(y.len() - 1 - lags);
         // 5 % on either side together.
         if statistic < critical && z.abs() < 1.959_964 {
-            return Some(Opinion { thinning, tests: Some((z, statistic, lags)), quantile });
+            return Some(Opinion { thinning, tests: Some((z, statistic, lags, critical)), quantile });
         }
         thinning *= 2;
     }
     None
+}
+
+/// The value at 5 % for so many observations.
+fn critical(observations: usize) -> f64 {
+    let x = 1.0 / observations as f64;
+    -1.943_633_25 - 21.727_274_6 * x + 260.815_068 * x * x - 2_269.149_16 * x * x * x
 }
 
 /// The z of the number of runs about the median, and the size of the smaller class.
@@ -177,15 +182,41 @@ fn a_second_estimator_accepts_the_same_rates_by_the_same_samples_and_quantiles()
         assert_eq!(found.line(config.epsilon).unwrap().delay, opinion.quantile, "{server:?} {load} {seed}");
         let constant = found.verdict == ProbeVerdict::Accepted(Accepted::Constant);
         assert_eq!(constant, opinion.tests.is_none(), "{server:?} {load} {seed}");
-        let Some((z, statistic, lags)) = opinion.tests else { continue };
+        let Some((z, statistic, lags, critical)) = opinion.tests else { continue };
         tested += 1;
         let (runs, stationary) = (found.independence.unwrap(), found.stationarity.unwrap());
         assert!((runs.z - z).abs() < 1e-9, "{server:?} {load} {seed}: {} {z}", runs.z);
         assert_eq!(stationary.lags, lags, "{server:?} {load} {seed}");
         assert!((stationary.statistic - statistic).abs() < 1e-6 * statistic.abs(), "{server:?} {load} {seed}");
+        assert!((stationary.critical.five - critical).abs() < 1e-9, "{server:?} {load} {seed}");
     }
     // Enough to mean something.
     assert!(accepted >= 40 && tested >= 30, "{accepted} {tested}");
+}
+
+/// Delays that pass are thinned until they need hardly any lags, and whether the largest number of
+/// lags, or the mean that is removed before they are chosen, is right shows nowhere. So also series
+/// that need many: what remembers one value long ago, and random walks.
+#[test]
+fn both_estimators_test_series_of_all_kinds_alike() {
+    let mut most = 0;
+    for seed in 1..=150_u64 {
+        let mut random = SplitMix64::new(seed);
+        let n = 50 + random.below(150);
+        let ago = 1 + random.below(14);
+        let (pull, start) = ([0.3, 0.8, 0.95, 1.0][random.below(4)], 20.0 * random.unit());
+        let mut y = vec![start; ago];
+        for t in ago..n {
+            y.push(pull * y[t - ago] + random.normal());
+        }
+        let found = dfgls(&Series::new(y.clone()).unwrap(), &DfGlsConfig::default()).unwrap();
+        let (statistic, lags) = df_gls(&y);
+        assert_eq!(found.lags, lags, "{seed}: {n} values, {pull} of {ago} ago");
+        assert!((found.statistic - statistic).abs() < 1e-6 * statistic.abs().max(1.0), "{seed}");
+        assert!((found.critical.five - critical(n - 1 - lags)).abs() < 1e-9, "{seed}");
+        most = most.max(lags);
+    }
+    assert!(most >= 11, "{most}");
 }
 
 #[test]
