@@ -113,14 +113,16 @@ mod tests {
         use StampedBy::{Driver, Scheduler};
         let left = [Some(at(110)), Some(at(210)), None, Some(at(400)), Some(at(520))];
         let stamps = [
+            // Before the first write, and of a write that ends within a message.
+            stamp(0, Driver, 10),
+            stamp(1_500, Driver, 109),
             stamp(1_000, Scheduler, 100),
             stamp(1_000, Driver, 104),
             // Sent again.
             stamp(1_000, Driver, 900),
             // The packet was not seen.
             stamp(3_000, Driver, 300),
-            // Another application's write, and one that was not seen to leave.
-            stamp(3_500, Driver, 300),
+            // Of a message that was not sent.
             stamp(9_000, Driver, 300),
             // Seen before it was stamped, as clocks are.
             stamp(4_000, Driver, 401),
@@ -135,8 +137,14 @@ mod tests {
         let said = "2 of 4 messages have a stamp of the socket; the packet was seen within 1.0 us of it (median), \
                     6.0 us (99 %)";
         assert_eq!(check.to_string(), said);
+        let others = [stamp(1_000, Scheduler, 0), stamp(1_000, Driver, 9)];
+        check.add(StampCheck::new(1_000, [Some(at(29))].into_iter(), &others, None));
+        assert_eq!((check.messages, check.stamped, &check.refused), (5, 3, &None));
+        assert_eq!((check.apart(0.99), check.queued(1.0)), (Some(micros(20)), Some(micros(9))));
+        // Who was refused once was refused.
         check.add(StampCheck::new(1_000, [Some(at(9))].into_iter(), &[], Some("EPERM".to_owned())));
-        assert_eq!((check.messages, check.stamped, check.refused.as_deref()), (5, 2, Some("EPERM")));
+        check.add(StampCheck::default());
+        assert_eq!((check.messages, check.stamped, check.refused.as_deref()), (6, 3, Some("EPERM")));
         assert!(check.to_string().ends_with("(SO_TIMESTAMPING): EPERM"));
         assert_eq!((StampCheck::default().apart(0.5), StampCheck::default().queued(0.5)), (None, None));
     }
