@@ -104,9 +104,11 @@ mod tests {
         // What was sent again is stamped again.
         stamps.add(BY_DRIVER, (8 * step - 1) as u32, at(10));
         stamps.add(2, (9 * step - 1) as u32, at(11));
+        // The next is counted from the furthest, not from the last.
+        stamps.add(BY_DRIVER, (10 * step - 1) as u32, at(12));
         let found = stamps.finish();
         let written: Vec<u64> = found.iter().map(|stamp| stamp.written / step).collect();
-        assert_eq!(written, [1, 2, 3, 4, 5, 6, 7, 8, 9, 8]);
+        assert_eq!(written, [1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 10]);
         assert_eq!((found[8].by, found[9].by), (StampedBy::Scheduler, StampedBy::Driver));
         assert_eq!(found[9].at, at(10));
     }
