@@ -58,8 +58,10 @@ impl Benchmark {
         if self.bursts > 0 {
             all["bursts"] = json!({ "count": self.bursts, "packets": self.burst_packets, "gap": self.burst_gap });
         }
+        // Only where any can be: a third of the time must be left after growth would be seen.
         let simulated = self.to.is_none() && !self.race.contestants.is_empty();
-        if let Some(give_up) = self.simulated_procedure().give_up.filter(|_| simulated) {
+        let can_be = simulated && self.lasting >= self.probe.overload_after.mul_ratio(3, 2);
+        if let Some(give_up) = self.simulated_procedure().give_up.filter(|_| can_be) {
             let GiveUp { dependence, worth, growth, .. } = give_up;
             all["gives_up"] = json!({ "dependence": dependence, "worth": worth, "growth": growth.get() });
         }

@@ -328,6 +328,9 @@ fn simulated_rates_may_be_given_up_within_what_they_may_last_and_real_ones_and_a
     benchmark.to = Some("there".to_owned());
     assert_eq!(benchmark.parameters().get("gives_up"), None);
     benchmark.to = None;
+    // Seven seconds leave less than a third after five.
+    let short = Benchmark { lasting: Span::from_secs(7), ..benchmark.clone() };
+    assert_eq!(short.parameters().get("gives_up"), None);
     let hash = benchmark.hash();
     benchmark.to_the_end = true;
     assert_eq!(benchmark.simulated_procedure(), benchmark.procedure());
