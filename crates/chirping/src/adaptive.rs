@@ -2,53 +2,31 @@
 //! they load; unlike it, the load grows as fast as the chirps together have shown that there is
 //! room ([`belief`](super::belief)), at most by a fixed factor per round trip, and a start ends as
 //! soon as they leave little doubt about the capacity and the load may follow. The noisier the
-//! path, the longer and faster are the chirps. Where they cannot tell (others fill the path, too
-//! few ACKs) the load grows as slow start would, and the start ends as HyStart's or BBR's would:
-//! when the round-trip time rises or the delivery rate stays behind.
+//! path, the longer and faster are the chirps.
+//!
+//! A chirp that cannot be read is no evidence: the load grows as slow start's would all the same.
+//! If the first one says nothing, or later ones for a round trip, the schedule gives up: another
+//! start is to be in charge (HyStart, in the crate of starts). Where packets are marked it goes on
+//! instead, until a whole round trip's RTTs have risen or the delivery stays behind for several.
 
 mod config;
+mod watch;
 
 use flowstart_units::{Span, Time};
 
 use super::again::{ChirpingAgainConfig, Known};
+use super::batches::{Batches, together, without_step};
 use super::belief::{Belief, Room};
 use super::flight::Measured;
 use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
-use super::reading::{Reading, ReadingRule, read};
+use super::reading::{Point, Reading, ReadingRule, read};
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 pub use config::AdaptiveChirpingConfig;
 use flowstart_control::{Ack, Exit, ExitReason, NewMss, Next, Window};
+use watch::Watch;
 
-/// Centres are tried one after the other, each this share of the one before.
-const CENTRE_STEP: f64 = 0.9;
-/// About the gaps of a chirp's first and last packets over the one it is centred on.
-const SLOWEST_GAP: f64 = 2.0;
-const FASTEST_GAP: f64 = 0.25;
 /// Growth per round trip in slow start.
 const DOUBLING: f64 = 2.0;
-
-/// A round trip, for what chirps cannot tell.
-#[derive(Clone, Copy, Debug)]
-struct Round {
-    /// Counted from 1.
-    number: u32,
-    /// The round ends when this byte is acknowledged.
-    end: u64,
-    /// Packets delivered in it, and how many of them were marked.
-    acked: u32,
-    marked: u32,
-    /// When it began.
-    began: Time,
-    /// Load at its beginning and at that of the round before, in ns per packet; zero if there was
-    /// none.
-    load: u64,
-    load_before: u64,
-    /// Rounds in a row that delivered less than the load.
-    plateau: u32,
-}
-
-const FIRST_ROUND: Round =
-    Round { number: 1, end: 0, acked: 0, marked: 0, began: Time::ZERO, load: 0, load_before: 0, plateau: 0 };
 
 /// The adaptive schedule in operation.
 #[derive(Clone, Debug)]
@@ -70,13 +48,31 @@ pub struct Adaptive {
     room: Option<Room>,
     /// Chirps in a row that left little doubt about the capacity.
     agreed: u32,
-    /// Chirps in a row that did not tell what is to be had.
+    /// When the first of those left.
+    agreed_from: Time,
+    /// Chirps in a row that contradict those before, and how often two did.
+    contradicted: (u32, u32),
+    /// Round trips in a row in which chirps held the load back without being sure.
+    held: u32,
+    /// Chirps in a row that could not be read.
     unclear: u32,
-    round: Round,
+    /// When the last chirp was complete that could be, or the first that had only too much noise.
+    read_at: Option<Time>,
+    /// A chirp that could not be is complete.
+    vain: bool,
+    /// It had points enough, but too much noise, or a queue that others fill.
+    noisy: bool,
+    batches: Batches,
+    /// Packets were marked: the avoidance knows how to share this path.
+    marked: bool,
+    /// The path cannot be read, or the host keeps no gaps: another start is to be in charge.
+    gave_up: bool,
+    /// It was jitter for which it could not.
+    jittery: bool,
+    watch: Watch,
     min_rtt: Span,
+    last_ack: Time,
     losses: u32,
-    /// Smallest of the latest RTTs, and how many they are.
-    recent: (Span, u32),
     /// Number of the first chirp.
     first: u32,
     /// What was known before the first chirp, if the flow is not new.
@@ -101,11 +97,21 @@ impl Adaptive {
             belief: None,
             room: None,
             agreed: 0,
+            agreed_from: Time::ZERO,
+            contradicted: (0, 0),
+            held: 0,
             unclear: 0,
-            round: FIRST_ROUND,
+            read_at: None,
+            vain: false,
+            noisy: false,
+            batches: Batches::default(),
+            marked: false,
+            gave_up: false,
+            jittery: false,
+            watch: Watch::NEW,
             min_rtt: Span::MAX,
+            last_ack: Time::ZERO,
             losses: 0,
-            recent: (Span::MAX, 0),
             first: 0,
             known: None,
             left: (0, 0),
@@ -131,6 +137,22 @@ impl Adaptive {
         self.room
     }
 
+    /// True if chirps were given up for jitter, not for what others do.
+    #[must_use]
+    pub fn is_jittery(&self) -> bool {
+        self.jittery
+    }
+
+    /// Number of the first chirp since the flow began, or began again.
+    pub(super) fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// True if the flow was filling a window when it began to chirp.
+    pub(super) fn is_running(&self) -> bool {
+        self.known.is_some_and(|known| known.window.is_some())
+    }
+
     /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing
     /// follows before its first ACK is due.
     fn begin(&mut self, srtt: Span, packets: u32) {
@@ -147,19 +169,46 @@ impl Adaptive {
         self.room.filter(|room| !room.crowded).map(|room| if room.least == 0 { room.most } else { room.best })
     }
 
-    /// The load after a chirp that did not tell what is to be had: as slow start while few packets
-    /// are in flight, then more slowly.
-    fn grow_blindly(&mut self, chirp: &Measured) {
-        self.unclear = self.unclear.saturating_add(1);
-        (self.agreed, self.load) =
-            (0, self.load.min(self.doubled(chirp).unwrap_or(Self::divided(chirp.load(), self.config.blind_growth))));
+    /// A chirp with load `left` could not be read: the load grows as slow start's all the same, as
+    /// far as is not known to be vain.
+    fn unread(&mut self, left: u64) {
+        (self.unclear, self.agreed, self.vain) = (self.unclear.saturating_add(1), 0, true);
+        if !self.is_running() {
+            self.keep_up(left);
+        }
     }
 
-    /// Twice the load of a chirp, while that is few packets per round trip.
-    fn doubled(&self, chirp: &Measured) -> Option<u64> {
-        let doubled = Self::divided(chirp.load(), DOUBLING);
-        let few = u64::from(self.config.doubling_packets);
-        (doubled.saturating_mul(few) >= chirp.min_rtt().as_nanos()).then_some(doubled)
+    /// In the round trip after a chirp with load `left` slow start would send twice as many
+    /// packets. Less has only what is known for a reason: the smallest gap that is plausible.
+    fn keep_up(&mut self, left: u64) {
+        self.load = self.load.min(Self::divided(left, DOUBLING).max(self.least()));
+    }
+
+    /// The smallest gap that is plausible; zero if nothing is known.
+    fn least(&self) -> u64 {
+        self.room.filter(|room| !room.crowded).map_or(0, |room| room.least)
+    }
+
+    /// True if the load has reached what chirps say is the most there may be.
+    fn is_bounded(&self) -> bool {
+        self.least() > 0 && self.room.is_some_and(|room| self.load <= room.best)
+    }
+
+    /// True if more was delivered than chirps say there may be: what they say is wrong.
+    fn is_refuted(&self) -> bool {
+        let least = self.least() as f64;
+        !self.is_running() && self.watch.delivered().is_some_and(|gap| (gap as f64) * self.config.refuted < least)
+    }
+
+    /// True if no chirp of half a round trip makes a queue that stands out from the noise.
+    fn is_drowned(&self) -> bool {
+        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
+        noise > self.config.drowned * self.min_rtt.as_nanos() as f64
+    }
+
+    /// Points that a chirp is to have.
+    fn enough_points(&self) -> usize {
+        self.rule.min_points + self.config.spare_points as usize
     }
 
     fn agrees(&self, one: u64, other: u64) -> bool {
@@ -173,18 +222,31 @@ impl Adaptive {
     }
 
     /// Takes in what a chirp says beside those before it.
-    fn learn(&mut self, chirp: &Measured) -> Option<Room> {
+    fn learn(&mut self, points: &[Point]) -> Option<Room> {
         let packets = f64::from(self.config.packets);
         let per_round = self.min_rtt.as_nanos() as f64 / (self.load as f64 * packets);
         let remembered = per_round.min(self.config.most_memory).max(self.config.memory);
         let belief = self.belief.get_or_insert_with(|| Belief::new(self.config.belief));
-        belief.take(chirp.points(), 1.0 - 1.0 / remembered);
+        let alone = belief.take(points, 1.0 - 1.0 / remembered, self.config.plausible);
+        // Only that there is less is worth haste: that there is more shows in time.
+        let slower = self.room.is_some_and(|room| alone.gap > room.most as f64);
+        if slower && alone.plausible < -self.config.surprise {
+            self.contradicted.0 += 1;
+            if self.contradicted.0 >= self.config.surprises {
+                // The path is another one, or was never what they said.
+                self.contradicted = (0, self.contradicted.1.saturating_add(1));
+                belief.forget();
+                belief.take(points, 1.0, self.config.plausible);
+            }
+        } else {
+            self.contradicted.0 = 0;
+        }
         let mut room = belief.room(self.config.plausible, self.config.crowded_margin)?;
         // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single
         // chirp is exact, unless one ACK tells of all packets that queued, and of some that did
         // not.
-        let judged = read(chirp.points(), self.rule, 0);
-        let queued = judged.knee.and_then(|knee| chirp.points().get(knee + 1..)).unwrap_or_default();
+        let judged = read(points, self.rule, 0);
+        let queued = judged.knee.and_then(|knee| points.get(knee + 1..)).unwrap_or_default();
         if let (Reading::Knee(gap), Some(noise)) = (judged.reading, judged.noise)
             && (queued.len() > 1 || queued.iter().all(|point| point.packets == 1))
             && (noise as f64).max(belief.noise()) < gap as f64 * self.config.sharp
@@ -201,25 +263,6 @@ impl Adaptive {
         room.is_some_and(|room| room.least > 0 && room.most as f64 <= room.least as f64 * self.config.certain)
     }
 
-    /// Centre of the next chirp: with much noise it tries smaller gaps, so that they make a queue
-    /// that can be seen.
-    fn centre(&self, likely: u64, packets: usize) -> u64 {
-        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
-        let likely = likely as f64;
-        // The gaps fall from twice to a quarter of the centre, evenly; those below the likely gap
-        // make a queue, each what it is short of it.
-        let queue = |centre: f64| {
-            let (first, last) = (SLOWEST_GAP * centre, FASTEST_GAP * centre);
-            let reach = f64::min(first, 1.0);
-            packets as f64 * likely * (reach - last).max(0.0) / (first - last) * (1.0 - (reach + last) / 2.0)
-        };
-        let mut centre = self.config.centre;
-        while centre > self.config.fastest_centre && queue(centre) < self.config.rise * noise {
-            centre *= CENTRE_STEP;
-        }
-        ((likely * centre) as u64).max(1)
-    }
-
     /// True while nothing is known of a path: before the first chirp is read, or cannot be read.
     fn is_unread(&self) -> bool {
         self.room.is_none() && self.unclear == 0 && !self.is_running()
@@ -229,11 +272,6 @@ impl Adaptive {
     fn first_packets(&self) -> u32 {
         let share = libm::round(f64::from(self.initial) * self.config.first_share) as u32;
         share.max(self.config.min_points).min(self.initial)
-    }
-
-    /// True if the flow was filling a window when it began to chirp.
-    fn is_running(&self) -> bool {
-        self.known.is_some_and(|known| known.window.is_some())
     }
 
     /// The end: a window that this gap fills. A running flow goes on with the window it had if that
@@ -246,69 +284,43 @@ impl Adaptive {
         }
     }
 
-    /// Keeps account of rounds; returns true at the end of one.
-    fn end_round(&mut self, ack: &Ack) -> bool {
-        self.round.acked = self.round.acked.saturating_add(ack.acked);
-        self.round.marked = self.round.marked.saturating_add(ack.marked);
-        ack.una >= self.round.end && ack.acked > 0
+    /// True if chirps have agreed for some round trips.
+    fn has_stayed(&self, ack: &Ack) -> bool {
+        // The latest chirp left a round trip ago.
+        let agreed = (ack.now.since(self.agreed_from) - ack.min_rtt).as_nanos() as f64;
+        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
+        let gap = self.room.map_or(0, |room| room.best) as f64;
+        let rounds = if noise < gap * self.config.clear { self.config.full_rounds } else { self.config.noisy_rounds };
+        agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
     }
 
-    fn begin_round(&mut self, ack: &Ack) {
-        let number = self.round.number.saturating_add(1);
-        self.round = Round {
-            number,
-            end: ack.next,
-            acked: 0,
-            marked: 0,
-            began: ack.now,
-            load: self.load,
-            load_before: self.round.load,
-            plateau: self.round.plateau,
-        };
+    /// The path cannot be read. A flow that was running goes on as it was; the start of any other
+    /// is for others to finish.
+    fn give_up(&mut self, ack: &Ack) -> Option<Exit> {
+        self.jittery = self.belief.as_ref().is_some_and(Belief::is_jittery);
+        (self.gave_up, self.belief) = (true, None);
+        let running = self.is_running();
+        running.then(|| self.exit(ExitReason::Limit, ack.min_rtt, u64::MAX))
     }
 
-    /// True if for some rounds less was delivered than was sent.
-    fn is_plateau(&mut self, ack: &Ack) -> bool {
-        let Round { acked, began, load_before, .. } = self.round;
-        // Chirps are grains: few of them are no measure of a rate.
-        let enough = acked >= 2 * self.config.packets && load_before > 0 && !ack.app_limited;
-        let delivered = ack.now.since(began).as_nanos() / u64::from(acked.max(1));
-        if enough && delivered as f64 > load_before as f64 * self.config.plateau {
-            self.round.plateau += 1;
-        } else {
-            self.round.plateau = 0;
+    /// True if nothing could be read for too long, when another chirp could not be. Until the first
+    /// is read, only noise has that time.
+    fn has_no_patience(&mut self, ack: &Ack) -> bool {
+        let patience = Span::from_nanos((ack.min_rtt.as_nanos() as f64 * self.config.patience) as u64);
+        match self.read_at {
+            Some(read_at) => ack.now.since(read_at) >= patience,
+            None if self.noisy => {
+                self.read_at = Some(ack.now);
+                false
+            }
+            None => true,
         }
-        self.round.plateau >= self.config.plateau_rounds
     }
 
-    /// True if the smallest of the last RTTs has risen.
-    fn is_delayed(&mut self, ack: &Ack) -> bool {
-        let delayed = self.has_risen(ack);
-        self.recent = if delayed.is_some() { (Span::MAX, 0) } else { self.recent };
-        delayed.unwrap_or(false)
-    }
-
-    /// The same for the first RTTs of every round, as HyStart has it: the last packets of a burst
-    /// wait for those before them.
-    fn begins_delayed(&mut self, ack: &Ack) -> bool {
-        if self.end_round(ack) {
-            self.begin_round(ack);
-            self.recent = (Span::MAX, 0);
-        }
-        self.recent.1 < self.config.delay_samples && self.has_risen(ack).unwrap_or(false)
-    }
-
-    /// Whether so many RTTs have risen, once they are that many.
-    fn has_risen(&mut self, ack: &Ack) -> Option<bool> {
-        let config = &self.config;
-        let rtt = ack.rtt?;
-        self.recent = (self.recent.0.min(rtt), self.recent.1 + 1);
-        if self.recent.1 < config.delay_samples {
-            return None;
-        }
-        let smallest = self.recent.0;
-        let share = Span::from_nanos((ack.min_rtt.as_nanos() as f64 * config.delay_share) as u64);
-        Some(smallest > ack.min_rtt + share.max(config.min_delay).min(config.max_delay))
+    /// True if the host keeps no gaps.
+    fn is_host_late(&self) -> bool {
+        let (all, late) = self.left;
+        all >= self.config.late_after && f64::from(late) > f64::from(all) * self.config.late_share
     }
 }
 
@@ -319,9 +331,8 @@ impl Schedule for Adaptive {
         let queued = u32::try_from(next.queued).unwrap_or(u32::MAX);
         if number == self.first && !self.is_running() {
             let packets = window.cwnd.clamp(2, super::flight::MAX_CHIRP as u32);
-            // A transfer that fits into the initial window is over before anything could be learnt
-            // from it.
-            if queued < packets {
+            // A short transfer is over before what a chirp tells could be used.
+            if queued < packets || queued <= self.config.short_transfer {
                 return Pull::Unchirped;
             }
             match self.known {
@@ -344,49 +355,73 @@ impl Schedule for Adaptive {
             let rest = self.initial.saturating_sub(self.first_packets()).min(queued);
             if number == self.first.saturating_add(1) && rest > 0 && self.known.is_none() {
                 self.rest = Some(number);
-                let geometry = Geometry::new(rest, self.load, RATIO_ONE);
-                return Pull::Chirp(Plan { geometry, guard: 0, at, load: self.load });
+                let gap = self.load.min((self.probe as f64 * self.config.rest_gap) as u64);
+                let soonest = before.map_or(now, |before| before.last + Span::from_nanos(gap)).max(now);
+                let geometry = Geometry::new(rest, gap, RATIO_ONE);
+                return Pull::Chirp(Plan { geometry, guard: 0, at: at.min(soonest), load: self.load });
             }
             return if next.in_flight >= self.initial { Pull::Hold } else { Pull::Unchirped };
         }
         self.rest = self.rest.filter(|rest| *rest != number);
-        let probe = self.probe.min(self.load).max(1);
+        // Once the capacity is known there is nothing to be won by chirps that are faster than they
+        // must be to show it: the load waits for them.
+        let probe = if self.least() > 0 { self.probe } else { self.probe.min(self.load) }.max(1);
         let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
         let half = next.srtt.as_nanos() / self.load.max(1) / 2;
-        let long = (self.config.length * noise / probe as f64).min(half as f64) as u32;
+        let batched = self.batches.packets(probe, self.enough_points());
+        let long = (self.config.length * noise / probe as f64).max(batched).min(half as f64) as u32;
         let packets = self.config.packets.max(long).min(queued).clamp(1, super::flight::MAX_CHIRP as u32);
         let geometry = Geometry::new(packets, probe, ratio_from_f64(self.config.geometry));
         Pull::Chirp(Plan { geometry, guard: 0, at, load: self.load })
     }
 
     fn completed(&mut self, number: u32, measured: Option<&Measured>, _in_flight: u32) {
+        if self.gave_up {
+            return;
+        }
         if self.rest == Some(number) {
+            // It overtook the first chirp, of which nothing will come any more.
+            if self.is_unread() {
+                self.unread(self.load);
+            }
             return;
         }
         let Some(chirp) = measured else {
-            // Nothing will come of the first chirp any more: others are to tell.
-            self.unclear = self.unclear.max(u32::from(self.is_unread()));
+            // Nothing will come of the first chirp any more.
+            if self.is_unread() {
+                self.noisy = false;
+                self.unread(self.load);
+            }
             return;
         };
-        if chirp.points().len() < self.rule.min_points {
-            self.grow_blindly(chirp);
-            return;
+        let points = together(chirp.points(), self.config.together);
+        let least = self.rule.min_points;
+        let telling = self.batches.take(chirp, &points, self.enough_points(), least, self.config.per_tick);
+        let points = without_step(&points, self.config.step_share, self.config.step_gaps);
+        self.noisy = points.len() >= least && telling;
+        if !self.noisy {
+            return self.unread(chirp.load());
         }
         let first = self.room.is_none();
-        self.room = self.learn(chirp).or(self.room);
-        let Some(room) = self.room else { return };
-        if room.crowded {
-            self.grow_blindly(chirp);
-            return;
+        self.room = self.learn(points).or(self.room);
+        let Some(room) = self.room.filter(|room| !room.crowded) else { return self.unread(chirp.load()) };
+        if self.is_drowned() {
+            self.room = None;
+            return self.unread(chirp.load());
         }
-        self.unclear = 0;
-        self.agreed = match self.is_certain() {
+        (self.unclear, self.read_at) = (0, Some(self.last_ack));
+        let certain = self.is_certain();
+        if certain && self.agreed == 0 {
+            self.agreed_from = chirp.sent_at();
+        }
+        self.agreed = match certain {
             // Sent with more load than there is room for: there is no more to find.
-            true if chirp.load() <= room.best => self.config.agreeing,
+            true if chirp.load() <= room.best => self.config.agreeing.max(self.agreed + 1),
             true => self.agreed.saturating_add(1),
             false => 0,
         };
-        self.probe = self.centre(room.best, chirp.points().len().max(self.config.packets as usize));
+        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
+        self.probe = self.config.centre_of(room.best, points.len().max(self.config.packets as usize), noise);
         // A flow that fills its path already does not take more on the word of a single chirp.
         if self.is_running() && first {
             return;
@@ -394,8 +429,8 @@ impl Schedule for Adaptive {
         // As far as there is room in any case, and no faster than the growth allows since this
         // chirp left.
         self.load = self.load.min(room.most.max(Self::divided(chirp.load(), self.config.growth)));
-        if let Some(doubled) = self.doubled(chirp) {
-            self.load = self.load.min(doubled.max(room.least));
+        if !self.is_running() {
+            self.keep_up(chirp.load());
         }
         if room.least > self.load {
             self.load = room.best;
@@ -409,41 +444,50 @@ impl Schedule for Adaptive {
     }
 
     fn gave_up(&self) -> bool {
-        let (all, late) = self.left;
-        all >= self.config.late_after && f64::from(late) > f64::from(all) * self.config.late_share
+        self.gave_up
     }
 
     fn verdict(&mut self, ack: &Ack, completed: bool) -> Option<Exit> {
-        self.min_rtt = ack.min_rtt;
-        if self.gave_up() {
-            self.belief = None;
-            // A flow that fills its path goes on with the window it had.
-            if self.is_running() {
-                return Some(self.exit(ExitReason::Limit, ack.min_rtt, u64::MAX));
-            }
-            let gap = ack.srtt.as_nanos() / u64::from(ack.in_flight.max(1));
-            return self.begins_delayed(ack).then(|| self.exit(ExitReason::DelayIncrease, ack.srtt, gap.max(1)));
+        (self.min_rtt, self.last_ack) = (ack.min_rtt, ack.now);
+        self.marked |= ack.marked > 0;
+        if self.gave_up {
+            return None;
+        }
+        let vain = core::mem::take(&mut self.vain) && !self.marked && self.has_no_patience(ack);
+        if vain || self.is_host_late() {
+            return self.give_up(ack);
         }
         let known = self.gap().filter(|_| self.agreed >= self.config.agreeing);
         if let Some(gap) = known
             && completed
             && ack.min_rtt != Span::MAX
             && (self.load <= gap || self.agrees(self.load, gap))
+            && self.has_stayed(ack)
         {
             self.belief = None;
             return Some(self.exit(ExitReason::PipeFull, ack.min_rtt, gap));
         }
-        let delayed = self.is_delayed(ack) && self.unclear > 0;
-        let mut reason = delayed.then_some(ExitReason::DelayIncrease);
-        if self.end_round(ack) {
-            let full = self.is_plateau(ack) && self.unclear > 0;
-            let marked = f64::from(self.round.marked) > f64::from(self.round.acked) * self.config.mark_share;
-            let over = self.round.number >= self.config.max_rounds;
-            reason = reason
-                .or(marked.then_some(ExitReason::Marks))
-                .or(full.then_some(ExitReason::PipeFull))
-                .or(over.then_some(ExitReason::Limit));
-            self.begin_round(ack);
+        let blind = self.unclear > 0 || self.is_bounded();
+        let mut reason = None;
+        if self.watch.on_ack(ack, self.load, &self.config) {
+            let held = self.agreed == 0 && self.is_bounded();
+            self.held = if held { self.held.saturating_add(1) } else { 0 };
+            let unsure = !self.marked
+                && (self.held >= self.config.held_rounds || self.contradicted.1 >= self.config.contradictions);
+            if self.is_refuted() || unsure {
+                return self.give_up(ack);
+            }
+            let full = self.watch.plateau() >= self.config.plateau_rounds && blind;
+            if full && !self.marked && !self.watch.has_risen() {
+                // Less arrives than chirps were to send, but nothing queues and nothing is marked:
+                // it is their word that is wrong, not the path that is full.
+                return self.give_up(ack);
+            }
+            let risen = (self.watch.has_risen() && blind).then_some(ExitReason::DelayIncrease);
+            reason = risen.or(full.then_some(ExitReason::RatePlateau));
+            if self.watch.rounds() >= self.config.max_rounds && reason.is_none() {
+                return self.give_up(ack);
+            }
         }
         let reason = reason?;
         self.belief = None;
@@ -487,12 +531,16 @@ impl Schedule for Adaptive {
     }
 
     fn resume(&mut self, number: u32, known: Known) -> bool {
+        if self.gave_up {
+            return false;
+        }
         (self.first, self.known) = (number, Some(known));
         (self.probe, self.load) = (known.gap, known.load);
         (self.belief, self.room) = (None, None);
         (self.agreed, self.unclear, self.losses, self.rest) = (0, 0, 0, None);
         self.left = (0, 0);
-        (self.round, self.recent) = (FIRST_ROUND, (Span::MAX, 0));
+        (self.watch, self.read_at, self.vain, self.noisy) = (Watch::NEW, None, false, false);
+        (self.contradicted, self.held) = ((0, 0), 0);
         true
     }
 
@@ -500,8 +548,7 @@ impl Schedule for Adaptive {
         self.mss = mss.bytes();
         self.probe = mss.gap(self.probe);
         self.load = mss.gap(self.load);
-        self.round.load = mss.gap(self.round.load);
-        self.round.load_before = mss.gap(self.round.load_before);
+        self.watch.on_mss(mss);
         // What chirps of other packets said is about other gaps: the next one begins anew.
         (self.belief, self.room) = (None, None);
         if let Some(known) = &mut self.known {

@@ -47,6 +47,9 @@ pub struct BeliefConfig {
     /// Gaps that no chirp tried count as possible if the smallest plausible one is below the
     /// fastest of all chirps times this, 0 ..= 1; default 0.75.
     pub tried: f64,
+    /// The path is crowded by hypotheses in which others take this share of it or more, above 0 and
+    /// at most 1; default 0.75.
+    pub crowded_share: f64,
 }
 
 impl Default for BeliefConfig {
@@ -59,6 +62,7 @@ impl Default for BeliefConfig {
             first_noise: 0.125,
             together: 0.125,
             tried: 0.75,
+            crowded_share: 0.75,
         }
     }
 }
@@ -73,7 +77,8 @@ impl BeliefConfig {
         check(within(self.noise_floor, 0.0, 1.0), "noise_floor", "between 0 and 1")?;
         check(self.first_noise > 0.0 && self.first_noise.is_finite(), "first_noise", "more than 0")?;
         check(within(self.together, 0.0, 1.0 / 3.0), "together", "between 0 and 1/3")?;
-        check(within(self.tried, 0.0, 1.0), "tried", "between 0 and 1")
+        check(within(self.tried, 0.0, 1.0), "tried", "between 0 and 1")?;
+        check(self.crowded_share > 0.0 && self.crowded_share <= 1.0, "crowded_share", "more than 0 and at most 1")
     }
 }
 
@@ -86,10 +91,10 @@ const SMALLEST: f64 = 512.0;
 const CELLS: usize = 18 * STEPS;
 /// Share of the capacity that others take, by hypothesis.
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
-/// From this hypothesis on the path is crowded.
-const CROWDED: usize = 3;
 /// Likelihoods that differ by less are equal.
 const EQUAL: f64 = 1e-9;
+/// A chirp is judged anew if it had so many times the variance that was expected.
+const JUDGED_ANEW: f64 = 1.5;
 /// Both variances are at least this many ns².
 const LEAST_VARIANCE: f64 = 1.0;
 
@@ -101,6 +106,10 @@ struct Noise {
 }
 
 impl Noise {
+    fn sum(self) -> f64 {
+        self.jitter + self.others
+    }
+
     /// Estimates may come out negative where the other one is too large by as much (per step: twice
     /// the one plus the other).
     fn at_least(self, floor: Self) -> Self {
@@ -133,6 +142,16 @@ pub struct Room {
     pub crowded: bool,
 }
 
+/// What one chirp says by itself, beside what was known before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alone {
+    /// How likely is the likeliest of what was plausible: the logarithm of its likelihood over that
+    /// of what the chirp shows, at most 0; 0 if nothing was known.
+    pub plausible: f64,
+    /// The gap that it shows in ns.
+    pub gap: f64,
+}
+
 /// Log-likelihoods of the hypotheses.
 #[derive(Clone, Debug)]
 pub struct Belief {
@@ -143,6 +162,8 @@ pub struct Belief {
     chirps: u32,
     /// The fastest gap of all chirps.
     fastest: f64,
+    /// Variance by which they were judged, in ns².
+    judged: f64,
 }
 
 /// The last cell whose gap is at most this. By products, which are the same on every machine;
@@ -210,7 +231,7 @@ impl Belief {
     #[must_use]
     pub fn new(config: BeliefConfig) -> Self {
         let support = Box::new([[0.0; CELLS]; SHARES.len()]);
-        Self { config, support, noise: None, chirps: 0, fastest: f64::INFINITY }
+        Self { config, support, noise: None, chirps: 0, fastest: f64::INFINITY, judged: 0.0 }
     }
 
     /// Standard deviation in ns of what noise does from one packet to the next.
@@ -218,10 +239,28 @@ impl Belief {
         self.noise.map_or(0.0, |noise| libm::sqrt((noise.jitter + noise.others).max(0.0)))
     }
 
-    /// Takes in a chirp; what was known counts `keep` times as much as before.
-    pub fn take(&mut self, points: &[Point], keep: f64) {
+    /// The same of what delays packets one by one.
+    pub fn jitter(&self) -> f64 {
+        self.noise.map_or(0.0, |noise| libm::sqrt(noise.jitter.max(0.0)))
+    }
+
+    /// Forgets the hypotheses, not the noise.
+    pub fn forget(&mut self) {
+        *self.support = [[0.0; CELLS]; SHARES.len()];
+        (self.chirps, self.fastest, self.judged) = (0, f64::INFINITY, 0.0);
+    }
+
+    /// True if more of the noise is jitter than others' packets.
+    #[must_use]
+    pub fn is_jittery(&self) -> bool {
+        self.noise.is_some_and(|noise| noise.jitter > noise.others)
+    }
+
+    /// Takes in a chirp; what was known counts `keep` times as much as before, and was plausible if
+    /// it fit worse than the best by less than `margin`. Returns what the chirp says alone.
+    pub fn take(&mut self, points: &[Point], keep: f64, margin: f64) -> Alone {
         if points.len() < 3 {
-            return;
+            return Alone { plausible: 0.0, gap: 0.0 };
         }
         let gap = |point: &Point| point.gaps as f64 / f64::from(point.packets.max(1));
         let fastest = points[1..].iter().map(gap).fold(f64::INFINITY, f64::min).max(SMALLEST);
@@ -238,15 +277,34 @@ impl Belief {
         let mut one = Box::new([[0.0; CELLS]; SHARES.len()]);
         let guess = square(first_noise * mean);
         let before = self.noise.unwrap_or(Noise { jitter: guess, others: guess });
-        let best = self.judge(points, fastest, before.at_least(floor), &mut one);
+        let mut best = self.judge(points, fastest, before.at_least(floor), &mut one);
         let left = self.left_over(points, best);
-        if let Some(noise) = &mut self.noise {
-            noise.jitter += (left.jitter - noise.jitter) * noise_weight;
-            noise.others += (left.others - noise.others) * noise_weight;
-        } else {
-            self.noise = Some(left);
-            self.judge(points, fastest, left.at_least(floor), &mut one);
+        let judged = before.at_least(floor);
+        let now = match self.noise {
+            Some(noise) => Noise {
+                jitter: noise.jitter + (left.jitter - noise.jitter) * noise_weight,
+                others: noise.others + (left.others - noise.others) * noise_weight,
+            },
+            None => left,
+        };
+        // What was judged with less noise than there is was judged too sharply.
+        let first = self.noise.replace(now).is_none();
+        let bounded = now.at_least(floor);
+        if first || bounded.sum() > judged.sum() * JUDGED_ANEW {
+            best = self.judge(points, fastest, bounded, &mut one);
         }
+        let variance = bounded.sum();
+        if self.judged > 0.0 && variance > self.judged {
+            let share = self.judged / variance;
+            self.support.iter_mut().flatten().for_each(|sum| *sum *= share);
+        }
+        self.judged =
+            if self.judged > variance { self.judged + (variance - self.judged) * noise_weight } else { variance };
+        let plausible = {
+            let top = self.support.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+            let both = self.support.iter().flatten().zip(one.iter().flatten());
+            both.filter(|(sum, _)| **sum >= top - margin).map(|(_, new)| *new).fold(f64::NEG_INFINITY, f64::max)
+        };
         for (sums, new) in self.support.iter_mut().zip(one.iter()) {
             for (sum, new) in sums.iter_mut().zip(new) {
                 *sum = *sum * keep + new;
@@ -254,6 +312,7 @@ impl Belief {
         }
         self.fastest = if self.chirps == 0 { fastest } else { self.fastest.min(fastest) };
         self.chirps = self.chirps.saturating_add(1);
+        Alone { plausible, gap: best.gap }
     }
 
     /// Likelihoods of one chirp relative to the best, which is returned.
@@ -342,7 +401,8 @@ impl Belief {
         if self.chirps == 0 {
             return None;
         }
-        let (free, crowded) = self.support.split_at(CROWDED);
+        let crowded = SHARES.iter().position(|share| *share >= self.config.crowded_share);
+        let (free, crowded) = self.support.split_at(crowded.unwrap_or(SHARES.len()).max(1));
         let top = |rows: &[[f64; CELLS]]| rows.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
         let (top, others) = (top(free), top(crowded));
         let (mut least, mut most, mut best) = (CELLS - 1, 0, (f64::NEG_INFINITY, 0, 0));

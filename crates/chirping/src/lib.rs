@@ -23,6 +23,7 @@ extern crate alloc;
 mod adaptive;
 mod again;
 pub mod analysis;
+mod batches;
 pub mod belief;
 mod config;
 mod flight;
@@ -154,6 +155,25 @@ impl AdaptiveChirping {
     #[must_use]
     pub fn new(config: &AdaptiveChirpingConfig, mss: u32) -> Self {
         Self::with_schedule(Adaptive::new(config, mss))
+    }
+}
+
+impl AdaptiveChirping {
+    /// True once the path cannot be read, or the host keeps no gaps: the start is for others to
+    /// finish.
+    #[must_use]
+    pub fn gave_up(&self) -> bool {
+        self.schedule.gave_up()
+    }
+
+    /// True before the first chirp, while there is too little to send for one: packets leave as the
+    /// window lets them.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.purpose == Purpose::Start
+            && self.leaving.is_none()
+            && self.chirps == self.schedule.first()
+            && !self.schedule.is_running()
     }
 }
 

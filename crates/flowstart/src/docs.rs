@@ -33,7 +33,7 @@ const CHIRPS: &[(&str, &[&str], &[&str])] = &[
         &["--start", "paced_chirping/ack2", "--capacity", "50Mbit/s", "--rtt", "40ms", "--chirp", "9"],
         &["delays"],
     ),
-    ("chirp-crowded", &["--capacity", "50Mbit/s", "--rtt", "40ms", "--background", "cubic", "--chirp", "4"], &["gaps"]),
+    ("chirp-crowded", &["--capacity", "50Mbit/s", "--rtt", "40ms", "--background", "cubic", "--chirp", "3"], &["gaps"]),
 ];
 
 /// The pictures with their paths.

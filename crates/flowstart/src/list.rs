@@ -112,7 +112,12 @@ mod tests {
     #[test]
     fn every_start_avoidance_and_queue_that_is_written_is_listed() {
         for (folder, marks, kind, together) in [
-            ("crates/starts/src", " FlowStart for ", "flow starts", &["dispatch", "directed"][..]),
+            (
+                "crates/starts/src",
+                " FlowStart for ",
+                "flow starts",
+                &["dispatch", "directed", "chirping_or_hystart"][..],
+            ),
             (
                 "crates/avoidances/src",
                 " CongestionAvoidance for ",

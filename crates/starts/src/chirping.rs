@@ -67,7 +67,7 @@ impl Start {
         match self {
             Self::PacedChirping(start) => start.last_chirp(),
             Self::TwoGapChirping(start) => start.last_chirp(),
-            Self::AdaptiveChirping(start) => start.last_chirp(),
+            Self::AdaptiveChirping(start) => start.chirping().last_chirp(),
             _ => None,
         }
     }
@@ -77,7 +77,7 @@ impl Start {
     #[must_use]
     pub fn room(&self) -> Option<Room> {
         match self {
-            Self::AdaptiveChirping(start) => start.schedule().room(),
+            Self::AdaptiveChirping(start) => start.chirping().schedule().room(),
             _ => None,
         }
     }

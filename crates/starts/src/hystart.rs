@@ -134,6 +134,8 @@ pub struct Hystart {
     config: HystartConfig,
     paced: bool,
     mss: u32,
+    /// Time over which what is acknowledged now had been spread; zero usually.
+    spread: Span,
     /// A detector fired. Only a timeout forgets that, as in Linux.
     found: bool,
     /// Smallest RTT seen; [`Span::MAX`] before the first sample.
@@ -160,6 +162,7 @@ impl Hystart {
             config: *config,
             paced: config.paced.unwrap_or(paced),
             mss,
+            spread: Span::ZERO,
             found: false,
             delay_min: Span::MAX,
             round_start: Time::ZERO,
@@ -193,13 +196,35 @@ impl Hystart {
 
     /// Longest train that does not end slow start.
     pub(super) fn train_limit(&self, window: &Window) -> Span {
-        self.allowed(self.delay_min + self.config.cushion(self.stack_rate(window)))
+        self.allowed(self.delay_min + self.config.cushion(self.stack_rate(window))) + self.spread
     }
 
     /// True if a train of this length ends slow start. The cushion takes a division, so it is left
     /// out while it cannot matter.
     fn is_too_long(&self, train: Span, window: &Window) -> bool {
         train > self.allowed(self.delay_min) && train > self.train_limit(window)
+    }
+
+    /// The packets of the round trip before this start took over did not leave in a burst but over
+    /// `spread`: their ACKs make a train that long whatever the path is, and so do packets that
+    /// those let go, from then on.
+    pub(super) fn has_been_spread(&mut self, spread: Span) {
+        self.spread = spread;
+    }
+
+    /// Before this start took over the smallest RTT was this.
+    pub(super) fn has_seen(&mut self, rtt: Span) {
+        self.delay_min = self.delay_min.min(rtt);
+    }
+
+    /// True if this RTT is one that ends slow start.
+    pub(super) fn is_late(&self, rtt: Span) -> bool {
+        rtt > self.delay_min + self.config.delay_threshold(self.delay_min)
+    }
+
+    /// What ends slow start was found by others.
+    pub(super) fn has_found(&mut self) {
+        self.found = true;
     }
 
     /// Takes in one RTT sample (`hystart_update`).
@@ -278,6 +303,7 @@ impl FlowStart for Hystart {
     fn on_restart(&mut self, now: Time, restart: Restart, _window: &Window, _last: LastRtt) -> bool {
         if restart == Restart::Timeout {
             self.found = false;
+            self.spread = Span::ZERO;
             self.delay_min = Span::MAX;
             self.begin_round(now, self.prior_next);
         }

@@ -14,10 +14,12 @@ extern crate alloc;
 use alloc::boxed::Box;
 
 mod chirping;
+mod chirping_or_hystart;
 mod constants;
 mod first_recovery;
 mod spacing;
 
+pub use chirping_or_hystart::ChirpingOrHystart;
 pub use constants::StartConstants;
 pub use flowstart_chirping as paced_chirping;
 pub use flowstart_chirping::{
@@ -82,10 +84,10 @@ flowstart_control::registry! {
     }
 
     /// Paced Chirping as this project does it.
-    AdaptiveChirping(config: Box<AdaptiveChirpingConfig>) => Box<AdaptiveChirping> {
+    AdaptiveChirping(config: Box<AdaptiveChirpingConfig>) => Box<ChirpingOrHystart> {
         names: "adaptive_chirping" | "adaptive_chirp",
-        about: "chirps whose load grows as fast as they show that there is room, and that cope with what they cannot read",
-        new: |flow| Box::new(AdaptiveChirping::new(config, flow.mss)),
+        about: "chirps whose load grows as fast as they show that there is room, and HyStart where they cannot be read",
+        new: |flow| Box::new(ChirpingOrHystart::new(config, flow.initial_window, flow.paced, flow.mss)),
     }
 
     /// SEARCH (draft-chung-ccwg-search).

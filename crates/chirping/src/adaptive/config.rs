@@ -6,6 +6,11 @@ use super::super::again::ChirpingAgainConfig;
 use super::super::belief::BeliefConfig;
 use flowstart_control::InvalidConfig;
 
+/// Centres are tried one after the other, each this share of the one before.
+const CENTRE_STEP: f64 = 0.9;
+/// About the gaps of a chirp's first and last packets over the one it is centred on.
+const SLOWEST_GAP: f64 = 2.0;
+const FASTEST_GAP: f64 = 0.25;
 /// Most packets of a chirp on a path without noise.
 const MAX_PACKETS: u32 = 64;
 
@@ -23,9 +28,8 @@ pub struct AdaptiveChirpingConfig {
     pub packets: u32,
     /// Share of the initial window that is the first chirp, above 0 and at most 1; default 0.8: a
     /// receiver that acknowledges every second or fourth packet acknowledges the last of eight. The
-    /// rest of ten follows evenly in the rest of the round trip, and until the first chirp is read
-    /// a packet leaves only when another has arrived: a path that holds the initial window and no
-    /// more loses none.
+    /// rest of ten follows, and until the first chirp is read a packet leaves only when another has
+    /// arrived: a path that holds the initial window and no more loses none.
     pub first_share: f64,
     /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 48
     /// (the authors' later code: 64, which fills 3.7 ms of queue at 20 Mbit/s and 20 ms).
@@ -53,11 +57,54 @@ pub struct AdaptiveChirpingConfig {
     /// Factor by which the load may grow per round trip if chirps show room for it, 1 ..= 16;
     /// default 8.
     pub growth: f64,
-    /// The same while chirps are unclear, 1 ..= 4; default 1.5.
-    pub blind_growth: f64,
-    /// Packets per round trip up to which the load doubles while chirps are unclear, as in slow
-    /// start; default 48.
-    pub doubling_packets: u32,
+    /// A transfer of no more packets than this is started by HyStart; default 70, what slow start
+    /// sends in three round trips from a window of ten: chirps save none of them.
+    pub short_transfer: u32,
+    /// So is a flow whose window has grown to more than this many initial windows before it had
+    /// more to send than that, at least 1; default 2.
+    pub latest_start: u32,
+    /// What HyStart's window has room for when it takes over leaves at this many windows per round
+    /// trip, not at once, at least 1; default 4.
+    pub catch_up: u32,
+    /// Round trips without a chirp that could be read after which the path cannot be, at least 0;
+    /// default 1. The first chirp has no such grace if its ACKs were too few.
+    pub patience: f64,
+    /// ACKs come together if they arrive closer than their packets left times this, 0 ..= 1;
+    /// default 1/2. They count as one point, at the time of the last.
+    pub together: f64,
+    /// A chirp is cut where one change of delay is more than this share of all of them, 0 ..= 1;
+    /// default 1/2.
+    pub step_share: f64,
+    /// And more than this many mean gaps of the chirp, at least 0; default 4.
+    pub step_gaps: f64,
+    /// A chirp contradicts those before it if it shows a larger gap than they hold for plausible, and
+    /// all that they do is by this much less likely by itself, 0 ..= 100; default 8.
+    pub surprise: f64,
+    /// So many contradictions in a row mean that the path has changed: what was known is forgotten,
+    /// at least 1; default 2.
+    pub surprises: u32,
+    /// If that happens so often, the path cannot be read, at least 1; default 3.
+    pub contradictions: u32,
+    /// Round trips after which chirps that hold the load back without being sure cannot be believed,
+    /// at least 1; default 5. (With 3, jitter on idle paths made HyStart take over so early that it
+    /// lost more than alone.)
+    pub held_rounds: u32,
+    /// HyStart that takes over from chirps that were read, on a path with jitter, grows its window
+    /// by a packet per this many delivered, at least 1; default 2: by half per round trip. Chirps
+    /// have spread its packets, so that an ACK train cannot tell it when to leave.
+    pub late_divisor: u32,
+    /// Gap of the rest of the initial window, in gaps of the first chirp, above 0; default 2. Never
+    /// longer than the initial window spread over a round trip.
+    pub rest_gap: f64,
+    /// Points that a chirp is to have beyond `min_points`, 0 ..= 64; default 2. Where ACKs come in
+    /// batches chirps are as much longer.
+    pub spare_points: u32,
+    /// Where ACKs come by a clock, a chirp says something only if it has at least so many packets
+    /// per tick, at least 1; default 4.
+    pub per_tick: u32,
+    /// Chirps are refuted by a round trip that delivered this many times the most that they hold
+    /// for plausible, at least 1; default 1.1.
+    pub refuted: f64,
     /// Fewest ACKs a chirp must have brought to be read; default 4.
     pub min_points: u32,
     /// Delays must rise by this many times their noise for a single chirp to show a knee; default
@@ -71,8 +118,9 @@ pub struct AdaptiveChirpingConfig {
     /// Gaussian and its variance known; among random datagrams fewer do).
     pub plausible: f64,
     /// The path is crowded, so that chirps cannot tell what is to be had, if others take three
-    /// quarters of it or more by a hypothesis whose log-likelihood is this much above all others',
-    /// at least 0; default 4.
+    /// quarters of it or more (`belief.crowded_share`) by a hypothesis whose log-likelihood is this
+    /// much above all others', at least 0; default 12: with 4 long jitter on an idle path looked
+    /// like others.
     pub crowded_margin: f64,
     /// The capacity is known when the largest gap that is not improbable is at most the smallest
     /// times this, at least 1; default 1.35 (three cells of the grid of hypotheses span 1.19).
@@ -91,10 +139,23 @@ pub struct AdaptiveChirpingConfig {
     pub sharp: f64,
     /// Chirps in a row after which the capacity must have been known, at least 1; default 2.
     pub agreeing: u32,
+    /// Round trips for which chirps must have agreed, at least 1: with 1 those of a single one,
+    /// which is the default. (2 cost three times the delay among datagrams, and completion times
+    /// were the same.)
+    pub full_rounds: f64,
+    /// Noise that is more than this share of the smallest RTT drowns chirps, 0 ..= 1; default 1/50:
+    /// half a round trip of packets around the path's gap make a queue of a seventh of the round
+    /// trip, which is then hardly more than what jitter does by itself.
+    pub drowned: f64,
+    /// The same where the noise is not less than `clear` of the gap, at least 1; default 3. (A
+    /// single round of jitter can look like a queue twice.)
+    pub noisy_rounds: f64,
+    /// Share of the gap below which noise leaves no doubt, 0 ..= 1; default 1/8.
+    pub clear: f64,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
-    /// RTTs in a row whose smallest is compared with the connection's smallest while chirps are
-    /// unclear, at least 1; default 8 (HyStart).
+    /// Fewest RTTs of a round whose smallest is compared with the connection's smallest while chirps
+    /// are unclear or say that the load is all there is, at least 1; default 8 (HyStart).
     pub delay_samples: u32,
     /// Rise of that RTT that ends the start, as a share of the smallest RTT; default 1/8 (HyStart).
     pub delay_share: f64,
@@ -105,7 +166,7 @@ pub struct AdaptiveChirpingConfig {
     /// While chirps are unclear: the load of the round before over what was delivered that counts
     /// as a plateau, at least 1; default 1.2.
     pub plateau: f64,
-    /// Rounds of plateau in a row that end the start; default 1.
+    /// Rounds of plateau in a row that end the start; default 3 (BBR's full-pipe test).
     pub plateau_rounds: u32,
     /// Losses that are not taken for congestion while the load is below half of what chirps have
     /// shown; default 3.
@@ -113,7 +174,7 @@ pub struct AdaptiveChirpingConfig {
     /// Factor of the window after a loss that is taken for congestion, 0 ..= 1; default 0.7 (CUBIC,
     /// RFC 9438).
     pub loss_factor: f64,
-    /// Round trips after which the start ends in any case, at least 1; default 40.
+    /// Round trips after which the path counts as one that cannot be read, at least 1; default 40.
     pub max_rounds: u32,
     /// A chirp in which two packets left further apart than this many planned gaps, because ACKs
     /// failed to come that let them go, says nothing, at least 1; default 2 (Paced Chirping).
@@ -128,9 +189,6 @@ pub struct AdaptiveChirpingConfig {
     pub late_share: f64,
     /// Packets of chirps that must have left before that is judged, at least 1; default 24.
     pub late_after: u32,
-    /// Share of a round's packets that must be marked to end the start, 0 ..= 1; default 1/2. A
-    /// single mark says nothing: at a step-marking queue others' marks are normal.
-    pub mark_share: f64,
     /// How chirps are set against hypotheses.
     pub belief: BeliefConfig,
     /// When chirps are sent again after the start.
@@ -151,26 +209,44 @@ impl Default for AdaptiveChirpingConfig {
             fastest_centre: 0.25,
             length: 8.0,
             growth: 8.0,
-            blind_growth: 1.5,
-            doubling_packets: 48,
+            short_transfer: 70,
+            latest_start: 2,
+            catch_up: 4,
+            patience: 1.0,
+            together: 0.5,
+            step_share: 0.5,
+            step_gaps: 4.0,
+            surprise: 8.0,
+            surprises: 2,
+            contradictions: 3,
+            held_rounds: 5,
+            late_divisor: 2,
+            rest_gap: 2.0,
+            spare_points: 2,
+            per_tick: 4,
+            refuted: 1.1,
             min_points: 4,
             contrast: 1,
             crowded: 0.6,
             plausible: 1.0,
-            crowded_margin: 4.0,
+            crowded_margin: 12.0,
             certain: 1.35,
             improbable: 2.0,
             memory: 16.0,
             most_memory: 1000.0,
             sharp: 1.0 / 16.0,
             agreeing: 2,
+            full_rounds: 1.0,
+            drowned: 0.02,
+            noisy_rounds: 3.0,
+            clear: 0.125,
             tolerance: 0.25,
             delay_samples: 8,
             delay_share: 0.125,
             min_delay: Span::from_millis(2),
             max_delay: Span::from_millis(16),
             plateau: 1.2,
-            plateau_rounds: 1,
+            plateau_rounds: 3,
             pardoned_losses: 3,
             loss_factor: 0.7,
             max_rounds: 40,
@@ -178,7 +254,6 @@ impl Default for AdaptiveChirpingConfig {
             host_stall: 8.0,
             late_share: 1.0 / 16.0,
             late_after: 24,
-            mark_share: 0.5,
             belief: BeliefConfig::default(),
             again: ChirpingAgainConfig::default(),
         }
@@ -186,6 +261,30 @@ impl Default for AdaptiveChirpingConfig {
 }
 
 impl AdaptiveChirpingConfig {
+    /// The rise of an RTT that says that a queue stands.
+    pub(super) fn rise_of(&self, min_rtt: Span) -> Span {
+        let share = Span::from_nanos((min_rtt.as_nanos() as f64 * self.delay_share) as u64);
+        share.max(self.min_delay).min(self.max_delay)
+    }
+
+    /// Centre of the next chirp: with much noise it tries smaller gaps, so that they make a queue
+    /// that can be seen.
+    pub(super) fn centre_of(&self, likely: u64, packets: usize, noise: f64) -> u64 {
+        let likely = likely as f64;
+        // The gaps fall from twice to a quarter of the centre, evenly; those below the likely gap
+        // make a queue, each what it is short of it.
+        let queue = |centre: f64| {
+            let (first, last) = (SLOWEST_GAP * centre, FASTEST_GAP * centre);
+            let reach = f64::min(first, 1.0);
+            packets as f64 * likely * (reach - last).max(0.0) / (first - last) * (1.0 - (reach + last) / 2.0)
+        };
+        let mut centre = self.centre;
+        while centre > self.fastest_centre && queue(centre) < self.rise * noise {
+            centre *= CENTRE_STEP;
+        }
+        ((likely * centre) as u64).max(1)
+    }
+
     /// Checks that every constant is in its range.
     ///
     /// # Errors
@@ -204,8 +303,26 @@ impl AdaptiveChirpingConfig {
         check(self.fastest_centre > 0.0 && self.fastest_centre <= 1.0, "fastest_centre", "more than 0 and at most 1")?;
         check(within(self.length, 0.0, 100.0), "length", "between 0 and 100")?;
         check(within(self.growth, 1.0, 16.0), "growth", "between 1 and 16")?;
-        check(within(self.blind_growth, 1.0, 4.0), "blind_growth", "between 1 and 4")?;
+        check(self.latest_start >= 1, "latest_start", "at least 1")?;
+        check(self.catch_up >= 1, "catch_up", "at least 1")?;
+        check(self.per_tick >= 1, "per_tick", "at least 1")?;
+        check(self.refuted >= 1.0, "refuted", "at least 1")?;
+        check(within(self.patience, 0.0, 1000.0), "patience", "between 0 and 1000")?;
+        check(within(self.together, 0.0, 1.0), "together", "between 0 and 1")?;
+        check(within(self.step_share, 0.0, 1.0), "step_share", "between 0 and 1")?;
+        check(self.step_gaps >= 0.0, "step_gaps", "at least 0")?;
+        check(within(self.surprise, 0.0, 100.0), "surprise", "between 0 and 100")?;
+        check(self.surprises >= 1, "surprises", "at least 1")?;
+        check(self.contradictions >= 1, "contradictions", "at least 1")?;
+        check(self.held_rounds >= 1, "held_rounds", "at least 1")?;
+        check(self.late_divisor >= 1, "late_divisor", "at least 1")?;
+        check(within(self.noisy_rounds, 1.0, 1000.0), "noisy_rounds", "between 1 and 1000")?;
+        check(within(self.drowned, 0.0, 1.0), "drowned", "between 0 and 1")?;
+        check(within(self.clear, 0.0, 1.0), "clear", "between 0 and 1")?;
+        check(self.rest_gap > 0.0 && self.rest_gap.is_finite(), "rest_gap", "more than 0")?;
+        check(within(self.full_rounds, 1.0, 1000.0), "full_rounds", "between 1 and 1000")?;
         check(self.min_points >= 2, "min_points", "at least 2")?;
+        check(self.spare_points <= MAX_PACKETS, "spare_points", "at most 64")?;
         check(within(self.crowded, 0.0, 1.0), "crowded", "between 0 and 1")?;
         check(self.plausible > 0.0, "plausible", "more than 0")?;
         check(self.crowded_margin >= 0.0, "crowded_margin", "at least 0")?;
@@ -227,7 +344,6 @@ impl AdaptiveChirpingConfig {
         check(self.host_stall >= 1.0, "host_stall", "at least 1")?;
         check(within(self.late_share, 0.0, 1.0), "late_share", "between 0 and 1")?;
         check(self.late_after >= 1, "late_after", "at least 1")?;
-        check(within(self.mark_share, 0.0, 1.0), "mark_share", "between 0 and 1")?;
         self.belief.validate()?;
         self.again.validate()
     }

@@ -55,7 +55,7 @@ const KEEP: f64 = 1.0 - 1.0 / 16.0;
 fn after(chirps: u32, mut next: impl FnMut() -> Vec<Point>) -> (Belief, Room) {
     let mut belief = Belief::new(BeliefConfig::default());
     for _ in 0..chirps {
-        belief.take(&next(), KEEP);
+        belief.take(&next(), KEEP, 1.0);
     }
     let room = belief.room(2.0, 4.0).unwrap();
     (belief, room)
@@ -140,10 +140,10 @@ fn what_has_changed_is_forgotten() {
     let random = &mut Uniform(1);
     let mut belief = Belief::new(BeliefConfig::default());
     for _ in 0..30 {
-        belief.take(&chirp(200_000.0, 100_000.0, 0.0, 0.0, 1, random), KEEP);
+        belief.take(&chirp(200_000.0, 100_000.0, 0.0, 0.0, 1, random), KEEP, 1.0);
     }
     for _ in 0..30 {
-        belief.take(&chirp(200_000.0, 200_000.0, 0.0, 0.0, 1, random), KEEP);
+        belief.take(&chirp(200_000.0, 200_000.0, 0.0, 0.0, 1, random), KEEP, 1.0);
     }
     let room = belief.room(2.0, 4.0).unwrap();
     assert!((room.best as f64 / 200_000.0 - 1.0).abs() < 0.1, "{room:?}");
@@ -159,11 +159,46 @@ proptest! {
         for chirp in chirps {
             let points: Vec<Point> =
                 chirp.into_iter().map(|(gaps, packets, delay)| Point { gaps: u64::from(gaps), packets, delay }).collect();
-            belief.take(&points, KEEP);
+            belief.take(&points, KEEP, 1.0);
         }
         if let Some(room) = belief.room(margin, 4.0) {
             prop_assert!(room.least <= room.most && room.best <= room.most && room.most > 0, "{room:?}");
         }
         prop_assert!(belief.noise().is_finite());
     }
+}
+
+#[test]
+fn a_chirp_over_another_path_contradicts_those_before_and_one_over_the_same_path_does_not() {
+    let mut random = Uniform(7);
+    let mut belief = Belief::new(BeliefConfig::default());
+    for _ in 0..16 {
+        let alone = belief.take(&chirp(200_000.0, 60_000.0, 0.0, 0.0, 1, &mut random), KEEP, 1.0);
+        assert!(alone.plausible > -2.0, "{alone:?}");
+    }
+    // A shaper's bucket is spent.
+    let slower = |random: &mut Uniform| chirp(200_000.0, 600_000.0, 0.0, 0.0, 1, random);
+    let alone = belief.take(&slower(&mut random), KEEP, 1.0);
+    assert!(alone.plausible < -8.0 && alone.gap > 500_000.0, "{alone:?}");
+    belief.forget();
+    belief.take(&slower(&mut random), KEEP, 1.0);
+    let room = belief.room(1.0, 12.0).unwrap();
+    assert!((550_000..=660_000).contains(&room.best), "{room:?}");
+}
+
+/// The delay of one packet, by chance the last, makes the first chirp look like a queue; those
+/// after it show how much such chance there is.
+#[test]
+fn what_was_judged_with_too_little_noise_counts_less_as_soon_as_there_is_more() {
+    let mut random = Uniform(3);
+    let mut belief = Belief::new(BeliefConfig::default());
+    let mut first = chirp(1_150_000.0, 1000.0, 0.0, 50_000.0, 1, &mut random);
+    first.last_mut().unwrap().delay += 900_000;
+    belief.take(&first, KEEP, 1.0);
+    assert!(belief.room(1.0, 12.0).unwrap().least > 500_000);
+    for _ in 0..4 {
+        belief.take(&chirp(1_150_000.0, 240_000.0, 0.0, 1_000_000.0, 1, &mut random), KEEP, 1.0);
+    }
+    let room = belief.room(1.0, 12.0).unwrap();
+    assert!(room.least <= 240_000, "{room:?}");
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Loop, MSS, Path};
 use flowstart_congestion::start::{
-    AdaptiveChirping, AdaptiveChirpingConfig, PacedChirping, PacedChirpingConfig, Start, TwoGapChirping,
+    AdaptiveChirpingConfig, ChirpingOrHystart, PacedChirping, PacedChirpingConfig, Start, TwoGapChirping,
     TwoGapChirpingConfig,
 };
 use flowstart_congestion::{
@@ -24,7 +24,7 @@ fn two_gap() -> Controller {
 }
 
 fn adaptive() -> Controller {
-    controller(AdaptiveChirping::new(&AdaptiveChirpingConfig::default(), MSS))
+    controller(ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, MSS))
 }
 
 /// What came of a start.
@@ -68,7 +68,7 @@ const PATHS: [(u64, u64); 9] =
 
 /// Where timers go off every 2 ms, gaps of 0.1 ms are not kept: chirps say nothing.
 #[test]
-fn on_a_host_that_keeps_no_gaps_the_adaptive_schedule_starts_as_slow_start_and_ends_when_the_rtt_rises() {
+fn on_a_host_that_keeps_no_gaps_the_adaptive_schedule_starts_as_slow_start_and_ends_as_hystart() {
     let path = Path::new(100, Span::from_millis(40));
     let mut flow = Loop::new(path, adaptive(), u64::MAX);
     flow.tick = Span::from_millis(2);
@@ -78,27 +78,28 @@ fn on_a_host_that_keeps_no_gaps_the_adaptive_schedule_starts_as_slow_start_and_e
         windows.push(flow.controller.cwnd());
     }
     let exit = flow.controller.start_exit().expect("it ends");
-    assert_eq!(exit.reason, ExitReason::DelayIncrease);
+    assert!([ExitReason::AckTrain, ExitReason::DelayIncrease].contains(&exit.reason), "{exit:?} {windows:?}");
     // The path holds 333 packets, and HyStart leaves when an eighth more are on it.
     assert!((300..=700).contains(&exit.cwnd), "{exit:?} {windows:?}");
     // Slow start from ten packets takes six round trips; the two in which it was tried are more.
     assert!(exit.now <= Time::ZERO + path.rtt0() * 9, "{exit:?} {windows:?}");
     // A host that is late now and then chirps on.
     let tolerant = AdaptiveChirpingConfig { late_share: 1.0, ..AdaptiveChirpingConfig::default() };
-    let mut chirping = Loop::new(path, controller(AdaptiveChirping::new(&tolerant, MSS)), u64::MAX);
+    let mut chirping = Loop::new(path, controller(ChirpingOrHystart::new(&tolerant, 10, false, MSS)), u64::MAX);
     chirping.tick = Span::from_millis(2);
     chirping.run(Time::ZERO + path.rtt0() * 9, |_| {});
-    assert_ne!(chirping.controller.start_exit().map(|exit| exit.reason), Some(ExitReason::DelayIncrease));
+    let reason = chirping.controller.start_exit().map(|exit| exit.reason);
+    assert!(!matches!(reason, Some(ExitReason::AckTrain | ExitReason::DelayIncrease)), "{reason:?}");
 }
 
 #[test]
-fn the_adaptive_schedule_finds_the_capacity_of_an_idle_path_within_eight_round_trips_and_three_packets_of_queue() {
+fn the_adaptive_schedule_finds_the_capacity_of_an_idle_path_within_nine_round_trips_and_three_packets_of_queue() {
     for (mbps, rtt) in PATHS {
         let outcome = on(mbps, rtt, adaptive());
         let what = format!("{mbps} Mbit/s, {rtt} ms: {outcome:?}");
         assert_eq!(outcome.exit.reason, ExitReason::PipeFull, "{what}");
         assert!((0.95..=1.02).contains(&outcome.of_bdp), "{what}");
-        assert!(outcome.round_trips <= 8.0, "{what}");
+        assert!(outcome.round_trips <= 9.0, "{what}");
         assert!(outcome.queued_packets <= 3.0, "{what}");
     }
 }
@@ -131,7 +132,8 @@ fn on_paths_of_less_than_two_initial_windows_the_adaptive_window_still_fits() {
     for (mbps, rtt) in [(5, 20), (10, 20), (20, 5)] {
         let outcome = on(mbps, rtt, adaptive());
         assert!((0.9..=1.05).contains(&outcome.of_bdp), "{mbps} {rtt}: {outcome:?}");
-        assert!(outcome.round_trips <= 4.0, "{mbps} {rtt}: {outcome:?}");
+        // Two round trips must agree.
+        assert!(outcome.round_trips <= 5.0, "{mbps} {rtt}: {outcome:?}");
     }
 }
 

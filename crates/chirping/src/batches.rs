@@ -1,0 +1,223 @@
+//! ACKs that come together: merged by a receiver, held up by a late packet, or by a way back that
+//! serves in turns. They say no more than one ACK does.
+
+use alloc::vec::Vec;
+
+use super::flight::Measured;
+use super::reading::Point;
+
+/// Points whose ACKs came together as one, with the delay of the last: they arrived closer than
+/// their packets left times `share`. A queue that grows never brings packets closer together; what
+/// holds them back and lets them go at once does.
+#[must_use]
+pub(super) fn together(points: &[Point], share: f64) -> Vec<Point> {
+    let mut joined: Vec<Point> = Vec::with_capacity(points.len());
+    for point in points {
+        let (gaps, delay) = (point.gaps as f64, point.delay as f64);
+        match joined.last_mut() {
+            Some(last) if gaps + delay - (last.delay as f64) < gaps * share => {
+                *last = Point {
+                    gaps: last.gaps.saturating_add(point.gaps),
+                    packets: last.packets.saturating_add(point.packets),
+                    delay: point.delay,
+                };
+            }
+            _ => joined.push(*point),
+        }
+    }
+    joined
+}
+
+/// The longest part of a chirp without a step: on a route that changes in mid-chirp, or behind a
+/// burst of others', delays jump once by what says nothing of a queue. A step is a change from one
+/// point to the next that is more than `share` of all changes, and more than `gaps` of the chirp's
+/// mean gaps: packets that queue behind each other wait longer step by step.
+#[must_use]
+pub(super) fn without_step(points: &[Point], share: f64, gaps: f64) -> &[Point] {
+    let mut part = points;
+    while part.len() > 1 {
+        let changes = || part.windows(2).map(|pair| pair[1].delay.abs_diff(pair[0].delay));
+        let (time, packets) = part[1..]
+            .iter()
+            .fold((0.0, 0.0), |(time, packets), point| (time + point.gaps as f64, packets + f64::from(point.packets)));
+        let (at, largest) = (1..).zip(changes()).max_by_key(|(_, change)| *change).unwrap_or((1, 0));
+        let all: u64 = changes().fold(0, u64::saturating_add);
+        if largest as f64 <= share * all as f64 || largest as f64 * packets <= gaps * time {
+            break;
+        }
+        let (before, after) = part.split_at(at);
+        part = if before.len() > after.len() { before } else { after };
+    }
+    part
+}
+
+/// The period in ns of the clock by which the ACKs of these points came, if they did: all times
+/// between two are multiples of the shortest, whatever number of packets came with it. (Where a
+/// queue spaces them, as many packets take as long.)
+#[must_use]
+fn tick(points: &[Point]) -> Option<u64> {
+    /// Share of the period by which times may miss a multiple of it.
+    const EXACTNESS: f64 = 0.05;
+    /// Fewest points beside the first.
+    const FEWEST: usize = 3;
+    let times = points.windows(2).map(|pair| {
+        let arrived = pair[1].gaps.saturating_add(pair[1].delay);
+        (arrived.saturating_sub(pair[0].delay) as f64, pair[1].packets)
+    });
+    if points.len() <= FEWEST {
+        return None;
+    }
+    let shortest = times.clone().map(|(time, _)| time).fold(f64::INFINITY, f64::min);
+    let ticks = |time: f64| libm::round(time / shortest);
+    if shortest < 1.0 || times.clone().any(|(time, _)| (time - ticks(time) * shortest).abs() > EXACTNESS * shortest) {
+        return None;
+    }
+    let of_one = || times.clone().filter(|(time, _)| ticks(*time) <= 1.0).map(|(_, packets)| packets);
+    let (fewest, most) = (of_one().min()?, of_one().max()?);
+    (most / 2 >= fewest).then_some(shortest as u64)
+}
+
+/// What is known of batches of ACKs on a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Batches {
+    /// Packets per batch, and time between two in ns, if they were too few in the last chirp.
+    few: Option<(f64, f64)>,
+    /// Period in ns of the clock by which ACKs come; zero if none is known.
+    tick: u64,
+}
+
+impl Batches {
+    /// Takes in the `points` of a chirp, joined, of which `enough` are to come. Returns true if
+    /// they tell more than a clock: `per_tick` packets on average between its ticks, and as many
+    /// ticks as are points of `least`.
+    pub(super) fn take(
+        &mut self,
+        chirp: &Measured,
+        points: &[Point],
+        enough: usize,
+        least: usize,
+        per_tick: u32,
+    ) -> bool {
+        let packets = chirp.gaps().len();
+        let length = chirp.gaps().iter().skip(1).fold(0_u64, |sum, gap| sum.saturating_add(*gap));
+        let batches = points.len().max(1) as f64;
+        self.few = (points.len() < enough).then(|| (packets as f64 / batches, length as f64 / batches));
+        self.tick = self.tick.max(tick(points).unwrap_or(0));
+        let (tick, length) = (self.tick as f64, length as f64);
+        packets as f64 * tick >= f64::from(per_tick) * length && length >= tick * least as f64 || self.tick == 0
+    }
+
+    /// Packets around `gap` ns that the next chirp must have for `enough` points; zero if the usual
+    /// ones are enough.
+    pub(super) fn packets(&self, gap: u64, enough: usize) -> f64 {
+        self.few
+            .map_or(0.0, |(packets, time)| enough as f64 * packets.max(time.max(self.tick as f64) / gap.max(1) as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::geometry::{Geometry, RATIO_ONE};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Points of packets that left `gap` ns apart and whose ACKs arrived at these times in ns.
+    fn points(gap: u64, arrivals: &[u64]) -> Vec<Point> {
+        (0..)
+            .zip(arrivals)
+            .map(|(k, arrival)| Point { gaps: if k == 0 { 0 } else { gap }, packets: 1, delay: arrival - gap * k })
+            .collect()
+    }
+
+    /// A chirp of 16 around 200 µs over a FIFO with this service time in ns.
+    fn queued(service: u64) -> Vec<Point> {
+        let chirp = Geometry::new(16, 200_000, 2 * RATIO_ONE);
+        let mut queue = 0_u64;
+        (0..16)
+            .map(|k| {
+                let gaps = if k == 0 { 0 } else { chirp.gap(k) };
+                queue = if k == 0 { 0 } else { (queue + service).saturating_sub(gaps) };
+                Point { gaps, packets: 1, delay: 1_000_000 + queue }
+            })
+            .collect()
+    }
+
+    /// Two bunches of four, each a microsecond between its packets, of packets that left 100 us
+    /// apart.
+    #[test]
+    fn acks_that_come_together_are_one_point_at_the_time_of_the_last() {
+        let arrivals = [400, 401, 402, 403, 800, 801, 802, 803].map(|micros| micros * 1000);
+        assert_eq!(
+            together(&points(100_000, &arrivals), 0.5),
+            [Point { gaps: 300_000, packets: 4, delay: 103_000 }, Point { gaps: 400_000, packets: 4, delay: 103_000 }]
+        );
+        // An empty path and a full queue bring no packets together.
+        for service in [10_000, 210_000, 2_400_000] {
+            assert_eq!(together(&queued(service), 0.5), queued(service));
+        }
+    }
+
+    /// Delays of packets that left 200 us apart, in us.
+    fn delays<const N: usize>(micros: [u64; N]) -> Vec<Point> {
+        micros.map(|delay| Point { gaps: 200_000, packets: 1, delay: delay * 1000 }).to_vec()
+    }
+
+    #[test]
+    fn a_chirp_is_cut_where_the_route_changes_and_the_longer_part_is_read() {
+        // 15 ms longer from the second packet on, and shorter again.
+        let longer = delays([0, 15_000, 15_000, 15_100, 15_000, 15_200]);
+        assert_eq!(without_step(&longer, 0.5, 4.0), &longer[1..]);
+        let shorter = delays([15_500, 15_400, 0, 0, 100, 200, 300]);
+        assert_eq!(without_step(&shorter, 0.5, 4.0), &shorter[2..]);
+        let there_and_back = delays([0, 0, 0, 0, 9000, 9000, 0]);
+        assert_eq!(without_step(&there_and_back, 0.4, 4.0), &there_and_back[..4]);
+        // Queues, of a path slower and faster than the chirp, and jitter.
+        for service in [10_000, 210_000, 2_400_000] {
+            assert_eq!(without_step(&queued(service), 0.5, 4.0), queued(service));
+        }
+        for whole in [delays([0, 0, 0, 0, 0, 0, 29, 89]), delays([900, 10, 1500, 40, 2000, 300, 1200, 0])] {
+            assert_eq!(without_step(&whole, 0.5, 4.0), whole);
+        }
+    }
+
+    #[test]
+    fn a_clock_is_told_from_a_queue_by_different_numbers_of_packets_in_the_same_time() {
+        // A tick every 2 ms: one, two, four packets with each.
+        let ticks = |packets: [u32; 5]| {
+            let mut before = 0;
+            packets.map(|packets| {
+                let gaps = u64::from(packets) * 400_000;
+                let delay = before + 2_000_000 - gaps;
+                before = delay;
+                Point { gaps, packets, delay }
+            })
+        };
+        assert_eq!(tick(&ticks([1, 1, 2, 2, 4])), Some(2_000_000));
+        // As many in each could be the spacing of the path.
+        assert_eq!(tick(&ticks([2, 2, 2, 2, 2])), None);
+        for service in [10_000, 210_000, 2_400_000] {
+            assert_eq!(tick(&queued(service)), None, "{service}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn joining_keeps_packets_and_times(
+            raw in prop::collection::vec((any::<u32>(), 1_u32..100, any::<u32>()), 0..64),
+            share in 0.0_f64..1.0,
+        ) {
+            let points: Vec<Point> = raw
+                .into_iter()
+                .map(|(gaps, packets, delay)| Point { gaps: u64::from(gaps), packets, delay: u64::from(delay) })
+                .collect();
+            let joined = together(&points, share);
+            let sum = |points: &[Point]| {
+                points.iter().fold((0, 0), |(time, n), point| (time + point.gaps, n + u64::from(point.packets)))
+            };
+            prop_assert_eq!(sum(&points), sum(&joined));
+            prop_assert_eq!(points.last().map(|point| point.delay), joined.last().map(|point| point.delay));
+            // Whatever it says, it does not panic.
+            let _ = tick(&points);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Adaptive chirping with HyStart behind it: a path that chirps cannot read is left to the start
+//! that everybody uses, so that what cannot be read costs nothing.
+//!
+//! When HyStart takes over, its window is what it would have been without chirps: one more packet
+//! for every packet delivered, at most twice what is in flight. It is also in charge of transfers
+//! that are too short for chirps to gain anything.
+
+use flowstart_chirping::{AdaptiveChirping, AdaptiveChirpingConfig};
+use flowstart_control::{
+    Ack, Acked, AfterAck, Departure, Exit, ExitReason, FlowStart, LastRtt, Lookout, NewMss, Next, Response, Restart,
+    Sent, Signal, Window,
+};
+use flowstart_units::{Span, Time};
+
+use crate::hystart::{Hystart, HystartConfig};
+
+/// Chirps until they cannot be read, then HyStart with Linux's constants.
+#[derive(Clone, Debug)]
+pub struct ChirpingOrHystart {
+    chirping: AdaptiveChirping,
+    hystart: Hystart,
+    /// HyStart is in charge for good.
+    gave_up: bool,
+    /// Chirps ended with a loss, which may turn out to have been none.
+    lost: bool,
+    initial: u32,
+    latest_start: u32,
+    catch_up: u32,
+    /// Packets delivered before the flow began, or began again, and when its first ACK came; `None`
+    /// until then.
+    base: Option<(u64, Time)>,
+    /// Packets whose delivery the window has been given already.
+    credit: u32,
+    /// Gap between packets until the window is full for the first time, and when the next may
+    /// leave.
+    pace: Option<(Span, Time)>,
+    /// The smallest of the RTTs since the last that were compared with the smallest of all, and how
+    /// many they are, if HyStart took over from chirps that were read.
+    recent: Option<(Span, u32)>,
+    samples: u32,
+    /// Packets delivered that the window has not grown for yet, and for how many of them it grows
+    /// by one, in that case.
+    ungrown: u32,
+    divisor: u32,
+    /// Largest RTT before a chirp was read, for ACKs up to this byte.
+    slowest: (Span, u64),
+}
+
+impl ChirpingOrHystart {
+    /// For a flow with segments of `mss` payload bytes, `paced` or not.
+    #[must_use]
+    pub fn new(config: &AdaptiveChirpingConfig, initial_window: u32, paced: bool, mss: u32) -> Self {
+        Self {
+            chirping: AdaptiveChirping::new(config, mss),
+            hystart: Hystart::new(&HystartConfig::default(), paced, mss),
+            gave_up: false,
+            lost: false,
+            initial: initial_window.max(1),
+            latest_start: config.latest_start,
+            catch_up: config.catch_up,
+            base: None,
+            credit: 0,
+            pace: None,
+            recent: None,
+            ungrown: 0,
+            divisor: config.late_divisor.max(1),
+            samples: config.delay_samples.max(1),
+            slowest: (Span::ZERO, 0),
+        }
+    }
+
+    /// The chirps.
+    #[must_use]
+    pub fn chirping(&self) -> &AdaptiveChirping {
+        &self.chirping
+    }
+
+    /// True once HyStart is in charge for good.
+    #[must_use]
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// True while HyStart is in charge.
+    fn is_usual(&self) -> bool {
+        self.gave_up || self.chirping.is_waiting()
+    }
+
+    /// HyStart takes over with the window it would have by now. What is missing of the initial
+    /// window counts as delivered: chirps sent it later than HyStart would have.
+    fn take_over(&mut self, ack: &Ack, (base, first): (u64, Time), window: &mut Window) {
+        let delivered = u32::try_from(ack.delivered.saturating_sub(base)).unwrap_or(u32::MAX);
+        let grown = self.initial.saturating_add(delivered.max(self.initial));
+        let doubled = ack.in_flight.saturating_add(ack.acked).max(self.initial).saturating_mul(2);
+        window.cwnd = grown.min(doubled).min(window.ssthresh);
+        self.gave_up = true;
+        self.credit = self.initial.saturating_sub(delivered).saturating_add(ack.acked);
+        let windows = u64::from(window.cwnd.max(1)) * u64::from(self.catch_up.max(1));
+        let gap = ack.srtt / windows;
+        self.pace = Some((gap, ack.now));
+        // Every ACK so far let a packet go, and the window has room for these.
+        let missing = u64::from(window.cwnd.saturating_sub(ack.in_flight));
+        let spread = ack.now.since(first) + gap * missing;
+        self.hystart.has_been_spread(spread.min(ack.srtt));
+        // Its own ACKs may all have waited behind what chirps have queued.
+        self.hystart.has_seen(ack.min_rtt.max(self.slowest.0));
+        if spread < ack.srtt {
+            // Single packets of a chirp meet shorter RTTs than bursts do, on links that serve in
+            // bunches.
+            self.slowest.1 = ack.next;
+        }
+    }
+
+    /// HyStart takes over from chirps that were read but left doubt: with the window of now, which
+    /// spreads its packets over the round trip. An ACK train says nothing then, but RTTs tell of a
+    /// queue as it grows, not only at the beginning of a round.
+    fn take_over_late(&mut self, ack: &Ack, window: &mut Window) {
+        window.cwnd = ack.in_flight.saturating_add(ack.acked).max(self.initial).min(window.ssthresh);
+        self.gave_up = true;
+        self.hystart.has_been_spread(ack.srtt);
+        self.hystart.has_seen(ack.min_rtt.max(self.slowest.0));
+        self.recent = Some((Span::MAX, 0));
+    }
+
+    /// True if all of the last RTTs have risen by what ends HyStart.
+    fn has_risen(&mut self, ack: &Ack) -> bool {
+        let (Some((least, count)), Some(rtt)) = (&mut self.recent, ack.rtt) else { return false };
+        (*least, *count) = ((*least).min(rtt), *count + 1);
+        if *count < self.samples {
+            return false;
+        }
+        let least = *least;
+        self.recent = Some((Span::MAX, 0));
+        self.hystart.is_late(least)
+    }
+
+    /// An ACK as HyStart is to see it.
+    fn as_of_bursts(&self, ack: &Ack) -> Ack {
+        let (slowest, until) = self.slowest;
+        let rtt = if ack.una <= until { ack.rtt.map(|rtt| rtt.max(slowest)) } else { ack.rtt };
+        Ack { rtt, ..*ack }
+    }
+}
+
+impl FlowStart for ChirpingOrHystart {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
+        if self.gave_up {
+            let after = self.hystart.on_ack(&self.as_of_bursts(ack), window);
+            if after == AfterAck::Continue && window.in_slow_start() && self.has_risen(ack) {
+                self.recent = None;
+                self.hystart.has_found();
+                let delivered = ack.rate.filter(|rate| !rate.app_limited).map_or(u32::MAX, |rate| {
+                    let gap = rate.interval.as_nanos() / u64::from(rate.delivered.max(1));
+                    u32::try_from(ack.min_rtt.as_nanos() / gap.max(1)).unwrap_or(u32::MAX)
+                });
+                let cwnd = window.cwnd.min(delivered).max(2);
+                return AfterAck::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None });
+            }
+            return after;
+        }
+        if self.chirping.schedule().room().is_none() {
+            self.slowest.0 = self.slowest.0.max(ack.rtt.unwrap_or(Span::ZERO));
+        }
+        let base = *self.base.get_or_insert((ack.delivered.saturating_sub(u64::from(ack.acked)), ack.now));
+        if self.chirping.is_waiting() {
+            self.gave_up = window.cwnd > self.initial.saturating_mul(self.latest_start);
+            return self.hystart.on_ack(ack, window);
+        }
+        let after = self.chirping.on_ack(ack, window);
+        if after == AfterAck::Continue && self.chirping.gave_up() {
+            if self.chirping.schedule().room().is_some() && self.chirping.schedule().is_jittery() {
+                self.take_over_late(ack, window);
+            } else {
+                self.take_over(ack, base, window);
+            }
+        }
+        after
+    }
+
+    fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
+        if self.gave_up {
+            if self.recent.is_some() {
+                let delivered = self.ungrown.saturating_add(ack.acked);
+                self.ungrown = delivered % self.divisor;
+                return window.slow_start(delivered / self.divisor);
+            }
+            let given = self.credit.min(ack.acked);
+            self.credit -= given;
+            return window.slow_start(ack.acked - given);
+        }
+        if self.chirping.is_waiting() { self.hystart.grow(ack, window) } else { self.chirping.grow(ack, window) }
+    }
+
+    fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
+        if self.is_usual() {
+            return self.hystart.on_signal(now, signal, window);
+        }
+        let response = self.chirping.on_signal(now, signal, window);
+        self.lost = signal == Signal::Loss && response != Response::Ignore;
+        response
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        if !self.gave_up {
+            self.chirping.on_sent(sent);
+        } else if let Some((gap, at)) = &mut self.pace {
+            // A host that is late makes up for it.
+            *at += *gap;
+            if self.slowest.1 > 0 {
+                self.slowest.1 = self.slowest.1.max(sent.seq.saturating_add(u64::from(sent.bytes)));
+            }
+        }
+    }
+
+    fn wants_packets(&self) -> bool {
+        !self.gave_up
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        if !self.is_usual() {
+            self.chirping.on_acked(acked);
+        }
+    }
+
+    fn departure(&mut self, now: Time, next: &Next, window: &Window) -> Option<Departure> {
+        if !self.gave_up {
+            let departure = self.chirping.departure(now, next, window);
+            return departure.filter(|_| !self.chirping.is_waiting());
+        }
+        let (_, at) = self.pace?;
+        if next.in_flight.saturating_add(1) >= window.cwnd {
+            self.pace = None;
+            return None;
+        }
+        (at > now).then_some(Departure::At(at))
+    }
+
+    fn owns_window(&self) -> bool {
+        !self.is_usual()
+    }
+
+    fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
+        if self.gave_up {
+            return self.hystart.on_restart(now, restart, window, last);
+        }
+        (self.base, self.pace) = (None, None);
+        if core::mem::take(&mut self.lost) && restart == Restart::Undo {
+            // A path that changes the order of packets cannot be read.
+            self.gave_up = true;
+            self.hystart.has_been_spread(last.srtt);
+            return self.hystart.on_restart(now, restart, window, last);
+        }
+        self.chirping.on_restart(now, restart, window, last)
+    }
+
+    fn lookout(&mut self) -> Option<&mut dyn Lookout> {
+        if self.gave_up { None } else { self.chirping.lookout() }
+    }
+
+    fn on_mss(&mut self, mss: NewMss) {
+        self.hystart.on_mss(mss);
+        self.chirping.on_mss(mss);
+    }
+}
