@@ -172,8 +172,8 @@ fn what_takes_over_on_a_path_with_jitter_loses_hardly_anything() {
 }
 
 /// A round trip that delivers less than chirps meant to send, but without a queue, is no sign of a
-/// full pipe: it was, and flows ended with 33 of 833 packets. (Three rounds of jitter can still look
-/// like a queue, as with one seed of the next eight.)
+/// full pipe: it was, and flows ended with 33 of 833 packets. (Three rounds of jitter can still
+/// look like a queue, as with one seed of the next eight.)
 #[test]
 fn a_start_ends_for_want_of_deliveries_only_where_packets_queue_or_are_marked() {
     let path = format!("{}\nbuffer = \"1 BDP\"\njitter = \"2 ms\"", path(500, 20));

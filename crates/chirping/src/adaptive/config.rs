@@ -77,17 +77,17 @@ pub struct AdaptiveChirpingConfig {
     pub step_share: f64,
     /// And more than this many mean gaps of the chirp, at least 0; default 4.
     pub step_gaps: f64,
-    /// A chirp contradicts those before it if it shows a larger gap than they hold for plausible, and
-    /// all that they do is by this much less likely by itself, 0 ..= 100; default 8.
+    /// A chirp contradicts those before it if it shows a larger gap than they hold for plausible,
+    /// and all that they do is by this much less likely by itself, 0 ..= 100; default 8.
     pub surprise: f64,
     /// So many contradictions in a row mean that the path has changed: what was known is forgotten,
     /// at least 1; default 2.
     pub surprises: u32,
     /// If that happens so often, the path cannot be read, at least 1; default 3.
     pub contradictions: u32,
-    /// Round trips after which chirps that hold the load back without being sure cannot be believed,
-    /// at least 1; default 5. (With 3, jitter on idle paths made HyStart take over so early that it
-    /// lost more than alone.)
+    /// Round trips after which chirps that hold the load back without being sure cannot be
+    /// believed, at least 1; default 5. (With 3, jitter on idle paths made HyStart take over so
+    /// early that it lost more than alone.)
     pub held_rounds: u32,
     /// HyStart that takes over from chirps that were read, on a path with jitter, grows its window
     /// by a packet per this many delivered, at least 1; default 2: by half per round trip. Chirps
@@ -154,8 +154,8 @@ pub struct AdaptiveChirpingConfig {
     pub clear: f64,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
-    /// Fewest RTTs of a round whose smallest is compared with the connection's smallest while chirps
-    /// are unclear or say that the load is all there is, at least 1; default 8 (HyStart).
+    /// Fewest RTTs of a round whose smallest is compared with the connection's smallest while
+    /// chirps are unclear or say that the load is all there is, at least 1; default 8 (HyStart).
     pub delay_samples: u32,
     /// Rise of that RTT that ends the start, as a share of the smallest RTT; default 1/8 (HyStart).
     pub delay_share: f64,
