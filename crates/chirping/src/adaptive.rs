@@ -50,8 +50,8 @@ pub struct Adaptive {
     agreed: u32,
     /// When the first of those left.
     agreed_from: Time,
-    /// Chirps in a row that contradict those before, and how often two did.
-    contradicted: (u32, u32),
+    /// Chirps in a row that contradict those before.
+    contradicted: u32,
     /// Round trips in a row in which chirps held the load back without being sure.
     held: u32,
     /// Chirps in a row that could not be read.
@@ -98,7 +98,7 @@ impl Adaptive {
             room: None,
             agreed: 0,
             agreed_from: Time::ZERO,
-            contradicted: (0, 0),
+            contradicted: 0,
             held: 0,
             unclear: 0,
             read_at: None,
@@ -202,8 +202,13 @@ impl Adaptive {
 
     /// True if no chirp of half a round trip makes a queue that stands out from the noise.
     fn is_drowned(&self) -> bool {
-        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
-        noise > self.config.drowned * self.min_rtt.as_nanos() as f64
+        self.noise() > self.config.drowned * self.min_rtt.as_nanos() as f64
+    }
+
+    /// Standard deviation in ns of what noise does from one packet to the next; zero if none is
+    /// known.
+    fn noise(&self) -> f64 {
+        self.belief.as_ref().map_or(0.0, Belief::noise)
     }
 
     /// Points that a chirp is to have.
@@ -231,15 +236,15 @@ impl Adaptive {
         // Only that there is less is worth haste: that there is more shows in time.
         let slower = self.room.is_some_and(|room| alone.gap > room.most as f64);
         if slower && alone.plausible < -self.config.surprise {
-            self.contradicted.0 += 1;
-            if self.contradicted.0 >= self.config.surprises {
+            self.contradicted += 1;
+            if self.contradicted >= self.config.surprises {
                 // The path is another one, or was never what they said.
-                self.contradicted = (0, self.contradicted.1.saturating_add(1));
+                self.contradicted = 0;
                 belief.forget();
                 belief.take(points, 1.0, self.config.plausible);
             }
         } else {
-            self.contradicted.0 = 0;
+            self.contradicted = 0;
         }
         let mut room = belief.room(self.config.plausible, self.config.crowded_margin)?;
         // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single
@@ -288,7 +293,7 @@ impl Adaptive {
     fn has_stayed(&self, ack: &Ack) -> bool {
         // The latest chirp left a round trip ago.
         let agreed = (ack.now.since(self.agreed_from) - ack.min_rtt).as_nanos() as f64;
-        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
+        let noise = self.noise();
         let gap = self.room.map_or(0, |room| room.best) as f64;
         let rounds = if noise < gap * self.config.clear { self.config.full_rounds } else { self.config.noisy_rounds };
         agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
@@ -366,7 +371,7 @@ impl Schedule for Adaptive {
         // Once the capacity is known there is nothing to be won by chirps that are faster than they
         // must be to show it: the load waits for them.
         let probe = if self.least() > 0 { self.probe } else { self.probe.min(self.load) }.max(1);
-        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
+        let noise = self.noise();
         let half = next.srtt.as_nanos() / self.load.max(1) / 2;
         let batched = self.batches.packets(probe, self.enough_points());
         let long = (self.config.length * noise / probe as f64).max(batched).min(half as f64) as u32;
@@ -420,7 +425,7 @@ impl Schedule for Adaptive {
             true => self.agreed.saturating_add(1),
             false => 0,
         };
-        let noise = self.belief.as_ref().map_or(0.0, Belief::noise);
+        let noise = self.noise();
         self.probe = self.config.centre_of(room.best, points.len().max(self.config.packets as usize), noise);
         // A flow that fills its path already does not take more on the word of a single chirp.
         if self.is_running() && first {
@@ -472,8 +477,7 @@ impl Schedule for Adaptive {
         if self.watch.on_ack(ack, self.load, &self.config) {
             let held = self.agreed == 0 && self.is_bounded();
             self.held = if held { self.held.saturating_add(1) } else { 0 };
-            let unsure = !self.marked
-                && (self.held >= self.config.held_rounds || self.contradicted.1 >= self.config.contradictions);
+            let unsure = !self.marked && self.held >= self.config.held_rounds;
             if self.is_refuted() || unsure {
                 return self.give_up(ack);
             }
@@ -492,10 +496,7 @@ impl Schedule for Adaptive {
         let reason = reason?;
         self.belief = None;
         // No more than what was sent, and no more than what arrived.
-        let delivered = ack
-            .rate
-            .filter(|rate| !rate.app_limited)
-            .map_or(0, |rate| rate.interval.as_nanos() / u64::from(rate.delivered.max(1)));
+        let delivered = ack.rate.filter(|rate| !rate.app_limited).map_or(0, |rate| rate.gap().as_nanos());
         Some(self.exit(reason, ack.min_rtt, delivered.max(self.load).max(1)))
     }
 
@@ -540,7 +541,7 @@ impl Schedule for Adaptive {
         (self.agreed, self.unclear, self.losses, self.rest) = (0, 0, 0, None);
         self.left = (0, 0);
         (self.watch, self.read_at, self.vain, self.noisy) = (Watch::NEW, None, false, false);
-        (self.contradicted, self.held) = ((0, 0), 0);
+        (self.contradicted, self.held) = (0, 0);
         true
     }
 

@@ -283,7 +283,7 @@ impl Schedule for TwoGap {
             self.ack_gap = if self.ack_gap == 0 { gap } else { self.ack_gap.midpoint(gap) };
         }
         self.last_ack = Some(ack.now);
-        self.delivery_gap = ack.rate.map(|rate| rate.interval.as_nanos() / u64::from(rate.delivered.max(1)));
+        self.delivery_gap = ack.rate.map(|rate| rate.gap().as_nanos());
         if !completed || self.probe == 0 {
             return None;
         }

@@ -53,6 +53,14 @@ pub struct DeliveryRate {
     pub app_limited: bool,
 }
 
+impl DeliveryRate {
+    /// Time per packet delivered.
+    #[must_use]
+    pub fn gap(&self) -> Span {
+        self.interval / u64::from(self.delivered.max(1))
+    }
+}
+
 /// One ACK, after the scoreboard took it in and before windows change.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {

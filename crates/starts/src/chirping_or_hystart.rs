@@ -1,9 +1,10 @@
 //! Adaptive chirping with HyStart behind it: a path that chirps cannot read is left to the start
 //! that everybody uses, so that what cannot be read costs nothing.
 //!
-//! When HyStart takes over, its window is what it would have been without chirps: one more packet
-//! for every packet delivered, at most twice what is in flight. It is also in charge of transfers
-//! that are too short for chirps to gain anything.
+//! When HyStart takes over from chirps that said nothing, its window is what it would have been
+//! without them: one more packet for every packet delivered, at most twice what is in flight. From
+//! chirps that were read, but drowned in jitter, it takes over with what is in flight and grows
+//! more slowly. It is also in charge of transfers that are too short for chirps to gain anything.
 
 use flowstart_chirping::{AdaptiveChirping, AdaptiveChirpingConfig};
 use flowstart_control::{
@@ -34,6 +35,8 @@ pub struct ChirpingOrHystart {
     /// Gap between packets until the window is full for the first time, and when the next may
     /// leave.
     pace: Option<(Span, Time)>,
+    /// The packet that fills it is leaving.
+    filled: bool,
     /// The smallest of the RTTs since the last that were compared with the smallest of all, and how
     /// many they are, if HyStart took over from chirps that were read.
     recent: Option<(Span, u32)>,
@@ -61,6 +64,7 @@ impl ChirpingOrHystart {
             base: None,
             credit: 0,
             pace: None,
+            filled: false,
             recent: None,
             ungrown: 0,
             divisor: config.late_divisor.max(1),
@@ -104,11 +108,8 @@ impl ChirpingOrHystart {
         self.hystart.has_been_spread(spread.min(ack.srtt));
         // Its own ACKs may all have waited behind what chirps have queued.
         self.hystart.has_seen(ack.min_rtt.max(self.slowest.0));
-        if spread < ack.srtt {
-            // Single packets of a chirp meet shorter RTTs than bursts do, on links that serve in
-            // bunches.
-            self.slowest.1 = ack.next;
-        }
+        // Single packets of a chirp meet shorter RTTs than bursts do, on links that serve in bunches.
+        self.slowest.1 = ack.next;
     }
 
     /// HyStart takes over from chirps that were read but left doubt: with the window of now, which
@@ -150,8 +151,7 @@ impl FlowStart for ChirpingOrHystart {
                 self.recent = None;
                 self.hystart.has_found();
                 let delivered = ack.rate.filter(|rate| !rate.app_limited).map_or(u32::MAX, |rate| {
-                    let gap = rate.interval.as_nanos() / u64::from(rate.delivered.max(1));
-                    u32::try_from(ack.min_rtt.as_nanos() / gap.max(1)).unwrap_or(u32::MAX)
+                    u32::try_from(ack.min_rtt.as_nanos() / rate.gap().as_nanos().max(1)).unwrap_or(u32::MAX)
                 });
                 let cwnd = window.cwnd.min(delivered).max(2);
                 return AfterAck::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None });
@@ -206,8 +206,9 @@ impl FlowStart for ChirpingOrHystart {
         } else if let Some((gap, at)) = &mut self.pace {
             // A host that is late makes up for it.
             *at += *gap;
-            if self.slowest.1 > 0 {
-                self.slowest.1 = self.slowest.1.max(sent.seq.saturating_add(u64::from(sent.bytes)));
+            self.slowest.1 = self.slowest.1.max(sent.seq.saturating_add(u64::from(sent.bytes)));
+            if self.filled {
+                self.pace = None;
             }
         }
     }
@@ -229,7 +230,7 @@ impl FlowStart for ChirpingOrHystart {
         }
         let (_, at) = self.pace?;
         if next.in_flight.saturating_add(1) >= window.cwnd {
-            self.pace = None;
+            self.filled = true;
             return None;
         }
         (at > now).then_some(Departure::At(at))
@@ -240,10 +241,11 @@ impl FlowStart for ChirpingOrHystart {
     }
 
     fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
+        // What leaves from now on was not spread by chirps.
+        (self.base, self.pace, self.recent) = (None, None, None);
         if self.gave_up {
             return self.hystart.on_restart(now, restart, window, last);
         }
-        (self.base, self.pace) = (None, None);
         if core::mem::take(&mut self.lost) && restart == Restart::Undo {
             // A path that changes the order of packets cannot be read.
             self.gave_up = true;
@@ -260,5 +262,57 @@ impl FlowStart for ChirpingOrHystart {
     fn on_mss(&mut self, mss: NewMss) {
         self.hystart.on_mss(mss);
         self.chirping.on_mss(mss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_control::testing::ack;
+
+    fn ms(n: u64) -> Span {
+        Span::from_millis(n)
+    }
+
+    fn with_rtt(rtt: Span) -> Ack {
+        Ack { rtt: Some(rtt), srtt: rtt, min_rtt: ms(20), in_flight: 100, next: u64::MAX, ..ack(1) }
+    }
+
+    /// HyStart has taken over from chirps that were read, with a window of 101 packets.
+    fn late() -> (ChirpingOrHystart, Window) {
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        let mut window = Window::new(10);
+        start.take_over_late(&with_rtt(ms(30)), &mut window);
+        assert_eq!(window.cwnd, 101);
+        (start, window)
+    }
+
+    /// All of its own ACKs wait behind what chirps queued.
+    #[test]
+    fn what_takes_over_late_compares_with_the_smallest_rtt_of_the_chirps() {
+        for (rtt, ends) in [(ms(30), true), (ms(23), false)] {
+            let (mut start, mut window) = late();
+            let after = (0..8).map(|_| start.on_ack(&with_rtt(rtt), &mut window)).last();
+            let reason = match after {
+                Some(AfterAck::Done(exit)) => Some(exit.reason),
+                _ => None,
+            };
+            assert_eq!(reason, ends.then_some(ExitReason::DelayIncrease), "{rtt}");
+        }
+    }
+
+    #[test]
+    fn what_takes_over_late_grows_by_half_until_a_timeout() {
+        let (mut start, mut window) = late();
+        let grown = |start: &mut ChirpingOrHystart, window: &mut Window| {
+            let before = window.cwnd;
+            for _ in 0..30 {
+                start.grow(&with_rtt(ms(20)), window);
+            }
+            window.cwnd - before
+        };
+        assert_eq!(grown(&mut start, &mut window), 15);
+        start.on_restart(Time::ZERO, Restart::Timeout, &window, LastRtt { srtt: ms(20), min_rtt: ms(20) });
+        assert_eq!(grown(&mut start, &mut window), 30);
     }
 }

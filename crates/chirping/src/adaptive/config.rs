@@ -83,8 +83,6 @@ pub struct AdaptiveChirpingConfig {
     /// So many contradictions in a row mean that the path has changed: what was known is forgotten,
     /// at least 1; default 2.
     pub surprises: u32,
-    /// If that happens so often, the path cannot be read, at least 1; default 3.
-    pub contradictions: u32,
     /// Round trips after which chirps that hold the load back without being sure cannot be
     /// believed, at least 1; default 5. (With 3, jitter on idle paths made HyStart take over so
     /// early that it lost more than alone.)
@@ -218,7 +216,6 @@ impl Default for AdaptiveChirpingConfig {
             step_gaps: 4.0,
             surprise: 8.0,
             surprises: 2,
-            contradictions: 3,
             held_rounds: 5,
             late_divisor: 2,
             rest_gap: 2.0,
@@ -313,7 +310,6 @@ impl AdaptiveChirpingConfig {
         check(self.step_gaps >= 0.0, "step_gaps", "at least 0")?;
         check(within(self.surprise, 0.0, 100.0), "surprise", "between 0 and 100")?;
         check(self.surprises >= 1, "surprises", "at least 1")?;
-        check(self.contradictions >= 1, "contradictions", "at least 1")?;
         check(self.held_rounds >= 1, "held_rounds", "at least 1")?;
         check(self.late_divisor >= 1, "late_divisor", "at least 1")?;
         check(within(self.noisy_rounds, 1.0, 1000.0), "noisy_rounds", "between 1 and 1000")?;
