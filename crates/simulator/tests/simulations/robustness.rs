@@ -1,6 +1,6 @@
 //! What Paced Chirping's papers left open: adaptive chirping over paths that spoil what chirps
-//! measure. Each transfer is set against slow start on the same path with the same random numbers,
-//! both in front of CUBIC.
+//! measure. Each transfer is set against HyStart or slow start on the same path with the same random
+//! numbers, all in front of CUBIC.
 
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::{JitterConfig, LinkConfig, LossConfig, RateSchedule, RateStep};
@@ -182,21 +182,16 @@ fn over_hystart(case: &Case, bytes: u64) -> f64 {
     (sum / SEEDS.count() as f64).exp()
 }
 
-/// At most this times HyStart's completion time, for each size and path: what holds usually, and
-/// where chirps are blind for want of ACKs or steady delays.
-const USUALLY: f64 = 1.2;
-const BLIND: f64 = 1.7;
-const BLIND_PATHS: [&str; 3] =
-    ["ACKs merged over 25 ms", "jitter of 5 ms", "a way back of 3 Mbit/s that others half fill"];
+/// At most this times HyStart's completion time, for each size and path. Measured with twelve seeds:
+/// 0.64 to 1.14.
+const LIMIT: f64 = 1.2;
 
-/// Measured: 0.38 to 1.16 of slow start's time, on blind paths 1.14 to 1.60.
 #[test]
 fn on_paths_that_spoil_measurements_transfers_take_little_longer_than_with_hystart() {
     for case in cases() {
-        let limit = if BLIND_PATHS.contains(&case.what) { BLIND } else { USUALLY };
         for bytes in [100_000, 1_000_000, 10_000_000] {
             let ratio = over_hystart(&case, bytes);
-            assert!(ratio <= limit, "{}, {bytes} bytes: {ratio:.2} of HyStart's completion time", case.what);
+            assert!(ratio <= LIMIT, "{}, {bytes} bytes: {ratio:.2} of HyStart's completion time", case.what);
         }
     }
 }
@@ -241,6 +236,6 @@ fn four_transfers_that_begin_together_are_complete_as_soon_as_with_slow_start_an
         let last = outcome.flows.iter().map(|flow| completed(flow, case.what, start)).max().unwrap();
         (last, outcome.links[0].dropped)
     });
-    assert!(ours.0.ratio(usual.0) <= USUALLY, "{ours:?} {usual:?}");
+    assert!(ours.0.ratio(usual.0) <= LIMIT, "{ours:?} {usual:?}");
     assert!(ours.1 <= usual.1, "{ours:?} {usual:?}");
 }
