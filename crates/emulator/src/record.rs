@@ -88,6 +88,16 @@ impl PacketRecord<'_> {
         })
     }
 
+    /// The first bytes of a UDP datagram, as far as they are kept: 38 at least with IPv6; `None` if
+    /// it is none.
+    #[must_use]
+    pub fn datagram(&self) -> Option<&[u8]> {
+        if self.flow.protocol != wire::UDP {
+            return None;
+        }
+        self.headers.get(wire::parse(self.headers)?.transport? + UDP_HEADER..)
+    }
+
     /// How long it waited in the queue; `None` if it was not sent.
     #[must_use]
     pub fn waited(&self) -> Option<Span> {
@@ -132,6 +142,8 @@ pub(crate) struct Batch {
     flows: Vec<FlowKey>,
 }
 
+/// Length of a UDP header.
+const UDP_HEADER: usize = 8;
 /// Records per batch.
 const BATCH: usize = 512;
 /// Batches for which there is room without allocating: half a second at 500 Mbit/s.

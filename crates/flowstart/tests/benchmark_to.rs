@@ -84,6 +84,8 @@ fn rates_are_probed_across_a_path_and_their_delays_give_the_same_when_they_are_r
     let results = document["results"].as_array().expect("results");
     assert_eq!(results.len(), 1);
     assert_eq!(results[0]["label"], "bbr (QUIC)");
+    let conditions = results[0]["conditions"].as_str().expect("conditions");
+    assert!(conditions.contains("messages waited at the sender, by its clock"), "{conditions}");
     let probes = results[0]["probes"].as_array().expect("probes");
     let heard = document["real_paths"]["probes"].as_array().expect("probes");
     assert_eq!((probes.len(), heard.len()), (2, 2), "{out}");
@@ -92,6 +94,9 @@ fn rates_are_probed_across_a_path_and_their_delays_give_the_same_when_they_are_r
         let rate = probe["rate_bps"].as_u64().expect("a rate");
         assert_eq!(heard["rate_bps"], rate);
         assert!(heard["min_rtt_s"].as_f64().is_some_and(|rtt| rtt > 0.0), "{heard}");
+        // What one clock says: a message is not written before it is due, and none has left before.
+        let [mean, most] = ["mean_s", "quantile_s"].map(|key| heard["sender"][key].as_f64().expect("of the sender"));
+        assert!(mean > 0.0 && most > 0.0, "{heard}");
         let packets = probe["packets"].as_u64().expect("packets");
         // No more than what 4.5 s have; how many less is the machine's business.
         assert!(packets > 0 && packets <= rate * 9 / 2 / (1448 * 8) + 1, "{probe}");

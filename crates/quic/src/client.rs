@@ -10,12 +10,14 @@ use noq_proto::{ConnectionError, Dir, StreamId};
 use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
+use crate::departures::{MessageDeparture, datagram_sample};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
 use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Readings, Received, Report, Request};
 use crate::node::Node;
 use crate::sending::Sending;
+use crate::tap::Tap;
 use crate::tls::{self, Fingerprint};
 
 /// Time after which a server that was never heard of counts as out of reach.
@@ -72,6 +74,10 @@ pub struct Client {
     report: Option<Report>,
     received: Option<Received>,
     readings: Vec<(Time, Readings)>,
+    /// One of each endpoint, if departures are watched, and what leaves next.
+    taps: Vec<Tap>,
+    sample: Option<u128>,
+    departures: Vec<MessageDeparture>,
     /// Messages whose reading was told.
     read: u64,
     fingerprint: Option<Fingerprint>,
@@ -94,14 +100,16 @@ impl Client {
         ends: (ControllerConfig, Sink),
     ) -> Result<Self, Failed> {
         let failed = |error: &dyn std::fmt::Display| Failed(format!("cannot connect to {to}: {error}"));
-        let mut endpoints = Vec::new();
+        let (mut endpoints, mut taps) = (Vec::new(), Vec::new());
         for number in 0..usize::from(request.connections.clamp(1, 2)) {
             let mut limits = limits.clone();
             if let Some(seed) = &mut limits.seed {
                 seed[0] ^= number as u8 + 1;
             }
             let mut endpoint = Endpoint::new(clock, &limits, None).map_err(|error| failed(&error))?;
-            let config = tls::client(pinned).map_err(|error| failed(&error))?;
+            let tap = limits.departures.then(Tap::default);
+            let config = tls::client(pinned, tap.as_ref()).map_err(|error| failed(&error))?;
+            taps.extend(tap);
             endpoint.connect(now, config, to).map_err(|error| failed(&error))?;
             endpoints.push(endpoint);
         }
@@ -109,7 +117,10 @@ impl Client {
         let (mut sending, mut receiving) = (None, None);
         match request.direction {
             Direction::Up => {
-                sending = Some(Sending::new(Source::Test, &request, config));
+                let sending = sending.insert(Sending::new(Source::Test, &request, config));
+                if limits.departures {
+                    sending.watch();
+                }
             }
             Direction::Down => receiving = Some(Receiving::new(sink, u64::MAX)),
         }
@@ -126,6 +137,9 @@ impl Client {
             report: None,
             received: None,
             readings: Vec::new(),
+            taps,
+            sample: None,
+            departures: Vec::new(),
             read: 0,
             fingerprint: None,
             handshake: Span::ZERO,
@@ -160,6 +174,12 @@ impl Client {
     /// [asked](crate::message::Paced::tell), and when that was heard.
     pub fn take_readings(&mut self) -> Vec<(Time, Readings)> {
         std::mem::take(&mut self.readings)
+    }
+
+    /// The datagrams with which messages left since the last time, oldest first; none unless
+    /// [`Limits::departures`] asks for them.
+    pub fn take_departures(&mut self) -> Vec<MessageDeparture> {
+        std::mem::take(&mut self.departures)
     }
 
     /// Takes in what the receiver tells, which may be anything.
@@ -411,9 +431,13 @@ impl Node for Client {
 
     fn poll_transmit(&mut self, now: Time, socket: usize, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         let Self { endpoints, sending, .. } = self;
-        endpoints.get_mut(socket)?.poll_transmit(now, buffer, &mut |_, connection, exhausted| {
+        let outgoing = endpoints.get_mut(socket)?.poll_transmit(now, buffer, &mut |_, connection, exhausted| {
             sending.as_mut().is_some_and(|sending| sending.feed(now, socket, connection, exhausted))
-        })
+        });
+        if !self.taps.is_empty() {
+            self.sample = outgoing.and_then(|_| datagram_sample(buffer));
+        }
+        outgoing
     }
 
     fn departed(&mut self, socket: usize, outgoing: &Outgoing, at: Time) {
@@ -422,6 +446,11 @@ impl Node for Client {
         connection.departed(at);
         if let Some(sending) = &mut self.sending {
             sending.departed(socket, connection, outgoing.ecn.is_some(), at);
+            for (stream, bytes) in self.taps.get(socket).map(Tap::take).unwrap_or_default() {
+                let sample = self.sample;
+                let ended = sending.within(socket, stream, &bytes);
+                self.departures.extend(ended.map(|message| MessageDeparture { message, at, sample }));
+            }
         }
     }
 

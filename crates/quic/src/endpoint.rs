@@ -40,6 +40,10 @@ pub struct Limits {
     /// connection sends: `TIME-CONNECTION-SIDE.qlog`, the time in milliseconds of Unix time. What
     /// cannot be written there is missing. Default none.
     pub qlog: Option<PathBuf>,
+    /// A client looks into its packets before they are encrypted, so that
+    /// [`Client::take_departures`](crate::Client::take_departures) says when the messages of a
+    /// paced application left. That changes nothing of what is sent. Default false.
+    pub departures: bool,
 }
 
 impl Default for Limits {
@@ -51,6 +55,7 @@ impl Default for Limits {
             idle: Duration::from_secs(10),
             seed: None,
             qlog: None,
+            departures: false,
         }
     }
 }

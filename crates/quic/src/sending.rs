@@ -1,6 +1,8 @@
 //! The sender of a transfer: which bytes go over which stream of which connection, what a detector
 //! of fair queuing says of it, and what there is to report in the end.
 
+use std::ops::Range;
+
 use flowstart_congestion::detection::{Decision, PairDetector};
 use flowstart_congestion::{Controller, ControllerConfig, Departure, ExitReason};
 use flowstart_units::{Span, Time};
@@ -8,6 +10,7 @@ use noq_proto::{Dir, StreamId};
 
 use crate::connection::Connection;
 use crate::data::{PIECE_HEADER, SHORT_PIECE, Source};
+use crate::departures::MessageEnds;
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
 use crate::memory::{Lesson, Observed, Rounds};
@@ -31,6 +34,8 @@ struct Lane {
     /// What a stream did not take yet, by its place in `streams`.
     left: Vec<Vec<u8>>,
     turn: usize,
+    /// Where messages end, if somebody wants to know when they left.
+    ends: Option<MessageEnds>,
     /// Bytes written, and packets sent when all of them had left last.
     written: u64,
     emptied: (u64, u64),
@@ -224,6 +229,19 @@ impl Sending {
     /// The start was told what an earlier transfer saw.
     pub fn resume(&mut self, seen: Option<Observed>) {
         self.resumed = seen;
+    }
+
+    /// From now on it is remembered where messages of a paced application end.
+    pub(crate) fn watch(&mut self) {
+        if self.paced.is_some() {
+            self.lanes.iter_mut().for_each(|lane| lane.ends = Some(MessageEnds::default()));
+        }
+    }
+
+    /// The messages that end in these bytes of a stream of a connection, if that is remembered.
+    pub(crate) fn within(&self, number: usize, stream: u64, bytes: &Range<u64>) -> impl Iterator<Item = u64> {
+        let ends = self.lanes.get(number).and_then(|lane| lane.ends.as_ref());
+        ends.into_iter().flat_map(move |ends| ends.within(stream, bytes))
     }
 
     /// It is sent with real-time priority, or is not.
@@ -432,6 +450,9 @@ impl Sending {
             self.next += length as u64;
             lane.turn = (lane.turn + 1) % lane.streams.len().max(1);
             let turn = lane.turn;
+            if let (Some(ends), Some(paced)) = (&mut lane.ends, self.paced) {
+                ends.wrote(lane.streams[turn].into(), self.next - length as u64..self.next, paced.message);
+            }
             lane.left[turn] = piece;
             wrote |= Self::flush(lane, connection);
         }

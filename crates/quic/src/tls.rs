@@ -9,6 +9,8 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 
+use crate::tap::Tap;
+
 /// The name in certificates, which says nothing: the fingerprint does.
 pub(crate) const NAME: &str = "flowstart";
 /// The protocol's name in the handshake.
@@ -114,11 +116,12 @@ impl Identity {
     }
 }
 
-/// A client that accepts the certificate with this fingerprint, or any if there is none.
+/// A client that accepts the certificate with this fingerprint, or any if there is none; with a
+/// look into what it sends, if that is wanted.
 ///
 /// # Errors
 /// If the cryptography is not available, which does not happen.
-pub fn client(pinned: Option<Fingerprint>) -> Result<noq_proto::ClientConfig, rustls::Error> {
+pub(crate) fn client(pinned: Option<Fingerprint>, tap: Option<&Tap>) -> Result<noq_proto::ClientConfig, rustls::Error> {
     let provider = provider();
     let verifier = Arc::new(Pinned { fingerprint: pinned, provider: Arc::clone(&provider) });
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
@@ -128,7 +131,11 @@ pub fn client(pinned: Option<Fingerprint>) -> Result<noq_proto::ClientConfig, ru
         .with_no_client_auth();
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     let crypto = QuicClientConfig::try_from(config).map_err(|error| rustls::Error::General(error.to_string()))?;
-    Ok(noq_proto::ClientConfig::new(Arc::new(crypto)))
+    let crypto: Arc<dyn noq_proto::crypto::ClientConfig> = Arc::new(crypto);
+    Ok(noq_proto::ClientConfig::new(match tap {
+        Some(tap) => tap.client(crypto),
+        None => crypto,
+    }))
 }
 
 /// Compares the fingerprint, and has the handshake's signature checked with the certificate's key.

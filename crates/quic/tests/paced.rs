@@ -170,3 +170,93 @@ fn what_a_server_does_not_tell_it_says() {
         assert!(said.contains("refuses") && said.contains(word), "{said}");
     }
 }
+
+/// What is known of a message: when it left with its last byte first, when the first datagram with
+/// that arrived, and when it was read.
+#[derive(Clone, Copy, Default)]
+struct Way {
+    left: Option<Time>,
+    arrived: Option<Time>,
+    datagrams: usize,
+    read: Option<Time>,
+}
+
+/// The ways of all messages; clocks are one here.
+fn ways(world: &mut World) -> Vec<Way> {
+    let (mut ways, mut read) = (vec![Way::default(); 10_000], 0);
+    let mut departures = Vec::new();
+    while !world.client.is_over(world.now) {
+        world.step(Time::NEVER);
+        departures.extend(world.client.take_departures());
+        for (_, readings) in world.client.take_readings() {
+            for age in readings.ages {
+                ways[read].read = Some(Time::from_nanos(readings.told - age));
+                read += 1;
+            }
+        }
+    }
+    let arrived: std::collections::HashMap<u128, Time> = world.arrived.iter().rev().copied().collect();
+    for departure in departures {
+        let way: &mut Way = &mut ways[usize::try_from(departure.message).unwrap()];
+        assert!(way.left.is_none_or(|left| left < departure.at), "in the order of leaving");
+        way.left = way.left.or(Some(departure.at));
+        way.datagrams += 1;
+        let at = arrived.get(&departure.sample.unwrap()).copied();
+        way.arrived = [way.arrived, at].into_iter().flatten().min();
+    }
+    ways.truncate(read);
+    ways
+}
+
+/// The datagram that a message ends in is found by what the sender says of it, whether messages
+/// have datagrams of their own or share them, over one connection or two.
+#[test]
+fn a_message_leaves_with_its_last_byte_and_is_read_when_nothing_before_it_is_missing() {
+    let gap = Span::from_millis(5);
+    let slow = Rate::from_mbps(2);
+    for (contestant, message, rate, loss) in [
+        (("slow_start", "cubic"), 1448, Rate::from_mbps(20), 0),
+        (("slow_start", "cubic"), 600, Rate::from_mbps(20), 0),
+        (("paced_chirping", "delay_target"), 4_000, Rate::from_mbps(20), 0),
+        (("fair_queuing_probe", "delay_or_cubic"), 1448, Rate::from_mbps(20), 0),
+        // It cannot keep up, so messages wait for the window and share datagrams.
+        (("slow_start", "cubic"), 1448, slow, 0),
+        (("slow_start", "cubic"), 1448, Rate::from_mbps(20), 30),
+        (("slow_start", "cubic"), 600, slow, 30),
+    ] {
+        let link = Link { rate, loss, ..Link::default() };
+        let mut world = world(&link, told(message, gap, 10, contestant), None, Service::default());
+        let ways = ways(&mut world);
+        let began = world.client.sending().unwrap().began().unwrap();
+        let case = format!("{contestant:?} {message} {rate} {loss}");
+        assert!(ways.len() > 1000, "{case}: {}", ways.len());
+        let (mut least, mut at_once, mut again) = (Time::ZERO, 0, 0);
+        for (number, way) in ways.iter().enumerate() {
+            let due = began + gap * number as u64;
+            let (Some(left), Some(arrived), Some(read)) = (way.left, way.arrived, way.read) else {
+                panic!("{case}: {number} was read and never left");
+            };
+            assert!(due <= left && left + link.delay <= arrived && arrived <= read, "{case}: {number}");
+            least = least.max(arrived);
+            assert!(read >= least, "{case}: {number} was read before one that came before it arrived");
+            at_once += usize::from(read == least);
+            again += usize::from(way.datagrams > 1);
+        }
+        if loss == 0 && rate > slow && contestant.0 != "fair_queuing_probe" {
+            assert_eq!((at_once, again), (ways.len(), 0), "{case}: nothing is in the way of reading");
+        }
+        // Of a message the beginning may have been lost, and not its end.
+        assert!(at_once * 10 > ways.len() * 7, "{case}: {at_once} of {}", ways.len());
+        assert_eq!(again > 0, loss > 0 || rate == slow, "{case}: {again} were sent again");
+    }
+}
+
+#[test]
+fn nobody_is_told_of_departures_who_does_not_ask() {
+    let asked = request(Direction::Up, 100_000, ("slow_start", "cubic"));
+    let mut world = world(&Link::default(), asked, None, Service::default());
+    while !world.client.is_over(world.now) {
+        world.step(Time::NEVER);
+    }
+    assert!(world.client.take_departures().is_empty());
+}

@@ -1,11 +1,11 @@
 //! From a compiled scenario to a world of hosts, links and routes.
 
-use flowstart_emulator::{HostConfig, HostId, LinkId, RouteConfig, Timing, WorldConfig};
+use flowstart_emulator::{HostConfig, HostId, LinkId, PacketRecord, RouteConfig, Timing, WorldConfig};
 use flowstart_network::{LinkConfig, QueueConfig, RateSchedule};
 use flowstart_scenario::Compiled;
 use flowstart_simulator::{FlowConfig, SimulationConfig, Traffic};
 use flowstart_transport::EcnMode;
-use flowstart_units::Span;
+use flowstart_units::{Span, Time};
 
 use super::{Error, MOST_PAIRS};
 
@@ -18,6 +18,27 @@ pub(super) struct Layout {
     /// Sending and receiving host of each flow, in the order of the simulation's: flows, then
     /// arrival processes, then sessions.
     pub(super) ways: Vec<(HostId, HostId)>,
+}
+
+/// The ends of a flow's way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WayEnds {
+    first: LinkId,
+    last: LinkId,
+    /// From the sending host to the first link.
+    before: Span,
+}
+
+impl WayEnds {
+    /// When a packet left the sending host, if this is where that is seen, and when the other host
+    /// gets it, if it does; `None` on links between.
+    pub(super) fn seen(&self, record: &PacketRecord<'_>) -> Option<(Option<Time>, Option<Time>)> {
+        if record.link != self.first && record.link != self.last {
+            return None;
+        }
+        let left = (record.link == self.first).then(|| Time::ZERO + record.arrived.since(Time::ZERO + self.before));
+        Some((left, record.delivery))
+    }
 }
 
 /// What the names of senders' own links begin with; a number follows.
@@ -36,6 +57,13 @@ impl Layout {
             let settings = |flow: &FlowConfig| (wants_ecn(&flow.traffic), initial_window(&flow.traffic));
             same_way(a, b) && settings(a) == settings(b)
         })
+    }
+
+    /// Where the packets of a flow are seen to leave and to arrive; `None` if it has no way.
+    pub(super) fn ends(&self, flow: usize) -> Option<WayEnds> {
+        let (from, to) = *self.ways.get(flow)?;
+        let way = self.config.routes.iter().find(|route| (route.from, route.to) == (from, to))?;
+        Some(WayEnds { first: *way.links.first()?, last: *way.links.last()?, before: way.before })
     }
 
     /// Hosts for programs: a pair for every flow, or for every way if `shared`. Every client knows

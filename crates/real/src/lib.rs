@@ -18,6 +18,7 @@ mod error;
 mod exit;
 pub mod fidelity;
 mod layout;
+mod passing;
 mod perform;
 mod plan;
 mod probe;

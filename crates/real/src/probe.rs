@@ -12,6 +12,7 @@ use flowstart_simulator::{Stop, Traffic, Workload};
 use flowstart_units::{Span, Time};
 
 use super::layout::Layout;
+use super::passing::Passing;
 use super::perform::{LEAD, prepare_hosts};
 use super::plan::Plan;
 use super::quick_start::carry;
@@ -61,25 +62,17 @@ pub(super) fn probe(
     let Traffic::Tcp(tcp) = &probed.traffic else { return Err(Error::NothingToProbe) };
     let Workload::Paced { rate, message, .. } = tcp.workload else { return Err(Error::NothingToProbe) };
     let (start, gap) = (probed.start, rate.transmission_time(message));
-    let (from, to) = layout.ways[flow];
-    let way = layout.config.routes.iter().find(|route| (route.from, route.to) == (from, to));
-    let (Some(first), Some(last)) =
-        (way.and_then(|way| way.links.first()).copied(), way.and_then(|way| way.links.last()).copied())
-    else {
-        return Err(Error::NothingToProbe);
-    };
-    let before = way.map_or(Span::ZERO, |way| way.before);
+    let ends = layout.ends(flow).ok_or(Error::NothingToProbe)?;
     let seen = Arc::new(Mutex::new(Seen { message: message.get(), ..Seen::default() }));
     let sink = {
         let (seen, port) = (Arc::clone(&seen), port_of(flow));
         move |record: &PacketRecord<'_>| {
-            if record.flow.destination_port != port || (record.link != first && record.link != last) {
+            if record.flow.destination_port != port {
                 return;
             }
-            let Some(tcp) = record.tcp() else { return };
-            let left = (record.link == first).then(|| Time::ZERO + record.arrived.since(Time::ZERO + before));
+            let (Some((left, arrived)), Some(tcp)) = (ends.seen(record), record.tcp()) else { return };
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.packet(tcp.sequence, tcp.payload, tcp.flags & SYN != 0, left, record.delivery);
+            seen.packet(tcp.sequence, tcp.payload, tcp.flags & SYN != 0, left, arrived);
         }
     };
     let world = World::start_with(layout.config.clone(), sink)?;
@@ -108,10 +101,10 @@ pub(super) fn probe(
     }
     let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-    let passed = read.iter().zip(0..).map(|(read, number)| seen.passed(number, start + gap * number, *read));
+    let passing = &seen.passing;
+    let passed = read.iter().zip(0..).map(|(read, number)| passing.passed(number, start + gap * number as u64, *read));
     let said = outcomes.flows.get_mut(flow).map(std::mem::take).unwrap_or_default();
-    let left = seen.ends.iter().map(|ends| ends.left);
-    let stamps = Some(StampCheck::new(message.get(), left, &said.stamps, said.unstamped));
+    let stamps = Some(StampCheck::new(message.get(), passing.left(), &said.stamps, said.unstamped));
     Ok(Probed { start, passed: passed.collect(), stamps, fidelity: outcome.fidelity, faults: outcome.faults })
 }
 
@@ -122,14 +115,7 @@ struct Seen {
     message: u64,
     /// Sequence number of the first byte, and the highest byte seen so far.
     first: Option<(u32, u64)>,
-    ends: Vec<Ends>,
-}
-
-/// When a message first passed the ends of the network.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ends {
-    left: Option<Time>,
-    arrived: Option<Time>,
+    passing: Passing,
 }
 
 impl Seen {
@@ -146,22 +132,9 @@ impl Seen {
         let Some(begin) = highest.checked_add_signed(i64::from(ahead)) else { return };
         let end = begin + u64::from(payload);
         *highest = end.max(*highest);
-        let (from, to) = ((begin / self.message) as usize, (end / self.message) as usize);
-        if self.ends.len() < to {
-            self.ends.resize(to, Ends::default());
+        for message in (begin / self.message) as usize..(end / self.message) as usize {
+            self.passing.note(message, left, arrived);
         }
-        for ends in &mut self.ends[from.min(to)..to] {
-            ends.left = ends.left.or(left);
-            ends.arrived = ends.arrived.or(arrived);
-        }
-    }
-
-    /// The ends of the network of a message that was written and read at these times.
-    fn passed(&self, number: u64, written: Time, read: Time) -> Option<Passed> {
-        let Ends { left, arrived } = self.ends.get(usize::try_from(number).ok()?)?;
-        // Stamps of the kernel are put on the world's clock to within some microseconds.
-        let left = (*left)?.clamp(written, read);
-        Some(Passed { left, arrived: (*arrived)?.clamp(left, read) })
     }
 }
 
@@ -187,12 +160,12 @@ mod tests {
         seen.packet(1_407, 1_400, false, Some(at(11)), None);
         seen.packet(1_407, 1_400, false, Some(at(51)), Some(at(61)));
         seen.packet(1_407, 1_400, false, Some(at(90)), Some(at(99)));
-        let passed = |number| seen.passed(number, at(9), at(70));
+        let passed = |number| seen.passing.passed(number, at(9), at(70));
         assert_eq!(passed(0), Some(Passed { left: at(10), arrived: at(20) }));
         assert_eq!(passed(1), Some(Passed { left: at(11), arrived: at(61) }));
         assert_eq!(passed(2), None, "its end was not sent");
         // A stamp that is off by the precision of clocks stays between the others.
-        assert_eq!(seen.passed(0, at(12), at(15)), Some(Passed { left: at(12), arrived: at(15) }));
+        assert_eq!(seen.passing.passed(0, at(12), at(15)), Some(Passed { left: at(12), arrived: at(15) }));
     }
 
     #[test]
@@ -203,8 +176,8 @@ mod tests {
         seen.packet(500, 1_000, false, Some(at(5)), Some(at(6)));
         // One from before, again.
         seen.packet(u32::MAX - 1_499, 1_000, false, Some(at(7)), Some(at(8)));
-        let lefts: Vec<_> = (0..4).map(|n| seen.passed(n, at(0), at(9)).map(|passed| passed.left)).collect();
+        let lefts: Vec<_> = (0..4).map(|n| seen.passing.passed(n, at(0), at(9)).map(|passed| passed.left)).collect();
         assert_eq!(lefts, [Some(at(1)), Some(at(3)), Some(at(5)), None]);
-        assert_eq!(seen.ends.len(), 3);
+        assert_eq!(seen.passing.left().count(), 3);
     }
 }

@@ -13,7 +13,8 @@ use flowstart_parallel::Cancel;
 use flowstart_quic::message::{Direction, Paced, Request, VERSION};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{
-    Arrival, Client, Clock, HEADER_BYTES, Limits, Node, Outgoing, SILENCE, Server, Service, Sink, Sockets,
+    Arrival, Client, Clock, HEADER_BYTES, Limits, MessageDeparture, Node, Outgoing, SILENCE, Server, Service, Sink,
+    Sockets,
 };
 use flowstart_scenario::Compiled;
 use flowstart_simulator::{SimulationConfig, Traffic as Simulated};
@@ -36,6 +37,11 @@ const AT_ONCE: Span = Span::from_micros(3);
 const READINGS: usize = 20;
 /// More than any transfer has, and little enough to be added to.
 const PLENTY: u64 = 1 << 50;
+
+/// The port to which a flow's packets go.
+pub(super) const fn port_of(flow: usize) -> u16 {
+    FIRST_PORT + flow as u16
+}
 
 /// Refuses what QUIC cannot carry.
 pub(super) fn check(compiled: &Compiled) -> Result<(), Error> {
@@ -193,6 +199,7 @@ struct Told {
     min_rtt: Span,
     cwnd: u32,
     error: Option<String>,
+    departures: Vec<MessageDeparture>,
 }
 
 /// A flow over QUIC.
@@ -285,11 +292,14 @@ fn send(job: Job, world: WorldClock, shared: &Shared) -> Told {
         world.sleep_until(start.min(world.now() + LOOK_UP));
     }
     told.started = Some(world.now());
-    let client = match Client::new(clock, clock.now(), &limits(), to, None, request, (config, Sink::Check)) {
+    // Whoever listens hears of every message.
+    let limits = Limits { departures: heard.is_some(), ..limits() };
+    let client = match Client::new(clock, clock.now(), &limits, to, None, request, (config, Sink::Check)) {
         Ok(client) => client,
         Err(error) => return failed(told, &error),
     };
     let look = |client: &mut Client, now: Time| {
+        told.departures.append(&mut client.take_departures());
         if told.began.is_none() {
             told.began = client.sending().and_then(|sending| sending.began());
             if let (Some(began), Some(heard)) = (told.began, &heard) {
@@ -308,7 +318,9 @@ fn send(job: Job, world: WorldClock, shared: &Shared) -> Told {
     };
     let mut watched = Watched { node: client, look };
     let ended = sockets.run(&mut watched, &mut |_, _| !shared.over.load(Ordering::Relaxed));
+    let last = watched.node.take_departures();
     let outcome = watched.node.outcome();
+    told.departures.extend(last);
     let ahead = ahead(world, clock);
     told.began = told.began.map(|at| moved(at, ahead));
     told.windows.iter_mut().for_each(|(at, _)| *at = moved(*at, ahead));
@@ -382,7 +394,7 @@ fn start(
     if flow.start >= until {
         return Ok(None);
     }
-    let port = FIRST_PORT + number as u16;
+    let port = port_of(number);
     let (listening, to) = bind(world, flow.to, port, None)?;
     let (mut sockets, mut keys) = (Vec::new(), Vec::new());
     for _ in 0..config.start.connections().clamp(1, 2) {
@@ -515,7 +527,8 @@ fn ended(flow: Flow) -> Result<(FlowOutcome, Option<Seen>), Error> {
         error: told.error,
         ..FlowOutcome::default()
     };
-    let seen = Seen { began: told.began, companion: flow.keys.get(1).copied(), exit: told.exit, reads };
+    let departures = told.departures.iter().filter_map(|left| Some((left.message, left.sample?))).collect();
+    let seen = Seen { began: told.began, companion: flow.keys.get(1).copied(), exit: told.exit, reads, departures };
     Ok((outcome, Some(seen)))
 }
 

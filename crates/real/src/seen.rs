@@ -34,4 +34,7 @@ pub(super) struct Seen {
     pub(super) exit: Option<StartExit>,
     /// Bytes that the receiving application had read, and when that became so.
     pub(super) reads: Vec<(Time, u64)>,
+    /// The messages that ended in datagrams which left, in this order, by their numbers, and what
+    /// the path knows each datagram by; only of a flow that somebody listens to.
+    pub(super) departures: Vec<(u64, u128)>,
 }

@@ -99,6 +99,10 @@ impl Way {
                 "min_rtt_s": heard.rtt.as_secs_f64(),
                 "other_clock_slower_ppm": heard.drift,
                 "real_time_priority": heard.real_time,
+                "sender": heard.waited.as_ref().filter(|waited| waited.count() > 0).map(|waited| serde_json::json!({
+                    "mean_s": waited.mean(),
+                    "quantile_s": waited.upper_quantile(benchmark.probe.epsilon).map(Span::as_secs_f64),
+                })),
             })).collect::<Vec<_>>(),
         });
         let verdict = failed.map_or(Ok(()), Err);
@@ -182,8 +186,9 @@ impl Run<'_> {
         progress: &dyn Fn(f64),
     ) -> Result<(Heard, Option<ProbedRate>), Failure> {
         let (benchmark, cancel) = (self.benchmark, &self.way.cancel);
-        let lasting = benchmark.probe.warm_up + benchmark.lasting;
-        let application = Application { contestant, rate, message: benchmark.probe.packet, lasting };
+        let warm_up = benchmark.probe.warm_up;
+        let lasting = warm_up + benchmark.lasting;
+        let application = Application { contestant, rate, message: benchmark.probe.packet, lasting, warm_up };
         let decided = AtomicBool::new(false);
         let (tell, delays) = channel::<Span>();
         let fault = || Failure::usage("a part of flowstart ended by a fault");
@@ -254,6 +259,14 @@ impl Run<'_> {
         if let Some(drift) = drifts.max_by(|one, other| one.abs().total_cmp(&other.abs())) {
             let wrong = drift.abs() / 1e6 * OneWay::WINDOW.as_millis_f64();
             said.push_str(&format!(", and each {wrong:.3} ms, for the clocks drift by {:.1} ppm", drift.abs()));
+        }
+        let waited = heard.iter().filter_map(|(_, rate, heard)| Some((rate, heard.waited.as_ref()?.mean()?)));
+        let waited: Vec<String> = waited.map(|(rate, mean)| format!("{:.2} ms at {rate}", mean * 1e3)).collect();
+        if !waited.is_empty() {
+            said.push_str(&format!(
+                "; of the delays messages waited at the sender, by its clock, {}",
+                waited.join(", ")
+            ));
         }
         said
     }

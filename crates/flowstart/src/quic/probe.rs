@@ -2,13 +2,17 @@
 
 use flowstart_congestion::{ControllerConfig, Pacing};
 use flowstart_quic::message::{Direction, Paced, Request, VERSION};
-use flowstart_quic::{Client, Limits, OneWay, Sink};
+use flowstart_quic::{Client, Limits, MessageDeparture, OneWay, Sink};
 use flowstart_race::Contestant;
+use flowstart_service_curve::stats::DelayHistogram;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::target::{Target, session};
 use super::wrong;
 use crate::output::Failure;
+
+/// Digits of what is kept of waiting times: 1 % fine.
+const WAITED_DIGITS: u8 = 2;
 
 /// What writes, and what carries it.
 #[derive(Clone, Copy)]
@@ -19,6 +23,8 @@ pub(crate) struct Application<'a> {
     pub(crate) message: Bytes,
     /// How long it writes.
     pub(crate) lasting: Span,
+    /// How long at the beginning nothing counts.
+    pub(crate) warm_up: Span,
 }
 
 impl Application<'_> {
@@ -29,7 +35,7 @@ impl Application<'_> {
 }
 
 /// What was heard beside the delays, which were told meanwhile.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Heard {
     /// When the first message was due, by this machine's clock from some beginning.
     pub(crate) start: Time,
@@ -39,6 +45,9 @@ pub(crate) struct Heard {
     pub(crate) drift: Option<f64>,
     /// Packets left with real-time priority.
     pub(crate) real_time: bool,
+    /// How long messages waited here, from when they were due until their last byte left first:
+    /// for the window and for pacing. One clock says so, which needs no other.
+    pub(crate) waited: Option<DelayHistogram>,
 }
 
 /// Lets an application write to a server for its time, or until `over`. `tell` hears the delay of
@@ -50,7 +59,7 @@ pub(crate) fn probe(
     over: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(Span),
 ) -> Result<Heard, Failure> {
-    let Application { contestant, message, lasting, .. } = application;
+    let Application { contestant, message, lasting, warm_up, .. } = application;
     let gap = application.gap();
     let request = Request {
         version: VERSION,
@@ -70,7 +79,8 @@ pub(crate) fn probe(
     config.mss = u32::from(Limits::default().mtu);
     config.pacing = Pacing::LINUX;
     config.validate().map_err(wrong)?;
-    let mut listening = Listening { gap, read: 0, clocks: OneWay::default(), heard: Heard::default() };
+    let heard = Heard { waited: DelayHistogram::new(WAITED_DIGITS).ok(), ..Heard::default() };
+    let mut listening = Listening { gap, warm_up, left: Vec::new(), read: 0, clocks: OneWay::default(), heard };
     let mut stopped = false;
     let (mut client, real_time) = target.drive(request, (config, Sink::Check), None, &mut |client, now| {
         listening.hear(client, tell);
@@ -89,6 +99,9 @@ pub(crate) fn probe(
 /// What becomes of the times that the server tells.
 struct Listening {
     gap: Span,
+    warm_up: Span,
+    /// Whether each message has left.
+    left: Vec<bool>,
     /// Messages that were read.
     read: u64,
     clocks: OneWay,
@@ -101,6 +114,21 @@ impl Listening {
         let told = client.take_readings();
         let Some((sending, began)) = client.sending().and_then(|it| Some((it, it.began()?))) else { return };
         (self.heard.start, self.heard.rtt) = (began, sending.min_rtt());
+        for MessageDeparture { message, at, .. } in client.take_departures() {
+            let place = usize::try_from(message).unwrap_or(usize::MAX);
+            // Streams take turns, so one message may leave before those before it.
+            if self.left.len() <= place {
+                self.left.resize(place + 1, false);
+            }
+            // What is sent again left before.
+            if std::mem::replace(&mut self.left[place], true) {
+                continue;
+            }
+            let due = self.gap * message;
+            if let Some(waited) = self.heard.waited.as_mut().filter(|_| due >= self.warm_up) {
+                waited.record(at.since(began + due));
+            }
+        }
         for (heard, readings) in told {
             self.clocks.hear(heard, readings.told);
             for age in readings.ages {

@@ -99,7 +99,9 @@ impl Target {
         watch: &mut dyn FnMut(&mut Client, Time),
     ) -> Result<(Client, bool), Failure> {
         let clock = Clock::start();
-        let limits = Limits { qlog: self.qlog.clone(), ..Limits::default() };
+        // When messages of an application leave is of interest only where they are timed.
+        let departures = request.paced.is_some_and(|paced| paced.tell);
+        let limits = Limits { qlog: self.qlog.clone(), departures, ..Limits::default() };
         let any = if self.to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let mut client =
             Client::new(clock, clock.now(), &limits, self.to, self.pinned, request, ends).map_err(wrong)?;

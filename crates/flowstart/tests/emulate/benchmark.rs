@@ -227,7 +227,19 @@ fn contestants_are_probed_over_quic() {
     if !possible() {
         return;
     }
-    let real = document(&["--quic", "cubic,slow_start+reno", "--fidelity", "10s"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("delays.csv");
+    let delays = ["--delays", file.to_str().unwrap()];
+    let real = document(&[&["--quic", "cubic,slow_start+reno", "--fidelity", "10s"][..], &delays].concat());
+    let mut written: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    written.sort();
+    assert_eq!(written.len(), 2, "{written:?}");
+    for file in written {
+        // What has been read has left and arrived, all of it.
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.starts_with("rate_bps,sent_ns,left_ns,arrived_ns,received_ns\n"), "{text}");
+        assert!(!text.contains(",,"), "{text}");
+    }
     for (result, label) in
         real["results"].as_array().unwrap().iter().zip(["hystart+cubic (QUIC)", "slow_start+reno (QUIC)"])
     {
@@ -242,6 +254,17 @@ fn contestants_are_probed_over_quic() {
                 assert!(delay >= 0.010 + 1500.0 * 8.0 / 5e6, "{label}: {probe}");
             }
             assert!(probe["verdict"].is_string(), "{label}: {probe}");
+            // The path knows the datagrams again that the sender says messages ended in.
+            if let Some(network) = probe["parts"]["network"]["mean_s"].as_f64() {
+                assert!(network >= 0.010 + 300.0 * 8.0 / 5e6, "{label}: {probe}");
+            } else {
+                assert_eq!(probe["parts"], serde_json::Value::Null, "{label}: {probe}");
+                assert_eq!(
+                    probe["samples"].as_u64().unwrap_or(0),
+                    0,
+                    "{label}: nothing tells where delays arise: {probe}"
+                );
+            }
             // Messages of 1448 bytes for three seconds, half a second of warm-up, and three round
             // trips of the handshake.
             let most = 3.6 * probe["rate_bps"].as_f64().unwrap() / 8.0 / 1448.0;

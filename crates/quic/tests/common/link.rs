@@ -11,6 +11,7 @@ use flowstart_quic::message::Request;
 use flowstart_quic::tls::{Fingerprint, Identity};
 use flowstart_quic::{
     Arrival, Client, Clock, EcnCodepoint, Failed, Limits, Node, Server, Service, Sink, Transferred, controller,
+    datagram_sample,
 };
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -187,6 +188,8 @@ pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) ports: [SocketAddr; 2],
     pub(crate) carried: [u64; 2],
+    /// The sample of every datagram that arrived at the server, and when.
+    pub(crate) arrived: Vec<(u128, Time)>,
     /// The client's host, and the server's.
     pub(crate) hosts: [Busy; 2],
 }
@@ -264,6 +267,7 @@ impl World {
                 let arrival = Arrival { at: known, from, ecn: packet.ecn };
                 let acknowledges = match packet.to {
                     None => {
+                        self.arrived.extend(datagram_sample(&packet.data).map(|sample| (sample, self.now)));
                         self.server.handle(self.now, 0, &arrival, &packet.data);
                         self.server.only_acknowledges()
                     }
@@ -296,7 +300,8 @@ pub(crate) fn server_address() -> SocketAddr {
 pub(crate) fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, service: Service) -> World {
     let clock = Clock::start();
     let identity = Identity::generate().unwrap();
-    let limits = |seed| Limits { seed: Some([seed; 32]), ..Limits::default() };
+    let departures = request.paced.is_some();
+    let limits = |seed| Limits { seed: Some([seed; 32]), departures, ..Limits::default() };
     let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
     let server = Server::new(clock, &limits(1), &identity, service, make, false).unwrap();
     let config = controller(&request.start, &request.avoidance, 1452).unwrap();
@@ -312,6 +317,7 @@ pub(crate) fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, 
         now: Time::ZERO,
         ports: ["10.0.0.1:5001".parse().unwrap(), "10.0.0.1:5002".parse().unwrap()],
         carried: [0, 0],
+        arrived: Vec::new(),
         hosts: [Busy::default(), Busy::default()],
     }
 }
