@@ -443,20 +443,14 @@ impl Node for Client {
     fn departed(&mut self, socket: usize, outgoing: &Outgoing, at: Time) {
         let Some(number) = outgoing.connection else { return };
         let Some(connection) = self.endpoints.get_mut(socket).and_then(|it| it.connection(number)) else { return };
-        connection.departed(at);
+        let late = connection.departed(at);
         if let Some(sending) = &mut self.sending {
-            sending.departed(socket, connection, outgoing.ecn.is_some(), at);
+            sending.departed(socket, connection, outgoing.ecn.is_some(), late);
             for (stream, bytes) in self.taps.get(socket).map(Tap::take).unwrap_or_default() {
                 let sample = self.sample;
                 let ended = sending.within(socket, stream, &bytes);
                 self.departures.extend(ended.map(|message| MessageDeparture { message, at, sample }));
             }
-        }
-    }
-
-    fn waited(&mut self, until: Time) {
-        if let Some(sending) = &mut self.sending {
-            sending.promise(until);
         }
     }
 

@@ -59,6 +59,9 @@ pub struct Connection {
     log: Option<(PathBuf, bool)>,
     notes: Vec<Told>,
     wake: Option<Time>,
+    /// When the next packet was to leave, and the one that was polled last, as long as nothing but
+    /// their time held them back.
+    planned: [Option<Time>; 2],
     /// The stack had something to send behind the shut gate when it was last asked.
     waiting: bool,
     ready: bool,
@@ -97,6 +100,7 @@ impl Connection {
             log,
             notes: Vec::new(),
             wake: None,
+            planned: [None; 2],
             waiting: false,
             ready: false,
             told: false,
@@ -262,16 +266,19 @@ impl Connection {
                 return Ok(transmit);
             }
             if !self.gate.held_back() {
+                self.planned = [None; 2];
                 return Err(Idle::Exhausted);
             }
             self.waiting = true;
         }
+        let planned = self.planned[0].take();
         match ledger.departure(now, u64::MAX) {
             Departure::Now => {
                 self.gate.set(true);
                 let transmit = self.inner.poll_transmit(instant, NonZeroUsize::MIN, buffer);
                 self.gate.set(false);
                 if let Some(transmit) = transmit {
+                    self.planned[1] = planned;
                     return Ok(transmit);
                 }
                 self.waiting = false;
@@ -279,6 +286,7 @@ impl Connection {
             }
             Departure::At(at) => {
                 self.wake = Some(at);
+                self.planned[0] = Some(at);
                 ledger.end_burst(now, false);
                 Err(Idle::Until(at))
             }
@@ -296,13 +304,16 @@ impl Connection {
         }
     }
 
-    /// The datagram that was polled left at this time, which is what congestion control hears.
-    pub fn departed(&mut self, at: Time) {
+    /// The datagram that was polled left at this time, which is what congestion control hears. How
+    /// late that was, if nothing but its time of departure had held it back.
+    pub fn departed(&mut self, at: Time) -> Option<Span> {
+        let planned = self.planned[1].take().filter(|planned| *planned <= at);
         self.gate.take(&mut self.notes);
         match &mut self.ledger {
             Some(ledger) => self.notes.drain(..).for_each(|told| ledger.note(at, told)),
             None => self.notes.clear(),
         }
+        planned.map(|planned| at.since(planned))
     }
 
     /// What happened, oldest first.

@@ -36,6 +36,7 @@ mod telling;
 pub mod tls;
 mod udp;
 mod waits;
+mod watching;
 
 pub use client::{Client, Failed, SILENCE, Transferred};
 pub use clock::Clock;

@@ -28,9 +28,6 @@ pub trait Node {
     /// The datagram polled last left.
     fn departed(&mut self, socket: usize, outgoing: &Outgoing, at: Time);
 
-    /// The loop waited for this time, at which a packet departs.
-    fn waited(&mut self, until: Time);
-
     /// The next time of departure, if that is all that holds a packet back.
     fn departs(&self) -> Time;
 

@@ -178,7 +178,6 @@ pub struct Sending {
     resumed: Option<Observed>,
     late: Lateness,
     real_time: bool,
-    promised: Option<Time>,
     isolated: Option<Isolated>,
     totals: [crate::ledger::Counts; 2],
     exit: Option<(String, u64)>,
@@ -218,7 +217,6 @@ impl Sending {
             resumed: None,
             late: Lateness { counts: vec![0; 61 * Lateness::STEPS as usize], total: 0 },
             real_time: false,
-            promised: None,
             isolated: None,
             totals: Default::default(),
             exit: None,
@@ -501,14 +499,12 @@ impl Sending {
         ledger.controller_mut().steering().direct(departure);
     }
 
-    /// A packet of a connection left; the one before promised when.
-    /// `ecn` if it says that ECN is understood.
-    pub fn departed(&mut self, number: usize, connection: &mut Connection, ecn: bool, at: Time) {
+    /// A packet of a connection left, so late ([`Connection::departed`]). `ecn` if it says that ECN
+    /// is understood.
+    pub fn departed(&mut self, number: usize, connection: &mut Connection, ecn: bool, late: Option<Span>) {
         self.ecn = ecn;
-        if let Some(promised) = self.promised.take()
-            && promised <= at
-        {
-            self.late.add(at.since(promised).as_nanos());
+        if let Some(late) = late {
+            self.late.add(late.as_nanos());
         }
         if let Some(look) = &mut self.look
             && let Some(ledger) = connection.ledger_mut()
@@ -522,11 +518,6 @@ impl Sending {
         {
             detector.on_sent(number, &sent);
         }
-    }
-
-    /// The next packet will leave at this time, and the thread waits for it.
-    pub fn promise(&mut self, at: Time) {
-        self.promised = Some(at);
     }
 
     /// All data of a stream was acknowledged.

@@ -527,21 +527,11 @@ impl Node for Server {
     fn departed(&mut self, _socket: usize, outgoing: &Outgoing, at: Time) {
         let Some(number) = outgoing.connection else { return };
         let Some(connection) = self.endpoint.connection(number) else { return };
-        connection.departed(at);
+        let late = connection.departed(at);
         if let Some((session, member)) = self.lines.get(&number).and_then(|line| line.session)
             && let Some(sending) = self.sessions.get_mut(&session).and_then(|it| it.sending.as_mut())
         {
-            sending.departed(member, connection, outgoing.ecn.is_some(), at);
-        }
-    }
-
-    fn waited(&mut self, until: Time) {
-        let mut begun = self.sessions.values_mut().filter(|session| session.begun);
-        // Among several transfers nobody can say whose packet that was.
-        if let (Some(session), None) = (begun.next(), begun.next())
-            && let Some(sending) = &mut session.sending
-        {
-            sending.promise(until);
+            sending.departed(member, connection, outgoing.ecn.is_some(), late);
         }
     }
 

@@ -1,9 +1,9 @@
 //! System calls: datagrams with their ECN field, exact sleeping, real-time priority.
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{be_punctual, prepare, receive, send, wait};
+pub(crate) use linux::{Awake, be_punctual, prepare, receive, send, wait};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use other::{be_punctual, prepare, receive, send, wait};
+pub(crate) use other::{Awake, be_punctual, prepare, receive, send, wait};
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,7 +36,8 @@ pub(crate) fn is_passing(error: &io::Error) -> bool {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::io;
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Write as _};
     use std::mem::{size_of, zeroed};
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
     use std::os::fd::AsRawFd as _;
@@ -89,6 +90,24 @@ mod linux {
             libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0);
             let parameters = libc::sched_param { sched_priority: priority };
             libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
+        }
+    }
+
+    /// Keeps the cores of the machine awake, if that is permitted: waking one for a timer or a
+    /// datagram takes tens of microseconds (`/dev/cpu_dma_latency`, the kernel's
+    /// Documentation/power/pm_qos_interface.rst). It counts as long as the file is open.
+    #[derive(Debug)]
+    pub(crate) struct Awake(#[expect(dead_code, reason = "it is there to be open")] Option<File>);
+
+    impl Awake {
+        pub(crate) fn keep() -> Self {
+            let open = || {
+                let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
+                // Microseconds that waking may take.
+                file.write_all(&0_i32.to_ne_bytes())?;
+                io::Result::Ok(file)
+            };
+            Self(open().ok())
         }
     }
 
@@ -232,6 +251,15 @@ mod other {
     use noq_proto::EcnCodepoint;
 
     use super::Datagram;
+
+    #[derive(Debug)]
+    pub(crate) struct Awake;
+
+    impl Awake {
+        pub(crate) fn keep() -> Self {
+            Self
+        }
+    }
 
     pub(crate) fn prepare(_socket: &UdpSocket, _buffer: usize) {}
 

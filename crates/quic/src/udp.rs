@@ -9,15 +9,15 @@ use flowstart_units::{Span, Time};
 use crate::clock::Clock;
 use crate::endpoint::{Arrival, Outgoing};
 use crate::node::Node;
-use crate::system::{self, Datagram};
+use crate::system::{self, Awake, Datagram};
+use crate::watching::Watching;
 
-/// The thread sleeps until this long before a departure and watches the clock from then on.
-/// Waking takes 5 to 12 µs on an idle core at real-time priority.
-const WATCHED: Span = Span::from_micros(60);
 /// Longest sleep, so that whoever watches the loop is asked often enough.
 const NAP: Span = Span::from_millis(100);
 /// Datagrams taken from a socket before packets may leave again.
 const BATCH: usize = 32;
+/// The machine's cores may sleep again when no packet had a time of departure for so long.
+const AWAKE: Span = Span::from_secs(1);
 /// Bytes that sockets are asked to buffer.
 const BUFFER: usize = 4 << 20;
 
@@ -28,6 +28,10 @@ pub struct Sockets {
     clock: Clock,
     /// The thread has real-time priority.
     real_time: bool,
+    watching: Watching,
+    /// Keeps the cores awake, and when a packet had a time of departure last.
+    awake: Option<Awake>,
+    timed: Time,
 }
 
 impl Sockets {
@@ -54,7 +58,8 @@ impl Sockets {
             socket.set_nonblocking(true)?;
             system::prepare(socket, BUFFER);
         }
-        Ok(Self { sockets, clock, real_time: system::be_punctual(receiver) })
+        let real_time = system::be_punctual(receiver);
+        Ok(Self { sockets, clock, real_time, watching: Watching::new(), awake: None, timed: Time::ZERO })
     }
 
     /// True if the thread has real-time priority. Otherwise departures are late by milliseconds
@@ -78,6 +83,12 @@ impl Sockets {
     /// # Errors
     /// If a socket fails for good.
     pub fn run<N: Node>(&mut self, node: &mut N, watch: &mut dyn FnMut(&mut N, Time) -> bool) -> io::Result<()> {
+        let ended = self.drive(node, watch);
+        self.awake = None;
+        ended
+    }
+
+    fn drive<N: Node>(&mut self, node: &mut N, watch: &mut dyn FnMut(&mut N, Time) -> bool) -> io::Result<()> {
         node.driven(self.real_time);
         let mut packet = vec![0; 65_536];
         let mut buffer = Vec::with_capacity(2048);
@@ -89,6 +100,9 @@ impl Sockets {
                 watched = now.max(Time::from_nanos(1));
                 if !watch(node, now) {
                     return Ok(());
+                }
+                if now.since(self.timed) > AWAKE {
+                    self.awake = None;
                 }
             }
             if node.deadline() <= now {
@@ -163,30 +177,54 @@ impl Sockets {
     }
 
     /// Waits for a datagram or the next deadline. What departs then is made and encrypted before.
-    fn wait<N: Node>(&self, node: &mut N, buffer: &mut Vec<u8>) -> io::Result<()> {
+    fn wait<N: Node>(&mut self, node: &mut N, buffer: &mut Vec<u8>) -> io::Result<()> {
         let now = self.clock.now();
         let departs = node.departs();
         let until = node.deadline().min(departs).min(now + NAP);
         if until <= now {
             return Ok(());
         }
-        let watched = departs <= until;
-        let sleep = until.since(now).as_nanos().saturating_sub(if watched { WATCHED.as_nanos() } else { 0 });
-        let arrived = sleep > 0 && system::wait(&self.sockets, Duration::from_nanos(sleep));
-        if !watched || arrived {
+        if departs > until {
+            system::wait(&self.sockets, Duration::from_nanos(until.since(now).as_nanos()));
             return Ok(());
         }
+        self.timed = now;
+        if self.awake.is_none() {
+            self.awake = Some(Awake::keep());
+        }
+        let watch = until - self.watching.span();
+        let mut woke = now;
+        if watch > now {
+            if system::wait(&self.sockets, Duration::from_nanos(watch.since(now).as_nanos())) {
+                return Ok(());
+            }
+            woke = self.clock.now();
+            self.watching.woke(woke.since(watch));
+        }
+        let mut arrived = false;
+        let make = until - self.watching.making();
+        while !arrived && self.clock.now() < make {
+            arrived = system::wait(&self.sockets, Duration::ZERO);
+        }
+        if arrived {
+            let now = self.clock.now();
+            self.watching.watched(now, now.since(woke));
+            return Ok(());
+        }
+        let began = self.clock.now();
         let ready =
             (0..self.sockets.len()).find_map(|number| Some((number, node.poll_transmit(until, number, buffer)?)));
+        self.watching.made(self.clock.now().since(began));
         // Datagrams that arrive meanwhile wait for at most this long.
         while self.clock.now() < until {
             std::hint::spin_loop();
         }
-        node.waited(until);
-        match ready {
+        let departed = match ready {
             Some((number, outgoing)) => self.depart(node, number, &outgoing, buffer),
             None => Ok(()),
-        }
+        };
+        self.watching.watched(until, until.since(woke));
+        departed
     }
 }
 

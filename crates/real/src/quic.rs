@@ -137,10 +137,6 @@ impl<N: Node, F: FnMut(&mut N, Time)> Node for Watched<N, F> {
         self.node.departed(socket, outgoing, at);
     }
 
-    fn waited(&mut self, until: Time) {
-        self.node.waited(until);
-    }
-
     fn departs(&self) -> Time {
         self.node.departs()
     }
