@@ -18,6 +18,9 @@ use crate::output::{Done, Failure, note, print, print_json};
 const BYTES: u64 = 430_000;
 /// Time each way at most, without what is lost at its end.
 const LONGEST: Span = Span::from_secs(2);
+/// Trains that arrive at rates which differ by more than this were not all let through by the same
+/// thing: a token bucket that some did not empty, others' traffic, a rate that changes.
+const UNSTEADY: f64 = 1.5;
 /// Bytes of an IP packet that has nothing but an ACK, as a rule.
 const ACK_BYTES: f64 = 62.0;
 
@@ -44,6 +47,12 @@ impl<'a> Way<'a> {
 
     fn report(&self) -> &'a Report {
         &self.outcome.report
+    }
+
+    /// The least and the most in Mbit/s, if they are too far apart for their median to say much.
+    fn unsteady(&self) -> Option<[f64; 2]> {
+        let [_, least, most] = self.capacity?;
+        (most > least * UNSTEADY && self.looked.burst.is_none()).then_some([least, most])
     }
 
     /// Milliseconds that a packet of so many bytes takes at the bottleneck.
@@ -74,6 +83,7 @@ impl<'a> Way<'a> {
             "capacity_mbps": capacity,
             "capacity_least_mbps": least,
             "capacity_most_mbps": most,
+            "capacity_steady": self.capacity.map(|_| self.unsteady().is_none()),
             "rtt_ms": self.rtt(back),
             "jitter_ms": ms(self.looked.jitter),
             "packets_per_ack": self.merged(),
@@ -154,7 +164,11 @@ pub(crate) fn look(args: &PathArgs) -> Done {
 }
 
 fn sentence(down: &Way, up: &Way) -> String {
-    let rate = |way: &Way| way.capacity.map_or("?".to_owned(), |[median, ..]| mbps(median));
+    let rate = |way: &Way| match (way.unsteady(), way.capacity) {
+        (Some([least, most]), _) => format!("{} to {}", mbps(least), mbps(most)),
+        (None, Some([median, ..])) => mbps(median),
+        (None, None) => "?".to_owned(),
+    };
     let queue = match down.isolation() {
         "isolated" => "downwards your flow has a queue of its own",
         "shared" => "downwards your flow shares its queue with others",
@@ -189,6 +203,7 @@ fn text(down: &Way, up: &Way, took: f64) -> String {
     row("packets per ACK", &|way, _| format!("{:.2}", way.merged()));
     row("burst", &|way, _| match &way.looked.burst {
         Some(burst) => format!("{} kB at {} Mbit/s", burst.bytes / 1000, mbps(burst.peak as f64 / 1e6)),
+        None if way.unsteady().is_some() => "perhaps: rates differ".to_owned(),
         None => "none seen".to_owned(),
     });
     row("buffer", &|way, _| match way.looked.overflowed {
@@ -241,6 +256,17 @@ mod tests {
         for (mbps, bps) in [(10.399_663, 10_400_000), (0.123_456, 123_000), (721.5, 722_000_000), (0.0, 0)] {
             assert_eq!(rounded(mbps).as_bps(), bps);
         }
+        // Some trains did not empty a token bucket: no rate is the capacity.
+        let bucket = outcome(&[5_000_000, 49_000_000, 50_000_000, 51_000_000], 0);
+        let bucket = Way::new(&bucket, bucket.report.look.as_ref().unwrap());
+        assert_eq!((bucket.unsteady(), up.unsteady()), (Some([5.0, 51.0]), None));
+        assert_eq!(
+            (&bucket.json(&up)["capacity_steady"], &up.json(&bucket)["capacity_steady"]),
+            (&json!(false), &json!(true))
+        );
+        let text = super::text(&bucket, &up, 0.5);
+        assert!(text.starts_with("About 5.00 to 51.0 Mbit/s down and 5.00 Mbit/s up"), "{text}");
+        assert!(text.contains("perhaps: rates differ") && text.contains("none seen"), "{text}");
         let nothing = outcome(&[], 0);
         let nothing = Way::new(&nothing, nothing.report.look.as_ref().unwrap());
         assert_eq!(nothing.capacity, None);
