@@ -86,3 +86,23 @@ fn who_has_more_to_send_is_never_limited_by_the_application() {
         assert!(looked > 1_000);
     }
 }
+
+#[test]
+fn what_a_sender_that_stands_still_sends_late_counts_as_late_and_nothing_else_does() {
+    for direction in [Direction::Down, Direction::Up] {
+        for contestant in [("paced_chirping", "cubic"), ("bbr_start", "bbr")] {
+            let late = |busy: bool| {
+                let asked = request(direction, 1_000_000, contestant);
+                let mut world = world(&Link::default(), asked, None, Service::default());
+                if busy {
+                    world.hosts[usize::from(direction == Direction::Down)] = Busy::new(Span::from_millis(20), true, 6);
+                }
+                world.run(Span::from_secs(60)).0.unwrap().report.late
+            };
+            assert_eq!(late(false), [0, 0], "{direction:?} {contestant:?}");
+            // For 0.1 to 6 ms, now and then.
+            let [median, most] = late(true);
+            assert!(median < 100_000 && (100_000..6_400_000).contains(&most), "{direction:?}: {median}, {most}");
+        }
+    }
+}
