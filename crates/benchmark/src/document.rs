@@ -58,12 +58,15 @@ impl Benchmark {
         if self.bursts > 0 {
             all["bursts"] = json!({ "count": self.bursts, "packets": self.burst_packets, "gap": self.burst_gap });
         }
-        // Only where any can be: a third of the time must be left after growth would be seen.
+        // Only where any can be: the hash of a benchmark without them is older than they are.
         let simulated = self.to.is_none() && !self.race.contestants.is_empty();
-        let can_be = simulated && self.lasting >= self.probe.overload_after.mul_ratio(3, 2);
-        if let Some(give_up) = self.simulated_procedure().give_up.filter(|_| can_be) {
-            let GiveUp { dependence, worth, growth, .. } = give_up;
-            all["gives_up"] = json!({ "dependence": dependence, "worth": worth, "growth": growth.get() });
+        let can_be = |give_up: &GiveUp| simulated && give_up.can_be(self.probe.overload_after);
+        if let Some(give_up) = self.simulated_procedure().give_up.filter(can_be) {
+            let GiveUp { budget: _, dependence, worth, growth, left, unsure } = give_up;
+            let growth = growth.get();
+            all["gives_up"] = json!({
+                "dependence": dependence, "worth": worth, "growth": growth, "left": left, "unsure": unsure
+            });
         }
         if !self.real.is_empty() {
             all["real"] = json!(self.real);

@@ -178,6 +178,7 @@ impl ProbeConfig {
             (self.growth >= 2, "growth", "at least 2"),
             (self.max_thinning >= 1, "max_thinning", "at least 1"),
             (self.sampling_packets >= 1, "sampling_packets", "at least 1"),
+            (self.give_up.is_none_or(|give_up| give_up.makes_sense()), "give_up", "numbers that are not negative"),
         ];
         if let Some((_, field, must)) = rules.into_iter().find(|(holds, ..)| !holds) {
             return Err(Error::InvalidConfig(field, must));

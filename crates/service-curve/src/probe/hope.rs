@@ -9,7 +9,7 @@ use crate::stats::Runs;
 /// When a rate is given up before its time is over.
 ///
 /// A rate is given up if all of this holds at a look after
-/// [`overload_after`](super::ProbeConfig::overload_after), and a third of the budget is left:
+/// [`overload_after`](super::ProbeConfig::overload_after), and enough of the budget is left:
 ///
 /// - its delays do not seem to grow, so that it is not about to be too high;
 /// - samples as far apart as those of the whole budget will be dependent still. Of all mixtures of
@@ -35,20 +35,31 @@ pub struct GiveUp {
     /// Delays that grow so much by chance with at most this probability may be about to be too
     /// high; default 20 % (chosen).
     pub growth: Probability,
+    /// The budget must be so many times what was measured, else the rest is measured, too; default
+    /// 1.5 (chosen: a third of it is left).
+    pub left: f64,
+    /// So many standard deviations the correlation of now may be overestimated; default 2 (chosen).
+    pub unsure: f64,
 }
 
 impl GiveUp {
     /// The defaults, for trains that can be measured for so long.
     #[must_use]
     pub fn within(budget: Span) -> Self {
-        Self { budget, dependence: 5.0, worth: 1.5, growth: Probability::TWENTY_PERCENT }
+        let growth = Probability::TWENTY_PERCENT;
+        Self { budget, dependence: 5.0, worth: 1.5, growth, left: 1.5, unsure: 2.0 }
+    }
+
+    pub(super) fn makes_sense(&self) -> bool {
+        [self.dependence, self.worth, self.left, self.unsure].iter().all(|number| *number >= 0.0)
+    }
+
+    /// True if a train of which growth is seen after so long can be given up at all.
+    #[must_use]
+    pub fn can_be(&self, overload_after: Span) -> bool {
+        self.budget.as_secs_f64() >= overload_after.as_secs_f64() * self.left
     }
 }
-
-/// The budget must be so many times what was measured: a third of it is left.
-const LEFT: f64 = 1.5;
-/// So many standard deviations the correlation of now may be overestimated.
-const UNSURE: f64 = 2.0;
 
 impl<I: Iterator<Item = Span>> Probing<'_, I> {
     /// True if the rest of the budget will not decide.
@@ -57,10 +68,10 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
         let measured = self.sampler.measured();
         let ratio = give_up.budget.as_secs_f64() / measured.as_secs_f64();
         let evidence = self.config.on_unit_root == OnUnitRoot::Evidence;
-        if !evidence || measured < self.config.overload_after || ratio < LEFT || self.passed.is_some() {
+        if !evidence || measured < self.config.overload_after || ratio < give_up.left || self.passed.is_some() {
             return false;
         }
-        still_dependent(&runs, ratio) >= give_up.dependence
+        still_dependent(&runs, ratio, give_up.unsure) >= give_up.dependence
             && self.chance() > give_up.growth.get()
             && !(self.config.dependent && self.suffices(self.worth() * ratio * give_up.worth))
     }
@@ -68,10 +79,11 @@ impl<I: Iterator<Item = Span>> Probing<'_, I> {
 
 /// By how many standard deviations runs will be too few, at least, of as many samples that are so
 /// many times further apart.
-fn still_dependent(runs: &Runs, further: f64) -> f64 {
+/// `unsure` as in [`GiveUp::unsure`].
+fn still_dependent(runs: &Runs, further: f64, unsure: f64) -> f64 {
     let samples = (runs.upper + runs.lower) as f64;
     // Of the classes of two neighbours: 0 if they are independent, 1 if they are always the same.
-    let correlation = 1.0 - runs.runs as f64 / runs.mean - UNSURE / samples.sqrt();
+    let correlation = 1.0 - runs.runs as f64 / runs.mean - unsure / samples.sqrt();
     samples.sqrt() * libm::pow(correlation.max(0.0), further)
 }
 
@@ -81,6 +93,27 @@ mod tests {
     use crate::stats::{Cut, Series, runs_test};
 
     #[test]
+    fn numbers_that_are_none_or_negative_are_refused() {
+        let right = GiveUp::within(Span::from_secs(9));
+        let refused = |give_up| {
+            let config = crate::ProbeConfig { give_up: Some(give_up), ..crate::ProbeConfig::default() };
+            matches!(config.validate(), Err(crate::Error::InvalidConfig("give_up", _)))
+        };
+        assert!(!refused(right));
+        for wrong in [-0.1, f64::NAN] {
+            assert!(refused(GiveUp { dependence: wrong, ..right }) && refused(GiveUp { worth: wrong, ..right }));
+            assert!(refused(GiveUp { left: wrong, ..right }) && refused(GiveUp { unsure: wrong, ..right }));
+        }
+    }
+
+    #[test]
+    fn whether_any_train_can_be_given_up_is_a_matter_of_what_is_left_when_growth_would_be_seen() {
+        let give_up = GiveUp::within(Span::from_secs(900));
+        assert!(give_up.can_be(Span::from_secs(600)) && !give_up.can_be(Span::from_secs(601)));
+        assert!(!GiveUp { left: 2.0, ..give_up }.can_be(Span::from_secs(600)));
+    }
+
+    #[test]
     fn what_is_correlated_now_will_be_by_a_power_of_it() {
         // 400 samples in 50 blocks of eight: neighbours differ in 49 of 399 places.
         let values = (0..400).map(|n| f64::from(n / 8 % 2)).collect();
@@ -88,11 +121,11 @@ mod tests {
         assert_eq!((runs.runs, runs.mean), (50, 201.0));
         let correlation: f64 = 1.0 - 50.0 / 201.0 - 0.1;
         for (further, expected) in [(1.0, 20.0 * correlation), (3.0, 20.0 * correlation * correlation * correlation)] {
-            assert!((still_dependent(&runs, further) - expected).abs() < 1e-9, "{further}");
+            assert!((still_dependent(&runs, further, 2.0) - expected).abs() < 1e-9, "{further}");
         }
         // As many runs as there can be: nothing is left of it.
         let values = (0..400).map(|n| f64::from(n % 2)).collect();
         let runs = runs_test(&Series::new(values).unwrap(), Cut::Median).unwrap();
-        assert_eq!(still_dependent(&runs, 3.0), 0.0);
+        assert_eq!(still_dependent(&runs, 3.0, 2.0), 0.0);
     }
 }
