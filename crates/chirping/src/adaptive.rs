@@ -15,7 +15,7 @@ mod watch;
 use flowstart_units::{Span, Time};
 
 use super::again::{ChirpingAgainConfig, Known};
-use super::batches::{Batches, together, without_step};
+use super::batches::{Batches, hidden, together, without_step};
 use super::belief::{Belief, Room};
 use super::flight::Measured;
 use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
@@ -63,6 +63,8 @@ pub struct Adaptive {
     /// It had points enough, but too much noise, or a queue that others fill.
     noisy: bool,
     batches: Batches,
+    /// Mean square in ns² of what ACKs that come together hide.
+    hidden: f64,
     /// Packets were marked: the avoidance knows how to share this path.
     marked: bool,
     /// The path cannot be read, or the host keeps no gaps: another start is to be in charge.
@@ -105,6 +107,7 @@ impl Adaptive {
             vain: false,
             noisy: false,
             batches: Batches::default(),
+            hidden: 0.0,
             marked: false,
             gave_up: false,
             jittery: false,
@@ -202,13 +205,19 @@ impl Adaptive {
 
     /// True if no chirp of half a round trip makes a queue that stands out from the noise.
     fn is_drowned(&self) -> bool {
-        self.noise() > self.config.drowned * self.min_rtt.as_nanos() as f64
+        self.all_noise() > self.config.drowned * self.min_rtt.as_nanos() as f64
     }
 
     /// Standard deviation in ns of what noise does from one packet to the next; zero if none is
     /// known.
     fn noise(&self) -> f64 {
         self.belief.as_ref().map_or(0.0, Belief::noise)
+    }
+
+    /// The same with what ACKs that came together hid.
+    fn all_noise(&self) -> f64 {
+        let noise = self.noise();
+        libm::sqrt(noise * noise + self.hidden)
     }
 
     /// Points that a chirp is to have.
@@ -293,7 +302,7 @@ impl Adaptive {
     fn has_stayed(&self, ack: &Ack) -> bool {
         // The latest chirp left a round trip ago.
         let agreed = (ack.now.since(self.agreed_from) - ack.min_rtt).as_nanos() as f64;
-        let noise = self.noise();
+        let noise = self.all_noise();
         let gap = self.room.map_or(0, |room| room.best) as f64;
         let rounds = if noise < gap * self.config.clear { self.config.full_rounds } else { self.config.noisy_rounds };
         agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
@@ -400,6 +409,11 @@ impl Schedule for Adaptive {
             return;
         };
         let points = together(chirp.points(), self.config.together);
+        // What was repaired after a timeout is a burst that holds the first chirps up just so.
+        if self.known.is_none() {
+            let (hidden, weight) = (hidden(chirp.points(), &points), self.config.belief.noise_weight);
+            self.hidden += (hidden - self.hidden) * if self.hidden == 0.0 { 1.0 } else { weight };
+        }
         let least = self.rule.min_points;
         let telling = self.batches.take(chirp, &points, self.enough_points(), least, self.config.per_tick);
         let points = without_step(&points, self.config.step_share, self.config.step_gaps);
@@ -487,6 +501,12 @@ impl Schedule for Adaptive {
                 // it is their word that is wrong, not the path that is full.
                 return self.give_up(ack);
             }
+            let unread = self.unclear > 0 && !self.is_bounded() && self.known.is_none();
+            if unread && self.watch.has_risen() && !self.marked {
+                // A queue, or a single late packet that held all others up: HyStart knows when the
+                // window is too small to tell.
+                return self.give_up(ack);
+            }
             let risen = (self.watch.has_risen() && blind).then_some(ExitReason::DelayIncrease);
             reason = risen.or(full.then_some(ExitReason::RatePlateau));
             if self.watch.rounds() >= self.config.max_rounds && reason.is_none() {
@@ -537,7 +557,7 @@ impl Schedule for Adaptive {
         }
         (self.first, self.known) = (number, Some(known));
         (self.probe, self.load) = (known.gap, known.load);
-        (self.belief, self.room) = (None, None);
+        (self.belief, self.room, self.hidden) = (None, None, 0.0);
         (self.agreed, self.unclear, self.losses, self.rest) = (0, 0, 0, None);
         self.left = (0, 0);
         (self.watch, self.read_at, self.vain, self.noisy) = (Watch::NEW, None, false, false);
@@ -551,7 +571,7 @@ impl Schedule for Adaptive {
         self.load = mss.gap(self.load);
         self.watch.on_mss(mss);
         // What chirps of other packets said is about other gaps: the next one begins anew.
-        (self.belief, self.room) = (None, None);
+        (self.belief, self.room, self.hidden) = (None, None, 0.0);
         if let Some(known) = &mut self.known {
             known.gap = mss.gap(known.gap);
             known.load = mss.gap(known.load);

@@ -165,18 +165,18 @@ fn a_bucket_that_is_spent_is_noticed_by_two_chirps() {
 }
 
 /// Jitter of a millisecond is many times the gap of a fast path: chirps see a queue that is none,
-/// and HyStart takes over. Alone it loses nothing here; after chirps, one flow in eight at most
-/// loses something, at 500 Mbit/s and 20 ms.
+/// and HyStart takes over. Alone it loses nothing here; after chirps 4, 6, 1 and none of 64 flows did.
 #[test]
 fn what_takes_over_on_a_path_with_jitter_loses_hardly_anything() {
-    for (mbps, rtt, most) in [(100, 20, 0), (500, 20, 1), (100, 100, 0), (500, 100, 0)] {
+    for (mbps, rtt) in [(100, 20), (500, 20), (100, 100), (500, 100)] {
         let path = format!("{}\nbuffer = \"1 BDP\"\njitter = \"1 ms\"", path(mbps, rtt));
         let losing = |start| {
             let lost = |seed| run_seed(start, "10 MB", &path, "ack_every = 2", seed).0.dropped_in_start;
-            (1..=8).filter(|seed| lost(*seed) > 0).count()
+            (1..=64).filter(|seed| lost(*seed) > 0).count()
         };
         assert_eq!(losing("hystart"), 0, "{mbps} Mbit/s, {rtt} ms");
-        assert!(losing("adaptive_chirping") <= most, "{mbps} Mbit/s, {rtt} ms");
+        let flows = losing("adaptive_chirping");
+        assert!(flows <= 8, "{mbps} Mbit/s, {rtt} ms: {flows} of 64");
     }
 }
 
@@ -190,14 +190,29 @@ fn a_start_ends_for_want_of_deliveries_only_where_packets_queue_or_are_marked() 
     assert!(all.iter().all(|ratio| *ratio < 2.0), "{all:?}");
 }
 
-/// Jitter of a fifth of the round trip at 20 times the rate at which it could be seen through: the
-/// mean of 16 flows was 1.5 of HyStart's time while only more noise drowned a chirp.
+/// Jitter of a fifth of the round trip, on a path that keeps the order. A late packet holds those
+/// behind it up, and their ACKs come together; read as one they hid the noise, and five of these
+/// flows ended their start with at most 23 of 833 packets: 5.0 times HyStart's time.
 #[test]
 fn noise_that_drowns_chirps_ends_them() {
     let path = format!("{}\nbuffer = \"1 BDP\"\njitter = \"4 ms\"", path(500, 20));
-    let all = ratios("10 MB", &path, "ack_every = 2", 1..=12);
+    let all = ratios("10 MB", &path, "ack_every = 2", 1..=64);
     let mean = all.iter().sum::<f64>() / all.len() as f64;
-    assert!(mean < 1.4, "{mean}: {all:?}");
+    assert!(mean < 1.1 && all.iter().all(|ratio| *ratio < 1.5), "{mean}: {all:?}");
+}
+
+/// HyStart knows when a window is too small to tell a queue from a late packet that holds others up
+/// (below 16 packets). With jitter of two fifths of the round trip chirps left with six.
+#[test]
+fn rtts_that_rise_while_nothing_can_be_read_leave_the_end_to_hystart() {
+    for (mbps, rtt, jitter) in [(500, 20, 8), (500, 50, 20)] {
+        let path = format!("{}\nbuffer = \"1 BDP\"\njitter = \"{jitter} ms\"", path(mbps, rtt));
+        for seed in 1..=48 {
+            let (flow, _) = run_seed("adaptive_chirping", "10 MB", &path, "ack_every = 2", seed);
+            let exit = flow.start_exit;
+            assert!(exit.as_ref().is_none_or(|exit| exit.cwnd >= 16), "seed {seed}: {exit:?}");
+        }
+    }
 }
 
 /// On a link that serves in bunches a packet waits as long as it happens to leave before the next
