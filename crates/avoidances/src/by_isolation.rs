@@ -203,6 +203,10 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
         active!(self, a => a.on_takeover(now, window, rate));
     }
 
+    fn on_expiry(&mut self, now: Time, total_lost: u64) {
+        active!(self, a => a.on_expiry(now, total_lost));
+    }
+
     fn undo(&mut self, prior_cwnd: u32, window: &Window) -> u32 {
         active!(self, a => a.undo(prior_cwnd, window))
     }

@@ -45,6 +45,10 @@ impl CongestionAvoidance for Avoidance {
         with_avoidance!(self, a => a.reduce(now, signal, window))
     }
 
+    fn on_expiry(&mut self, now: Time, total_lost: u64) {
+        with_avoidance!(self, a => a.on_expiry(now, total_lost));
+    }
+
     fn on_takeover(&mut self, now: Time, window: &Window, rate: Option<Rate>) {
         with_avoidance!(self, a => a.on_takeover(now, window, rate));
     }

@@ -5,7 +5,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flowstart_congestion::{
-    Ack, Acked, AvoidanceConfig, Controller, ControllerConfig, Departure, Next, Pacing, Sent, Signal, StartConfig,
+    Ack, Acked, AvoidanceConfig, Controller, ControllerConfig, Departure, Next, Pacing, Repair, Sent, Signal,
+    StartConfig,
 };
 use flowstart_units::{Span, Time};
 
@@ -90,6 +91,8 @@ impl Bench {
             app_limited: false,
             delivered: self.acked,
             rate: None,
+            total_lost: 0,
+            repair: Repair::Nothing,
         };
         self.controller.on_ack(black_box(&ack));
         self.controller.grow(&ack);

@@ -279,6 +279,12 @@ impl Controller {
         Some(ssthresh)
     }
 
+    /// The retransmission timer expired, whether or not that was [a signal](Self::on_signal).
+    /// `total_lost` packets were declared lost so far, those of this timeout included.
+    pub fn on_expiry(&mut self, now: Time, total_lost: u64) {
+        self.avoidance.on_expiry(now, total_lost);
+    }
+
     /// The window in packets before the last reduction, if that set the window at once: then the
     /// transport does not walk to the threshold, and the window may grow from where it is.
     #[must_use]
@@ -322,6 +328,7 @@ impl Controller {
         } else {
             ack.acked
         };
+        let before = self.window.cwnd;
         if own {
             self.avoidance.on_booked(self.pacer.next());
         }
@@ -329,15 +336,16 @@ impl Controller {
             self.avoidance.grow(ack, left, &mut self.window);
         }
         if self.own_start {
-            self.watch_own_start(ack.now);
+            self.watch_own_start(ack.now, before);
         }
     }
 
-    /// The end of the avoidance's own start is recorded as that of any other.
-    fn watch_own_start(&mut self, now: Time) {
+    /// The end of the avoidance's own start is recorded as that of any other: with the window
+    /// `before` the ACK that ended it, if that cut it (Linux `bbr_set_cwnd`, down to the target).
+    fn watch_own_start(&mut self, now: Time, before: u32) {
         if let Some(reason) = self.avoidance.own_exit() {
             self.own_start = false;
-            self.record_exit(now, reason, self.window.cwnd, self.window.ssthresh);
+            self.record_exit(now, reason, self.window.cwnd.max(before), self.window.ssthresh);
         }
     }
 

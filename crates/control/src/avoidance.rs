@@ -83,6 +83,11 @@ pub trait CongestionAvoidance {
         false
     }
 
+    /// The retransmission timer expired, also if that calls for no reduction because one is under
+    /// way; after [`reduce`](Self::reduce) if it does. `total_lost` packets were declared lost so
+    /// far, those of this timeout included.
+    fn on_expiry(&mut self, _now: Time, _total_lost: u64) {}
+
     /// True if this control, where packets are marked, is marked every few round trips at any rate
     /// (a scalable control), so that a long silence means free capacity.
     fn is_scalable(&self) -> bool {

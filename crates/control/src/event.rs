@@ -103,6 +103,24 @@ pub struct Ack {
     pub delivered: u64,
     /// Delivery rate sample, if one could be taken.
     pub rate: Option<DeliveryRate>,
+    /// Packets declared lost on this connection so far: by ACKs and by timers, and as often as each
+    /// was lost (Linux `tp->lost`).
+    pub total_lost: u64,
+    /// What is being repaired once this ACK was answered. Only told where a window grows for it, to
+    /// avoidances that control recovery; [`Repair::Nothing`] elsewhere.
+    pub repair: Repair,
+}
+
+/// What a sender repairs (Linux `icsk_ca_state`, from `TCP_CA_Recovery` on).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Repair {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Losses that were found by ACKs, or because packets were late (`TCP_CA_Recovery`).
+    Losses,
+    /// What was outstanding when the retransmission timer expired (`TCP_CA_Loss`).
+    Timeout,
 }
 
 /// A reason to reduce.

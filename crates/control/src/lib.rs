@@ -30,7 +30,7 @@ pub mod testing;
 mod window;
 
 pub use avoidance::{CongestionAvoidance, IsolationAware, OwnAvoidance};
-pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Sent, Signal};
+pub use event::{Ack, Acked, Answer, DeliveryRate, Departure, Moment, Next, Occasion, Repair, Sent, Signal};
 pub use isolation::Isolation;
 pub use mss::NewMss;
 pub use names::{InvalidConfig, UnknownName};

@@ -2,7 +2,7 @@
 
 use flowstart_units::{Span, Time};
 
-use crate::{Ack, Next, Sent};
+use crate::{Ack, Next, Repair, Sent};
 
 /// An ACK of `acked` packets of 1448 bytes in a flow that uses its window, with no RTT sample.
 #[must_use]
@@ -26,6 +26,8 @@ pub fn ack(acked: u32) -> Ack {
         app_limited: false,
         delivered: 0,
         rate: None,
+        total_lost: 0,
+        repair: Repair::Nothing,
     }
 }
 

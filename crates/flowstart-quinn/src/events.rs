@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flowstart_congestion::{
-    Ack, Controller, ControllerConfig, DeliveryRate, INFINITE_SSTHRESH, Next, Sent, Signal, SmoothedRtt, StartExit,
+    Ack, Controller, ControllerConfig, DeliveryRate, INFINITE_SSTHRESH, Next, Repair, Sent, Signal, SmoothedRtt,
+    StartExit,
 };
 use flowstart_units::{Rate, Span, Time};
 
@@ -94,6 +95,10 @@ pub(crate) struct Events {
     batch: Batch,
     /// What left until then belongs to a reduction.
     recovery: Option<Time>,
+    /// What that repairs.
+    repair: Repair,
+    /// Packets that were lost so far.
+    lost: u64,
     /// Window and threshold in packets before it.
     prior: Option<(u32, u32)>,
     last_sent: Option<Time>,
@@ -124,6 +129,8 @@ impl Events {
             round_end: 0,
             batch: Batch::default(),
             recovery: None,
+            repair: Repair::Nothing,
+            lost: 0,
             prior: None,
             last_sent: None,
             rate: None,
@@ -270,7 +277,7 @@ impl Events {
             (self.delivered_at, self.first_sent) = (now, newest.sent);
         }
         self.forget(now);
-        let ack = Ack { acked, acked_bytes: batch.bytes, rtt, rate, ..self.ack(now, self.una > before) };
+        let mut ack = Ack { acked, acked_bytes: batch.bytes, rtt, rate, ..self.ack(now, self.una > before) };
         if self.una >= self.round_end {
             self.round_end = self.next;
             self.most = [self.packets(self.in_flight), self.most[0]];
@@ -284,6 +291,7 @@ impl Events {
             self.recovery = None;
         }
         if self.controller.controls_recovery() || (acked > 0 && !recovering) {
+            ack.repair = if recovering { self.repair } else { Repair::Nothing };
             self.controller.grow(&ack);
         }
         self.space(now);
@@ -297,12 +305,16 @@ impl Events {
         while self.records.front().is_some_and(|record| record.sent < sent) {
             self.records.pop_front();
         }
-        let ack = Ack { lost: self.packets(bytes).max(1), ..self.ack(now, false) };
+        let lost = self.packets(bytes).max(1);
+        self.lost += u64::from(lost);
+        let ack = Ack { lost, ..self.ack(now, false) };
         self.controller.on_ack(&ack);
         if persistent {
             self.prior = None;
-            self.recovery = Some(now);
-            if self.controller.on_signal(now, Signal::Timeout).is_some() && !self.controller.controls_recovery() {
+            (self.recovery, self.repair) = (Some(now), Repair::Timeout);
+            let obeyed = self.controller.on_signal(now, Signal::Timeout).is_some();
+            self.controller.on_expiry(now, self.lost);
+            if obeyed && !self.controller.controls_recovery() {
                 self.controller.set_cwnd(MINIMUM_WINDOW);
             }
         } else {
@@ -347,6 +359,7 @@ impl Events {
         }
         let prior = (self.controller.cwnd(), self.controller.ssthresh());
         self.recovery = Some(now);
+        self.repair = if signal == Signal::Loss { Repair::Losses } else { Repair::Nothing };
         self.prior = None;
         if self.controller.on_signal(now, signal).is_some() {
             self.prior = (signal == Signal::Loss).then_some(prior);
@@ -377,6 +390,8 @@ impl Events {
             app_limited: self.app_limited,
             delivered: self.delivered,
             rate: None,
+            total_lost: self.lost,
+            repair: Repair::Nothing,
         }
     }
 

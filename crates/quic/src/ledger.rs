@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use flowstart_congestion::{
-    Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, NewMss, Next, Sent, Signal, SmoothedRtt,
+    Ack, Acked, Controller, Departure, INFINITE_SSTHRESH, NewMss, Next, Repair, Sent, Signal, SmoothedRtt,
 };
 use flowstart_transport::parts::{Flight, Prr, RateEstimator, Usage, WindowUsage};
 use flowstart_units::{Span, Time};
@@ -51,6 +51,8 @@ struct Reduction {
     until: u64,
     /// There is one.
     active: bool,
+    /// What is repaired meanwhile.
+    repair: Repair,
     /// The window walks to the threshold.
     walking: bool,
     prr: Prr,
@@ -420,7 +422,7 @@ impl Ledger {
         if batch.spurious {
             self.undo();
         }
-        let view = Ack {
+        let mut view = Ack {
             now,
             acked: packets,
             acked_bytes: batch.bytes,
@@ -439,6 +441,8 @@ impl Ledger {
             app_limited: self.exhausted,
             delivered: self.counts.delivered,
             rate,
+            total_lost: self.counts.lost,
+            repair: Repair::Nothing,
         };
         if self.controller.wants_packets() {
             batch.acked.sort_unstable_by_key(|acked| acked.number);
@@ -452,6 +456,7 @@ impl Ledger {
         }
         self.react(now, &batch);
         if packets > 0 {
+            view.repair = self.reduction.repair;
             self.grow(&view);
         }
         if self.log.is_some() {
@@ -470,8 +475,11 @@ impl Ledger {
     /// Losses and marks call for at most one reduction per window.
     fn react(&mut self, now: Time, batch: &Batch) {
         if batch.persistent {
-            self.reduction = Reduction { until: self.next, active: true, ..Reduction::default() };
-            if self.controller.on_signal(now, Signal::Timeout).is_some() && !self.controller.controls_recovery() {
+            self.reduction =
+                Reduction { until: self.next, active: true, repair: Repair::Timeout, ..Reduction::default() };
+            let obeyed = self.controller.on_signal(now, Signal::Timeout).is_some();
+            self.controller.on_expiry(now, self.counts.lost);
+            if obeyed && !self.controller.controls_recovery() {
                 self.controller.set_cwnd(MINIMUM_WINDOW);
             }
             return;
@@ -488,7 +496,8 @@ impl Ledger {
         let cwnd = self.controller.cwnd();
         let worth = self.controller.ssthresh().max((cwnd >> 1) + (cwnd >> 2));
         let obeyed = self.controller.on_signal(now, signal).is_some();
-        let mut reduction = Reduction { until: self.next, active: true, ..Reduction::default() };
+        let repair = if signal == Signal::Loss { Repair::Losses } else { Repair::Nothing };
+        let mut reduction = Reduction { until: self.next, active: true, repair, ..Reduction::default() };
         if obeyed {
             let fell_from = self.controller.fell_from();
             let prior = fell_from.unwrap_or(self.controller.cwnd());

@@ -20,9 +20,8 @@
 //! Congestion marks are ignored.
 //!
 //! Left out: ticks of the kernel's clock (times are exact, so that a probe of the RTT is up to a
-//! tick shorter), and the mark of a delayed ACK of less than a segment. Packets that a timer and no
-//! ACK declares lost do not count where policers are looked for. Without a bandwidth sample (a
-//! start that was lost altogether) the window stays as it is.
+//! tick shorter), and the mark of a delayed ACK of less than a segment. Without a bandwidth sample
+//! (a start that was lost altogether) the window stays as it is.
 
 mod aggregation;
 mod config;
@@ -35,7 +34,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::CongestionAvoidance;
 use flowstart_control::random::Random;
-use flowstart_control::{Ack, ExitReason, NewMss, Signal, Window};
+use flowstart_control::{Ack, ExitReason, NewMss, Repair, Signal, Window};
 
 pub use config::BbrConfig;
 use model::{Model, News};
@@ -49,17 +48,6 @@ const MOST_BURST: u64 = 127;
 /// Deliveries up to which the window grows whatever it is (`TCP_INIT_CWND` in `bbr_set_cwnd`).
 const FIRST_DELIVERIES: u64 = 10;
 
-/// A recovery (`bbr_set_cwnd_to_recover_or_restore`).
-#[derive(Clone, Copy, Debug)]
-struct Recovery {
-    /// It is over when this byte is acknowledged.
-    end: u64,
-    /// It has just begun.
-    fresh: bool,
-    /// As many packets leave as are delivered, in its first round.
-    conserve: bool,
-}
-
 /// BBR in operation.
 #[derive(Clone, Debug)]
 pub struct Bbr {
@@ -68,7 +56,11 @@ pub struct Bbr {
     model: Model,
     mode: BbrMode,
     plateau: Plateau,
-    recovery: Option<Recovery>,
+    /// What was being repaired after the last ACK, or since a timeout (`prev_ca_state`).
+    repair: Repair,
+    /// As many packets leave as are delivered: the first round of a recovery
+    /// (`packet_conservation`).
+    conserve: bool,
     /// What the ACK told that another start heard of first.
     learned: Option<News>,
     /// Packets that the first window had.
@@ -80,8 +72,7 @@ pub struct Bbr {
     pacing_rate: Option<Rate>,
     /// Earliest departure of the next packet.
     booked: Time,
-    /// Next byte to be sent, packets delivered and the time, as the last ACK said.
-    next: u64,
+    /// Packets delivered and the time, as the last ACK said.
     delivered: u64,
     now: Time,
     random: Random,
@@ -98,14 +89,14 @@ impl Bbr {
             model: Model::new(mss),
             mode: BbrMode::Waiting,
             plateau: Plateau::default(),
-            recovery: None,
+            repair: Repair::Nothing,
+            conserve: false,
             learned: None,
             first_window: 0,
             saved_cwnd: 0,
             idle_restart: false,
             pacing_rate: None,
             booked: Time::ZERO,
-            next: 0,
             delivered: 0,
             now: Time::ZERO,
             random: Random::new(seed),
@@ -147,15 +138,15 @@ impl Bbr {
 
     /// Of this many packets in flight, those that will be when the next one may leave
     /// (`bbr_packets_in_net_at_edt`).
-    fn at_departure(&self, in_flight: u32) -> u32 {
-        let more = if self.gain() > 1.0 { self.burst() } else { 0 };
+    fn at_departure(&self, in_flight: u32, gain: f64) -> u32 {
+        let more = if gain > 1.0 { self.burst() } else { 0 };
         let wait = self.booked.since(self.now);
         let delivered = self.model.bandwidth().map_or(0, |bandwidth| self.model.packets_in(bandwidth, wait));
         in_flight.saturating_add(more).saturating_sub(delivered)
     }
 
     fn save_cwnd(&mut self, window: &Window) {
-        let undisturbed = self.recovery.is_none() && !matches!(self.mode, BbrMode::ProbeRtt { .. });
+        let undisturbed = self.repair == Repair::Nothing && !matches!(self.mode, BbrMode::ProbeRtt { .. });
         self.saved_cwnd = if undisturbed { window.cwnd } else { self.saved_cwnd.max(window.cwnd) };
     }
 
@@ -183,22 +174,21 @@ impl Bbr {
     /// The window in recovery; true if it was set (`bbr_set_cwnd_to_recover_or_restore`).
     fn recover(&mut self, ack: &Ack, window: &mut Window) -> bool {
         window.cwnd = window.cwnd.saturating_sub(ack.lost).max(1);
-        let Some(recovery) = &mut self.recovery else { return false };
-        if ack.una >= recovery.end {
-            self.recovery = None;
-            window.cwnd = window.cwnd.max(self.saved_cwnd);
-            return false;
-        }
+        let before = core::mem::replace(&mut self.repair, ack.repair);
         let sendable = ack.in_flight.saturating_add(ack.acked);
-        if core::mem::take(&mut recovery.fresh) {
+        // A recovery that begins with the ACK that ended another one goes on with that.
+        if ack.repair == Repair::Losses && before != Repair::Losses {
             window.cwnd = sendable;
-            recovery.conserve = true;
+            self.conserve = true;
             self.model.begin_round(ack.delivered);
+        } else if ack.repair == Repair::Nothing && before != Repair::Nothing {
+            window.cwnd = window.cwnd.max(self.saved_cwnd);
+            self.conserve = false;
         }
-        if recovery.conserve {
+        if self.conserve {
             window.cwnd = window.cwnd.max(sendable);
         }
-        recovery.conserve
+        self.conserve
     }
 
     /// `bbr_set_cwnd`.
@@ -222,7 +212,7 @@ impl Bbr {
     }
 
     fn learn(&mut self, ack: &Ack, window: &Window) -> News {
-        (self.next, self.delivered, self.now) = (ack.next, ack.delivered, ack.now);
+        (self.delivered, self.now) = (ack.delivered, ack.now);
         let cycling = matches!(self.mode, BbrMode::ProbeBandwidth { .. });
         self.model.on_ack(ack, window.cwnd, cycling, &self.config)
     }
@@ -252,11 +242,7 @@ impl CongestionAvoidance for Bbr {
             Some(news) => news,
             None => self.learn(ack, window),
         };
-        if news.round
-            && let Some(recovery) = &mut self.recovery
-        {
-            recovery.conserve = false;
-        }
+        self.conserve &= !news.round;
         if news.policer_over {
             self.probe_bandwidth(ack.now);
         }
@@ -275,17 +261,17 @@ impl CongestionAvoidance for Bbr {
         }
         if signal != Signal::Marks {
             self.save_cwnd(window);
-            // After a timeout the window grows from what the transport leaves.
-            let fresh = signal == Signal::Loss;
-            self.recovery = Some(Recovery { end: self.next, fresh, conserve: false });
-        }
-        if signal == Signal::Timeout {
-            self.plateau.baseline = None;
-            let cycling = matches!(self.mode, BbrMode::ProbeBandwidth { .. });
-            self.model.on_timeout(now, self.delivered, cycling, &self.config);
         }
         // The window is no matter of thresholds: it stays where it is.
         window.cwnd
+    }
+
+    /// `bbr_set_state`: also in a recovery that has not ended.
+    fn on_expiry(&mut self, now: Time, total_lost: u64) {
+        self.repair = Repair::Timeout;
+        self.plateau.baseline = None;
+        let cycling = matches!(self.mode, BbrMode::ProbeBandwidth { .. });
+        self.model.on_timeout(now, self.delivered, total_lost, cycling, &self.config);
     }
 
     fn on_takeover(&mut self, now: Time, _window: &Window, _rate: Option<Rate>) {
@@ -295,10 +281,7 @@ impl CongestionAvoidance for Bbr {
     fn undo(&mut self, _prior_cwnd: u32, window: &Window) -> u32 {
         (self.plateau.baseline, self.plateau.rounds) = (None, 0);
         self.model.forget_policer();
-        // The next ACK ends it and restores the window.
-        if let Some(recovery) = &mut self.recovery {
-            recovery.end = 0;
-        }
+        // The next ACK restores the window.
         window.cwnd
     }
 

@@ -34,7 +34,6 @@ pub(super) struct Model {
     min_rtt_at: Time,
     aggregation: Aggregation,
     policer: Policer,
-    lost: u64,
     /// Packets that left when so many had been delivered say nothing about the path: a probe of the
     /// RTT held them back.
     held_back: Option<(u64, u64)>,
@@ -51,7 +50,6 @@ impl Model {
             min_rtt_at: Time::ZERO,
             aggregation: Aggregation::default(),
             policer: Policer::default(),
-            lost: 0,
             held_back: None,
         }
     }
@@ -119,8 +117,8 @@ impl Model {
 
     /// A timeout: it counts as a round with a loss where policers are looked for
     /// (`bbr_set_state`).
-    pub(super) fn on_timeout(&mut self, now: Time, delivered: u64, cycling: bool, config: &BbrConfig) {
-        let Self { lost, mss, .. } = *self;
+    pub(super) fn on_timeout(&mut self, now: Time, delivered: u64, lost: u64, cycling: bool, config: &BbrConfig) {
+        let mss = self.mss;
         let report = Report { now, delivered, lost, losses: true, round: true, app_limited: false, cycling };
         self.policer.on_ack(&report, mss, config);
     }
@@ -129,7 +127,6 @@ impl Model {
     /// `bbr_update_min_rtt`). `cycling` if the flow is in its cycles.
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: u32, cycling: bool, config: &BbrConfig) -> News {
         let mut news = News::default();
-        self.lost += u64::from(ack.lost);
         if let Some(sample) = ack.rate {
             if sample.prior_delivered >= self.round_end {
                 news.round = true;
@@ -141,7 +138,7 @@ impl Model {
             let report = Report {
                 now: ack.now,
                 delivered: ack.delivered,
-                lost: self.lost,
+                lost: ack.total_lost,
                 losses: ack.lost > 0,
                 round: news.round,
                 app_limited: news.app_limited,

@@ -76,8 +76,8 @@ impl Bbr {
         let BbrMode::ProbeBandwidth { phase, since } = self.mode else { return };
         let long = ack.now.since(since) > self.model.min_rtt;
         // As it was before this ACK.
-        let in_flight = self.at_departure(ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost));
         let gain = self.gain();
+        let in_flight = self.at_departure(ack.in_flight.saturating_add(ack.acked).saturating_add(ack.lost), gain);
         let over = if gain > 1.0 {
             long && (ack.lost > 0 || self.inflight(gain).is_some_and(|most| in_flight >= most))
         } else if gain < 1.0 {
@@ -107,11 +107,13 @@ impl Bbr {
 
     /// From start-up over draining into the cycles (`bbr_check_drain`).
     pub(super) fn drain(&mut self, ack: &Ack, window: &mut Window) {
+        // That of before: gains follow the mode at the end of the ACK (`bbr_update_gains`).
+        let gain = self.gain();
         if self.mode == BbrMode::Startup && self.plateau.reached {
             self.mode = BbrMode::Drain;
             window.ssthresh = self.inflight(1.0).unwrap_or(window.ssthresh).max(2);
         }
-        if self.mode == BbrMode::Drain && self.inflight(1.0).is_some_and(|bdp| self.at_departure(ack.in_flight) <= bdp)
+        if self.mode == BbrMode::Drain && self.inflight(1.0).is_some_and(|bdp| self.at_departure(ack.in_flight, gain) <= bdp)
         {
             self.probe_bandwidth(ack.now);
         }
@@ -121,8 +123,8 @@ impl Bbr {
     pub(super) fn probe_rtt(&mut self, ack: &Ack, news: News, window: &mut Window) {
         let probing = matches!(self.mode, BbrMode::ProbeRtt { .. });
         if news.rtt_expired && !self.idle_restart && !probing && !self.config.probe_rtt.is_zero() {
-            self.save_cwnd(window);
             self.mode = BbrMode::ProbeRtt { until: None, round: false };
+            self.save_cwnd(window);
             self.model.hold_back(ack, true);
         }
         let BbrMode::ProbeRtt { until, round } = self.mode else { return };

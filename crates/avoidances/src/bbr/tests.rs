@@ -207,11 +207,11 @@ fn losses_take_their_packets_from_the_window_and_it_is_restored_when_they_are_re
     let threshold = bbr.reduce(at(10), Signal::Loss, &window);
     assert_eq!(threshold, 74, "nothing to walk down to");
     // In the first round as many leave as are delivered.
-    let lossy = Ack { lost: 10, in_flight: 50, una: 100 * u64::from(MSS), ..full(10, 100, 60) };
+    let lossy = Ack { lost: 10, in_flight: 50, repair: Repair::Losses, ..full(10, 100, 60) };
     bbr.grow(&lossy, 2, &mut window);
     assert_eq!(window.cwnd, 51, "in flight and what was delivered");
     // In the next one the window grows again, and at the end it is what it was.
-    let later = Ack { una: 100 * u64::from(MSS), ..full(60, 140, 101) };
+    let later = Ack { repair: Repair::Losses, ..full(60, 140, 101) };
     bbr.on_ack(&later, &window);
     bbr.grow(&later, 1, &mut window);
     assert_eq!(window.cwnd, 52);
@@ -219,6 +219,45 @@ fn losses_take_their_packets_from_the_window_and_it_is_restored_when_they_are_re
     bbr.on_ack(&end, &window);
     bbr.grow(&end, 1, &mut window);
     assert_eq!(window.cwnd, 75, "and the packet acknowledged");
+}
+
+/// `bbr_set_cwnd_to_recover_or_restore`: `prev_ca_state` is `TCP_CA_Recovery` before and after that
+/// ACK.
+#[test]
+fn a_recovery_that_begins_with_the_ack_that_ended_another_one_is_not_a_new_one() {
+    let mut bbr = in_phase(3);
+    let mut window = Window::new(74);
+    bbr.reduce(at(10), Signal::Loss, &window);
+    let lossy = Ack { lost: 10, in_flight: 50, repair: Repair::Losses, ..full(10, 100, 60) };
+    bbr.grow(&lossy, 1, &mut window);
+    bbr.grow(&Ack { repair: Repair::Losses, ..full(60, 140, 101) }, 1, &mut window);
+    assert_eq!(window.cwnd, 52);
+    // The transport ended the first and began the second: neither restored nor cut to what is in
+    // flight, less what was lost.
+    bbr.reduce(at(110), Signal::Loss, &window);
+    bbr.grow(&Ack { lost: 5, in_flight: 20, repair: Repair::Losses, ..full(110, 180, 141) }, 1, &mut window);
+    assert_eq!(window.cwnd, 52 - 5 + 1);
+    bbr.grow(&full(160, 220, 181), 1, &mut window);
+    assert_eq!(window.cwnd, 74, "the target");
+}
+
+/// `bbr_set_state`: the window grows from what the transport left, and comes back with the last
+/// repair. After `TCP_CA_Loss` a recovery is a new one.
+#[test]
+fn after_a_timeout_there_is_no_conservation_until_losses_are_found_again() {
+    let mut bbr = in_phase(3);
+    let mut window = Window::new(74);
+    bbr.reduce(at(10), Signal::Timeout, &window);
+    bbr.on_expiry(at(10), 34);
+    window.cwnd = 1;
+    bbr.grow(&Ack { in_flight: 0, repair: Repair::Timeout, ..full(60, 140, 101) }, 1, &mut window);
+    assert_eq!(window.cwnd, 4, "the smallest");
+    bbr.grow(&Ack { acked: 3, in_flight: 9, repair: Repair::Timeout, ..full(70, 140, 102) }, 3, &mut window);
+    assert_eq!(window.cwnd, 7);
+    bbr.grow(&Ack { acked: 2, in_flight: 9, repair: Repair::Losses, ..full(80, 145, 103) }, 2, &mut window);
+    assert_eq!(window.cwnd, 11, "as many as are delivered");
+    bbr.grow(&full(160, 220, 181), 1, &mut window);
+    assert_eq!(window.cwnd, 75, "what it was, and the packet acknowledged");
 }
 
 #[test]
@@ -275,11 +314,15 @@ proptest! {
             bbr.on_ack(&ack, &window);
             match kind {
                 0 => { bbr.reduce(at(now), Signal::Loss, &window); }
-                1 => { bbr.reduce(at(now), Signal::Timeout, &window); }
+                1 => {
+                    bbr.reduce(at(now), Signal::Timeout, &window);
+                    bbr.on_expiry(at(now), u64::from(lost));
+                }
                 2 => bbr.on_idle(Span::from_millis(ms)),
                 _ => {}
             }
-            bbr.grow(&ack, acked, &mut window);
+            let repair = [Repair::Losses, Repair::Timeout, Repair::Nothing, Repair::Nothing][usize::from(kind)];
+            bbr.grow(&Ack { repair, ..ack }, acked, &mut window);
             // At most 250 in flight and delivered in recovery; the target with 100 ms of bunches is
             // 158.
             prop_assert!((1..=250).contains(&window.cwnd), "{}", window.cwnd);

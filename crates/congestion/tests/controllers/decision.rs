@@ -2,7 +2,7 @@
 
 use flowstart_congestion::detection::{Decision, Isolation, TrainProbeConfig};
 use flowstart_congestion::{
-    Ack, AvoidanceConfig, Controller, ControllerConfig, Departure, INFINITE_SSTHRESH, Next, StartConfig,
+    Ack, AvoidanceConfig, Controller, ControllerConfig, Departure, INFINITE_SSTHRESH, Next, Repair, StartConfig,
 };
 use flowstart_units::{Rate, Span, Time};
 
@@ -50,6 +50,8 @@ fn told(isolation: Isolation, delivered: u64) -> Controller {
         app_limited: false,
         delivered,
         rate: None,
+        total_lost: 0,
+        repair: Repair::Nothing,
     });
     let (rate, smallest) = (Rate::from_mbps(12), Span::from_millis(100));
     let decision = Decision { now, isolation, ratio: 1.1, rate, confidence: Some(0.99), smallest };

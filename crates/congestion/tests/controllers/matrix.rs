@@ -3,7 +3,7 @@
 use crate::common::{Loop, Path};
 use flowstart_congestion::{
     Ack, Acked, Avoidance, AvoidanceConfig, CongestionAvoidance, Controller, ControllerConfig, DeliveryRate, Departure,
-    INFINITE_SSTHRESH, Next, Pacing, Sent, Signal, StartConfig,
+    INFINITE_SSTHRESH, Next, Pacing, Repair, Sent, Signal, StartConfig,
 };
 use flowstart_units::{Span, Time};
 use proptest::prelude::*;
@@ -304,6 +304,8 @@ impl Nonsense {
                 prior_delivered: self.acked.saturating_sub(u64::from(in_flight)),
                 app_limited: limited,
             }),
+            total_lost: 0,
+            repair: [Repair::Nothing, Repair::Losses, Repair::Timeout][(self.acked % 3) as usize],
         };
         self.controller.on_ack(&ack);
         if grow {

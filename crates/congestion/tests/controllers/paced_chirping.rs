@@ -3,8 +3,8 @@
 use crate::common::{Loop, MSS, Path};
 use flowstart_congestion::start::{AdaptationConfig, EndRule, PacedChirping, PacedChirpingConfig, Start};
 use flowstart_congestion::{
-    Ack, Acked, AvoidanceConfig, Controller, ControllerConfig, Departure, ExitReason, Next, Sent, Signal, StartConfig,
-    StartExit,
+    Ack, Acked, AvoidanceConfig, Controller, ControllerConfig, Departure, ExitReason, Next, Repair, Sent, Signal,
+    StartConfig, StartExit,
 };
 use flowstart_units::{Span, Time};
 
@@ -217,6 +217,8 @@ fn ack(now: Time, packets_out: u32) -> Ack {
         app_limited: false,
         delivered: 1,
         rate: None,
+        total_lost: 0,
+        repair: Repair::Nothing,
     }
 }
 

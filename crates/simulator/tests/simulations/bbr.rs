@@ -4,7 +4,7 @@
 use crate::common::{flow, link, simulation, tcp};
 use flowstart_congestion::avoidance::BbrConfig;
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, start_of};
-use flowstart_network::{LossConfig, Packet};
+use flowstart_network::{LinkConfig, LossConfig, Packet};
 use flowstart_simulator::{FlowId, LinkId, Observer, Simulation, SimulationConfig, Stop, Traffic, Workload};
 use flowstart_transport::Sender;
 use flowstart_units::{Span, Time};
@@ -20,6 +20,9 @@ struct Watch {
     /// When the window became four packets, and when it became larger again.
     small: Vec<(Time, Option<Time>)>,
     delivered: u64,
+    /// The last window before the start ended, the one it is said to have ended with, and the first
+    /// one after it.
+    ended: (u32, Option<u32>, u32),
 }
 
 impl Observer for Watch {
@@ -33,6 +36,11 @@ impl Observer for Watch {
 
     fn sender(&mut self, now: Time, _flow: FlowId, sender: &Sender) {
         let cwnd = sender.controller().cwnd();
+        if self.ended.1.is_none() {
+            self.ended.1 = sender.controller().start_exit().map(|exit| exit.cwnd);
+            let slot = if self.ended.1.is_some() { &mut self.ended.2 } else { &mut self.ended.0 };
+            *slot = cwnd;
+        }
         match self.small.last_mut() {
             Some((_, until @ None)) if cwnd > 4 => *until = Some(now),
             Some((_, None)) => {}
@@ -44,13 +52,17 @@ impl Observer for Watch {
 
 /// A greedy BBR flow over 10 Mbit/s and 40 ms with a deep buffer.
 fn run(loss: LossConfig, config: BbrConfig) -> Watch {
-    let mut traffic = tcp(Workload::Greedy, RTT);
-    let avoidance = AvoidanceConfig::Bbr(config);
-    traffic.controller = ControllerConfig::new(start_of(&avoidance), avoidance);
     let mut bottleneck = link(10, RTT / 2, Some(1_000));
     bottleneck.loss = loss;
+    over(bottleneck, RTT, config, END)
+}
+
+fn over(bottleneck: LinkConfig, rtt: Span, config: BbrConfig, end: Time) -> Watch {
+    let mut traffic = tcp(Workload::Greedy, rtt);
+    let avoidance = AvoidanceConfig::Bbr(config);
+    traffic.controller = ControllerConfig::new(start_of(&avoidance), avoidance);
     let config: SimulationConfig =
-        simulation(vec![bottleneck], vec![flow(Traffic::Tcp(Box::new(traffic)), RTT)], Stop::At(END));
+        simulation(vec![bottleneck], vec![flow(Traffic::Tcp(Box::new(traffic)), rtt)], Stop::At(end));
     Simulation::new(&config, Watch::default()).unwrap().run().1
 }
 
@@ -78,7 +90,9 @@ fn a_flow_alone_uses_the_capacity_with_hardly_any_queue_and_probes_the_rtt_every
     }
 }
 
-/// Linux 6.18 has 0.68 to 0.74 of the capacity here (four runs).
+/// Linux 6.18 has 6.5 to 7.2 Mbit/s of goodput here (seven runs), 0.68 to 0.74 of the capacity. A
+/// recovery often begins with the ACK that ends another one: where each of them began with the
+/// conservation of packets (`bbr_set_cwnd_to_recover_or_restore`) it was 0.38 to 0.6.
 #[test]
 fn random_loss_of_15_per_cent_hardly_matters_unless_it_is_taken_for_a_policer() {
     let loss = LossConfig::Bernoulli { probability: 0.15 };
@@ -86,5 +100,17 @@ fn random_loss_of_15_per_cent_hardly_matters_unless_it_is_taken_for_a_policer() 
     // What is lost must be sent again.
     assert!(share_of_capacity(&watch) > 0.7 * 0.85, "{}", share_of_capacity(&watch));
     let watch = run(loss, BbrConfig::default());
-    assert!(share_of_capacity(&watch) > 0.3, "{}", share_of_capacity(&watch));
+    assert!((0.62..0.77).contains(&share_of_capacity(&watch)), "{}", share_of_capacity(&watch));
+}
+
+/// `bbr_set_cwnd` cuts the window to its target with the very ACK with which `bbr_check_drain` ends
+/// the start, from 508 to 438 packets over 140 Mbit/s in Linux 6.18. What the start reached is what
+/// stood before, as for starts that a loss ends.
+#[test]
+fn the_start_ends_with_the_window_that_it_reached_not_with_the_one_it_was_cut_to() {
+    let rtt = Span::from_millis(12);
+    let end = Time::ZERO + Span::from_secs(1);
+    let (before, said, after) = over(link(140, rtt / 2, Some(210)), rtt, BbrConfig::default(), end).ended;
+    assert!(after < before * 9 / 10, "{before} to {after}");
+    assert_eq!(said, Some(before));
 }

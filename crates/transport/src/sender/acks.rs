@@ -1,7 +1,7 @@
 //! Taking an ACK in, in the order Linux does (`tcp_ack`): scoreboard, round-trip times, recovery,
 //! congestion control, timers.
 
-use flowstart_congestion::{Ack, Answer, DeliveryRate};
+use flowstart_congestion::{Ack, Answer, DeliveryRate, Repair};
 use flowstart_network::packet::{Acknowledgement, MAX_SACK_BLOCKS};
 use flowstart_quick_start::Carried;
 use flowstart_units::{Span, Time};
@@ -166,6 +166,11 @@ impl Sender {
             self.rearm_after_progress(now);
         }
         if self.controller.controls_recovery() {
+            view.repair = match self.recovery.state {
+                SenderState::Recovery => Repair::Losses,
+                SenderState::Loss => Repair::Timeout,
+                SenderState::Open | SenderState::Disorder | SenderState::Cwr => Repair::Nothing,
+            };
             self.controller.grow(&view);
         } else if self.recovery.reducing {
             self.walk(delivery.packets, advanced && lost == 0);
@@ -239,6 +244,8 @@ impl Sender {
             app_limited: self.available() == 0,
             delivered: self.stats.delivered,
             rate,
+            total_lost: self.board.total_lost(),
+            repair: Repair::Nothing,
         }
     }
 

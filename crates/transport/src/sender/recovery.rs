@@ -361,6 +361,7 @@ impl Sender {
             self.recovery.prior_cwnd = self.controller.cwnd();
             self.arm_undo();
         }
+        self.controller.on_expiry(now, self.stats.packets_lost);
         if obeyed {
             self.controller.set_cwnd(self.board.in_flight().saturating_add(1));
         }

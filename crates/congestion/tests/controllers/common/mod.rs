@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use flowstart_congestion::{Ack, Acked, Avoidance, Controller, DeliveryRate, Departure, Next, Sent, Signal};
+use flowstart_congestion::{Ack, Acked, Avoidance, Controller, DeliveryRate, Departure, Next, Repair, Sent, Signal};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 /// Payload and wire bytes of every packet.
@@ -333,7 +333,8 @@ impl Loop {
         // BBR goes by every ACK; what PCC sets from its rate stands for a round trip here.
         let by_every_ack = matches!(self.controller.avoidance(), Avoidance::Bbr(_) | Avoidance::Bbr3(_));
         if self.recover.is_none() || (by_every_ack && self.controller.controls_recovery()) {
-            self.controller.grow(&ack);
+            let repair = if self.recover.is_some() { Repair::Losses } else { Repair::Nothing };
+            self.controller.grow(&Ack { repair, ..ack });
         }
     }
 
@@ -359,6 +360,8 @@ impl Loop {
             app_limited: self.data == 0,
             delivered: self.delivered,
             rate: None,
+            total_lost: self.lost,
+            repair: Repair::Nothing,
         }
     }
 
