@@ -165,7 +165,8 @@ fn a_bucket_that_is_spent_is_noticed_by_two_chirps() {
 }
 
 /// Jitter of a millisecond is many times the gap of a fast path: chirps see a queue that is none,
-/// and HyStart takes over. Alone it loses nothing here; after chirps 4, 6, 1 and none of 64 flows did.
+/// and HyStart takes over. Alone it loses nothing here; after chirps 4, 6, 1 and none of 64 flows
+/// did.
 #[test]
 fn what_takes_over_on_a_path_with_jitter_loses_hardly_anything() {
     for (mbps, rtt) in [(100, 20), (500, 20), (100, 100), (500, 100)] {

@@ -108,7 +108,8 @@ impl ChirpingOrHystart {
         self.hystart.has_been_spread(spread.min(ack.srtt));
         // Its own ACKs may all have waited behind what chirps have queued.
         self.hystart.has_seen(ack.min_rtt.max(self.slowest.0));
-        // Single packets of a chirp meet shorter RTTs than bursts do, on links that serve in bunches.
+        // Single packets of a chirp meet shorter RTTs than bursts do, on links that serve in
+        // bunches.
         self.slowest.1 = ack.next;
     }
 

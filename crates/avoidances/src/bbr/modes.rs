@@ -113,7 +113,8 @@ impl Bbr {
             self.mode = BbrMode::Drain;
             window.ssthresh = self.inflight(1.0).unwrap_or(window.ssthresh).max(2);
         }
-        if self.mode == BbrMode::Drain && self.inflight(1.0).is_some_and(|bdp| self.at_departure(ack.in_flight, gain) <= bdp)
+        if self.mode == BbrMode::Drain
+            && self.inflight(1.0).is_some_and(|bdp| self.at_departure(ack.in_flight, gain) <= bdp)
         {
             self.probe_bandwidth(ack.now);
         }

@@ -1,6 +1,6 @@
 //! What Paced Chirping's papers left open: adaptive chirping over paths that spoil what chirps
-//! measure. Each transfer is set against HyStart or slow start on the same path with the same random
-//! numbers, all in front of CUBIC.
+//! measure. Each transfer is set against HyStart or slow start on the same path with the same
+//! random numbers, all in front of CUBIC.
 
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::{JitterConfig, LinkConfig, LossConfig, RateSchedule, RateStep};
@@ -182,8 +182,8 @@ fn over_hystart(case: &Case, bytes: u64) -> f64 {
     (sum / SEEDS.count() as f64).exp()
 }
 
-/// At most this times HyStart's completion time, for each size and path. Measured with twelve seeds:
-/// 0.64 to 1.14.
+/// At most this times HyStart's completion time, for each size and path. Measured with twelve
+/// seeds: 0.64 to 1.14.
 const LIMIT: f64 = 1.2;
 
 #[test]
