@@ -20,7 +20,8 @@ const FEW_DROPS: f64 = 10.0;
 /// On this path the second recovery begins with the ACK that ends the first one, or a few packets
 /// after it, and only then it begins with the conservation of packets: 2000 or 1500 early drops. In
 /// the simulator some 20 us of the round-trip time decide if packets leave in bursts, and it is
-/// always 2000 if they do not; in the kernel it was 2000 in bursts and mostly 1500 without.
+/// always 2000 if they do not; in the kernel it was 2000 in bursts and mostly 1500 without. Its drops
+/// without bursts are missed by a third, those in bursts are held to here.
 const TWO_WAYS: [&str; 3] = ["100 Mbit/s", "40 ms", "0.5 BDP"];
 /// A run of the kernel counts if 99 % of the emulator's packets were this much late at most, in us.
 const LATE: f64 = 1000.0;
@@ -99,17 +100,17 @@ fn goodput_drops_and_queue_of_bbr_are_the_kernels_on_six_paths() {
         assert!(runs.len() >= 3, "{path:?}: {}", runs.len());
         let theirs = ["goodput_mbps", "early", "typical_ms", "exit_threshold"]
             .map(|name| median(runs.iter().map(|row| number(row, name)).collect()));
-        // The kernel has two numbers there: single segments or its own bursts.
-        let bursts = |row: &&Vec<&str>| row[..3] == path && row[place("segments")].is_empty();
-        let other = rows.iter().filter(bursts).filter(|_| path == TWO_WAYS).map(|row| number(row, "early"));
-        let early: Vec<f64> = other.chain([theirs[1]]).collect();
+        let mut early = theirs[1];
+        if path == TWO_WAYS {
+            let bursts = rows.iter().filter(|row| row[..3] == path && row[place("segments")].is_empty());
+            early = median(bursts.map(|row| number(row, "early")).collect());
+        }
         for seed in 1..=3 {
             let ours = simulated(path[0], path[1], path[2], seed);
             let far = |place: usize| (ours[place] - theirs[place]).abs();
             let what = format!("{path:?}, seed {seed}: {ours:?} against {theirs:?}");
             assert!(far(0) <= GOODPUT * theirs[0], "goodput, {what}");
-            let drops = early.iter().any(|drops| (ours[1] - drops).abs() <= (DROPS * drops).max(FEW_DROPS));
-            assert!(drops, "drops, {what}");
+            assert!((ours[1] - early).abs() <= (DROPS * early).max(FEW_DROPS), "drops, {what}");
             assert!(far(2) <= QUEUE * theirs[2], "queue, {what}");
             // The kernel's bandwidth-delay product is seen as it is: no tolerance was promised.
             assert!(far(3) <= 0.02 * theirs[3], "threshold, {what}");
