@@ -20,8 +20,8 @@ const FEW_DROPS: f64 = 10.0;
 /// On this path the second recovery begins with the ACK that ends the first one, or a few packets
 /// after it, and only then it begins with the conservation of packets: 2000 or 1500 early drops. In
 /// the simulator some 20 us of the round-trip time decide if packets leave in bursts, and it is
-/// always 2000 if they do not; in the kernel it was 2000 in bursts and mostly 1500 without. Its drops
-/// without bursts are missed by a third, those in bursts are held to here.
+/// always 2000 if they do not; in the kernel it was 2000 in bursts and mostly 1500 without. Its
+/// drops without bursts are missed by a third, those in bursts are held to here.
 const TWO_WAYS: [&str; 3] = ["100 Mbit/s", "40 ms", "0.5 BDP"];
 /// A run of the kernel counts if 99 % of the emulator's packets were this much late at most, in us.
 const LATE: f64 = 1000.0;
