@@ -250,6 +250,10 @@ impl<P: Parts> Observer for Recording<P> {
         {
             samples.transmitted(now, link, packet, arrived);
         }
+        // Tables alone record no link, and no more is done for them.
+        if self.link(link).is_none() {
+            return;
+        }
         let (place, bin) = (self.series_of(packet.flow), self.asked.bin);
         let Some(record) = self.links.get_mut(link).and_then(Option::as_mut) else { return };
         if P::LINK_SERIES
