@@ -250,8 +250,8 @@ impl<P: Parts> Observer for Recording<P> {
         {
             samples.transmitted(now, link, packet, arrived);
         }
-        // Tables alone record no link, and no more is done for them.
-        if self.link(link).is_none() {
+        // Where tables are all that is recorded there is no more to do.
+        if P::TABLES && self.link(link).is_none() {
             return;
         }
         let (place, bin) = (self.series_of(packet.flow), self.asked.bin);
