@@ -65,6 +65,15 @@ fn a_timeout_that_the_next_ack_shows_to_be_needless_gives_the_window_back() {
     assert_eq!(window.cwnd, 61);
 }
 
+/// `bbr_set_cwnd`: "no packet fully ACKed; just apply caps".
+#[test]
+fn an_ack_that_delivers_nothing_leaves_the_window_as_it_is() {
+    let mut bbr = in_phase(3);
+    let mut window = Window::new(50);
+    bbr.grow(&Ack { acked: 0, lost: 5, rate: None, ..full(10, 1, 0) }, 0, &mut window);
+    assert_eq!(window.cwnd, 50);
+}
+
 /// `bbr_save_cwnd`: in a probe of the RTT the larger window is kept.
 #[test]
 fn a_loss_in_a_probe_of_the_rtt_does_not_forget_the_window_before_it() {
