@@ -152,6 +152,10 @@ pub struct AdaptiveChirpingConfig {
     /// The same where the noise is not less than `clear` of the gap, at least 1; default 3. (A
     /// single round of jitter can look like a queue twice.)
     pub noisy_rounds: f64,
+    /// Chirps in a row that must have agreed there, at least 1; default 6. (Three round trips of
+    /// few packets have only two, with which four of 64 starts ended at a fiftieth of the
+    /// capacity.)
+    pub noisy_agreeing: u32,
     /// Share of the gap, of the load's or the path's, below which noise leaves no doubt, 0 ..= 1;
     /// default 1/8.
     pub clear: f64,
@@ -244,6 +248,7 @@ impl Default for AdaptiveChirpingConfig {
             full_rounds: 1.0,
             drowned: 0.02,
             noisy_rounds: 3.0,
+            noisy_agreeing: 6,
             clear: 0.125,
             tolerance: 0.25,
             delay_samples: 8,
@@ -322,6 +327,7 @@ impl AdaptiveChirpingConfig {
         check(self.held_rounds >= 1, "held_rounds", "at least 1")?;
         check(self.late_divisor >= 1, "late_divisor", "at least 1")?;
         check(within(self.noisy_rounds, 1.0, 1000.0), "noisy_rounds", "between 1 and 1000")?;
+        check(self.noisy_agreeing >= 1, "noisy_agreeing", "at least 1")?;
         check(within(self.drowned, 0.0, 1.0), "drowned", "between 0 and 1")?;
         check(within(self.clear, 0.0, 1.0), "clear", "between 0 and 1")?;
         check(self.rest_gap > 0.0 && self.rest_gap.is_finite(), "rest_gap", "more than 0")?;

@@ -105,13 +105,17 @@ impl Adaptive {
         if doubtful { self.config.growth.min(DOUBLING) } else { self.config.growth }
     }
 
-    /// True if chirps have agreed for some round trips.
+    /// True if chirps have agreed for some round trips, and where there is noise enough of them.
     pub(super) fn has_stayed(&self, ack: &Ack) -> bool {
         // The latest chirp left a round trip ago.
         let agreed = (ack.now.since(self.agreed_from) - ack.min_rtt).as_nanos() as f64;
         let noise = self.all_noise();
         let gap = self.room.map_or(0, |room| room.best) as f64;
-        let rounds = if noise < gap * self.config.clear { self.config.full_rounds } else { self.config.noisy_rounds };
-        agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
+        let clear = noise < gap * self.config.clear;
+        let (rounds, chirps) = match clear {
+            true => (self.config.full_rounds, self.config.agreeing),
+            false => (self.config.noisy_rounds, self.config.noisy_agreeing),
+        };
+        self.agreed >= chirps && agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
     }
 }

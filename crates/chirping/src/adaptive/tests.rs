@@ -53,3 +53,22 @@ fn with_noise_the_load_grows_as_slow_starts_beyond_64_packets_per_round_trip() {
     let growth = |packets: u64| schedule.growth(MIN_RTT.as_nanos() / packets);
     assert_eq!([growth(64), growth(65)], [8.0, 2.0]);
 }
+
+/// A gap of 200 us is clear of noise below 25 us.
+#[test]
+fn with_noise_six_chirps_must_agree_over_three_round_trips_without_it_two_over_one() {
+    let mut schedule = adaptive();
+    schedule.room = Some(Room { least: 200_000, best: 200_000, most: 200_000, crowded: false });
+    for (noise, chirps, rounds) in [(24_900.0, 2, 1), (25_100.0, 6, 3)] {
+        schedule.hidden = noise * noise;
+        let mut stays = |agreed, now| {
+            schedule.agreed = agreed;
+            schedule.has_stayed(&Ack { now, min_rtt: MIN_RTT, ..ack(1) })
+        };
+        // The first of those that agree left at time zero, and is complete a round trip later.
+        let complete = Time::ZERO + MIN_RTT * rounds;
+        assert!(stays(chirps, complete), "{noise}");
+        assert!(!stays(chirps - 1, complete), "{noise}");
+        assert_eq!(stays(chirps, complete - Span::from_nanos(1)), rounds == 1, "{noise}");
+    }
+}
