@@ -332,4 +332,45 @@ mod tests {
         start.on_restart(Time::ZERO, Restart::Timeout, &window, LastRtt { srtt: ms(20), min_rtt: ms(20) });
         assert_eq!(grown(&mut start, &mut window), 30);
     }
+
+    /// A path of a packet per ms: 20 packets fill 20 ms.
+    #[test]
+    fn a_window_that_fills_the_path_grows_by_a_quarter_until_a_timeout() {
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        (start.gave_up, start.credit) = (true, 0);
+        start.saturation.suggest(1_000_000);
+        let grown = |start: &mut ChirpingOrHystart, cwnd| {
+            let mut window = Window::new(cwnd);
+            (0..12).for_each(|_| {
+                start.grow(&with_rtt(ms(20)), &mut window);
+            });
+            window.cwnd - cwnd
+        };
+        assert_eq!((grown(&mut start, 6), grown(&mut start, 20)), (12, 3));
+        let last = LastRtt { srtt: ms(20), min_rtt: ms(20) };
+        start.on_restart(Time::ZERO, Restart::Timeout, &Window::new(20), last);
+        assert_eq!(grown(&mut start, 20), 12);
+    }
+
+    /// Packets came twice as slowly as they left, at one per 400 us: 50 fill 20 ms.
+    #[test]
+    fn what_rises_in_two_round_trips_ends_the_start_for_good() {
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        start.gave_up = true;
+        start.hystart.has_been_spread(ms(20));
+        let mut window = Window::new(63);
+        let exit = (0..300_u64).find_map(|n| {
+            let (round, place) = (n / 60, n % 60);
+            let now = Time::ZERO + ms(30) * round + Span::from_micros(400) * place;
+            let rtt = ms(20) + Span::from_micros(200) * place;
+            let ack = Ack { now, una: n + 1, next: (round + 1) * 60, ..with_rtt(rtt) };
+            match start.on_ack(&ack, &mut window) {
+                AfterAck::Done(exit) => Some((round, exit.reason, exit.cwnd)),
+                _ => None,
+            }
+        });
+        assert_eq!(exit, Some((1, ExitReason::RatePlateau, 63)));
+        let last = LastRtt { srtt: ms(20), min_rtt: ms(20) };
+        assert!(!start.on_restart(Time::ZERO, Restart::Undo, &window, last));
+    }
 }

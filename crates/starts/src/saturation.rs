@@ -134,12 +134,13 @@ mod tests {
     const MIN_RTT: Span = Span::from_millis(40);
 
     /// A round trip of `packets` that left at one per `sent` and came at one per `came`, one ACK
-    /// each, behind a queue of `queue`, among RTTs that noise makes longer by up to `noise`.
+    /// each, behind a queue of `queue`, where every second RTT but the first ten is longer by
+    /// `noise`.
     fn round(path: &mut Saturation, packets: u64, [sent, came, queue, noise]: [Span; 4]) {
         let before = path.end.unwrap_or(0);
         for n in 0..packets {
             let rise = (came - sent) * n;
-            let noise = if n % 4 == 0 { Span::ZERO } else { noise };
+            let noise = if n % 2 == 0 || n < 10 { Span::ZERO } else { noise };
             let rtt = Some(MIN_RTT + queue + rise + noise);
             let (now, una) = (Time::ZERO + Span::from_secs(before + 1) + came * n, before + n + 1);
             let ack = Ack { now, rtt, min_rtt: MIN_RTT, una, next: before + packets, ..ack(1) };
@@ -168,11 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn what_came_faster_since_corrects_it() {
+    fn what_came_faster_since_corrects_it_and_what_came_slower_does_not() {
         let mut path = new();
         round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
+        round(&mut path, 60, [us(800), us(800), us(0), us(0)]);
+        assert_eq!((path.divisor(99, MIN_RTT), path.divisor(100, MIN_RTT)), (1, 4));
         round(&mut path, 100, [us(200), us(200), us(0), us(0)]);
         assert_eq!((path.divisor(199, MIN_RTT), path.divisor(200, MIN_RTT)), (1, 4));
+    }
+
+    #[test]
+    fn what_was_forgotten_tells_nothing() {
+        let mut path = new();
+        round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
+        path.forget();
+        assert_eq!(path.divisor(u32::MAX, MIN_RTT), 1);
     }
 
     #[test]
@@ -182,10 +193,10 @@ mod tests {
             (60, [us(400), us(400), us(20_000), us(0)]),
             // It rises by less than a sixth of the time in which the packets came.
             (60, [us(340), us(400), us(10_000), us(0)]),
-            // RTTs of which every fourth is as short as ever.
+            // RTTs of which every second is as short as ever.
             (60, [us(400), us(400), us(0), us(20_000)]),
             // It rises, but ends no start.
-            (60, [us(80), us(100), us(0), us(0)]),
+            (80, [us(80), us(100), us(0), us(0)]),
             (16, [us(200), us(1000), us(0), us(0)]),
             // 5.9 ms, of 6.
             (60, [us(1), us(100), us(0), us(0)]),
