@@ -158,6 +158,9 @@ impl Batch {
             if self.measure(context, acked) {
                 return self.after_fall(context);
             }
+            if acked.number + 1 == self.ends {
+                self.follow_on(context, acked);
+            }
         }
         self.weigh(context);
         let over = connection == 0 && acked.number >= self.ends;
@@ -176,6 +179,15 @@ impl Batch {
             }
         }
         if over { self.next(context, acked.now) } else { Next::Stay }
+    }
+
+    /// The last packet but one was delivered. If the last one is lost nothing would end the batch,
+    /// so that another leaves once its ACK is late.
+    fn follow_on(&self, context: &mut Context, acked: &Acked) {
+        let service = context.service.unwrap_or(Span::ZERO);
+        let due = service * 2 + context.patience(self.is_of_bursts());
+        let late = due + round_trip(acked).mul_f64(context.config.follow_rtts);
+        context.sides[0].plan.push_back((acked.now + late, 1));
     }
 
     /// With an ACK for many packets a long train tells the rate; true if it is lower than it
@@ -297,7 +309,7 @@ impl Batch {
             if !all_known {
                 break;
             }
-            context.sides[1].flying.drain(..1 + usize::from(twin.is_some()));
+            context.sides[1].forget(1 + usize::from(twin.is_some()));
         }
     }
 
@@ -328,6 +340,13 @@ impl Batch {
         self.weighed = true;
         let held = context.config.held_ack;
         let one_ack = twin.is_some_and(|twin| twin.rtt == first.rtt);
+        if first.repair || twin.is_some_and(|twin| twin.repair) {
+            return;
+        }
+        if one_ack && first.rtt.is_some() && first.behind_gap {
+            // Behind a lost packet receivers hold back ACKs (Linux: SACK compression).
+            return;
+        }
         let waited = scale.waited([first.rtt, twin.and_then(|twin| twin.rtt)]);
         if context.sides[0].stretched && one_ack && waited.is_some_and(|waited| waited >= held) {
             // The receiver may have held back the ACK of both: two packets are few for it.

@@ -15,6 +15,10 @@ pub(super) struct Flying {
     pub(super) neighbour: u64,
     pub(super) rtt: Option<Span>,
     pub(super) lost: bool,
+    /// A packet before it was missing when it arrived.
+    pub(super) behind_gap: bool,
+    /// It was a repair, so that its RTT may be that of an earlier transmission (Karn).
+    pub(super) repair: bool,
 }
 
 impl Flying {
@@ -52,6 +56,8 @@ pub(super) struct Side {
     pub(super) quickest: Option<Span>,
     /// By how much a packet was under way for longer than one that overtook it, at most.
     pub(super) reordering: Span,
+    /// Lost packets that are not remembered any more and whose repair has not arrived.
+    forgotten_gaps: u32,
 }
 
 /// Packets whose fate is remembered; more than a batch of the longest trains.
@@ -86,7 +92,15 @@ impl Side {
         if self.flying.len() >= REMEMBERED {
             self.flying.pop_front();
         }
-        self.flying.push_back(Flying { number: sent.number, sent: sent.now, neighbour, rtt: None, lost: false });
+        self.flying.push_back(Flying {
+            number: sent.number,
+            sent: sent.now,
+            neighbour,
+            rtt: None,
+            lost: false,
+            behind_gap: false,
+            repair: false,
+        });
         self.sent = sent.number + 1;
     }
 
@@ -96,6 +110,10 @@ impl Side {
         let known = if acked.retransmitted { &mut self.of_repairs } else { &mut self.smallest };
         *known = Some(known.map_or(rtt, |smallest| smallest.min(rtt)));
         self.note_gaps(acked);
+        if acked.retransmitted {
+            self.forgotten_gaps = self.forgotten_gaps.saturating_sub(1);
+        }
+        let behind_gap = self.has_gap_before(acked.number);
         if !acked.retransmitted {
             match self.newest {
                 Some((sent, newest)) if acked.sent_at < sent => {
@@ -112,6 +130,7 @@ impl Side {
             if packet.number == acked.number {
                 // If it was thought lost, it was only late.
                 (packet.rtt, packet.lost) = (Some(rtt), false);
+                (packet.behind_gap, packet.repair) = (behind_gap, acked.retransmitted);
             } else if acked.sent_at.since(packet.sent) >= patience {
                 packet.lost = true;
             }
@@ -122,7 +141,8 @@ impl Side {
     fn note_gaps(&mut self, acked: &Acked) {
         let (at, count, gap) = self.together;
         self.together = if at == acked.now { (at, count + 1, gap) } else { (acked.now, 1, acked.now.since(at)) };
-        if self.together.1 > MOST_IN_AN_ACK {
+        // Behind a gap receivers merge ACKs for a while (Linux: SACK compression).
+        if self.together.1 > MOST_IN_AN_ACK && !self.has_gap_before(acked.number) {
             self.stretched = true;
             // A longer time is a pause.
             let most = self.smallest.unwrap_or(Span::ZERO) / 2;
@@ -136,6 +156,17 @@ impl Side {
             let gap = acked.now.since(at);
             self.quickest = Some(self.quickest.map_or(gap, |quickest| quickest.min(gap)));
         }
+    }
+
+    /// The fate of the oldest packets does not matter any more.
+    pub(super) fn forget(&mut self, count: usize) {
+        let lost = self.flying.drain(..count).filter(|packet| packet.lost).count();
+        self.forgotten_gaps = self.forgotten_gaps.saturating_add(u32::try_from(lost).unwrap_or(u32::MAX));
+    }
+
+    /// True if a packet that left before this one has not arrived, nor its repair.
+    fn has_gap_before(&self, number: u64) -> bool {
+        self.forgotten_gaps > 0 || self.flying.iter().any(|packet| packet.number < number && packet.rtt.is_none())
     }
 
     /// True if packets that are remembered were lost.
@@ -253,6 +284,24 @@ mod tests {
         // A pause of more than half a round trip is none.
         (9..14).for_each(|number| side.arrive(&acked(50, number, 13), ms(2)));
         assert_eq!(side.merging, ms(5));
+    }
+
+    /// Linux's SACK compression.
+    #[test]
+    fn acks_that_are_merged_behind_a_gap_are_no_habit_of_the_receiver() {
+        let mut side = side(40);
+        side.arrive(&acked(30, 0, 0), ms(2));
+        (2..14).for_each(|number| side.arrive(&acked(43, number, 13), ms(2)));
+        assert!(!side.stretched && side.merging.is_zero());
+        // Its repair closes the gap, even if it is not remembered any more.
+        side.forget(5);
+        (14..20).for_each(|number| side.arrive(&acked(49, number, 19), ms(2)));
+        assert!(!side.stretched);
+        side.arrive(&Acked { retransmitted: true, ..acked(50, 20, 20) }, ms(2));
+        (21..27).for_each(|number| side.arrive(&acked(56, number, 26), ms(2)));
+        assert!(side.stretched);
+        let behind_gap = [13, 19, 26].map(|number| side.find(number).unwrap().behind_gap);
+        assert_eq!(behind_gap, [true, true, false]);
     }
 
     #[test]
