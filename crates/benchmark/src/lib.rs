@@ -252,20 +252,16 @@ impl Benchmark {
                 flowstart_race::MAX_FLOWS
             ));
         }
-        self.probe.validate().map_err(|error| RaceError::new(error.to_string()))?;
-        let nothing = [
-            (self.lasting.is_zero(), "measuring for 0 s sees no message; the default is 3000 s"),
-            (
-                self.video == Some(Rate::ZERO),
-                "a video of 0 bit/s has no frames to be late; by default it has 0.4 fair shares",
-            ),
-            (self.burst == Some(Bytes::ZERO), "a burst of 0 bytes is none; one looks like \"100 kB\""),
-        ];
-        if let Some((_, why)) = nothing.into_iter().find(|(is_nothing, _)| *is_nothing) {
-            return fail(why.to_owned());
-        }
-        if self.band.replicates == 0 {
-            return fail("a confidence band needs at least one replicate".to_owned());
+        self.validate_procedure()?;
+        let (samples, gap) = (self.probe.samples, self.probe.sampling_gap);
+        // Gaps are random, but so many are never together half as long as they are in the mean.
+        if gap.as_secs_f64() * samples as f64 > 2.0 * self.lasting.as_secs_f64() {
+            return fail(format!(
+                "{samples} samples {gap} apart take {:.1} s, and each rate is measured for {} at most: nothing would be \
+                 decided; measure for longer, or take fewer samples or a shorter gap",
+                gap.as_secs_f64() * samples as f64,
+                self.lasting
+            ));
         }
         if self.connections > MAX_CONNECTIONS {
             return fail(format!("at most {MAX_CONNECTIONS} new connections can be watched"));
@@ -301,6 +297,31 @@ impl Benchmark {
             return fail(format!("a step of {} makes more than {MAX_RATES} probing rates", self.step()));
         }
         self.validate_cost()
+    }
+
+    /// Checks how delays are judged and what is bounded by them, which is all that files of
+    /// measurements need.
+    ///
+    /// # Errors
+    /// As [`Self::validate`], which checks this, too.
+    pub fn validate_procedure(&self) -> Result<(), RaceError> {
+        let fail = |message: String| Err(RaceError::new(message));
+        self.probe.validate().map_err(|error| RaceError::new(error.to_string()))?;
+        let nothing = [
+            (self.lasting.is_zero(), "measuring for 0 s sees no message; the default is 3000 s"),
+            (
+                self.video == Some(Rate::ZERO),
+                "a video of 0 bit/s has no frames to be late; by default it has 0.4 fair shares",
+            ),
+            (self.burst == Some(Bytes::ZERO), "a burst of 0 bytes is none; one looks like \"100 kB\""),
+        ];
+        if let Some((_, why)) = nothing.into_iter().find(|(is_nothing, _)| *is_nothing) {
+            return fail(why.to_owned());
+        }
+        if self.band.replicates == 0 {
+            return fail("a confidence band needs at least one replicate".to_owned());
+        }
+        Ok(())
     }
 
     fn validate_cost(&self) -> Result<(), RaceError> {

@@ -19,6 +19,8 @@ pub enum MeasuredError {
     Ending,
     /// Its name ends in `.parquet`, and nobody gave a reader for such files.
     NoParquet,
+    /// It has a head and no row.
+    NoRows,
     /// What is in it.
     Records(RecordError),
     /// What follows from it cannot be calculated.
@@ -34,6 +36,7 @@ impl fmt::Display for MeasuredError {
                 "is a Parquet file, which this program was built without: give it as .csv, or build the program \
                  with `cargo build --release --features parquet`",
             ),
+            Self::NoRows => f.write_str("has no row below its head: nothing was measured"),
             Self::Records(error) => error.fmt(f),
             Self::Result(error) => error.fmt(f),
         }
@@ -78,6 +81,9 @@ pub fn measured(
     };
     let watched = records.inspect(|record| record.iter().for_each(&mut watch));
     let estimate = estimate_records(watched, rate, &benchmark.procedure()).map_err(MeasuredError::Records)?;
+    if estimate.probes.is_empty() {
+        return Err(MeasuredError::NoRows);
+    }
     parts.retain(|parts| parts.count() > 0);
     let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let attained = benchmark.attained(label, "measured".to_owned(), estimate, None).map_err(MeasuredError::Result)?;

@@ -10,6 +10,8 @@
 //! instead, until a whole round trip's RTTs have risen or the delivery stays behind for several.
 
 mod config;
+mod evidence;
+mod saturation;
 mod watch;
 
 use flowstart_units::{Span, Time};
@@ -19,10 +21,11 @@ use super::batches::{Batches, hidden, together, without_step};
 use super::belief::{Belief, Room};
 use super::flight::Measured;
 use super::geometry::{Geometry, RATIO_ONE, ratio_from_f64};
-use super::reading::{Point, Reading, ReadingRule, read};
+use super::reading::ReadingRule;
 use super::schedule::{Before, Plan, Pull, Schedule, exit, packets_in};
 pub use config::AdaptiveChirpingConfig;
 use flowstart_control::{Ack, Exit, ExitReason, NewMss, Next, Window};
+pub use saturation::SaturationConfig;
 use watch::Watch;
 
 /// Growth per round trip in slow start.
@@ -167,11 +170,6 @@ impl Adaptive {
         self.load = (srtt.as_nanos() / u64::from(packets.max(1))).max(self.probe);
     }
 
-    /// The gap the path carries packets at, as far as the chirps have shown.
-    fn gap(&self) -> Option<u64> {
-        self.room.filter(|room| !room.crowded).map(|room| if room.least == 0 { room.most } else { room.best })
-    }
-
     /// A chirp with load `left` could not be read: the load grows as slow start's all the same, as
     /// far as is not known to be vain.
     fn unread(&mut self, left: u64) {
@@ -187,94 +185,10 @@ impl Adaptive {
         self.load = self.load.min(Self::divided(left, DOUBLING).max(self.least()));
     }
 
-    /// The smallest gap that is plausible; zero if nothing is known.
-    fn least(&self) -> u64 {
-        self.room.filter(|room| !room.crowded).map_or(0, |room| room.least)
-    }
-
-    /// True if the load has reached what chirps say is the most there may be.
-    fn is_bounded(&self) -> bool {
-        self.least() > 0 && self.room.is_some_and(|room| self.load <= room.best)
-    }
-
-    /// True if more was delivered than chirps say there may be: what they say is wrong.
-    fn is_refuted(&self) -> bool {
-        let least = self.least() as f64;
-        !self.is_running() && self.watch.delivered().is_some_and(|gap| (gap as f64) * self.config.refuted < least)
-    }
-
-    /// True if no chirp of half a round trip makes a queue that stands out from the noise.
-    fn is_drowned(&self) -> bool {
-        self.all_noise() > self.config.drowned * self.min_rtt.as_nanos() as f64
-    }
-
-    /// Standard deviation in ns of what noise does from one packet to the next; zero if none is
-    /// known.
-    fn noise(&self) -> f64 {
-        self.belief.as_ref().map_or(0.0, Belief::noise)
-    }
-
-    /// The same with what ACKs that came together hid.
-    fn all_noise(&self) -> f64 {
-        let noise = self.noise();
-        libm::sqrt(noise * noise + self.hidden)
-    }
-
-    /// Points that a chirp is to have.
-    fn enough_points(&self) -> usize {
-        self.rule.min_points + self.config.spare_points as usize
-    }
-
-    fn agrees(&self, one: u64, other: u64) -> bool {
-        one.abs_diff(other) as f64 <= one.min(other) as f64 * self.config.tolerance
-    }
-
     fn divided(gap: u64, by: f64) -> u64 {
         u64::try_from(u128::from(gap) * u128::from(RATIO_ONE) / u128::from(ratio_from_f64(by).max(1)))
             .unwrap_or(u64::MAX)
             .max(1)
-    }
-
-    /// Takes in what a chirp says beside those before it.
-    fn learn(&mut self, points: &[Point]) -> Option<Room> {
-        let packets = f64::from(self.config.packets);
-        let per_round = self.min_rtt.as_nanos() as f64 / (self.load as f64 * packets);
-        let remembered = per_round.min(self.config.most_memory).max(self.config.memory);
-        let belief = self.belief.get_or_insert_with(|| Belief::new(self.config.belief));
-        let alone = belief.take(points, 1.0 - 1.0 / remembered, self.config.plausible);
-        // Only that there is less is worth haste: that there is more shows in time.
-        let slower = self.room.is_some_and(|room| alone.gap > room.most as f64);
-        if slower && alone.plausible < -self.config.surprise {
-            self.contradicted += 1;
-            if self.contradicted >= self.config.surprises {
-                // The path is another one, or was never what they said.
-                self.contradicted = 0;
-                belief.forget();
-                belief.take(points, 1.0, self.config.plausible);
-            }
-        } else {
-            self.contradicted = 0;
-        }
-        let mut room = belief.room(self.config.plausible, self.config.crowded_margin)?;
-        // The hypotheses are cells of a grid. Where there is hardly any noise, the knee of a single
-        // chirp is exact, unless one ACK tells of all packets that queued, and of some that did
-        // not.
-        let judged = read(points, self.rule, 0);
-        let queued = judged.knee.and_then(|knee| points.get(knee + 1..)).unwrap_or_default();
-        if let (Reading::Knee(gap), Some(noise)) = (judged.reading, judged.noise)
-            && (queued.len() > 1 || queued.iter().all(|point| point.packets == 1))
-            && (noise as f64).max(belief.noise()) < gap as f64 * self.config.sharp
-        {
-            room = Room { least: gap, best: gap, most: gap, crowded: false };
-        }
-        Some(room)
-    }
-
-    /// True if the chirps leave little doubt about the capacity.
-    fn is_certain(&self) -> bool {
-        let room =
-            self.belief.as_ref().and_then(|belief| belief.room(self.config.improbable, self.config.crowded_margin));
-        room.is_some_and(|room| room.least > 0 && room.most as f64 <= room.least as f64 * self.config.certain)
     }
 
     /// True while nothing is known of a path: before the first chirp is read, or cannot be read.
@@ -296,16 +210,6 @@ impl Adaptive {
             Some(window) if packets <= window => Exit { reason, cwnd: window, ssthresh: window, rate: None },
             _ => exit(reason, packets, gap, self.mss),
         }
-    }
-
-    /// True if chirps have agreed for some round trips.
-    fn has_stayed(&self, ack: &Ack) -> bool {
-        // The latest chirp left a round trip ago.
-        let agreed = (ack.now.since(self.agreed_from) - ack.min_rtt).as_nanos() as f64;
-        let noise = self.all_noise();
-        let gap = self.room.map_or(0, |room| room.best) as f64;
-        let rounds = if noise < gap * self.config.clear { self.config.full_rounds } else { self.config.noisy_rounds };
-        agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
     }
 
     /// The path cannot be read. A flow that was running goes on as it was; the start of any other
@@ -447,7 +351,7 @@ impl Schedule for Adaptive {
         }
         // As far as there is room in any case, and no faster than the growth allows since this
         // chirp left.
-        self.load = self.load.min(room.most.max(Self::divided(chirp.load(), self.config.growth)));
+        self.load = self.load.min(room.most.max(Self::divided(chirp.load(), self.growth(chirp.load()))));
         if !self.is_running() {
             self.keep_up(chirp.load());
         }
@@ -579,3 +483,6 @@ impl Schedule for Adaptive {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

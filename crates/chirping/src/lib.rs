@@ -39,7 +39,7 @@ use flowstart_control::{
 };
 use flowstart_units::{Span, Time};
 
-pub use adaptive::{Adaptive, AdaptiveChirpingConfig};
+pub use adaptive::{Adaptive, AdaptiveChirpingConfig, SaturationConfig};
 use again::Quiet;
 pub use again::{ChirpingAgainConfig, Known};
 pub use belief::BeliefConfig;

@@ -86,6 +86,30 @@ fn a_file_of_measurements_needs_no_simulation() {
 }
 
 #[test]
+fn of_a_file_of_measurements_that_says_too_little_it_is_said_what_is_missing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("head.csv"), "rate_bps,sent_ms,received_ms\n").expect("written");
+    std::fs::write(folder.path().join("rate.csv"), "sent_ms,received_ms\n1,2\n").expect("written");
+    for (file, more, part) in [
+        ("head.csv", &[][..], "head.csv has no row below its head"),
+        (
+            "rate.csv",
+            &[],
+            "rate.csv has no column rate_bps: name the rate at which it was measured with --measured-rate",
+        ),
+        // What is refused of simulations is refused here, too, before files are read.
+        ("none.csv", &["--video", "0bit/s"], "a video of 0 bit/s has no frames"),
+        ("none.csv", &["--burst", "0B"], "a burst of 0 bytes is none"),
+        ("none.csv", &["--samples", "20"], "an epsilon of 1 % needs at least 100 samples"),
+    ] {
+        let refused = run(folder.path(), &[&["benchmark", "--measured", file][..], more].concat()).code(2);
+        let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!folder.path().join("flowstart-benchmark").exists(), "nothing is left behind");
+}
+
+#[test]
 fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (more, part) in
@@ -103,6 +127,8 @@ fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
         (["--lasting", "0s"], "measuring for 0 s sees no message"),
         (["--video", "0bit/s"], "a video of 0 bit/s has no frames"),
         (["--burst", "0B"], "a burst of 0 bytes is none"),
+        (["--lasting", "1s"], "750 samples 10 ms apart take 7.5 s, and each rate is measured for 1 s at most"),
+        (["--gap", "9s"], "nothing would be decided"),
         (["--growth", "-1"], "--growth: -1 is not in 2..=1000"),
         (["--fidelity", "-1ms"], "--fidelity: \"-1ms\" is negative"),
         (["--film-fps", "-1"], "--film-fps: -1 is not in 1..=1000"),

@@ -122,6 +122,9 @@ fn what_was_finished_before_ctrl_c_is_kept_and_not_probed_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start(folder.path(), &[]);
     let arguments = [SHORT, &["--to", &server.to, "--out", "out"]].concat();
+    let earlier = folder.path().join("out/finished/other-1bps.csv");
+    std::fs::create_dir_all(folder.path().join("out/finished")).expect("a folder");
+    std::fs::write(&earlier, "").expect("written");
     let mut command = flowstart(folder.path());
     command.args(&arguments).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the program is built");
@@ -134,6 +137,7 @@ fn what_was_finished_before_ctrl_c_is_kept_and_not_probed_again() {
     assert!(killed.success());
     assert_eq!(child.wait().expect("a child").code(), Some(130));
     let kept = std::fs::read(&first).expect("kept");
+    assert!(!earlier.exists(), "what was finished earlier makes way for what is finished now");
     let read = |name: &str| json(&std::fs::read_to_string(folder.path().join("out").join(name)).expect("written"));
     assert_eq!(read("result.json")["complete"], false);
     // Without --capacity it is that of before.
@@ -146,6 +150,27 @@ fn what_was_finished_before_ctrl_c_is_kept_and_not_probed_again() {
     assert_eq!(read("result.json")["results"][0]["probes"].as_array().map(Vec::len), Some(2));
     let (status, _, error) = run(folder.path(), &[&arguments[..], &["--resume", "--seed", "2"]].concat());
     assert!(status == Some(2) && error.contains("measured with other options"), "{error}");
+}
+
+#[test]
+fn who_finishes_nothing_does_not_lose_what_was_finished_earlier() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+    let finished = folder.path().join("out/finished");
+    std::fs::create_dir_all(&finished).expect("a folder");
+    let names = ["parameters.json", "hystart+cubic__QUIC_-1500000bps.csv"];
+    names.iter().for_each(|name| std::fs::write(finished.join(name), *name).expect("written"));
+    let to = free.to_string();
+    let arguments = [SHORT, &["--to", &to, "--out", "out"]].concat();
+    let (status, _, error) = run(folder.path(), &arguments);
+    assert!(status == Some(2) && error.contains("nobody listens"), "{error}");
+    for name in names {
+        assert_eq!(std::fs::read_to_string(finished.join(name)).expect("still there"), name);
+    }
+    // What is no finished rate is in the way from the beginning.
+    std::fs::write(finished.join("letter.txt"), "").expect("written");
+    let (status, _, error) = run(folder.path(), &arguments);
+    assert!(status == Some(2) && error.contains("letter.txt is in the way"), "{error}");
 }
 
 #[test]
@@ -185,6 +210,7 @@ fn what_makes_no_sense_across_a_real_path_is_refused_in_one_sentence() {
         ("--rtt", "20ms"),
         ("--buffer", "1 BDP"),
         ("--mark", "1ms"),
+        ("--ways", "2"),
         ("--peers", "2"),
         ("--background", "cubic"),
         ("--bursts", "1"),

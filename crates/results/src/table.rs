@@ -142,15 +142,23 @@ impl Column {
     }
 }
 
+/// Many are numbers of runs, flows and links, of a digit each.
 fn write_whole(n: i64, out: &mut Vec<u8>) {
+    if (0..10).contains(&n) {
+        return out.push(b'0' + n as u8);
+    }
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
 
 /// A number as `Display` writes it: the shortest decimal that reads back to it. Most are times in
 /// whole nanoseconds, for which an integer division finds the same text faster: decimals of at most
-/// 15 digits are distinct numbers, so none that is shorter could read back to the same.
+/// 15 digits are distinct numbers, so none that is shorter could read back to the same. Zero is in
+/// every row: what an application that reads at once waits.
 fn write_number(n: f64, out: &mut Vec<u8>) {
     const BILLION: u64 = 1_000_000_000;
+    if n.to_bits() == 0 {
+        return out.push(b'0');
+    }
     let scaled = n * BILLION as f64;
     let billionths = (scaled + 0.5) as u64;
     let exact = (billionths as f64 / BILLION as f64).to_bits() == n.to_bits();

@@ -121,7 +121,7 @@ fn nearly_all_bursts_are_full_ones() {
 }
 
 /// Beside a step of 1 ms: bursts of 200 Mbit/s reach it, those of 100 Mbit/s (nine segments, of
-/// which the last waits for 0.96 ms) only if times are not exact, as over an emulator (there the
+/// which the last waits for 0.96 ms) hardly, unless times are uneven as over an emulator (there the
 /// kernel loses 10 to 15 %; in virtual time a kernel has the goodput of exact times).
 #[test]
 fn a_burst_that_reaches_the_step_costs_dctcp_goodput() {

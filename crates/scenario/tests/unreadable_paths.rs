@@ -83,7 +83,7 @@ fn an_ack_for_many_packets_never_costs_more_than_a_tenth_of_the_reference() {
 }
 
 #[test]
-fn a_start_that_cannot_read_its_path_is_the_reference_within_two_round_trips_and_leaves_as_that_does() {
+fn a_start_that_cannot_read_its_path_is_the_reference_within_two_round_trips_and_leaves_as_that_does_or_before() {
     for (mbps, rtt, period) in MERGED {
         let receiver = format!("ack_aggregation = \"{period} ms\"");
         let (flow, gave_up) = run("adaptive_chirping", "10 MB", &path(mbps, rtt), &receiver);
@@ -92,7 +92,7 @@ fn a_start_that_cannot_read_its_path_is_the_reference_within_two_round_trips_and
         let limit = Span::from_millis(u64::from(2 * (rtt + period)));
         assert!(after <= limit, "{mbps} Mbit/s, {rtt} ms, merged over {period} ms: {after}");
         let reason = flow.start_exit.expect("it ends").reason;
-        let known = [ExitReason::AckTrain, ExitReason::DelayIncrease, ExitReason::Loss];
+        let known = [ExitReason::AckTrain, ExitReason::DelayIncrease, ExitReason::Loss, ExitReason::RatePlateau];
         assert!(known.contains(&reason), "{mbps} Mbit/s, {rtt} ms, merged over {period} ms: {reason:?}");
     }
 }

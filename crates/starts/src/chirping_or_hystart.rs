@@ -14,6 +14,7 @@ use flowstart_control::{
 use flowstart_units::{Span, Time};
 
 use crate::hystart::{Hystart, HystartConfig};
+use crate::saturation::Saturation;
 
 /// Chirps until they cannot be read, then HyStart with Linux's constants.
 #[derive(Clone, Debug)]
@@ -47,6 +48,7 @@ pub struct ChirpingOrHystart {
     divisor: u32,
     /// Largest RTT before a chirp was read, for ACKs up to this byte.
     slowest: (Span, u64),
+    saturation: Saturation,
 }
 
 impl ChirpingOrHystart {
@@ -70,6 +72,7 @@ impl ChirpingOrHystart {
             divisor: config.late_divisor.max(1),
             samples: config.delay_samples.max(1),
             slowest: (Span::ZERO, 0),
+            saturation: Saturation::new(&config.saturation),
         }
     }
 
@@ -108,6 +111,9 @@ impl ChirpingOrHystart {
         self.hystart.has_been_spread(spread.min(ack.srtt));
         // Its own ACKs may all have waited behind what chirps have queued.
         self.hystart.has_seen(ack.min_rtt.max(self.slowest.0));
+        if let Some(room) = self.chirping.schedule().room().filter(|room| !room.crowded && room.least > 0) {
+            self.saturation.suggest(room.best);
+        }
         // Single packets of a chirp meet shorter RTTs than bursts do, on links that serve in
         // bunches.
         self.slowest.1 = ack.next;
@@ -147,8 +153,16 @@ impl ChirpingOrHystart {
 impl FlowStart for ChirpingOrHystart {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         if self.gave_up {
+            self.saturation.on_ack(ack, |rtt| self.hystart.is_late(rtt));
             let after = self.hystart.on_ack(&self.as_of_bursts(ack), window);
-            if after == AfterAck::Continue && window.in_slow_start() && self.has_risen(ack) {
+            let goes_on = after == AfterAck::Continue && window.in_slow_start();
+            if goes_on && self.saturation.is_full(window.cwnd, ack.min_rtt) {
+                self.recent = None;
+                self.hystart.has_found();
+                let cwnd = window.cwnd;
+                return AfterAck::Done(Exit { reason: ExitReason::RatePlateau, cwnd, ssthresh: cwnd, rate: None });
+            }
+            if goes_on && self.has_risen(ack) {
                 self.recent = None;
                 self.hystart.has_found();
                 let delivered = ack.rate.filter(|rate| !rate.app_limited).map_or(u32::MAX, |rate| {
@@ -180,14 +194,14 @@ impl FlowStart for ChirpingOrHystart {
 
     fn grow(&mut self, ack: &Ack, window: &mut Window) -> u32 {
         if self.gave_up {
-            if self.recent.is_some() {
-                let delivered = self.ungrown.saturating_add(ack.acked);
-                self.ungrown = delivered % self.divisor;
-                return window.slow_start(delivered / self.divisor);
-            }
-            let given = self.credit.min(ack.acked);
+            let (given, divisor) = match self.recent {
+                Some(_) => (0, self.divisor),
+                None => (self.credit.min(ack.acked), self.saturation.divisor(window.cwnd, ack.min_rtt)),
+            };
             self.credit -= given;
-            return window.slow_start(ack.acked - given);
+            let delivered = self.ungrown.saturating_add(ack.acked - given);
+            self.ungrown = delivered % divisor;
+            return window.slow_start(delivered / divisor);
         }
         if self.chirping.is_waiting() { self.hystart.grow(ack, window) } else { self.chirping.grow(ack, window) }
     }
@@ -244,6 +258,7 @@ impl FlowStart for ChirpingOrHystart {
     fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
         // What leaves from now on was not spread by chirps.
         (self.base, self.pace, self.recent) = (None, None, None);
+        self.saturation.forget();
         if self.gave_up {
             return self.hystart.on_restart(now, restart, window, last);
         }
@@ -262,6 +277,7 @@ impl FlowStart for ChirpingOrHystart {
 
     fn on_mss(&mut self, mss: NewMss) {
         self.hystart.on_mss(mss);
+        self.saturation.on_mss(mss);
         self.chirping.on_mss(mss);
     }
 }

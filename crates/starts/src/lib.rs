@@ -17,6 +17,7 @@ mod chirping;
 mod chirping_or_hystart;
 mod constants;
 mod first_recovery;
+mod saturation;
 mod spacing;
 
 pub use chirping_or_hystart::ChirpingOrHystart;

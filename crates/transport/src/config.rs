@@ -73,6 +73,7 @@ pub enum Kernel {
 
 impl Kernel {
     /// True if an ACK counts as one packet.
+    #[inline]
     pub(crate) fn counts_acks(self) -> bool {
         self != Self::Linux6
     }

@@ -62,8 +62,21 @@ impl Offload {
         let halvings = min_rtt.as_micros() >> self.rtt_log.min(63);
         let short = if halvings < HALVINGS { largest >> halvings } else { 0 };
         let bytes = paced.saturating_add(short).min(largest);
-        let most = (largest.saturating_sub(HEADROOM) / mss).max(1);
-        u32::try_from((bytes / mss).max(u64::from(self.least)).min(most)).unwrap_or(u32::MAX)
+        u32::try_from((bytes / mss).max(u64::from(self.least)).min(self.most(mss))).unwrap_or(u32::MAX)
+    }
+
+    /// Segments that fit into the largest burst.
+    fn most(&self, mss: u64) -> u64 {
+        (self.largest.get().saturating_sub(HEADROOM) / mss).max(1)
+    }
+
+    /// Bytes from this one of the stream to the end of the buffer it is in. What is written is kept
+    /// in buffers of as many whole segments as the largest burst has (`tcp_xmit_size_goal`); here
+    /// the first of them begins with the stream.
+    pub(crate) fn left_of_buffer(&self, mss: u32, seq: u64) -> u64 {
+        let mss = u64::from(mss.max(1));
+        let buffer = self.most(mss) * mss;
+        buffer - seq % buffer
     }
 }
 

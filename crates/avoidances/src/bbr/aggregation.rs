@@ -64,3 +64,37 @@ impl Aggregation {
         *largest = extra.max(*largest);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet of 1000 bytes per millisecond.
+    const RATE: Rate = Rate::from_mbps(8);
+
+    fn bunch(packets: u32, cwnd: u32) -> Aggregation {
+        let mut acks = Aggregation::default();
+        acks.on_ack(Time::ZERO, packets, RATE, 1_000, cwnd);
+        acks
+    }
+
+    /// `bbr_update_ack_aggregation`: two slots of five round trips.
+    #[test]
+    fn an_excess_is_forgotten_after_five_to_ten_round_trips_and_is_a_window_at_most() {
+        let mut acks = bunch(30, 100);
+        for round in 1..=10 {
+            assert_eq!(acks.largest(), 30, "round {round}");
+            acks.on_round(5);
+        }
+        assert_eq!(acks.largest(), 0);
+        assert_eq!(bunch(30, 20).largest(), 20);
+    }
+
+    /// `bbr_ack_epoch_acked_reset_thresh`.
+    #[test]
+    fn an_epoch_has_less_than_a_million_packets() {
+        let mut acks = bunch((1 << 20) - 1, u32::MAX);
+        acks.on_ack(Time::ZERO, 1, RATE, 1_000, u32::MAX);
+        assert_eq!(acks.largest(), (1 << 20) - 1);
+    }
+}

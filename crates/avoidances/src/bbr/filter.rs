@@ -69,6 +69,27 @@ mod tests {
         assert_eq!(max.get(), Rate::from_mbps(5));
     }
 
+    /// `minmax_subwin_update`: after a quarter of the window the second comes from what followed,
+    /// after half of it the third does.
+    #[test]
+    fn what_takes_the_place_of_a_peak_is_the_best_of_its_second_quarter_and_then_of_its_second_half() {
+        let at_end = |values: &[(u64, u64)], end| {
+            let mut max = RunningMax::default();
+            for (round, value) in values {
+                max.update(*round, *value, 10);
+            }
+            max.update(end, 1, 10);
+            max.get()
+        };
+        let ones = (7..=13).map(|round| (round, 1));
+        let values: Vec<(u64, u64)> = [(0, 9), (3, 5), (6, 4)].into_iter().chain(ones).collect();
+        assert_eq!(at_end(&values[..6], 10), 9);
+        assert_eq!(at_end(&values[..7], 11), 5);
+        assert_eq!(at_end(&values[..9], 13), 5);
+        assert_eq!(at_end(&values, 14), 4);
+        assert_eq!(at_end(&values[..3], 15), 4, "two are too old");
+    }
+
     proptest! {
         #[test]
         fn it_is_between_the_newest_and_the_largest_of_the_window(values in prop::collection::vec(1_u64..100, 1..80)) {

@@ -172,4 +172,58 @@ mod tests {
         }
         assert_eq!(policer.rate(), None);
     }
+
+    /// An ACK at this time with a round trip of its own.
+    fn round(ms: u64, delivered: u64, lost: u64) -> Report {
+        let now = Time::ZERO + Span::from_millis(ms);
+        Report { now, delivered, lost, losses: true, round: true, app_limited: false, cycling: true }
+    }
+
+    /// After a loss and so many round trips, the last of which is this.
+    fn after(rounds: u32, last: Report) -> Policer {
+        let mut policer = Policer::default();
+        let config = BbrConfig::default();
+        policer.on_ack(&round(0, 0, 0), MSS, &config);
+        for _ in 2..rounds {
+            policer.on_ack(&Report { losses: false, ..round(50, 0, 0) }, MSS, &config);
+        }
+        policer.on_ack(&last, MSS, &config);
+        policer
+    }
+
+    /// `bbr_lt_bw_sampling`: `4 * bbr_lt_intvl_min_rtts`, `bbr_lt_loss_thresh`, a millisecond.
+    #[test]
+    fn a_stretch_lasts_for_four_to_sixteen_round_trips_and_a_millisecond_and_ends_with_a_loss() {
+        let ends = |rounds, last| after(rounds, last).rate.is_some();
+        assert_eq!([3, 4, 16, 17].map(|rounds| ends(rounds, round(100, 256, 50))), [false, true, true, false]);
+        assert!(!ends(4, round(100, 256, 49)), "less than 50 of 256");
+        assert!(!ends(4, Report { losses: false, ..round(100, 256, 50) }));
+        let micros = |n| Report { now: Time::ZERO + Span::from_micros(n), ..round(0, 256, 50) };
+        assert_eq!([999, 1_000].map(|n| ends(4, micros(n))), [false, true]);
+        let limited = after(4, Report { app_limited: true, ..round(100, 256, 50) });
+        assert!(!limited.sampling && limited.rate.is_none());
+    }
+
+    /// `bbr_lt_bw_interval_done`: 4 kbit/s or an eighth apart, and the mean of both is used.
+    #[test]
+    fn two_stretches_that_are_alike_give_their_mean() {
+        let used = |before: u64, now: u64| {
+            let mut policer = Policer { rate: Some(Rate::from_bps(before)), ..Policer::default() };
+            policer.end_stretch(Rate::from_bps(now), &round(0, 0, 0), &BbrConfig::default());
+            policer.rate().map(Rate::as_bps)
+        };
+        assert_eq!([used(8_000_000, 9_000_000), used(8_000_000, 9_000_001)], [Some(8_500_000), None]);
+        assert_eq!([used(8_000, 12_000), used(8_000, 12_001)], [Some(10_000), None]);
+    }
+
+    #[test]
+    fn only_round_trips_of_cycles_count_while_the_rate_is_used() {
+        let mut policer = Policer { rate: Some(Rate::from_mbps(8)), in_use: true, ..Policer::default() };
+        let config = BbrConfig::default();
+        for _ in 0..100 {
+            assert!(!policer.on_ack(&Report { cycling: false, ..round(1, 1, 0) }, MSS, &config));
+        }
+        let over = (1..=48).map(|_| policer.on_ack(&round(1, 1, 0), MSS, &config)).filter(|over| *over).count();
+        assert_eq!((over, policer.rate()), (1, None));
+    }
 }

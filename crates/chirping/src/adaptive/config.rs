@@ -4,6 +4,7 @@ use flowstart_units::Span;
 
 use super::super::again::ChirpingAgainConfig;
 use super::super::belief::BeliefConfig;
+use super::saturation::SaturationConfig;
 use flowstart_control::InvalidConfig;
 
 /// Centres are tried one after the other, each this share of the one before.
@@ -57,6 +58,9 @@ pub struct AdaptiveChirpingConfig {
     /// Factor by which the load may grow per round trip if chirps show room for it, 1 ..= 16;
     /// default 8.
     pub growth: f64,
+    /// Packets per round trip beyond which the load grows at most as slow start's unless noise
+    /// leaves no doubt (`clear`), any number; default 64.
+    pub growth_packets: u32,
     /// A transfer of no more packets than this is started by HyStart; default 70, what slow start
     /// sends in three round trips from a window of ten: chirps save none of them.
     pub short_transfer: u32,
@@ -148,7 +152,12 @@ pub struct AdaptiveChirpingConfig {
     /// The same where the noise is not less than `clear` of the gap, at least 1; default 3. (A
     /// single round of jitter can look like a queue twice.)
     pub noisy_rounds: f64,
-    /// Share of the gap below which noise leaves no doubt, 0 ..= 1; default 1/8.
+    /// Chirps in a row that must have agreed there, at least 1; default 6. (Three round trips of
+    /// few packets have only two, with which four of 64 starts ended at a fiftieth of the
+    /// capacity.)
+    pub noisy_agreeing: u32,
+    /// Share of the gap, of the load's or the path's, below which noise leaves no doubt, 0 ..= 1;
+    /// default 1/8.
     pub clear: f64,
     /// The load has reached the capacity if it differs by at most this share; default 1/4.
     pub tolerance: f64,
@@ -187,6 +196,8 @@ pub struct AdaptiveChirpingConfig {
     pub late_share: f64,
     /// Packets of chirps that must have left before that is judged, at least 1; default 24.
     pub late_after: u32,
+    /// When HyStart, having taken over, takes the path for full.
+    pub saturation: SaturationConfig,
     /// How chirps are set against hypotheses.
     pub belief: BeliefConfig,
     /// When chirps are sent again after the start.
@@ -207,6 +218,7 @@ impl Default for AdaptiveChirpingConfig {
             fastest_centre: 0.25,
             length: 8.0,
             growth: 8.0,
+            growth_packets: 64,
             short_transfer: 70,
             latest_start: 2,
             catch_up: 4,
@@ -236,6 +248,7 @@ impl Default for AdaptiveChirpingConfig {
             full_rounds: 1.0,
             drowned: 0.02,
             noisy_rounds: 3.0,
+            noisy_agreeing: 6,
             clear: 0.125,
             tolerance: 0.25,
             delay_samples: 8,
@@ -251,6 +264,7 @@ impl Default for AdaptiveChirpingConfig {
             host_stall: 8.0,
             late_share: 1.0 / 16.0,
             late_after: 24,
+            saturation: SaturationConfig::default(),
             belief: BeliefConfig::default(),
             again: ChirpingAgainConfig::default(),
         }
@@ -313,6 +327,7 @@ impl AdaptiveChirpingConfig {
         check(self.held_rounds >= 1, "held_rounds", "at least 1")?;
         check(self.late_divisor >= 1, "late_divisor", "at least 1")?;
         check(within(self.noisy_rounds, 1.0, 1000.0), "noisy_rounds", "between 1 and 1000")?;
+        check(self.noisy_agreeing >= 1, "noisy_agreeing", "at least 1")?;
         check(within(self.drowned, 0.0, 1.0), "drowned", "between 0 and 1")?;
         check(within(self.clear, 0.0, 1.0), "clear", "between 0 and 1")?;
         check(self.rest_gap > 0.0 && self.rest_gap.is_finite(), "rest_gap", "more than 0")?;
@@ -340,6 +355,7 @@ impl AdaptiveChirpingConfig {
         check(self.host_stall >= 1.0, "host_stall", "at least 1")?;
         check(within(self.late_share, 0.0, 1.0), "late_share", "between 0 and 1")?;
         check(self.late_after >= 1, "late_after", "at least 1")?;
+        self.saturation.validate()?;
         self.belief.validate()?;
         self.again.validate()
     }

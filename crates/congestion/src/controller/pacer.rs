@@ -30,6 +30,7 @@ impl Pacer {
         Self { pacing, mss: mss.max(1), spacing: Spacing::None, left_behind: None, next: Time::ZERO }
     }
 
+    #[inline]
     pub(super) fn rate(&self) -> Option<Rate> {
         match self.spacing {
             Spacing::None => self.left_behind.map(|(rate, _)| rate),

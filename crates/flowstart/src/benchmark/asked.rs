@@ -19,6 +19,7 @@ pub(super) fn meant_for_path(args: &BenchmarkArgs) -> Done {
         ("--rtt", path.rtt.is_some()),
         ("--buffer", path.buffer.is_some()),
         ("--mark", args.path.mark.is_some()),
+        ("--ways", path.ways.is_some()),
         ("--peers", some(args.peers)),
         ("--background", !args.background.is_empty()),
         ("--bursts", some(args.bursts)),

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flowstart_benchmark::{Benchmark, Kept};
 use flowstart_report::{write_atomically, write_atomically_by};
@@ -9,7 +10,7 @@ use flowstart_service_curve::{Record, read_csv, write_csv};
 use flowstart_units::Rate;
 
 use super::delays::plain_name;
-use crate::output::{Done, Failure, prepare_folder};
+use crate::output::{Failure, prepare_folder};
 
 /// The folder, in that of the results.
 const FOLDER: &str = "finished";
@@ -23,6 +24,9 @@ pub(super) struct Finished {
     folder: PathBuf,
     /// What they are measured with.
     conditions: String,
+    /// What is there is of an earlier benchmark: it counts for nothing, and makes way for the first
+    /// rate that is finished. Who fails before has not lost it.
+    earlier: Mutex<bool>,
 }
 
 impl Finished {
@@ -34,7 +38,9 @@ impl Finished {
         let wanted = format!("{:#}\n", conditions(benchmark));
         if resume {
             match std::fs::read_to_string(&parameters) {
-                Ok(found) if found == wanted => return Ok(Self { folder, conditions: wanted }),
+                Ok(found) if found == wanted => {
+                    return Ok(Self { folder, conditions: wanted, earlier: Mutex::new(false) });
+                }
                 Ok(_) => {
                     return Err(Failure::Usage(format!(
                         "what {} has was measured with other options: name those, or leave --resume out to begin anew",
@@ -46,11 +52,29 @@ impl Finished {
                 Err(error) => return Err(Failure::file("read", &parameters, &error)),
             }
         }
-        clear(&folder)?;
+        left_behind(&folder).map_err(Failure::Usage)?;
         // What they are measured with is written with the first of them, so that a command that
         // fails before leaves nothing behind.
         prepare_folder(&folder)?;
-        Ok(Self { folder, conditions: wanted })
+        Ok(Self { folder, conditions: wanted, earlier: Mutex::new(true) })
+    }
+
+    fn earlier(&self) -> MutexGuard<'_, bool> {
+        // It is a flag: whoever failed while it was held left one of its two values.
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes away what an earlier benchmark left, once, and nothing else.
+    fn make_way(&self) -> Result<(), String> {
+        let mut earlier = self.earlier();
+        if *earlier {
+            let remove = |file: &PathBuf| {
+                std::fs::remove_file(file).map_err(|error| format!("cannot replace {}: {error}", file.display()))
+            };
+            left_behind(&self.folder)?.iter().try_for_each(remove)?;
+            *earlier = false;
+        }
+        Ok(())
     }
 
     fn file(&self, label: &str, rate: Rate) -> PathBuf {
@@ -78,24 +102,27 @@ pub(super) fn capacity_kept(results: &Path, to: &str) -> Option<Rate> {
     (path["to"] == to).then(|| serde_json::from_value(path["capacity"].clone()).ok()).flatten()
 }
 
-/// Takes away what an earlier benchmark left, and nothing else.
-fn clear(folder: &Path) -> Done {
-    let failed = |error: std::io::Error| Failure::file("replace", folder, &error);
+/// The files that an earlier benchmark left, if there are no others.
+fn left_behind(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |error: std::io::Error| format!("cannot replace {}: {error}", folder.display());
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries.collect::<Result<Vec<_>, _>>().map_err(failed)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(error)),
     };
     let files: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
     let ours = |file: &PathBuf| file.ends_with(PARAMETERS) || file.to_string_lossy().ends_with(ENDING);
-    if let Some(other) = files.iter().find(|file| !ours(file)) {
-        return Err(Failure::Usage(format!("{} is in the way: it is no finished rate", other.display())));
+    match files.iter().find(|file| !ours(file)) {
+        Some(other) => Err(format!("{} is in the way: it is no finished rate", other.display())),
+        None => Ok(files),
     }
-    files.iter().try_for_each(std::fs::remove_file).map_err(failed)
 }
 
 impl Kept for Finished {
     fn known(&self, label: &str, rate: Rate) -> Result<Option<Vec<Record>>, String> {
+        if *self.earlier() {
+            return Ok(None);
+        }
         let path = self.file(label, rate);
         let wrong = |error: &dyn std::fmt::Display| format!("cannot use {}: {error}", path.display());
         match std::fs::File::open(&path) {
@@ -109,6 +136,7 @@ impl Kept for Finished {
     }
 
     fn keep(&self, label: &str, rate: Rate, records: &[Record]) -> Result<(), String> {
+        self.make_way()?;
         let (path, parameters) = (self.file(label, rate), self.folder.join(PARAMETERS));
         if !parameters.exists() {
             write_atomically(&parameters, self.conditions.as_bytes())

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use flowstart_benchmark::{Benchmark, BenchmarkResult, MeasuredError, measured};
 use flowstart_pages::benchmark::Shown;
 use flowstart_race::{Contestant, Race, RunOptions};
-use flowstart_service_curve::{ProbeConfig, Video};
+use flowstart_service_curve::{ProbeConfig, RecordError, Video};
 use flowstart_units::{Bytes, Rate};
 
 use crate::compare::{lay_over, once_each};
@@ -56,6 +56,8 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     let simulated = !benchmark.race.contestants.is_empty();
     if simulated || !benchmark.real.is_empty() {
         benchmark.validate().map_err(Failure::usage)?;
+    } else {
+        benchmark.validate_procedure().map_err(Failure::usage)?;
     }
     meant_for_real(args, simulated)?;
     pages::prepare(&args.page)?;
@@ -70,6 +72,10 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     for file in &args.measured {
         let refuse = |error| match error {
             MeasuredError::Io(error) => Failure::file("read", file, &error),
+            MeasuredError::Records(RecordError::NoRate) => Failure::Usage(format!(
+                "{} has no column rate_bps: name the rate at which it was measured with --measured-rate",
+                file.display()
+            )),
             other => Failure::Usage(format!("{} {other}", file.display())),
         };
         from_outside.push(measured(&benchmark, file, args.measured_rate, PARQUET_READER).map_err(refuse)?);

@@ -74,6 +74,7 @@ impl<P: Parts> Recording<P> {
 
     /// The record of a link, if it was asked for.
     #[must_use]
+    #[inline]
     pub fn link(&self, link: LinkId) -> Option<&LinkRecord> {
         self.links.get(link)?.as_ref()
     }
@@ -111,6 +112,7 @@ impl<P: Parts> Recording<P> {
 
     /// The series of a flow at a link: its own, or the common one.
     #[must_use]
+    #[inline]
     pub fn series_of(&self, flow: FlowId) -> usize {
         (flow as usize).min(self.series())
     }

@@ -250,6 +250,10 @@ impl<P: Parts> Observer for Recording<P> {
         {
             samples.transmitted(now, link, packet, arrived);
         }
+        // Where tables are all that is recorded there is no more to do.
+        if P::TABLES && self.link(link).is_none() {
+            return;
+        }
         let (place, bin) = (self.series_of(packet.flow), self.asked.bin);
         let Some(record) = self.links.get_mut(link).and_then(Option::as_mut) else { return };
         if P::LINK_SERIES

@@ -137,13 +137,22 @@ impl Samples {
     }
 
     pub(super) fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
-        if self.totals.len() <= flow as usize {
-            self.totals.resize(flow as usize + 1, 0);
-        }
-        let before = std::mem::replace(&mut self.totals[flow as usize], total);
+        let before = match self.totals.get_mut(flow as usize) {
+            Some(before) => std::mem::replace(before, total),
+            None => self.first_delivered(flow, total),
+        };
         if let Some(sample) = self.flow(now, flow) {
             sample.delivered += total - before;
         }
+    }
+
+    /// The first bytes of a flow: nothing was delivered before.
+    #[cold]
+    #[inline(never)]
+    fn first_delivered(&mut self, flow: FlowId, total: u64) -> u64 {
+        self.totals.resize(flow as usize + 1, 0);
+        self.totals[flow as usize] = total;
+        0
     }
 
     pub(super) fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
@@ -165,8 +174,20 @@ impl Samples {
 struct Bins<T> {
     /// By bin and number, in the order in which something first happened.
     rows: Vec<((u64, usize), T)>,
-    /// Where in `rows` the latest bin of each number is; [`usize::MAX`] before it has one.
-    latest: Vec<usize>,
+    /// The latest bin of each number.
+    latest: Vec<Latest>,
+}
+
+/// A bin and where in the rows it is. Before a number has one both are the largest there is, which
+/// no bin of a run has.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    bin: u64,
+    place: usize,
+}
+
+impl Latest {
+    const NONE: Self = Self { bin: u64::MAX, place: usize::MAX };
 }
 
 impl<T> Default for Bins<T> {
@@ -178,27 +199,28 @@ impl<T> Default for Bins<T> {
 impl<T: Default> Bins<T> {
     #[inline]
     fn at(&mut self, bin: u64, number: usize) -> &mut T {
-        let latest = self.latest.get(number).copied().unwrap_or(usize::MAX);
-        let place = match self.rows.get(latest) {
-            Some(((open, _), _)) if *open == bin => latest,
+        let place = match self.latest.get(number) {
+            Some(latest) if latest.bin == bin => latest.place,
             _ => self.open(bin, number),
         };
         &mut self.rows[place].1
     }
 
     #[cold]
+    #[inline(never)]
     fn open(&mut self, bin: u64, number: usize) -> usize {
         if self.latest.len() <= number {
-            self.latest.resize(number + 1, usize::MAX);
+            self.latest.resize(number + 1, Latest::NONE);
         }
-        let is_earlier = self.rows.get(self.latest[number]).is_some_and(|((open, _), _)| *open > bin);
+        let latest = self.latest[number];
+        let is_earlier = latest.place != usize::MAX && latest.bin > bin;
         if is_earlier && let Some(place) = self.rows.iter().position(|(key, _)| *key == (bin, number)) {
             return place;
         }
         let place = self.rows.len();
         self.rows.push(((bin, number), T::default()));
         if !is_earlier {
-            self.latest[number] = place;
+            self.latest[number] = Latest { bin, place };
         }
         place
     }

@@ -157,6 +157,14 @@ mod tests {
     fn what_is_wrong_is_named_with_its_row_and_column() {
         assert_eq!(read("sent_ns,rate_bps\n"), Err(RecordError::NoColumn("received")));
         assert_eq!(read(""), Err(RecordError::NoColumn("sent")));
+        for (head, what) in [
+            ("sent_ns,sent_us,received_ns", "sent"),
+            ("sent_ns,received_s,received_s", "received"),
+            ("sent_ns,left_s,left_ms,arrived_s,received_ns", "left"),
+            ("rate_bps,sent_ns,received_ns, rate_bps", "rate"),
+        ] {
+            assert_eq!(read(&format!("{head}\n")), Err(RecordError::Twice(what)), "{head}");
+        }
         let lost = read("sent_ns,received_ns\n1,2\n3,\n");
         assert_eq!(lost, Err(RecordError::NotANumber(2, "received_ns".to_owned(), String::new())));
         for bad in ["-1", "1e9", "1.2.3", ".", "NaN"] {

@@ -54,6 +54,8 @@ pub enum RecordError {
     Unreadable(String),
     /// A column is missing; `sent` stands for all its names.
     NoColumn(&'static str),
+    /// Two columns are this time, or the rate: which of them counts, nobody says.
+    Twice(&'static str),
     /// A value is no number of its column: row, column, value.
     NotANumber(u64, String, String),
     /// A packet was received before it was sent (row): the clocks do not agree.
@@ -78,6 +80,7 @@ impl fmt::Display for RecordError {
             Self::NoColumn(name) => {
                 write!(f, "has no column {name}_ns, {name}_us, {name}_ms or {name}_s")
             }
+            Self::Twice(what) => write!(f, "has two columns of {what}; one is right"),
             Self::NotANumber(row, column, value) => {
                 write!(
                     f,
@@ -85,7 +88,7 @@ impl fmt::Display for RecordError {
                 )
             }
             Self::ReceivedBeforeSent(row) => {
-                write!(f, "row {row}: received before it was sent; both clocks must agree")
+                write!(f, "row {row}: received before it was sent; both clocks must agree, and the row must be whole")
             }
             Self::OnlyOneEnd(0) => {
                 f.write_str("has only one of the columns left and arrived; both are needed, or neither")
@@ -125,19 +128,25 @@ impl Columns {
     /// The columns among these names.
     ///
     /// # Errors
-    /// If there is no time of sending, or none of receiving.
+    /// If there is no time of sending, or none of receiving, or two columns of the same.
     pub fn of(names: &[&str]) -> Result<Self, RecordError> {
         let place = |what: &'static str| {
             let is = |name: &str| UNITS.iter().find(|(unit, _)| name.strip_suffix(unit) == Some(what));
-            names.iter().enumerate().find_map(|(index, name)| Some((index, is(name.trim())?.1)))
+            let mut all = names.iter().enumerate().filter_map(|(index, name)| Some((index, is(name.trim())?.1)));
+            let first = all.next();
+            if all.next().is_some() { Err(RecordError::Twice(what)) } else { Ok(first) }
         };
-        let find = |what: &'static str| place(what).ok_or(RecordError::NoColumn(what));
-        let passed = match (place("left"), place("arrived")) {
+        let find = |what: &'static str| place(what)?.ok_or(RecordError::NoColumn(what));
+        let passed = match (place("left")?, place("arrived")?) {
             (Some(left), Some(arrived)) => Some([left, arrived]),
             (None, None) => None,
             _ => return Err(RecordError::OnlyOneEnd(0)),
         };
-        let rate = names.iter().position(|name| name.trim() == "rate_bps");
+        let mut rates = names.iter().enumerate().filter(|(_, name)| name.trim() == "rate_bps");
+        let rate = rates.next().map(|(index, _)| index);
+        if rates.next().is_some() {
+            return Err(RecordError::Twice("rate"));
+        }
         Ok(Self { sent: find("sent")?, received: find("received")?, rate, passed })
     }
 }

@@ -60,13 +60,17 @@ impl Sender {
         let available = self.available();
         let offered = self.window_end.saturating_sub(self.stats.next);
         let room = offered.min(u64::from(free) * mss);
-        if available > mss && available > room && self.waits(now, full, room, offload.window_divisor) {
+        // No more than half of a window at once.
+        let most = u64::from(full.min(free).min((cwnd / 2).max(1)));
+        // A buffer that is shorter is filled up from the next one (`tcp_grow_skb`, Linux 6.10), and
+        // what may leave as a whole does not wait.
+        let buffer = offload.left_of_buffer(self.config.mss, self.stats.next).max(most * mss);
+        let partly = available > mss && available > room && room < buffer;
+        if partly && self.waits(now, full, room, offload.window_divisor) {
             let by_window = u64::from(free) * mss >= offered;
             return Err(if by_window { Blocked::Window } else { Blocked::Burst });
         }
 
-        // No more than half of a window at once.
-        let most = u64::from(full.min(free).min((cwnd / 2).max(1)));
         let segments = most.min(offered / mss).min(available.div_ceil(mss)).max(1);
         Ok(u32::try_from(segments).unwrap_or(u32::MAX))
     }
@@ -226,6 +230,20 @@ mod tests {
         assert_eq!([500, 501].map(short), [Err(Blocked::Burst), Ok(5)], "or half a round trip");
         let last = |last| Waiting { last, ..Waiting::default() }.burst();
         assert_eq!([1_000, 1_001].map(last), [Err(Blocked::Burst), Ok(5)], "the last packet, 1 ms at most");
+    }
+
+    /// Linux `tcp_tso_should_defer`: what is not the end of the queue goes if all of it may, and
+    /// `tcp_grow_skb` made it as long as what may leave.
+    #[test]
+    fn a_burst_that_reaches_the_end_of_a_buffer_does_not_wait() {
+        // Thirty segments left. Buffers of so many begin with the stream.
+        let buffers = |segments| Offload { largest: Bytes::new(segments * MSS + 400), ..large() };
+        let of = |segments| Waiting { offload: buffers(segments), ..Waiting::default() }.burst();
+        assert_eq!([31, 35].map(of), [Ok(5), Ok(5)], "one segment to the end, or five");
+        assert_eq!([30, 36, 45].map(of), [Err(Blocked::Burst); 3], "thirty to the end, or six, or fifteen");
+        let mut sender = Waiting { offload: buffers(31), ..Waiting::default() }.sender();
+        sender.window_end = sender.stats.next + 4 * MSS;
+        assert_eq!(sender.burst_size(micros(20_000)), Err(Blocked::Window), "the receiver offers four of five");
     }
 
     #[test]

@@ -420,6 +420,7 @@ impl Sender {
     }
 
     /// Bytes before `seq` that are not acknowledged, for the segment that begins there.
+    #[inline]
     fn unacknowledged_before(&self, seq: u64) -> u32 {
         u32::try_from(seq.saturating_sub(self.stats.una)).unwrap_or(u32::MAX)
     }

@@ -45,6 +45,7 @@ pub(super) struct Record {
 }
 
 impl Record {
+    #[inline]
     pub(super) fn end(&self) -> u64 {
         self.seq + u64::from(self.payload)
     }

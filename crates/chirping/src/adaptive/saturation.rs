@@ -1,0 +1,50 @@
+//! Constants of what is watched beside HyStart's rules once chirps have been given up.
+
+use flowstart_control::InvalidConfig;
+
+/// When a path that chirps could not read is taken for full. Within a round trip the RTTs of
+/// packets that leave faster than the path carries them rise, by what their ACKs come slower than
+/// they left: the last is later than the first by the difference. Constants without another source
+/// are from this project's own measurements.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct SaturationConfig {
+    /// Packets of a round trip fill the path if they come this many times slower than they left,
+    /// and if RTTs are as late as ends HyStart, above 1; default 1.2.
+    pub behind: f64,
+    /// Moments at which ACKs came that tell, at least 4; default 8 (HyStart's samples).
+    pub moments: u32,
+    /// Packets that tell, at least 1; default 16 (a chirp).
+    pub packets: u32,
+    /// Time for which their ACKs came, as a share of the smallest RTT, 0 ..= 1; default 0.15: half
+    /// of what a queue lasts that ends HyStart.
+    pub lasting: f64,
+    /// From the window on that fills the path at the rate at which those came, it grows by one for
+    /// as many packets, at least 1; default 4 (`CSS_GROWTH_DIVISOR`, RFC 9406 section 4.3).
+    pub divisor: u32,
+    /// The start ends where the window is this many times that one, and the round trip before said
+    /// the same, at least 1; default 1.25.
+    pub full: f64,
+}
+
+impl Default for SaturationConfig {
+    fn default() -> Self {
+        Self { behind: 1.2, moments: 8, packets: 16, lasting: 0.15, divisor: 4, full: 1.25 }
+    }
+}
+
+impl SaturationConfig {
+    pub(super) fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        check(self.behind > 1.0 && self.behind.is_finite(), "behind", "more than 1")?;
+        check(self.moments >= 4, "moments", "at least 4")?;
+        check(self.packets >= 1, "packets", "at least 1")?;
+        check((0.0..=1.0).contains(&self.lasting), "lasting", "between 0 and 1")?;
+        check(self.divisor >= 1, "divisor", "at least 1")?;
+        check(self.full >= 1.0, "full", "at least 1")
+    }
+}

@@ -1,0 +1,212 @@
+//! A path that carries less than is sent to it, seen without chirps.
+//!
+//! RTTs within a round trip rise by the difference between the times over which its ACKs came and
+//! its packets left. Where that is more than a share, and the RTTs are late by HyStart's measure,
+//! the packets came as fast as the path carries them. Jitter and ACKs that come together last for
+//! less than a round trip, so that only long stretches tell.
+
+use flowstart_chirping::SaturationConfig;
+use flowstart_control::{Ack, NewMss};
+use flowstart_units::{Span, Time};
+
+/// RTTs at either end of a stretch of which the one counts that says least.
+const ENDS: usize = 3;
+
+/// Watches the rate at which a path carries packets.
+#[derive(Clone, Debug)]
+pub(crate) struct Saturation {
+    config: SaturationConfig,
+    /// Time per packet in ns at which the path carried at least; `None` until it was full.
+    gap: Option<u64>,
+    /// The round trip ends with the byte before this one.
+    end: Option<u64>,
+    /// It was full in the round trip before.
+    was_full: bool,
+    round: Round,
+}
+
+/// What the ACKs of one round trip said so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// When the first came, and the largest of the first RTTs.
+    first: Option<(Time, Span)>,
+    /// When the last came.
+    last: Time,
+    /// Moments at which ACKs came, and packets delivered, without the first.
+    moments: u32,
+    packets: u64,
+    recent: [Span; ENDS],
+    full: bool,
+}
+
+impl Round {
+    /// Takes in an ACK. Returns since when packets came and how much RTTs have risen since, once
+    /// both can be told.
+    fn take(&mut self, ack: &Ack, rtt: Span) -> Option<(Time, Span)> {
+        self.recent.rotate_left(1);
+        self.recent[ENDS - 1] = rtt;
+        let Some((began, largest)) = self.first else {
+            (self.first, self.last) = (Some((ack.now, rtt)), ack.now);
+            return None;
+        };
+        self.packets += u64::from(ack.acked);
+        self.moments += u32::from(ack.now > self.last);
+        self.last = ack.now;
+        if (self.moments as usize) < ENDS {
+            self.first = Some((began, largest.max(rtt)));
+            return None;
+        }
+        Some((began, self.least() - largest))
+    }
+
+    /// Smallest of the last RTTs.
+    fn least(&self) -> Span {
+        self.recent.into_iter().min().unwrap_or(Span::ZERO)
+    }
+}
+
+impl Saturation {
+    pub(crate) fn new(config: &SaturationConfig) -> Self {
+        Self { config: config.clone(), gap: None, end: None, was_full: false, round: Round::default() }
+    }
+
+    /// What was found before does not count any more.
+    pub(crate) fn forget(&mut self) {
+        (self.gap, self.end, self.was_full, self.round) = (None, None, false, Round::default());
+    }
+
+    /// Others say that the path carries a packet per `gap` ns.
+    pub(crate) fn suggest(&mut self, gap: u64) {
+        self.gap = Some(gap.max(1));
+    }
+
+    /// Takes in an ACK; `late` tells if an RTT is as late as ends a start.
+    pub(crate) fn on_ack(&mut self, ack: &Ack, late: impl Fn(Span) -> bool) {
+        if self.end.is_none_or(|end| ack.una > end) {
+            (self.end, self.was_full) = (Some(ack.next), self.round.full);
+            self.round = Round::default();
+        }
+        let Some((began, rise)) = ack.rtt.and_then(|rtt| self.round.take(ack, rtt)) else { return };
+        let lasted = ack.now.since(began).as_nanos();
+        let enough = self.round.moments >= self.config.moments
+            && self.round.packets >= u64::from(self.config.packets)
+            && lasted as f64 >= ack.min_rtt.as_nanos() as f64 * self.config.lasting;
+        if !enough {
+            return;
+        }
+        let came = (lasted / self.round.packets).max(1);
+        // What came faster shows that there was room for it.
+        self.gap = self.gap.map(|gap| gap.min(came));
+        let share = 1.0 - 1.0 / self.config.behind;
+        if rise.as_nanos() as f64 > lasted as f64 * share && late(self.round.least()) {
+            (self.round.full, self.gap) = (true, self.gap.or(Some(came)));
+        }
+    }
+
+    /// Packets that fill the path; `None` if nothing tells.
+    fn pipe(&self, min_rtt: Span) -> Option<f64> {
+        self.gap.map(|gap| min_rtt.as_nanos() as f64 / gap as f64)
+    }
+
+    /// For how many packets a window of `cwnd` grows by one.
+    pub(crate) fn divisor(&self, cwnd: u32, min_rtt: Span) -> u32 {
+        match self.pipe(min_rtt) {
+            Some(pipe) if f64::from(cwnd) >= pipe => self.config.divisor.max(1),
+            _ => 1,
+        }
+    }
+
+    /// True if a window of `cwnd` is more than the path needs.
+    pub(crate) fn is_full(&self, cwnd: u32, min_rtt: Span) -> bool {
+        self.was_full && self.pipe(min_rtt).is_some_and(|pipe| f64::from(cwnd) >= pipe * self.config.full)
+    }
+
+    pub(crate) fn on_mss(&mut self, mss: NewMss) {
+        self.gap = self.gap.map(|gap| mss.gap(gap));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowstart_control::testing::ack;
+
+    const MIN_RTT: Span = Span::from_millis(40);
+
+    /// A round trip of `packets` that left at one per `sent` and came at one per `came`, one ACK
+    /// each, behind a queue of `queue`, among RTTs that noise makes longer by up to `noise`.
+    fn round(path: &mut Saturation, packets: u64, [sent, came, queue, noise]: [Span; 4]) {
+        let before = path.end.unwrap_or(0);
+        for n in 0..packets {
+            let rise = (came - sent) * n;
+            let noise = if n % 4 == 0 { Span::ZERO } else { noise };
+            let rtt = Some(MIN_RTT + queue + rise + noise);
+            let (now, una) = (Time::ZERO + Span::from_secs(before + 1) + came * n, before + n + 1);
+            let ack = Ack { now, rtt, min_rtt: MIN_RTT, una, next: before + packets, ..ack(1) };
+            path.on_ack(&ack, |rtt| rtt > MIN_RTT + Span::from_millis(5));
+        }
+    }
+
+    fn us(n: u64) -> Span {
+        Span::from_micros(n)
+    }
+
+    fn new() -> Saturation {
+        Saturation::new(&SaturationConfig::default())
+    }
+
+    /// 100 packets of 400 us fill 40 ms.
+    #[test]
+    fn packets_that_come_slower_than_they_left_tell_what_fills_the_path() {
+        let mut path = new();
+        round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
+        assert_eq!((path.divisor(99, MIN_RTT), path.divisor(100, MIN_RTT)), (1, 4));
+        assert!(!path.is_full(1000, MIN_RTT), "one round trip says so");
+        round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
+        round(&mut path, 1, [us(200), us(400), us(0), us(0)]);
+        assert_eq!([124, 125].map(|cwnd| path.is_full(cwnd, MIN_RTT)), [false, true]);
+    }
+
+    #[test]
+    fn what_came_faster_since_corrects_it() {
+        let mut path = new();
+        round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
+        round(&mut path, 100, [us(200), us(200), us(0), us(0)]);
+        assert_eq!((path.divisor(199, MIN_RTT), path.divisor(200, MIN_RTT)), (1, 4));
+    }
+
+    #[test]
+    fn a_queue_that_stands_noise_few_packets_and_short_stretches_tell_nothing() {
+        for (packets, times) in [
+            // As long a queue at the end as at the beginning.
+            (60, [us(400), us(400), us(20_000), us(0)]),
+            // It rises by less than a sixth of the time in which the packets came.
+            (60, [us(340), us(400), us(10_000), us(0)]),
+            // RTTs of which every fourth is as short as ever.
+            (60, [us(400), us(400), us(0), us(20_000)]),
+            // It rises, but ends no start.
+            (60, [us(80), us(100), us(0), us(0)]),
+            (16, [us(200), us(1000), us(0), us(0)]),
+            // 5.9 ms, of 6.
+            (60, [us(1), us(100), us(0), us(0)]),
+        ] {
+            let mut path = new();
+            round(&mut path, packets, times);
+            assert_eq!(path.divisor(u32::MAX, MIN_RTT), 1, "{packets} {times:?}");
+        }
+    }
+
+    #[test]
+    fn what_comes_at_few_moments_tells_nothing() {
+        for (batch, divisor) in [(8, 1), (7, 4)] {
+            let mut path = new();
+            for n in 0..64 {
+                let came = us(400) * (n / batch * batch);
+                let rtt = Some(MIN_RTT + us(200) * n);
+                let ack = Ack { now: Time::ZERO + came, rtt, min_rtt: MIN_RTT, una: 1, next: 100, ..ack(1) };
+                path.on_ack(&ack, |_| true);
+            }
+            assert_eq!(path.divisor(u32::MAX, MIN_RTT), divisor, "{batch}");
+        }
+    }
+}
