@@ -235,8 +235,9 @@ impl Adaptive {
         }
     }
 
-    /// True if the host keeps no gaps.
-    fn is_host_late(&self) -> bool {
+    /// True if the host keeps no gaps: what ACKs say is about it as much as about the path.
+    #[must_use]
+    pub fn is_host_late(&self) -> bool {
         let (all, late) = self.left;
         all >= self.config.late_after && f64::from(late) > f64::from(all) * self.config.late_share
     }

@@ -48,7 +48,8 @@ pub struct ChirpingOrHystart {
     divisor: u32,
     /// Largest RTT before a chirp was read, for ACKs up to this byte.
     slowest: (Span, u64),
-    saturation: Saturation,
+    /// What is watched beside HyStart's rules; `None` where times tell of the host.
+    saturation: Option<Saturation>,
 }
 
 impl ChirpingOrHystart {
@@ -72,7 +73,7 @@ impl ChirpingOrHystart {
             divisor: config.late_divisor.max(1),
             samples: config.delay_samples.max(1),
             slowest: (Span::ZERO, 0),
-            saturation: Saturation::new(&config.saturation),
+            saturation: Some(Saturation::new(&config.saturation)),
         }
     }
 
@@ -111,8 +112,13 @@ impl ChirpingOrHystart {
         self.hystart.has_been_spread(spread.min(ack.srtt));
         // Its own ACKs may all have waited behind what chirps have queued.
         self.hystart.has_seen(ack.min_rtt.max(self.slowest.0));
-        if let Some(room) = self.chirping.schedule().room().filter(|room| !room.crowded && room.least > 0) {
-            self.saturation.suggest(room.best);
+        let chirps = self.chirping.schedule();
+        if chirps.is_host_late() {
+            self.saturation = None;
+        }
+        let room = chirps.room().filter(|room| !room.crowded && room.least > 0);
+        if let (Some(saturation), Some(room)) = (&mut self.saturation, room) {
+            saturation.suggest(room.best);
         }
         // Single packets of a chirp meet shorter RTTs than bursts do, on links that serve in
         // bunches.
@@ -153,10 +159,13 @@ impl ChirpingOrHystart {
 impl FlowStart for ChirpingOrHystart {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         if self.gave_up {
-            self.saturation.on_ack(ack, |rtt| self.hystart.is_late(rtt));
+            if let Some(saturation) = &mut self.saturation {
+                saturation.on_ack(ack, |rtt| self.hystart.is_late(rtt));
+            }
             let after = self.hystart.on_ack(&self.as_of_bursts(ack), window);
             let goes_on = after == AfterAck::Continue && window.in_slow_start();
-            if goes_on && self.saturation.is_full(window.cwnd, ack.min_rtt) {
+            let saturation = self.saturation.as_ref().filter(|_| goes_on);
+            if saturation.is_some_and(|path| path.is_full(window.cwnd, ack.min_rtt)) {
                 self.recent = None;
                 self.hystart.has_found();
                 let cwnd = window.cwnd;
@@ -196,7 +205,10 @@ impl FlowStart for ChirpingOrHystart {
         if self.gave_up {
             let (given, divisor) = match self.recent {
                 Some(_) => (0, self.divisor),
-                None => (self.credit.min(ack.acked), self.saturation.divisor(window.cwnd, ack.min_rtt)),
+                None => {
+                    let path = self.saturation.as_ref();
+                    (self.credit.min(ack.acked), path.map_or(1, |path| path.divisor(window.cwnd, ack.min_rtt)))
+                }
             };
             self.credit -= given;
             let delivered = self.ungrown.saturating_add(ack.acked - given);
@@ -258,7 +270,9 @@ impl FlowStart for ChirpingOrHystart {
     fn on_restart(&mut self, now: Time, restart: Restart, window: &Window, last: LastRtt) -> bool {
         // What leaves from now on was not spread by chirps.
         (self.base, self.pace, self.recent) = (None, None, None);
-        self.saturation.forget();
+        if let Some(saturation) = &mut self.saturation {
+            saturation.forget();
+        }
         if self.gave_up {
             return self.hystart.on_restart(now, restart, window, last);
         }
@@ -277,7 +291,9 @@ impl FlowStart for ChirpingOrHystart {
 
     fn on_mss(&mut self, mss: NewMss) {
         self.hystart.on_mss(mss);
-        self.saturation.on_mss(mss);
+        if let Some(saturation) = &mut self.saturation {
+            saturation.on_mss(mss);
+        }
         self.chirping.on_mss(mss);
     }
 }
@@ -338,7 +354,7 @@ mod tests {
     fn a_window_that_fills_the_path_grows_by_a_quarter_until_a_timeout() {
         let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
         (start.gave_up, start.credit) = (true, 0);
-        start.saturation.suggest(1_000_000);
+        start.saturation.as_mut().unwrap().suggest(1_000_000);
         let grown = |start: &mut ChirpingOrHystart, cwnd| {
             let mut window = Window::new(cwnd);
             (0..12).for_each(|_| {
