@@ -18,7 +18,7 @@ pub(crate) struct Saturation {
     config: SaturationConfig,
     /// Time per packet in ns at which the path carried at least; `None` until it was full.
     gap: Option<u64>,
-    /// The round trip ends with the byte before this one.
+    /// The round trip ends when a byte beyond this one is acknowledged.
     end: Option<u64>,
     /// It was full in the round trip before.
     was_full: bool,
