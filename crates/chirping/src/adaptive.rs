@@ -11,6 +11,7 @@
 
 mod config;
 mod evidence;
+mod load;
 mod saturation;
 mod watch;
 
@@ -27,9 +28,6 @@ pub use config::AdaptiveChirpingConfig;
 use flowstart_control::{Ack, Exit, ExitReason, NewMss, Next, Window};
 pub use saturation::SaturationConfig;
 use watch::Watch;
-
-/// Growth per round trip in slow start.
-const DOUBLING: f64 = 2.0;
 
 /// The adaptive schedule in operation.
 #[derive(Clone, Debug)]
@@ -55,7 +53,7 @@ pub struct Adaptive {
     agreed_from: Time,
     /// Chirps in a row that contradict those before.
     contradicted: u32,
-    /// Round trips in a row in which chirps held the load back without being sure.
+    /// Round trips in which chirps held the load back without being sure.
     held: u32,
     /// Chirps in a row that could not be read.
     unclear: u32,
@@ -84,6 +82,8 @@ pub struct Adaptive {
     known: Option<Known>,
     /// Packets of chirps that left, and how many of them were late by more than a gap.
     left: (u32, u32),
+    /// Packets that were delivered before the first ACK that was seen.
+    base: Option<u64>,
 }
 
 impl Adaptive {
@@ -121,6 +121,7 @@ impl Adaptive {
             first: 0,
             known: None,
             left: (0, 0),
+            base: None,
             config: config.clone(),
         }
     }
@@ -170,25 +171,10 @@ impl Adaptive {
         self.load = (srtt.as_nanos() / u64::from(packets.max(1))).max(self.probe);
     }
 
-    /// A chirp with load `left` could not be read: the load grows as slow start's all the same, as
-    /// far as is not known to be vain.
-    fn unread(&mut self, left: u64) {
-        (self.unclear, self.agreed, self.vain) = (self.unclear.saturating_add(1), 0, true);
-        if !self.is_running() {
-            self.keep_up(left);
-        }
-    }
-
-    /// In the round trip after a chirp with load `left` slow start would send twice as many
-    /// packets. Less has only what is known for a reason: the smallest gap that is plausible.
-    fn keep_up(&mut self, left: u64) {
-        self.load = self.load.min(Self::divided(left, DOUBLING).max(self.least()));
-    }
-
-    fn divided(gap: u64, by: f64) -> u64 {
-        u64::try_from(u128::from(gap) * u128::from(RATIO_ONE) / u128::from(ratio_from_f64(by).max(1)))
-            .unwrap_or(u64::MAX)
-            .max(1)
+    /// A new flow's packets were marked: they tell little of what is to be had, and HyStart, which
+    /// leaves at the first one, does worse with them than chirps, however short the transfer.
+    pub(super) fn has_been_marked(&mut self) {
+        self.marked = true;
     }
 
     /// True while nothing is known of a path: before the first chirp is read, or cannot be read.
@@ -251,7 +237,8 @@ impl Schedule for Adaptive {
         if number == self.first && !self.is_running() {
             let packets = window.cwnd.clamp(2, super::flight::MAX_CHIRP as u32);
             // A short transfer is over before what a chirp tells could be used.
-            if queued < packets || queued <= self.config.short_transfer {
+            let short = queued <= self.config.short_transfer && !self.marked;
+            if queued < packets || short {
                 return Pull::Unchirped;
             }
             match self.known {
@@ -377,6 +364,7 @@ impl Schedule for Adaptive {
         if self.gave_up {
             return None;
         }
+        self.follow(ack);
         let vain = core::mem::take(&mut self.vain) && !self.marked && self.has_no_patience(ack);
         if vain || self.is_host_late() {
             return self.give_up(ack);
@@ -394,9 +382,8 @@ impl Schedule for Adaptive {
         let blind = self.unclear > 0 || self.is_bounded();
         let mut reason = None;
         if self.watch.on_ack(ack, self.load, &self.config) {
-            let held = self.agreed == 0 && self.is_bounded();
-            self.held = if held { self.held.saturating_add(1) } else { 0 };
-            let unsure = !self.marked && self.held >= self.config.held_rounds;
+            self.held = self.held.saturating_add(u32::from(self.holds()));
+            let unsure = !self.marked && self.held >= self.held_rounds();
             if self.is_refuted() || unsure {
                 return self.give_up(ack);
             }

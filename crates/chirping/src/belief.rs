@@ -48,7 +48,8 @@ pub struct BeliefConfig {
     /// fastest of all chirps times this, 0 ..= 1; default 0.75.
     pub tried: f64,
     /// The path is crowded by hypotheses in which others take this share of it or more, above 0 and
-    /// at most 1; default 0.75.
+    /// at most 1; default 0.75. (With 0.5 transfers beside a greedy flow took 6 % less time, but a
+    /// bucket that is spent looked like others: it lost up to 800 packets instead of 390.)
     pub crowded_share: f64,
 }
 

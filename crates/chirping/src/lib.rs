@@ -166,6 +166,12 @@ impl AdaptiveChirping {
         self.schedule.gave_up()
     }
 
+    /// Packets were marked before the first chirp: it is sent as soon as there is a window of
+    /// packets for it, however short the transfer.
+    pub fn has_been_marked(&mut self) {
+        self.schedule.has_been_marked();
+    }
+
     /// True before the first chirp, while there is too little to send for one: packets leave as the
     /// window lets them.
     #[must_use]

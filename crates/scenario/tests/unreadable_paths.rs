@@ -235,3 +235,31 @@ fn on_a_link_that_serves_in_bunches_what_takes_over_is_not_misled_by_packets_tha
         }
     }
 }
+
+/// Mean time of a transfer beside a greedy flow that is there for three seconds or a little more.
+fn mean_beside(start: &str, others: &str, size: &str, path: &str) -> f64 {
+    let times = (0..8).map(|number| {
+        let begin = 3000 + 37 * number;
+        let text = format!(
+            "duration = \"20 s\"\nseed = {}\n[path]\n{path}\n[[flow]]\nalgorithm = \"{others}\"\n\
+             [[flow]]\nalgorithm = \"{start}\"\nsize = \"{size}\"\nstart = \"{begin} ms\"\n",
+            number + 1,
+        );
+        let compiled = Scenario::parse("test", &text).unwrap().simulation(0).unwrap();
+        let (mut outcome, _) = Simulation::new(&compiled.simulation, Watch::default()).unwrap().run();
+        seconds(&outcome.flows.remove(1))
+    });
+    times.sum::<f64>() / 8.0
+}
+
+/// The first mark ends HyStart, after which DCTCP grows by a packet per round trip; nobody knows
+/// yet what it means.
+#[test]
+fn short_transfers_beside_dctcp_take_less_than_half_of_hystarts_time() {
+    for (mbps, rtt) in [(20, 20), (40, 40), (150, 15)] {
+        let path = format!("{}\nqueue = \"step_mark 1 ms\"", path(mbps, rtt));
+        let time = |start| mean_beside(start, "slow_start+dctcp", "100 kB", &path);
+        let ratio = time("adaptive_chirping+dctcp") / time("hystart+dctcp");
+        assert!(ratio < 0.5, "{mbps} Mbit/s, {rtt} ms: {ratio}");
+    }
+}

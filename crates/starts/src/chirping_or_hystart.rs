@@ -219,6 +219,11 @@ impl FlowStart for ChirpingOrHystart {
     }
 
     fn on_signal(&mut self, now: Time, signal: Signal, window: &mut Window) -> Response {
+        if signal == Signal::Marks && !self.gave_up && self.chirping.is_waiting() {
+            // As while chirps are sent: nobody knows yet what marks mean at this bottleneck.
+            self.chirping.has_been_marked();
+            return Response::Ignore;
+        }
         if self.is_usual() {
             return self.hystart.on_signal(now, signal, window);
         }
@@ -301,7 +306,7 @@ impl FlowStart for ChirpingOrHystart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flowstart_control::testing::ack;
+    use flowstart_control::testing::{ack, next};
 
     fn ms(n: u64) -> Span {
         Span::from_millis(n)
@@ -318,6 +323,26 @@ mod tests {
         start.take_over_late(&with_rtt(ms(30)), &mut window);
         assert_eq!(window.cwnd, 101);
         (start, window)
+    }
+
+    /// 40 packets are less than what chirps are for.
+    #[test]
+    fn a_short_transfer_is_chirped_only_where_packets_are_marked() {
+        let window = Window::new(10);
+        let next = Next { queued: 40, srtt: ms(20), min_rtt: ms(20), ..next(0) };
+        for marked in [false, true] {
+            let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+            let mut grown = window;
+            if marked {
+                assert_eq!(start.on_signal(Time::ZERO, Signal::Marks, &mut grown), Response::Ignore);
+            }
+            let first = start.departure(Time::ZERO, &next, &window);
+            assert_eq!((first.is_some(), start.chirping.is_waiting(), grown), (marked, !marked, window));
+        }
+        // Fewer packets than a window are no chirp, and HyStart goes on.
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        start.on_signal(Time::ZERO, Signal::Marks, &mut window.clone());
+        assert_eq!(start.departure(Time::ZERO, &Next { queued: 9, ..next }, &window), None);
     }
 
     /// All of its own ACKs wait behind what chirps queued.

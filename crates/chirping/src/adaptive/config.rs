@@ -61,8 +61,10 @@ pub struct AdaptiveChirpingConfig {
     /// Packets per round trip beyond which the load grows at most as slow start's unless noise
     /// leaves no doubt (`clear`), any number; default 64.
     pub growth_packets: u32,
-    /// A transfer of no more packets than this is started by HyStart; default 70, what slow start
-    /// sends in three round trips from a window of ten: chirps save none of them.
+    /// A transfer of no more packets than this is started by HyStart until packets are marked;
+    /// default 70, what slow start sends in three round trips from a window of ten: chirps save
+    /// none of them. (Marks end HyStart at the first: 100 kB beside DCTCP took three times as
+    /// long.)
     pub short_transfer: u32,
     /// So is a flow whose window has grown to more than this many initial windows before it had
     /// more to send than that, at least 1; default 2.
@@ -87,10 +89,24 @@ pub struct AdaptiveChirpingConfig {
     /// So many contradictions in a row mean that the path has changed: what was known is forgotten,
     /// at least 1; default 2.
     pub surprises: u32,
-    /// Round trips after which chirps that hold the load back without being sure cannot be
-    /// believed, at least 1; default 5. (With 3, jitter on idle paths made HyStart take over so
-    /// early that it lost more than alone.)
+    /// Round trips in which chirps held the load back without being sure, on a path with jitter,
+    /// after which they cannot be believed, at least 1; default 5. (With 3, jitter on idle paths
+    /// made HyStart take over so early that it lost more than alone.)
     pub held_rounds: u32,
+    /// The same on other paths while the load is at most `crowded_packets`, at least 1; default 3.
+    /// (Beside CUBIC or BBR behind PIE and CoDel chirps held the load at a tenth of the share for
+    /// ten round trips.)
+    pub crowded_rounds: u32,
+    /// Packets per round trip up to which that holds, any number; default 100: with more, jitter of
+    /// 8 packets' time made 23 of 64 flows lose packets, 6 so.
+    pub crowded_packets: u32,
+    /// There chirps also hold the load back in a round trip in which it grew by less than this
+    /// factor, at least 1; default 1.5.
+    pub held_growth: f64,
+    /// Packets per round trip up to which the load is at least that of slow start at every ACK, not
+    /// only when a chirp is complete, unless chirps have shown less room; any number; default 64: a
+    /// chirp takes a quarter of the round trip then.
+    pub follow_packets: u32,
     /// HyStart that takes over from chirps that were read, on a path with jitter, grows its window
     /// by a packet per this many delivered, at least 1; default 2: by half per round trip. Chirps
     /// have spread its packets, so that an ACK train cannot tell it when to leave.
@@ -149,8 +165,8 @@ pub struct AdaptiveChirpingConfig {
     /// half a round trip of packets around the path's gap make a queue of a seventh of the round
     /// trip, which is then hardly more than what jitter does by itself.
     pub drowned: f64,
-    /// The same where the noise is not less than `clear` of the gap, at least 1; default 3. (A
-    /// single round of jitter can look like a queue twice.)
+    /// The same where the noise is not less than `clear` of the gap, or packets were marked, at
+    /// least 1; default 3. (A single round of jitter can look like a queue twice.)
     pub noisy_rounds: f64,
     /// Chirps in a row that must have agreed there, at least 1; default 6. (Three round trips of
     /// few packets have only two, with which four of 64 starts ended at a fiftieth of the
@@ -229,6 +245,10 @@ impl Default for AdaptiveChirpingConfig {
             surprise: 8.0,
             surprises: 2,
             held_rounds: 5,
+            crowded_rounds: 3,
+            crowded_packets: 100,
+            held_growth: 1.5,
+            follow_packets: 64,
             late_divisor: 2,
             rest_gap: 2.0,
             spare_points: 2,
@@ -325,6 +345,8 @@ impl AdaptiveChirpingConfig {
         check(within(self.surprise, 0.0, 100.0), "surprise", "between 0 and 100")?;
         check(self.surprises >= 1, "surprises", "at least 1")?;
         check(self.held_rounds >= 1, "held_rounds", "at least 1")?;
+        check(self.crowded_rounds >= 1, "crowded_rounds", "at least 1")?;
+        check(within(self.held_growth, 1.0, 16.0), "held_growth", "between 1 and 16")?;
         check(self.late_divisor >= 1, "late_divisor", "at least 1")?;
         check(within(self.noisy_rounds, 1.0, 1000.0), "noisy_rounds", "between 1 and 1000")?;
         check(self.noisy_agreeing >= 1, "noisy_agreeing", "at least 1")?;

@@ -5,7 +5,7 @@ use flowstart_control::Ack;
 use super::super::belief::{Belief, Room};
 use super::super::reading::{Point, Reading, read};
 use super::super::schedule::packets_in;
-use super::{Adaptive, DOUBLING};
+use super::Adaptive;
 
 impl Adaptive {
     /// The gap the path carries packets at, as far as the chirps have shown.
@@ -21,6 +21,23 @@ impl Adaptive {
     /// True if the load has reached what chirps say is the most there may be.
     pub(super) fn is_bounded(&self) -> bool {
         self.least() > 0 && self.room.is_some_and(|room| self.load <= room.best)
+    }
+
+    /// True if chirps held the load back in the round trip that has just ended without being sure
+    /// of the capacity.
+    pub(super) fn holds(&self) -> bool {
+        let grew_little = self.room.is_some() && self.watch.grew_less_than(self.config.held_growth, self.load);
+        self.agreed == 0 && (self.is_bounded() || (grew_little && self.has_few_packets()))
+    }
+
+    /// Round trips of that kind after which chirps cannot be believed.
+    pub(super) fn held_rounds(&self) -> u32 {
+        let jittery = self.belief.as_ref().is_some_and(Belief::is_jittery);
+        if jittery || !self.has_few_packets() { self.config.held_rounds } else { self.config.crowded_rounds }
+    }
+
+    fn has_few_packets(&self) -> bool {
+        packets_in(self.min_rtt, self.load) <= self.config.crowded_packets
     }
 
     /// True if more was delivered than chirps say there may be: what they say is wrong.
@@ -97,21 +114,15 @@ impl Adaptive {
         room.is_some_and(|room| room.least > 0 && room.most as f64 <= room.least as f64 * self.config.certain)
     }
 
-    /// Growth of the load per round trip at most, since a chirp with load `left`. Where noise
-    /// leaves doubt many packets are not sent on the word of few.
-    pub(super) fn growth(&self, left: u64) -> f64 {
-        let many = packets_in(self.min_rtt, left) > self.config.growth_packets;
-        let doubtful = many && self.all_noise() >= left as f64 * self.config.clear;
-        if doubtful { self.config.growth.min(DOUBLING) } else { self.config.growth }
-    }
-
     /// True if chirps have agreed for some round trips, and where there is noise enough of them.
     pub(super) fn has_stayed(&self, ack: &Ack) -> bool {
         // The latest chirp left a round trip ago.
         let agreed = (ack.now.since(self.agreed_from) - ack.min_rtt).as_nanos() as f64;
         let noise = self.all_noise();
         let gap = self.room.map_or(0, |room| room.best) as f64;
-        let clear = noise < gap * self.config.clear;
+        // Beside others who answer marks a new flow can have more than what is left of the path.
+        let crowded = self.marked && !self.is_running();
+        let clear = noise < gap * self.config.clear && !crowded;
         let (rounds, chirps) = match clear {
             true => (self.config.full_rounds, self.config.agreeing),
             false => (self.config.noisy_rounds, self.config.noisy_agreeing),

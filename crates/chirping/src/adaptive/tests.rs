@@ -1,5 +1,8 @@
 //! Rules of the adaptive schedule one by one.
 
+use alloc::vec::Vec;
+
+use super::super::reading::Point;
 use super::*;
 use flowstart_control::testing::ack;
 
@@ -71,4 +74,92 @@ fn with_noise_six_chirps_must_agree_over_three_round_trips_without_it_two_over_o
         assert!(!stays(chirps - 1, complete), "{noise}");
         assert_eq!(stays(chirps, complete - Span::from_nanos(1)), rounds == 1, "{noise}");
     }
+    schedule.hidden = 0.0;
+    schedule.marked = true;
+    schedule.agreed = 5;
+    let complete = Ack { now: Time::ZERO + MIN_RTT * 3, min_rtt: MIN_RTT, ..ack(1) };
+    assert!(!schedule.has_stayed(&complete), "where packets are marked as many as with noise");
+    schedule.agreed = 6;
+    assert!(schedule.has_stayed(&complete));
+}
+
+/// An ACK at a round trip of 20 ms that tells of so many packets delivered so far.
+fn delivered(packets: u64) -> Ack {
+    Ack { srtt: MIN_RTT, min_rtt: MIN_RTT, delivered: packets, in_flight: 10, ..ack(1) }
+}
+
+/// Of ten packets one of which arrived a window of 11 is left, of a gap of 20 ms / 11.
+#[test]
+fn the_load_follows_slow_starts_window_from_ack_to_ack_up_to_64_packets() {
+    let mut schedule = adaptive();
+    (schedule.initial, schedule.unclear, schedule.load) = (10, 1, 20_000_000);
+    for (packets, window) in [(1, 11), (40, 50), (54, 64), (500, 64)] {
+        schedule.verdict(&delivered(packets), false);
+        assert_eq!(schedule.load, MIN_RTT.as_nanos() / window, "{packets}");
+    }
+}
+
+#[test]
+fn the_load_does_not_follow_where_packets_are_marked_or_less_is_to_be_had_before_chirps_are_read_or_after_a_timeout() {
+    let at = |room: Option<u64>, unclear, known, marked| {
+        let mut schedule = adaptive();
+        (schedule.initial, schedule.unclear, schedule.known, schedule.marked) = (10, unclear, known, marked);
+        schedule.room = room.map(|least| Room { least, best: least, most: least, crowded: false });
+        // The first says where the flow began.
+        schedule.verdict(&delivered(1), false);
+        schedule.verdict(&delivered(40), false);
+        schedule.load
+    };
+    assert_eq!(at(None, 1, None, false), 400_000, "the window's");
+    assert_eq!(at(Some(500_000), 1, None, false), 500_000, "the smallest that is plausible");
+    assert_eq!(at(None, 1, None, true), 1_000_000, "slow start would have ended");
+    assert_eq!(at(None, 0, None, false), 1_000_000, "nothing was read");
+    assert_eq!(at(None, 1, Some(Known { gap: 1, load: 1, window: None }), false), 1_000_000, "a timeout was repaired");
+}
+
+/// The round trip, of ten ACKs, in which a flow with this load gives up, on a path with jitter or
+/// without.
+fn rounds_until_given_up(load: impl Fn(u64) -> u64, jittery: bool) -> Option<u64> {
+    let mut schedule = adaptive();
+    schedule.config.follow_packets = 0;
+    schedule.room = Some(Room { least: 0, best: 1_000_000, most: 1_000_000, crowded: false });
+    let mut belief = Belief::new(schedule.config.belief);
+    // Delays that have nothing to do with those of the packet before are jitter.
+    let mut random = 12_345_u64;
+    for _ in (0..8).filter(|_| jittery) {
+        let mut delay = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random >> 46
+        };
+        let points: Vec<_> = (0..16).map(|_| Point { gaps: 1_000_000, packets: 1, delay: delay() }).collect();
+        belief.take(&points, 1.0, 1.0);
+    }
+    assert_eq!(belief.is_jittery(), jittery);
+    schedule.belief = Some(belief);
+    (1..=300_u64).find_map(|n: u64| {
+        schedule.load = load(n / 10);
+        let ack = Ack { now: Time::ZERO + MIN_RTT * n / 10, una: n, next: n + 10, ..delivered(n) };
+        schedule.verdict(&ack, false);
+        schedule.gave_up().then_some(n / 10)
+    })
+}
+
+/// Of 20 and 200 packets per round trip. Chirps that say that this is all there is are believed for
+/// as long with many packets, those that say nothing do not count there.
+#[test]
+fn chirps_that_hold_few_packets_back_are_believed_for_three_rounds_with_jitter_for_five() {
+    let [few, many] = [1_000_000, 100_000].map(|gap| move |_| gap);
+    assert_eq!([false, true].map(|jittery| rounds_until_given_up(few, jittery)), [Some(3), Some(5)]);
+    assert_eq!(rounds_until_given_up(many, false), None);
+}
+
+/// Rounds in which it grows more do not make those forgotten in which it did not.
+#[test]
+fn a_load_that_grows_by_half_in_a_round_trip_is_not_held_back() {
+    let grown = |by: f64| move |round: u64| (1e9 / by.powi(round as i32)) as u64;
+    assert_eq!(rounds_until_given_up(grown(1.51), false), None);
+    let slow = rounds_until_given_up(grown(1.49), false).unwrap();
+    let now_and_then = |round: u64| (1e9 / 1.6_f64.powi(round as i32 / 2)) as u64;
+    let alternating = rounds_until_given_up(now_and_then, false).unwrap();
+    assert!(slow < alternating && alternating <= 2 * slow + 1, "{slow} {alternating}");
 }

@@ -78,6 +78,11 @@ impl Watch {
         true
     }
 
+    /// True if the load grew by less than this factor in the round that has just ended.
+    pub(super) fn grew_less_than(&self, factor: f64, load: u64) -> bool {
+        self.load_before > 0 && load as f64 * factor > self.load_before as f64
+    }
+
     /// Rounds in a row that delivered less than the load.
     pub(super) fn plateau(&self) -> u32 {
         self.plateau

@@ -1,0 +1,57 @@
+//! How fast the load grows: at least as slow start's while nothing speaks against it, at most by a
+//! factor where chirps show room.
+
+use flowstart_control::Ack;
+
+use super::super::geometry::{RATIO_ONE, ratio_from_f64};
+use super::super::schedule::packets_in;
+use super::Adaptive;
+
+/// Growth per round trip in slow start.
+const DOUBLING: f64 = 2.0;
+
+impl Adaptive {
+    /// A chirp with load `left` could not be read: the load grows as slow start's all the same, as
+    /// far as is not known to be vain.
+    pub(super) fn unread(&mut self, left: u64) {
+        (self.unclear, self.agreed, self.vain) = (self.unclear.saturating_add(1), 0, true);
+        if !self.is_running() {
+            self.keep_up(left);
+        }
+    }
+
+    /// In the round trip after a chirp with load `left` slow start would send twice as many
+    /// packets. Less has only what is known for a reason: the smallest gap that is plausible.
+    pub(super) fn keep_up(&mut self, left: u64) {
+        self.load = self.load.min(Self::divided(left, DOUBLING).max(self.least()));
+    }
+
+    /// The same from ACK to ACK, while a chirp takes a good part of a round trip: a window of all
+    /// that was delivered, and the initial one, as slow start's would be. Where packets are marked
+    /// it would end, and this waits for chirps.
+    pub(super) fn follow(&mut self, ack: &Ack) {
+        let base = *self.base.get_or_insert(ack.delivered.saturating_sub(u64::from(ack.acked)));
+        if self.known.is_some() || self.is_unread() || self.marked {
+            return;
+        }
+        let delivered = ack.delivered.saturating_sub(base);
+        let window = delivered.saturating_add(u64::from(self.initial)).min(u64::from(self.config.follow_packets));
+        if let Some(gap) = ack.srtt.as_nanos().checked_div(window) {
+            self.load = self.load.min(gap.max(self.least()).max(1));
+        }
+    }
+
+    pub(super) fn divided(gap: u64, by: f64) -> u64 {
+        u64::try_from(u128::from(gap) * u128::from(RATIO_ONE) / u128::from(ratio_from_f64(by).max(1)))
+            .unwrap_or(u64::MAX)
+            .max(1)
+    }
+
+    /// Growth of the load per round trip at most, since a chirp with load `left`. Where noise
+    /// leaves doubt many packets are not sent on the word of few.
+    pub(super) fn growth(&self, left: u64) -> f64 {
+        let many = packets_in(self.min_rtt, left) > self.config.growth_packets;
+        let doubtful = many && self.all_noise() >= left as f64 * self.config.clear;
+        if doubtful { self.config.growth.min(DOUBLING) } else { self.config.growth }
+    }
+}
