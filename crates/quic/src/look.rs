@@ -41,11 +41,18 @@ pub struct LookConfig {
     pub queue: Span,
     /// Packets of these trains, 2 or more; default 24.
     pub longest: u32,
-    /// Number of these trains; default 8. The median of a rate lies between the least and the
+    /// Least number of these trains; default 8. The median of a rate lies between the least and the
     /// largest of eight in 99 of 100 looks.
     pub trains: u32,
-    /// ... or as many as fit this time, but three; default 450 ms.
+    /// ... or as many as begin within this time, but three; default 450 ms. If it is not over, more
+    /// follow as long as there is data, to empty a token bucket.
     pub time: Span,
+    /// Behind a token bucket a path may be so many times slower than trains say, 1 or more; default
+    /// 10. What is in flight at a time must not queue for long there.
+    pub slowdown: f64,
+    /// Queue that trains in flight build if the path is that much slower; default 40 ms. A train
+    /// has `settling` packets all the same.
+    pub flight_queue: Span,
     /// Trains are so many times the time apart that the bottleneck takes for one; default 2.
     pub apart: f64,
 }
@@ -64,6 +71,8 @@ impl Default for LookConfig {
             longest: 24,
             trains: 8,
             time: Span::from_millis(450),
+            slowdown: 10.0,
+            flight_queue: Span::from_millis(40),
             apart: 2.0,
         }
     }
@@ -100,7 +109,7 @@ enum LookStage {
     /// A train that began with this number.
     Settling(u64),
     Detection(Box<PairDetector>),
-    /// The first train with its lone packet; the others are planned by what it says.
+    /// Trains in groups, a lone packet behind each, planned by what the group before says.
     Trains,
     /// Nothing more is asked for.
     Over,
@@ -121,6 +130,10 @@ pub(crate) struct Look {
     offset: u64,
     /// Time that the bottleneck takes for a packet; zero if it is not known.
     service: Span,
+    /// ... while a token bucket lets packets pass, if there is one.
+    fast: Option<Span>,
+    /// What arrived over both connections, in the order of its ACKs: when, and bytes on the wire.
+    arrivals: Vec<(Time, u64)>,
     smallest: Span,
     /// Bytes of the packet with the smallest RTT, with its headers.
     quickest: u32,
@@ -128,9 +141,12 @@ pub(crate) struct Look {
     last: Time,
     ends: Time,
     decision: Option<Decision>,
-    trains: u32,
-    /// Number of the lone packet behind the first train, until the others are planned.
-    first: Option<u64>,
+    /// Of every train planned, whether it is the first of its group, and its packets.
+    trains: Vec<(bool, u32)>,
+    /// When the first train was planned.
+    tried: Time,
+    /// Number of the lone packet behind the trains sent last, until the next are planned.
+    lone: Option<u64>,
 }
 
 /// Two packets of a pair.
@@ -139,6 +155,8 @@ const PAIR: u64 = 2;
 const LEAST_SETTLING: u64 = 8;
 /// A path is taken for slower from a train's end that arrives this much slower on.
 const SLOWER: f64 = 1.5;
+/// So many trains there are however long they take.
+const LEAST_TRAINS: usize = 3;
 
 impl Look {
     pub(crate) fn new(config: LookConfig, mtu: u32, seed: u64) -> Self {
@@ -152,14 +170,17 @@ impl Look {
             plan: VecDeque::new(),
             offset: 0,
             service: Span::ZERO,
+            fast: None,
+            arrivals: Vec::new(),
             smallest: Span::MAX,
             quickest: 0,
             largest: Span::ZERO,
             last: Time::ZERO,
             ends: Time::NEVER,
             decision: None,
-            trains: 0,
-            first: None,
+            trains: Vec::new(),
+            tried: Time::ZERO,
+            lone: None,
         }
     }
 
@@ -214,8 +235,8 @@ impl Look {
         }
         if connection == 0 {
             let Sent { number, now, bytes, .. } = *sent;
-            if part == Part::Calm && self.trains == 1 {
-                self.first.get_or_insert(number);
+            if part == Part::Calm {
+                self.lone.get_or_insert(number);
             }
             self.packets.push(Packet { number, at: now, bytes, part, acked: None });
         }
@@ -231,6 +252,7 @@ impl Look {
             }
             self.largest = self.largest.max(rtt);
         }
+        self.arrivals.push((acked.now, u64::from(acked.bytes + HEADER_BYTES)));
         if connection == 0
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
         {
@@ -259,12 +281,8 @@ impl Look {
                     self.plan_trains(acked.now);
                 }
             }
-            LookStage::Trains if self.first.is_some_and(|lone| connection == 0 && acked.number >= lone) => {
-                self.plan_others(acked.now);
-            }
-            LookStage::Trains if self.plan.is_empty() && self.trains != 1 => {
-                let all = self.packets.iter().all(|packet| packet.acked.is_some());
-                self.ends = if all { acked.now } else { self.ends };
+            LookStage::Trains if self.lone.is_some_and(|lone| connection == 0 && acked.number >= lone) => {
+                self.plan_next(acked.now);
             }
             _ => {}
         }
@@ -312,6 +330,7 @@ impl Look {
         if let Some(middle) = apart.get(apart.len() / 2)
             && *middle > self.service.mul_f64(SLOWER)
         {
+            self.fast.get_or_insert(self.service);
             self.service = *middle;
         }
     }
@@ -340,46 +359,70 @@ impl Look {
             let service = decision.rate.transmission_time(Bytes::new(u64::from(self.packet)));
             self.service = self.service.max(service);
         }
-        self.plan(now, 0..1);
-        self.trains = 1;
+        self.tried = now;
+        self.plan_group(now, 1);
         self.stage = LookStage::Trains;
     }
 
-    /// ... and the others, when it is known how fast the first arrived.
-    fn plan_others(&mut self, now: Time) {
-        self.first = None;
+    /// ... and more of them, when it is known how fast the last arrived.
+    fn plan_next(&mut self, now: Time) {
+        self.lone = None;
         self.ends = Time::NEVER;
-        let of_first: Vec<u64> =
-            self.packets.iter().filter(|packet| packet.part == Part::Train(0)).map(|packet| packet.number).collect();
-        if let (Some(first), Some(last)) = (of_first.first(), of_first.last()) {
-            self.settle(*first, last + 1);
+        let group = self.trains.iter().rposition(|(first, _)| *first).unwrap_or(0);
+        for train in group..self.trains.len() {
+            let numbers = self.packets.iter().filter(|packet| packet.part == Part::Train(train as u32));
+            let numbers: Vec<u64> = numbers.map(|packet| packet.number).collect();
+            if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+                self.settle(*first, last + 1);
+            }
         }
-        let trains = self.plan(now, 1..u32::MAX);
-        self.plan.push_back((trains.1, 1, Part::Calm));
-        self.trains = trains.0;
+        if self.trains.len() >= LEAST_TRAINS && now.since(self.tried) >= self.config.time {
+            self.stage = LookStage::Over;
+            return;
+        }
+        // What has come into the bucket since the last packet passes at once.
+        let full = u64::from(self.packet);
+        let rate = Rate::of(Bytes::new(full), self.service).as_bps();
+        let tokens = match self.fast {
+            Some(_) => drained(&self.arrivals, rate).min(now.since(self.last).as_nanos() / 1000 * rate / 8_000_000),
+            None => 0,
+        };
+        let length = u64::from(self.length());
+        let trains = (self.flight() / length).max((tokens / full).div_ceil(length) + 1);
+        let trains = trains.min(u64::from(self.config.trains.max(1)));
+        self.plan_group(now, trains as u32);
     }
 
-    /// Plans so many trains, as many as there may be. How many there are then, and when the last is
-    /// gone.
-    fn plan(&mut self, now: Time, which: std::ops::Range<u32>) -> (u32, Time) {
-        let config = self.config;
-        let service = self.service;
-        let fits = config.queue.as_nanos() / service.as_nanos().max(1);
-        let length = u32::try_from(fits).unwrap_or(u32::MAX).clamp(2, config.longest.max(2));
-        let drained = (service * u64::from(length + 1)).mul_f64(config.apart / 2.0);
-        // Where a packet takes microseconds, processors do not.
-        let apart = drained * 2 + Span::from_millis(1);
-        let trains = config.time.as_nanos() / apart.as_nanos().max(1);
-        let all = u32::try_from(trains).unwrap_or(u32::MAX).clamp(3, config.trains.max(3));
-        // What the detector sent is gone by then.
+    /// Packets that may be in flight although the path may be much slower than it seems.
+    fn flight(&self) -> u64 {
+        let flight = self.config.flight_queue.as_nanos() / self.service.as_nanos().max(1);
+        (flight as f64 / self.config.slowdown.max(1.0)) as u64
+    }
+
+    /// Packets of a train. Behind an empty bucket up to two of them wait.
+    fn length(&self) -> u32 {
+        let share = if self.fast.is_some() { 2 } else { 1 };
+        let fits = self.config.queue.as_nanos() / share / self.service.as_nanos().max(1);
+        let flight = self.flight().max(u64::from(self.config.settling));
+        let fits = fits.min(flight).max(if self.fast.is_some() { LEAST_SETTLING } else { 2 });
+        u32::try_from(fits).unwrap_or(u32::MAX).min(self.config.longest.max(2))
+    }
+
+    /// Plans so many trains, one behind the other, and a lone packet.
+    fn plan_group(&mut self, now: Time, trains: u32) {
+        let length = self.length();
+        let gap = self.fast.unwrap_or(self.service) * u64::from(length);
+        let drained = (self.service * u64::from(length + 1)).mul_f64(self.config.apart / 2.0);
+        // What the detector or the trains before sent is gone by then.
         let mut at = now.max(self.last + drained);
-        for train in which.start..which.end.min(all) {
-            self.plan.push_back((at, length, Part::Train(train)));
-            at += drained + drained / 2 + Span::from_micros(500);
-            self.plan.push_back((at, 1, Part::Calm));
-            at += drained / 2 + Span::from_micros(500);
+        for place in 0..trains {
+            self.plan.push_back((at, length, Part::Train(self.trains.len() as u32)));
+            self.trains.push((place == 0, length));
+            at += gap;
         }
-        (all, at)
+        // Where a packet takes microseconds, processors do not.
+        let alone = at + drained + drained / 2 + Span::from_micros(500);
+        self.plan.push_back((alone, 1, Part::Calm));
     }
 
     /// When it must be asked again although nothing arrives.
@@ -399,8 +442,7 @@ impl Look {
     pub(crate) fn is_over(&mut self, now: Time) -> bool {
         match &self.stage {
             LookStage::Detection(_) if now >= self.gives_up() => self.plan_trains(now),
-            LookStage::Trains if now >= self.ends && self.first.is_some() => self.plan_others(now),
-            LookStage::Trains if now >= self.ends => self.stage = LookStage::Over,
+            LookStage::Trains if now >= self.ends => self.plan_next(now),
             _ => {}
         }
         matches!(self.stage, LookStage::Over)
@@ -415,6 +457,29 @@ impl Look {
     pub(crate) fn findings(&self, ecn: bool) -> Looked {
         findings::findings(self, ecn)
     }
+}
+
+/// The largest token bucket, in bytes, that arrivals would have emptied if it was filled at this
+/// rate in bit/s: what came at most within any time, less what the rate brings in it.
+fn drained(arrivals: &[(Time, u64)], rate: u64) -> u64 {
+    levels(arrivals, rate).max().unwrap_or(0)
+}
+
+/// What such a bucket lacked after the last of the arrivals.
+fn lacking(arrivals: &[(Time, u64)], rate: u64) -> u64 {
+    levels(arrivals, rate).last().unwrap_or(0)
+}
+
+/// ... and after each.
+fn levels(arrivals: &[(Time, u64)], rate: u64) -> impl Iterator<Item = u64> {
+    let mut sorted = arrivals.to_vec();
+    sorted.sort_unstable();
+    sorted.into_iter().scan((0.0_f64, Time::ZERO), move |(level, before), (at, bytes)| {
+        let filled = at.since(*before).as_nanos() as f64 * rate as f64 / 8e9;
+        *level = (*level - filled).max(0.0) + bytes as f64;
+        *before = at;
+        Some(*level as u64)
+    })
 }
 
 /// The detector counts its packets from 0.
@@ -452,6 +517,23 @@ fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bucket_is_as_large_as_what_came_beyond_what_filled_it() {
+        // 8 Mbit/s are a byte each microsecond; ten packets of 1000 bytes 100 us apart, twice.
+        let at = |micros: u64| (Time::ZERO + Span::from_micros(micros), 1000);
+        let train = |from: u64| (0..10).map(move |n| at(from + n * 100));
+        let one: Vec<(Time, u64)> = train(0).collect();
+        assert_eq!((drained(&one, 8_000_000), lacking(&one, 8_000_000)), (9_100, 9_100));
+        // Between two trains it fills, or it does not.
+        let far: Vec<(Time, u64)> = train(50_000).chain(train(0)).collect();
+        assert_eq!((drained(&far, 8_000_000), lacking(&far, 8_000_000)), (9_100, 9_100));
+        let near: Vec<(Time, u64)> = train(0).chain(train(2_000)).collect();
+        assert_eq!((drained(&near, 8_000_000), lacking(&near, 8_000_000)), (17_100, 17_100));
+        let then: Vec<(Time, u64)> = one.iter().copied().chain([at(5_900)]).collect();
+        assert_eq!((drained(&then, 8_000_000), lacking(&then, 8_000_000)), (9_100, 5_100));
+        assert_eq!((drained(&[], 8_000_000), lacking(&[], 0)), (0, 0));
+    }
 
     #[test]
     fn detectors_build_no_longer_queue_than_a_path_bears() {

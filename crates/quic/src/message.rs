@@ -103,6 +103,14 @@ pub struct Looked {
     pub rates: Vec<u64>,
     /// Trains arrived faster at their beginning.
     pub burst: Option<Burst>,
+    /// Rate behind a token bucket that some trains did not empty, in bit/s of IP packets, if it was
+    /// found out. Otherwise rates that differ much say a range only.
+    #[serde(default)]
+    pub behind: Option<u64>,
+    /// Bytes of the largest token bucket that would have been found, if what fills it is half of
+    /// the capacity or less; 0 if the sender does not say. What holds more may hide a slower path.
+    #[serde(default)]
+    pub tested: u64,
     /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.
     pub rtt: u64,
     /// Bytes of that packet, with headers.
@@ -117,6 +125,26 @@ pub struct Looked {
     pub overflowed: bool,
     /// The ECN field reaches the other end as it was sent.
     pub ecn: bool,
+}
+
+/// Trains whose rates differ by more than this were not all let through by the same thing: a token
+/// bucket that some did not empty, others' traffic, a rate that changes.
+const UNSTEADY: f64 = 1.5;
+/// ... and so were those of which the middle half differs by more than this.
+const MIDDLE: f64 = 1.1;
+
+/// True if the median of such rates, the least first, says little.
+pub(crate) fn unsteady(rates: &[u64]) -> bool {
+    let Some(last) = rates.len().checked_sub(1) else { return false };
+    let apart = |from: usize, to: usize| rates[to] as f64 / rates[from].max(1) as f64;
+    apart(0, last) > UNSTEADY || apart(last / 4, (last * 3).div_ceil(4)) > MIDDLE
+}
+
+impl Looked {
+    /// False if trains arrived at rates so different that no one of them is the capacity.
+    pub fn decided(&self) -> bool {
+        self.behind.is_some() || !unsteady(&self.rates)
+    }
 }
 
 /// What the sender knows when all has arrived.
@@ -273,6 +301,16 @@ pub fn read_control(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_say_little_if_one_is_far_off_or_the_middle_half_is_wide() {
+        let steady = [100, 100, 101, 102, 103, 103, 104, 120];
+        assert!(!unsteady(&steady) && !unsteady(&[5]) && !unsteady(&[]));
+        assert!(unsteady(&[60, 100, 100, 100, 100, 100, 100, 100]));
+        assert!(unsteady(&[100, 100, 101, 102, 103, 112, 115, 120]));
+        // Of two trains neither is in the middle.
+        assert!(unsteady(&[298, 421]) && !unsteady(&[298, 300]));
+    }
 
     #[test]
     fn messages_arrive_whole_however_they_are_cut() {

@@ -18,9 +18,8 @@ use crate::output::{Done, Failure, note, print, print_json};
 const BYTES: u64 = 430_000;
 /// Time each way at most, without what is lost at its end.
 const LONGEST: Span = Span::from_secs(2);
-/// Trains that arrive at rates which differ by more than this were not all let through by the same
-/// thing: a token bucket that some did not empty, others' traffic, a rate that changes.
-const UNSTEADY: f64 = 1.5;
+/// Trains this much faster than the rate behind a token bucket were let pass by it.
+const AGREE: f64 = 1.05;
 /// Bytes of an IP packet that has nothing but an ACK, as a rule.
 const ACK_BYTES: f64 = 62.0;
 
@@ -34,14 +33,21 @@ struct Way<'a> {
 
 impl<'a> Way<'a> {
     fn new(outcome: &'a Transferred, looked: &'a Looked) -> Self {
-        let mbps = |at: usize| looked.rates.get(at).map(|rate| *rate as f64 / 1e6);
-        let count = looked.rates.len();
+        // Those that found the bucket empty, if there is one.
+        let bears = |rate: &&u64| looked.behind.is_none_or(|behind| **rate as f64 <= behind as f64 * AGREE);
+        let rates: Vec<u64> = looked.rates.iter().filter(bears).copied().collect();
+        let mbps = |at: usize| rates.get(at).map(|rate| *rate as f64 / 1e6);
+        let count = rates.len();
         let capacity = mbps(count / 2).and_then(|median| Some([median, mbps(0)?, mbps(count.checked_sub(1)?)?])).map(
             |[median, least, most]| match (count.is_multiple_of(2), mbps((count / 2).saturating_sub(1))) {
                 (true, Some(before)) => [f64::midpoint(before, median), least, most],
                 _ => [median, least, most],
             },
         );
+        let capacity = match looked.behind {
+            Some(behind) => capacity.map(|[_, least, most]| [behind as f64 / 1e6, least, most]),
+            None => capacity,
+        };
         Self { outcome, looked, capacity }
     }
 
@@ -52,7 +58,7 @@ impl<'a> Way<'a> {
     /// The least and the most in Mbit/s, if they are too far apart for their median to say much.
     fn unsteady(&self) -> Option<[f64; 2]> {
         let [_, least, most] = self.capacity?;
-        (most > least * UNSTEADY && self.looked.burst.is_none()).then_some([least, most])
+        (!self.looked.decided()).then_some([least, most])
     }
 
     /// Milliseconds that a packet of so many bytes takes at the bottleneck.
@@ -89,6 +95,7 @@ impl<'a> Way<'a> {
             "packets_per_ack": self.merged(),
             "burst_bytes": self.looked.burst.as_ref().map(|burst| burst.bytes),
             "burst_mbps": self.looked.burst.as_ref().map(|burst| burst.peak as f64 / 1e6),
+            "burst_tested_bytes": (self.looked.tested > 0).then_some(self.looked.tested),
             "longest_queue_ms": ms(self.looked.queue),
             "buffer_ms": self.looked.overflowed.then(|| ms(self.looked.queue)),
             "ecn": self.looked.ecn,
@@ -165,7 +172,7 @@ pub(crate) fn look(args: &PathArgs) -> Done {
 
 fn sentence(down: &Way, up: &Way) -> String {
     let rate = |way: &Way| match (way.unsteady(), way.capacity) {
-        (Some([least, most]), _) => format!("{} to {}", mbps(least), mbps(most)),
+        (Some([least, most]), _) => format!("{} to {} (undecided)", mbps(least), mbps(most)),
         (None, Some([median, ..])) => mbps(median),
         (None, None) => "?".to_owned(),
     };
@@ -174,8 +181,16 @@ fn sentence(down: &Way, up: &Way) -> String {
         "shared" => "downwards your flow shares its queue with others",
         _ => "whether the queue downwards is shared could not be found out",
     };
-    let (rtt, down, up) = (down.rtt(up).min(up.rtt(down)), rate(down), rate(up));
-    format!("About {down} Mbit/s down and {up} Mbit/s up, {rtt:.1} ms there and back, and {queue}.")
+    let (rtt, down_way, up_way) = (down.rtt(up).min(up.rtt(down)), down, up);
+    let rates = format!("{} Mbit/s down and {} Mbit/s up", rate(down), rate(up));
+    let first = format!("About {rates}, {rtt:.1} ms there and back, and {queue}.");
+    let tested = down_way.looked.tested.min(up_way.looked.tested);
+    let bursts = [down_way, up_way].iter().all(|way| way.looked.burst.is_some());
+    match tested {
+        0 => first,
+        _ if bursts => first,
+        tested => format!("{first}\nBehind a token bucket of more than {} kB a path may be slower.", tested / 1000),
+    }
 }
 
 /// Three digits.
@@ -203,7 +218,10 @@ fn text(down: &Way, up: &Way, took: f64) -> String {
     row("packets per ACK", &|way, _| format!("{:.2}", way.merged()));
     row("burst", &|way, _| match &way.looked.burst {
         Some(burst) => format!("{} kB at {} Mbit/s", burst.bytes / 1000, mbps(burst.peak as f64 / 1e6)),
-        None if way.unsteady().is_some() => "perhaps: rates differ".to_owned(),
+        None if way.unsteady().is_some() => {
+            format!("{} kB or more, not empty at last", way.looked.tested.max(1000) / 1000)
+        }
+        None if way.looked.tested > 0 => format!("none of up to {} kB", way.looked.tested / 1000),
         None => "none seen".to_owned(),
     });
     row("buffer", &|way, _| match way.looked.overflowed {
@@ -265,8 +283,8 @@ mod tests {
             (&json!(false), &json!(true))
         );
         let text = super::text(&bucket, &up, 0.5);
-        assert!(text.starts_with("About 5.00 to 51.0 Mbit/s down and 5.00 Mbit/s up"), "{text}");
-        assert!(text.contains("perhaps: rates differ") && text.contains("none seen"), "{text}");
+        assert!(text.starts_with("About 5.00 to 51.0 (undecided) Mbit/s down and 5.00 Mbit/s up"), "{text}");
+        assert!(text.contains("kB or more, not empty at last") && text.contains("none seen"), "{text}");
         let nothing = outcome(&[], 0);
         let nothing = Way::new(&nothing, nothing.report.look.as_ref().unwrap());
         assert_eq!(nothing.capacity, None);

@@ -2,9 +2,9 @@
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::{Look, Packet, Part};
+use super::{Look, Packet, Part, drained, lacking};
 use crate::ledger::HEADER_BYTES;
-use crate::message::{Burst, Looked};
+use crate::message::{Burst, Looked, unsteady};
 
 /// Of a train this share does not count: its first packets find processors on the way asleep, and
 /// are late by a tenth of a millisecond or two.
@@ -16,25 +16,64 @@ const BURST: f64 = 0.6;
 const AHEAD: f64 = 1e6;
 /// Packets at the least on either side of such a change.
 const SIDE: usize = 4;
+/// The halves of a train differ by no more than this share where all of it waited for tokens.
+const EVEN: f64 = 0.15;
+/// Rates that differ by no more than this share agree.
+const AGREE: f64 = 0.05;
+/// Trains that agree at the least until theirs is the rate behind a token bucket.
+const AGREEING: usize = 3;
+/// A bucket is empty with less than this share of it left.
+const EMPTY: f64 = 0.15;
+/// A bucket filled at this share of the capacity is one that would have been seen.
+const FILLED: f64 = 0.5;
 /// Losses of trains at the least until the buffer is the reason.
 const OVERFLOW: usize = 3;
 
 pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
-    let trains: Vec<Vec<Packet>> = (0..look.trains).map(|train| of(look, Part::Train(train))).collect();
-    let burst = burst(&trains);
+    let newest = look.packets.iter().rfind(|packet| packet.acked.is_some()).map(|packet| packet.number);
+    let groups: Vec<(bool, Vec<Packet>)> = (0..)
+        .zip(&look.trains)
+        .map(|(number, (first, length))| (*first, *length, of(look, Part::Train(number))))
+        // Data may be over in the middle of the last, or before all of it was acknowledged.
+        .filter(|(_, length, train)| train.len() == *length as usize)
+        .filter(|(.., train)| train.last().is_some_and(|last| newest >= Some(last.number)))
+        .map(|(first, _, train)| (first, train))
+        .collect();
+    let firsts: Vec<Vec<Packet>> = groups.iter().filter(|(first, _)| *first).map(|(_, train)| train.clone()).collect();
+    let burst = burst(&firsts);
     // Of some trains the burst is one packet longer, and what follows it waited for a part of its
     // tokens only.
     let skip = burst.as_ref().map_or(0, |(after, _)| *after + 2);
-    let rate_of = |train: &Vec<Packet>| rate(train, skip.max(train.len() / WAKING));
-    let mut rates: Vec<u64> = trains.iter().filter_map(rate_of).collect();
-    rates.sort_unstable();
+    let rates_from = |skip: usize| -> Vec<u64> {
+        let mut rates: Vec<u64> = groups
+            .iter()
+            .filter_map(|(first, train)| rate(train, skipped(train, if *first { skip } else { 0 })))
+            .collect();
+        rates.sort_unstable();
+        rates
+    };
+    let mut rates = rates_from(skip);
+    let mut burst = burst.map(|(_, burst)| burst);
+    let mut behind = None;
+    if unsteady(&rates) {
+        // Not each of the trains emptied it.
+        rates = rates_from(0);
+        behind = behind_bucket(&groups, &look.arrivals, &rates);
+        burst = behind
+            .map(|rate| Burst { peak: rates.last().copied().unwrap_or(rate), bytes: drained(&look.arrivals, rate) });
+    }
+    let capacity = behind.or_else(|| median(rates.clone())).unwrap_or(0);
+    let tested = drained(&look.arrivals, (capacity as f64 * FILLED) as u64);
     let calm: Vec<Span> = of(look, Part::Calm).iter().filter_map(rtt).collect();
     let apart: Vec<u64> = calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect();
+    let trains: Vec<Vec<Packet>> = groups.into_iter().map(|(_, train)| train).collect();
     let lost = trains.iter().flatten().filter(|packet| packet.acked.is_none()).count();
     let queue = look.largest - look.smallest;
     Looked {
         rates,
-        burst: burst.map(|(_, burst)| burst),
+        burst,
+        behind,
+        tested,
         packet: look.quickest,
         rtt: if look.smallest == Span::MAX { 0 } else { look.smallest.as_nanos() },
         jitter: apart.iter().sum::<u64>() / (apart.len() as u64).max(1),
@@ -77,6 +116,42 @@ fn rate(train: &[Packet], skip: usize) -> Option<u64> {
 fn median(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
     values.get(values.len() / 2).copied()
+}
+
+/// How much of a train does not count.
+fn skipped(train: &[Packet], burst: usize) -> usize {
+    burst.max(train.len() / WAKING)
+}
+
+/// The rate behind a token bucket that some trains did not empty: that on which the slowest trains
+/// agree, if a bucket which it fills would have been empty whenever they arrived. Others' traffic
+/// keeps to no such thing.
+fn behind_bucket(trains: &[(bool, Vec<Packet>)], arrivals: &[(Time, u64)], rates: &[u64]) -> Option<u64> {
+    let most = (*rates.first()? as f64 * (1.0 + AGREE)) as u64;
+    let slow: Vec<&Vec<Packet>> = trains
+        .iter()
+        .map(|(_, train)| train)
+        .filter(|train| rate(train, skipped(train, 0)).is_some_and(|rate| rate <= most) && is_even(train))
+        .collect();
+    if slow.len() < AGREEING {
+        return None;
+    }
+    let behind = median(slow.iter().filter_map(|train| rate(train, skipped(train, 0))).collect())?;
+    let bucket = drained(arrivals, behind) as f64;
+    let emptied = |train: &&Vec<Packet>| {
+        let end = train.iter().filter_map(|packet| packet.acked).max();
+        let before: Vec<(Time, u64)> = arrivals.iter().copied().filter(|(at, _)| Some(*at) <= end).collect();
+        lacking(&before, behind) as f64 >= bucket * (1.0 - EMPTY)
+    };
+    slow.iter().all(emptied).then_some(behind)
+}
+
+/// True if what counts of a train arrives as fast in its first half as in its second.
+fn is_even(train: &[Packet]) -> bool {
+    let skip = skipped(train, 0);
+    let middle = skip + (train.len() - skip) / 2;
+    let halves = (train.get(..=middle).and_then(|half| rate(half, skip)), rate(train, middle));
+    matches!(halves, (Some(one), Some(other)) if one.abs_diff(other) as f64 <= one.min(other) as f64 * EVEN)
 }
 
 /// If trains arrive faster at first than later: after how many packets that ends, and the bucket.
