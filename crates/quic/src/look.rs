@@ -7,14 +7,16 @@
 
 use std::collections::VecDeque;
 
-use flowstart_congestion::detection::{Decision, PairDetector, TrainProbeConfig, Trains};
+use flowstart_congestion::detection::{Decision, Isolation, PairDetector, TrainProbeConfig, Trains};
 use flowstart_congestion::{Acked, Departure, Sent};
-use flowstart_units::{Bytes, Rate, Span, Time};
+use flowstart_units::{Rate, Span, Time};
 
 use crate::ledger::HEADER_BYTES;
 use crate::message::Looked;
 
+mod bucket;
 mod findings;
+mod plan;
 
 /// Constants of a look. All are this project's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,18 +43,27 @@ pub struct LookConfig {
     pub queue: Span,
     /// Packets of these trains, 2 or more; default 24.
     pub longest: u32,
-    /// Least number of these trains; default 8. The median of a rate lies between the least and the
-    /// largest of eight in 99 of 100 looks.
+    /// ... or as many as a bottleneck takes this time for, up to `most`, if that is more; default
+    /// 800 us. Where packets take microseconds hosts read several ACKs at once.
+    pub long: Span,
+    /// Default 64.
+    pub most: u32,
+    /// Most of these trains in one group; default 8.
     pub trains: u32,
-    /// ... or as many as begin within this time, but three; default 450 ms. If it is not over, more
-    /// follow as long as there is data, to empty a token bucket.
+    /// Trains go on for so long, the more to empty a token bucket, even if all agree on a rate;
+    /// default 200 ms. Two groups there are at least.
     pub time: Span,
+    /// ... and so long if they do not agree, if there is data; default 900 ms.
+    pub longest_time: Span,
     /// Behind a token bucket a path may be so many times slower than trains say, 1 or more; default
-    /// 10. What is in flight at a time must not queue for long there.
+    /// 10. What a bucket was not seen to let pass must not queue for long there.
     pub slowdown: f64,
-    /// Queue that trains in flight build if the path is that much slower; default 40 ms. A train
-    /// has `settling` packets all the same.
+    /// Queue that it builds if the path is that much slower; default 40 ms. A train has eight
+    /// packets all the same.
     pub flight_queue: Span,
+    /// Bytes that the detector may send; default 200 kB. What is left is for trains: without them
+    /// there is no capacity.
+    pub detection_bytes: u64,
     /// Trains are so many times the time apart that the bottleneck takes for one; default 2.
     pub apart: f64,
 }
@@ -69,10 +80,14 @@ impl Default for LookConfig {
             detection_batches: 6,
             queue: Span::from_millis(25),
             longest: 24,
+            long: Span::from_micros(800),
+            most: 64,
             trains: 8,
-            time: Span::from_millis(450),
+            time: Span::from_millis(200),
+            longest_time: Span::from_millis(900),
             slowdown: 10.0,
             flight_queue: Span::from_millis(40),
+            detection_bytes: 200_000,
             apart: 2.0,
         }
     }
@@ -141,8 +156,14 @@ pub(crate) struct Look {
     last: Time,
     ends: Time,
     decision: Option<Decision>,
+    /// Bytes on the wire of both connections.
+    sent: u64,
+    /// When the detector has no more time, for it has sent what it may.
+    exhausted: Time,
     /// Of every train planned, whether it is the first of its group, and its packets.
     trains: Vec<(bool, u32)>,
+    /// The last train's end arrived at the rate that the path is taken for.
+    confirmed: bool,
     /// When the first train was planned.
     tried: Time,
     /// Number of the lone packet behind the trains sent last, until the next are planned.
@@ -155,8 +176,8 @@ const PAIR: u64 = 2;
 const LEAST_SETTLING: u64 = 8;
 /// A path is taken for slower from a train's end that arrives this much slower on.
 const SLOWER: f64 = 1.5;
-/// So many trains there are however long they take.
-const LEAST_TRAINS: usize = 3;
+/// Behind a token bucket the detector's trains may build so much of their queue.
+const BEHIND: f64 = 0.7;
 
 impl Look {
     pub(crate) fn new(config: LookConfig, mtu: u32, seed: u64) -> Self {
@@ -178,7 +199,10 @@ impl Look {
             last: Time::ZERO,
             ends: Time::NEVER,
             decision: None,
+            sent: 0,
+            exhausted: Time::NEVER,
             trains: Vec::new(),
+            confirmed: false,
             tried: Time::ZERO,
             lone: None,
         }
@@ -197,6 +221,7 @@ impl Look {
                 Some(last) if connection == 0 && last.number + 1 < *first + self.settling() => Departure::Now,
                 _ => Departure::Hold,
             },
+            LookStage::Detection(_) if self.exhausted < Time::NEVER => Departure::Hold,
             LookStage::Detection(detector) => detector.departure(connection, now),
             LookStage::Trains => match self.plan.front() {
                 Some((at, ..)) if connection == 0 => Departure::At(*at),
@@ -214,9 +239,15 @@ impl Look {
     /// A packet of a connection left.
     pub(crate) fn on_sent(&mut self, connection: usize, sent: &Sent) {
         self.last = self.last.max(sent.now);
+        self.sent += u64::from(sent.bytes + HEADER_BYTES);
         let mut part = Part::Before;
         match &mut self.stage {
-            LookStage::Detection(detector) => detector.on_sent(connection, &shifted(connection, self.offset, sent)),
+            LookStage::Detection(detector) => {
+                detector.on_sent(connection, &shifted(connection, self.offset, sent));
+                if self.sent >= self.config.detection_bytes && self.exhausted == Time::NEVER {
+                    self.exhausted = sent.now + self.largest + self.largest / 2 + self.service * 4;
+                }
+            }
             LookStage::Trains if connection == 0 => {
                 if let Some((_, count, what)) = self.plan.front_mut() {
                     part = *what;
@@ -324,21 +355,34 @@ impl Look {
         let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
         let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).collect();
         arrived.sort_unstable();
-        let late = &arrived[arrived.len() / 2..];
-        let mut apart: Vec<Span> = late.windows(2).map(|two| two[1].since(two[0])).collect();
-        apart.sort_unstable();
-        if let Some(middle) = apart.get(apart.len() / 2)
-            && *middle > self.service.mul_f64(SLOWER)
+        let (early, late) = arrived.split_at(arrived.len() / 2);
+        let middle = |times: &[Time]| {
+            let mut apart: Vec<Span> = times.windows(2).map(|two| two[1].since(two[0])).collect();
+            apart.sort_unstable();
+            apart.get(apart.len() / 2).copied()
+        };
+        if let Some(late) = middle(late)
+            && late > self.service.mul_f64(SLOWER)
         {
-            self.fast.get_or_insert(self.service);
-            self.service = *middle;
+            // A pair alone is no evidence of a bucket: its ACKs may have come closer together.
+            let before = middle(early).filter(|early| late > early.mul_f64(SLOWER));
+            let before = before.or((!self.trains.is_empty()).then_some(self.service));
+            self.fast = self.fast.or(before.map(|before| before.max(self.service)));
+            self.service = late;
         }
     }
 
     fn detect(&mut self, now: Time) {
         self.offset = self.next();
-        match detector(&self.config, self.service) {
-            Some(config) => {
+        // Of a bucket that is not quite empty more passes than trains are told to build a queue of.
+        let share = if self.fast.is_some() { BEHIND } else { 1.0 };
+        let detection_queue = self.config.detection_queue.mul_f64(share);
+        match detector(&LookConfig { detection_queue, ..self.config }, self.service) {
+            Some(mut config) => {
+                if self.fast.is_some() {
+                    // The first gaps of a train are those that a bucket lets pass.
+                    config.enough_gaps = config.train.saturating_sub(1).max(config.enough_gaps);
+                }
                 let trains = Trains::new(&config, self.packet, self.seed);
                 self.stage = LookStage::Detection(Box::new(PairDetector::Trains(Box::new(trains))));
             }
@@ -348,81 +392,6 @@ impl Look {
 
     fn next(&self) -> u64 {
         self.packets.last().map_or(0, |last| last.number + 1)
-    }
-
-    /// Trains that tell the capacity, each with a lone packet before it and one behind it that
-    /// meet no queue: the first of them.
-    fn plan_trains(&mut self, now: Time) {
-        if let Some(decision) = &self.decision
-            && decision.rate > Rate::ZERO
-        {
-            let service = decision.rate.transmission_time(Bytes::new(u64::from(self.packet)));
-            self.service = self.service.max(service);
-        }
-        self.tried = now;
-        self.plan_group(now, 1);
-        self.stage = LookStage::Trains;
-    }
-
-    /// ... and more of them, when it is known how fast the last arrived.
-    fn plan_next(&mut self, now: Time) {
-        self.lone = None;
-        self.ends = Time::NEVER;
-        let group = self.trains.iter().rposition(|(first, _)| *first).unwrap_or(0);
-        for train in group..self.trains.len() {
-            let numbers = self.packets.iter().filter(|packet| packet.part == Part::Train(train as u32));
-            let numbers: Vec<u64> = numbers.map(|packet| packet.number).collect();
-            if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
-                self.settle(*first, last + 1);
-            }
-        }
-        if self.trains.len() >= LEAST_TRAINS && now.since(self.tried) >= self.config.time {
-            self.stage = LookStage::Over;
-            return;
-        }
-        // What has come into the bucket since the last packet passes at once.
-        let full = u64::from(self.packet);
-        let rate = Rate::of(Bytes::new(full), self.service).as_bps();
-        let tokens = match self.fast {
-            Some(_) => drained(&self.arrivals, rate).min(now.since(self.last).as_nanos() / 1000 * rate / 8_000_000),
-            None => 0,
-        };
-        let length = u64::from(self.length());
-        let trains = (self.flight() / length).max((tokens / full).div_ceil(length) + 1);
-        let trains = trains.min(u64::from(self.config.trains.max(1)));
-        self.plan_group(now, trains as u32);
-    }
-
-    /// Packets that may be in flight although the path may be much slower than it seems.
-    fn flight(&self) -> u64 {
-        let flight = self.config.flight_queue.as_nanos() / self.service.as_nanos().max(1);
-        (flight as f64 / self.config.slowdown.max(1.0)) as u64
-    }
-
-    /// Packets of a train. Behind an empty bucket up to two of them wait.
-    fn length(&self) -> u32 {
-        let share = if self.fast.is_some() { 2 } else { 1 };
-        let fits = self.config.queue.as_nanos() / share / self.service.as_nanos().max(1);
-        let flight = self.flight().max(u64::from(self.config.settling));
-        let fits = fits.min(flight).max(if self.fast.is_some() { LEAST_SETTLING } else { 2 });
-        u32::try_from(fits).unwrap_or(u32::MAX).min(self.config.longest.max(2))
-    }
-
-    /// Plans so many trains, one behind the other, and a lone packet.
-    fn plan_group(&mut self, now: Time, trains: u32) {
-        let length = self.length();
-        let gap = self.fast.unwrap_or(self.service) * u64::from(length);
-        let drained = (self.service * u64::from(length + 1)).mul_f64(self.config.apart / 2.0);
-        // What the detector or the trains before sent is gone by then.
-        let mut at = now.max(self.last + drained);
-        for place in 0..trains {
-            self.plan.push_back((at, length, Part::Train(self.trains.len() as u32)));
-            self.trains.push((place == 0, length));
-            at += gap;
-        }
-        // Where a packet takes microseconds, processors do not.
-        let alone = at + drained + drained / 2 + Span::from_micros(500);
-        self.plan.push_back((alone, 1, Part::Calm));
     }
 
     /// When it must be asked again although nothing arrives.
@@ -435,13 +404,18 @@ impl Look {
     }
 
     fn gives_up(&self) -> Time {
-        self.began.map_or(Time::NEVER, |began| began + self.config.detection)
+        self.began.map_or(Time::NEVER, |began| began + self.config.detection).min(self.exhausted)
     }
 
     /// True once all that it needs was sent and delivered or waited for.
     pub(crate) fn is_over(&mut self, now: Time) -> bool {
         match &self.stage {
-            LookStage::Detection(_) if now >= self.gives_up() => self.plan_trains(now),
+            LookStage::Detection(_) if now >= self.gives_up() => {
+                let (isolation, smallest) = (Isolation::Unknown, self.smallest);
+                self.decision =
+                    Some(Decision { now, isolation, ratio: 0.0, rate: Rate::ZERO, confidence: None, smallest });
+                self.plan_trains(now);
+            }
             LookStage::Trains if now >= self.ends => self.plan_next(now),
             _ => {}
         }
@@ -457,29 +431,6 @@ impl Look {
     pub(crate) fn findings(&self, ecn: bool) -> Looked {
         findings::findings(self, ecn)
     }
-}
-
-/// The largest token bucket, in bytes, that arrivals would have emptied if it was filled at this
-/// rate in bit/s: what came at most within any time, less what the rate brings in it.
-fn drained(arrivals: &[(Time, u64)], rate: u64) -> u64 {
-    levels(arrivals, rate).max().unwrap_or(0)
-}
-
-/// What such a bucket lacked after the last of the arrivals.
-fn lacking(arrivals: &[(Time, u64)], rate: u64) -> u64 {
-    levels(arrivals, rate).last().unwrap_or(0)
-}
-
-/// ... and after each.
-fn levels(arrivals: &[(Time, u64)], rate: u64) -> impl Iterator<Item = u64> {
-    let mut sorted = arrivals.to_vec();
-    sorted.sort_unstable();
-    sorted.into_iter().scan((0.0_f64, Time::ZERO), move |(level, before), (at, bytes)| {
-        let filled = at.since(*before).as_nanos() as f64 * rate as f64 / 8e9;
-        *level = (*level - filled).max(0.0) + bytes as f64;
-        *before = at;
-        Some(*level as u64)
-    })
 }
 
 /// The detector counts its packets from 0.
@@ -517,23 +468,6 @@ fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bucket_is_as_large_as_what_came_beyond_what_filled_it() {
-        // 8 Mbit/s are a byte each microsecond; ten packets of 1000 bytes 100 us apart, twice.
-        let at = |micros: u64| (Time::ZERO + Span::from_micros(micros), 1000);
-        let train = |from: u64| (0..10).map(move |n| at(from + n * 100));
-        let one: Vec<(Time, u64)> = train(0).collect();
-        assert_eq!((drained(&one, 8_000_000), lacking(&one, 8_000_000)), (9_100, 9_100));
-        // Between two trains it fills, or it does not.
-        let far: Vec<(Time, u64)> = train(50_000).chain(train(0)).collect();
-        assert_eq!((drained(&far, 8_000_000), lacking(&far, 8_000_000)), (9_100, 9_100));
-        let near: Vec<(Time, u64)> = train(0).chain(train(2_000)).collect();
-        assert_eq!((drained(&near, 8_000_000), lacking(&near, 8_000_000)), (17_100, 17_100));
-        let then: Vec<(Time, u64)> = one.iter().copied().chain([at(5_900)]).collect();
-        assert_eq!((drained(&then, 8_000_000), lacking(&then, 8_000_000)), (9_100, 5_100));
-        assert_eq!((drained(&[], 8_000_000), lacking(&[], 0)), (0, 0));
-    }
 
     #[test]
     fn detectors_build_no_longer_queue_than_a_path_bears() {

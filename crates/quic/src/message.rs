@@ -73,7 +73,6 @@ pub struct Request {
 
 /// What a detector of fair queuing found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Isolated {
     /// `isolated`, `shared` or `unknown`.
     pub isolation: String,
@@ -87,7 +86,6 @@ pub struct Isolated {
 
 /// A token bucket in front of the bottleneck, or what acts like one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Rate at which a burst arrives, in bit/s of IP packets.
     pub peak: u64,
@@ -97,7 +95,6 @@ pub struct Burst {
 
 /// What a look at a path saw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Looked {
     /// Rate at which each train arrived, in bit/s of IP packets, least first.
     pub rates: Vec<u64>,
@@ -149,7 +146,6 @@ impl Looked {
 
 /// What the sender knows when all has arrived.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Report {
     /// Bytes of the application.
     pub bytes: u64,
@@ -191,7 +187,6 @@ pub struct Report {
 
 /// What the receiver has when all has arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Received {
     /// Bytes of the application.
     pub bytes: u64,
@@ -203,7 +198,6 @@ pub struct Received {
 
 /// When messages of a [`Paced`] application were read at the other end, by the clock there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Readings {
     /// Number of the first of them; the application's first is 0.
     pub first: u64,

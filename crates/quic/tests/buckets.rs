@@ -30,6 +30,7 @@ fn said(looked: &Looked) -> Option<f64> {
 /// A number is right, or the bucket is one that the look says it could not empty.
 #[test]
 fn behind_any_token_bucket_no_wrong_rate_is_said_with_certainty() {
+    let mut wrong = Vec::new();
     for ratio in [3, 10] {
         for kilobytes in [0, 12, 24, 48, 96, 192, 400] {
             for (mbps, rtt) in [8, 30, 70, 200].into_iter().flat_map(|mbps| [14, 30, 80].map(|rtt| (mbps, rtt))) {
@@ -37,11 +38,26 @@ fn behind_any_token_bucket_no_wrong_rate_is_said_with_certainty() {
                 let what = format!("{kilobytes} kB, {mbps} of {peak} Mbit/s, {rtt} ms");
                 let (looked, carried) = look(kilobytes, mbps, peak, rtt);
                 let right = said(&looked).is_none_or(|said| (said / mbps as f64 - 1.0).abs() <= 0.05);
-                assert!(right || kilobytes * 1000 > looked.tested, "{what}: {looked:?}");
-                assert!(kilobytes > 0 || said(&looked).is_some(), "{what}: {looked:?}");
-                assert!(looked.queue <= 55_000_000, "{what}: {looked:?}");
-                assert!(carried < 500_000, "{what}: {carried}");
+                let known = kilobytes > 0 || said(&looked).is_some();
+                let short = looked.queue <= 55_000_000;
+                if !(right || kilobytes * 1000 > looked.tested) || !known || !short || carried >= 500_000 {
+                    wrong.push(format!("{what}: {carried} bytes, {looked:?}"));
+                }
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where a wire ten times as fast builds 40 ms of queue with 17 packets. What is said of it counts
+/// the 2.4 ms too that a packet of the rate behind takes itself.
+#[test]
+fn behind_a_slow_bucket_no_queue_is_long() {
+    for kilobytes in [8, 16, 32, 64, 128] {
+        for rtt in [10, 20, 50, 100] {
+            let (looked, _) = look(kilobytes, 5, 50, rtt);
+            let what = format!("{kilobytes} kB, {rtt} ms");
+            assert!(looked.queue <= 52_400_000, "{what}: {looked:?}");
         }
     }
 }
