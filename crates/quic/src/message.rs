@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::Observed;
 
-/// The version of this protocol; both ends must have the same.
-pub const VERSION: u32 = 4;
+/// The version of this protocol. A client says the least that has what it asks for.
+pub const VERSION: u32 = 5;
+/// Servers take part from this one on. Clients of it read no words in reports that it did not have;
+/// later ones do.
+pub const OLDEST: u32 = 4;
 /// Code with which a server ends a connection whose first words it does not understand.
 pub const NOT_UNDERSTOOD: u32 = 2;
 /// Longest document in bytes.
@@ -43,7 +46,7 @@ pub struct Paced {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// [`VERSION`].
+    /// [`OLDEST`] ..= [`VERSION`].
     pub version: u32,
     /// A number that both connections of one transfer share.
     pub session: u64,
@@ -102,11 +105,11 @@ pub struct Looked {
     pub burst: Option<Burst>,
     /// Rate behind a token bucket that some trains did not empty, in bit/s of IP packets, if it was
     /// found out. Otherwise rates that differ much say a range only.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
     /// Bytes of the largest token bucket that would have been found, if what fills it is half of
     /// the capacity or less; 0 if the sender does not say. What holds more may hide a slower path.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub tested: u64,
     /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.
     pub rtt: u64,
@@ -130,6 +133,9 @@ const UNSTEADY: f64 = 1.5;
 /// ... and so were those of which the middle half differs by more than this.
 const MIDDLE: f64 = 1.1;
 
+/// Trains this much faster than the rate behind a token bucket were let pass by it.
+pub const AGREE: f64 = 1.05;
+
 /// True if the median of such rates, the least first, says little.
 pub(crate) fn unsteady(rates: &[u64]) -> bool {
     let Some(last) = rates.len().checked_sub(1) else { return false };
@@ -141,6 +147,22 @@ impl Looked {
     /// False if trains arrived at rates so different that no one of them is the capacity.
     pub fn decided(&self) -> bool {
         self.behind.is_some() || !unsteady(&self.rates)
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Looked {
+    /// In the words of a version: those of before 5 take the median of all rates for the capacity.
+    pub(crate) fn in_version(self, version: u32) -> Self {
+        if version >= 5 {
+            return self;
+        }
+        let mut rates = self.rates;
+        rates.retain(|rate| self.behind.is_none_or(|behind| *rate as f64 <= behind as f64 * AGREE));
+        Self { rates, behind: None, tested: 0, ..self }
     }
 }
 
@@ -324,6 +346,53 @@ mod tests {
             }
         }
         assert_eq!(read, messages);
+    }
+
+    /// A report as clients and servers of version 4 wrote it, and were able to read.
+    const OLD: &str = r#"{"bytes":430000,"nanos":5,"packets":300,"lost":0,"marked":0,"acks":290,
+        "min_rtt":1,"mean_rtt":2,"max_rtt":3,"jitter":4,"exit":null,"exit_after":null,"late":[1,2],
+        "real_time":true,"queue":{"isolation":"shared","confidence":0.99,"rate":5,"after":6},
+        "resumed":null,"look":{"rates":[1,2,3],"burst":{"peak":7,"bytes":8},"rtt":1,"packet":1480,
+        "jitter":9,"queue":10,"lost":0,"overflowed":false,"ecn":true}}"#;
+
+    fn keys(value: &serde_json::Value, before: &str, all: &mut Vec<String>) {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            all.push(format!("{before}{key}"));
+            keys(value, &format!("{before}{key}."), all);
+        }
+    }
+
+    #[test]
+    fn reports_of_other_versions_are_read_and_old_ends_are_told_nothing_that_they_do_not_know() {
+        let old: Report = serde_json::from_str(OLD).unwrap();
+        let look = old.look.clone().unwrap();
+        assert_eq!((look.behind, look.tested, look.decided()), (None, 0, false));
+        // Those of a later version have words that nobody knows yet.
+        let mut newer: serde_json::Value = serde_json::from_str(OLD).unwrap();
+        for place in ["", "/look", "/look/burst", "/queue"] {
+            newer.pointer_mut(place).unwrap()["of_a_later_version"] = serde_json::json!([1]);
+        }
+        for message in [
+            serde_json::json!({ "report": newer }),
+            serde_json::json!({ "received": { "bytes": 1, "nanos": 2, "intact": true, "later": 3 } }),
+            serde_json::json!({ "readings": { "first": 0, "told": 2, "ages": [1], "later": {} } }),
+        ] {
+            let document = serde_json::to_vec(&message).unwrap();
+            let mut decoder = Decoder::default();
+            decoder.push(&[&(document.len() as u32).to_be_bytes()[..], &document].concat());
+            let read = decoder.message().unwrap().unwrap();
+            assert!(!matches!(&read, Message::Report(report) if **report != old), "{read:?}");
+        }
+        // What a sender of this version says to an end of the old one.
+        let rates = vec![100, 101, 900];
+        let now = Looked { rates, behind: Some(100), tested: 40_000, burst: None, ..look };
+        let said = Report { look: Some(now.clone().in_version(4)), ..old.clone() };
+        assert_eq!(said.look.as_ref().unwrap().rates, [100, 101]);
+        let (mut before, mut words) = (Vec::new(), Vec::new());
+        keys(&serde_json::from_str(OLD).unwrap(), "", &mut before);
+        keys(&serde_json::to_value(&said).unwrap(), "", &mut words);
+        assert!(words.iter().all(|word| before.contains(word)), "{words:?}");
+        assert_eq!(now.clone().in_version(5), now);
     }
 
     #[test]

@@ -165,6 +165,8 @@ pub struct Sending {
     fed: Time,
     detector: Option<PairDetector>,
     look: Option<Look>,
+    /// Version of the protocol that the other end speaks.
+    version: u32,
     /// The last packet said that ECN marks reach the other end.
     ecn: bool,
     told: Option<Time>,
@@ -205,6 +207,7 @@ impl Sending {
             fed: Time::ZERO,
             detector,
             look,
+            version: request.version,
             ecn: false,
             told: None,
             revoked: None,
@@ -560,7 +563,7 @@ impl Sending {
             real_time: self.real_time,
             queue: self.isolated.clone(),
             resumed: self.resumed,
-            look: self.look.as_ref().map(|look| look.findings(self.ecn)),
+            look: self.look.as_ref().map(|look| look.findings(self.ecn).in_version(self.version)),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::memory::{Lesson, Memory, Observed};
-use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Received, Report, Request, VERSION};
+use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, OLDEST, Received, Report, Request, VERSION};
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::service::{Service, below};
@@ -293,7 +293,7 @@ impl Server {
     fn open(&mut self, now: Time, number: usize, request: Request) -> Result<(), String> {
         let Some(line) = self.lines.get_mut(&number) else { return Ok(()) };
         let peer = line.peer;
-        if request.version != VERSION {
+        if !(OLDEST..=VERSION).contains(&request.version) {
             return Err(format!("this is version {VERSION} of the protocol, not {}", request.version));
         }
         if !(1..=2).contains(&request.connections) || !(1..=64).contains(&request.streams) {

@@ -6,7 +6,7 @@ mod link;
 
 use common::request;
 use flowstart_quic::Service;
-use flowstart_quic::message::{Direction, Looked, Request};
+use flowstart_quic::message::{Direction, Looked, OLDEST, Request, VERSION};
 use flowstart_units::{Rate, Span};
 use link::{Link, world};
 
@@ -19,6 +19,50 @@ fn look(kilobytes: u64, mbps: u64, peak: u64, rtt: u64) -> (Looked, u64) {
     let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
     let (outcome, carried) = world(&link, asked, None, Service::default()).run(Span::from_secs(30));
     (outcome.unwrap().report.look.unwrap(), carried.iter().sum())
+}
+
+/// On a path without a bucket a look ends when trains of two groups agree, and has a rate whatever
+/// happens to packets.
+#[test]
+fn on_a_plain_path_a_look_is_short_and_always_has_a_rate() {
+    for mbps in [2, 10, 50, 100, 500] {
+        for rtt in [10, 40, 100] {
+            for (jitter, loss) in [(0, 0), (300, 0), (2_000, 0), (0, 20), (2_000, 20)] {
+                let (rate, delay) = (Rate::from_mbps(mbps), Span::from_micros(rtt * 500));
+                let link =
+                    Link { rate, delay, buffer: 4000, jitter: Span::from_micros(jitter), loss, ..Link::default() };
+                let asked = request(Direction::Down, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+                let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
+                let (outcome, _) = world(&link, asked, None, Service::default()).run(Span::from_secs(30));
+                let report = outcome.unwrap().report;
+                let looked = report.look.as_ref().unwrap();
+                let what = format!("{mbps} Mbit/s, {rtt} ms, jitter {jitter} us, loss 1/{loss}: {report:?}");
+                assert!(!looked.rates.is_empty(), "{what}");
+                if jitter == 0 && loss == 0 {
+                    let right = said(looked).is_some_and(|said| (said / mbps as f64 - 1.0).abs() <= 0.02);
+                    assert!(right && looked.rates.len() >= 3 && looked.burst.is_none(), "{what}");
+                    let most = if mbps < 10 { 1_700 } else { 300 + 11 * rtt };
+                    assert!(report.nanos <= most * 1_000_000, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// A client of version 4 reads no other words than those it knows.
+#[test]
+fn an_old_client_is_told_in_its_words() {
+    let bucket = Some((32_000, Rate::from_mbps(200)));
+    let link = Link { rate: Rate::from_mbps(20), bucket, buffer: 4000, ..Link::default() };
+    for (version, behind) in [(OLDEST, false), (VERSION, true)] {
+        let asked = request(Direction::Down, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+        let asked = Request { version, look: true, nanos: Some(2_000_000_000), ..asked };
+        let (outcome, _) = world(&link, asked, None, Service::default()).run(Span::from_secs(30));
+        let looked = outcome.unwrap().report.look.unwrap();
+        assert_eq!((looked.behind.is_some(), looked.tested > 0), (behind, behind), "{looked:?}");
+        let median = looked.behind.unwrap_or(looked.rates[looked.rates.len() / 2]);
+        assert!((median as f64 / 2e7 - 1.0).abs() < 0.02, "{looked:?}");
+    }
 }
 
 /// The rate that is said, if one is.

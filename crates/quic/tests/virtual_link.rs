@@ -241,6 +241,7 @@ fn what_the_server_does_not_allow_it_says() {
         (small, request(Direction::Down, 1001, ("slow_start", "cubic")), "at most 1000 bytes"),
         (Service::default(), file, "no files are served here"),
         (Service::default(), Request { version: 9, ..request(Direction::Up, 1, ("slow_start", "cubic")) }, "version"),
+        (Service::default(), Request { version: 3, ..request(Direction::Up, 1, ("slow_start", "cubic")) }, "version"),
     ] {
         let (outcome, _) = world(&Link::default(), asked, None, service).run(Span::from_secs(10));
         let said = outcome.unwrap_err().to_string();

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
-use flowstart_quic::message::{Direction, Looked, Report, Request, VERSION};
+use flowstart_quic::message::{AGREE, Direction, Looked, Report, Request, VERSION};
 use flowstart_quic::{Sink, Transferred};
 use flowstart_units::{Rate, Span};
 
@@ -18,8 +18,6 @@ use crate::output::{Done, Failure, note, print, print_json};
 const BYTES: u64 = 430_000;
 /// Time each way at most, without what is lost at its end.
 const LONGEST: Span = Span::from_secs(2);
-/// Trains this much faster than the rate behind a token bucket were let pass by it.
-const AGREE: f64 = 1.05;
 /// Bytes of an IP packet that has nothing but an ACK, as a rule.
 const ACK_BYTES: f64 = 62.0;
 

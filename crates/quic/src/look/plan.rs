@@ -63,11 +63,15 @@ impl Look {
     /// seen to pass, as far as a bucket filled at that slower rate has been filled since, and what
     /// queues there for no longer than it may.
     fn fits(&self, now: Time) -> u32 {
+        if self.service.is_zero() {
+            // All that was sent arrived at once, or nothing did.
+            return self.config.settling;
+        }
         let full = u64::from(self.packet);
         let peak = Rate::of(Bytes::new(full), self.fast.unwrap_or(self.service)).as_bps();
         let slow = (peak as f64 / self.config.slowdown.max(1.0)) as u64;
         let passed = self.filled(now, slow);
-        let queue = self.config.flight_queue.as_nanos() / 1000 * slow / 8_000_000;
+        let queue = (self.config.flight_queue.as_nanos() / 1000).saturating_mul(slow) / 8_000_000;
         // Of what may still arrive nobody knows whether it passes.
         u32::try_from(((passed + queue) / full).saturating_sub(self.flying(now))).unwrap_or(u32::MAX)
     }
