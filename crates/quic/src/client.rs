@@ -186,11 +186,13 @@ impl Client {
     fn hear(&mut self, now: Time, readings: Readings) -> Result<(), Failed> {
         let paced = self.request.paced.filter(|paced| paced.tell);
         let written = self.sending.as_ref().map_or(0, Sending::offered) / paced.map_or(u64::MAX, |paced| paced.message);
-        let Readings { first, told, ages } = &readings;
+        let Readings { first, told, ages, waits } = &readings;
         let right = *first == self.read
             && first.checked_add(ages.len() as u64).is_some_and(|end| end <= written)
             && ages.iter().all(|age| age <= told)
-            && ages.is_sorted_by(|one, next| one >= next);
+            && ages.is_sorted_by(|one, next| one >= next)
+            && (waits.is_empty() || waits.len() == ages.len())
+            && ages.iter().zip(waits).all(|(age, wait)| age.checked_add(*wait).is_some_and(|age| age <= *told));
         if !right {
             return Err(Failed(format!("{} tells times of reading that make no sense", self.to)));
         }
@@ -324,7 +326,7 @@ impl Client {
             line.inbound.push(stream);
         }
         if let Some(receiving) = &mut self.receiving {
-            line.inbound.retain(|stream| receiving.goes_on(now, number, *stream, connection));
+            line.inbound.retain(|stream| receiving.goes_on(now, number, *stream, connection, &mut |_| {}));
         }
         loop {
             match self.lines[number].decoder.message() {
@@ -530,7 +532,7 @@ mod tests {
 
     #[test]
     fn times_of_reading_that_cannot_be_are_refused() {
-        let readings = |first, told, ages: &[u64]| Readings { first, told, ages: ages.to_vec() };
+        let readings = |first, told, ages: &[u64]| Readings { first, told, ages: ages.to_vec(), waits: Vec::new() };
         for wrong in [
             readings(1, 9, &[]),
             // Nothing was written yet.

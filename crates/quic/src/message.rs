@@ -12,6 +12,8 @@ pub const VERSION: u32 = 5;
 /// Servers take part from this one on. Clients of it read no words in reports that it did not have;
 /// later ones do.
 pub const OLDEST: u32 = 4;
+/// From this version on [`Readings`] say how long messages waited to be read.
+pub const WAITS: u32 = 5;
 /// Code with which a server ends a connection whose first words it does not understand.
 pub const NOT_UNDERSTOOD: u32 = 2;
 /// Longest document in bytes.
@@ -227,6 +229,10 @@ pub struct Readings {
     pub told: u64,
     /// Nanoseconds before that at which each was read, in their order.
     pub ages: Vec<u64>,
+    /// Nanoseconds before it was read at which the last byte of each arrived there, as the system
+    /// has stamped its datagram; none if the receiver does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<u64>,
 }
 
 /// A message.
@@ -334,7 +340,7 @@ mod tests {
             Message::Join(7),
             Message::Refused("too many".into()),
             Message::Received(Received { bytes: 1, nanos: 2, intact: true }),
-            Message::Readings(Readings { first: 3, told: u64::MAX, ages: vec![9, 0] }),
+            Message::Readings(Readings { first: 3, told: u64::MAX, ages: vec![9, 0], waits: vec![1, 2] }),
         ];
         let wire: Vec<u8> = messages.iter().flat_map(Message::encode).collect();
         let mut decoder = Decoder::default();

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
@@ -12,7 +13,7 @@ use crate::connection::{Connection, Happening};
 use crate::data::{Receiving, Sink, Source};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::memory::{Lesson, Memory, Observed};
-use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, OLDEST, Received, Report, Request, VERSION};
+use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, OLDEST, Received, Report, Request, VERSION, WAITS};
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::service::{Service, below};
@@ -85,6 +86,8 @@ pub struct Server {
     real_time: bool,
     served: usize,
     memory: Option<(Memory, Today)>,
+    /// When the system took in the datagram that is handled, or was last.
+    arrived: Time,
 }
 
 impl std::fmt::Debug for Server {
@@ -119,6 +122,7 @@ impl Server {
             real_time: false,
             served: 0,
             memory: None,
+            arrived: Time::ZERO,
         })
     }
 
@@ -248,7 +252,15 @@ impl Server {
             && let Some(Session { receiving: Some(receiving), telling, .. }) = self.sessions.get_mut(&session)
             && receiving.fault().is_none()
         {
-            line.inbound.retain(|stream| receiving.goes_on(now, member, *stream, connection));
+            let at = self.arrived;
+            line.inbound.retain(|stream| {
+                let mut hear = |bytes: Range<u64>| {
+                    if let Some(telling) = telling {
+                        telling.arrived(at, &bytes);
+                    }
+                };
+                receiving.goes_on(now, member, *stream, connection, &mut hear)
+            });
             if let Some(telling) = telling {
                 telling.note(now, receiving.delivered());
             }
@@ -359,7 +371,7 @@ impl Server {
             sending,
             receiving,
             look: request.look,
-            telling: tell.map(|paced| Telling::new(paced.message)),
+            telling: tell.map(|paced| Telling::new(paced.message, request.version >= WAITS)),
             peer_report: None,
             told: false,
             begun: false,
@@ -507,6 +519,7 @@ impl Node for Server {
     }
 
     fn handle(&mut self, now: Time, _socket: usize, arrival: &Arrival, data: &[u8]) {
+        self.arrived = arrival.at;
         if let Some(number) = self.endpoint.handle(now, arrival, data) {
             self.accept(now, number, arrival.from);
         }
