@@ -61,7 +61,7 @@ pub struct LookConfig {
     /// Queue that it builds if the path is that much slower; default 40 ms. A train has eight
     /// packets all the same.
     pub flight_queue: Span,
-    /// Bytes that the detector may send; default 200 kB. What is left is for trains: without them
+    /// Bytes that the detector may send; default 290 kB. What is left is for trains: without them
     /// there is no capacity.
     pub detection_bytes: u64,
     /// Trains are so many times the time apart that the bottleneck takes for one; default 2.
@@ -87,7 +87,7 @@ impl Default for LookConfig {
             longest_time: Span::from_millis(900),
             slowdown: 10.0,
             flight_queue: Span::from_millis(40),
-            detection_bytes: 200_000,
+            detection_bytes: 290_000,
             apart: 2.0,
         }
     }

@@ -25,7 +25,8 @@ const AGREE: f64 = 0.05;
 const HELD_UP: usize = 3;
 /// Trains that agree at the least until theirs is the rate behind a token bucket.
 const AGREEING: usize = 3;
-/// Rates of trains that something else held up, or pushed together, are off by more than this share.
+/// Rates of trains that something else held up, or pushed together, are off by more than this
+/// share.
 const NEAR: f64 = 0.1;
 /// A bucket is empty with less than this share of it left.
 const EMPTY: f64 = 0.15;
@@ -325,6 +326,33 @@ mod tests {
         assert_eq!(rate(&train(&slows), after), Some(11_840_000));
         let even: Vec<Option<u64>> = (0..24u64).map(|n| Some(100 * n + n % 3 * 20)).collect();
         assert_eq!(burst(&[train(&even)]), None);
+    }
+
+    /// Eight packets from a time on, so many microseconds apart, the last so much later.
+    fn eight(from: u64, apart: u64, later: u64) -> Vec<Packet> {
+        train(&(0..8).map(|n| Some(from + apart * n + if n == 7 { later } else { 0 })).collect::<Vec<_>>())
+    }
+
+    /// Rates of trains of which others would have been held up by a bucket, too, if one was.
+    #[test]
+    fn a_train_that_was_held_up_does_not_count_if_a_later_one_that_was_fast_asked_more_of_any_bucket() {
+        let borne = |trains: &[Vec<Packet>]| {
+            let seen: Vec<(Time, u64)> = trains.iter().flat_map(|train| arrivals(train)).collect();
+            let mut rates: Vec<(u64, &Vec<Packet>)> =
+                trains.iter().map(|train| (rate(train, skipped(train, 0)).unwrap(), train)).collect();
+            rates.sort_unstable_by_key(|(rate, _)| *rate);
+            borne_out(&rates, &seen)
+        };
+        // 1480 bytes in 0.1 ms; what is held up by 2 ms is four times slower.
+        let held = eight(0, 100, 2_000);
+        let group = |from: u64| [eight(from, 100, 0), eight(from + 800, 100, 0)];
+        let later = [vec![held.clone()], group(50_000).to_vec(), group(100_000).to_vec()].concat();
+        assert_eq!(borne(&later), [118_400_000; 4]);
+        // Behind as many as before it, the bucket may have been empty.
+        let last = eight(101_600, 100, 2_000);
+        assert_eq!(borne(&[group(50_000).to_vec(), group(100_000).to_vec(), vec![last]].concat()), [0; 0]);
+        // One in three is too many.
+        assert_eq!(borne(&[vec![held], group(50_000).to_vec()].concat()), [0; 0]);
     }
 
     #[test]
