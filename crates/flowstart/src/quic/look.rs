@@ -260,15 +260,15 @@ mod tests {
     fn what_is_said_is_the_median_and_the_rtt_without_what_packets_take_themselves() {
         // 1250 bytes at 10 Mbit/s take 1 ms, an ACK of 62 at 5 Mbit/s 0.099 ms.
         let (down, up) =
-            (outcome(&[9_000_000, 9_900_000, 10_100_000, 10_500_000], 21_099_400), outcome(&[5_000_000], 0));
+            (outcome(&[9_600_000, 9_900_000, 10_100_000, 10_500_000], 21_099_400), outcome(&[5_000_000], 0));
         let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
-        assert_eq!(down.capacity, Some([10.0, 9.0, 10.5]));
+        assert_eq!(down.capacity, Some([10.0, 9.6, 10.5]));
         assert!((down.rtt(&up) - 20.0002).abs() < 1e-9, "{}", down.rtt(&up));
         assert_eq!(up.rtt(&down), 0.0);
         assert_eq!(down.merged(), 2.0);
         let text = text(&down, &up, 0.5);
         assert!(text.starts_with("About 10.0 Mbit/s down and 5.00 Mbit/s up, 0.0 ms there and back, and whether"));
-        assert!(text.contains("10.0 Mbit/s (9.00 to 10.5)") && text.contains("more than 2.50 ms"), "{text}");
+        assert!(text.contains("10.0 Mbit/s (9.60 to 10.5)") && text.contains("more than 2.50 ms"), "{text}");
         for (mbps, bps) in [(10.399_663, 10_400_000), (0.123_456, 123_000), (721.5, 722_000_000), (0.0, 0)] {
             assert_eq!(rounded(mbps).as_bps(), bps);
         }
