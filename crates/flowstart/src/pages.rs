@@ -1,5 +1,7 @@
 //! Reports as files: whole pages as HTML or Markdown, single figures as SVG.
 
+use std::path::PathBuf;
+
 use flowstart_report::{Figure, Page};
 use flowstart_scenario::nearest;
 
@@ -11,11 +13,24 @@ const ENDINGS: [&str; 3] = ["html", "md", "svg"];
 
 /// Makes sure, before anything costly is done, that the files can be written.
 pub(crate) fn prepare(args: &PageArgs) -> Done {
+    figure_is_shown(args.figure.as_deref(), &args.pages)?;
     for file in &args.pages {
         ending(file, &ENDINGS)?;
         prepare_file(file)?;
     }
     Ok(())
+}
+
+/// Refuses the name of a figure without a file that shows a single one.
+pub(crate) fn figure_is_shown(figure: Option<&str>, files: &[PathBuf]) -> Done {
+    match figure {
+        Some(name) if !files.iter().any(|file| file.extension().is_some_and(|ending| ending == "svg")) => {
+            Err(Failure::Usage(format!(
+                "--figure {name} says what .svg files show, and none is to be written: name one with --output"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes the files that are asked for, and says so where it disturbs no output.

@@ -127,6 +127,8 @@ fn what_cannot_be_benchmarked_is_refused_before_anything_runs() {
         (["--lasting", "0s"], "measuring for 0 s sees no message"),
         (["--video", "0bit/s"], "a video of 0 bit/s has no frames"),
         (["--burst", "0B"], "a burst of 0 bytes is none"),
+        (["--least", "3001s"], "--least 3001 s is longer than each rate is measured at most, 3000 s (--lasting)"),
+        (["--figure", "delay"], "--figure delay says what .svg files show, and none is to be written"),
         (["--lasting", "1s"], "750 samples 10 ms apart take 7.5 s, and each rate is measured for 1 s at most"),
         (["--gap", "9s"], "nothing would be decided"),
         (["--growth", "-1"], "--growth: -1 is not in 2..=1000"),

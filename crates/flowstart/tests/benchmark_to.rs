@@ -97,6 +97,11 @@ fn rates_are_probed_across_a_path_and_their_delays_give_the_same_when_they_are_r
         // What one clock says: a message is not written before it is due, and none has left before.
         let [mean, most] = ["mean_s", "quantile_s"].map(|key| heard["sender"][key].as_f64().expect("of the sender"));
         assert!(mean > 0.0 && most > 0.0, "{heard}");
+        // The three parts, of which the server's clock knows the last alone.
+        let part = |part: &str| probe["parts"][part]["mean_s"].as_f64().unwrap_or_else(|| panic!("{part}: {probe}"));
+        let [sender, network, receiver] = ["sender", "network", "receiver"].map(part);
+        assert!((sender / mean - 1.0).abs() < 0.2 && network > 0.0 && receiver > 0.0, "{probe}");
+        assert!(sender + network + receiver < 1.0, "{probe}");
         let packets = probe["packets"].as_u64().expect("packets");
         // No more than what 4.5 s have; how many less is the machine's business.
         assert!(packets > 0 && packets <= rate * 9 / 2 / (1448 * 8) + 1, "{probe}");
@@ -110,7 +115,7 @@ fn rates_are_probed_across_a_path_and_their_delays_give_the_same_when_they_are_r
     let (status, out, error) = run(folder.path(), &[&procedure[..], &again].concat());
     assert_eq!(status, Some(0), "{error}");
     for (probe, read) in probes.iter().zip(json(&out)["results"][0]["probes"].as_array().expect("probes")) {
-        for same in ["rate_bps", "verdict", "quantile_s"] {
+        for same in ["rate_bps", "verdict", "quantile_s", "parts"] {
             assert_eq!(probe[same], read[same], "{same}");
         }
     }

@@ -478,6 +478,10 @@ fn every_command_with_results_writes_a_page_a_text_and_a_named_figure() {
     output(folder.path(), &race);
     assert!(read("race.svg").contains("Congestion window"));
     assert!(read("race.md").contains("Fastest: "), "{}", read("race.md"));
+    for nothing in [&["--figure", "window"][..], &["--figure", "window", "-o", "race.md"]] {
+        let wrong = refusal(folder.path(), &short(nothing));
+        assert!(wrong.contains("--figure window says what .svg files show"), "{wrong}");
+    }
     let wrong = refusal(folder.path(), &short(&["-o", "race.svg", "--figure", "colour"]));
     assert!(wrong.contains("there is no figure \"colour\"; there are: Delivered"), "{wrong}");
     let two = refusal(folder.path(), &["run", &scenario, &scenario, "-o", "x.html"]);

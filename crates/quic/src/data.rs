@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
 use flowstart_random::SplitMix64;
 use flowstart_transport::Joining;
@@ -168,10 +169,17 @@ impl Receiving {
         self.fault.as_deref()
     }
 
-    /// Takes what has arrived of a stream of the connection with this number; false once the
-    /// stream is over.
-    pub(crate) fn goes_on(&mut self, now: Time, number: usize, stream: StreamId, connection: &mut Connection) -> bool {
-        let over = connection.read(stream, &mut |bytes| self.take(now, number, stream, &bytes));
+    /// Takes what has arrived of a stream of the connection with this number, and tells `hear`
+    /// which bytes of the application that was; false once the stream is over.
+    pub(crate) fn goes_on(
+        &mut self,
+        now: Time,
+        number: usize,
+        stream: StreamId,
+        connection: &mut Connection,
+        hear: &mut dyn FnMut(Range<u64>),
+    ) -> bool {
+        let over = connection.read(stream, &mut |bytes| self.take(now, number, stream, &bytes, hear));
         if over {
             self.ended(number, stream);
         }
@@ -183,8 +191,16 @@ impl Receiving {
         self.pieces.remove(&(connection, stream));
     }
 
-    /// Bytes of a stream of a connection arrived, in order.
-    pub fn take(&mut self, now: Time, connection: usize, stream: StreamId, mut bytes: &[u8]) {
+    /// Bytes of a stream of a connection arrived, in order; `hear` is told which bytes of the
+    /// application they are.
+    pub fn take(
+        &mut self,
+        now: Time,
+        connection: usize,
+        stream: StreamId,
+        mut bytes: &[u8],
+        hear: &mut dyn FnMut(Range<u64>),
+    ) {
         match self.allowed.checked_sub(bytes.len() as u64) {
             Some(left) => self.allowed = left,
             None => self.fault = Some("more data came than a transfer may have".to_owned()),
@@ -228,6 +244,7 @@ impl Receiving {
             }
             let end = piece.offset + part.len() as u64;
             self.joining.arrived(piece.offset..end);
+            hear(piece.offset..end);
             piece.offset = end;
             piece.left -= part.len() as u32;
             self.first.get_or_insert(now);
@@ -256,14 +273,14 @@ mod tests {
         let mut receiving = Receiving::new(Sink::Check, 10_000);
         let late = piece(1003, 500);
         for byte in &late {
-            receiving.take(Time::ZERO, 0, stream(0), &[*byte]);
+            receiving.take(Time::ZERO, 0, stream(0), &[*byte], &mut |_| {});
         }
         assert_eq!(receiving.delivered(), 0);
-        receiving.take(Time::from_nanos(5), 1, stream(0), &piece(0, 1003));
+        receiving.take(Time::from_nanos(5), 1, stream(0), &piece(0, 1003), &mut |_| {});
         assert_eq!((receiving.delivered(), receiving.is_intact()), (1503, true));
         let mut wrong = piece(1503, 20);
         wrong[PIECE_HEADER + 9] ^= 1;
-        receiving.take(Time::from_nanos(9), 0, stream(4), &wrong);
+        receiving.take(Time::from_nanos(9), 0, stream(4), &wrong, &mut |_| {});
         assert_eq!((receiving.delivered(), receiving.is_intact()), (1523, false));
         assert_eq!(receiving.times(), Some((Time::ZERO, Time::from_nanos(9))));
     }
@@ -271,9 +288,9 @@ mod tests {
     #[test]
     fn more_than_is_allowed_is_a_fault() {
         let mut receiving = Receiving::new(Sink::Check, 600);
-        receiving.take(Time::ZERO, 0, stream(0), &piece(0, 500));
+        receiving.take(Time::ZERO, 0, stream(0), &piece(0, 500), &mut |_| {});
         assert!(receiving.fault().is_none());
-        receiving.take(Time::ZERO, 0, stream(0), &piece(500, 100));
+        receiving.take(Time::ZERO, 0, stream(0), &piece(500, 100), &mut |_| {});
         assert!(receiving.fault().is_some());
     }
 
@@ -282,13 +299,13 @@ mod tests {
         let mut receiving = Receiving::new(Sink::Check, u64::MAX);
         for number in 0..=u64::from(MOST_SHORT) {
             assert!(receiving.fault().is_none(), "{number}");
-            receiving.take(Time::ZERO, 0, stream(0), &piece(number * 1000, 1));
+            receiving.take(Time::ZERO, 0, stream(0), &piece(number * 1000, 1), &mut |_| {});
         }
         assert!(receiving.fault().is_some());
         for (offset, right) in [(MOST_AHEAD + 10, true), (MOST_AHEAD + 11, false)] {
             let mut receiving = Receiving::new(Sink::Check, u64::MAX);
-            receiving.take(Time::ZERO, 0, stream(0), &piece(0, 10));
-            receiving.take(Time::ZERO, 0, stream(0), &piece(offset, 1000));
+            receiving.take(Time::ZERO, 0, stream(0), &piece(0, 10), &mut |_| {});
+            receiving.take(Time::ZERO, 0, stream(0), &piece(offset, 1000), &mut |_| {});
             assert_eq!(receiving.fault().is_none(), right, "{offset}");
         }
     }
@@ -296,7 +313,7 @@ mod tests {
     #[test]
     fn of_a_stream_that_is_over_nothing_is_kept() {
         let mut receiving = Receiving::new(Sink::Check, 10_000);
-        receiving.take(Time::ZERO, 1, stream(0), &piece(0, 100)[..50]);
+        receiving.take(Time::ZERO, 1, stream(0), &piece(0, 100)[..50], &mut |_| {});
         assert_eq!(receiving.pieces.len(), 1);
         receiving.ended(1, stream(0));
         assert!(receiving.pieces.is_empty());
@@ -307,7 +324,7 @@ mod tests {
         for (offset, length) in [(u64::MAX, 10), (0, 0), (0, u32::MAX)] {
             let mut receiving = Receiving::new(Sink::Check, 10_000);
             let header: Vec<u8> = [&u64::to_be_bytes(offset)[..], &u32::to_be_bytes(length)].concat();
-            receiving.take(Time::ZERO, 0, stream(0), &[&header[..], b"abc"].concat());
+            receiving.take(Time::ZERO, 0, stream(0), &[&header[..], b"abc"].concat(), &mut |_| {});
             assert!(receiving.fault().is_some(), "{offset} {length}");
         }
     }

@@ -7,14 +7,16 @@
 
 use std::collections::VecDeque;
 
-use flowstart_congestion::detection::{Decision, PairDetector, TrainProbeConfig, Trains};
+use flowstart_congestion::detection::{Decision, Isolation, PairDetector, TrainProbeConfig, Trains};
 use flowstart_congestion::{Acked, Departure, Sent};
-use flowstart_units::{Bytes, Rate, Span, Time};
+use flowstart_units::{Rate, Span, Time};
 
 use crate::ledger::HEADER_BYTES;
 use crate::message::Looked;
 
+mod bucket;
 mod findings;
+mod plan;
 
 /// Constants of a look. All are this project's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,11 +43,27 @@ pub struct LookConfig {
     pub queue: Span,
     /// Packets of these trains, 2 or more; default 24.
     pub longest: u32,
-    /// Number of these trains; default 8. The median of a rate lies between the least and the
-    /// largest of eight in 99 of 100 looks.
+    /// ... or as many as a bottleneck takes this time for, up to `most`, if that is more; default
+    /// 800 us. Where packets take microseconds hosts read several ACKs at once.
+    pub long: Span,
+    /// Default 64.
+    pub most: u32,
+    /// Most of these trains in one group; default 8.
     pub trains: u32,
-    /// ... or as many as fit this time, but three; default 450 ms.
+    /// Trains go on for so long, the more to empty a token bucket, even if all agree on a rate;
+    /// default 200 ms. Two groups there are at least.
     pub time: Span,
+    /// ... and so long if they do not agree, if there is data; default 900 ms.
+    pub longest_time: Span,
+    /// Behind a token bucket a path may be so many times slower than trains say, 1 or more; default
+    /// 10. What a bucket was not seen to let pass must not queue for long there.
+    pub slowdown: f64,
+    /// Queue that it builds if the path is that much slower; default 40 ms. A train has eight
+    /// packets all the same.
+    pub flight_queue: Span,
+    /// Bytes that the detector may send; default 290 kB. What is left is for trains: without them
+    /// there is no capacity.
+    pub detection_bytes: u64,
     /// Trains are so many times the time apart that the bottleneck takes for one; default 2.
     pub apart: f64,
 }
@@ -62,8 +80,14 @@ impl Default for LookConfig {
             detection_batches: 6,
             queue: Span::from_millis(25),
             longest: 24,
+            long: Span::from_micros(800),
+            most: 64,
             trains: 8,
-            time: Span::from_millis(450),
+            time: Span::from_millis(200),
+            longest_time: Span::from_millis(900),
+            slowdown: 10.0,
+            flight_queue: Span::from_millis(40),
+            detection_bytes: 290_000,
             apart: 2.0,
         }
     }
@@ -100,7 +124,7 @@ enum LookStage {
     /// A train that began with this number.
     Settling(u64),
     Detection(Box<PairDetector>),
-    /// The first train with its lone packet; the others are planned by what it says.
+    /// Trains in groups, a lone packet behind each, planned by what the group before says.
     Trains,
     /// Nothing more is asked for.
     Over,
@@ -121,6 +145,10 @@ pub(crate) struct Look {
     offset: u64,
     /// Time that the bottleneck takes for a packet; zero if it is not known.
     service: Span,
+    /// ... while a token bucket lets packets pass, if there is one.
+    fast: Option<Span>,
+    /// What arrived over both connections, in the order of its ACKs: when, and bytes on the wire.
+    arrivals: Vec<(Time, u64)>,
     smallest: Span,
     /// Bytes of the packet with the smallest RTT, with its headers.
     quickest: u32,
@@ -128,9 +156,18 @@ pub(crate) struct Look {
     last: Time,
     ends: Time,
     decision: Option<Decision>,
-    trains: u32,
-    /// Number of the lone packet behind the first train, until the others are planned.
-    first: Option<u64>,
+    /// Bytes on the wire of both connections.
+    sent: u64,
+    /// When the detector has no more time, for it has sent what it may.
+    exhausted: Time,
+    /// Of every train planned, whether it is the first of its group, and its packets.
+    trains: Vec<(bool, u32)>,
+    /// The last train's end arrived at the rate that the path is taken for.
+    confirmed: bool,
+    /// When the first train was planned.
+    tried: Time,
+    /// Number of the lone packet behind the trains sent last, until the next are planned.
+    lone: Option<u64>,
 }
 
 /// Two packets of a pair.
@@ -139,6 +176,8 @@ const PAIR: u64 = 2;
 const LEAST_SETTLING: u64 = 8;
 /// A path is taken for slower from a train's end that arrives this much slower on.
 const SLOWER: f64 = 1.5;
+/// Behind a token bucket the detector's trains may build so much of their queue.
+const BEHIND: f64 = 0.7;
 
 impl Look {
     pub(crate) fn new(config: LookConfig, mtu: u32, seed: u64) -> Self {
@@ -152,14 +191,20 @@ impl Look {
             plan: VecDeque::new(),
             offset: 0,
             service: Span::ZERO,
+            fast: None,
+            arrivals: Vec::new(),
             smallest: Span::MAX,
             quickest: 0,
             largest: Span::ZERO,
             last: Time::ZERO,
             ends: Time::NEVER,
             decision: None,
-            trains: 0,
-            first: None,
+            sent: 0,
+            exhausted: Time::NEVER,
+            trains: Vec::new(),
+            confirmed: false,
+            tried: Time::ZERO,
+            lone: None,
         }
     }
 
@@ -176,6 +221,7 @@ impl Look {
                 Some(last) if connection == 0 && last.number + 1 < *first + self.settling() => Departure::Now,
                 _ => Departure::Hold,
             },
+            LookStage::Detection(_) if self.exhausted < Time::NEVER => Departure::Hold,
             LookStage::Detection(detector) => detector.departure(connection, now),
             LookStage::Trains => match self.plan.front() {
                 Some((at, ..)) if connection == 0 => Departure::At(*at),
@@ -193,9 +239,15 @@ impl Look {
     /// A packet of a connection left.
     pub(crate) fn on_sent(&mut self, connection: usize, sent: &Sent) {
         self.last = self.last.max(sent.now);
+        self.sent += u64::from(sent.bytes + HEADER_BYTES);
         let mut part = Part::Before;
         match &mut self.stage {
-            LookStage::Detection(detector) => detector.on_sent(connection, &shifted(connection, self.offset, sent)),
+            LookStage::Detection(detector) => {
+                detector.on_sent(connection, &shifted(connection, self.offset, sent));
+                if self.sent >= self.config.detection_bytes && self.exhausted == Time::NEVER {
+                    self.exhausted = sent.now + self.largest + self.largest / 2 + self.service * 4;
+                }
+            }
             LookStage::Trains if connection == 0 => {
                 if let Some((_, count, what)) = self.plan.front_mut() {
                     part = *what;
@@ -214,8 +266,8 @@ impl Look {
         }
         if connection == 0 {
             let Sent { number, now, bytes, .. } = *sent;
-            if part == Part::Calm && self.trains == 1 {
-                self.first.get_or_insert(number);
+            if part == Part::Calm {
+                self.lone.get_or_insert(number);
             }
             self.packets.push(Packet { number, at: now, bytes, part, acked: None });
         }
@@ -231,6 +283,7 @@ impl Look {
             }
             self.largest = self.largest.max(rtt);
         }
+        self.arrivals.push((acked.now, u64::from(acked.bytes + HEADER_BYTES)));
         if connection == 0
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
         {
@@ -259,12 +312,8 @@ impl Look {
                     self.plan_trains(acked.now);
                 }
             }
-            LookStage::Trains if self.first.is_some_and(|lone| connection == 0 && acked.number >= lone) => {
-                self.plan_others(acked.now);
-            }
-            LookStage::Trains if self.plan.is_empty() && self.trains != 1 => {
-                let all = self.packets.iter().all(|packet| packet.acked.is_some());
-                self.ends = if all { acked.now } else { self.ends };
+            LookStage::Trains if self.lone.is_some_and(|lone| connection == 0 && acked.number >= lone) => {
+                self.plan_next(acked.now);
             }
             _ => {}
         }
@@ -306,20 +355,34 @@ impl Look {
         let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
         let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).collect();
         arrived.sort_unstable();
-        let late = &arrived[arrived.len() / 2..];
-        let mut apart: Vec<Span> = late.windows(2).map(|two| two[1].since(two[0])).collect();
-        apart.sort_unstable();
-        if let Some(middle) = apart.get(apart.len() / 2)
-            && *middle > self.service.mul_f64(SLOWER)
+        let (early, late) = arrived.split_at(arrived.len() / 2);
+        let middle = |times: &[Time]| {
+            let mut apart: Vec<Span> = times.windows(2).map(|two| two[1].since(two[0])).collect();
+            apart.sort_unstable();
+            apart.get(apart.len() / 2).copied()
+        };
+        if let Some(late) = middle(late)
+            && late > self.service.mul_f64(SLOWER)
         {
-            self.service = *middle;
+            // A pair alone is no evidence of a bucket: its ACKs may have come closer together.
+            let before = middle(early).filter(|early| late > early.mul_f64(SLOWER));
+            let before = before.or((!self.trains.is_empty()).then_some(self.service));
+            self.fast = self.fast.or(before.map(|before| before.max(self.service)));
+            self.service = late;
         }
     }
 
     fn detect(&mut self, now: Time) {
         self.offset = self.next();
-        match detector(&self.config, self.service) {
-            Some(config) => {
+        // Of a bucket that is not quite empty more passes than trains are told to build a queue of.
+        let share = if self.fast.is_some() { BEHIND } else { 1.0 };
+        let detection_queue = self.config.detection_queue.mul_f64(share);
+        match detector(&LookConfig { detection_queue, ..self.config }, self.service) {
+            Some(mut config) => {
+                if self.fast.is_some() {
+                    // The first gaps of a train are those that a bucket lets pass.
+                    config.enough_gaps = config.train.saturating_sub(1).max(config.enough_gaps);
+                }
                 let trains = Trains::new(&config, self.packet, self.seed);
                 self.stage = LookStage::Detection(Box::new(PairDetector::Trains(Box::new(trains))));
             }
@@ -329,57 +392,6 @@ impl Look {
 
     fn next(&self) -> u64 {
         self.packets.last().map_or(0, |last| last.number + 1)
-    }
-
-    /// Trains that tell the capacity, each with a lone packet before it and one behind it that
-    /// meet no queue: the first of them.
-    fn plan_trains(&mut self, now: Time) {
-        if let Some(decision) = &self.decision
-            && decision.rate > Rate::ZERO
-        {
-            let service = decision.rate.transmission_time(Bytes::new(u64::from(self.packet)));
-            self.service = self.service.max(service);
-        }
-        self.plan(now, 0..1);
-        self.trains = 1;
-        self.stage = LookStage::Trains;
-    }
-
-    /// ... and the others, when it is known how fast the first arrived.
-    fn plan_others(&mut self, now: Time) {
-        self.first = None;
-        self.ends = Time::NEVER;
-        let of_first: Vec<u64> =
-            self.packets.iter().filter(|packet| packet.part == Part::Train(0)).map(|packet| packet.number).collect();
-        if let (Some(first), Some(last)) = (of_first.first(), of_first.last()) {
-            self.settle(*first, last + 1);
-        }
-        let trains = self.plan(now, 1..u32::MAX);
-        self.plan.push_back((trains.1, 1, Part::Calm));
-        self.trains = trains.0;
-    }
-
-    /// Plans so many trains, as many as there may be. How many there are then, and when the last is
-    /// gone.
-    fn plan(&mut self, now: Time, which: std::ops::Range<u32>) -> (u32, Time) {
-        let config = self.config;
-        let service = self.service;
-        let fits = config.queue.as_nanos() / service.as_nanos().max(1);
-        let length = u32::try_from(fits).unwrap_or(u32::MAX).clamp(2, config.longest.max(2));
-        let drained = (service * u64::from(length + 1)).mul_f64(config.apart / 2.0);
-        // Where a packet takes microseconds, processors do not.
-        let apart = drained * 2 + Span::from_millis(1);
-        let trains = config.time.as_nanos() / apart.as_nanos().max(1);
-        let all = u32::try_from(trains).unwrap_or(u32::MAX).clamp(3, config.trains.max(3));
-        // What the detector sent is gone by then.
-        let mut at = now.max(self.last + drained);
-        for train in which.start..which.end.min(all) {
-            self.plan.push_back((at, length, Part::Train(train)));
-            at += drained + drained / 2 + Span::from_micros(500);
-            self.plan.push_back((at, 1, Part::Calm));
-            at += drained / 2 + Span::from_micros(500);
-        }
-        (all, at)
     }
 
     /// When it must be asked again although nothing arrives.
@@ -392,15 +404,19 @@ impl Look {
     }
 
     fn gives_up(&self) -> Time {
-        self.began.map_or(Time::NEVER, |began| began + self.config.detection)
+        self.began.map_or(Time::NEVER, |began| began + self.config.detection).min(self.exhausted)
     }
 
     /// True once all that it needs was sent and delivered or waited for.
     pub(crate) fn is_over(&mut self, now: Time) -> bool {
         match &self.stage {
-            LookStage::Detection(_) if now >= self.gives_up() => self.plan_trains(now),
-            LookStage::Trains if now >= self.ends && self.first.is_some() => self.plan_others(now),
-            LookStage::Trains if now >= self.ends => self.stage = LookStage::Over,
+            LookStage::Detection(_) if now >= self.gives_up() => {
+                let (isolation, smallest) = (Isolation::Unknown, self.smallest);
+                self.decision =
+                    Some(Decision { now, isolation, ratio: 0.0, rate: Rate::ZERO, confidence: None, smallest });
+                self.plan_trains(now);
+            }
+            LookStage::Trains if now >= self.ends => self.plan_next(now),
             _ => {}
         }
         matches!(self.stage, LookStage::Over)

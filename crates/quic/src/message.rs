@@ -7,8 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::Observed;
 
-/// The version of this protocol; both ends must have the same.
-pub const VERSION: u32 = 4;
+/// The version of this protocol. A client says the least that has what it asks for.
+pub const VERSION: u32 = 5;
+/// Servers take part from this one on. Clients of it read no words in reports that it did not have;
+/// later ones do.
+pub const OLDEST: u32 = 4;
+/// From this version on [`Readings`] say how long messages waited to be read.
+pub const WAITS: u32 = 5;
 /// Code with which a server ends a connection whose first words it does not understand.
 pub const NOT_UNDERSTOOD: u32 = 2;
 /// Longest document in bytes.
@@ -43,7 +48,7 @@ pub struct Paced {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// [`VERSION`].
+    /// [`OLDEST`] ..= [`VERSION`].
     pub version: u32,
     /// A number that both connections of one transfer share.
     pub session: u64,
@@ -73,7 +78,6 @@ pub struct Request {
 
 /// What a detector of fair queuing found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Isolated {
     /// `isolated`, `shared` or `unknown`.
     pub isolation: String,
@@ -87,7 +91,6 @@ pub struct Isolated {
 
 /// A token bucket in front of the bottleneck, or what acts like one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Rate at which a burst arrives, in bit/s of IP packets.
     pub peak: u64,
@@ -97,12 +100,19 @@ pub struct Burst {
 
 /// What a look at a path saw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Looked {
     /// Rate at which each train arrived, in bit/s of IP packets, least first.
     pub rates: Vec<u64>,
     /// Trains arrived faster at their beginning.
     pub burst: Option<Burst>,
+    /// Rate behind a token bucket that some trains did not empty, in bit/s of IP packets, if it was
+    /// found out. Otherwise rates that differ much say a range only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<u64>,
+    /// Bytes of the largest token bucket that would have been found, if what fills it is half of
+    /// the capacity or less; 0 if the sender does not say. What holds more may hide a slower path.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tested: u64,
     /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.
     pub rtt: u64,
     /// Bytes of that packet, with headers.
@@ -119,9 +129,47 @@ pub struct Looked {
     pub ecn: bool,
 }
 
+/// Trains whose rates differ by more than this were not all let through by the same thing: a token
+/// bucket that some did not empty, others' traffic, a rate that changes.
+const UNSTEADY: f64 = 1.5;
+/// ... and so were those of which the middle half differs by more than this.
+const MIDDLE: f64 = 1.1;
+
+/// Trains this much faster than the rate behind a token bucket were let pass by it.
+pub const AGREE: f64 = 1.05;
+
+/// True if the median of such rates, the least first, says little.
+pub(crate) fn unsteady(rates: &[u64]) -> bool {
+    let Some(last) = rates.len().checked_sub(1) else { return false };
+    let apart = |from: usize, to: usize| rates[to] as f64 / rates[from].max(1) as f64;
+    apart(0, last) > UNSTEADY || apart(last / 4, (last * 3).div_ceil(4)) > MIDDLE
+}
+
+impl Looked {
+    /// False if trains arrived at rates so different that no one of them is the capacity.
+    pub fn decided(&self) -> bool {
+        self.behind.is_some() || !unsteady(&self.rates)
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Looked {
+    /// In the words of a version: those of before 5 take the median of all rates for the capacity.
+    pub(crate) fn in_version(self, version: u32) -> Self {
+        if version >= 5 {
+            return self;
+        }
+        let mut rates = self.rates;
+        rates.retain(|rate| self.behind.is_none_or(|behind| *rate as f64 <= behind as f64 * AGREE));
+        Self { rates, behind: None, tested: 0, ..self }
+    }
+}
+
 /// What the sender knows when all has arrived.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Report {
     /// Bytes of the application.
     pub bytes: u64,
@@ -163,7 +211,6 @@ pub struct Report {
 
 /// What the receiver has when all has arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Received {
     /// Bytes of the application.
     pub bytes: u64,
@@ -175,7 +222,6 @@ pub struct Received {
 
 /// When messages of a [`Paced`] application were read at the other end, by the clock there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Readings {
     /// Number of the first of them; the application's first is 0.
     pub first: u64,
@@ -183,6 +229,10 @@ pub struct Readings {
     pub told: u64,
     /// Nanoseconds before that at which each was read, in their order.
     pub ages: Vec<u64>,
+    /// Nanoseconds before it was read at which the last byte of each arrived there, as the system
+    /// has stamped its datagram; none if the receiver does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<u64>,
 }
 
 /// A message.
@@ -275,12 +325,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rates_say_little_if_one_is_far_off_or_the_middle_half_is_wide() {
+        let steady = [100, 100, 101, 102, 103, 103, 104, 120];
+        assert!(!unsteady(&steady) && !unsteady(&[5]) && !unsteady(&[]));
+        assert!(unsteady(&[60, 100, 100, 100, 100, 100, 100, 100]));
+        assert!(unsteady(&[100, 100, 101, 102, 103, 112, 115, 120]));
+        // Of two trains neither is in the middle.
+        assert!(unsteady(&[298, 421]) && !unsteady(&[298, 300]));
+    }
+
+    #[test]
     fn messages_arrive_whole_however_they_are_cut() {
         let messages = [
             Message::Join(7),
             Message::Refused("too many".into()),
             Message::Received(Received { bytes: 1, nanos: 2, intact: true }),
-            Message::Readings(Readings { first: 3, told: u64::MAX, ages: vec![9, 0] }),
+            Message::Readings(Readings { first: 3, told: u64::MAX, ages: vec![9, 0], waits: vec![1, 2] }),
         ];
         let wire: Vec<u8> = messages.iter().flat_map(Message::encode).collect();
         let mut decoder = Decoder::default();
@@ -292,6 +352,53 @@ mod tests {
             }
         }
         assert_eq!(read, messages);
+    }
+
+    /// A report as clients and servers of version 4 wrote it, and were able to read.
+    const OLD: &str = r#"{"bytes":430000,"nanos":5,"packets":300,"lost":0,"marked":0,"acks":290,
+        "min_rtt":1,"mean_rtt":2,"max_rtt":3,"jitter":4,"exit":null,"exit_after":null,"late":[1,2],
+        "real_time":true,"queue":{"isolation":"shared","confidence":0.99,"rate":5,"after":6},
+        "resumed":null,"look":{"rates":[1,2,3],"burst":{"peak":7,"bytes":8},"rtt":1,"packet":1480,
+        "jitter":9,"queue":10,"lost":0,"overflowed":false,"ecn":true}}"#;
+
+    fn keys(value: &serde_json::Value, before: &str, all: &mut Vec<String>) {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            all.push(format!("{before}{key}"));
+            keys(value, &format!("{before}{key}."), all);
+        }
+    }
+
+    #[test]
+    fn reports_of_other_versions_are_read_and_old_ends_are_told_nothing_that_they_do_not_know() {
+        let old: Report = serde_json::from_str(OLD).unwrap();
+        let look = old.look.clone().unwrap();
+        assert_eq!((look.behind, look.tested, look.decided()), (None, 0, false));
+        // Those of a later version have words that nobody knows yet.
+        let mut newer: serde_json::Value = serde_json::from_str(OLD).unwrap();
+        for place in ["", "/look", "/look/burst", "/queue"] {
+            newer.pointer_mut(place).unwrap()["of_a_later_version"] = serde_json::json!([1]);
+        }
+        for message in [
+            serde_json::json!({ "report": newer }),
+            serde_json::json!({ "received": { "bytes": 1, "nanos": 2, "intact": true, "later": 3 } }),
+            serde_json::json!({ "readings": { "first": 0, "told": 2, "ages": [1], "later": {} } }),
+        ] {
+            let document = serde_json::to_vec(&message).unwrap();
+            let mut decoder = Decoder::default();
+            decoder.push(&[&(document.len() as u32).to_be_bytes()[..], &document].concat());
+            let read = decoder.message().unwrap().unwrap();
+            assert!(!matches!(&read, Message::Report(report) if **report != old), "{read:?}");
+        }
+        // What a sender of this version says to an end of the old one.
+        let rates = vec![100, 101, 900];
+        let now = Looked { rates, behind: Some(100), tested: 40_000, burst: None, ..look };
+        let said = Report { look: Some(now.clone().in_version(4)), ..old.clone() };
+        assert_eq!(said.look.as_ref().unwrap().rates, [100, 101]);
+        let (mut before, mut words) = (Vec::new(), Vec::new());
+        keys(&serde_json::from_str(OLD).unwrap(), "", &mut before);
+        keys(&serde_json::to_value(&said).unwrap(), "", &mut words);
+        assert!(words.iter().all(|word| before.contains(word)), "{words:?}");
+        assert_eq!(now.clone().in_version(5), now);
     }
 
     #[test]

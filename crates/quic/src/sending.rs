@@ -4,17 +4,23 @@
 use std::ops::Range;
 
 use flowstart_congestion::detection::{Decision, PairDetector};
-use flowstart_congestion::{Controller, ControllerConfig, Departure, ExitReason};
+use flowstart_congestion::{Controller, ControllerConfig, Departure};
 use flowstart_units::{Span, Time};
 use noq_proto::{Dir, StreamId};
 
 use crate::connection::Connection;
-use crate::data::{PIECE_HEADER, SHORT_PIECE, Source};
+use crate::data::{PIECE_HEADER, Source};
 use crate::departures::MessageEnds;
 use crate::ledger::HEADER_BYTES;
 use crate::look::{Look, LookConfig};
 use crate::memory::{Lesson, Observed, Rounds};
 use crate::message::{Isolated, Paced, Report, Request};
+
+mod lane;
+mod report;
+
+use lane::{Lane, piece_of};
+use report::{Lateness, Rtts, isolated, words};
 
 /// Bytes of a packet that are not application data: short header, number, tag, stream frame.
 const OVERHEAD: u64 = 56;
@@ -26,129 +32,6 @@ const READY_PACKETS: u64 = 3;
 const LEAST_STREAMS: u8 = 16;
 /// Bytes of a piece outside of pairs.
 const PIECE: usize = 32 << 10;
-
-/// What one connection of the transfer has.
-#[derive(Debug, Default)]
-struct Lane {
-    streams: Vec<StreamId>,
-    /// What a stream did not take yet, by its place in `streams`.
-    left: Vec<Vec<u8>>,
-    turn: usize,
-    /// Where messages end, if somebody wants to know when they left.
-    ends: Option<MessageEnds>,
-    /// Bytes written, and packets sent when all of them had left last.
-    written: u64,
-    emptied: (u64, u64),
-    unfinished: usize,
-    closed: bool,
-}
-
-impl Lane {
-    /// Bytes that wait to be sent, at least.
-    fn ready(&self, sent: u64, mtu: u64) -> u64 {
-        let (written, packets) = self.emptied;
-        (self.written - written).saturating_sub((sent - packets) * mtu.saturating_sub(OVERHEAD))
-    }
-}
-
-/// Bytes of the next piece, of what is left: receivers allow few short ones, and an application
-/// that writes now and then would have one after every write that does not fit.
-fn piece_of(most: usize, left: u64) -> usize {
-    let left = usize::try_from(left).unwrap_or(usize::MAX);
-    let rest = left.saturating_sub(most);
-    if (1..SHORT_PIECE as usize).contains(&rest) { left / 2 } else { most.min(left) }
-}
-
-/// RTTs seen.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rtts {
-    count: u64,
-    sum: u64,
-    least: u64,
-    most: u64,
-    last: u64,
-    moved: u64,
-}
-
-impl Rtts {
-    fn add(&mut self, rtt: u64) {
-        if self.count == 0 {
-            (self.least, self.most) = (rtt, rtt);
-        } else {
-            self.moved = self.moved.saturating_add(rtt.abs_diff(self.last));
-        }
-        self.least = self.least.min(rtt);
-        self.most = self.most.max(rtt);
-        self.count += 1;
-        self.sum = self.sum.saturating_add(rtt);
-        self.last = rtt;
-    }
-}
-
-/// How late departures were: a histogram in steps of a sixteenth of a power of two.
-#[derive(Clone, Debug)]
-struct Lateness {
-    counts: Vec<u64>,
-    total: u64,
-}
-
-impl Lateness {
-    const STEPS: u64 = 16;
-
-    fn slot(nanos: u64) -> usize {
-        if nanos < Self::STEPS {
-            return nanos as usize;
-        }
-        let power = u64::from(nanos.ilog2());
-        ((power - 3) * Self::STEPS + ((nanos >> (power - 4)) - Self::STEPS)) as usize
-    }
-
-    fn add(&mut self, nanos: u64) {
-        if let Some(count) = self.counts.get_mut(Self::slot(nanos)) {
-            *count += 1;
-            self.total += 1;
-        }
-    }
-
-    /// The upper end of the step that `percent` per cent do not exceed.
-    fn percentile(&self, percent: u64) -> u64 {
-        let wanted = (self.total * percent).div_ceil(100);
-        let mut seen = 0;
-        for (slot, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= wanted.max(1) {
-                let slot = slot as u64;
-                return match slot < Self::STEPS {
-                    true => slot,
-                    false => (Self::STEPS + slot % Self::STEPS + 1) << (slot / Self::STEPS - 1),
-                };
-            }
-        }
-        0
-    }
-}
-
-/// A reason in words: `ack train`.
-fn words(reason: ExitReason) -> String {
-    let mut words = String::new();
-    for letter in format!("{reason:?}").chars() {
-        if letter.is_ascii_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.push(letter.to_ascii_lowercase());
-    }
-    words
-}
-
-/// A decision for others.
-fn isolated(decision: &Decision, began: Time) -> Isolated {
-    Isolated {
-        isolation: decision.isolation.name().to_owned(),
-        confidence: decision.confidence,
-        rate: decision.rate.as_bps(),
-        after: decision.now.since(began).as_nanos(),
-    }
-}
 
 /// A transfer seen from its sender. Connections are numbered 0 and 1 here.
 #[derive(Debug)]
@@ -165,6 +48,8 @@ pub struct Sending {
     fed: Time,
     detector: Option<PairDetector>,
     look: Option<Look>,
+    /// Version of the protocol that the other end speaks.
+    version: u32,
     /// The last packet said that ECN marks reach the other end.
     ecn: bool,
     told: Option<Time>,
@@ -205,6 +90,7 @@ impl Sending {
             fed: Time::ZERO,
             detector,
             look,
+            version: request.version,
             ecn: false,
             told: None,
             revoked: None,
@@ -560,7 +446,7 @@ impl Sending {
             real_time: self.real_time,
             queue: self.isolated.clone(),
             resumed: self.resumed,
-            look: self.look.as_ref().map(|look| look.findings(self.ecn)),
+            look: self.look.as_ref().map(|look| look.findings(self.ecn).in_version(self.version)),
         }
     }
 
@@ -574,38 +460,5 @@ impl Sending {
     #[must_use]
     pub fn last_rtt(&self) -> Span {
         Span::from_nanos(self.rtts.last)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_piece_is_short_if_the_data_can_be_cut_otherwise() {
-        for most in [1384, PIECE] {
-            for whole in 1..3 * most as u64 {
-                let (mut left, mut short) = (whole, 0);
-                while left > 0 {
-                    let piece = piece_of(most, left);
-                    assert!((1..=most).contains(&piece), "{whole}: {piece}");
-                    short += u32::from(piece < SHORT_PIECE as usize);
-                    left -= piece as u64;
-                }
-                assert_eq!(short > 0, whole < u64::from(SHORT_PIECE), "{whole}");
-            }
-        }
-    }
-
-    #[test]
-    fn percentiles_of_lateness_are_off_by_a_sixteenth_at_most() {
-        let mut late = Lateness { counts: vec![0; 61 * 16], total: 0 };
-        (1..=1000).for_each(|n| late.add(n * 100));
-        for (percent, exact) in [(50, 50_000), (99, 99_000)] {
-            let read = late.percentile(percent);
-            assert!(read >= exact && read <= exact + exact / 16, "{percent}: {read}");
-        }
-        late.add(u64::MAX);
-        assert_eq!(late.total, 1001);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use flowstart_congestion::ControllerConfig;
 use flowstart_units::{Span, Time};
@@ -9,15 +10,17 @@ use noq_proto::{Dir, StreamId};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
-use crate::data::{Receiving, Sink, Source};
+use crate::data::Receiving;
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::memory::{Lesson, Memory, Observed};
-use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Received, Report, Request, VERSION};
+use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Report, Request};
 use crate::node::Node;
 use crate::sending::Sending;
-use crate::service::{Service, below};
-use crate::telling::{LEAST_MESSAGE, Telling};
+use crate::service::Service;
+use crate::telling::Telling;
 use crate::tls::Identity;
+
+mod opening;
 
 /// Makes the controller of a start and an avoidance by their names, or says what is wrong.
 pub type Controllers = Box<dyn Fn(&str, &str, u16) -> Result<ControllerConfig, String>>;
@@ -85,6 +88,8 @@ pub struct Server {
     real_time: bool,
     served: usize,
     memory: Option<(Memory, Today)>,
+    /// When the system took in the datagram that is handled, or was last.
+    arrived: Time,
 }
 
 impl std::fmt::Debug for Server {
@@ -119,6 +124,7 @@ impl Server {
             real_time: false,
             served: 0,
             memory: None,
+            arrived: Time::ZERO,
         })
     }
 
@@ -248,7 +254,15 @@ impl Server {
             && let Some(Session { receiving: Some(receiving), telling, .. }) = self.sessions.get_mut(&session)
             && receiving.fault().is_none()
         {
-            line.inbound.retain(|stream| receiving.goes_on(now, member, *stream, connection));
+            let at = self.arrived;
+            line.inbound.retain(|stream| {
+                let mut hear = |bytes: Range<u64>| {
+                    if let Some(telling) = telling {
+                        telling.arrived(at, &bytes);
+                    }
+                };
+                receiving.goes_on(now, member, *stream, connection, &mut hear)
+            });
             if let Some(telling) = telling {
                 telling.note(now, receiving.delivered());
             }
@@ -287,128 +301,6 @@ impl Server {
                 Ok(())
             }
             _ => Err("that message has no place here".to_owned()),
-        }
-    }
-
-    fn open(&mut self, now: Time, number: usize, request: Request) -> Result<(), String> {
-        let Some(line) = self.lines.get_mut(&number) else { return Ok(()) };
-        let peer = line.peer;
-        if request.version != VERSION {
-            return Err(format!("this is version {VERSION} of the protocol, not {}", request.version));
-        }
-        if !(1..=2).contains(&request.connections) || !(1..=64).contains(&request.streams) {
-            return Err("a transfer has 1 or 2 connections with 1 to 64 streams".to_owned());
-        }
-        if request.look && (request.connections < 2 || !request.start.ends_with("_probe")) {
-            return Err("a look has two connections and a start that is directed".to_owned());
-        }
-        if request.paced.is_some_and(|paced| paced.message < LEAST_MESSAGE || paced.gap == 0) {
-            let text = format!("a paced application has messages of {LEAST_MESSAGE} bytes at least");
-            return Err(format!("{text}, and time between them"));
-        }
-        let tell = request.paced.filter(|paced| paced.tell);
-        if tell.is_some() && request.direction == Direction::Down {
-            return Err("what is told is when messages were read here".to_owned());
-        }
-        if self.sessions.contains_key(&request.session) {
-            return Err("there is such a session".to_owned());
-        }
-        let mut size = request.size;
-        let mut source = Source::Test;
-        if let Some(name) = &request.file {
-            let root = self.service.root.as_deref().ok_or("no files are served here")?;
-            let file = below(root, name)?;
-            size = Some(file.metadata().map_err(|error| error.to_string())?.len());
-            source = Source::File(file);
-        }
-        if size.is_some_and(|size| size > self.service.most_bytes) {
-            return Err(format!("a transfer has at most {} bytes here", self.service.most_bytes));
-        }
-        let most = self.service.most_time;
-        let lasts = request.nanos.map(Span::from_nanos);
-        if lasts.is_some_and(|lasts| lasts > most) || size.is_none() && lasts.is_none() {
-            return Err(format!("a transfer takes at most {} s here", most.as_secs_f64()));
-        }
-        let (mut sending, mut receiving, mut resumed) = (None, None, None);
-        match request.direction {
-            Direction::Down => {
-                let mut config = (self.controllers)(&request.start, &request.avoidance, self.mtu)?;
-                let within = Request {
-                    size: size.or(Some(self.service.most_bytes)),
-                    nanos: Some(lasts.unwrap_or(most).as_nanos()),
-                    ..request.clone()
-                };
-                if let Some((memory, today)) = &mut self.memory {
-                    resumed = memory.propose(peer.ip(), today(), &mut config);
-                }
-                let sending = sending.insert(Sending::new(source, &within, config));
-                sending.driven(self.real_time);
-                sending.resume(resumed);
-            }
-            Direction::Up => {
-                // With the headers of pieces.
-                let allowed = self.service.most_bytes.saturating_add(self.service.most_bytes / 64 + (1 << 20));
-                receiving = Some(Receiving::new(Sink::Check, allowed));
-            }
-        }
-        let session = Session {
-            members: [Some(number), None],
-            wanted: usize::from(request.connections),
-            peer,
-            began: now,
-            sending,
-            receiving,
-            look: request.look,
-            telling: tell.map(|paced| Telling::new(paced.message)),
-            peer_report: None,
-            told: false,
-            begun: false,
-            resumed,
-        };
-        line.session = Some((request.session, 0));
-        if let (Some(control), Some(connection)) = (line.control, self.endpoint.connection(number)) {
-            connection.write(control, &Message::Accepted(size).encode());
-        }
-        self.sessions.insert(request.session, session);
-        // Packets of different connections overtake each other.
-        let joined = self.join(request.session);
-        self.news.push(News::Asked(peer, Box::new(request)));
-        joined
-    }
-
-    /// Brings a session and the connection that wants to join it together, if both are there.
-    /// Sessions are numbers that only their client knows, from one address.
-    fn join(&mut self, number: u64) -> Result<(), String> {
-        let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
-        let (wanted, free) = (session.wanted > 1, session.members[1].is_none());
-        for (connection, line) in &mut self.lines {
-            let same = line.peer.ip() == session.peer.ip();
-            if line.joining == Some(number) && line.session.is_none() && same {
-                if !wanted || !free {
-                    return Err("this session has all its connections".to_owned());
-                }
-                session.members[1] = Some(*connection);
-                line.session = Some((number, 1));
-                self.changed.insert(*connection);
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// When all connections of a transfer are there, data may flow.
-    fn begin(&mut self, now: Time, session: u64) {
-        let Some(session) = self.sessions.get_mut(&session) else { return };
-        if session.begun || session.members.iter().flatten().count() < session.wanted {
-            return;
-        }
-        session.begun = true;
-        if let Some(sending) = &mut session.sending {
-            for (member, number) in session.members.iter().enumerate() {
-                if let Some(connection) = number.and_then(|number| self.endpoint.connection(number)) {
-                    sending.begin(now, member, connection);
-                }
-            }
         }
     }
 
@@ -507,6 +399,7 @@ impl Node for Server {
     }
 
     fn handle(&mut self, now: Time, _socket: usize, arrival: &Arrival, data: &[u8]) {
+        self.arrived = arrival.at;
         if let Some(number) = self.endpoint.handle(now, arrival, data) {
             self.accept(now, number, arrival.from);
         }

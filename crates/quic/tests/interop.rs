@@ -148,7 +148,7 @@ impl Plain {
         }
         for stream in &self.inbound {
             let ours = flowstart_quic::StreamId::from(noq_proto::VarInt::from_u64(u64::from(*stream)).unwrap());
-            read(connection, *stream, &mut |bytes| self.receiving.take(Time::ZERO, 0, ours, bytes));
+            read(connection, *stream, &mut |bytes| self.receiving.take(Time::ZERO, 0, ours, bytes, &mut |_| {}));
         }
         while let Some(message) = self.decoder.message().unwrap() {
             self.heard.push(message);

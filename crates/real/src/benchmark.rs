@@ -16,7 +16,7 @@ use flowstart_service_curve::{
 use flowstart_units::{Rate, Span, Time};
 
 use super::Error;
-use super::commanded::{Commanded, Program, command};
+use super::commanded::{Commanded, Program, command, try_out};
 use super::controls::{like, other_start};
 use super::probe::{Probed, probe};
 use super::stamps::StampCheck;
@@ -193,6 +193,7 @@ pub fn benchmark(
     for stack in stacks {
         let probing = Probing { benchmark, stack, like: stack.like()?, cancel };
         let mut done: Vec<ProbedRate> = Vec::new();
+        let mut tried = false;
         for rates in rates.chunks(at_once.max(1)) {
             left -= 1;
             let last = last_wanted(done.iter().map(|done| (done.probe.rate, done.probe.verdict)), &benchmark.probe);
@@ -205,6 +206,12 @@ pub fn benchmark(
                 done.extend(before);
             }
             if cancel.is_cancelled() || all.failed.is_some() || wanted.is_empty() {
+                continue;
+            }
+            if let (Stack::Program(program), false) = (stack, std::mem::replace(&mut tried, true))
+                && let Err(error) = probing.try_out(program, wanted[0])
+            {
+                all.failed = Some(error);
                 continue;
             }
             let began = Instant::now();
@@ -245,6 +252,14 @@ pub fn benchmark(
     }
     all.complete = !cancel.is_cancelled() && all.failed.is_none();
     Ok(all)
+}
+
+/// The record that a program wrote.
+fn read_record(text: &[u8]) -> Result<Vec<Record>, Error> {
+    if text.trim_ascii().is_empty() {
+        return Err(Error::NoMessages);
+    }
+    read_csv(text).and_then(Iterator::collect).map_err(Error::CommandRecord)
 }
 
 /// A stack that is probed.
@@ -325,6 +340,14 @@ impl Probing<'_> {
         })
     }
 
+    /// Fails if a program fails at once, or writes at once what is no record.
+    fn try_out(&self, program: &Program, rate: Rate) -> Result<(), Error> {
+        let (scenario, flow) = self.benchmark.real_scenario(&self.like, self.stack.control(), rate);
+        try_out(&scenario, flow, (program, rate), self.cancel)
+            .and_then(|record| record.map_or(Ok(()), |text| read_record(&text).map(drop)))
+            .map_err(|error| Error::AtRate(rate, Box::new(error)))
+    }
+
     /// Lets a program run at one rate and judges its record; nothing came out if it was cancelled.
     fn program(&self, program: &Program, rate: Rate) -> Result<(Option<ProbedRate>, Probed), Error> {
         let (scenario, flow) = self.benchmark.real_scenario(&self.like, self.stack.control(), rate);
@@ -333,11 +356,7 @@ impl Probing<'_> {
             command(&scenario, flow, (program, rate, message), self.cancel)?;
         let probed = Probed { start: Time::ZERO, passed: Vec::new(), stamps: None, fidelity, faults };
         let Some(text) = record else { return Ok((None, probed)) };
-        if text.trim_ascii().is_empty() {
-            return Err(Error::NoMessages);
-        }
-        let records: Vec<Record> =
-            read_csv(text.as_slice()).and_then(Iterator::collect).map_err(Error::CommandRecord)?;
+        let records = read_record(&text)?;
         let (Some(first), Some(last)) = (records.first(), records.last()) else { return Err(Error::NoMessages) };
         if let Some(said) = records.iter().filter_map(|record| record.rate).find(|said| *said != rate) {
             return Err(Error::CommandRate(said, rate));

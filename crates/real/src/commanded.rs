@@ -45,6 +45,8 @@ const SECONDS: &str = "{seconds}";
 const READY_WITHIN: Span = Span::from_secs(10);
 /// How much longer than asked for a command may take, to receive what is on the way and to write.
 const GRACE: Duration = Duration::from_secs(30);
+/// How long it is tried whether a command fails at once.
+const TRIED: Duration = Duration::from_secs(1);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long it may take to end when asked to.
@@ -92,6 +94,57 @@ pub(super) struct Commanded {
     pub(super) faults: Vec<String>,
 }
 
+/// Starts a program alone over the path of a scenario, for a moment: one that fails at once is told
+/// before flows beside it have run for half a minute. What it wrote, if it ended well.
+pub(super) fn try_out(
+    scenario: &Scenario,
+    flow: usize,
+    (program, rate): (&Program, Rate),
+    cancel: &Cancel,
+) -> Result<Option<Vec<u8>>, Error> {
+    let compiled = scenario.simulation(0)?;
+    let mut layout = Layout::new(&compiled)?;
+    layout.config.lead = LEAD;
+    let (Stop::At(until) | Stop::WhenComplete(until)) = compiled.simulation.stop;
+    let begin = compiled.simulation.flows.get(flow).ok_or(Error::NothingToProbe)?.start;
+    let pair = layout.ways[flow].0 / 2;
+    let world = World::start(layout.config.clone())?;
+    prepare_hosts(&compiled, &layout, &world)?;
+    let hosts: Vec<(&Host, &Host)> = world.hosts().chunks_exact(2).map(|pair| (&pair[0], &pair[1])).collect();
+    let listening = listen(program, &hosts, pair, cancel)?;
+    let group = send(program, (rate, until.since(begin)), &hosts, pair)?;
+    let until = Instant::now() + TRIED;
+    let over = || cancel.is_cancelled() || world.has_failed() || Instant::now() > until;
+    let tried = output(group, TRIED * 2, u64::MAX, &over);
+    drop(listening);
+    tried
+}
+
+/// Starts a program's server, if it has one, and waits until it listens.
+fn listen(program: &Program, hosts: &[(&Host, &Host)], pair: usize, cancel: &Cancel) -> Result<Option<Group>, Error> {
+    let Some(line) = &program.server else { return Ok(None) };
+    let server = hosts[pair].1;
+    let mut command = server.command("sh");
+    command.args(["-c", line]).stdin(Stdio::null()).process_group(0);
+    let mut group = Group(start(command, hosts, pair, true, server)?);
+    wait_until_ready(READY_WITHIN, server, &mut group.0, cancel)?;
+    Ok(Some(group))
+}
+
+/// Starts a program that sends at a rate for a time.
+fn send(
+    program: &Program,
+    (rate, lasting): (Rate, Span),
+    hosts: &[(&Host, &Host)],
+    pair: usize,
+) -> Result<Group, Error> {
+    let client = hosts[pair].0;
+    let mut command = client.command("sh");
+    let line = program.line(rate, lasting);
+    command.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+    start(command, hosts, pair, false, client).map(Group)
+}
+
 /// Runs a scenario with a program in the place of the flow of this number, from the flow's start on
 /// until the program ends.
 pub(super) fn command(
@@ -112,15 +165,8 @@ pub(super) fn command(
     let _carried = carry(&world)?;
     prepare_hosts(&compiled, &layout, &world)?;
     let hosts: Vec<(&Host, &Host)> = world.hosts().chunks_exact(2).map(|pair| (&pair[0], &pair[1])).collect();
-    let (client, server) = hosts[pair];
-    let mut listening = None;
-    if let Some(line) = &program.server {
-        let mut command = server.command("sh");
-        command.args(["-c", line]).stdin(Stdio::null()).process_group(0);
-        let group = listening.insert(Group(start(command, &hosts, pair, true, server)?));
-        // Before flows of the kernel listen on the same host.
-        wait_until_ready(READY_WITHIN, server, &mut group.0, cancel)?;
-    }
+    // Before flows of the kernel listen on the same host.
+    let listening = listen(program, &hosts, pair, cancel)?;
     let (seed, sample) = (compiled.simulation.seed.wrapping_add(compiled.simulation.run), Span::ZERO);
     // The others stay until the program has ended.
     let config = RunConfig { until: Time::NEVER, stop_when_complete: false, sample, seed, stamped: None };
@@ -137,11 +183,8 @@ pub(super) fn command(
                 }
                 world.clock().sleep_until(begin.min(world.clock().now() + Span::from_millis(20)));
             }
-            let mut command = client.command("sh");
-            let line = program.line(rate, until.since(begin));
-            command.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
             let began = Instant::now();
-            let group = Group(start(command, &hosts, pair, false, client)?);
+            let group = send(program, (rate, until.since(begin)), &hosts, pair)?;
             let patience = Duration::from_nanos(until.since(begin).as_nanos()) + GRACE;
             output(group, patience, most, &over).map(|record| (record, began.elapsed()))
         })();

@@ -10,7 +10,7 @@ use flowstart_congestion::{ControllerConfig, StartExit};
 use flowstart_emulator::traffic::{self, FlowOutcome, Sample, TcpInfo, Traffic, Workload};
 use flowstart_emulator::{Clock as WorldClock, FlowKey, World};
 use flowstart_parallel::Cancel;
-use flowstart_quic::message::{Direction, Paced, Request, VERSION};
+use flowstart_quic::message::{Direction, OLDEST, Paced, Request};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{
     Arrival, Client, Clock, HEADER_BYTES, Limits, MessageDeparture, Node, Outgoing, SILENCE, Server, Service, Sink,
@@ -405,7 +405,7 @@ fn start(
         });
     }
     let request = Request {
-        version: VERSION,
+        version: OLDEST,
         session: number as u64 + 1,
         connections: sockets.len() as u8,
         direction: Direction::Up,

@@ -128,7 +128,12 @@ impl Kept for Finished {
         match std::fs::File::open(&path) {
             Ok(file) => {
                 let rows = read_csv(file).map_err(|error| wrong(&error))?;
-                rows.collect::<Result<_, _>>().map(Some).map_err(|error| wrong(&error))
+                let records = rows.collect::<Result<Vec<Record>, _>>().map_err(|error| wrong(&error))?;
+                match records.iter().find(|record| record.rate != Some(rate)).map(|record| record.rate) {
+                    Some(Some(other)) => Err(wrong(&format!("it was measured at {other}"))),
+                    Some(None) => Err(wrong(&"it does not say at which rate it was measured")),
+                    None => Ok(Some(records)),
+                }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(wrong(&error)),

@@ -239,6 +239,15 @@ fn planned(args: &BenchmarkArgs, found: Option<Rate>) -> Result<Benchmark, Failu
     benchmark.burst = args.burst;
     benchmark.keep_messages = args.delays.is_some();
     benchmark.probe = procedure(args, &benchmark);
+    if let Some(least) = args.least.filter(|least| *least > benchmark.lasting)
+        && (!benchmark.race.contestants.is_empty() || !benchmark.real.is_empty())
+    {
+        return Err(Failure::Usage(format!(
+            "--least {least} is longer than each rate is measured at most, {} (--lasting): nothing would be accepted \
+             before its end",
+            benchmark.lasting
+        )));
+    }
     Ok(benchmark)
 }
 

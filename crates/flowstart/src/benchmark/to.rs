@@ -9,7 +9,7 @@ use flowstart_benchmark::{Attained, Benchmark, Kept, ProbedRate};
 use flowstart_parallel::Cancel;
 use flowstart_quic::OneWay;
 use flowstart_race::Contestant;
-use flowstart_service_curve::{MessageTrain, last_wanted, probe_rate};
+use flowstart_service_curve::{MessageTrain, Record, last_wanted, probe_rate};
 use flowstart_units::{Rate, Span};
 
 use super::args::BenchmarkArgs;
@@ -217,12 +217,13 @@ impl Run<'_> {
             }
             let (heard, finished) = probing.join().map_err(|_| fault())?;
             let (probe, delays) = judge.join().map_err(|_| fault())?.map_err(Failure::usage)?;
-            let heard = heard?;
+            let mut heard = heard?;
             if delays.is_empty() {
                 return Ok((heard, None));
             }
             let train = MessageTrain { rate, start: heard.start, gap: application.gap(), delays };
-            let records = train.records().collect();
+            let passed = std::mem::take(&mut heard.passed).into_iter().chain(std::iter::repeat(None));
+            let records = train.records().zip(passed).map(|(record, passed)| Record { passed, ..record }).collect();
             Ok((heard, finished.then(|| ProbedRate::new(benchmark, probe, records))))
         })
     }

@@ -34,6 +34,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Done {
     if let Some(folder) = &args.pcap {
         prepare_folder(folder)?;
     }
+    pages::figure_is_shown(args.output.figure.as_deref(), &args.output.files)?;
     if let Some(figure) = &args.output.figure {
         pages::chosen(&TITLES, figure)?;
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
-use flowstart_quic::message::{Direction, Looked, Report, Request, VERSION};
+use flowstart_quic::message::{AGREE, Direction, Looked, Report, Request, VERSION};
 use flowstart_quic::{Sink, Transferred};
 use flowstart_units::{Rate, Span};
 
@@ -18,9 +18,6 @@ use crate::output::{Done, Failure, note, print, print_json};
 const BYTES: u64 = 430_000;
 /// Time each way at most, without what is lost at its end.
 const LONGEST: Span = Span::from_secs(2);
-/// Trains that arrive at rates which differ by more than this were not all let through by the same
-/// thing: a token bucket that some did not empty, others' traffic, a rate that changes.
-const UNSTEADY: f64 = 1.5;
 /// Bytes of an IP packet that has nothing but an ACK, as a rule.
 const ACK_BYTES: f64 = 62.0;
 
@@ -34,14 +31,21 @@ struct Way<'a> {
 
 impl<'a> Way<'a> {
     fn new(outcome: &'a Transferred, looked: &'a Looked) -> Self {
-        let mbps = |at: usize| looked.rates.get(at).map(|rate| *rate as f64 / 1e6);
-        let count = looked.rates.len();
+        // Those that found the bucket empty, if there is one.
+        let bears = |rate: &&u64| looked.behind.is_none_or(|behind| **rate as f64 <= behind as f64 * AGREE);
+        let rates: Vec<u64> = looked.rates.iter().filter(bears).copied().collect();
+        let mbps = |at: usize| rates.get(at).map(|rate| *rate as f64 / 1e6);
+        let count = rates.len();
         let capacity = mbps(count / 2).and_then(|median| Some([median, mbps(0)?, mbps(count.checked_sub(1)?)?])).map(
             |[median, least, most]| match (count.is_multiple_of(2), mbps((count / 2).saturating_sub(1))) {
                 (true, Some(before)) => [f64::midpoint(before, median), least, most],
                 _ => [median, least, most],
             },
         );
+        let capacity = match looked.behind {
+            Some(behind) => capacity.map(|[_, least, most]| [behind as f64 / 1e6, least, most]),
+            None => capacity,
+        };
         Self { outcome, looked, capacity }
     }
 
@@ -52,7 +56,7 @@ impl<'a> Way<'a> {
     /// The least and the most in Mbit/s, if they are too far apart for their median to say much.
     fn unsteady(&self) -> Option<[f64; 2]> {
         let [_, least, most] = self.capacity?;
-        (most > least * UNSTEADY && self.looked.burst.is_none()).then_some([least, most])
+        (!self.looked.decided()).then_some([least, most])
     }
 
     /// Milliseconds that a packet of so many bytes takes at the bottleneck.
@@ -89,6 +93,7 @@ impl<'a> Way<'a> {
             "packets_per_ack": self.merged(),
             "burst_bytes": self.looked.burst.as_ref().map(|burst| burst.bytes),
             "burst_mbps": self.looked.burst.as_ref().map(|burst| burst.peak as f64 / 1e6),
+            "burst_tested_bytes": (self.looked.tested > 0).then_some(self.looked.tested),
             "longest_queue_ms": ms(self.looked.queue),
             "buffer_ms": self.looked.overflowed.then(|| ms(self.looked.queue)),
             "ecn": self.looked.ecn,
@@ -165,7 +170,7 @@ pub(crate) fn look(args: &PathArgs) -> Done {
 
 fn sentence(down: &Way, up: &Way) -> String {
     let rate = |way: &Way| match (way.unsteady(), way.capacity) {
-        (Some([least, most]), _) => format!("{} to {}", mbps(least), mbps(most)),
+        (Some([least, most]), _) => format!("{} to {} (undecided)", mbps(least), mbps(most)),
         (None, Some([median, ..])) => mbps(median),
         (None, None) => "?".to_owned(),
     };
@@ -174,8 +179,16 @@ fn sentence(down: &Way, up: &Way) -> String {
         "shared" => "downwards your flow shares its queue with others",
         _ => "whether the queue downwards is shared could not be found out",
     };
-    let (rtt, down, up) = (down.rtt(up).min(up.rtt(down)), rate(down), rate(up));
-    format!("About {down} Mbit/s down and {up} Mbit/s up, {rtt:.1} ms there and back, and {queue}.")
+    let (rtt, down_way, up_way) = (down.rtt(up).min(up.rtt(down)), down, up);
+    let rates = format!("{} Mbit/s down and {} Mbit/s up", rate(down), rate(up));
+    let first = format!("About {rates}, {rtt:.1} ms there and back, and {queue}.");
+    let tested = down_way.looked.tested.min(up_way.looked.tested);
+    let bursts = [down_way, up_way].iter().all(|way| way.looked.burst.is_some());
+    match tested {
+        0 => first,
+        _ if bursts => first,
+        tested => format!("{first}\nBehind a token bucket of more than {} kB a path may be slower.", tested / 1000),
+    }
 }
 
 /// Three digits.
@@ -203,7 +216,10 @@ fn text(down: &Way, up: &Way, took: f64) -> String {
     row("packets per ACK", &|way, _| format!("{:.2}", way.merged()));
     row("burst", &|way, _| match &way.looked.burst {
         Some(burst) => format!("{} kB at {} Mbit/s", burst.bytes / 1000, mbps(burst.peak as f64 / 1e6)),
-        None if way.unsteady().is_some() => "perhaps: rates differ".to_owned(),
+        None if way.unsteady().is_some() => {
+            format!("{} kB or more, not empty at last", way.looked.tested.max(1000) / 1000)
+        }
+        None if way.looked.tested > 0 => format!("none of up to {} kB", way.looked.tested / 1000),
         None => "none seen".to_owned(),
     });
     row("buffer", &|way, _| match way.looked.overflowed {
@@ -244,15 +260,15 @@ mod tests {
     fn what_is_said_is_the_median_and_the_rtt_without_what_packets_take_themselves() {
         // 1250 bytes at 10 Mbit/s take 1 ms, an ACK of 62 at 5 Mbit/s 0.099 ms.
         let (down, up) =
-            (outcome(&[9_000_000, 9_900_000, 10_100_000, 10_500_000], 21_099_400), outcome(&[5_000_000], 0));
+            (outcome(&[9_600_000, 9_900_000, 10_100_000, 10_500_000], 21_099_400), outcome(&[5_000_000], 0));
         let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
-        assert_eq!(down.capacity, Some([10.0, 9.0, 10.5]));
+        assert_eq!(down.capacity, Some([10.0, 9.6, 10.5]));
         assert!((down.rtt(&up) - 20.0002).abs() < 1e-9, "{}", down.rtt(&up));
         assert_eq!(up.rtt(&down), 0.0);
         assert_eq!(down.merged(), 2.0);
         let text = text(&down, &up, 0.5);
         assert!(text.starts_with("About 10.0 Mbit/s down and 5.00 Mbit/s up, 0.0 ms there and back, and whether"));
-        assert!(text.contains("10.0 Mbit/s (9.00 to 10.5)") && text.contains("more than 2.50 ms"), "{text}");
+        assert!(text.contains("10.0 Mbit/s (9.60 to 10.5)") && text.contains("more than 2.50 ms"), "{text}");
         for (mbps, bps) in [(10.399_663, 10_400_000), (0.123_456, 123_000), (721.5, 722_000_000), (0.0, 0)] {
             assert_eq!(rounded(mbps).as_bps(), bps);
         }
@@ -265,8 +281,8 @@ mod tests {
             (&json!(false), &json!(true))
         );
         let text = super::text(&bucket, &up, 0.5);
-        assert!(text.starts_with("About 5.00 to 51.0 Mbit/s down and 5.00 Mbit/s up"), "{text}");
-        assert!(text.contains("perhaps: rates differ") && text.contains("none seen"), "{text}");
+        assert!(text.starts_with("About 5.00 to 51.0 (undecided) Mbit/s down and 5.00 Mbit/s up"), "{text}");
+        assert!(text.contains("kB or more, not empty at last") && text.contains("none seen"), "{text}");
         let nothing = outcome(&[], 0);
         let nothing = Way::new(&nothing, nothing.report.look.as_ref().unwrap());
         assert_eq!(nothing.capacity, None);

@@ -4,6 +4,7 @@ use flowstart_congestion::{ControllerConfig, Pacing};
 use flowstart_quic::message::{Direction, Paced, Request, VERSION};
 use flowstart_quic::{Client, Limits, MessageDeparture, OneWay, Sink};
 use flowstart_race::Contestant;
+use flowstart_service_curve::Passed;
 use flowstart_service_curve::stats::DelayHistogram;
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -48,6 +49,9 @@ pub(crate) struct Heard {
     /// How long messages waited here, from when they were due until their last byte left first:
     /// for the window and for pacing. One clock says so, which needs no other.
     pub(crate) waited: Option<DelayHistogram>,
+    /// When each message passed the ends of the network, from the first on, by the clock here; none
+    /// where that is not known.
+    pub(crate) passed: Vec<Option<Passed>>,
 }
 
 /// Lets an application write to a server for its time, or until `over`. `tell` hears the delay of
@@ -96,12 +100,22 @@ pub(crate) fn probe(
     Ok(Heard { drift: listening.clocks.drift(), real_time, ..listening.heard })
 }
 
+/// When a message that was written and read at these times, by the clock here, passed the ends of
+/// the network: it left first at one, and the server says for how long it waited there. How far the
+/// clocks are apart is known to within half of the round trip, so one may seem to have arrived
+/// before it left.
+fn passed((written, read): (Time, Time), left: Option<Time>, wait: Option<u64>) -> Option<Passed> {
+    let left = left?.clamp(written, read);
+    let arrived = Time::from_nanos(read.as_nanos().saturating_sub(wait?)).clamp(left, read);
+    Some(Passed { left, arrived })
+}
+
 /// What becomes of the times that the server tells.
 struct Listening {
     gap: Span,
     warm_up: Span,
-    /// Whether each message has left.
-    left: Vec<bool>,
+    /// When each message left first, with its last byte.
+    left: Vec<Option<Time>>,
     /// Messages that were read.
     read: u64,
     clocks: OneWay,
@@ -118,12 +132,13 @@ impl Listening {
             let place = usize::try_from(message).unwrap_or(usize::MAX);
             // Streams take turns, so one message may leave before those before it.
             if self.left.len() <= place {
-                self.left.resize(place + 1, false);
+                self.left.resize(place + 1, None);
             }
             // What is sent again left before.
-            if std::mem::replace(&mut self.left[place], true) {
+            if self.left[place].is_some() {
                 continue;
             }
+            self.left[place] = Some(at);
             let due = self.gap * message;
             if let Some(waited) = self.heard.waited.as_mut().filter(|_| due >= self.warm_up) {
                 waited.record(at.since(began + due));
@@ -131,13 +146,34 @@ impl Listening {
         }
         for (heard, readings) in told {
             self.clocks.hear(heard, readings.told);
-            for age in readings.ages {
+            let waits = readings.waits.iter().copied().map(Some).chain(std::iter::repeat(None));
+            for (age, wait) in readings.ages.iter().zip(waits) {
                 let due = began + self.gap * self.read;
+                let left = usize::try_from(self.read).ok().and_then(|place| *self.left.get(place)?);
                 self.read += 1;
-                let read = self.clocks.here(readings.told.saturating_sub(age), self.heard.rtt);
+                let read = self.clocks.here(readings.told.saturating_sub(*age), self.heard.rtt);
                 // A path whose way back is the longer one may have it read before it was written.
-                tell(read.map_or(Span::ZERO, |read| read.since(due)));
+                let read = read.unwrap_or(due).max(due);
+                self.heard.passed.push(passed((due, read), left, wait));
+                tell(read.since(due));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_passes_the_network_between_its_writing_and_its_reading_and_in_this_order() {
+        let at = Time::from_nanos;
+        let ends = |left, wait| passed((at(10), at(50)), left, wait).map(|passed| (passed.left, passed.arrived));
+        assert_eq!(ends(Some(at(12)), Some(8)), Some((at(12), at(42))));
+        // Clocks that are wrong by the half of a round trip.
+        assert_eq!(ends(Some(at(60)), Some(8)), Some((at(50), at(50))));
+        assert_eq!(ends(Some(at(45)), Some(40)), Some((at(45), at(45))));
+        assert_eq!(ends(Some(at(5)), Some(u64::MAX)), Some((at(10), at(10))));
+        assert_eq!((ends(None, Some(8)), ends(Some(at(12)), None)), (None, None));
     }
 }

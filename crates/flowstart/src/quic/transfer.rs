@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 
 use flowstart_quic::controller;
-use flowstart_quic::message::{Direction, Request, VERSION};
+use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{Clock, Limits, News, Server, Service, Sink, Sockets};
 use flowstart_units::{Span, Time};
@@ -123,7 +123,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
     };
     let contestant = &args.contestant;
     let request = Request {
-        version: VERSION,
+        version: OLDEST,
         session: session(),
         connections: u8::try_from(contestant.start.connections().clamp(1, 2)).unwrap_or(1),
         direction: if args.reverse { Direction::Up } else { Direction::Down },

@@ -125,10 +125,24 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
         assert_eq!(output.status.code(), Some(2));
         text(&output.stderr)
     };
-    assert!(refused("false {rate} {seconds}").contains("at 2 Mbit/s: the command failed (exit status: 1)"));
-    assert!(
-        refused("echo nothing {rate} {seconds}").contains("the record that the command wrote has no column sent_ns")
-    );
+    // It is told at once, not after the others on the path have run for as long as they should.
+    let others = |word| match word {
+        "0" => "2",
+        "500ms" => "20s",
+        "2Mbit/s" => "1Mbit/s",
+        word => word,
+    };
+    let beside: Vec<&str> = SHORT.iter().copied().map(others).collect();
+    for (line, part) in [
+        ("false {rate} {seconds}", "at 1 Mbit/s: the command failed (exit status: 1)"),
+        ("echo nothing {rate} {seconds}", "the record that the command wrote has no column sent_ns"),
+    ] {
+        let began = Instant::now();
+        let output = flowstart(&[&beside[..], &["--command", line]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
+        assert!(began.elapsed() < Duration::from_secs(8), "{line}: {:?}", began.elapsed());
+    }
     assert!(refused("probe {rate}").contains("the command does not say where {seconds} goes"));
     // Records of what cannot have been.
     let early = PROGRAM.replace("sleep {seconds}; sleep 0.2", "true");
@@ -207,6 +221,13 @@ fn what_was_finished_is_not_probed_again() {
     assert_eq!(files().len(), 2);
     let (status, _, said) = again(&["--seed", "7"]);
     assert!(status == Some(2) && said.contains("with other options"), "{said}");
+    // One rate's file in the place of another's.
+    let slow = files().into_iter().find(|file| file.to_string_lossy().contains("-2000000bps")).unwrap();
+    let kept = fs::read(&slow).unwrap();
+    fs::copy(slow.to_string_lossy().replace("-2000000bps", "-4000000bps"), &slow).unwrap();
+    let (status, _, said) = again(&[]);
+    assert!(status == Some(2) && said.contains("-2000000bps.csv: it was measured at 4 Mbit/s"), "{said}");
+    fs::write(&slow, kept).unwrap();
     fs::write(&files()[0], "nothing\n").unwrap();
     let (status, _, said) = again(&[]);
     assert!(status == Some(2) && said.contains("cannot use"), "{said}");

@@ -2,9 +2,10 @@
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
+use super::bucket::{drained, lacking};
 use super::{Look, Packet, Part};
 use crate::ledger::HEADER_BYTES;
-use crate::message::{Burst, Looked};
+use crate::message::{Burst, Looked, unsteady};
 
 /// Of a train this share does not count: its first packets find processors on the way asleep, and
 /// are late by a tenth of a millisecond or two.
@@ -16,25 +17,134 @@ const BURST: f64 = 0.6;
 const AHEAD: f64 = 1e6;
 /// Packets at the least on either side of such a change.
 const SIDE: usize = 4;
+/// The halves of a train differ by no more than this share where all of it waited for tokens.
+const EVEN: f64 = 0.15;
+/// Rates that differ by no more than this share agree.
+const AGREE: f64 = 0.05;
+/// For each train that is slower than those that agree there must be so many that do.
+const HELD_UP: usize = 3;
+/// Trains that agree at the least until theirs is the rate behind a token bucket.
+const AGREEING: usize = 3;
+/// Rates of trains that something else held up, or pushed together, are off by more than this
+/// share.
+const NEAR: f64 = 0.1;
+/// A bucket is empty with less than this share of it left.
+const EMPTY: f64 = 0.15;
+/// A bucket filled at this share of the capacity is one that would have been seen.
+const FILLED: f64 = 0.5;
 /// Losses of trains at the least until the buffer is the reason.
 const OVERFLOW: usize = 3;
 
-pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
-    let trains: Vec<Vec<Packet>> = (0..look.trains).map(|train| of(look, Part::Train(train))).collect();
-    let burst = burst(&trains);
+/// What trains say of the capacity.
+struct Trains {
+    /// Whether each is the first of its group, and its packets.
+    groups: Vec<(bool, Vec<Packet>)>,
+    /// Rates of those that count, least first; all if they do not agree.
+    rates: Vec<u64>,
+    burst: Option<Burst>,
+    /// Rate behind a token bucket that only some emptied.
+    behind: Option<u64>,
+}
+
+/// True if trains agree on what the path bears.
+pub(super) fn agree(look: &Look) -> bool {
+    let trains = trains(look);
+    trains.behind.is_some() || (!trains.rates.is_empty() && !unsteady(&trains.rates))
+}
+
+/// Rate of the second half of the last train from this one on.
+pub(super) fn last_rate(look: &Look, from: usize) -> Option<u64> {
+    let last = look.trains.len().checked_sub(1).filter(|last| *last >= from)?;
+    let train = of(look, Part::Train(last as u32));
+    rate(&train, train.len() / 2)
+}
+
+fn trains(look: &Look) -> Trains {
+    let newest = look.packets.iter().rfind(|packet| packet.acked.is_some()).map(|packet| packet.number);
+    let groups: Vec<(bool, Vec<Packet>)> = (0..)
+        .zip(&look.trains)
+        .map(|(number, (first, length))| (*first, *length, of(look, Part::Train(number))))
+        // Data may be over in the middle of the last, or before all of it was acknowledged.
+        .filter(|(_, length, train)| train.len() == *length as usize)
+        .filter(|(.., train)| train.last().is_some_and(|last| newest >= Some(last.number)))
+        .map(|(first, _, train)| (first, train))
+        .collect();
+    let firsts: Vec<Vec<Packet>> = groups.iter().filter(|(first, _)| *first).map(|(_, train)| train.clone()).collect();
+    let burst = burst(&firsts);
     // Of some trains the burst is one packet longer, and what follows it waited for a part of its
     // tokens only.
     let skip = burst.as_ref().map_or(0, |(after, _)| *after + 2);
-    let rate_of = |train: &Vec<Packet>| rate(train, skip.max(train.len() / WAKING));
-    let mut rates: Vec<u64> = trains.iter().filter_map(rate_of).collect();
-    rates.sort_unstable();
+    let rates_from = |skip: usize| -> Vec<(u64, &Vec<Packet>)> {
+        let mut rates: Vec<(u64, &Vec<Packet>)> = groups
+            .iter()
+            .filter_map(|(first, train)| Some((rate(train, skipped(train, if *first { skip } else { 0 }))?, train)))
+            .collect();
+        rates.sort_unstable_by_key(|(rate, _)| *rate);
+        rates
+    };
+    let only = |rates: &[(u64, &Vec<Packet>)]| rates.iter().map(|(rate, _)| *rate).collect::<Vec<u64>>();
+    let mut rates = only(&rates_from(skip));
+    let mut burst = burst.map(|(_, burst)| burst);
+    let mut behind = None;
+    if unsteady(&rates) {
+        // Not each of the trains emptied it, or there is none.
+        let all = rates_from(0);
+        rates = only(&all);
+        behind = behind_bucket(&groups, &look.arrivals, &rates);
+        burst = behind
+            .map(|rate| Burst { peak: rates.last().copied().unwrap_or(rate), bytes: drained(&look.arrivals, rate) });
+        let borne = borne_out(&all, &look.arrivals);
+        if behind.is_none() && borne.len() >= AGREEING && !unsteady(&borne) {
+            rates = borne;
+        }
+    }
+    Trains { groups, rates, burst, behind }
+}
+
+/// Rates of trains without those that were held up or pushed together by something else than a
+/// bucket: fewer than a quarter, the slow ones less far into a bucket than one that was fast.
+fn borne_out(rates: &[(u64, &Vec<Packet>)], arrivals: &[(Time, u64)]) -> Vec<u64> {
+    let Some((middle, _)) = rates.get(rates.len() / 2) else { return Vec::new() };
+    let near = |rate: u64| rate.abs_diff(*middle) as f64 <= *middle as f64 * NEAR;
+    let held = rates.iter().map(|(rate, _)| *rate).find(|rate| !near(*rate)).unwrap_or(0).min(*middle);
+    let depth = |train: &Vec<Packet>| {
+        let end = train.iter().filter_map(|packet| packet.acked).max();
+        let before: Vec<(Time, u64)> = arrivals.iter().copied().filter(|(at, _)| Some(*at) <= end).collect();
+        lacking(&before, held)
+    };
+    let deepest = rates.iter().filter(|(rate, _)| near(*rate)).map(|(_, train)| depth(train)).max().unwrap_or(0);
+    let explained = |(rate, train): &(u64, &Vec<Packet>)| {
+        near(*rate) || (if rate > middle { is_even_near(rates, near) } else { depth(train) < deepest })
+    };
+    let kept: Vec<u64> = rates.iter().map(|(rate, _)| *rate).filter(|rate| near(*rate)).collect();
+    match kept.len() * 4 >= rates.len() * 3 && rates.iter().all(explained) {
+        true => kept,
+        false => Vec::new(),
+    }
+}
+
+/// True if trains near the middle arrived evenly: all of each waited for the same thing.
+fn is_even_near(rates: &[(u64, &Vec<Packet>)], near: impl Fn(u64) -> bool) -> bool {
+    rates.iter().filter(|(rate, _)| near(*rate)).all(|(_, train)| is_even(train))
+}
+
+pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
+    let Trains { groups, mut rates, burst, behind } = trains(look);
+    if rates.is_empty() {
+        rates.extend(roughly(look));
+    }
+    let capacity = behind.or_else(|| median(rates.clone())).unwrap_or(0);
+    let tested = drained(&look.arrivals, (capacity as f64 * FILLED) as u64);
     let calm: Vec<Span> = of(look, Part::Calm).iter().filter_map(rtt).collect();
     let apart: Vec<u64> = calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect();
+    let trains: Vec<Vec<Packet>> = groups.into_iter().map(|(_, train)| train).collect();
     let lost = trains.iter().flatten().filter(|packet| packet.acked.is_none()).count();
     let queue = look.largest - look.smallest;
     Looked {
         rates,
-        burst: burst.map(|(_, burst)| burst),
+        burst,
+        behind,
+        tested,
         packet: look.quickest,
         rtt: if look.smallest == Span::MAX { 0 } else { look.smallest.as_nanos() },
         jitter: apart.iter().sum::<u64>() / (apart.len() as u64).max(1),
@@ -43,6 +153,13 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
         overflowed: overflowed(&trains, look.smallest, queue),
         ecn,
     }
+}
+
+/// The capacity where no train told it: what the detector saw, or the first packets.
+fn roughly(look: &Look) -> Option<u64> {
+    let told = look.decision.map(|decision| decision.rate.as_bps()).filter(|rate| *rate > 0);
+    let service = Some(look.service).filter(|service| !service.is_zero());
+    told.or_else(|| Some(Rate::of(Bytes::new(u64::from(look.packet)), service?).as_bps()))
 }
 
 fn of(look: &Look, part: Part) -> Vec<Packet> {
@@ -77,6 +194,50 @@ fn rate(train: &[Packet], skip: usize) -> Option<u64> {
 fn median(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
     values.get(values.len() / 2).copied()
+}
+
+/// How much of a train does not count.
+fn skipped(train: &[Packet], burst: usize) -> usize {
+    burst.max(train.len() / WAKING)
+}
+
+/// The rate behind a token bucket that some trains did not empty: that on which the slowest trains
+/// agree, if a bucket which it fills would have been empty whenever they arrived. Others' traffic
+/// keeps to no such thing.
+fn behind_bucket(trains: &[(bool, Vec<Packet>)], arrivals: &[(Time, u64)], rates: &[u64]) -> Option<u64> {
+    let even: Vec<(u64, &Vec<Packet>)> = trains
+        .iter()
+        .map(|(_, train)| train)
+        .filter(|train| is_even(train))
+        .filter_map(|train| Some((rate(train, skipped(train, 0))?, train)))
+        .collect();
+    let agree = |least: u64| -> Vec<(u64, &Vec<Packet>)> {
+        let most = (least as f64 * (1.0 + AGREE)) as u64;
+        even.iter().copied().filter(|(rate, _)| (least..=most).contains(rate)).collect()
+    };
+    // What is slower was held up by something else, if that is little.
+    let slow = rates
+        .iter()
+        .enumerate()
+        .map(|(slower, least)| (slower, agree(*least)))
+        .find(|(slower, slow)| slow.len() >= AGREEING && slower * HELD_UP <= slow.len())
+        .map(|(_, slow)| slow)?;
+    let behind = median(slow.iter().map(|(rate, _)| *rate).collect())?;
+    let bucket = drained(arrivals, behind) as f64;
+    let emptied = |(_, train): &(u64, &Vec<Packet>)| {
+        let end = train.iter().filter_map(|packet| packet.acked).max();
+        let before: Vec<(Time, u64)> = arrivals.iter().copied().filter(|(at, _)| Some(*at) <= end).collect();
+        lacking(&before, behind) as f64 >= bucket * (1.0 - EMPTY)
+    };
+    slow.iter().all(emptied).then_some(behind)
+}
+
+/// True if what counts of a train arrives as fast in its first half as in its second.
+fn is_even(train: &[Packet]) -> bool {
+    let skip = skipped(train, 0);
+    let middle = skip + (train.len() - skip) / 2;
+    let halves = (train.get(..=middle).and_then(|half| rate(half, skip)), rate(train, middle));
+    matches!(halves, (Some(one), Some(other)) if one.abs_diff(other) as f64 <= one.min(other) as f64 * EVEN)
 }
 
 /// If trains arrive faster at first than later: after how many packets that ends, and the bucket.
@@ -165,6 +326,33 @@ mod tests {
         assert_eq!(rate(&train(&slows), after), Some(11_840_000));
         let even: Vec<Option<u64>> = (0..24u64).map(|n| Some(100 * n + n % 3 * 20)).collect();
         assert_eq!(burst(&[train(&even)]), None);
+    }
+
+    /// Eight packets from a time on, so many microseconds apart, the last so much later.
+    fn eight(from: u64, apart: u64, later: u64) -> Vec<Packet> {
+        train(&(0..8).map(|n| Some(from + apart * n + if n == 7 { later } else { 0 })).collect::<Vec<_>>())
+    }
+
+    /// Rates of trains of which others would have been held up by a bucket, too, if one was.
+    #[test]
+    fn a_train_that_was_held_up_does_not_count_if_a_later_one_that_was_fast_asked_more_of_any_bucket() {
+        let borne = |trains: &[Vec<Packet>]| {
+            let seen: Vec<(Time, u64)> = trains.iter().flat_map(|train| arrivals(train)).collect();
+            let mut rates: Vec<(u64, &Vec<Packet>)> =
+                trains.iter().map(|train| (rate(train, skipped(train, 0)).unwrap(), train)).collect();
+            rates.sort_unstable_by_key(|(rate, _)| *rate);
+            borne_out(&rates, &seen)
+        };
+        // 1480 bytes in 0.1 ms; what is held up by 2 ms is four times slower.
+        let held = eight(0, 100, 2_000);
+        let group = |from: u64| [eight(from, 100, 0), eight(from + 800, 100, 0)];
+        let later = [vec![held.clone()], group(50_000).to_vec(), group(100_000).to_vec()].concat();
+        assert_eq!(borne(&later), [118_400_000; 4]);
+        // Behind as many as before it, the bucket may have been empty.
+        let last = eight(101_600, 100, 2_000);
+        assert_eq!(borne(&[group(50_000).to_vec(), group(100_000).to_vec(), vec![last]].concat()), [0; 0]);
+        // One in three is too many.
+        assert_eq!(borne(&[vec![held], group(50_000).to_vec()].concat()), [0; 0]);
     }
 
     #[test]

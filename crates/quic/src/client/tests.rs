@@ -1,0 +1,57 @@
+use noq_proto::ApplicationClose;
+
+use super::*;
+use crate::message::{Paced, VERSION};
+
+fn client(tell: bool) -> Client {
+    let request = Request {
+        version: VERSION,
+        session: 1,
+        connections: 1,
+        direction: Direction::Up,
+        size: None,
+        nanos: Some(1),
+        streams: 1,
+        start: "slow_start".to_owned(),
+        avoidance: "cubic".to_owned(),
+        file: None,
+        look: false,
+        paced: Some(Paced { message: 1000, gap: 5, tell }),
+    };
+    let config = crate::controller("slow_start", "cubic", 1452).unwrap();
+    let to = "192.0.2.7:4433".parse().unwrap();
+    let ends = (config, Sink::Check);
+    Client::new(Clock::start(), Time::ZERO, &Limits::default(), to, None, request, ends).unwrap()
+}
+
+#[test]
+fn a_server_that_does_not_know_the_word_for_telling_is_of_an_older_version() {
+    let closed = |code: u32| {
+        let reason = "the other end does not speak flowstart's protocol: unknown field `tell`".into();
+        ConnectionError::ApplicationClosed(ApplicationClose { error_code: code.into(), reason })
+    };
+    let said = |tell, code| client(tell).lost(&closed(code)).to_string();
+    assert!(said(true, NOT_UNDERSTOOD).contains("cannot tell when it reads"), "{}", said(true, NOT_UNDERSTOOD));
+    for other in [said(false, NOT_UNDERSTOOD), said(true, 3)] {
+        assert!(other.contains("ended the connection"), "{other}");
+    }
+}
+
+#[test]
+fn times_of_reading_that_cannot_be_are_refused() {
+    let readings = |first, told, ages: &[u64]| Readings { first, told, ages: ages.to_vec(), waits: Vec::new() };
+    for wrong in [
+        readings(1, 9, &[]),
+        // Nothing was written yet.
+        readings(0, 9, &[5]),
+        readings(0, 9, &[5, 6]),
+        readings(0, 9, &[10]),
+        readings(u64::MAX, 9, &[1]),
+    ] {
+        assert!(client(true).hear(Time::ZERO, wrong).unwrap_err().0.contains("make no sense"));
+    }
+    assert!(client(false).hear(Time::ZERO, readings(0, 9, &[5])).is_err());
+    let mut client = client(true);
+    client.hear(Time::ZERO, readings(0, 9, &[])).unwrap();
+    assert_eq!(client.take_readings().len(), 1);
+}

@@ -1,0 +1,150 @@
+//! Which trains there are, and when.
+
+use flowstart_units::{Bytes, Rate, Span, Time};
+
+use super::bucket::{drained, lacking};
+use super::{LEAST_SETTLING, Look, LookStage, Packet, Part, findings};
+
+/// So many trains there are however long they take.
+const LEAST_TRAINS: usize = 3;
+/// The end of a train confirms a rate that differs by no more than this share.
+const CONFIRMS: f64 = 0.25;
+/// ... in so many groups.
+const LEAST_GROUPS: usize = 2;
+
+impl Look {
+    /// Trains that tell the capacity, in groups, each with a lone packet behind it that meets no
+    /// queue: the first group.
+    pub(super) fn plan_trains(&mut self, now: Time) {
+        if let Some(decision) = &self.decision
+            && decision.rate > Rate::ZERO
+        {
+            let service = decision.rate.transmission_time(Bytes::new(u64::from(self.packet)));
+            self.service = self.service.max(service);
+        }
+        self.tried = now;
+        self.stage = LookStage::Trains;
+        self.plan_group(now);
+    }
+
+    /// ... and more of them, when it is known how fast the last arrived.
+    pub(super) fn plan_next(&mut self, now: Time) {
+        self.lone = None;
+        self.ends = Time::NEVER;
+        let group = self.trains.iter().rposition(|(first, _)| *first).unwrap_or(0);
+        for train in group..self.trains.len() {
+            let numbers = self.packets.iter().filter(|packet| packet.part == Part::Train(train as u32));
+            let numbers: Vec<u64> = numbers.map(|packet| packet.number).collect();
+            if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+                self.settle(*first, last + 1);
+            }
+        }
+        self.confirmed = findings::last_rate(self, group).is_some_and(|rate| {
+            let service = Rate::of(Bytes::new(u64::from(self.packet)), self.service).as_bps();
+            rate.abs_diff(service) as f64 <= service as f64 * CONFIRMS
+        });
+        match self.is_enough(now) {
+            true => self.stage = LookStage::Over,
+            false => self.plan_group(now),
+        }
+    }
+
+    /// True if trains of separate groups agree, or if it takes too long.
+    fn is_enough(&self, now: Time) -> bool {
+        let took = now.since(self.tried);
+        let groups = self.trains.iter().filter(|(first, _)| *first).count();
+        took >= self.config.time
+            && self.trains.len() >= LEAST_TRAINS
+            && groups >= LEAST_GROUPS
+            && (took >= self.config.longest_time || findings::agree(self))
+    }
+
+    /// Packets that may leave at once although the path may be much slower than it seems: what was
+    /// seen to pass, as far as a bucket filled at that slower rate has been filled since, and what
+    /// queues there for no longer than it may.
+    fn fits(&self, now: Time) -> u32 {
+        if self.service.is_zero() {
+            // All that was sent arrived at once, or nothing did.
+            return self.config.settling;
+        }
+        let full = u64::from(self.packet);
+        let peak = Rate::of(Bytes::new(full), self.fast.unwrap_or(self.service)).as_bps();
+        let slow = (peak as f64 / self.config.slowdown.max(1.0)) as u64;
+        let passed = self.filled(now, slow);
+        let queue = (self.config.flight_queue.as_nanos() / 1000).saturating_mul(slow) / 8_000_000;
+        // Of what may still arrive nobody knows whether it passes.
+        u32::try_from(((passed + queue) / full).saturating_sub(self.flying(now))).unwrap_or(u32::MAX)
+    }
+
+    /// Packets that may still arrive.
+    fn flying(&self, now: Time) -> u64 {
+        let patience = self.largest + self.largest / 2;
+        let flies = |packet: &&Packet| packet.acked.is_none() && now.since(packet.at) < patience;
+        self.packets.iter().filter(flies).count() as u64
+    }
+
+    /// Bytes of the largest bucket that was emptied, filled at this rate, that have come into it
+    /// when a packet gets there that leaves now.
+    fn filled(&self, now: Time, rate: u64) -> u64 {
+        let arrived = self.arrivals.iter().map(|(at, _)| *at).max().unwrap_or(now);
+        // From when the last to arrive left the bucket: there and back.
+        let since = now.since(arrived) + self.smallest;
+        let lacks = lacking(&self.arrivals, rate);
+        let came = (since.as_nanos() as f64 * rate as f64 / 8e9) as u64;
+        drained(&self.arrivals, rate) - lacks + lacks.min(came)
+    }
+
+    /// Packets that the token bucket holds then, as far as it is known.
+    fn tokens(&self, now: Time) -> u32 {
+        let full = u64::from(self.packet);
+        let rate = Rate::of(Bytes::new(full), self.service).as_bps();
+        u32::try_from(self.filled(now, rate) / full).unwrap_or(u32::MAX)
+    }
+
+    /// Packets that a train has at most. Behind an empty bucket up to two of them wait.
+    fn longest(&self) -> u32 {
+        let share = if self.fast.is_some() { 2 } else { 1 };
+        let count = |time: Span| u32::try_from(time.as_nanos() / self.service.as_nanos().max(1)).unwrap_or(u32::MAX);
+        let longest = self.config.longest.max(count(self.config.long).min(self.config.most)).max(2);
+        let least = if self.fast.is_some() { LEAST_SETTLING as u32 } else { 2 };
+        count(self.config.queue / share).max(least).min(longest)
+    }
+
+    /// Plans trains, one behind the other, and a lone packet.
+    fn plan_group(&mut self, now: Time) {
+        let (fits, longest, most) = (self.fits(now), self.longest(), self.config.trains.max(1));
+        let least = longest.min(LEAST_SETTLING as u32);
+        let (trains, length, tokens) = match self.fast {
+            // The train behind what is in the bucket is partly let through, the next is not.
+            Some(_) => {
+                let tokens = self.tokens(now);
+                let trains = tokens.div_ceil(longest).min(most) + 2;
+                match self.confirmed {
+                    true => (trains, longest, tokens),
+                    false => (trains.min(fits / longest).max(1), fits.clamp(least, longest), tokens),
+                }
+            }
+            None => {
+                let ceil = fits.div_ceil(longest).max(1);
+                let trains = if fits / ceil >= self.config.settling { ceil } else { (fits / longest).max(1) };
+                (trains.min(most), (fits / trains).clamp(least, longest), 0)
+            }
+        };
+        let gone = (self.service * u64::from(length + 1)).mul_f64(self.config.apart / 2.0);
+        // What the detector or the trains before sent is gone by then.
+        let queued = (self.service * self.flying(now)).checked_sub(self.smallest).unwrap_or(Span::ZERO);
+        let first = (now + queued).max(self.last + gone);
+        let mut at = first;
+        for place in 0..trains {
+            self.plan.push_back((at, length, Part::Train(self.trains.len() as u32)));
+            self.trains.push((place == 0, length));
+            // When the queue of those before is gone, before the bucket fills.
+            let sent = (place + 1) * length;
+            let passes = self.fast.unwrap_or(Span::ZERO) * u64::from(sent);
+            at = first + passes.max(self.service * u64::from(sent.saturating_sub(tokens)));
+        }
+        // Where a packet takes microseconds, processors do not.
+        let alone = at + gone + gone / 2 + Span::from_micros(500);
+        self.plan.push_back((alone, 1, Part::Calm));
+    }
+}

@@ -1,0 +1,61 @@
+//! Streams of one connection, and the pieces that go over them.
+
+use noq_proto::StreamId;
+
+use super::OVERHEAD;
+use crate::data::SHORT_PIECE;
+use crate::departures::MessageEnds;
+
+/// What one connection of the transfer has.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    pub(super) streams: Vec<StreamId>,
+    /// What a stream did not take yet, by its place in `streams`.
+    pub(super) left: Vec<Vec<u8>>,
+    pub(super) turn: usize,
+    /// Where messages end, if somebody wants to know when they left.
+    pub(super) ends: Option<MessageEnds>,
+    /// Bytes written, and packets sent when all of them had left last.
+    pub(super) written: u64,
+    pub(super) emptied: (u64, u64),
+    pub(super) unfinished: usize,
+    pub(super) closed: bool,
+}
+
+impl Lane {
+    /// Bytes that wait to be sent, at least.
+    pub(super) fn ready(&self, sent: u64, mtu: u64) -> u64 {
+        let (written, packets) = self.emptied;
+        (self.written - written).saturating_sub((sent - packets) * mtu.saturating_sub(OVERHEAD))
+    }
+}
+
+/// Bytes of the next piece, of what is left: receivers allow few short ones, and an application
+/// that writes now and then would have one after every write that does not fit.
+pub(super) fn piece_of(most: usize, left: u64) -> usize {
+    let left = usize::try_from(left).unwrap_or(usize::MAX);
+    let rest = left.saturating_sub(most);
+    if (1..SHORT_PIECE as usize).contains(&rest) { left / 2 } else { most.min(left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PIECE;
+    use super::*;
+
+    #[test]
+    fn no_piece_is_short_if_the_data_can_be_cut_otherwise() {
+        for most in [1384, PIECE] {
+            for whole in 1..3 * most as u64 {
+                let (mut left, mut short) = (whole, 0);
+                while left > 0 {
+                    let piece = piece_of(most, left);
+                    assert!((1..=most).contains(&piece), "{whole}: {piece}");
+                    short += u32::from(piece < SHORT_PIECE as usize);
+                    left -= piece as u64;
+                }
+                assert_eq!(short > 0, whole < u64::from(SHORT_PIECE), "{whole}");
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A look at a path behind token buckets of every size, in virtual time.
+
+mod common;
+#[path = "common/link.rs"]
+mod link;
+
+use common::request;
+use flowstart_quic::Service;
+use flowstart_quic::message::{Direction, Looked, OLDEST, Request, VERSION};
+use flowstart_units::{Rate, Span};
+use link::{Link, world};
+
+/// A look, and the bytes that both ends sent for it.
+fn look(kilobytes: u64, mbps: u64, peak: u64, rtt: u64) -> (Looked, u64) {
+    let bucket = (kilobytes > 0).then(|| (kilobytes * 1000, Rate::from_mbps(peak)));
+    let delay = Span::from_micros(rtt * 500);
+    let link = Link { rate: Rate::from_mbps(mbps), bucket, delay, buffer: 4000, ..Link::default() };
+    let asked = request(Direction::Down, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+    let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
+    let (outcome, carried) = world(&link, asked, None, Service::default()).run(Span::from_secs(30));
+    (outcome.unwrap().report.look.unwrap(), carried.iter().sum())
+}
+
+/// On a path without a bucket a look ends when trains of two groups agree, and has a rate whatever
+/// happens to packets.
+#[test]
+fn on_a_plain_path_a_look_is_short_and_always_has_a_rate() {
+    for mbps in [2, 10, 50, 100, 500] {
+        for rtt in [10, 40, 100] {
+            for (jitter, loss) in [(0, 0), (300, 0), (2_000, 0), (0, 20), (2_000, 20)] {
+                let (rate, delay) = (Rate::from_mbps(mbps), Span::from_micros(rtt * 500));
+                let link =
+                    Link { rate, delay, buffer: 4000, jitter: Span::from_micros(jitter), loss, ..Link::default() };
+                let asked = request(Direction::Down, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+                let asked = Request { look: true, nanos: Some(2_000_000_000), ..asked };
+                let (outcome, _) = world(&link, asked, None, Service::default()).run(Span::from_secs(30));
+                let report = outcome.unwrap().report;
+                let looked = report.look.as_ref().unwrap();
+                let what = format!("{mbps} Mbit/s, {rtt} ms, jitter {jitter} us, loss 1/{loss}: {report:?}");
+                assert!(!looked.rates.is_empty(), "{what}");
+                if jitter == 0 && loss == 0 {
+                    let right = said(looked).is_some_and(|said| (said / mbps as f64 - 1.0).abs() <= 0.02);
+                    assert!(right && looked.rates.len() >= 3 && looked.burst.is_none(), "{what}");
+                    let most = if mbps < 10 { 1_700 } else { 300 + 11 * rtt };
+                    assert!(report.nanos <= most * 1_000_000, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// A client of version 4 reads no other words than those it knows.
+#[test]
+fn an_old_client_is_told_in_its_words() {
+    let bucket = Some((32_000, Rate::from_mbps(200)));
+    let link = Link { rate: Rate::from_mbps(20), bucket, buffer: 4000, ..Link::default() };
+    for (version, behind) in [(OLDEST, false), (VERSION, true)] {
+        let asked = request(Direction::Down, 430_000, ("fair_queuing_probe", "delay_or_cubic"));
+        let asked = Request { version, look: true, nanos: Some(2_000_000_000), ..asked };
+        let (outcome, _) = world(&link, asked, None, Service::default()).run(Span::from_secs(30));
+        let looked = outcome.unwrap().report.look.unwrap();
+        assert_eq!((looked.behind.is_some(), looked.tested > 0), (behind, behind), "{looked:?}");
+        let median = looked.behind.unwrap_or(looked.rates[looked.rates.len() / 2]);
+        assert!((median as f64 / 2e7 - 1.0).abs() < 0.02, "{looked:?}");
+    }
+}
+
+/// The rate that is said, if one is.
+fn said(looked: &Looked) -> Option<f64> {
+    let median = looked.behind.unwrap_or(looked.rates[looked.rates.len() / 2]);
+    looked.decided().then_some(median as f64 / 1e6)
+}
+
+/// A number is right, or the bucket is one that the look says it could not empty.
+#[test]
+fn behind_any_token_bucket_no_wrong_rate_is_said_with_certainty() {
+    let mut wrong = Vec::new();
+    for ratio in [3, 10] {
+        for kilobytes in [0, 12, 24, 48, 96, 192, 400] {
+            for (mbps, rtt) in [8, 30, 70, 200].into_iter().flat_map(|mbps| [14, 30, 80].map(|rtt| (mbps, rtt))) {
+                let peak = (mbps * ratio).min(1000);
+                let what = format!("{kilobytes} kB, {mbps} of {peak} Mbit/s, {rtt} ms");
+                let (looked, carried) = look(kilobytes, mbps, peak, rtt);
+                let right = said(&looked).is_none_or(|said| (said / mbps as f64 - 1.0).abs() <= 0.05);
+                let known = kilobytes > 0 || said(&looked).is_some();
+                let short = looked.queue <= 55_000_000;
+                if !(right || kilobytes * 1000 > looked.tested) || !known || !short || carried >= 500_000 {
+                    wrong.push(format!("{what}: {carried} bytes, {looked:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where a wire ten times as fast builds 40 ms of queue with 17 packets. What is said of it counts
+/// the 2.4 ms too that a packet of the rate behind takes itself.
+#[test]
+fn behind_a_slow_bucket_no_queue_is_long() {
+    for kilobytes in [8, 16, 32, 64, 128] {
+        for rtt in [10, 20, 50, 100] {
+            let (looked, _) = look(kilobytes, 5, 50, rtt);
+            let what = format!("{kilobytes} kB, {rtt} ms");
+            assert!(looked.queue <= 52_400_000, "{what}: {looked:?}");
+        }
+    }
+}
+
+/// With a wire ten times as fast, whose speed lets the bucket be emptied.
+#[test]
+fn the_rate_behind_a_bucket_of_twenty_packets_and_the_bucket_are_found() {
+    for (mbps, rtt) in [5, 20, 60].into_iter().flat_map(|mbps| [10, 50].map(|rtt| (mbps, rtt))) {
+        let (looked, _) = look(30, mbps, mbps * 10, rtt);
+        let behind = said(&looked).unwrap_or_else(|| panic!("{mbps} Mbit/s, {rtt} ms: {looked:?}"));
+        assert!((behind / mbps as f64 - 1.0).abs() < 0.02, "{mbps} Mbit/s, {rtt} ms: {looked:?}");
+        let bucket = looked.burst.as_ref().unwrap_or_else(|| panic!("{mbps} Mbit/s, {rtt} ms: {looked:?}")).bytes;
+        assert!(bucket.abs_diff(30_000) < 6_000, "{mbps} Mbit/s, {rtt} ms: {looked:?}");
+    }
+}
