@@ -140,21 +140,26 @@ impl Context {
     fn meet(&self, scale: &Scale) -> Option<bool> {
         let error = self.config.meeting.error;
         let enough = libm::log((1.0 - error) / error);
-        let log_odds = self.meeting.log_odds(scale.service, scale.jitter).unwrap_or(self.bulk.log_odds());
+        let packets = self.meeting.log_odds(scale.service, scale.jitter).unwrap_or(0.0);
         // In a buffer without a queue lone packets are seldom between two of a train.
-        if log_odds >= 0.0 && self.evidence.is_of_losses() {
+        if packets >= 0.0 && self.evidence.is_of_losses() {
             return Some(true);
         }
-        if log_odds.abs() < enough { self.met.then_some(true) } else { Some(log_odds > 0.0) }
+        // Whole trains tell what the time of single packets does not, or not truly.
+        [self.bulk.log_odds(), packets]
+            .into_iter()
+            .find(|log_odds| log_odds.abs() >= enough)
+            .map(|log_odds| log_odds > 0.0)
+            .or(self.met.then_some(true))
     }
 
-    /// True if nothing else is missing for "isolated" than that the connections meet, which noise
-    /// hides.
+    /// True if nothing else is missing for "isolated" than that the connections meet, and whole
+    /// trains are to tell: noise hides the time of single packets, or two batches were not enough.
     pub(super) fn must_compare_trains(&self) -> bool {
         let scale = self.scale();
         let hidden = self.meeting.log_odds(scale.service, scale.jitter).is_none();
         let sure = self.evidence.error_if_isolated() <= self.config.isolated_error;
-        hidden && sure && self.may_be_isolated() && self.meet(&scale).is_none()
+        (hidden || self.attempts > 1) && sure && self.may_be_isolated() && self.meet(&scale).is_none()
     }
 
     /// True if lone packets do not wait behind trains, and these not for lone packets: both
