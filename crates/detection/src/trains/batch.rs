@@ -6,6 +6,7 @@ use crate::Acked;
 use crate::answer::Isolation;
 
 use super::arrivals::Arrivals;
+use super::bulk::Passage;
 use super::context::Context;
 use super::dispersion::Dispersion;
 use super::next::{Arrangement, Next};
@@ -16,6 +17,9 @@ pub(super) const FLANKS: u32 = 2;
 
 /// A train was slowed down if it takes so many times as long to arrive as it took to leave.
 const SLOWED: f64 = 1.25;
+
+/// Trains that are compared follow each other sooner by this factor: how long they take is known.
+const TOGETHER_APART: f64 = 0.75;
 
 /// Packets of both connections leave in this order.
 const NEXT: Span = Span::from_nanos(1);
@@ -45,6 +49,8 @@ pub(super) struct Batch {
     weighed: bool,
     /// Packets around a lone one were lost.
     overflowed: bool,
+    /// Its trains, if the second is compared with the first.
+    passages: [Option<Passage>; 2],
 }
 
 impl Batch {
@@ -60,15 +66,21 @@ impl Batch {
     /// packets of connection 0 leave before.
     pub(super) fn plan(context: &mut Context, arrangement: Arrangement, length: u32, begin: Time, before: u64) -> Self {
         let bursts = arrangement == Arrangement::Bursts;
-        let service = context.service.unwrap_or(Span::from_micros(1));
+        // Trains that are compared must not begin before those before them have passed.
+        let together = arrangement == Arrangement::Together;
+        let service = if together { context.told() } else { context.service.unwrap_or(Span::from_micros(1)) };
         let patience = context.patience(bursts);
-        let build = Self::reckoned(context).max(context.config.shortest_train);
-        let Context { config, random, sides: [trains, lone], dispersion, persistence, .. } = context;
+        let build = Self::reckoned(context, service).max(context.config.shortest_train);
+        let Context { config, random, sides: [trains, lone], dispersion, persistence, meeting, .. } = context;
         let apart = (service * u64::from(length + 1)).mul_f64(config.apart);
         let gap = service.mul_f64(1.0 / config.train_load);
         let mut at = begin;
-        let count = if arrangement == Arrangement::Sustained { 1 } else { config.batch };
-        for _ in 0..count {
+        let count = match arrangement {
+            Arrangement::Sustained => 1,
+            Arrangement::Together => 2,
+            _ => config.batch,
+        };
+        for nth in 0..count {
             let leaves = |place: u32| at + gap * u64::from(place);
             match arrangement {
                 Arrangement::Bursts => {
@@ -97,6 +109,12 @@ impl Batch {
                     }
                     at = left;
                 }
+                Arrangement::Together => {
+                    trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
+                    if nth > 0 {
+                        lone.plan.extend((0..length).map(|place| (leaves(place), 1)));
+                    }
+                }
                 Arrangement::AtOnce => {
                     trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
                     let behind = |nth: u32| length.saturating_sub(1 + nth * config.lone_apart);
@@ -109,6 +127,7 @@ impl Batch {
                 Arrangement::Bursts => uneven(random.unit()),
                 Arrangement::Sustained => service * u64::from(build),
                 Arrangement::Spaced | Arrangement::AtOnce => apart,
+                Arrangement::Together => apart.mul_f64(TOGETHER_APART),
             };
         }
         // What follows finds the last losses; where bursts are called for the buffer may be full
@@ -119,6 +138,7 @@ impl Batch {
         }
         lone.plan.push_back((at + patience, config.lone));
         dispersion.begin_batch();
+        meeting.interrupt();
         persistence.begin_batch(service);
         Self {
             arrangement,
@@ -133,6 +153,7 @@ impl Batch {
             losses: false,
             weighed: false,
             overflowed: false,
+            passages: [None; 2],
         }
     }
 
@@ -158,9 +179,22 @@ impl Batch {
             if self.measure(context, acked) {
                 return self.after_fall(context);
             }
+        } else {
+            context.meeting.lone_arrives(acked.now);
+            context.persistence.lone_arrives();
+        }
+        if self.arrangement == Arrangement::Together {
+            context.sides[1].flying.clear();
         }
         self.weigh(context);
         let over = connection == 0 && acked.number >= self.ends;
+        if over && let [Some(alone), Some(beside)] = self.passages {
+            let (jitter, config) = (context.noise(), context.config.meeting);
+            context.bulk.add(alone, beside, jitter, &config);
+        }
+        if context.are_apart() {
+            return Next::Answer(Isolation::Unknown);
+        }
         let stretched = context.sides[0].stretched;
         if over && stretched && self.take_long_rate(context) {
             return self.after_fall(context);
@@ -237,10 +271,10 @@ impl Batch {
     }
 
     /// Packets of a train whose last one is to wait for long enough to stand out from jitter.
-    fn reckoned(context: &Context) -> u32 {
+    /// `service` is the time that the bottleneck takes for each.
+    fn reckoned(context: &Context, service: Span) -> u32 {
         let config = &context.config;
-        let service = context.service.unwrap_or(Span::ZERO);
-        let wanted = context.jitter().mul_f64(config.least_jitters);
+        let wanted = context.noise().mul_f64(config.least_jitters);
         let needed = if service.is_zero() { 0 } else { wanted.whole(service) };
         let needed = u32::try_from(needed).unwrap_or(u32::MAX);
         // Of a train at twice the rate half is queued, and so on.
@@ -256,11 +290,17 @@ impl Batch {
         if let Some(place) = acked.number.checked_sub(self.from)
             && place < u64::from(self.trains) * length
         {
+            self.arrivals.add(acked.now, acked.number);
+            if self.arrangement == Arrangement::Together {
+                let passage = &mut self.passages[usize::from(place >= length)];
+                *passage = Some(Passage::add(*passage, acked.now));
+                return false;
+            }
             // The first train of a batch that follows at once may have had credit.
             let credit = self.is_at_once() && place < length;
             let sums = if credit { &mut context.with_credit } else { &mut context.dispersion };
             sums.add(acked.now, place, length);
-            self.arrivals.add(acked.now, acked.number);
+            context.meeting.train_arrives(acked.now, acked.number, place / length);
             self.dispersion.add(acked.now, place, length);
             if context.sides[0].stretched {
                 context.persistence.count();
@@ -354,6 +394,19 @@ impl Batch {
             return Next::Answer(Isolation::Unknown);
         }
         let in_bursts = self.arrangement == Arrangement::Bursts;
+        if context.must_compare_trains() {
+            if !context.is_proven() {
+                return self.prove(context);
+            }
+            // If others are served in turn, it is longer by less.
+            let (told, noise) = (context.told(), context.jitter());
+            let times = if told > service.mul_f64(config.fall) { 2 } else { 1 };
+            let length = Self::reckoned(context, told).max(config.train_at_once * 2).saturating_mul(times);
+            let length = length.min(config.longest_train);
+            context.proven = true;
+            context.noise.get_or_insert(noise);
+            return Next::Batch { arrangement: Arrangement::Together, length };
+        }
         if !sides[1].open {
             // Nothing could be compared yet. Its SYN may have been lost.
             if now.since(context.began.unwrap_or(now)) > config.open_wait {
@@ -386,7 +439,7 @@ impl Batch {
         let length = if !queued {
             self.length.saturating_mul(2)
         } else if self.highest < wanted {
-            let reckoned = Self::reckoned(context);
+            let reckoned = Self::reckoned(context, service);
             // If that was not enough the rate was misjudged.
             if reckoned > self.length { reckoned } else { self.length.saturating_mul(2) }
         } else {

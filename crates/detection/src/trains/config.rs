@@ -27,6 +27,10 @@ pub struct TrainProbeConfig {
     /// times as fast. Not all at once, so that they do not queue where the path is wider before its
     /// bottleneck.
     pub train_load: f64,
+    /// Packets of the trains that follow the first at once, 4 ..= 1000; default 10, of which in a
+    /// shared queue six are queued with both lone packets: with one in transmission a buffer of
+    /// eight holds them.
+    pub train_at_once: u32,
     /// Packets of the longest train, if jitter hides the delay of shorter ones; default 400, of
     /// which 218 queue.
     pub longest_train: u32,
@@ -39,7 +43,8 @@ pub struct TrainProbeConfig {
     /// Evenly: no gap differs by more than this share from their mean, 0 ..= 1; default 0.25.
     pub even_gaps: f64,
     /// In the batch that follows at once lone packets leave one by one, behind the last packet of a
-    /// train and so many packets before it, at least 1; default 1: each gives a ratio.
+    /// train and so many packets before it, at least 1; default 3: each gives a ratio, and where
+    /// they pass the train, one of its packets is served between them.
     pub lone_apart: u32,
     /// Trains sent before answers are awaited, at least 1; default 3.
     pub batch: u32,
@@ -129,6 +134,8 @@ pub struct TrainProbeConfig {
     pub alone_gaps: f64,
     /// What delays and losses mean.
     pub evidence: EvidenceConfig,
+    /// Whether both connections meet in one queue.
+    pub meeting: MeetingConfig,
     /// Looks at the queue after the answer.
     pub watch: WatchConfig,
 }
@@ -161,6 +168,40 @@ pub struct EvidenceConfig {
     pub lone_lost_shared: f64,
     /// The same in a queue of its own; default 0.05.
     pub lone_lost_isolated: f64,
+}
+
+/// What arrivals of both connections tell of whether they meet in one queue, where a lone packet
+/// takes its time between two of a train. All constants are this project's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(deny_unknown_fields, default)
+)]
+pub struct MeetingConfig {
+    /// "Isolated" is said if they meet with this probability of error at most, and "unknown" at
+    /// once if they do not with the same, above 0 and below 0.5; default 0.002.
+    pub error: f64,
+    /// Share of the time that the link takes for a packet which is enough between two, above 0 up
+    /// to 1; default 0.97.
+    pub least: f64,
+    /// Arrivals are uncertain by so many times the jitter, at least 0; default 2. With more than
+    /// half of the time for a packet they tell nothing.
+    pub jitters: f64,
+    /// Probability that packets that met arrive closer together than they can have been served,
+    /// above 0 and below 1; default 0.01.
+    pub outlier: f64,
+    /// Part of a packet's time, one more of them, in which a lone packet might have arrived by
+    /// chance without having met any other, above 0 up to 1; default 0.05.
+    pub doubt: f64,
+    /// Where noise hides the time of single packets a train alone is compared with one beside a
+    /// train of the other connection. What they differ by is uncertain by so many times the jitter,
+    /// at least 0; default 0.6 (of four arrivals, each anywhere within it), ...
+    pub bulk_jitters: f64,
+    /// ... and by this share of the train's time, as others come and go, above 0; default 0.08.
+    pub bulk_width: f64,
+    /// No difference is less likely than this, above 0 and below 1; default 0.0005.
+    pub bulk_outlier: f64,
 }
 
 /// Looks after the answer: while the connection has a queue, a lone packet on the other one now and
@@ -196,12 +237,13 @@ impl Default for TrainProbeConfig {
             train: 8,
             chirp_shrink: 0.6,
             shortest_train: 8,
+            train_at_once: 10,
             train_load: 2.2,
             longest_train: 400,
             spread: 4,
             enough_gaps: 2,
             even_gaps: 0.25,
-            lone_apart: 1,
+            lone_apart: 3,
             batch: 3,
             apart: 2.0,
             least_queue: 3.0,
@@ -232,6 +274,7 @@ impl Default for TrainProbeConfig {
             least_gaps: 7,
             alone_gaps: 1.05,
             evidence: EvidenceConfig::default(),
+            meeting: MeetingConfig::default(),
             watch: WatchConfig::default(),
         }
     }
@@ -247,6 +290,21 @@ impl Default for EvidenceConfig {
             outlier: 1e-3,
             lone_lost_shared: 0.5,
             lone_lost_isolated: 0.05,
+        }
+    }
+}
+
+impl Default for MeetingConfig {
+    fn default() -> Self {
+        Self {
+            error: 2e-3,
+            least: 0.97,
+            jitters: 2.0,
+            outlier: 0.01,
+            doubt: 0.05,
+            bulk_jitters: 0.6,
+            bulk_width: 0.08,
+            bulk_outlier: 5e-4,
         }
     }
 }
@@ -274,6 +332,7 @@ impl TrainProbeConfig {
         let error = |p: f64| p > 0.0 && p < 0.5;
         check((4..=64).contains(&self.train), "train", "between 4 and 64 packets")?;
         check((4..=1000).contains(&self.shortest_train), "shortest_train", "between 4 and 1000 packets")?;
+        check((4..=1000).contains(&self.train_at_once), "train_at_once", "between 4 and 1000 packets")?;
         check(self.train_load > 1.0 && self.train_load <= 100.0, "train_load", "above 1 and at most 100")?;
         let longest = self.shortest_train..=1000;
         check(longest.contains(&self.longest_train), "longest_train", "at least shortest_train, at most 1000")?;
@@ -312,6 +371,7 @@ impl TrainProbeConfig {
         check((0.0..=1.0).contains(&self.policed), "policed", "between 0 and 1")?;
         check((0.0..=1.0).contains(&self.full_loss), "full_loss", "between 0 and 1")?;
         self.evidence.validate()?;
+        self.meeting.validate()?;
         self.watch.validate()
     }
 }
@@ -329,6 +389,22 @@ impl EvidenceConfig {
         check(share(self.outlier), "outlier", "above 0 and below 1")?;
         check(share(self.lone_lost_shared), "lone_lost_shared", "above 0 and below 1")?;
         check(share(self.lone_lost_isolated), "lone_lost_isolated", "above 0 and below 1")
+    }
+}
+
+impl MeetingConfig {
+    fn validate(&self) -> Result<(), InvalidConfig> {
+        let check = InvalidConfig::unless;
+        let part = |p: f64| p > 0.0 && p <= 1.0;
+        check(self.error > 0.0 && self.error < 0.5, "error", "above 0 and below 0.5")?;
+        check(part(self.least), "least", "above 0 and at most 1")?;
+        check(self.jitters >= 0.0 && self.jitters <= 1000.0, "jitters", "between 0 and 1000")?;
+        check(self.outlier > 0.0 && self.outlier < 1.0, "outlier", "above 0 and below 1")?;
+        check(part(self.doubt), "doubt", "above 0 and at most 1")?;
+        let jitters = self.bulk_jitters >= 0.0 && self.bulk_jitters <= 1000.0;
+        check(jitters, "bulk_jitters", "between 0 and 1000")?;
+        check(self.bulk_width > 0.0 && self.bulk_width <= 1000.0, "bulk_width", "above 0 and at most 1000")?;
+        check(self.bulk_outlier > 0.0 && self.bulk_outlier < 1.0, "bulk_outlier", "above 0 and below 1")
     }
 }
 
@@ -370,6 +446,7 @@ mod tests {
     fn the_bounds_of_whole_numbers_are_as_documented() {
         bounds!(train, [4, 64], [3, 65]);
         bounds!(shortest_train, [4, 96], [3]);
+        bounds!(train_at_once, [4, 1000], [3, 1001]);
         bounds!(longest_train, [8, 1000], [7, 1001]);
         bounds!(spread, [1, 1000], [0, 1001]);
         bounds!(enough_gaps, [2, 63], [1, 64]);
@@ -417,5 +494,13 @@ mod tests {
         bounds!(evidence.outlier, [0.01, 0.99], [0.0, 1.0, nan]);
         bounds!(evidence.lone_lost_shared, [0.01, 0.99], [0.0, 1.0, nan]);
         bounds!(evidence.lone_lost_isolated, [0.01, 0.99], [0.0, 1.0, nan]);
+        bounds!(meeting.error, [1e-9, 0.49], [0.0, 0.5, nan]);
+        bounds!(meeting.least, [0.01, 1.0], [0.0, 1.01, nan]);
+        bounds!(meeting.jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
+        bounds!(meeting.outlier, [0.01, 0.99], [0.0, 1.0, nan]);
+        bounds!(meeting.doubt, [0.01, 1.0], [0.0, 1.01, nan]);
+        bounds!(meeting.bulk_jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
+        bounds!(meeting.bulk_width, [0.01, 1000.0], [0.0, 1000.1, nan]);
+        bounds!(meeting.bulk_outlier, [1e-9, 0.99], [0.0, 1.0, nan]);
     }
 }

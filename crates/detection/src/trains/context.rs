@@ -5,9 +5,11 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use crate::answer::{Decision, Isolation};
 use crate::random::Random;
 
+use super::bulk::Bulk;
 use super::config::TrainProbeConfig;
 use super::dispersion::Dispersion;
 use super::evidence::Evidence;
+use super::meeting::Meeting;
 use super::persistence::Persistence;
 use super::scale::{Calm, Scale};
 use super::side::Side;
@@ -34,6 +36,14 @@ pub(super) struct Context {
     /// Of packets that may have been served on a new flow's credit.
     pub(super) with_credit: Dispersion,
     pub(super) evidence: Evidence,
+    pub(super) meeting: Meeting,
+    pub(super) bulk: Bulk,
+    /// It was known already that they meet.
+    pub(super) met: bool,
+    /// The rate was proven, but not yet that both connections meet.
+    pub(super) proven: bool,
+    /// The jitter before trains were compared, whose pauses look like ACKs that are held back.
+    pub(super) noise: Option<Span>,
     pub(super) persistence: Persistence,
     /// ACKs of lone packets were held back by the receiver, it seems.
     pub(super) held: bool,
@@ -53,6 +63,11 @@ impl Context {
             dispersion: Dispersion::default(),
             with_credit: Dispersion::default(),
             evidence: Evidence::new(config.evidence),
+            meeting: Meeting::new(config.meeting),
+            bulk: Bulk::default(),
+            met: false,
+            proven: false,
+            noise: None,
             persistence: Persistence::default(),
             held: false,
         }
@@ -78,6 +93,11 @@ impl Context {
         self.calm.jitter().max(self.uneven).max(of_side(one)).max(of_side(other))
     }
 
+    /// The same as it was before trains were compared, if they are.
+    pub(super) fn noise(&self) -> Span {
+        self.noise.unwrap_or_else(|| self.jitter())
+    }
+
     /// A packet is lost if one that left later by this has arrived.
     pub(super) fn patience(&self, in_bursts: bool) -> Span {
         let jitter = self.jitter().mul_f64(self.config.patience_jitters);
@@ -91,9 +111,14 @@ impl Context {
 
     /// What the evidence says, if it is enough.
     pub(super) fn answer(&self) -> Option<Isolation> {
+        self.answer_by(&self.scale())
+    }
+
+    /// The same with delays measured by this scale.
+    pub(super) fn answer_by(&self, scale: &Scale) -> Option<Isolation> {
         let error = self.evidence.error_if_isolated();
         if error <= self.config.isolated_error {
-            self.may_be_isolated().then_some(Isolation::Isolated)
+            (self.may_be_isolated() && self.meet(scale) == Some(true)).then_some(Isolation::Isolated)
         } else {
             (1.0 - error <= self.config.shared_error).then_some(Isolation::Shared)
         }
@@ -108,6 +133,39 @@ impl Context {
         let in_bursts = self.sides[0].quickest.is_some_and(|quickest| quickest < service / 2);
         let unclear = in_bursts || self.sides[0].stretched;
         !(self.ways_differ() || self.held || self.evidence.is_of_losses() && unclear)
+    }
+
+    /// True if the connections meet in one queue, false if they have ways of their own; `None` as
+    /// long as it is not known.
+    fn meet(&self, scale: &Scale) -> Option<bool> {
+        let error = self.config.meeting.error;
+        let enough = libm::log((1.0 - error) / error);
+        let packets = self.meeting.log_odds(scale.service, scale.jitter).unwrap_or(0.0);
+        // In a buffer without a queue lone packets are seldom between two of a train.
+        if packets >= 0.0 && self.evidence.is_of_losses() {
+            return Some(true);
+        }
+        // Whole trains tell what the time of single packets does not, or not truly.
+        [self.bulk.log_odds(), packets]
+            .into_iter()
+            .find(|log_odds| log_odds.abs() >= enough)
+            .map(|log_odds| log_odds > 0.0)
+            .or(self.met.then_some(true))
+    }
+
+    /// True if nothing else is missing for "isolated" than that the connections meet, and whole
+    /// trains are to tell: noise hides the time of single packets, or two batches were not enough.
+    pub(super) fn must_compare_trains(&self) -> bool {
+        let scale = self.scale();
+        let hidden = self.meeting.log_odds(scale.service, scale.jitter).is_none();
+        let sure = self.evidence.error_if_isolated() <= self.config.isolated_error;
+        (hidden || self.attempts > 1) && sure && self.may_be_isolated() && self.meet(&scale).is_none()
+    }
+
+    /// True if lone packets do not wait behind trains, and these not for lone packets: both
+    /// connections have ways of their own, and either may be shared.
+    pub(super) fn are_apart(&self) -> bool {
+        self.evidence.error_if_isolated() <= self.config.isolated_error && self.meet(&self.scale()) == Some(false)
     }
 
     /// True if lone packets were quicker than any packet of the trains: then they took another way,
@@ -126,13 +184,15 @@ impl Context {
         // With an ACK for many packets only long trains tell a rate.
         let lowest = self.persistence.service().filter(|_| !self.sides[0].stretched);
         let Some(service) = lowest.or(self.service) else { return false };
-        service >= self.config.proof_service || self.persistence.packets() >= self.config.proof
+        self.proven || service >= self.config.proof_service || self.persistence.packets() >= self.config.proof
     }
 
     /// The rate fell to that of the time `service` per packet: nothing that was seen before counts.
     pub(super) fn fall(&mut self, service: Span) {
         self.service = Some(service);
         self.evidence = Evidence::new(self.config.evidence);
+        self.meeting.forget();
+        (self.bulk, self.proven, self.noise) = (Bulk::default(), false, None);
         (self.dispersion, self.with_credit) = (Dispersion::default(), Dispersion::default());
         self.sides[1].flying.clear();
     }
@@ -156,6 +216,13 @@ impl Context {
         let alone = service.mul_f64(self.config.alone_gaps);
         self.dispersion.per_packet(self.config.least_gaps, lone).is_some()
             || self.with_credit.per_packet(1, lone).is_some_and(|per_packet| per_packet <= alone)
+    }
+
+    /// Time per packet of connection 0 as its trains arrived, or what the bottleneck seems to take
+    /// if that is more.
+    pub(super) fn told(&self) -> Span {
+        let service = self.service.unwrap_or(Span::from_micros(1));
+        self.dispersion.of_all().map_or(service, |told| told.max(service))
     }
 
     /// The answer with all that was measured, for packets of this size.
@@ -189,6 +256,7 @@ mod tests {
     fn an_answer_takes_the_error_that_it_allows() {
         let config = TrainProbeConfig { isolated_error: 0.011, shared_error: 0.1, ..TrainProbeConfig::default() };
         let mut context = Context::new(&config, 1);
+        context.met = true;
         assert_eq!(context.answer(), None);
         // 1 to 10 is not yet an error of 0.1 but one of 0.0909.
         context.evidence.lone_lost();
@@ -253,11 +321,13 @@ mod tests {
         // Four packets and the jitter quicker.
         assert_eq!(with(|context| context.sides[1].smallest = Some(Span::from_micros(15_900))), None);
         // With delays compared it may have come in bursts.
-        let compared = with(|context| {
-            context.sides[0].stretched = true;
+        let compared = |met: bool| {
+            let mut context = sure();
+            (context.sides[0].stretched, context.met) = (true, met);
             context.evidence.ratio(0.2, 0.0);
-        });
-        assert_eq!(compared, Some(Isolation::Isolated));
+            context.answer()
+        };
+        assert_eq!([true, false].map(compared), [Some(Isolation::Isolated), None]);
     }
 
     #[test]
@@ -302,6 +372,7 @@ mod tests {
     #[test]
     fn in_a_queue_of_ones_own_the_rate_takes_a_whole_train_or_one_as_fast_as_the_first() {
         let mut context = Context::new(&TrainProbeConfig::default(), 1);
+        context.met = true;
         assert!(context.knows_rate(), "in a shared queue that of the first train is enough");
         (0..2).for_each(|_| context.evidence.ratio(0.2, 0.0));
         assert!(!context.knows_rate());

@@ -38,8 +38,16 @@ impl Dispersion {
             self.lasting += self.current.0;
             self.gaps += self.current.1;
             self.trains += 1;
+            self.current = (Span::ZERO, 0);
         }
         self.last = Some((train, now));
+    }
+
+    /// Time per packet of all trains, whether they arrived whole or not; `None` as long as none has
+    /// two packets that arrived.
+    pub(super) fn of_all(&self) -> Option<Span> {
+        let gaps = self.gaps + self.current.1;
+        (gaps > 0).then(|| (self.lasting + self.current.0) / u64::from(gaps))
     }
 
     /// Time per packet; `None` if fewer gaps than `least` were seen. Of each train lone packets

@@ -148,7 +148,8 @@ impl First {
         context.clear_plans();
         context.attempts = context.attempts.max(1);
         let before = context.sides[0].sent;
-        let batch = Batch::plan(context, Arrangement::AtOnce, self.length, now.max(through), before);
+        let length = context.config.train_at_once;
+        let batch = Batch::plan(context, Arrangement::AtOnce, length, now.max(through), before);
         Following { ends: before - 1, begun: false, batch: Some(batch) }
     }
 

@@ -11,6 +11,11 @@
 //! two: if both of these are lost, so is a lone packet in a shared queue, and hardly ever one in a
 //! queue of its own.
 //!
+//! If routers send the connections over different ways, a lone packet does not wait behind a train
+//! either. So "isolated" takes more: lone packets must be seen to delay the train's next ones by
+//! the time that they take, or, where noise hides that, a train beside one of the other connection
+//! must take longer than alone. If they do not, the answer is "unknown".
+//!
 //! Connection 0 sends the trains and goes on afterwards; connection 1 sends the lone packets. A
 //! first train runs without comparison: fair queuing serves the first ten frames of a new flow at
 //! once (the initial credit of Linux's sch_fq), which would look like a shared queue.
@@ -19,12 +24,14 @@ use alloc::boxed::Box;
 
 mod arrivals;
 mod batch;
+mod bulk;
 mod chirp;
 mod config;
 mod context;
 mod dispersion;
 mod evidence;
 mod first;
+mod meeting;
 mod next;
 mod persistence;
 mod scale;
@@ -41,7 +48,7 @@ use super::answer::{Decision, Isolation};
 use arrivals::Arrivals;
 use batch::Batch;
 use chirp::Chirp;
-pub use config::{EvidenceConfig, TrainProbeConfig, WatchConfig};
+pub use config::{EvidenceConfig, MeetingConfig, TrainProbeConfig, WatchConfig};
 use context::Context;
 use first::First;
 use next::Next;
@@ -196,6 +203,7 @@ impl Trains {
 
     /// Gives the answer.
     fn conclude(&mut self, now: Time, isolation: Isolation) {
+        self.context.met = isolation == Isolation::Isolated;
         let Context { config, sides, .. } = &self.context;
         let watches = !config.watch.interval.is_zero() && sides[1].open;
         let watch = watches.then(|| {
@@ -247,13 +255,18 @@ impl Answered {
     /// A packet was delivered after the answer: another answer if looks contradict it.
     fn look_again(&mut self, context: &mut Context, connection: usize, acked: &Acked) {
         let Some(watch) = &mut self.watch else { return };
+        match connection {
+            _ if !watch.is_looking() || acked.retransmitted => context.meeting.interrupt(),
+            0 => context.meeting.train_arrives(acked.now, acked.number, 0),
+            _ => context.meeting.lone_arrives(acked.now),
+        }
         if !watch.on_acked(connection, acked, &mut context.evidence) {
             return;
         }
         let smallest = watch.smallest();
-        let Some(isolation) = context.answer() else { return };
+        let Some(isolation) = context.answer_by(&watch.scale()) else { return };
         if isolation == Isolation::Isolated {
-            self.confirmed = acked.now;
+            (self.confirmed, context.met) = (acked.now, true);
         }
         if self.decision.isolation != isolation {
             let ratio = context.evidence.mean_ratio();

@@ -13,6 +13,8 @@ pub(super) enum Arrangement {
     /// One train that goes on at about the rate of the bottleneck once some of it is queued, lone
     /// packets together behind every few of it.
     Sustained,
+    /// A train alone, and one beside a train of connection 1.
+    Together,
     /// Bursts that overflow the buffer, a lone packet between the last two of each.
     Bursts,
 }

@@ -78,7 +78,7 @@ impl Watch {
         }
     }
 
-    fn scale(&self) -> Scale {
+    pub(super) fn scale(&self) -> Scale {
         Scale { smallest: self.smallest.get(), service: self.service, jitter: self.jitter }
     }
 

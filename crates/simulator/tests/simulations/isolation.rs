@@ -150,7 +150,7 @@ fn right_or_unknown(cases: &[(bool, Case)]) -> (usize, usize) {
 const ALL: [&str; 7] = ["drop_tail", "fair_queuing", "fq_codel", "codel", "red", "pie", "collision"];
 
 #[test]
-fn alone_every_answer_is_right_without_a_loss_and_within_two_round_trips_and_fifteen_packets() {
+fn alone_every_answer_is_right_without_a_loss_and_within_two_round_trips_and_seventeen_packets() {
     for (isolates, case) in cases(&ALL, |case| case) {
         let (decision, rtts, lost) = case.decide();
         let expected = if isolates { Isolation::Isolated } else { Isolation::Shared };
@@ -158,10 +158,10 @@ fn alone_every_answer_is_right_without_a_loss_and_within_two_round_trips_and_fif
         assert_eq!(decision.isolation, expected, "{case:?}");
         assert!(decision.confidence.unwrap() > 0.99);
         assert_eq!(lost, 0, "{case:?}");
-        // After three ACKs of the first train another eight packets and two lone ones; on slow
+        // After three ACKs of the first train another ten packets and two lone ones; on slow
         // links they take longer than the path.
         let packet = Rate::from_mbps(case.mbps).transmission_time(Bytes::new(1500));
-        let most = 2.0 + (packet * 15).ratio(case.rtt());
+        let most = 2.0 + (packet * 17).ratio(case.rtt());
         assert!(rtts < most, "{case:?}: {rtts} RTTs");
     }
 }
@@ -185,10 +185,11 @@ fn with_a_buffer_of_one_packet_the_losses_of_both_connections_are_compared_and_a
 /// In full buffers a first train may be lost whole: then the time is over before anything is known.
 #[test]
 fn beside_cubic_and_datagrams_no_answer_is_wrong_and_few_are_unknown() {
-    for (cubic, udp) in [(1, 0), (3, 0), (0, 50)] {
+    // Beside three the second is often over before it is known that both connections meet.
+    for (cubic, udp, one_of) in [(1, 0, 25), (3, 0, 7), (0, 50, 25)] {
         let cases = cases(&ALL, |case| Case { cubic, udp, ..case });
         let (_, unknown) = right_or_unknown(&cases);
-        assert!(unknown * 25 <= cases.len(), "{unknown} of {}: {cubic} CUBIC, {udp} % datagrams", cases.len());
+        assert!(unknown * one_of <= cases.len(), "{unknown} of {}: {cubic} CUBIC, {udp} % datagrams", cases.len());
     }
 }
 
@@ -335,7 +336,10 @@ fn a_queue_of_ones_own_is_never_taken_for_a_shared_one() {
         for jitter in [Span::ZERO, Span::from_millis(3)] {
             let case = Case { cubic: 3, jitter, ..Case::new(queue(name, 100).0, 28, ms) };
             let flow = &case.run(Workload::Greedy, Span::from_secs(20)).flows[0];
-            assert_eq!(flow.decision.map(|decision| decision.isolation), Some(Isolation::Isolated), "{case:?}");
+            let found = flow.decision.map(|decision| decision.isolation);
+            // Beside three with jitter the second may be over before both are seen to meet.
+            let unknown = !jitter.is_zero() && found == Some(Isolation::Unknown);
+            assert!(unknown || found == Some(Isolation::Isolated), "{found:?} {case:?}");
             assert_eq!(flow.isolation_revoked, None, "{:?} {case:?}", flow.revised);
         }
     }

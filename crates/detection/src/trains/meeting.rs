@@ -1,0 +1,327 @@
+//! Whether the two connections meet in one queue at all. Routers may send them over different ways:
+//! then a lone packet waits behind no train either, although both queues are shared with others.
+//!
+//! One link serves one packet after the other. So between the arrivals of a packet of the train, of
+//! a lone packet and of the train's next one there is always the time that the link takes for one,
+//! and the two of the train are apart by the lone one more. On ways of their own a lone packet
+//! arrives at any time between two of the train, and these are no further apart because of it.
+
+use alloc::collections::VecDeque;
+
+use flowstart_units::{Span, Time};
+
+use super::config::MeetingConfig;
+
+/// Gaps between arrivals that are remembered, and those with lone packets in them.
+const REMEMBERED: usize = 256;
+
+/// The link may serve so many others between two packets of the train, so that the time that it
+/// seemed to take for one is that of so many and one more.
+const MOST_OTHERS: u32 = 5;
+
+/// The time between two ACKs of connection 0.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    length: Span,
+    /// Packets of the later ACK.
+    packets: u32,
+    lone: Option<Lone>,
+}
+
+/// Lone packets that arrived in a gap.
+#[derive(Clone, Copy, Debug)]
+struct Lone {
+    packets: u32,
+    /// Of the first of their ACKs.
+    with_first: u32,
+    /// Time from the ACK of connection 0 before to the first of theirs, and from the last of theirs
+    /// to the ACK behind.
+    before: Span,
+    behind: Span,
+}
+
+/// ACKs of lone packets since the last one of connection 0.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    first: Time,
+    last: Time,
+    packets: u32,
+    with_first: u32,
+}
+
+/// The last ACK of connection 0.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    at: Time,
+    /// Its last packet, and the train that it is of.
+    number: u64,
+    train: u64,
+    /// The gap before it, if it is known.
+    gap: Option<Gap>,
+}
+
+/// Arrivals of both connections in order.
+#[derive(Clone, Debug)]
+pub(super) struct Meeting {
+    config: MeetingConfig,
+    latest: Option<Latest>,
+    pending: Option<Pending>,
+    /// The last ones, whatever is in them.
+    gaps: VecDeque<Gap>,
+    /// The last ones with lone packets.
+    met: VecDeque<Gap>,
+}
+
+impl Meeting {
+    pub(super) fn new(config: MeetingConfig) -> Self {
+        Self { config, latest: None, pending: None, gaps: VecDeque::new(), met: VecDeque::new() }
+    }
+
+    /// Nothing that was seen counts.
+    pub(super) fn forget(&mut self) {
+        self.gaps.clear();
+        self.met.clear();
+        self.interrupt();
+    }
+
+    /// What comes next does not follow what came before at once.
+    pub(super) fn interrupt(&mut self) {
+        let gap = self.latest.take().and_then(|latest| latest.gap);
+        self.keep(gap);
+        (self.latest, self.pending) = (None, None);
+    }
+
+    /// A lone packet was delivered.
+    pub(super) fn lone_arrives(&mut self, now: Time) {
+        let pending = self.pending.get_or_insert(Pending { first: now, last: now, packets: 0, with_first: 0 });
+        pending.last = now;
+        pending.packets += 1;
+        pending.with_first += u32::from(now == pending.first);
+    }
+
+    /// A packet of connection 0 was delivered, which is of this train.
+    pub(super) fn train_arrives(&mut self, now: Time, number: u64, train: u64) {
+        let next = match self.latest.take() {
+            Some(Latest { at, number: before, train: same, mut gap }) if same == train && number > before => {
+                if now == at {
+                    if let Some(gap) = &mut gap {
+                        gap.packets += 1;
+                    }
+                    Latest { at, number, train, gap }
+                } else {
+                    self.keep(gap);
+                    let lone = self.pending.take().map(|pending| Lone {
+                        packets: pending.packets,
+                        with_first: pending.with_first,
+                        before: pending.first.since(at),
+                        behind: now.since(pending.last),
+                    });
+                    Latest { at: now, number, train, gap: Some(Gap { length: now.since(at), packets: 1, lone }) }
+                }
+            }
+            latest => {
+                self.keep(latest.and_then(|latest| latest.gap));
+                self.pending = None;
+                Latest { at: now, number, train, gap: None }
+            }
+        };
+        self.latest = Some(next);
+    }
+
+    /// A gap is complete: no more packets come with its ACK.
+    fn keep(&mut self, gap: Option<Gap>) {
+        let push = |known: &mut VecDeque<Gap>, gap| {
+            if known.len() >= REMEMBERED {
+                known.pop_front();
+            }
+            known.push_back(gap);
+        };
+        if let Some(gap) = gap {
+            push(&mut self.gaps, gap);
+            if gap.lone.is_some() {
+                push(&mut self.met, gap);
+            }
+        }
+    }
+
+    /// How many times likelier what was seen is if both meet in one queue whose link seems to take
+    /// `service` for a packet, as a logarithm, with arrivals that are uncertain by `jitter`. `None`
+    /// where that hides it.
+    pub(super) fn log_odds(&self, service: Span, jitter: Span) -> Option<f64> {
+        let noise = jitter.mul_f64(self.config.jitters);
+        if noise.mul_f64(2.0) >= service {
+            return None;
+        }
+        let least = self.config.least;
+        // No gap is shorter than the packets in it take: if one is, `service` has others in it.
+        let shortest = self.gaps.iter().map(|gap| gap.length / u64::from(gap.packets)).min();
+        let service = shortest.map_or(service, |shortest| shortest.min(service));
+        // Half of the belief is that nobody else is served between two packets, a quarter that one
+        // is, and so on; what is left of it is with the last.
+        let (mut mean, mut belief) = (0.0, 1.0);
+        for others in 0..=MOST_OTHERS {
+            let rule = Rule { turn: service, service: service / u64::from(others + 1), noise, least };
+            belief *= if others < MOST_OTHERS { 0.5 } else { 1.0 };
+            mean += belief * libm::exp(self.of_rule(&rule));
+        }
+        Some(libm::log(mean))
+    }
+
+    fn of_rule(&self, rule: &Rule) -> f64 {
+        let all = self.gaps.iter().fold(Span::ZERO, |sum, gap| sum + gap.length) + rule.service;
+        let some = rule.service.mul_f64(self.config.doubt);
+        // Of this many together, one by one.
+        let chances = [1, 2].map(|packets| {
+            let room = self.gaps.iter().fold(some, |sum, gap| sum + rule.room(gap, packets));
+            room.ratio(all).min(1.0)
+        });
+        let outlier = self.config.outlier;
+        let lone = self.met.iter().filter_map(|gap| Some((gap, gap.lone?)));
+        lone.map(|(gap, lone)| {
+            let chance = chances[usize::from(lone.packets > 1)];
+            let (kept, broken) = ((1.0 - outlier) / chance, outlier / (1.0 - chance).max(outlier));
+            libm::log(if rule.is_kept(gap, &lone) { kept } else { broken })
+        })
+        .sum()
+    }
+}
+
+/// What a link that serves one packet after the other takes for each.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    /// For a packet of the train and for others that are served in turn with it.
+    turn: Span,
+    service: Span,
+    /// By how much arrivals are uncertain.
+    noise: Span,
+    /// Share of the times that is enough.
+    least: f64,
+}
+
+impl Rule {
+    /// The least time that all these take.
+    fn least(&self, turns: u32, packets: u32) -> Span {
+        (self.turn * u64::from(turns) + self.service * u64::from(packets)).mul_f64(self.least) - self.noise
+    }
+
+    /// True if one link may have served these.
+    fn is_kept(&self, gap: &Gap, lone: &Lone) -> bool {
+        gap.length >= self.least(gap.packets, lone.packets)
+            && lone.before >= self.least(0, lone.with_first)
+            && lone.behind >= self.least(0, 1)
+    }
+
+    /// The part of a gap in which the last of so many lone packets may arrive.
+    fn room(&self, gap: &Gap, packets: u32) -> Span {
+        if gap.length < self.least(gap.packets, packets) {
+            return Span::ZERO;
+        }
+        gap.length - self.least(0, packets) - self.least(0, 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TrainProbeConfig;
+
+    /// Arrivals in tenths of a millisecond, the lone ones by themselves; a train packet counts as
+    /// one, as several that come with one ACK are listed at the same time. A packet takes 1 ms.
+    fn log_odds(train: &[u64], lone: &[u64]) -> f64 {
+        seen(train, lone).log_odds(Span::from_millis(1), Span::ZERO).unwrap()
+    }
+
+    fn seen(train: &[u64], lone: &[u64]) -> Meeting {
+        let at = |tenths: u64| Time::ZERO + Span::from_micros(tenths * 100);
+        let mut meeting = Meeting::new(TrainProbeConfig::default().meeting);
+        let mut lone = lone.iter().peekable();
+        for (number, time) in (0..).zip(train) {
+            while let Some(time) = lone.next_if(|lone| *lone < time) {
+                meeting.lone_arrives(at(*time));
+            }
+            meeting.train_arrives(at(*time), number, 0);
+        }
+        meeting.interrupt();
+        meeting
+    }
+
+    /// ln((1 - 0.002) / 0.002).
+    const ENOUGH: f64 = 6.212;
+
+    #[test]
+    fn two_lone_packets_between_two_of_the_train_that_are_later_by_them_met_it() {
+        let both = log_odds(&[0, 10, 20, 30, 50, 70, 80, 90, 100, 110], &[40, 60]);
+        assert!(both > ENOUGH, "{both}");
+        let one = log_odds(&[0, 10, 20, 30, 50, 60, 70, 80, 90, 100], &[40]);
+        assert!(one > 0.0 && one < ENOUGH, "{one}");
+    }
+
+    #[test]
+    fn lone_packets_that_do_not_delay_the_train_have_a_way_of_their_own() {
+        let train = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
+        for lone in [[35, 55], [37, 52], [31, 58], [30, 50]] {
+            assert!(log_odds(&train, &lone) < -1.0, "{lone:?}");
+        }
+        // With four it is certain.
+        assert!(log_odds(&train, &[35, 47, 55, 73]) < -ENOUGH);
+    }
+
+    #[test]
+    fn with_others_served_in_turn_the_train_is_later_by_less_than_it_seems_to_take() {
+        // The link takes half a millisecond and serves another flow between two of the train.
+        let train = [0, 10, 20, 35, 50, 60, 70, 80, 95, 110, 120, 130];
+        let met = log_odds(&train, &[25, 40, 85, 100]);
+        assert!(met > 6.0, "{met}");
+        // Ways of their own, whatever the phase.
+        let even = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110];
+        for phase in 1..10 {
+            let lone = [20 + phase, 50 + phase, 80 + phase, 100 + phase];
+            assert!(log_odds(&even, &lone) < -1.0, "{phase}");
+        }
+    }
+
+    #[test]
+    fn where_the_train_is_late_anyway_a_lone_packet_in_between_tells_little() {
+        let train = [0, 30, 60, 90, 120, 150, 180];
+        let little = log_odds(&train, &[45, 135]);
+        assert!(little.abs() < 2.0, "{little}");
+    }
+
+    #[test]
+    fn an_ack_for_two_packets_takes_the_time_of_both() {
+        let own = log_odds(&[0, 20, 20, 40, 40, 60, 60, 80, 80, 100, 100], &[30, 70]);
+        assert!(own < -1.0, "{own}");
+        let met = log_odds(&[0, 20, 20, 50, 50, 70, 70, 100, 100, 120, 120], &[30, 80]);
+        assert!(met > 3.0, "{met}");
+    }
+
+    #[test]
+    fn noise_of_half_a_packets_time_hides_it() {
+        let meeting = seen(&[0, 10, 20, 30, 40], &[35]);
+        let told = |jitter| meeting.log_odds(Span::from_millis(1), Span::from_micros(jitter)).is_some();
+        assert_eq!([0, 249, 250].map(told), [true, true, false]);
+    }
+
+    #[test]
+    fn what_does_not_follow_at_once_is_no_gap() {
+        let config = TrainProbeConfig::default().meeting;
+        let at = |millis: u64| Time::ZERO + Span::from_millis(millis);
+        let count = |train: u64, number: u64| {
+            let mut meeting = Meeting::new(config);
+            meeting.train_arrives(at(1), 5, 0);
+            meeting.lone_arrives(at(2));
+            meeting.train_arrives(at(3), number, train);
+            meeting.interrupt();
+            (meeting.gaps.len(), meeting.met.len())
+        };
+        assert_eq!(count(0, 6), (1, 1));
+        // Lost ones took no time.
+        assert_eq!(count(0, 8), (1, 1));
+        assert_eq!(count(0, 4), (0, 0), "overtaken");
+        assert_eq!(count(1, 6), (0, 0), "another train");
+        let mut meeting = seen(&[0, 10, 30, 40], &[20]);
+        assert_eq!((meeting.gaps.len(), meeting.met.len()), (3, 1));
+        meeting.forget();
+        assert_eq!(meeting.log_odds(Span::from_millis(1), Span::ZERO), Some(0.0));
+    }
+}
