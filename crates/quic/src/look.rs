@@ -459,8 +459,15 @@ fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
     // One of the first train is in transmission.
     let train = (fits as u32).saturating_add(1).min(usual.train);
     let shortest = longest.min(usual.shortest_train);
-    let fitting =
-        TrainProbeConfig { train, shortest_train: shortest, longest_train: longest.max(shortest), lone, ..usual };
+    let fitting = TrainProbeConfig {
+        train,
+        // A single lone packet needs no room for another.
+        train_at_once: if lone < usual.lone { shortest } else { usual.train_at_once },
+        shortest_train: shortest,
+        longest_train: longest.max(shortest),
+        lone,
+        ..usual
+    };
     // Less than three packets of queue say nothing.
     (fits >= 3.0 && shortest >= 6 && fitting.validate().is_ok()).then_some(fitting)
 }
