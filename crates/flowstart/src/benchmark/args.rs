@@ -201,7 +201,7 @@ pub(crate) struct BenchmarkArgs {
     pub(crate) real: Vec<String>,
     /// Contestants to probe over this project's QUIC, in real time (Linux), separated by commas,
     /// such as cubic or adaptive_chirping+delay_target
-    #[arg(long, value_name = "CONTESTANTS", value_delimiter = ',', value_parser = ContestantParser,
+    #[arg(long, value_name = "CONTESTANTS", value_delimiter = ',', value_parser = ContestantParser, hide_possible_values = true,
           help_heading = "Real")]
     pub(crate) quic: Vec<Contestant>,
     /// A program to probe in the kernel's place: a shell command that sends messages of 1448 bytes
