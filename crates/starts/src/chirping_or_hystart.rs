@@ -339,6 +339,10 @@ mod tests {
             let first = start.departure(Time::ZERO, &next, &window);
             assert_eq!((first.is_some(), start.chirping.is_waiting(), grown), (marked, !marked, window));
         }
+        // HyStart that is in charge for good leaves.
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        start.gave_up = true;
+        assert_ne!(start.on_signal(Time::ZERO, Signal::Marks, &mut window.clone()), Response::Ignore);
         // Fewer packets than a window are no chirp, and HyStart goes on.
         let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
         start.on_signal(Time::ZERO, Signal::Marks, &mut window.clone());

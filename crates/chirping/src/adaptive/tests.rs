@@ -81,6 +81,11 @@ fn with_noise_six_chirps_must_agree_over_three_round_trips_without_it_two_over_o
     assert!(!schedule.has_stayed(&complete), "where packets are marked as many as with noise");
     schedule.agreed = 6;
     assert!(schedule.has_stayed(&complete));
+    // A flow that was running has its share of what others leave.
+    assert!(schedule.resume(7, Known { gap: 200_000, load: 200_000, window: Some(50) }));
+    schedule.room = Some(Room { least: 200_000, best: 200_000, most: 200_000, crowded: false });
+    schedule.agreed = 2;
+    assert!(schedule.has_stayed(&complete));
 }
 
 /// An ACK at a round trip of 20 ms that tells of so many packets delivered so far.
@@ -120,9 +125,14 @@ fn the_load_does_not_follow_where_packets_are_marked_or_less_is_to_be_had_before
 /// The round trip, of ten ACKs, in which a flow with this load gives up, on a path with jitter or
 /// without.
 fn rounds_until_given_up(load: impl Fn(u64) -> u64, jittery: bool) -> Option<u64> {
+    rounds_in_room(Room { least: 0, best: 1_000_000, most: 1_000_000, crowded: false }, load, jittery)
+}
+
+/// The same with this room.
+fn rounds_in_room(room: Room, load: impl Fn(u64) -> u64, jittery: bool) -> Option<u64> {
     let mut schedule = adaptive();
     schedule.config.follow_packets = 0;
-    schedule.room = Some(Room { least: 0, best: 1_000_000, most: 1_000_000, crowded: false });
+    schedule.room = Some(room);
     let mut belief = Belief::new(schedule.config.belief);
     // Delays that have nothing to do with those of the packet before are jitter.
     let mut random = 12_345_u64;
@@ -151,6 +161,9 @@ fn chirps_that_hold_few_packets_back_are_believed_for_three_rounds_with_jitter_f
     let [few, many] = [1_000_000, 100_000].map(|gap| move |_| gap);
     assert_eq!([false, true].map(|jittery| rounds_until_given_up(few, jittery)), [Some(3), Some(5)]);
     assert_eq!(rounds_until_given_up(many, false), None);
+    let full = Room { least: 100_000, best: 100_000, most: 100_000, crowded: false };
+    // There is no more to be had, which is known from the first round on.
+    assert_eq!(rounds_in_room(full, many, false), Some(4));
 }
 
 /// Rounds in which it grows more do not make those forgotten in which it did not.
