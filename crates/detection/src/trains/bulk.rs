@@ -114,6 +114,9 @@ mod tests {
         let merged = passage([0, 0, 4000, 4000, 8000, 8000, 30_000].into_iter());
         assert_eq!(merged.per_packet(), Some((Span::from_millis(2), 4)));
         assert_eq!(passage([0, 0, 1000].into_iter()).per_packet(), None);
+        // The last one is for two.
+        let two = passage([0, 1000, 2000, 3000, 3000].into_iter());
+        assert_eq!(two.per_packet(), Some((Span::from_millis(1), 2)));
     }
 
     #[test]
@@ -122,6 +125,8 @@ mod tests {
         assert!(after(2000, 2, 1) > ENOUGH);
         assert!(after(1000, 2, 1) < 0.0);
         assert!(after(1000, 2, 3) < -ENOUGH);
+        // Nor has one that is faster beside another, however much.
+        assert!(after(500, 0, 1) < -ENOUGH);
     }
 
     #[test]

@@ -267,6 +267,21 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_closer_to_the_train_than_it_can_be_served_did_not_meet_it() {
+        let train = [0, 10, 20, 30, 50, 60, 70, 80, 90, 100];
+        for (lone, met) in [(31, false), (40, true), (49, false)] {
+            assert_eq!(log_odds(&train, &[lone]) > 0.0, met, "{lone}");
+        }
+    }
+
+    /// Packets that leave every millisecond, but take half of one.
+    #[test]
+    fn the_shortest_gap_is_the_most_that_a_packet_takes() {
+        let met = log_odds(&[0, 5, 10, 15, 25, 30, 35, 40, 45, 50], &[20]);
+        assert!(met > 0.0, "{met}");
+    }
+
+    #[test]
     fn with_others_served_in_turn_the_train_is_later_by_less_than_it_seems_to_take() {
         // The link takes half a millisecond and serves another flow between two of the train.
         let train = [0, 10, 20, 35, 50, 60, 70, 80, 95, 110, 120, 130];
