@@ -103,6 +103,19 @@ impl Buffer {
             Self::Unlimited => (None, None),
         }
     }
+
+    /// The same for a way back, whose packets are mostly ACKs: a BDP is of bytes, at least one full
+    /// packet. As many ACKs as there are full packets in it would be a thirtieth of one.
+    #[must_use]
+    pub fn limits_back(&self, rate: Rate, rtt: Span, packet_bytes: u64) -> (Option<u64>, Option<u64>) {
+        match self {
+            Self::Bdp(products) => {
+                let bytes = (rate.bytes_in(rtt).get() as f64 * products - 1e-6).ceil() as u64;
+                (None, Some(bytes.max(packet_bytes)))
+            }
+            _ => self.limits(rate, rtt, packet_bytes),
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Buffer {
@@ -160,6 +173,9 @@ mod tests {
         let (rate, rtt) = (Rate::from_mbps(100), Span::from_millis(20));
         assert_eq!(Buffer::Bdp(1.0).limits(rate, rtt, 1500), (Some(167), None));
         assert_eq!(Buffer::Bdp(0.000_1).limits(rate, rtt, 1500), (Some(1), None));
+        assert_eq!(Buffer::Bdp(0.5).limits_back(rate, rtt, 1500), (None, Some(125_000)));
+        assert_eq!(Buffer::Bdp(0.000_1).limits_back(rate, rtt, 1500), (None, Some(1500)));
+        assert_eq!(Buffer::Packets(7).limits_back(rate, rtt, 1500), (Some(7), None));
         assert_eq!(Buffer::Time(Span::from_millis(20)).limits(rate, rtt, 1500), (None, Some(250_000)));
     }
 }

@@ -50,7 +50,8 @@ pub struct PathSpec {
     /// Capacity of the way back; without it ACKs never wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_capacity: Option<RateSpec>,
-    /// Buffer of the way back, which needs `reverse_capacity`; as `buffer`.
+    /// Buffer of the way back, which needs `reverse_capacity`; as `buffer`, but a BDP is counted in
+    /// bytes, not in full packets: what waits there are ACKs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_buffer: Option<Buffer>,
     /// ACKs lost on the way back; needs `reverse_capacity`.

@@ -50,6 +50,19 @@ fn a_scenario_becomes_a_simulation() {
     assert_eq!(queue.limit.packets, Some(167));
 }
 
+/// 5 Mbit/s carry 12 500 B in 20 ms: 240 ACKs, not the eight of as many full packets.
+#[test]
+fn a_bdp_of_the_way_back_is_of_bytes() {
+    let text = "[path]\ncapacity = \"100 Mbit/s\"\nrtt = \"20 ms\"\nreverse_capacity = \"5 Mbit/s\"\n[[flow]]\n";
+    let compiled = Scenario::parse("back", text).unwrap().simulation(0).unwrap();
+    let [there, back] = compiled.simulation.links.as_slice() else { panic!() };
+    let limits = [there, back].map(|link| match link.queue {
+        flowstart_network::QueueConfig::DropTail(limit) => (limit.packets, limit.bytes),
+        _ => panic!(),
+    });
+    assert_eq!(limits, [(Some(167), None), (None, Some(12_500))]);
+}
+
 #[test]
 fn a_buffer_without_room_for_a_packet_is_refused_with_the_smallest_that_has() {
     let says = |from: &str, to: &str, part: &str| {

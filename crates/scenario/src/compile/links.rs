@@ -177,7 +177,7 @@ impl<'a> Compiler<'a> {
             let rate = capacity.schedule(self.fading()).map_err(|error| Problem::at("reverse_capacity", error))?;
             path.reverse_queue.check_buffer("reverse_buffer", path.reverse_buffer)?;
             let buffer = path.reverse_buffer.unwrap_or(PathSpec::USUAL_BUFFER);
-            let limits = buffer.limits(capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
+            let limits = buffer.limits_back(capacity.nominal(), path.rtt, self.packet_bytes(path.overhead));
             let queue = path.reverse_queue.with_buffer(limits.0, limits.1);
             let mut link = LinkConfig::new(rate, Span::ZERO, queue);
             link.overhead = path.overhead;
