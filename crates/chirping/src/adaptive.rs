@@ -406,10 +406,15 @@ impl Schedule for Adaptive {
             }
         }
         let reason = reason?;
-        self.belief = None;
         // No more than what was sent, and no more than what arrived.
         let delivered = ack.rate.filter(|rate| !rate.app_limited).map_or(0, |rate| rate.gap().as_nanos());
-        Some(self.exit(reason, ack.min_rtt, delivered.max(self.load).max(1)))
+        let gap = delivered.max(self.load).max(1);
+        if !self.marked && !self.is_running() && packets_in(ack.min_rtt, gap) < self.config.least_window {
+            // So few packets may all have waited for the same reason, such as a link that was silent.
+            return self.give_up(ack);
+        }
+        self.belief = None;
+        Some(self.exit(reason, ack.min_rtt, gap))
     }
 
     fn permission(&self, _number: u32, leaving: u32) -> u32 {

@@ -186,6 +186,10 @@ pub struct AdaptiveChirpingConfig {
     pub min_delay: Span,
     /// The largest such rise; default 16 ms (HyStart).
     pub max_delay: Span,
+    /// Packets below which a window does not end the start by delays that have risen, or by a rate
+    /// that stays behind, of a new flow without marks: HyStart goes on; any number, default 16
+    /// (`hystart_low_window` of Linux).
+    pub least_window: u32,
     /// While chirps are unclear: the load of the round before over what was delivered that counts
     /// as a plateau, at least 1; default 1.2.
     pub plateau: f64,
@@ -275,6 +279,7 @@ impl Default for AdaptiveChirpingConfig {
             delay_share: 0.125,
             min_delay: Span::from_millis(2),
             max_delay: Span::from_millis(16),
+            least_window: 16,
             plateau: 1.2,
             plateau_rounds: 3,
             pardoned_losses: 3,

@@ -16,7 +16,12 @@ fn adaptive() -> Adaptive {
 
 /// Two round trips of ten ACKs whose RTTs have risen by half, after a chirp that could not be read.
 fn risen(schedule: &mut Adaptive) -> Option<Exit> {
-    schedule.unclear = 1;
+    risen_after(schedule, 1)
+}
+
+/// The same after so many chirps in a row that could not be read.
+fn risen_after(schedule: &mut Adaptive, unclear: u32) -> Option<Exit> {
+    schedule.unclear = unclear;
     (1..=21).find_map(|n: u64| {
         let (now, rtt) = (Time::ZERO + MIN_RTT * n / 10, Some(MIN_RTT * 3 / 2));
         let ack = Ack { now, rtt, min_rtt: MIN_RTT, una: n, next: n + 10, in_flight: 10, ..ack(1) };
@@ -32,15 +37,32 @@ fn a_new_flow_whose_rtts_rose_unread_gives_up() {
     assert!(schedule.gave_up());
 }
 
+/// 20 ms hold 16 packets of 1.25 ms: HyStart's least window. A link that was silent makes all RTTs of
+/// a few packets longer.
+#[test]
+fn delays_that_rose_end_a_new_flow_from_sixteen_packets_on_or_where_they_are_marked() {
+    let ends = |load: u64, marked| {
+        let mut schedule = adaptive();
+        (schedule.load, schedule.marked) = (load, marked);
+        schedule.room = Some(Room { least: load, best: load, most: load, crowded: false });
+        let exit = risen_after(&mut schedule, 0);
+        (exit.map(|exit| (exit.reason, exit.cwnd)), schedule.gave_up())
+    };
+    let ended = |cwnd| (Some((ExitReason::DelayIncrease, cwnd)), false);
+    assert_eq!(ends(1_250_000, false), ended(16));
+    assert_eq!(ends(1_260_000, false), (None, true));
+    assert_eq!(ends(1_260_000, true), ended(15));
+}
+
 /// A flow that fills a window goes on with it and may try again.
 #[test]
 fn a_running_flow_whose_rtts_rose_unread_keeps_its_window_and_may_chirp_again() {
     let mut schedule = adaptive();
-    assert!(schedule.resume(7, Known { gap: 1_000_000, load: 1_000_000, window: Some(50) }));
+    assert!(schedule.resume(7, Known { gap: 2_000_000, load: 2_000_000, window: Some(50) }));
     let exit = risen(&mut schedule).expect("the attempt ends");
     assert_eq!((exit.reason, exit.cwnd), (ExitReason::DelayIncrease, 50));
     assert!(!schedule.gave_up());
-    assert!(schedule.resume(8, Known { gap: 1_000_000, load: 1_000_000, window: Some(50) }));
+    assert!(schedule.resume(8, Known { gap: 2_000_000, load: 2_000_000, window: Some(50) }));
 }
 
 /// A gap of 200 us leaves no doubt with noise of less than 25 us.
