@@ -47,6 +47,8 @@ pub(crate) struct Driver<H> {
     watching: Watching,
     /// When a packet had a time of departure last.
     timed: Time,
+    /// When a packet left last.
+    left: Time,
     /// When each socket was last seen to be empty.
     emptied: Vec<Time>,
     /// Until when it was, as far as is known: a sleep ends because something arrives.
@@ -64,6 +66,7 @@ impl<H: Host> Driver<H> {
             host,
             watching: Watching::new(),
             timed: Time::ZERO,
+            left: Time::ZERO,
             packet: vec![0; 65_536],
             buffer: Vec::with_capacity(2048),
         }
@@ -121,8 +124,11 @@ impl<H: Host> Driver<H> {
     fn take<N: Node>(&mut self, node: &mut N, socket: usize) -> io::Result<bool> {
         let mut asked = self.host.now();
         let departs = node.departs();
-        let near = departs <= node.deadline() && departs < asked + self.watching.ahead();
-        if near && asked.since(self.fresh[socket]) <= FRESH {
+        let ahead = self.watching.ahead();
+        let near = departs <= node.deadline() && departs < asked + ahead;
+        // Packets that follow one another faster would leave no time for what arrives.
+        let apart = departs.since(self.left) > ahead;
+        if near && apart && asked.since(self.fresh[socket]) <= FRESH {
             self.depart_at(node, departs)?;
             self.watching.watched(departs, departs.since(asked));
             asked = self.host.now();
@@ -171,6 +177,7 @@ impl<H: Host> Driver<H> {
     /// A datagram leaves.
     fn depart<N: Node>(&mut self, node: &mut N, number: usize, outgoing: &Outgoing) -> io::Result<()> {
         let at = self.host.now();
+        self.left = at;
         match self.host.send(number, outgoing, &self.buffer) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => node.refused(at),
