@@ -223,6 +223,10 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
         if self.is_isolated() { self.isolated.pacing_rate() } else { self.shared.pacing_rate() }
     }
 
+    fn least_burst(&self) -> Option<u32> {
+        if self.is_isolated() { self.isolated.least_burst() } else { self.shared.least_burst() }
+    }
+
     fn controls_recovery(&self) -> bool {
         if self.is_isolated() { self.isolated.controls_recovery() } else { self.shared.controls_recovery() }
     }

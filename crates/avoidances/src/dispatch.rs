@@ -71,6 +71,10 @@ impl CongestionAvoidance for Avoidance {
         with_avoidance!(self, a => a.pacing_rate())
     }
 
+    fn least_burst(&self) -> Option<u32> {
+        with_avoidance!(self, a => a.least_burst())
+    }
+
     fn controls_recovery(&self) -> bool {
         with_avoidance!(self, a => a.controls_recovery())
     }

@@ -382,6 +382,12 @@ impl Controller {
         start.or_else(|| self.pacer.rate())
     }
 
+    /// Segments that a burst has at least, if the avoidance says so.
+    #[must_use]
+    pub fn least_burst(&self) -> Option<u32> {
+        self.avoidance.least_burst()
+    }
+
     /// The rate packets are paced at, or what Linux would pace them at by the window
     /// ([`stack_pacing_rate`]); `None` before the first round-trip time.
     #[must_use]

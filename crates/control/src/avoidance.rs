@@ -75,6 +75,12 @@ pub trait CongestionAvoidance {
         None
     }
 
+    /// Segments that a burst of new data has at least, where there is as much to send; `None`: as
+    /// many as the transport has (Linux `min_tso_segs` of `tcp_congestion_ops`).
+    fn least_burst(&self) -> Option<u32> {
+        None
+    }
+
     /// True if the avoidance sets cwnd itself also in recovery (BBR, PCC), so that the transport
     /// must not reduce proportionally. Its [`grow`](Self::grow) is then called for every ACK,
     /// whether the window was used or not, and no start is in charge again after a timeout. Must

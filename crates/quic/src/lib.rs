@@ -17,6 +17,7 @@ mod clock;
 mod connection;
 mod data;
 mod departures;
+mod driving;
 mod endpoint;
 mod frames;
 mod gate;

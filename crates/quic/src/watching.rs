@@ -40,6 +40,7 @@ impl Expected {
 pub(crate) struct Watching {
     waking: Expected,
     making: Expected,
+    taking: Expected,
     /// Time that may be watched, and when that was counted.
     credit: Span,
     counted: Time,
@@ -47,7 +48,8 @@ pub(crate) struct Watching {
 
 impl Watching {
     pub(crate) fn new() -> Self {
-        Self { waking: Expected(FIRST), making: Expected(FIRST), credit: BEYOND, counted: Time::ZERO }
+        let first = Expected(FIRST);
+        Self { waking: first, making: first, taking: first, credit: BEYOND, counted: Time::ZERO }
     }
 
     /// How long before the next departure the thread stops sleeping.
@@ -59,6 +61,18 @@ impl Watching {
     /// How long before it the packet is to be made.
     pub(crate) fn making(&self) -> Span {
         self.making.0.min(self.span())
+    }
+
+    /// How long before it nothing that arrived is taken in any more, for there is no time left to
+    /// do so and to make the packet.
+    pub(crate) fn ahead(&self) -> Span {
+        let span = self.taking.0 + self.making.0;
+        if self.credit < span { span.min(FIRST) } else { span }
+    }
+
+    /// Taking in what arrived took so long.
+    pub(crate) fn took(&mut self, span: Span) {
+        self.taking.took(span);
     }
 
     /// A sleep ended so much later than asked for.

@@ -11,7 +11,7 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Background, Contestant, HEADER_BYTES, MSS, Race, RaceError};
 use flowstart_measure::{Asked, LinkAsked, Origin, ideal_completion, wire_bytes};
-use flowstart_scenario::{FlowSpec, OutputSpec, QueueSpec, Scenario};
+use flowstart_scenario::{FlowSpec, OffloadKind, OutputSpec, QueueSpec, ReceiveWindowKind, Scenario};
 
 /// How many RTT0 past the horizon are simulated and recorded: the utilisation after the exit is
 /// watched for 10, M2 needs 2.
@@ -83,8 +83,8 @@ impl Contestant {
             to: None,
             initial_window: INITIAL_WINDOW,
             initial_ssthresh: None,
-            receive_window: None,
-            offload: None,
+            receive_window: self.linux.then_some(ReceiveWindowKind::Linux),
+            offload: self.linux.then_some(OffloadKind::Linux),
             receive_offload: None,
         }
     }

@@ -36,6 +36,9 @@ pub struct Contestant {
     pub acks: Acks,
     /// How it uses congestion marks.
     pub ecn: EcnMode,
+    /// Its hosts are Linux's: new data leaves in bursts, what is pushed is acknowledged at once,
+    /// and the receive window grows (the dialect "linux" of scenarios).
+    pub linux: bool,
     /// Share of routers in percent that know Quick-Start; `None` for the path's.
     pub aware_percent: Option<u32>,
 }
@@ -63,6 +66,10 @@ pub const MODIFIERS: &[(&str, &str)] = &[
     ("ack2", "the receiver delays ACKs as Linux does"),
     ("ecn", "ECN-capable, answers marks as RFC 3168"),
     ("noecn", "not ECN-capable"),
+    (
+        "linux",
+        "new data leaves in bursts, what is pushed is acknowledged at once, and the receive window grows, as on Linux",
+    ),
     ("aware0", "no router knows Quick-Start"),
     ("aware50", "each router knows Quick-Start in half of the runs, drawn at random"),
     ("aware100", "every router knows Quick-Start"),
@@ -95,7 +102,7 @@ impl Contestant {
         let ecn = avoidance.wants_ecn();
         let acks = if start.wants_every_ack() { Acks::EverySegment } else { Acks::Delayed };
         let ecn = if ecn { EcnMode::Dctcp } else { EcnMode::Off };
-        Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn, aware_percent: None }
+        Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn, linux: false, aware_percent: None }
     }
 
     /// The queue it is usually run over: one that marks if its avoidance asks for marks, else one
@@ -118,6 +125,9 @@ impl Contestant {
         }
         if self.ecn != usual.ecn {
             name.push_str(if self.ecn == EcnMode::Off { "/noecn" } else { "/ecn" });
+        }
+        if self.linux {
+            name.push_str("/linux");
         }
         if let Some(percent) = self.aware_percent {
             name.push_str(&format!("/aware{percent}"));
@@ -154,7 +164,8 @@ impl Contestant {
             EcnMode::Dctcp => "ECN (RFC 8257)",
             EcnMode::Accurate => "accurate ECN",
         };
-        format!("{acks}, {}, {ecn}", self.spacing())
+        let bursts = if self.linux { ", in bursts (Linux)" } else { "" };
+        format!("{acks}, {}{bursts}, {ecn}", self.spacing())
     }
 
     /// Who decides when its packets leave, in a few words.
@@ -191,6 +202,7 @@ impl Contestant {
             "ack2" => self.acks = Acks::Delayed,
             "ecn" => self.ecn = if self.avoidance.wants_ecn() { EcnMode::Dctcp } else { EcnMode::Classic },
             "noecn" => self.ecn = EcnMode::Off,
+            "linux" => self.linux = true,
             "aware0" => self.aware_percent = Some(0),
             "aware50" => self.aware_percent = Some(50),
             "aware100" => self.aware_percent = Some(100),
@@ -282,9 +294,13 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back() {
-        for text in
-            DEFAULT.iter().copied().chain(["cubic/paced", "dctcp/noecn/ack1", "reno/ecn@step_mark", "hystart++"])
-        {
+        for text in DEFAULT.iter().copied().chain([
+            "cubic/paced",
+            "dctcp/noecn/ack1",
+            "reno/ecn@step_mark",
+            "hystart++",
+            "bbr/linux",
+        ]) {
             let contestant = read(text);
             assert_eq!(contestant.to_string().parse(), Ok(contestant), "{text}");
         }

@@ -21,8 +21,8 @@ const HALVINGS: u64 = 32;
 pub struct Offload {
     /// Largest burst; default 64 KiB (`gso_max_size`).
     pub largest: Bytes,
-    /// Smallest burst in segments, where there is as much to send; default 2
-    /// (`net.ipv4.tcp_min_tso_segs`).
+    /// Smallest burst in segments, where there is as much to send, of avoidances that do not say
+    /// so themselves as BBR does; default 2 (`net.ipv4.tcp_min_tso_segs`).
     pub least: u32,
     /// A burst is what the pacing rate carries in 1 s / 2^this; default 10, that is 0.98 ms
     /// (`sk_pacing_shift`).
@@ -55,14 +55,16 @@ impl Offload {
     }
 
     /// Segments of a full burst (`tcp_tso_autosize`). `rate` is what the window amounts to, or what
-    /// packets are paced at.
-    pub(crate) fn segments(&self, mss: u32, rate: Option<Rate>, min_rtt: Span) -> u32 {
+    /// packets are paced at, `least` what the avoidance says of the smallest burst
+    /// (`tcp_tso_segs`).
+    pub(crate) fn segments(&self, mss: u32, rate: Option<Rate>, min_rtt: Span, least: Option<u32>) -> u32 {
         let (mss, largest) = (u64::from(mss.max(1)), self.largest.get());
         let paced = rate.map_or(u64::MAX, |rate| rate.as_bps() / 8) >> self.pacing_shift.min(63);
         let halvings = min_rtt.as_micros() >> self.rtt_log.min(63);
         let short = if halvings < HALVINGS { largest >> halvings } else { 0 };
         let bytes = paced.saturating_add(short).min(largest);
-        u32::try_from((bytes / mss).max(u64::from(self.least)).min(self.most(mss))).unwrap_or(u32::MAX)
+        let least = u64::from(least.unwrap_or(self.least));
+        u32::try_from((bytes / mss).max(least).min(self.most(mss)).max(1)).unwrap_or(u32::MAX)
     }
 
     /// Segments that fit into the largest burst.
@@ -88,14 +90,14 @@ mod tests {
     #[test]
     fn a_burst_is_a_millisecond_of_the_rate_and_more_over_short_paths() {
         let segments =
-            |mbps: u64, rtt: Span| Offload::default().segments(1448, Some(Rate::from_bps(mbps * 1_000_000)), rtt);
+            |mbps: u64, rtt: Span| Offload::default().segments(1448, Some(Rate::from_bps(mbps * 1_000_000)), rtt, None);
         let far = Span::from_millis(20);
         assert_eq!([1, 12, 58, 116, 232, 400, 10_000].map(|mbps| segments(mbps, far)), [2, 2, 4, 9, 19, 33, 45]);
         // 2000 us >> 9 = 3: 65 536 >> 3 = 8192 B more.
         assert_eq!([1, 12, 116].map(|mbps| segments(mbps, Span::from_millis(2))), [5, 6, 15]);
-        assert_eq!(Offload::default().segments(1448, None, far), 45);
+        assert_eq!(Offload::default().segments(1448, None, far, None), 45);
         let single = Offload { largest: Bytes::new(1), ..Offload::default() };
-        assert_eq!(single.segments(1448, None, far), 1);
+        assert_eq!(single.segments(1448, None, far, None), 1);
     }
 
     #[test]

@@ -119,8 +119,12 @@ impl Bbr {
     fn burst(&self) -> u32 {
         let rate = self.pacing_rate.unwrap_or(Rate::ZERO);
         let bytes = rate.bytes_in(self.config.burst_time).get().min(MOST_BURST_BYTES);
-        let least = if rate < self.config.single_packets_below { 1 } else { 2 };
-        (bytes / self.mss).max(least).min(MOST_BURST) as u32
+        (bytes / self.mss).max(self.least_burst_at(rate).into()).min(MOST_BURST) as u32
+    }
+
+    /// Packets that a burst has at least (`bbr_min_tso_segs`).
+    fn least_burst_at(&self, rate: Rate) -> u32 {
+        if rate < self.config.single_packets_below { 1 } else { 2 }
     }
 
     /// A multiple of the bandwidth-delay product with room for bursts, packets (`bbr_inflight`).
@@ -298,6 +302,10 @@ impl CongestionAvoidance for Bbr {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.pacing_rate
+    }
+
+    fn least_burst(&self) -> Option<u32> {
+        self.pacing_rate.map(|rate| self.least_burst_at(rate))
     }
 
     fn controls_recovery(&self) -> bool {

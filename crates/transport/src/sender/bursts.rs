@@ -56,7 +56,8 @@ impl Sender {
         let cwnd = self.controller.cwnd();
         let free = cwnd.saturating_sub(self.board.in_flight());
         let rate = self.controller.assumed_rate(self.board.packets_out(), self.stats.srtt, self.config.mss);
-        let full = offload.segments(self.config.mss, rate, self.stats.min_rtt);
+        let least = self.controller.least_burst();
+        let full = offload.segments(self.config.mss, rate, self.stats.min_rtt, least);
         let available = self.available();
         let offered = self.window_end.saturating_sub(self.stats.next);
         let room = offered.min(u64::from(free) * mss);
@@ -148,6 +149,33 @@ mod tests {
         let mut single = opened(large(), 10, Span::from_millis(20), 1_000 * MSS);
         single.config.offload = None;
         assert_eq!(single.burst_size(Time::ZERO), Ok(1));
+    }
+
+    /// Linux `tcp_tso_segs` with `bbr_min_tso_segs`: 1.2 Mbit/s is the limit, and BBR begins with
+    /// 2.89 windows per round trip, less a hundredth.
+    #[test]
+    fn bbr_sends_its_packets_one_by_one_where_it_is_slow() {
+        let full = |rtt| {
+            let config = SenderConfig {
+                handshake: false,
+                handshake_rtt: Some(Span::from_millis(rtt)),
+                offload: Some(Offload::default()),
+                ..SenderConfig::default()
+            };
+            let start = StartConfig::from_name("built_in").unwrap();
+            let bbr = ControllerConfig::new(start, AvoidanceConfig::from_name("bbr").unwrap());
+            let mut sender = Sender::new(&config, Controller::new(&bbr));
+            sender.open(Time::ZERO);
+            sender.write(Time::ZERO, 1_000 * MSS);
+            let now = Time::ZERO + Span::from_millis(rtt);
+            let mut receiver = Receiver::new(&ReceiverConfig::every_segment());
+            let packet = sender.transmit(Time::ZERO).unwrap();
+            receiver.on_segment(now, &packet.segment, packet.ecn);
+            sender.on_ack(now, &receiver.poll_ack().unwrap().ack);
+            sender.burst_size(now).unwrap()
+        };
+        // 10 * 1448 * 8 * 2.89 * 0.99 bit per round trip: 1.10 and 1.23 Mbit/s.
+        assert_eq!([300, 270].map(full), [1, 2]);
     }
 
     #[test]

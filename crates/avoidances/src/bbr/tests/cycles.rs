@@ -57,6 +57,18 @@ fn a_burst_is_a_millisecond_of_the_rate_between_one_and_127_packets() {
     assert_eq!(bursts(100, 10_000_000), 127);
 }
 
+/// `bbr_min_tso_segs`: what the transport is told, whatever it would do by itself.
+#[test]
+fn below_1200_kbits_a_burst_may_be_a_single_packet() {
+    let mut bbr = Bbr::new(&BbrConfig::default(), MSS, 0);
+    assert_eq!(bbr.least_burst(), None, "no rate yet");
+    let mut least = |kbps: u64| {
+        bbr.pacing_rate = Some(Rate::from_bps(kbps * 1_000));
+        bbr.least_burst()
+    };
+    assert_eq!([1, 1_199, 1_200, 10_000_000].map(&mut least), [Some(1), Some(1), Some(2), Some(2)]);
+}
+
 /// `bbr_update_min_rtt`: no probe of the RTT while `idle_restart`, which ends with a delivery.
 #[test]
 fn a_flow_that_sends_again_after_an_idle_time_does_not_probe_the_rtt() {
