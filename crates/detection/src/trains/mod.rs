@@ -113,7 +113,10 @@ impl Trains {
                 Departure::Hold
             }
             // Whoever waits for nothing else asks again then.
-            Some(deadline) if connection == 0 && departure == Departure::Hold => Departure::At(deadline),
+            Some(deadline) if connection == 0 => match departure {
+                Departure::At(time) if time < deadline => departure,
+                _ => Departure::At(deadline),
+            },
             _ => departure,
         }
     }

@@ -281,6 +281,18 @@ fn the_whole_course_on_paths_of_all_kinds() {
     }
 }
 
+/// Seen with reordering at 300 Mbit/s, where a rate fell by chance: the next packet was to leave half
+/// a second after the deadline, and no answer came before.
+#[test]
+fn a_packet_that_is_to_leave_later_does_not_keep_the_answer_from_coming_in_time() {
+    let mut detector = Trains::new(&TrainProbeConfig::default(), PACKET, 1);
+    assert_eq!(detector.departure(0, Time::ZERO), Departure::At(Time::ZERO));
+    detector.context.sides[0].plan = VecDeque::from([(at(1_500_000), 1)]);
+    assert_eq!(detector.departure(0, at(900_000)), Departure::At(at(1_000_000)));
+    assert_eq!(detector.departure(0, at(1_000_000)), Departure::Hold);
+    assert_eq!(detector.decision().map(|decision| decision.isolation), Some(Isolation::Unknown));
+}
+
 #[test]
 fn over_two_ways_the_answer_is_unknown_although_lone_packets_do_not_wait() {
     let config = TrainProbeConfig::default();
