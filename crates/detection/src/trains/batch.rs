@@ -7,7 +7,7 @@ use crate::answer::Isolation;
 
 use super::arrivals::Arrivals;
 use super::bulk::Passage;
-use super::context::Context;
+use super::context::{Context, TO_COMPARE};
 use super::dispersion::Dispersion;
 use super::next::{Arrangement, Next};
 use super::side::{Flying, round_trip};
@@ -39,10 +39,14 @@ pub(super) struct Batch {
     dispersion: Dispersion,
     /// How far apart those of its trains leave.
     gap: Span,
+    /// Mean time between packets of its trains when they left.
+    left: Span,
     /// How its trains arrive.
     arrivals: Arrivals,
     /// Largest delay beyond the smallest.
     highest: Span,
+    /// Packets of its trains that met no queue.
+    before_queue: u32,
     /// Packets of connection 0 were lost.
     losses: bool,
     /// A lone packet told something.
@@ -71,10 +75,11 @@ impl Batch {
         let service = if together { context.told() } else { context.service.unwrap_or(Span::from_micros(1)) };
         let patience = context.patience(bursts);
         let build = Self::reckoned(context, service).max(context.config.shortest_train);
-        let Context { config, random, sides: [trains, lone], dispersion, persistence, meeting, .. } = context;
+        let Context { config, random, sides: [trains, lone], dispersion, persistence, meeting, repairs, .. } = context;
         let apart = (service * u64::from(length + 1)).mul_f64(config.apart);
         let gap = service.mul_f64(1.0 / config.train_load);
         let mut at = begin;
+        let mut taken = Span::ZERO;
         let count = match arrangement {
             Arrangement::Sustained => 1,
             Arrangement::Together => 2,
@@ -107,6 +112,7 @@ impl Batch {
                         }
                         left += if place < build { gap } else { steady };
                     }
+                    taken = left.since(at);
                     at = left;
                 }
                 Arrangement::Together => {
@@ -139,6 +145,7 @@ impl Batch {
         lone.plan.push_back((at + patience, config.lone));
         dispersion.begin_batch();
         meeting.interrupt();
+        *repairs = 0;
         persistence.begin_batch(service);
         Self {
             arrangement,
@@ -148,8 +155,10 @@ impl Batch {
             ends: before + u64::from(count * length + config.followers) - 1,
             dispersion: Dispersion::default(),
             gap,
+            left: if taken.is_zero() { gap } else { taken / u64::from(length.max(1)) },
             arrivals: Arrivals::new(before, count * length),
             highest: Span::ZERO,
+            before_queue: 0,
             losses: false,
             weighed: false,
             overflowed: false,
@@ -187,10 +196,17 @@ impl Batch {
             context.sides[1].flying.clear();
         }
         self.weigh(context);
-        let over = connection == 0 && acked.number >= self.ends;
+        // What follows is not compared.
+        let behind = if self.arrangement == Arrangement::Together { context.config.followers } else { 0 };
+        let over = connection == 0 && acked.number + u64::from(behind) >= self.ends;
         if over && let [Some(alone), Some(beside)] = self.passages {
-            let (jitter, config) = (context.noise(), context.config.meeting);
+            let (jitter, config, before) = (context.noise(), context.config.meeting, context.bulk);
             context.bulk.add(alone, beside, jitter, &config);
+            // Packets that are sent again take the time of others: they speak for no queue of both.
+            let repaired = f64::from(context.repairs) > f64::from(self.length) * context.config.full_loss;
+            if repaired && context.bulk.log_odds() > before.log_odds() {
+                context.bulk = before;
+            }
         }
         if context.are_apart() {
             return Next::Answer(Isolation::Unknown);
@@ -209,14 +225,26 @@ impl Batch {
                 return self.prove(context);
             }
         }
-        if over { self.next(context, acked.now) } else { Next::Stay }
+        if over {
+            return self.next(context, acked.now);
+        }
+        let may_compare = self.arrangement != Arrangement::Together && context.is_proven();
+        let hurry = may_compare && context.in_hurry(acked.now) && !context.is_behind();
+        if hurry && context.must_compare_trains(acked.now) {
+            return self.compare(context, acked.now);
+        }
+        Next::Stay
     }
 
     /// With an ACK for many packets a long train tells the rate; true if it is lower than it
     /// seemed.
     fn take_long_rate(&self, context: &mut Context) -> bool {
         let long = self.arrivals.gap_of_many(context.sides[0].merging * 2);
-        let Some(gap) = long.filter(|_| self.arrangement == Arrangement::Sustained) else { return false };
+        let Some(mut gap) = long.filter(|_| self.arrangement == Arrangement::Sustained) else { return false };
+        // A train that arrived as it left, and made no queue, was too slow.
+        if !self.weighed && !self.losses && gap <= self.left.mul_f64(SLOWED) {
+            gap = gap / 2;
+        }
         let service = context.service.replace(gap.max(Span::from_micros(1))).unwrap_or(Span::ZERO);
         let fell = gap > service.mul_f64(context.config.fall);
         if fell {
@@ -291,6 +319,14 @@ impl Batch {
             && place < u64::from(self.trains) * length
         {
             self.arrivals.add(acked.now, acked.number);
+            let service = context.service.unwrap_or(Span::ZERO);
+            let queued = excess >= service.mul_f64(context.config.least_queue);
+            // What a bucket lets pass meets nobody.
+            let in_burst = !queued && context.fell;
+            self.before_queue += u32::from(!queued);
+            if in_burst && self.arrangement == Arrangement::Together {
+                return false;
+            }
             if self.arrangement == Arrangement::Together {
                 let passage = &mut self.passages[usize::from(place >= length)];
                 *passage = Some(Passage::add(*passage, acked.now));
@@ -300,7 +336,11 @@ impl Batch {
             let credit = self.is_at_once() && place < length;
             let sums = if credit { &mut context.with_credit } else { &mut context.dispersion };
             sums.add(acked.now, place, length);
-            context.meeting.train_arrives(acked.now, acked.number, place / length);
+            if in_burst {
+                context.meeting.interrupt();
+            } else {
+                context.meeting.train_arrives(acked.now, acked.number, place / length);
+            }
             self.dispersion.add(acked.now, place, length);
             if context.sides[0].stretched {
                 context.persistence.count();
@@ -365,6 +405,10 @@ impl Batch {
         if !(together && scale.is_queue(delay, &context.config)) {
             return;
         }
+        // How long a receiver holds ACKs back that come for so many is not known yet.
+        if context.sides[0].stretched && context.sides[0].merging.is_zero() {
+            return;
+        }
         self.weighed = true;
         let held = context.config.held_ack;
         let one_ack = twin.is_some_and(|twin| twin.rtt == first.rtt);
@@ -384,6 +428,33 @@ impl Batch {
         }
     }
 
+    /// A train alone and one beside another, long enough to stand out from the noise.
+    fn compare(&self, context: &mut Context, now: Time) -> Next {
+        let config = &context.config;
+        let service = context.service.unwrap_or(Span::ZERO);
+        // If others are served in turn, it is longer by less.
+        let (told, noise) = (context.told(), context.jitter());
+        let times = if told > service.mul_f64(config.fall) { 2 } else { 1 };
+        let mut length = Self::reckoned(context, told).max(config.train_at_once * 2).saturating_mul(times);
+        if context.fell {
+            // So many a bucket let pass.
+            length += self.before_queue / self.trains;
+        }
+        if self.arrangement == Arrangement::Together {
+            length = length.max(self.length.saturating_mul(2));
+            if context.repairs > 0 {
+                length = (self.length / 2).max(config.train_at_once * 2);
+            }
+        }
+        let left = context.deadline().map_or(Span::ZERO, |deadline| deadline.since(now)) - context.smallest();
+        let fits = left.whole(told.mul_f64(TO_COMPARE).max(Span::from_nanos(1)));
+        length = length.min(u32::try_from(fits).unwrap_or(u32::MAX).max(config.train_at_once));
+        let length = length.min(config.longest_train);
+        context.proven = true;
+        context.noise.get_or_insert(noise);
+        Next::Batch { arrangement: Arrangement::Together, length }
+    }
+
     /// The batch is over without an answer: longer trains if jitter hides them, bursts if the
     /// buffer is too small, or none.
     fn next(&self, context: &mut Context, now: Time) -> Next {
@@ -394,18 +465,11 @@ impl Batch {
             return Next::Answer(Isolation::Unknown);
         }
         let in_bursts = self.arrangement == Arrangement::Bursts;
-        if context.must_compare_trains() {
+        if context.must_compare_trains(now) {
             if !context.is_proven() {
                 return self.prove(context);
             }
-            // If others are served in turn, it is longer by less.
-            let (told, noise) = (context.told(), context.jitter());
-            let times = if told > service.mul_f64(config.fall) { 2 } else { 1 };
-            let length = Self::reckoned(context, told).max(config.train_at_once * 2).saturating_mul(times);
-            let length = length.min(config.longest_train);
-            context.proven = true;
-            context.noise.get_or_insert(noise);
-            return Next::Batch { arrangement: Arrangement::Together, length };
+            return self.compare(context, now);
         }
         if !sides[1].open {
             // Nothing could be compared yet. Its SYN may have been lost.
@@ -424,13 +488,15 @@ impl Batch {
             return Next::Again { length: self.length.max(config.shortest_train) };
         }
         let queued = self.highest >= service.mul_f64(config.least_queue);
-        if self.losses && !(queued && self.weighed) {
+        // Those that came late were not lost.
+        let losses = self.losses && sides[0].has_losses();
+        if losses && !(queued && self.weighed) {
             return Next::Batch { arrangement: Arrangement::Bursts, length: self.length };
         }
         let wanted = context.jitter().mul_f64(config.least_jitters);
         let short = !queued || self.highest < wanted;
         let measured = self.dispersion.per_packet(1, Span::ZERO);
-        if context.persistence.has_fallen() || context.sides[0].stretched {
+        if context.fell || context.sides[0].stretched {
             if self.is_policed(context) {
                 return Next::Answer(Isolation::Unknown);
             }

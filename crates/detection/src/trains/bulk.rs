@@ -121,12 +121,13 @@ mod tests {
 
     #[test]
     fn a_train_that_takes_twice_as_long_beside_another_met_it_and_one_that_does_not_has_its_own_way() {
-        assert!(after(2000, 0, 1) > ENOUGH);
-        assert!(after(2000, 2, 1) > ENOUGH);
+        // Once is not enough, whatever the difference.
+        assert!(after(2000, 0, 1) > 5.0 && after(2000, 0, 1) < ENOUGH);
+        assert!(after(2000, 0, 2) > ENOUGH && after(2000, 2, 2) > ENOUGH);
         assert!(after(1000, 2, 1) < 0.0);
         assert!(after(1000, 2, 3) < -ENOUGH);
         // Nor has one that is faster beside another, however much.
-        assert!(after(500, 0, 1) < -ENOUGH);
+        assert!(after(500, 0, 1) > -ENOUGH && after(500, 0, 2) < -ENOUGH);
     }
 
     #[test]

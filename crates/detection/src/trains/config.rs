@@ -200,7 +200,8 @@ pub struct MeetingConfig {
     pub bulk_jitters: f64,
     /// ... and by this share of the train's time, as others come and go, above 0; default 0.08.
     pub bulk_width: f64,
-    /// No difference is less likely than this, above 0 and below 1; default 0.0005.
+    /// No difference is less likely than this, above 0 and below 1; default 0.003: of one difference
+    /// alone it is not certain that they meet.
     pub bulk_outlier: f64,
 }
 
@@ -304,7 +305,7 @@ impl Default for MeetingConfig {
             doubt: 0.05,
             bulk_jitters: 0.6,
             bulk_width: 0.08,
-            bulk_outlier: 5e-4,
+            bulk_outlier: 3e-3,
         }
     }
 }

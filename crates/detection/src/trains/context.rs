@@ -14,6 +14,9 @@ use super::persistence::Persistence;
 use super::scale::{Calm, Scale};
 use super::side::Side;
 
+/// A train alone, a pause and one beside another take about so many times as long as one.
+pub(super) const TO_COMPARE: f64 = 3.5;
+
 /// What all stages of the detection know and use.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
@@ -45,6 +48,10 @@ pub(super) struct Context {
     /// The jitter before trains were compared, whose pauses look like ACKs that are held back.
     pub(super) noise: Option<Span>,
     pub(super) persistence: Persistence,
+    /// Packets that were sent again since the batch was planned.
+    pub(super) repairs: u32,
+    /// The rate fell from one that may have been that of a burst.
+    pub(super) fell: bool,
     /// ACKs of lone packets were held back by the receiver, it seems.
     pub(super) held: bool,
 }
@@ -69,6 +76,8 @@ impl Context {
             proven: false,
             noise: None,
             persistence: Persistence::default(),
+            repairs: 0,
+            fell: false,
             held: false,
         }
     }
@@ -140,26 +149,38 @@ impl Context {
     fn meet(&self, scale: &Scale) -> Option<bool> {
         let error = self.config.meeting.error;
         let enough = libm::log((1.0 - error) / error);
-        let packets = self.meeting.log_odds(scale.service, scale.jitter).unwrap_or(0.0);
+        let packets = self.meeting.log_odds(scale.service, scale.jitter);
         // In a buffer without a queue lone packets are seldom between two of a train.
         if packets >= 0.0 && self.evidence.is_of_losses() {
             return Some(true);
         }
-        // Whole trains tell what the time of single packets does not, or not truly.
-        [self.bulk.log_odds(), packets]
-            .into_iter()
-            .find(|log_odds| log_odds.abs() >= enough)
-            .map(|log_odds| log_odds > 0.0)
-            .or(self.met.then_some(true))
+        let log_odds = self.bulk.log_odds() + packets;
+        if log_odds.abs() >= enough { Some(log_odds > 0.0) } else { self.met.then_some(true) }
+    }
+
+    /// True if there is no time left for more than to compare trains, the shortest ones.
+    pub(super) fn in_hurry(&self, now: Time) -> bool {
+        let trains = (self.told() * u64::from(2 * self.config.train_at_once)).mul_f64(TO_COMPARE) + self.smallest() * 2;
+        self.deadline().is_some_and(|deadline| now + trains >= deadline)
+    }
+
+    /// True if packets of the trains wait for longer than a round trip.
+    pub(super) fn is_behind(&self) -> bool {
+        let flying = self.sides[0].flying.iter().filter(|packet| !packet.is_settled()).count() as u64;
+        self.told() * flying > self.smallest() + self.told() * u64::from(self.config.followers)
     }
 
     /// True if nothing else is missing for "isolated" than that the connections meet, and whole
-    /// trains are to tell: noise hides the time of single packets, or two batches were not enough.
-    pub(super) fn must_compare_trains(&self) -> bool {
+    /// trains are to tell: noise hides the time of single packets, two batches were not enough, or
+    /// there is no time for more of them.
+    pub(super) fn must_compare_trains(&self, now: Time) -> bool {
         let scale = self.scale();
-        let hidden = self.meeting.log_odds(scale.service, scale.jitter).is_none();
+        let hidden = self.meeting.is_hidden(scale.service, scale.jitter);
         let sure = self.evidence.error_if_isolated() <= self.config.isolated_error;
-        (hidden || self.attempts > 1) && sure && self.may_be_isolated() && self.meet(&scale).is_none()
+        (hidden || self.attempts > 1 || self.in_hurry(now))
+            && sure
+            && self.may_be_isolated()
+            && self.meet(&scale).is_none()
     }
 
     /// True if lone packets do not wait behind trains, and these not for lone packets: both
@@ -189,7 +210,7 @@ impl Context {
 
     /// The rate fell to that of the time `service` per packet: nothing that was seen before counts.
     pub(super) fn fall(&mut self, service: Span) {
-        self.service = Some(service);
+        (self.service, self.fell) = (Some(service), true);
         self.evidence = Evidence::new(self.config.evidence);
         self.meeting.forget();
         (self.bulk, self.proven, self.noise) = (Bulk::default(), false, None);

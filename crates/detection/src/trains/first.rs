@@ -75,7 +75,7 @@ impl First {
     /// A packet of connection 0 was delivered.
     pub(super) fn on_acked(&mut self, context: &mut Context, acked: &Acked) -> Next {
         let (now, number) = (acked.now, acked.number);
-        self.losses |= context.sides[0].has_losses();
+        self.losses = context.sides[0].has_losses();
         let of_train = self.arrivals.add(now, number);
         if of_train && self.arrivals.count() == 1 {
             // If no other arrives a packet after this time tells so.

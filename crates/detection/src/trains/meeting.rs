@@ -19,6 +19,10 @@ const REMEMBERED: usize = 256;
 /// seemed to take for one is that of so many and one more.
 const MOST_OTHERS: u32 = 5;
 
+/// How likely it is held to be that delays differ only because others are served, where they differ
+/// by so much that it would hide the time of a packet if it were noise of arrivals.
+const QUIET: f64 = 0.5;
+
 /// The time between two ACKs of connection 0.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
@@ -144,14 +148,30 @@ impl Meeting {
         }
     }
 
+    /// True if arrivals that are uncertain by `jitter` hide the time that the link takes for a
+    /// packet.
+    pub(super) fn is_hidden(&self, service: Span, jitter: Span) -> bool {
+        self.noise(jitter).mul_f64(2.0) >= service
+    }
+
+    fn noise(&self, jitter: Span) -> Span {
+        jitter.mul_f64(self.config.jitters)
+    }
+
     /// How many times likelier what was seen is if both meet in one queue whose link seems to take
-    /// `service` for a packet, as a logarithm, with arrivals that are uncertain by `jitter`. `None`
-    /// where that hides it.
-    pub(super) fn log_odds(&self, service: Span, jitter: Span) -> Option<f64> {
-        let noise = jitter.mul_f64(self.config.jitters);
-        if noise.mul_f64(2.0) >= service {
-            return None;
-        }
+    /// `service` for a packet, as a logarithm, with arrivals that are uncertain by `jitter`. What
+    /// hides it may be no noise of arrivals but the time for which others are served: then it may
+    /// speak for one queue, but hardly against it.
+    pub(super) fn log_odds(&self, service: Span, jitter: Span) -> f64 {
+        libm::log(if self.is_hidden(service, jitter) {
+            (1.0 - QUIET) + QUIET * self.odds(service, Span::ZERO)
+        } else {
+            self.odds(service, self.noise(jitter))
+        })
+    }
+
+    /// The same if arrivals are uncertain by `noise`, as a factor.
+    fn odds(&self, service: Span, noise: Span) -> f64 {
         let least = self.config.least;
         // No gap is shorter than the packets in it take: if one is, `service` has others in it.
         let shortest = self.gaps.iter().map(|gap| gap.length / u64::from(gap.packets)).min();
@@ -164,7 +184,7 @@ impl Meeting {
             belief *= if others < MOST_OTHERS { 0.5 } else { 1.0 };
             mean += belief * libm::exp(self.of_rule(&rule));
         }
-        Some(libm::log(mean))
+        mean
     }
 
     fn of_rule(&self, rule: &Rule) -> f64 {
@@ -228,7 +248,7 @@ mod tests {
     /// Arrivals in tenths of a millisecond, the lone ones by themselves; a train packet counts as
     /// one, as several that come with one ACK are listed at the same time. A packet takes 1 ms.
     fn log_odds(train: &[u64], lone: &[u64]) -> f64 {
-        seen(train, lone).log_odds(Span::from_millis(1), Span::ZERO).unwrap()
+        seen(train, lone).log_odds(Span::from_millis(1), Span::ZERO)
     }
 
     fn seen(train: &[u64], lone: &[u64]) -> Meeting {
@@ -313,8 +333,21 @@ mod tests {
     #[test]
     fn noise_of_half_a_packets_time_hides_it() {
         let meeting = seen(&[0, 10, 20, 30, 40], &[35]);
-        let told = |jitter| meeting.log_odds(Span::from_millis(1), Span::from_micros(jitter)).is_some();
-        assert_eq!([0, 249, 250].map(told), [true, true, false]);
+        let hidden = |jitter| meeting.is_hidden(Span::from_millis(1), Span::from_micros(jitter));
+        assert_eq!([0, 249, 250].map(hidden), [false, false, true]);
+    }
+
+    #[test]
+    fn what_seems_to_hide_it_may_be_others_and_then_it_speaks_for_one_queue_but_hardly_against_it() {
+        let hidden = |train: &[u64], lone: &[u64]| {
+            let told = |jitter| seen(train, lone).log_odds(Span::from_millis(1), Span::from_micros(jitter));
+            (told(0), told(250))
+        };
+        let (plain, met) = hidden(&[0, 10, 20, 30, 50, 70, 80, 90, 100, 110], &[40, 60]);
+        // Half as likely as without noise, and one half.
+        assert!((libm::exp(met) - 0.5 - 0.5 * libm::exp(plain)).abs() < 1e-6 * libm::exp(plain), "{plain} {met}");
+        let (plain, apart) = hidden(&[0, 10, 20, 30, 40, 50, 60, 70, 80, 90], &[35, 47, 55, 73]);
+        assert!(plain < -ENOUGH && apart < 0.0 && apart > libm::log(0.5), "{plain} {apart}");
     }
 
     #[test]
@@ -337,6 +370,6 @@ mod tests {
         let mut meeting = seen(&[0, 10, 30, 40], &[20]);
         assert_eq!((meeting.gaps.len(), meeting.met.len()), (3, 1));
         meeting.forget();
-        assert_eq!(meeting.log_odds(Span::from_millis(1), Span::ZERO), Some(0.0));
+        assert_eq!(meeting.log_odds(Span::from_millis(1), Span::ZERO), 0.0);
     }
 }

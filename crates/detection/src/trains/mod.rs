@@ -113,18 +113,22 @@ impl Trains {
                 Departure::Hold
             }
             // Whoever waits for nothing else asks again then.
-            Some(deadline) if connection == 0 && departure == Departure::Hold => Departure::At(deadline),
+            Some(deadline) if connection == 0 => match departure {
+                Departure::At(time) if time < deadline => departure,
+                _ => Departure::At(deadline),
+            },
             _ => departure,
         }
     }
 
     pub(super) fn on_sent(&mut self, connection: usize, sent: &Sent) {
-        let sides = &mut self.context.sides;
+        let Context { sides, repairs, .. } = &mut self.context;
         match &mut self.stage {
             TrainStage::Answered(Answered { watch: Some(watch), .. }) => return watch.on_sent(connection, sent),
             TrainStage::First(first) if connection == 0 => first.on_sent(sides[0].is_due(sent.now)),
             _ => {}
         }
+        *repairs = repairs.saturating_add(u32::from(sent.retransmission));
         let neighbour = sides[0].sent.saturating_sub(1);
         if let Some(side) = sides.get_mut(connection) {
             side.leave(sent, neighbour);
@@ -142,7 +146,7 @@ impl Trains {
         let in_bursts = matches!(&self.stage, TrainStage::Batch(batch, _) if batch.is_of_bursts());
         let patience = context.patience(in_bursts);
         let Some(side) = context.sides.get_mut(connection) else { return };
-        side.arrive(acked, patience);
+        side.arrive(acked, patience, context.service);
         let next = match &mut self.stage {
             TrainStage::First(first) if connection == 0 => first.on_acked(context, acked),
             TrainStage::Chirp(chirp) if connection == 0 => chirp.on_acked(context, acked),
