@@ -191,6 +191,10 @@ pub struct MeetingConfig {
     /// Probability that packets that met arrive closer together than they can have been served,
     /// above 0 and below 1; default 0.01.
     pub outlier: f64,
+    /// How likely it is held to be that delays differ only because others are served, where they
+    /// differ by so much that it would hide the time of a packet if it were noise of arrivals; 0 ..=
+    /// 1; default 0.5.
+    pub quiet: f64,
     /// Part of a packet's time, one more of them, in which a lone packet might have arrived by
     /// chance without having met any other, above 0 up to 1; default 0.05.
     pub doubt: f64,
@@ -302,6 +306,7 @@ impl Default for MeetingConfig {
             least: 0.97,
             jitters: 2.0,
             outlier: 0.01,
+            quiet: 0.5,
             doubt: 0.05,
             bulk_jitters: 0.6,
             bulk_width: 0.08,
@@ -401,6 +406,7 @@ impl MeetingConfig {
         check(part(self.least), "least", "above 0 and at most 1")?;
         check(self.jitters >= 0.0 && self.jitters <= 1000.0, "jitters", "between 0 and 1000")?;
         check(self.outlier > 0.0 && self.outlier < 1.0, "outlier", "above 0 and below 1")?;
+        check((0.0..=1.0).contains(&self.quiet), "quiet", "between 0 and 1")?;
         check(part(self.doubt), "doubt", "above 0 and at most 1")?;
         let jitters = self.bulk_jitters >= 0.0 && self.bulk_jitters <= 1000.0;
         check(jitters, "bulk_jitters", "between 0 and 1000")?;
@@ -499,6 +505,7 @@ mod tests {
         bounds!(meeting.least, [0.01, 1.0], [0.0, 1.01, nan]);
         bounds!(meeting.jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
         bounds!(meeting.outlier, [0.01, 0.99], [0.0, 1.0, nan]);
+        bounds!(meeting.quiet, [0.0, 1.0], [-0.1, 1.01, nan]);
         bounds!(meeting.doubt, [0.01, 1.0], [0.0, 1.01, nan]);
         bounds!(meeting.bulk_jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
         bounds!(meeting.bulk_width, [0.01, 1000.0], [0.0, 1000.1, nan]);

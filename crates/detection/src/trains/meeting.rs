@@ -19,10 +19,6 @@ const REMEMBERED: usize = 256;
 /// seemed to take for one is that of so many and one more.
 const MOST_OTHERS: u32 = 5;
 
-/// How likely it is held to be that delays differ only because others are served, where they differ
-/// by so much that it would hide the time of a packet if it were noise of arrivals.
-const QUIET: f64 = 0.5;
-
 /// The time between two ACKs of connection 0.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
@@ -164,7 +160,7 @@ impl Meeting {
     /// speak for one queue, but hardly against it.
     pub(super) fn log_odds(&self, service: Span, jitter: Span) -> f64 {
         libm::log(if self.is_hidden(service, jitter) {
-            (1.0 - QUIET) + QUIET * self.odds(service, Span::ZERO)
+            (1.0 - self.config.quiet) + self.config.quiet * self.odds(service, Span::ZERO)
         } else {
             self.odds(service, self.noise(jitter))
         })
