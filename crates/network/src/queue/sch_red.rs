@@ -216,13 +216,8 @@ impl<P: Frame> SchRed<P> {
         self.draw = self.new_draw();
         Decision::Hit
     }
-}
 
-impl<P: Frame> Discipline<P> for SchRed<P> {
-    // Stores the packet, marked if RED says so and it can be, or drops it.
-    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
-        self.adapt(now);
-        self.average_in(now);
+    fn store(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         let verdict = self.judge();
         if verdict != Decision::Spare {
             let may_mark = self.config.ecn && !(verdict == Decision::HitForCertain && self.config.hard_drop);
@@ -237,6 +232,19 @@ impl<P: Frame> Discipline<P> for SchRed<P> {
             self.fifo.push(packet, now);
         } else {
             dropped(packet, DropReason::Full);
+        }
+    }
+}
+
+impl<P: Frame> Discipline<P> for SchRed<P> {
+    // Stores the packet, marked if RED says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        self.adapt(now);
+        self.average_in(now);
+        self.store(now, packet, dropped);
+        if self.fifo.packets() == 0 {
+            // Linux asks for a packet now, and finds none; not every link does here.
+            self.empty_since = Some(now);
         }
     }
 
