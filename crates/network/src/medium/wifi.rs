@@ -241,7 +241,7 @@ impl<P: Frame> Wifi<P> {
         match self.turn {
             Some(turn) if turn > now => return turn,
             Some(_) => {}
-            None if self.held.is_empty() && queue.packets() == 0 => return Time::NEVER,
+            None if self.held.is_empty() && queue.packets() == 0 => return Self::sleep(now, queue, served),
             None => {
                 let turn = self.free.max(now) + self.contest();
                 self.turn = Some(turn);
@@ -251,11 +251,19 @@ impl<P: Frame> Wifi<P> {
         self.turn = None;
         let later = self.send(now, queue, overhead, served);
         if self.held.is_empty() && queue.packets() == 0 {
-            return Time::NEVER;
+            return Self::sleep(now, queue, served);
         }
         let turn = later.unwrap_or(self.free.max(now)) + self.contest();
         self.turn = Some(turn);
         turn
+    }
+
+    /// The empty queue is asked for a packet once more, as by other links: RED counts idle time from
+    /// when it has none.
+    fn sleep(now: Time, queue: &mut Queue<P>, served: &mut impl FnMut(Served<P>)) -> Time {
+        let found = queue.dequeue(now, &mut |packet, reason| served(Served::Dropped(packet, reason)));
+        debug_assert!(!matches!(found, Dequeue::Packet(..)), "an empty queue has no packet");
+        Time::NEVER
     }
 
     /// One turn. Says from when on there may be something to send if there was nothing now.
@@ -314,6 +322,9 @@ impl<P: Frame> Wifi<P> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
     use crate::packet::{Body, Datagram};
     use crate::{Discipline, Ecn, Packet, QueueConfig, Tally};
@@ -472,5 +483,41 @@ mod tests {
             assert!(next > now, "{next:?}");
             now = next;
         }
+    }
+    /// RED of Linux counts idle time from the dequeue that finds nothing.
+    #[test]
+    fn a_queue_without_packets_is_asked_for_one_before_the_link_sleeps() {
+        let asked = Arc::new(AtomicU32::new(0));
+        struct Asked(Arc<AtomicU32>, u64);
+        impl Discipline<Packet> for Asked {
+            fn enqueue(&mut self, _now: Time, _packet: Packet, _dropped: &mut dyn FnMut(Packet, DropReason)) {
+                self.1 += 1;
+            }
+
+            fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(Packet, DropReason)) -> Dequeue<Packet> {
+                if self.1 == 0 {
+                    self.0.fetch_add(1, Ordering::Relaxed);
+                    return Dequeue::Empty;
+                }
+                self.1 -= 1;
+                Dequeue::Packet(packet(0, 1500), now)
+            }
+
+            fn tally(&self) -> Tally {
+                Tally { packets: self.1, ..Tally::default() }
+            }
+        }
+        let mut wifi = Wifi::new(&WifiConfig { frames: 2, ..WifiConfig::default() }, Rate::from_mbps(50), 1);
+        let mut queue = Queue::external(Box::new(Asked(Arc::clone(&asked), 0)));
+        // A packet that was dropped on arrival.
+        assert_eq!(wifi.serve(Time::ZERO, &mut queue, 0, &mut |_| ()), Time::NEVER);
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        // As many as one turn carries.
+        (0..2).for_each(|number| queue.enqueue(Time::ZERO, packet(number, 1500), &mut |_, _| ()));
+        let mut now = Time::ZERO;
+        while now != Time::NEVER {
+            now = wifi.serve(now, &mut queue, 0, &mut |_| ());
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
     }
 }

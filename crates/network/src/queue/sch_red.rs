@@ -216,8 +216,13 @@ impl<P: Frame> SchRed<P> {
         self.draw = self.new_draw();
         Decision::Hit
     }
+}
 
-    fn store(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for SchRed<P> {
+    // Stores the packet, marked if RED says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        self.adapt(now);
+        self.average_in(now);
         let verdict = self.judge();
         if verdict != Decision::Spare {
             let may_mark = self.config.ecn && !(verdict == Decision::HitForCertain && self.config.hard_drop);
@@ -232,19 +237,6 @@ impl<P: Frame> SchRed<P> {
             self.fifo.push(packet, now);
         } else {
             dropped(packet, DropReason::Full);
-        }
-    }
-}
-
-impl<P: Frame> Discipline<P> for SchRed<P> {
-    // Stores the packet, marked if RED says so and it can be, or drops it.
-    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
-        self.adapt(now);
-        self.average_in(now);
-        self.store(now, packet, dropped);
-        if self.fifo.packets() == 0 {
-            // Linux asks for a packet now, and finds none; not every link does here.
-            self.empty_since = Some(now);
         }
     }
 

@@ -150,18 +150,3 @@ fn the_limit_is_in_bytes_with_headers_and_exact() {
     assert_eq!(accepts(4014), [true, true, true]);
     assert_eq!(accepts(4013), [true, true, false]);
 }
-
-/// A packet that finds the queue empty, but its average full, is dropped and leaves it empty, whether
-/// a link asks for a packet then or not: ten seconds later the average has fallen.
-#[test]
-fn a_queue_that_stays_empty_forgets_though_nobody_asks_it_for_a_packet() {
-    let mut queue = red(SchRedConfig::default());
-    queue.average = 120_000 << 9;
-    let dropped = [0, 10].map(|seconds| {
-        let mut dropped = 0;
-        let now = Time::ZERO + Span::from_secs(seconds);
-        queue.enqueue(now, Box1::new(0, 1000), &mut |_, _| dropped += 1);
-        dropped
-    });
-    assert_eq!(dropped, [1, 0]);
-}
