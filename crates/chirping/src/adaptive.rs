@@ -410,7 +410,8 @@ impl Schedule for Adaptive {
         let delivered = ack.rate.filter(|rate| !rate.app_limited).map_or(0, |rate| rate.gap().as_nanos());
         let gap = delivered.max(self.load).max(1);
         if !self.marked && !self.is_running() && packets_in(ack.min_rtt, gap) < self.config.least_window {
-            // So few packets may all have waited for the same reason, such as a link that was silent.
+            // So few packets may all have waited for the same reason, such as a link that was
+            // silent.
             return self.give_up(ack);
         }
         self.belief = None;

@@ -37,8 +37,8 @@ fn a_new_flow_whose_rtts_rose_unread_gives_up() {
     assert!(schedule.gave_up());
 }
 
-/// 20 ms hold 16 packets of 1.25 ms: HyStart's least window. A link that was silent makes all RTTs of
-/// a few packets longer.
+/// 20 ms hold 16 packets of 1.25 ms: HyStart's least window. A link that was silent makes all RTTs
+/// of a few packets longer.
 #[test]
 fn delays_that_rose_end_a_new_flow_from_sixteen_packets_on_or_where_they_are_marked() {
     let ends = |load: u64, marked| {

@@ -192,8 +192,8 @@ pub struct MeetingConfig {
     /// above 0 and below 1; default 0.01.
     pub outlier: f64,
     /// How likely it is held to be that delays differ only because others are served, where they
-    /// differ by so much that it would hide the time of a packet if it were noise of arrivals; 0 ..=
-    /// 1; default 0.5.
+    /// differ by so much that it would hide the time of a packet if it were noise of arrivals; 0
+    /// ..= 1; default 0.5.
     pub quiet: f64,
     /// Part of a packet's time, one more of them, in which a lone packet might have arrived by
     /// chance without having met any other, above 0 up to 1; default 0.05.
@@ -204,8 +204,8 @@ pub struct MeetingConfig {
     pub bulk_jitters: f64,
     /// ... and by this share of the train's time, as others come and go, above 0; default 0.08.
     pub bulk_width: f64,
-    /// No difference is less likely than this, above 0 and below 1; default 0.003: of one difference
-    /// alone it is not certain that they meet.
+    /// No difference is less likely than this, above 0 and below 1; default 0.003: of one
+    /// difference alone it is not certain that they meet.
     pub bulk_outlier: f64,
 }
 

@@ -260,8 +260,8 @@ mod tests {
         assert_eq!(side.reordering, ms(6));
     }
 
-    /// Seen with 3 ms of reordering at 100 Mbit/s: the last packet of a train arrived 0.2 ms after one
-    /// that had left 22 ms later, when the queue was gone, and 23 ms were taken for reordering.
+    /// Seen with 3 ms of reordering at 100 Mbit/s: the last packet of a train arrived 0.2 ms after
+    /// one that had left 22 ms later, when the queue was gone, and 23 ms were taken for reordering.
     #[test]
     fn a_queue_that_drained_in_a_pause_is_no_reordering() {
         let mut side = side(5);

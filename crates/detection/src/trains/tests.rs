@@ -281,8 +281,8 @@ fn the_whole_course_on_paths_of_all_kinds() {
     }
 }
 
-/// Seen with reordering at 300 Mbit/s, where a rate fell by chance: the next packet was to leave half
-/// a second after the deadline, and no answer came before.
+/// Seen with reordering at 300 Mbit/s, where a rate fell by chance: the next packet was to leave
+/// half a second after the deadline, and no answer came before.
 #[test]
 fn a_packet_that_is_to_leave_later_does_not_keep_the_answer_from_coming_in_time() {
     let mut detector = Trains::new(&TrainProbeConfig::default(), PACKET, 1);

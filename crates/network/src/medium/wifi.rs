@@ -258,8 +258,8 @@ impl<P: Frame> Wifi<P> {
         turn
     }
 
-    /// The empty queue is asked for a packet once more, as by other links: RED counts idle time from
-    /// when it has none.
+    /// The empty queue is asked for a packet once more, as by other links: RED counts idle time
+    /// from when it has none.
     fn sleep(now: Time, queue: &mut Queue<P>, served: &mut impl FnMut(Served<P>)) -> Time {
         let found = queue.dequeue(now, &mut |packet, reason| served(Served::Dropped(packet, reason)));
         debug_assert!(!matches!(found, Dequeue::Packet(..)), "an empty queue has no packet");
