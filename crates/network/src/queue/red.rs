@@ -280,8 +280,13 @@ impl<P: Frame> Red<P> {
         self.count = Some(if hit { 0 } else { count });
         hit
     }
+}
 
-    fn store(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+impl<P: Frame> Discipline<P> for Red<P> {
+    // Stores the packet, marked if RED says so and it can be, or drops it.
+    fn enqueue(&mut self, now: Time, mut packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
+        self.adapt(now);
+        self.average_in(now);
         if self.hits(packet.bytes()) {
             if !(self.config.ecn && packet.set_ce()) {
                 return dropped(packet, DropReason::Early);
@@ -292,19 +297,6 @@ impl<P: Frame> Red<P> {
             self.fifo.push(packet, now);
         } else {
             dropped(packet, DropReason::Full);
-        }
-    }
-}
-
-impl<P: Frame> Discipline<P> for Red<P> {
-    // Stores the packet, marked if RED says so and it can be, or drops it.
-    fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
-        self.adapt(now);
-        self.average_in(now);
-        self.store(now, packet, dropped);
-        if self.fifo.packets() == 0 {
-            // It is as empty as before: nobody need ask it for a packet.
-            self.empty_since = Some(now);
         }
     }
 

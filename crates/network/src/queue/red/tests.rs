@@ -210,18 +210,3 @@ fn the_average_is_that_of_the_lengths_that_arrivals_and_absent_small_packets_fin
     }
     assert!(full > 100, "{full}");
 }
-
-/// A packet that finds the queue empty, but its average full, is dropped and leaves it empty,
-/// whether a link asks for a packet then or not: ten seconds later the average has fallen.
-#[test]
-fn a_queue_that_stays_empty_forgets_though_nobody_asks_it_for_a_packet() {
-    let mut queue = red(RedConfig { gentle: false, ..RedConfig::default() });
-    queue.average = 20.0;
-    let dropped = [0, 10].map(|seconds| {
-        let mut dropped = 0;
-        let now = Time::ZERO + Span::from_secs(seconds);
-        queue.enqueue(now, Box1::new(0, 1000), &mut |_, _| dropped += 1);
-        dropped
-    });
-    assert_eq!(dropped, [1, 0]);
-}
