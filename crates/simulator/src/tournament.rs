@@ -17,10 +17,65 @@ const FEW: usize = 8;
 /// The time is cut to 61 bits (73 years of nanoseconds); what is later is never.
 const FEW_BITS: u32 = FEW.ilog2();
 
-/// Up to this many slots a tree has such words in place of [`Winner`]s. Its times are cut to 58
-/// bits (9 years). More slots would leave too little for the time.
+/// Up to this many slots groups of four have such words, in place of [`Winner`]s. Their times are
+/// cut to 58 bits (9 years). More slots would leave too little for the time.
 const SOME: usize = 64;
 const SOME_BITS: u32 = SOME.ilog2();
+/// Members of a group.
+const GROUP: usize = 4;
+/// With up to this many slots the groups are the slots themselves.
+const GROUPED: usize = SOME / GROUP;
+
+/// Words of times and slots: the earliest of every four, and the earliest of every four of these.
+/// To change one takes six comparisons, and to find the first three; the levels of a binary tree
+/// would wait for one another.
+#[derive(Clone, Debug)]
+struct Groups {
+    /// Not used if there are at most [`GROUPED`].
+    slots: [u64; SOME],
+    /// The earliest of every four slots, or the slots.
+    groups: [u64; GROUPED],
+    /// The earliest of every four of them.
+    last: [u64; GROUP],
+}
+
+/// The least of the four words in which the one at `place` is.
+#[inline(always)]
+fn least_of_group<const N: usize>(words: &[u64; N], place: usize) -> u64 {
+    let first = place % N / GROUP * GROUP;
+    // Without the remainder the compiler would not know that all four are there.
+    let word = |member: usize| words[(first + member) % N];
+    word(0).min(word(1)).min(word(2).min(word(3)))
+}
+
+impl Groups {
+    fn new() -> Self {
+        let words = |slot| pack::<SOME_BITS>(Time::NEVER, slot);
+        let mut groups = Self { slots: std::array::from_fn(words), groups: [0; GROUPED], last: [0; GROUP] };
+        groups.groups = std::array::from_fn(words);
+        groups.last = std::array::from_fn(|last| least_of_group(&groups.groups, last * GROUP));
+        groups
+    }
+
+    #[inline(always)]
+    fn set_group(&mut self, place: usize, word: u64) {
+        let place = place % GROUPED;
+        self.groups[place] = word;
+        self.last[place / GROUP] = least_of_group(&self.groups, place);
+    }
+
+    #[inline(always)]
+    fn set_slot(&mut self, slot: usize, word: u64) {
+        let slot = slot % SOME;
+        self.slots[slot] = word;
+        self.set_group(slot / GROUP, least_of_group(&self.slots, slot));
+    }
+
+    #[inline(always)]
+    fn first(&self) -> u64 {
+        least_of_group(&self.last, 0)
+    }
+}
 
 /// Which of a set of slots has the earliest time: every slot has a time ([`Time::NEVER`] if it has
 /// nothing to do). With many slots this is a winner tree: changing a slot's time costs the
@@ -31,10 +86,10 @@ const SOME_BITS: u32 = SOME.ilog2();
 pub(crate) struct Tournament {
     /// Times and slots if there are at most [`FEW`], the time in the upper bits.
     few: [u64; FEW],
-    /// Empty unless there are more, and at most [`SOME`]. A complete binary tree of times and
-    /// slots: node 1 is the root, the leaves start at `leaves`.
-    some: Vec<u64>,
-    /// Empty unless there are more than that. The same tree.
+    /// The same if there are more, and at most [`SOME`].
+    some: Groups,
+    /// Empty unless there are more than that. A complete binary tree: node 1 is the root, the
+    /// leaves start at `leaves`.
     nodes: Vec<Winner>,
     leaves: usize,
     slots: usize,
@@ -59,31 +114,22 @@ impl Tournament {
     pub(crate) fn new(slots: usize) -> Self {
         let few = std::array::from_fn(|slot| pack::<FEW_BITS>(Time::NEVER, slot));
         let leaves = slots.next_power_of_two().max(FEW);
-        let mut tree = Self { few, some: Vec::new(), nodes: Vec::new(), leaves, slots };
+        let mut tree = Self { few, some: Groups::new(), nodes: Vec::new(), leaves, slots };
         if leaves > SOME {
             tree.nodes = vec![Winner { time: Time::NEVER, slot: 0 }; 2 * leaves];
             for slot in 0..leaves {
                 tree.nodes[leaves + slot].slot = slot as u32;
             }
-        } else if leaves > FEW {
-            tree.some = vec![0; 2 * leaves];
-            for slot in 0..leaves {
-                tree.some[leaves + slot] = pack::<SOME_BITS>(Time::NEVER, slot);
-            }
+            tree.play();
         }
-        tree.play();
         tree
     }
 
     /// Every node becomes the winner of the two below it.
     fn play(&mut self) {
         for node in (1..self.leaves).rev() {
-            if self.leaves > SOME {
-                let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
-                self.nodes[node] = if right.time < left.time { right } else { left };
-            } else if self.leaves > FEW {
-                self.some[node] = self.some[2 * node].min(self.some[2 * node + 1]);
-            }
+            let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
+            self.nodes[node] = if right.time < left.time { right } else { left };
         }
     }
 
@@ -96,7 +142,7 @@ impl Tournament {
             let first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
             (unpack::<FEW_BITS>(first), first as usize % FEW)
         } else if self.leaves <= SOME {
-            let root = self.some[1];
+            let root = self.some.first();
             (unpack::<SOME_BITS>(root), root as usize % SOME)
         } else {
             (self.nodes[1].time, self.nodes[1].slot as usize)
@@ -108,8 +154,10 @@ impl Tournament {
     pub(crate) fn time(&self, slot: usize) -> Time {
         if self.leaves == FEW {
             unpack::<FEW_BITS>(self.few[slot % FEW])
+        } else if self.leaves <= GROUPED {
+            unpack::<SOME_BITS>(self.some.groups[slot % GROUPED])
         } else if self.leaves <= SOME {
-            unpack::<SOME_BITS>(self.some[self.leaves + slot])
+            unpack::<SOME_BITS>(self.some.slots[slot % SOME])
         } else {
             self.nodes[self.leaves + slot].time
         }
@@ -120,24 +168,12 @@ impl Tournament {
     pub(crate) fn set(&mut self, slot: usize, time: Time) {
         if self.leaves == FEW {
             self.few[slot % FEW] = pack::<FEW_BITS>(time, slot % FEW);
+        } else if self.leaves <= GROUPED {
+            self.some.set_group(slot, pack::<SOME_BITS>(time, slot % GROUPED));
         } else if self.leaves <= SOME {
-            self.set_word(slot, time);
+            self.some.set_slot(slot, pack::<SOME_BITS>(time, slot % SOME));
         } else {
             self.set_leaf(slot, time);
-        }
-    }
-
-    /// Always up to the root: where it would end early nobody can foretell, and a branch that is
-    /// not foretold costs more than the rest of the way (measured).
-    #[inline]
-    fn set_word(&mut self, slot: usize, time: Time) {
-        let mut node = self.leaves + slot;
-        let mut word = pack::<SOME_BITS>(time, slot);
-        self.some[node] = word;
-        while node > 1 {
-            word = word.min(self.some[node ^ 1]);
-            node >>= 1;
-            self.some[node] = word;
         }
     }
 
