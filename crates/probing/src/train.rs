@@ -34,8 +34,6 @@ struct Seen {
     delays: VecDeque<Span>,
     /// Where they spent them, if that is asked for.
     passage: Option<Passage>,
-    /// Data packets of all flows.
-    packets: u64,
 }
 
 /// When the last byte of a message first left and first arrived.
@@ -52,6 +50,8 @@ struct Messages {
     read: u64,
     /// From message `read` on.
     stamps: VecDeque<Stamp>,
+    /// Data packets of all flows.
+    packets: u64,
     seen: Rc<RefCell<Seen>>,
 }
 
@@ -75,7 +75,7 @@ impl Observer for Messages {
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet) {
         if matches!(packet.body, Body::Segment(_)) {
-            self.seen.borrow_mut().packets += 1;
+            self.packets += 1;
             if packet.flow == self.config.flow {
                 self.stamp(packet, |stamp| stamp.sent = stamp.sent.or(Some(now)));
             }
@@ -139,9 +139,9 @@ impl<'a> Train<'a> {
         passage: Option<Passage>,
         unwanted: &'a dyn Fn() -> bool,
     ) -> Result<Self, String> {
-        let seen = Rc::new(RefCell::new(Seen { delays: VecDeque::new(), passage, packets: 0 }));
+        let seen = Rc::new(RefCell::new(Seen { delays: VecDeque::new(), passage }));
         let gap = config.rate.transmission_time(Bytes::new(config.message)).max(Span::from_nanos(1));
-        let messages = Messages { config, gap, read: 0, stamps: VecDeque::new(), seen: Rc::clone(&seen) };
+        let messages = Messages { config, gap, read: 0, stamps: VecDeque::new(), packets: 0, seen: Rc::clone(&seen) };
         let simulation = Simulation::new(simulation, messages).map_err(|error| error.to_string())?;
         Ok(Self { simulation, seen, until: config.start, over: false, unwanted })
     }
@@ -153,7 +153,7 @@ impl<'a> Train<'a> {
 
     /// Data packets that all flows have sent.
     pub fn packets(&self) -> u64 {
-        self.seen.borrow().packets
+        self.simulation.observer().packets
     }
 
     /// Goes on to `time` without giving delays out.

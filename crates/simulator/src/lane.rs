@@ -125,16 +125,16 @@ impl Lane {
     /// Adds a packet that arrives at `time`, behind those that arrive at the same time. Returns
     /// true if it is the new head.
     #[inline(always)]
-    pub(crate) fn push(&mut self, time: Time, packet: Packet) -> bool {
+    pub(crate) fn push(&mut self, time: Time, packet: &Packet) -> bool {
         if self.in_ring() == self.ring.len() {
             self.enlarge();
         }
         if time < self.latest {
-            return self.insert(Entry { time, packet });
+            return self.insert(Entry { time, packet: *packet });
         }
         self.latest = time;
         let place = self.place(self.tail);
-        self.ring[place] = Entry { time, packet };
+        self.ring[place] = Entry { time, packet: *packet };
         self.tail = self.tail.wrapping_add(1);
         self.in_ring() == 1
     }
@@ -251,7 +251,7 @@ mod tests {
                     let time = Time::from_nanos(time);
                     list.push((time, number));
                     list.sort_by_key(|(time, _)| *time);
-                    let new_head = lane.push(time, Packet { flow: number, ..NOTHING.packet });
+                    let new_head = lane.push(time, &Packet { flow: number, ..NOTHING.packet });
                     prop_assert_eq!(new_head, list[0].1 == number);
                 }
                 prop_assert_eq!(lane.len(), list.len());
@@ -267,7 +267,7 @@ mod tests {
         let mut random = flowstart_random::SplitMix64::new(1);
         for number in 0..1_000_000_u64 {
             let time = Time::from_nanos(number * 60 + random.below(60_000_000) as u64);
-            lane.push(time, NOTHING.packet);
+            lane.push(time, &NOTHING.packet);
         }
         let (mut before, mut moved) = (Time::ZERO, 0);
         while lane.head().is_some() {

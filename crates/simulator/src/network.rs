@@ -250,12 +250,12 @@ impl Network {
         now: Time,
         done: Time,
         route: u32,
-        packet: Packet,
+        packet: &Packet,
         ledger: &mut Ledger,
         observer: &mut impl Observer,
     ) {
         let route = &self.routes[route as usize];
-        let first = match direction(&packet) {
+        let first = match direction(packet) {
             Direction::Forward => route.forward,
             Direction::Reverse => route.reverse,
         };
@@ -266,7 +266,7 @@ impl Network {
     }
 
     #[inline(always)]
-    fn push(&mut self, lane: LaneId, time: Time, packet: Packet) {
+    fn push(&mut self, lane: LaneId, time: Time, packet: &Packet) {
         if self.lanes[lane as usize].push(time, packet) {
             self.schedule_slot(Slot::Lane(lane as usize), time);
         }
@@ -290,23 +290,28 @@ impl Network {
         &mut self,
         now: Time,
         id: LinkId,
-        mut packet: Packet,
+        packet: &Packet,
         ledger: &mut Ledger,
         observer: &mut impl Observer,
     ) {
         let link = &mut self.links[id];
-        observer.arrived(now, id, &packet, link.queue.packets(), link.queue.bytes());
-        if link.loss.hits() || (link.guarded && !link.admits(now, &packet)) {
+        observer.arrived(now, id, packet, link.queue.packets(), link.queue.bytes());
+        if link.loss.hits() || (link.guarded && !link.admits(now, packet)) {
             link.lost += 1;
-            ledger.dropped(&packet);
-            observer.dropped(now, id, &packet, None);
+            ledger.dropped(packet);
+            observer.dropped(now, id, packet, None);
             return;
         }
-        if link.marking.hits() {
-            packet.set_ce();
-        }
+        let mut marked;
+        let packet = if link.marking.hits() {
+            marked = *packet;
+            marked.set_ce();
+            &marked
+        } else {
+            packet
+        };
         let dropped = &mut link.dropped;
-        link.queue.enqueue(now, packet, &mut |packet, reason| {
+        link.queue.enqueue(now, *packet, &mut |packet, reason| {
             *dropped += 1;
             ledger.dropped(&packet);
             observer.dropped(now, id, &packet, Some(reason));
@@ -354,7 +359,7 @@ impl Network {
                 let hop = hops[2 * routes[packet.flow as usize] as usize + direction(&packet) as usize];
                 let arrival = there + hop.delay;
                 let arrival = jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
-                if lanes[hop.lane as usize].push(arrival, packet) {
+                if lanes[hop.lane as usize].push(arrival, &packet) {
                     schedule.set(slots.place(Slot::Lane(hop.lane as usize)), arrival);
                 }
             }
@@ -416,7 +421,7 @@ impl Network {
         let (wake, hop) = Self::account(link, &self.route_of, packet, [now, arrived, done]);
         observer.transmitted(now, id, packet, arrived, done);
         self.schedule_slot(Slot::Link(id), wake);
-        self.push(hop.lane, done + hop.delay, *packet);
+        self.push(hop.lane, done + hop.delay, packet);
     }
 
     /// Counts a packet whose transmission begins; says when the link is to be woken, and where the
@@ -480,7 +485,7 @@ impl Network {
         link.extras = Some(extras);
         observer.transmitted(now, id, &packet, arrived, done);
         self.schedule_slot(Slot::Link(id), wake);
-        self.push(hop.lane, arrival, packet);
+        self.push(hop.lane, arrival, &packet);
     }
 
     /// Packets in lanes and queues.

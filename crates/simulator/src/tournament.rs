@@ -39,13 +39,13 @@ struct Groups {
     last: [u64; GROUP],
 }
 
-/// The least of the four words in which the one at `place` is.
+/// The least of a group in which `word` was just put at `place`. It is not read again: that would
+/// take longer than the comparisons.
 #[inline(always)]
-fn least_of_group<const N: usize>(words: &[u64; N], place: usize) -> u64 {
-    let first = place % N / GROUP * GROUP;
-    // Without the remainder the compiler would not know that all four are there.
-    let word = |member: usize| words[(first + member) % N];
-    word(0).min(word(1)).min(word(2).min(word(3)))
+fn least_with<const N: usize>(words: &[u64; N], place: usize, word: u64) -> u64 {
+    // Without the remainder the compiler would not know that all are there.
+    let other = |distance: usize| words[(place ^ distance) % N];
+    word.min(other(1)).min(other(2).min(other(3)))
 }
 
 impl Groups {
@@ -53,7 +53,7 @@ impl Groups {
         let words = |slot| pack::<SOME_BITS>(Time::NEVER, slot);
         let mut groups = Self { slots: std::array::from_fn(words), groups: [0; GROUPED], last: [0; GROUP] };
         groups.groups = std::array::from_fn(words);
-        groups.last = std::array::from_fn(|last| least_of_group(&groups.groups, last * GROUP));
+        groups.last = std::array::from_fn(|last| words(last * GROUP));
         groups
     }
 
@@ -61,19 +61,20 @@ impl Groups {
     fn set_group(&mut self, place: usize, word: u64) {
         let place = place % GROUPED;
         self.groups[place] = word;
-        self.last[place / GROUP] = least_of_group(&self.groups, place);
+        self.last[place / GROUP] = least_with(&self.groups, place, word);
     }
 
     #[inline(always)]
     fn set_slot(&mut self, slot: usize, word: u64) {
         let slot = slot % SOME;
         self.slots[slot] = word;
-        self.set_group(slot / GROUP, least_of_group(&self.slots, slot));
+        self.set_group(slot / GROUP, least_with(&self.slots, slot, word));
     }
 
     #[inline(always)]
     fn first(&self) -> u64 {
-        least_of_group(&self.last, 0)
+        let [a, b, c, d] = self.last;
+        a.min(b).min(c.min(d))
     }
 }
 

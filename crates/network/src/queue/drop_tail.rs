@@ -79,8 +79,9 @@ impl<P: Frame> DropTail<P> {
 }
 
 impl<P: Frame> Discipline<P> for DropTail<P> {
-    // Stores the packet or drops it.
-    #[inline]
+    // Stores the packet or drops it. Not inlined: a caller would take the packet apart to look at
+    // its length, and to copy what was just written in parts stalls.
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, packet: P, dropped: &mut dyn FnMut(P, DropReason)) {
         if self.has_room(&packet) {
             self.fifo.push(packet, now);

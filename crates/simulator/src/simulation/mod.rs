@@ -242,9 +242,9 @@ impl<O: Observer> Simulation<O> {
                 let Some((target, packet)) = self.network.pop(lane) else { return };
                 match target {
                     Target::Link(link) => {
-                        self.network.arrive(self.now, link, packet, &mut self.ledger, &mut self.observer);
+                        self.network.arrive(self.now, link, &packet, &mut self.ledger, &mut self.observer);
                     }
-                    Target::Endpoint => self.receive(packet),
+                    Target::Endpoint => self.receive(&packet),
                 }
             }
             Slot::Link(link) => self.network.transmit(self.now, link, &mut self.ledger, &mut self.observer),

@@ -15,12 +15,12 @@ use crate::{FlowId, Observer};
 impl<O: Observer> Simulation<O> {
     /// A packet reaches its endpoint.
     #[inline]
-    pub(super) fn receive(&mut self, packet: Packet) {
+    pub(super) fn receive(&mut self, packet: &Packet) {
         let now = self.now;
-        self.observer.received(now, &packet);
+        self.observer.received(now, packet);
         // Also of a flow that is over: a packet that was sent twice may come after the end.
         if packet.ecn == Ecn::Ce {
-            self.ledger.entry(packet.flow).count_mark(&packet);
+            self.ledger.entry(packet.flow).count_mark(packet);
         }
         let Some(slot) = self.ledger.slot(packet.flow) else { return };
         let Some(flow) = &mut self.flows[slot] else { return };
@@ -52,7 +52,7 @@ impl<O: Observer> Simulation<O> {
         while let Some(out) = tcp.receiver.poll_ack() {
             let packet = Packet { flow: flow.id, bytes: out.bytes, ecn: out.ecn, body: Body::Ack(out.ack) };
             self.observer.sent(now, &packet);
-            self.network.send(now, now, flow.route, packet, &mut self.ledger, &mut self.observer);
+            self.network.send(now, now, flow.route, &packet, &mut self.ledger, &mut self.observer);
         }
         // Nothing else of the flow changes here.
         let deadline = tcp.receiver.deadline();
@@ -141,7 +141,7 @@ pub(crate) fn leave<O: Observer>(
     }
     let done = access.transmit(now, out.bytes);
     observer.sent(now, &packet);
-    network.send(now, done, route, packet, ledger, observer);
+    network.send(now, done, route, &packet, ledger, observer);
 }
 
 /// Moves what the application has due into the socket, as far as the socket takes it.

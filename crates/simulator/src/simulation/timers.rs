@@ -79,7 +79,7 @@ impl<O: Observer> Simulation<O> {
                 self.data_packets += 1;
                 let done = flow.access.transmit(now, packet.bytes);
                 self.observer.sent(now, &packet);
-                self.network.send(now, done, flow.route, packet, &mut self.ledger, &mut self.observer);
+                self.network.send(now, done, flow.route, &packet, &mut self.ledger, &mut self.observer);
                 self.set_timer(slot);
             }
         }

@@ -464,6 +464,7 @@ impl Sender {
 
     /// The congestion controller.
     #[must_use]
+    #[inline]
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
