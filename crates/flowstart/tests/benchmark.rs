@@ -180,6 +180,34 @@ fn what_is_measured_once_is_not_repeated() {
 }
 
 #[test]
+fn modifiers_that_have_no_effect_on_real_hosts_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = |modifier: &str| format!("2 cubic/{modifier}");
+    let (linux, paced) = (before("linux"), before("paced"));
+    for (more, word) in [
+        (vec!["--quic", "cubic/ack1"], "ack1"),
+        (vec!["--quic", "cubic,dctcp/noecn"], "noecn"),
+        (vec!["--quic", "cubic", "--background", &linux], "linux"),
+        (vec!["--real", "cubic", "--background", &linux], "linux"),
+        (vec!["--real", "cubic", "--background", &paced], "paced"),
+        // What is simulated beside it has the modifier, and the kernel has not.
+        (vec!["cubic", "--real", "cubic", "--background", &paced], "paced"),
+        (vec!["--command", "true {rate} {seconds}", "--background", &paced], "paced"),
+    ] {
+        let refused = run(folder.path(), &[&["benchmark", "--no-report"], &more[..]].concat()).code(2);
+        let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.ends_with(&format!("leave out \"/{word}\"\n")), "{message}");
+    }
+    // Simulated hosts like Linux's beside the kernel's: what is refused here is another thing.
+    let both = ["benchmark", "cubic/linux", "--real", "none", "--background", &linux, "--no-report"];
+    let refused = run(folder.path(), &both).failure();
+    let message = String::from_utf8(refused.get_output().stderr.clone()).expect("UTF-8");
+    assert!(message.contains("no congestion control \"none\""), "{message}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is left behind");
+}
+
+#[test]
 fn every_contestant_goes_on_every_queue_and_the_page_is_markdown() {
     let folder = tempfile::tempdir().expect("a folder");
     let more = ["--against", "bbr", "--on", "drop_tail,codel", "--connections", "0", "--joint", "20", "--markdown"];

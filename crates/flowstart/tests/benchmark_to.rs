@@ -231,6 +231,8 @@ fn what_makes_no_sense_across_a_real_path_is_refused_in_one_sentence() {
     }
     for (contestant, word) in [
         ("cubic@codel", "leave out what follows @"),
+        ("cubic/paced", "leave out \"/paced\""),
+        ("dctcp/noecn", "leave out \"/noecn\""),
         ("fair_queuing_probe+cubic", "this start has two"),
         ("quick_start+cubic", "no room for a request to the routers"),
     ] {

@@ -159,6 +159,8 @@ fn what_is_wrong_is_one_sentence() {
     for (arguments, says) in [
         (vec!["fetch", "no.such.host.invalid"], "no host"),
         (vec!["fetch", "192.0.2.1"], "--fingerprint"),
+        (vec!["fetch", "127.0.0.1", "-C", "cubic/linux"], "leave out \"/linux\""),
+        (vec!["fetch", "127.0.0.1", "-C", "cubic@codel"], "leave out what follows @"),
         (vec!["fetch", "127.0.0.1", "-p", port, "--fingerprint", "12"], "not a fingerprint"),
         (vec!["fetch", "127.0.0.1", "-p", port, "--fingerprint", &other], "not the server expected"),
         (vec!["fetch", "127.0.0.1", "-p", "9", "-n", "1kB"], "nobody listens"),
@@ -181,6 +183,7 @@ fn a_race_over_quic_refuses_what_quic_cannot_carry_in_one_sentence() {
     for (arguments, said) in [
         (&["-C", "quick_start+cubic"][..], "no room for a request to the routers"),
         (&["-C", "cubic", "--real"], "cannot be used with"),
+        (&["-C", "cubic,reno/ack1"], "reno/ack1: over QUIC every packet is acknowledged at once"),
     ] {
         let (status, output, error) = run(&[&["compare", "--quic", "--no-report"], arguments].concat());
         assert_eq!((status, output.as_str()), (Some(2), ""), "{error}");

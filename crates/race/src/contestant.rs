@@ -7,6 +7,7 @@ use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig, joint_name};
 use flowstart_transport::{EcnMode, ReceiverConfig, SenderConfig};
 
 use super::RaceError;
+use super::carrier::Subject;
 use super::path::QueueChoice;
 use flowstart_scenario::nearest;
 
@@ -115,24 +116,25 @@ impl Contestant {
     /// `START+AVOIDANCE`, with what differs from how its authors run it.
     #[must_use]
     pub fn name(&self) -> String {
+        let modifiers = self.modifiers().into_iter().map(|(_, word)| word);
+        std::iter::once(joint_name(&self.start, &self.avoidance)).chain(modifiers).collect::<Vec<_>>().join("/")
+    }
+
+    /// What differs from how its authors run it, in the words that are written behind a slash.
+    pub(crate) fn modifiers(&self) -> Vec<(Subject, String)> {
         let usual = Self::new(self.start.clone(), self.avoidance.clone(), None);
-        let mut name = joint_name(&self.start, &self.avoidance);
-        if self.pacing != usual.pacing {
-            name.push_str(if self.pacing == Pacing::Off { "/unpaced" } else { "/paced" });
-        }
-        if self.acks != usual.acks {
-            name.push_str(if self.acks == Acks::EverySegment { "/ack1" } else { "/ack2" });
-        }
-        if self.ecn != usual.ecn {
-            name.push_str(if self.ecn == EcnMode::Off { "/noecn" } else { "/ecn" });
-        }
-        if self.linux {
-            name.push_str("/linux");
-        }
-        if let Some(percent) = self.aware_percent {
-            name.push_str(&format!("/aware{percent}"));
-        }
-        name
+        let mut list = Vec::new();
+        let mut say = |differs: bool, subject, word: &str| list.extend(differs.then(|| (subject, word.to_owned())));
+        let unpaced = self.pacing == Pacing::Off;
+        say(self.pacing != usual.pacing, Subject::Pacing, if unpaced { "unpaced" } else { "paced" });
+        let every = self.acks == Acks::EverySegment;
+        say(self.acks != usual.acks, Subject::Acks, if every { "ack1" } else { "ack2" });
+        let off = self.ecn == EcnMode::Off;
+        say(self.ecn != usual.ecn, Subject::Ecn, if off { "noecn" } else { "ecn" });
+        say(self.linux, Subject::Linux, "linux");
+        let percent = self.aware_percent.unwrap_or_default();
+        say(self.aware_percent.is_some(), Subject::Aware, &format!("aware{percent}"));
+        list
     }
 
     /// The sending endpoint: Linux's constants.

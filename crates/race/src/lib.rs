@@ -30,6 +30,7 @@
 
 mod alone;
 mod build;
+mod carrier;
 mod contestant;
 pub mod contract;
 mod cost;
@@ -53,6 +54,7 @@ use flowstart_scenario::{ArrivalSpec, Buffer, FlowSpec, PathSpec, RateSpec, Scen
 
 pub use alone::{Baselines, Measured};
 pub use build::Purpose;
+pub use carrier::Carrier;
 pub use contestant::{ALIASES, Acks, Contestant, DEFAULT, MODIFIERS};
 pub use docs::measures_page;
 pub use document::RACE_SCHEMA_VERSION;

@@ -1,6 +1,6 @@
 //! What is asked for across a real path.
 
-use flowstart_race::Contestant;
+use flowstart_race::{Carrier, Contestant};
 
 use super::args::{BenchmarkArgs, DEFAULT_CONTESTANT};
 use crate::compare::once_each;
@@ -38,6 +38,22 @@ pub(super) fn meant_for_path(args: &BenchmarkArgs) -> Done {
     }
 }
 
+/// Refuses what emulated hosts do whatever is asked for, of those who are probed and of those who
+/// are there before. Beside simulated contestants hosts like Linux's are what the kernel's are.
+pub(super) fn meant_for_hosts(args: &BenchmarkArgs) -> Done {
+    let simulated = args.contestant.is_some();
+    let before = args.background.iter().map(|background| &background.flow);
+    if !args.quic.is_empty() {
+        Carrier::EmulatedQuic.check(args.quic.iter().chain(before.clone())).map_err(Failure::usage)?;
+    }
+    if !args.real.is_empty() || args.command.is_some() {
+        let like_linux = |flow: &Contestant| Contestant { linux: flow.linux && !simulated, ..flow.clone() };
+        let before: Vec<Contestant> = before.map(like_linux).collect();
+        Carrier::Kernel.check(&before).map_err(Failure::usage)?;
+    }
+    Ok(())
+}
+
 /// Who is probed across the path: those named anywhere, else the default.
 pub(super) fn contestants(args: &BenchmarkArgs) -> Result<Vec<Contestant>, Failure> {
     let mut all: Vec<Contestant> = args.contestant.iter().chain(&args.against).chain(&args.quic).cloned().collect();
@@ -45,10 +61,9 @@ pub(super) fn contestants(args: &BenchmarkArgs) -> Result<Vec<Contestant>, Failu
         all.push(DEFAULT_CONTESTANT.parse::<Contestant>().map_err(Failure::usage)?);
     }
     once_each(&all)?;
+    Carrier::Quic.check(&all).map_err(Failure::usage)?;
     for one in &all {
-        let why = if one.queue.is_some() {
-            "a real path has the queues that it has: leave out what follows @"
-        } else if one.start.connections() > 1 {
+        let why = if one.start.connections() > 1 {
             "a rate is probed over one connection, and this start has two"
         } else if one.start.asks_routers() {
             "QUIC cannot carry it, for its packets have no room for a request to the routers"

@@ -45,6 +45,8 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     let folder = results(args);
     if args.to.is_some() {
         asked::meant_for_path(args)?;
+    } else {
+        asked::meant_for_hosts(args)?;
     }
     #[cfg(feature = "quic")]
     let way = args.to.as_ref().map(|place| to::Way::find(args, place, folder.as_deref())).transpose()?;

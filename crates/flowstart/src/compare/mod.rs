@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flowstart_pages::compare::{Shown, TITLES};
-use flowstart_race::{Background, Contestant, Others, Purpose, Race, RaceResult, RunOptions};
+use flowstart_race::{Background, Carrier, Contestant, Others, Purpose, Race, RaceResult, RunOptions};
 use flowstart_report::Terminal;
 
 use crate::args::{CompareArgs, RacePathArgs};
@@ -152,6 +152,11 @@ pub(crate) fn race(args: &CompareArgs) -> Result<(Race, Vec<String>), Failure> {
         race.contestants = ["cubic", "reno"].iter().filter_map(|name| name.parse().ok()).collect();
     }
     once_each(&race.contestants)?;
+    if race.real {
+        let carrier = if race.quic { Carrier::EmulatedQuic } else { Carrier::Kernel };
+        let all = race.contestants.iter().chain(args.background.iter().map(|background| &background.flow));
+        carrier.check(all).map_err(Failure::usage)?;
+    }
     race.validate().map_err(Failure::usage)?;
     let warnings = flowstart_race::fit_to_marks(&mut race).map_err(Failure::usage)?;
     Ok((race, warnings))

@@ -9,6 +9,7 @@ use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{Clock, Limits, News, Server, Service, Sink, Sockets};
+use flowstart_race::Carrier;
 use flowstart_units::{Span, Time};
 
 use super::kept::{Kept, learnt, today};
@@ -109,6 +110,8 @@ fn identity(path: &Path) -> Result<Identity, Failure> {
 
 /// Transfers.
 pub(crate) fn fetch(args: &FetchArgs) -> Done {
+    let contestant = &args.contestant;
+    Carrier::Quic.check([contestant]).map_err(wrong)?;
     let target = Target { qlog: args.qlog.clone(), ..Target::of(&args.server)? };
     if let Some(folder) = &args.qlog {
         prepare_folder(folder)?;
@@ -121,7 +124,6 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         (None, None, None) => Some(USUAL),
         (_, time, _) => time,
     };
-    let contestant = &args.contestant;
     let request = Request {
         version: OLDEST,
         session: session(),

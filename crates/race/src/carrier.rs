@@ -1,0 +1,108 @@
+//! Who carries contestants in the place of the simulator, and what it does whatever they ask for.
+
+use crate::{Contestant, RaceError};
+
+/// Hosts that are not simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// This machine's kernel.
+    Kernel,
+    /// This project's QUIC over an emulated path.
+    EmulatedQuic,
+    /// This project's QUIC over a real path.
+    Quic,
+}
+
+/// What a modifier is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Pacing,
+    Acks,
+    Ecn,
+    Linux,
+    Aware,
+}
+
+impl Carrier {
+    /// What it does about this whatever a contestant says; `None` if it does as the contestant says.
+    fn instead(self, subject: Subject) -> Option<&'static str> {
+        Some(match (self, subject) {
+            (Self::Kernel, Subject::Pacing) => "the kernel's congestion control decides whether packets are paced",
+            (Self::Kernel, Subject::Acks) => "the kernel acknowledges as Linux does",
+            (Self::Kernel, Subject::Linux) => "the kernel's hosts are Linux's already",
+            (Self::Kernel, Subject::Ecn | Subject::Aware) | (Self::EmulatedQuic, Subject::Pacing) => return None,
+            (Self::Quic, Subject::Pacing) => "across a real path packets are paced wherever nobody else spaces them",
+            (_, Subject::Acks) => "over QUIC every packet is acknowledged at once",
+            (_, Subject::Ecn) => "over QUIC every packet asks for ECN",
+            (_, Subject::Linux) => "over QUIC packets leave and are acknowledged as this project's QUIC does it",
+            (_, Subject::Aware) => "over QUIC no router is asked, for its packets have no room for a request",
+        })
+    }
+
+    /// Refuses contestants with a modifier that has no effect there, or with a queue where nobody
+    /// can choose one: their results would stand under a wrong name.
+    ///
+    /// # Errors
+    /// One sentence about the first of them, and what would be right.
+    pub fn check<'a>(self, contestants: impl IntoIterator<Item = &'a Contestant>) -> Result<(), RaceError> {
+        for contestant in contestants {
+            if self == Self::Quic && contestant.queue.is_some() {
+                let why = "a real path has the queues that it has: leave out what follows @";
+                return Err(RaceError::new(format!("{contestant}: {why}")));
+            }
+            let modified = contestant.modifiers().into_iter();
+            let mut without_effect = modified.filter_map(|(subject, word)| Some((self.instead(subject)?, word)));
+            if let Some((why, word)) = without_effect.next() {
+                return Err(RaceError::new(format!("{contestant}: {why}: leave out \"/{word}\"")));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MODIFIERS;
+
+    /// Which modifiers are refused, of a contestant whose usual way is the opposite of each.
+    fn refused(carrier: Carrier) -> Vec<&'static str> {
+        let of = |word: &str| match word {
+            "ack2" => "paced_chirping+cubic",
+            "noecn" => "dctcp",
+            _ => "cubic",
+        };
+        let all = MODIFIERS.iter().map(|(word, _)| *word);
+        let is_refused = |word: &&str| {
+            let contestant: Contestant = format!("{}/{word}", of(word)).parse().unwrap();
+            let Err(error) = carrier.check([&contestant]) else { return false };
+            let (name, sentence) = (contestant.to_string(), error.to_string());
+            assert!(sentence.starts_with(&name) && sentence.ends_with(&format!("leave out \"/{word}\"")), "{sentence}");
+            true
+        };
+        all.filter(is_refused).collect()
+    }
+
+    #[test]
+    fn what_has_no_effect_is_refused_and_what_has_one_is_not() {
+        assert_eq!(refused(Carrier::Kernel), ["paced", "ack1", "ack2", "linux"]);
+        let over_quic = ["ack1", "ack2", "ecn", "noecn", "linux", "aware0", "aware50", "aware100"];
+        assert_eq!(refused(Carrier::EmulatedQuic), over_quic);
+        assert_eq!(refused(Carrier::Quic), [&["paced"][..], &over_quic].concat());
+    }
+
+    #[test]
+    fn how_authors_run_it_is_no_modifier_and_any_of_several_contestants_is_found() {
+        let read = |text: &str| text.parse::<Contestant>().unwrap();
+        for plain in ["cubic", "dctcp", "paced_chirping+cubic", "cubic/ack2/unpaced/noecn", "dctcp/ecn"] {
+            for carrier in [Carrier::Kernel, Carrier::EmulatedQuic, Carrier::Quic] {
+                assert!(carrier.check([&read(plain)]).is_ok(), "{plain}");
+            }
+        }
+        let codel = read("cubic@codel");
+        assert!(Carrier::Quic.check([&codel]).unwrap_err().to_string().ends_with("leave out what follows @"));
+        assert!(Carrier::EmulatedQuic.check([&codel]).is_ok() && Carrier::Kernel.check([&codel]).is_ok());
+        let error = Carrier::Kernel.check([&read("cubic"), &read("reno/noecn/ack1/linux")]).unwrap_err();
+        assert!(error.to_string().ends_with("leave out \"/ack1\""), "{error}");
+    }
+}
