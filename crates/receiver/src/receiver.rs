@@ -142,7 +142,7 @@ impl Receiver {
         {
             return;
         }
-        self.take(now, &Merged::single(*segment, ecn));
+        self.take(now, segment, ecn, (1, segment.payload));
     }
 
     /// A SYN, a segment with an option, or any with receive offload. Returns true if there is no
@@ -193,14 +193,12 @@ impl Receiver {
     #[inline(never)]
     fn take_merged(&mut self, now: Time, merged: &Merged) {
         self.take_option(&merged.segment);
-        self.take(now, merged);
+        self.take(now, &merged.segment, merged.ecn, (merged.count, merged.size));
     }
 
-    /// A segment, or several merged, are taken in.
+    /// A segment, or several merged, are taken in: so many, the first of so much payload.
     #[inline(always)]
-    fn take(&mut self, now: Time, merged: &Merged) {
-        let Merged { segment, ecn, count, size } = merged;
-        let (ecn, count, size) = (*ecn, *count, *size);
+    fn take(&mut self, now: Time, segment: &Segment, ecn: Ecn, (count, size): (u32, u32)) {
         if segment.payload == 0 {
             // A window probe.
             self.window.tell_time(now);

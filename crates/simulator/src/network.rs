@@ -89,6 +89,7 @@ struct Extras {
 
 impl Extras {
     /// A packet leaves a queue that still has `queued` bytes: what it asks for is decided on.
+    #[inline(never)]
     fn look(&mut self, now: Time, packet: &mut Packet, queued: u64) {
         if let Some(requests) = &mut self.requests {
             if let Some(rcp) = &mut self.rcp
@@ -479,7 +480,9 @@ impl Network {
             return self.schedule_slot(Slot::Link(id), wake);
         };
         let (wake, hop) = Self::account(link, &self.route_of, &packet, [now, arrived, done]);
-        extras.look(now, &mut packet, link.queue.bytes());
+        if extras.requests.is_some() {
+            extras.look(now, &mut packet, link.queue.bytes());
+        }
         let arrival = there + hop.delay;
         let arrival = extras.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
         link.extras = Some(extras);

@@ -72,40 +72,51 @@ pub type FlowId = u32;
 pub trait Observer {
     /// The application at the sender has written `total` bytes into the socket so far; not called
     /// for endless writes.
+    #[inline]
     fn written(&mut self, _now: Time, _flow: FlowId, _total: u64) {}
 
     /// A packet (data, ACK or datagram) left an endpoint's stack.
+    #[inline]
     fn sent(&mut self, _now: Time, _packet: &Packet) {}
 
     /// A packet arrived at a link's queue, before the queue decides. `stored_packets`,
     /// `stored_bytes`: what it finds there.
+    #[inline]
     fn arrived(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _stored_packets: u64, _stored_bytes: u64) {}
 
     /// A link dropped a packet: its queue, or with `reason` `None` its loss process.
+    #[inline]
     fn dropped(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _reason: Option<DropReason>) {}
 
     /// The transmission of a packet began: it left the queue. It arrived there at `arrived`; its
     /// last bit leaves at `done`. `packet.ecn` tells whether it is marked.
+    #[inline]
     fn transmitted(&mut self, _now: Time, _link: LinkId, _packet: &Packet, _arrived: Time, _done: Time) {}
 
     /// A packet reached its endpoint.
+    #[inline]
     fn received(&mut self, _now: Time, _packet: &Packet) {}
 
     /// The application at the receiver has read `total` bytes of the stream so far. Called when
     /// that grows.
+    #[inline]
     fn delivered(&mut self, _now: Time, _flow: FlowId, _total: u64) {}
 
     /// A sender has processed an ACK, a timer or a write, and sent what it could.
+    #[inline]
     fn sender(&mut self, _now: Time, _flow: FlowId, _sender: &Sender) {}
 
     /// What is known of a sender that is not this crate's (a kernel's, in the emulator): its window
     /// in packets, and when its start ended. Called instead of [`sender`](Self::sender).
+    #[inline]
     fn foreign_sender(&mut self, _now: Time, _flow: FlowId, _cwnd: u32, _exited: Option<Time>) {}
 
     /// A flow began (its first packet is about to leave).
+    #[inline]
     fn started(&mut self, _now: Time, _flow: FlowId) {}
 
     /// A sized transfer is complete: the receiver has all of its bytes.
+    #[inline]
     fn completed(&mut self, _now: Time, _flow: FlowId) {}
 }
 
