@@ -27,7 +27,8 @@ pub struct GiveUp {
     /// How long the train can be measured at most.
     pub budget: Span,
     /// How many standard deviations the runs of samples spread over all of the budget will be too
-    /// few at least; default 5 (chosen: 1.96 are refused, and 3 more are chance).
+    /// few at least; default 3 (chosen: 1.96 are refused, and one more is chance; with the two of
+    /// [`Self::unsure`] a rate in fifty at most would have been decided).
     pub dependence: f64,
     /// What the whole budget will be worth in proportion is taken so many times, since it is known
     /// badly; default 1.5 (chosen).
@@ -47,7 +48,7 @@ impl GiveUp {
     #[must_use]
     pub fn within(budget: Span) -> Self {
         let growth = Probability::TWENTY_PERCENT;
-        Self { budget, dependence: 5.0, worth: 1.5, growth, left: 1.5, unsure: 2.0 }
+        Self { budget, dependence: 3.0, worth: 1.5, growth, left: 1.5, unsure: 2.0 }
     }
 
     pub(super) fn makes_sense(&self) -> bool {
