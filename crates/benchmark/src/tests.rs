@@ -324,7 +324,7 @@ fn simulated_rates_may_be_given_up_within_what_they_may_last_and_real_ones_and_a
     let mut benchmark = light(&["reno"], 0);
     assert_eq!(benchmark.simulated_procedure().give_up, Some(GiveUp::within(benchmark.lasting)));
     assert_eq!(benchmark.procedure().give_up, None, "real ones, and measurements");
-    assert_eq!(benchmark.parameters()["gives_up"]["dependence"], 5.0);
+    assert_eq!(benchmark.parameters()["gives_up"]["dependence"], 3.0);
     assert_eq!(benchmark.parameters()["gives_up"]["left"], 1.5);
     benchmark.to = Some("there".to_owned());
     assert_eq!(benchmark.parameters().get("gives_up"), None);

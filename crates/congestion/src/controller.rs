@@ -349,6 +349,17 @@ impl Controller {
         }
     }
 
+    /// True if the window alone decides when packets leave: [`departure`](Self::departure) would say
+    /// [`Departure::Now`] and change nothing, so it need not be asked. False where that is not known
+    /// at a glance.
+    #[must_use]
+    #[inline(always)]
+    pub fn window_decides(&self) -> bool {
+        use Avoidance::{Cubic, Dctcp, Reno, Scalable};
+        let unpaced = matches!(self.avoidance, Reno(_) | Cubic(_) | Dctcp(_) | Scalable(_));
+        unpaced && !self.in_charge && self.pacer.is_off()
+    }
+
     /// When the next packet may leave. The transport has checked the window already.
     #[inline]
     pub fn departure(&mut self, now: Time, next: &Next) -> Departure {

@@ -91,9 +91,22 @@ impl Observer for Messages {
 
     #[inline]
     fn delivered(&mut self, now: Time, flow: FlowId, total: u64) {
-        if flow != self.config.flow {
-            return;
+        if flow == self.config.flow {
+            self.read(now, total);
         }
+    }
+
+    #[inline]
+    fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
+        if flow == self.config.flow {
+            self.look(now, sender);
+        }
+    }
+}
+
+impl Messages {
+    /// The probe's messages were read up to the byte `total`.
+    fn read(&mut self, now: Time, total: u64) {
         let mut seen = self.seen.borrow_mut();
         while total / self.config.message > self.read {
             // The application hands over message n at its time, whether the socket has room or not.
@@ -107,11 +120,9 @@ impl Observer for Messages {
         }
     }
 
-    #[inline]
-    fn sender(&mut self, now: Time, flow: FlowId, sender: &Sender) {
-        if flow == self.config.flow
-            && let Some(passage) = &mut self.seen.borrow_mut().passage
-        {
+    /// The probe's sender has sent what it could.
+    fn look(&mut self, now: Time, sender: &Sender) {
+        if let Some(passage) = &mut self.seen.borrow_mut().passage {
             passage.window(now, f64::from(sender.controller().cwnd()));
         }
     }

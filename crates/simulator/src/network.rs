@@ -273,16 +273,20 @@ impl Network {
         }
     }
 
-    /// Takes the head of a lane.
+    /// The head of a lane. Not taken at once: an `Option` of the packet would move it once more.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, index: usize) -> Option<(Target, Packet)> {
+    pub(crate) fn head(&self, index: usize) -> Option<&Packet> {
+        self.lanes[index].head()
+    }
+
+    /// Drops the head of a lane, and says where it arrives.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, index: usize) -> Target {
         let lane = &mut self.lanes[index];
-        // Copied by reference: an `Option` of the packet itself would move it once more.
-        let packet = *lane.head()?;
         let target = lane.target;
         let next = lane.advance();
         self.schedule_slot(Slot::Lane(index), next);
-        Some((target, packet))
+        target
     }
 
     /// A packet arrives at a link.

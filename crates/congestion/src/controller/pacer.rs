@@ -46,6 +46,12 @@ impl Pacer {
         self.spacing = Spacing::None;
     }
 
+    /// True if nothing is spaced unless the avoidance says so.
+    #[inline(always)]
+    pub(super) fn is_off(&self) -> bool {
+        self.pacing == Pacing::Off && self.left_behind.is_none() && matches!(self.spacing, Spacing::None)
+    }
+
     /// The next packet leaves when another says so: no gap of this pacing is booked for it.
     #[inline]
     pub(super) fn stand_aside(&mut self) {

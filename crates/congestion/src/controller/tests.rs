@@ -41,6 +41,45 @@ fn the_threshold_ends_a_start_and_the_rest_of_the_ack_goes_to_avoidance() {
     assert!(!controller.is_starting());
 }
 
+/// Of every avoidance, after every start.
+#[test]
+fn where_the_window_is_said_to_decide_asking_for_a_departure_changes_nothing() {
+    let mut decides = Vec::new();
+    for avoidance in AvoidanceConfig::NAMES {
+        for start in StartConfig::NAMES {
+            for pacing in [Pacing::Off, Pacing::LINUX] {
+                let parts = (StartConfig::from_name(start).unwrap(), AvoidanceConfig::from_name(avoidance).unwrap());
+                let mut config = ControllerConfig::new(parts.0, parts.1);
+                config.pacing = pacing;
+                let mut controller = Controller::new(&config);
+                let mut now = ms(0);
+                for number in 0..60 {
+                    now += Span::from_millis(20);
+                    if controller.window_decides() {
+                        let before = format!("{controller:?}");
+                        assert_eq!(controller.departure(now, &next(number)), Departure::Now, "{start}+{avoidance}");
+                        assert_eq!(format!("{controller:?}"), before, "{start}+{avoidance}");
+                        assert!(pacing == Pacing::Off && !controller.is_starting(), "{start}+{avoidance}");
+                        decides.push(*avoidance);
+                    }
+                    let _ = controller.departure(now, &next(number));
+                    controller.on_sent(&sent(now, number));
+                    let rtt = Span::from_millis(20);
+                    let ack = Ack { now, in_flight: 5, srtt: rtt, min_rtt: rtt, ..ack(1) };
+                    controller.on_ack(&ack);
+                    controller.grow(&ack);
+                    if number == 30 {
+                        let _ = controller.on_signal(now, Signal::Loss);
+                    }
+                }
+            }
+        }
+    }
+    decides.sort_unstable();
+    decides.dedup();
+    assert_eq!(decides, ["cubic", "dctcp", "reno", "scalable"]);
+}
+
 #[test]
 fn a_threshold_below_the_initial_window_ends_the_start_with_the_first_ack() {
     let mut config = config(StartConfig::SlowStart);

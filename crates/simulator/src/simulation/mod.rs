@@ -239,8 +239,8 @@ impl<O: Observer> Simulation<O> {
     fn step(&mut self, place: usize) {
         match self.network.slots().at(place) {
             Slot::Lane(lane) => {
-                let Some((target, packet)) = self.network.pop(lane) else { return };
-                match target {
+                let Some(packet) = self.network.head(lane).copied() else { return };
+                match self.network.pop(lane) {
                     Target::Link(link) => {
                         self.network.arrive(self.now, link, &packet, &mut self.ledger, &mut self.observer);
                     }

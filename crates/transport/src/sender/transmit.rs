@@ -280,6 +280,9 @@ impl Sender {
     /// Asks the controller.
     #[inline(always)]
     fn may_leave(&mut self, now: Time, payload: u32, retransmission: bool, urgent: bool) -> bool {
+        if self.controller.window_decides() {
+            return true;
+        }
         let next = self.next_packet(payload, retransmission);
         let departure = self.controller.departure(now, &next);
         self.is_due(now, departure, urgent)
