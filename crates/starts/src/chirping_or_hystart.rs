@@ -168,7 +168,7 @@ impl FlowStart for ChirpingOrHystart {
             if saturation.is_some_and(|path| path.is_full(window.cwnd, ack.min_rtt)) {
                 self.recent = None;
                 self.hystart.has_found();
-                let cwnd = window.cwnd;
+                let cwnd = saturation.map_or(window.cwnd, |path| path.kept(window.cwnd, ack.min_rtt));
                 return AfterAck::Done(Exit { reason: ExitReason::RatePlateau, cwnd, ssthresh: cwnd, rate: None });
             }
             if goes_on && self.has_risen(ack) {
