@@ -141,12 +141,6 @@ impl Saturation {
         self.was_full && self.pipe(min_rtt).is_some_and(|pipe| f64::from(cwnd) >= pipe * self.config.full)
     }
 
-    /// What is left of a window of `cwnd` that was full.
-    pub(crate) fn kept(&self, cwnd: u32, min_rtt: Span) -> u32 {
-        let most = self.pipe(min_rtt).map_or(f64::INFINITY, |pipe| pipe * self.config.full);
-        (f64::from(cwnd).min(most).max(f64::from(cwnd) * self.config.kept) as u32).max(2)
-    }
-
     pub(crate) fn on_mss(&mut self, mss: NewMss) {
         self.gap = self.gap.map(|gap| mss.gap(gap));
     }
@@ -213,14 +207,6 @@ mod tests {
         round(&mut path, 100, [us(60), us(80), us(0), us(0)]);
         round(&mut path, 1, [us(60), us(80), us(0), us(0)]);
         assert!(!path.is_full(u32::MAX, MIN_RTT));
-    }
-
-    #[test]
-    fn a_full_window_is_cut_to_what_the_path_needs_but_not_below_half() {
-        let mut path = new();
-        assert_eq!(path.kept(180, MIN_RTT), 180);
-        round(&mut path, 60, [us(200), us(400), us(0), us(0)]);
-        assert_eq!([100, 125, 180, 300].map(|cwnd| path.kept(cwnd, MIN_RTT)), [100, 125, 125, 150]);
     }
 
     /// Two bursts of 40 packets, each of them later by 20 us than the one before; behind the first

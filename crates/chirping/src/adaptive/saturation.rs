@@ -35,9 +35,6 @@ pub struct SaturationConfig {
     /// The start ends where the window is this many times that one, and the round trip before said
     /// the same, at least 1; default 1.25.
     pub full: f64,
-    /// The window is then cut to that, but not below this share of what it was, 0 ..= 1; default
-    /// 1/2. (Without that bound transfers over LTE links that fade took up to twice as long.)
-    pub kept: f64,
 }
 
 impl Default for SaturationConfig {
@@ -51,7 +48,6 @@ impl Default for SaturationConfig {
             pause_moments: 16.0,
             divisor: 4,
             full: 1.25,
-            kept: 0.5,
         }
     }
 }
@@ -65,7 +61,6 @@ impl SaturationConfig {
         check((0.0..=1.0).contains(&self.lasting), "lasting", "between 0 and 1")?;
         check(self.pause > 0.0, "pause", "more than 0")?;
         check(self.pause_moments >= 1.0, "pause_moments", "at least 1")?;
-        check((0.0..=1.0).contains(&self.kept), "kept", "between 0 and 1")?;
         check(self.divisor >= 1, "divisor", "at least 1")?;
         check(self.full >= 1.0, "full", "at least 1")
     }
