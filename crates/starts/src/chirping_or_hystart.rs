@@ -104,7 +104,9 @@ impl ChirpingOrHystart {
         self.gave_up = true;
         self.credit = self.initial.saturating_sub(delivered).saturating_add(ack.acked);
         let windows = u64::from(window.cwnd.max(1)) * u64::from(self.catch_up.max(1));
-        let gap = ack.srtt / windows;
+        // Of a link that was silent while the flow began the smoothed RTT tells for long.
+        let rtt = ack.rtt.map_or(ack.srtt, |rtt| rtt.min(ack.srtt));
+        let gap = rtt / windows;
         self.pace = Some((gap, ack.now));
         // Every ACK so far let a packet go, and the window has room for these.
         let missing = u64::from(window.cwnd.saturating_sub(ack.in_flight));
@@ -323,6 +325,18 @@ mod tests {
         start.take_over_late(&with_rtt(ms(30)), &mut window);
         assert_eq!(window.cwnd, 101);
         (start, window)
+    }
+
+    /// 20 packets in a quarter of the RTT of now, not of one from before: the first leaves at once.
+    #[test]
+    fn what_takes_over_leaves_by_the_rtt_of_now() {
+        for (rtt, srtt) in [(ms(40), ms(40)), (ms(40), ms(3000)), (ms(60), ms(40))] {
+            let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+            let mut window = Window::new(10);
+            let ack = Ack { srtt, in_flight: 0, delivered: 10, ..with_rtt(rtt) };
+            start.take_over(&ack, (0, Time::ZERO), &mut window);
+            assert_eq!((window.cwnd, start.pace), (20, Some((ms(40) / 80, ack.now))), "{rtt} {srtt}");
+        }
     }
 
     /// 40 packets are less than what chirps are for.

@@ -1,9 +1,11 @@
 //! A path that carries less than is sent to it, seen without chirps.
 //!
 //! RTTs within a round trip rise by the difference between the times over which its ACKs came and
-//! its packets left. Where that is more than a share, and the RTTs are late by HyStart's measure,
-//! the packets came as fast as the path carries them. Jitter and ACKs that come together last for
-//! less than a round trip, so that only long stretches tell.
+//! its packets left. Where that is more than a share, the packets came as fast as the path carries
+//! them: that says which window fills it, often before one does. Where the RTTs are late by
+//! HyStart's measure, too, it is full. Jitter and ACKs that come together last for less than a round
+//! trip, so that only long stretches tell, and none with a pause in it: what leaves after a pause is
+//! another burst.
 
 use flowstart_chirping::SaturationConfig;
 use flowstart_control::{Ack, NewMss};
@@ -16,7 +18,8 @@ const ENDS: usize = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Saturation {
     config: SaturationConfig,
-    /// Time per packet in ns at which the path carried at least; `None` until it was full.
+    /// Time per packet in ns at which the path carried at least; `None` until packets came slower
+    /// than they left.
     gap: Option<u64>,
     /// The round trip ends when a byte beyond this one is acknowledged.
     end: Option<u64>,
@@ -59,6 +62,12 @@ impl Round {
         Some((began, self.least() - largest))
     }
 
+    /// Mean time in ns between two moments at which ACKs came.
+    fn spacing(&self) -> f64 {
+        let lasted = self.first.map_or(Span::ZERO, |(began, _)| self.last.since(began));
+        lasted.as_nanos() as f64 / f64::from(self.moments.max(1))
+    }
+
     /// Smallest of the last RTTs.
     fn least(&self) -> Span {
         self.recent.into_iter().min().unwrap_or(Span::ZERO)
@@ -86,6 +95,9 @@ impl Saturation {
             (self.end, self.was_full) = (Some(ack.next), self.round.full);
             self.round = Round::default();
         }
+        if self.is_pause(ack) {
+            self.round = Round { full: self.round.full, ..Round::default() };
+        }
         let Some((began, rise)) = ack.rtt.and_then(|rtt| self.round.take(ack, rtt)) else { return };
         let lasted = ack.now.since(began).as_nanos();
         let enough = self.round.moments >= self.config.moments
@@ -98,9 +110,17 @@ impl Saturation {
         // What came faster shows that there was room for it.
         self.gap = self.gap.map(|gap| gap.min(came));
         let share = 1.0 - 1.0 / self.config.behind;
-        if rise.as_nanos() as f64 > lasted as f64 * share && late(self.round.least()) {
-            (self.round.full, self.gap) = (true, self.gap.or(Some(came)));
+        if rise.as_nanos() as f64 > lasted as f64 * share {
+            self.gap = self.gap.or(Some(came));
+            self.round.full |= late(self.round.least());
         }
+    }
+
+    /// True if no ACK had come for so long that this one begins a stretch.
+    fn is_pause(&self, ack: &Ack) -> bool {
+        let share = ack.min_rtt.as_nanos() as f64 * self.config.pause;
+        let longest = f64::max(share, self.round.spacing() * self.config.pause_moments);
+        self.round.first.is_some() && ack.now.since(self.round.last).as_nanos() as f64 > longest
     }
 
     /// Packets that fill the path; `None` if nothing tells.
@@ -178,6 +198,34 @@ mod tests {
         assert_eq!((path.divisor(199, MIN_RTT), path.divisor(200, MIN_RTT)), (1, 4));
     }
 
+    /// 500 packets of 80 us fill 40 ms: RTTs that rise by 2 ms end no start.
+    #[test]
+    fn what_fills_the_path_is_told_before_it_is_full() {
+        let mut path = new();
+        round(&mut path, 100, [us(60), us(80), us(0), us(0)]);
+        assert_eq!((path.divisor(499, MIN_RTT), path.divisor(500, MIN_RTT)), (1, 4));
+        round(&mut path, 100, [us(60), us(80), us(0), us(0)]);
+        round(&mut path, 1, [us(60), us(80), us(0), us(0)]);
+        assert!(!path.is_full(u32::MAX, MIN_RTT));
+    }
+
+    /// Two bursts of 40 packets, each of them later by 20 us than the one before; behind the first
+    /// all are later by 10 ms. With a pause of 5 ms, an eighth of the smallest RTT, it is one
+    /// stretch, or with ACKs that come 16 times less often.
+    #[test]
+    fn what_is_later_behind_a_pause_says_nothing() {
+        for (pause, between, divisor) in [(4990, 200, 4), (5010, 200, 1), (12_700, 800, 4), (12_900, 800, 1)] {
+            let mut path = new();
+            let mut now = Time::ZERO;
+            for n in 0..80_u64 {
+                now += us(if n == 40 { pause } else { between });
+                let rtt = Some(MIN_RTT + us(n * 20) + us(if n < 40 { 0 } else { 10_000 }));
+                path.on_ack(&Ack { now, rtt, min_rtt: MIN_RTT, una: 1, next: 100, ..ack(1) }, |_| true);
+            }
+            assert_eq!(path.divisor(u32::MAX, MIN_RTT), divisor, "{pause} {between}");
+        }
+    }
+
     #[test]
     fn what_was_forgotten_tells_nothing() {
         let mut path = new();
@@ -195,8 +243,6 @@ mod tests {
             (60, [us(340), us(400), us(10_000), us(0)]),
             // RTTs of which every second is as short as ever.
             (60, [us(400), us(400), us(0), us(20_000)]),
-            // It rises, but ends no start.
-            (80, [us(80), us(100), us(0), us(0)]),
             (16, [us(200), us(1000), us(0), us(0)]),
             // 5.9 ms, of 6.
             (60, [us(1), us(100), us(0), us(0)]),

@@ -36,7 +36,9 @@ impl Adaptive {
         }
         let delivered = ack.delivered.saturating_sub(base);
         let window = delivered.saturating_add(u64::from(self.initial)).min(u64::from(self.config.follow_packets));
-        if let Some(gap) = ack.srtt.as_nanos().checked_div(window) {
+        // Of a link that was silent while the flow began the smoothed RTT tells for long.
+        let rtt = ack.rtt.map_or(ack.srtt, |rtt| rtt.min(ack.srtt));
+        if let Some(gap) = rtt.as_nanos().checked_div(window) {
             self.load = self.load.min(gap.max(self.least()).max(1));
         }
     }

@@ -13,8 +13,8 @@ use flowstart_control::InvalidConfig;
     serde(deny_unknown_fields, default)
 )]
 pub struct SaturationConfig {
-    /// Packets of a round trip fill the path if they come this many times slower than they left,
-    /// and if RTTs are as late as ends HyStart, above 1; default 1.2.
+    /// Packets come as fast as the path carries them if they come this many times slower than they
+    /// left, above 1; default 1.2. They fill it if RTTs are as late, too, as ends HyStart.
     pub behind: f64,
     /// Moments at which ACKs came that tell, at least 4; default 8 (HyStart's samples).
     pub moments: u32,
@@ -23,6 +23,12 @@ pub struct SaturationConfig {
     /// Time for which their ACKs came, as a share of the smallest RTT, 0 ..= 1; default 0.15: half
     /// of what a queue lasts that ends HyStart.
     pub lasting: f64,
+    /// A stretch of ACKs ends with a pause of more than this share of the smallest RTT, above 0;
+    /// default 1/8: what leaves after a pause is another burst.
+    pub pause: f64,
+    /// And of more than this many of the mean times between two moments of it, at least 1; default
+    /// 16. (With 4 and 8 recorded LTE links, where ACKs come with pauses, had longer queues.)
+    pub pause_moments: f64,
     /// From the window on that fills the path at the rate at which those came, it grows by one for
     /// as many packets, at least 1; default 4 (`CSS_GROWTH_DIVISOR`, RFC 9406 section 4.3).
     pub divisor: u32,
@@ -33,7 +39,16 @@ pub struct SaturationConfig {
 
 impl Default for SaturationConfig {
     fn default() -> Self {
-        Self { behind: 1.2, moments: 8, packets: 16, lasting: 0.15, divisor: 4, full: 1.25 }
+        Self {
+            behind: 1.2,
+            moments: 8,
+            packets: 16,
+            lasting: 0.15,
+            pause: 0.125,
+            pause_moments: 16.0,
+            divisor: 4,
+            full: 1.25,
+        }
     }
 }
 
@@ -44,6 +59,8 @@ impl SaturationConfig {
         check(self.moments >= 4, "moments", "at least 4")?;
         check(self.packets >= 1, "packets", "at least 1")?;
         check((0.0..=1.0).contains(&self.lasting), "lasting", "between 0 and 1")?;
+        check(self.pause > 0.0, "pause", "more than 0")?;
+        check(self.pause_moments >= 1.0, "pause_moments", "at least 1")?;
         check(self.divisor >= 1, "divisor", "at least 1")?;
         check(self.full >= 1.0, "full", "at least 1")
     }

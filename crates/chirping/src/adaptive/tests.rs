@@ -65,6 +65,18 @@ fn a_running_flow_whose_rtts_rose_unread_keeps_its_window_and_may_chirp_again() 
     assert!(schedule.resume(8, Known { gap: 2_000_000, load: 2_000_000, window: Some(50) }));
 }
 
+/// 10 packets and one that was delivered, in the RTT of now.
+#[test]
+fn the_load_follows_slow_start_by_the_rtt_of_now_not_by_one_from_before() {
+    for (rtt, srtt) in [(22, 22), (22, 3000), (44, 22)] {
+        let mut schedule = adaptive();
+        (schedule.initial, schedule.unclear, schedule.load) = (10, 1, u64::MAX);
+        let (rtt, srtt) = (Some(Span::from_millis(rtt)), Span::from_millis(srtt));
+        schedule.follow(&Ack { rtt, srtt, min_rtt: MIN_RTT, delivered: 1, ..ack(1) });
+        assert_eq!(schedule.load, 2_000_000, "{rtt:?} {srtt}");
+    }
+}
+
 /// A gap of 200 us leaves no doubt with noise of less than 25 us.
 #[test]
 fn with_noise_the_load_grows_as_slow_starts_beyond_64_packets_per_round_trip() {

@@ -13,5 +13,6 @@ mod quick_start;
 mod rcp;
 mod robustness;
 mod sessions;
+mod silent_link;
 mod two_connections;
 mod ways;
