@@ -106,15 +106,19 @@ impl Trains {
             side.plan.push_front((now, self.context.config.train));
             self.context.began = Some(now);
         }
-        let departure = side.departure();
+        let (departure, waiting) = (side.departure(), side.is_waiting());
+        // A timer of the first connection may ask too late.
+        let asks = connection == 0 || self.context.sides[0].is_waiting();
         match self.context.deadline() {
             Some(deadline) if now >= deadline => {
                 self.conclude(now, Isolation::Unknown);
                 Departure::Hold
             }
-            // Whoever waits for nothing else asks again then.
-            Some(deadline) if connection == 0 => match departure {
+            // Whoever waits for nothing else asks again then. But while an ACK is missing that may be
+            // a timer, and a time to leave at would keep the timer from sending what was lost.
+            Some(deadline) if asks => match departure {
                 Departure::At(time) if time < deadline => departure,
+                Departure::Hold if waiting => departure,
                 _ => Departure::At(deadline),
             },
             _ => departure,
@@ -122,13 +126,13 @@ impl Trains {
     }
 
     pub(super) fn on_sent(&mut self, connection: usize, sent: &Sent) {
-        let Context { sides, repairs, .. } = &mut self.context;
+        let sides = &mut self.context.sides;
         match &mut self.stage {
             TrainStage::Answered(Answered { watch: Some(watch), .. }) => return watch.on_sent(connection, sent),
             TrainStage::First(first) if connection == 0 => first.on_sent(sides[0].is_due(sent.now)),
+            TrainStage::Batch(batch, _) if sent.retransmission => batch.on_repair(connection, sent.number),
             _ => {}
         }
-        *repairs = repairs.saturating_add(u32::from(sent.retransmission));
         let neighbour = sides[0].sent.saturating_sub(1);
         if let Some(side) = sides.get_mut(connection) {
             side.leave(sent, neighbour);

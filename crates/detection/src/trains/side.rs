@@ -6,6 +6,8 @@ use flowstart_units::{Span, Time};
 
 use crate::{Acked, Departure, Sent};
 
+use super::config::TrainProbeConfig;
+
 /// A packet that left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flying {
@@ -34,9 +36,24 @@ struct Newest {
     at: Time,
 }
 
+/// An ACK with the packets that it was for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Together {
+    at: Time,
+    packets: u32,
+    /// When the last of them left.
+    sent: Time,
+    /// Time between the departures of its first packet and of the last of the ACK before.
+    apart: Span,
+    /// By how much longer the time between both ACKs is.
+    held: Span,
+}
+
 /// One of the two connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Side {
+    /// `most_space` of the constants.
+    most_space: u64,
     /// Departures to come: when, and how many packets.
     pub(super) plan: VecDeque<(Time, u32)>,
     /// Packets whose fate still matters, by number.
@@ -50,12 +67,15 @@ pub(super) struct Side {
     pub(super) of_repairs: Option<Span>,
     /// The packet that left last of those that have arrived.
     newest: Option<Newest>,
-    /// Time of the last ACK, how many packets came with it, and the time since the one before.
-    together: (Time, u32, Span),
+    /// The last ACK.
+    together: Together,
     /// An ACK was for more packets than two delayed ACKs are.
     pub(super) stretched: bool,
     /// The longest time between two ACKs of which the later one was for that many packets.
-    pub(super) merging: Span,
+    held: Span,
+    /// By how much longer, at most, two packets of different ACKs were under way of which the second
+    /// left right behind the first and came with others; once an ACK was for many.
+    held_few: Span,
     /// Number of the last packet that arrived, and when.
     last: Option<(u64, Time)>,
     /// Shortest time between the arrivals of two packets that left one after the other.
@@ -70,10 +90,6 @@ const REMEMBERED: usize = 2048;
 /// Packets that an ACK is for at most if it is delayed as RFC 9293 says, or a little longer.
 const MOST_IN_AN_ACK: u32 = 4;
 
-/// Packets of a train or around it leave at most so many packet times apart; after longer ones a
-/// queue may have drained.
-const MOST_SPACE: u64 = 2;
-
 /// The RTT of the newest packet of an ACK counts for all of them, so that a delayed ACK does not
 /// look like a queue.
 pub(super) fn round_trip(acked: &Acked) -> Span {
@@ -81,6 +97,10 @@ pub(super) fn round_trip(acked: &Acked) -> Span {
 }
 
 impl Side {
+    pub(super) fn new(config: &TrainProbeConfig) -> Self {
+        Self { most_space: u64::from(config.most_space), ..Self::default() }
+    }
+
     pub(super) fn departure(&self) -> Departure {
         self.plan.front().map_or(Departure::Hold, |(at, _)| Departure::At(*at))
     }
@@ -107,16 +127,16 @@ impl Side {
     /// Packets that left earlier by at least `patience` and whose ACK did not come are lost. The
     /// bottleneck takes `service` for each, if that is known.
     pub(super) fn arrive(&mut self, acked: &Acked, patience: Span, service: Option<Span>) {
-        let rtt = round_trip(acked);
+        let (rtt, most_space) = (round_trip(acked), self.most_space);
         let known = if acked.retransmitted { &mut self.of_repairs } else { &mut self.smallest };
         *known = Some(known.map_or(rtt, |smallest| smallest.min(rtt)));
-        self.note_gaps(acked);
+        self.note_gaps(acked, service);
         if !acked.retransmitted {
             match self.newest {
                 Some(Newest { sent, rtt: newest, at, number }) if acked.sent_at < sent => {
                     // In one ACK all have the RTT of the newest. And a pause between them, in which
                     // a queue drained, is no delay.
-                    let between = service.map(|service| service * (MOST_SPACE * number.saturating_sub(acked.number)));
+                    let between = service.map(|service| service * (most_space * number.saturating_sub(acked.number)));
                     let most = between.map_or(Span::MAX, |between| acked.now.since(at) + between);
                     self.reordering = self.reordering.max((rtt - newest).min(most));
                 }
@@ -137,14 +157,23 @@ impl Side {
     }
 
     /// Notes how far apart packets arrive, and whether many come with one ACK.
-    fn note_gaps(&mut self, acked: &Acked) {
-        let (at, count, gap) = self.together;
-        self.together = if at == acked.now { (at, count + 1, gap) } else { (acked.now, 1, acked.now.since(at)) };
-        if self.together.1 > MOST_IN_AN_ACK {
-            self.stretched = true;
-            // A longer time is a pause.
-            let most = self.smallest.unwrap_or(Span::ZERO) / 2;
-            self.merging = self.merging.max(if self.together.2 <= most { self.together.2 } else { Span::ZERO });
+    fn note_gaps(&mut self, acked: &Acked, service: Option<Span>) {
+        let Together { at, packets, sent, apart, held } = self.together;
+        let (packets, apart, held) = if at == acked.now {
+            (packets + 1, apart, held)
+        } else {
+            let apart = acked.sent_at.since(sent);
+            (1, apart, acked.now.since(at) - apart)
+        };
+        self.together = Together { at: acked.now, packets, sent: acked.sent_at, apart, held };
+        self.stretched |= packets > MOST_IN_AN_ACK;
+        // A longer time is a pause.
+        let most = self.smallest.unwrap_or(Span::ZERO) / 2;
+        let near = service.is_some_and(|service| apart <= service * self.most_space);
+        if packets > MOST_IN_AN_ACK && held + apart <= most {
+            self.held = self.held.max(held + apart);
+        } else if self.stretched && packets > 1 && near && held <= most {
+            self.held_few = self.held_few.max(held);
         }
         if let Some((number, at)) = self.last.replace((acked.number, acked.now))
             && !acked.retransmitted
@@ -154,6 +183,17 @@ impl Side {
             let gap = acked.now.since(at);
             self.quickest = Some(self.quickest.map_or(gap, |quickest| quickest.min(gap)));
         }
+    }
+
+    /// True if the ACK of the packet that left last has not come.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.flying.back().is_some_and(|packet| packet.rtt.is_none())
+    }
+
+    /// For how long the receiver holds ACKs back, if one was for many packets; zero if that is not
+    /// known.
+    pub(super) fn merging(&self) -> Span {
+        if self.held.is_zero() { self.held_few } else { self.held }
     }
 
     /// True if packets that are remembered were lost.
@@ -195,14 +235,14 @@ mod tests {
 
     /// A side that sent a packet every millisecond.
     fn side(packets: u64) -> Side {
-        let mut side = Side::default();
+        let mut side = Side::new(&TrainProbeConfig::default());
         (0..packets).for_each(|number| side.leave(&sent(Time::ZERO + ms(number), number), number * 10));
         side
     }
 
     #[test]
     fn what_is_planned_leaves_one_by_one() {
-        let mut side = Side::default();
+        let mut side = Side::new(&TrainProbeConfig::default());
         assert_eq!(side.departure(), Departure::Hold);
         let [first, second] = [5, 7].map(|at| Time::ZERO + ms(at));
         side.plan.extend([(first, 2), (second, 1)]);
@@ -282,10 +322,40 @@ mod tests {
         assert!(!side.stretched);
         (4..9).for_each(|number| side.arrive(&acked(35, number, 8), ms(2), None));
         assert!(side.stretched);
-        assert_eq!(side.merging, ms(5));
+        assert_eq!(side.merging(), ms(5));
         // A pause of more than half a round trip is none.
         (9..14).for_each(|number| side.arrive(&acked(50, number, 13), ms(2), None));
-        assert_eq!(side.merging, ms(5));
+        assert_eq!(side.merging(), ms(5));
+    }
+
+    /// Seen at 50 Mbit/s beside CUBIC: the first ACK was for many after a pause, the others for three.
+    #[test]
+    fn where_no_ack_for_many_tells_it_those_for_fewer_do() {
+        let mut side = side(20);
+        let service = Some(ms(1));
+        let mut arrive = |at, numbers: core::ops::Range<u64>| {
+            numbers.for_each(|number| side.arrive(&acked(at, number, number), ms(2), service));
+            (side.stretched, side.merging())
+        };
+        assert_eq!(arrive(30, 0..2), (false, ms(0)));
+        assert_eq!(arrive(33, 2..4), (false, ms(0)), "delayed ACKs are for two");
+        assert_eq!(arrive(50, 4..9), (true, ms(0)), "after a pause");
+        assert_eq!(arrive(53, 9..10), (true, ms(0)), "one alone is not held back");
+        assert_eq!(arrive(57, 10..12), (true, ms(3)), "four, of which one between departures");
+        assert_eq!(arrive(60, 12..14), (true, ms(3)));
+        assert_eq!(arrive(67, 14..19), (true, ms(7)), "one for many tells better");
+    }
+
+    #[test]
+    fn what_left_long_after_the_packet_before_tells_nothing_of_acks_for_few() {
+        let mut side = Side { stretched: true, ..Side::new(&TrainProbeConfig::default()) };
+        for (number, sent_at) in [(0, 0), (1, 4), (2, 4)] {
+            let time = Time::ZERO + ms(sent_at);
+            side.leave(&sent(time, number), 0);
+        }
+        side.arrive(&acked(20, 0, 0), ms(2), Some(ms(1)));
+        [1, 2].into_iter().for_each(|number| side.arrive(&acked(28, number, 4), ms(2), Some(ms(1))));
+        assert_eq!(side.merging(), ms(0));
     }
 
     #[test]

@@ -1,32 +1,28 @@
 //! Batches of trains with lone packets behind them, and what the delays of the latter say.
 
+mod compare;
+mod plan;
+
 use flowstart_units::{Span, Time};
 
 use crate::Acked;
 use crate::answer::Isolation;
-
-use super::arrivals::Arrivals;
-use super::bulk::Passage;
-use super::context::{Context, TO_COMPARE};
-use super::dispersion::Dispersion;
-use super::next::{Arrangement, Next};
-use super::side::{Flying, round_trip};
+use crate::trains::arrivals::Arrivals;
+use crate::trains::bulk::Passage;
+use crate::trains::context::Context;
+use crate::trains::dispersion::Dispersion;
+use crate::trains::next::{Arrangement, Next};
+use crate::trains::side::{Flying, round_trip};
 
 /// Packets of a burst around a lone one.
-pub(super) const FLANKS: u32 = 2;
+pub(in crate::trains) const FLANKS: u32 = 2;
 
 /// A train was slowed down if it takes so many times as long to arrive as it took to leave.
 const SLOWED: f64 = 1.25;
 
-/// Trains that are compared follow each other sooner by this factor: how long they take is known.
-const TOGETHER_APART: f64 = 0.75;
-
-/// Packets of both connections leave in this order.
-const NEXT: Span = Span::from_nanos(1);
-
 /// A batch of trains: where it is, and what was seen of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Batch {
+pub(in crate::trains) struct Batch {
     arrangement: Arrangement,
     /// Packets of a train.
     length: u32,
@@ -35,6 +31,10 @@ pub(super) struct Batch {
     /// Numbers of the first packet of its trains and of the last packet that follows them.
     from: u64,
     ends: u64,
+    /// Number of its first packet of connection 1.
+    lone_from: u64,
+    /// Packets of its trains that were sent again.
+    repairs: u32,
     /// How far apart its packets arrive.
     dispersion: Dispersion,
     /// How far apart those of its trains leave.
@@ -53,138 +53,38 @@ pub(super) struct Batch {
     weighed: bool,
     /// Packets around a lone one were lost.
     overflowed: bool,
+    /// What trains that were compared told is half of what an answer takes, or more.
+    is_clear: bool,
     /// Its trains, if the second is compared with the first.
     passages: [Option<Passage>; 2],
 }
 
 impl Batch {
-    /// Another batch, instead of all that was planned.
-    pub(super) fn begin(context: &mut Context, now: Time, arrangement: Arrangement, length: u32) -> Self {
-        context.attempts += 1;
-        context.clear_plans();
-        let sent = context.sides[0].sent;
-        Self::plan(context, arrangement, length, now, sent)
-    }
-
-    /// Plans trains of `length` packets from the time `begin` on, with lone packets; `before`
-    /// packets of connection 0 leave before.
-    pub(super) fn plan(context: &mut Context, arrangement: Arrangement, length: u32, begin: Time, before: u64) -> Self {
-        let bursts = arrangement == Arrangement::Bursts;
-        // Trains that are compared must not begin before those before them have passed.
-        let together = arrangement == Arrangement::Together;
-        let service = if together { context.told() } else { context.service.unwrap_or(Span::from_micros(1)) };
-        let patience = context.patience(bursts);
-        let build = Self::reckoned(context, service).max(context.config.shortest_train);
-        let Context { config, random, sides: [trains, lone], dispersion, persistence, meeting, repairs, .. } = context;
-        let apart = (service * u64::from(length + 1)).mul_f64(config.apart);
-        let gap = service.mul_f64(1.0 / config.train_load);
-        let mut at = begin;
-        let mut taken = Span::ZERO;
-        let count = match arrangement {
-            Arrangement::Sustained => 1,
-            Arrangement::Together => 2,
-            _ => config.batch,
-        };
-        for nth in 0..count {
-            let leaves = |place: u32| at + gap * u64::from(place);
-            match arrangement {
-                Arrangement::Bursts => {
-                    trains.plan.push_back((at, length - 1));
-                    lone.plan.push_back((at + NEXT, 1));
-                    trains.plan.push_back((at + NEXT * 2, 1));
-                }
-                Arrangement::Spaced => {
-                    trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
-                    lone.plan.push_back((leaves(length - 1), config.lone));
-                }
-                Arrangement::Sustained => {
-                    // Where bursts pass they must be spent before anything queues.
-                    let fallen = persistence.has_fallen();
-                    let steady = if fallen { gap } else { service.mul_f64(1.0 / config.proof_load) };
-                    let mut left = at;
-                    for place in 1..=length {
-                        trains.plan.push_back((left, 1));
-                        // Behind a train that is queued, and behind its last packet.
-                        let behind =
-                            place == length || place >= build && (place - build).is_multiple_of(config.proof_lone);
-                        if behind {
-                            lone.plan.push_back((left, config.lone));
-                        }
-                        left += if place < build { gap } else { steady };
-                    }
-                    taken = left.since(at);
-                    at = left;
-                }
-                Arrangement::Together => {
-                    trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
-                    if nth > 0 {
-                        lone.plan.extend((0..length).map(|place| (leaves(place), 1)));
-                    }
-                }
-                Arrangement::AtOnce => {
-                    trains.plan.extend((0..length).map(|place| (leaves(place), 1)));
-                    let behind = |nth: u32| length.saturating_sub(1 + nth * config.lone_apart);
-                    lone.plan.extend((0..config.lone).rev().map(|nth| (leaves(behind(nth)), 1)));
-                }
-            }
-            // Nothing locks in phase with bursts.
-            let uneven = |random: f64| apart.mul_f64(1.0 + config.burst_jitter * (2.0 * random - 1.0));
-            at += match arrangement {
-                Arrangement::Bursts => uneven(random.unit()),
-                Arrangement::Sustained => service * u64::from(build),
-                Arrangement::Spaced | Arrangement::AtOnce => apart,
-                Arrangement::Together => apart.mul_f64(TOGETHER_APART),
-            };
-        }
-        // What follows finds the last losses; where bursts are called for the buffer may be full
-        // for a while.
-        let between = service * 2 + patience;
-        for index in 0..config.followers {
-            trains.plan.push_back((at + between * u64::from(index + u32::from(bursts)), 1));
-        }
-        lone.plan.push_back((at + patience, config.lone));
-        dispersion.begin_batch();
-        meeting.interrupt();
-        *repairs = 0;
-        persistence.begin_batch(service);
-        Self {
-            arrangement,
-            length,
-            trains: count,
-            from: before,
-            ends: before + u64::from(count * length + config.followers) - 1,
-            dispersion: Dispersion::default(),
-            gap,
-            left: if taken.is_zero() { gap } else { taken / u64::from(length.max(1)) },
-            arrivals: Arrivals::new(before, count * length),
-            highest: Span::ZERO,
-            before_queue: 0,
-            losses: false,
-            weighed: false,
-            overflowed: false,
-            passages: [None; 2],
-        }
-    }
-
     /// The same batch, with what is known of losses.
-    pub(super) fn with_losses(self, losses: bool) -> Self {
+    pub(in crate::trains) fn with_losses(self, losses: bool) -> Self {
         Self { losses, ..self }
     }
 
     /// True if it follows the first train at once.
-    pub(super) fn is_at_once(&self) -> bool {
+    pub(in crate::trains) fn is_at_once(&self) -> bool {
         self.arrangement == Arrangement::AtOnce
     }
 
     /// True if its trains are bursts.
-    pub(super) fn is_of_bursts(&self) -> bool {
+    pub(in crate::trains) fn is_of_bursts(&self) -> bool {
         self.arrangement == Arrangement::Bursts
     }
 
+    /// A packet that is sent again leaves.
+    pub(in crate::trains) fn on_repair(&mut self, connection: usize, number: u64) {
+        let from = if connection == 0 { self.from } else { self.lone_from };
+        self.repairs = self.repairs.saturating_add(u32::from(number >= from));
+    }
+
     /// A packet of a connection was delivered.
-    pub(super) fn on_acked(&mut self, context: &mut Context, connection: usize, acked: &Acked) -> Next {
+    pub(in crate::trains) fn on_acked(&mut self, context: &mut Context, connection: usize, acked: &Acked) -> Next {
         if connection == 0 {
-            self.losses |= context.sides[0].has_losses();
+            self.losses |= self.lost(context, 0) > 0;
             if self.measure(context, acked) {
                 return self.after_fall(context);
             }
@@ -192,21 +92,14 @@ impl Batch {
             context.meeting.lone_arrives(acked.now);
             context.persistence.lone_arrives();
         }
-        if self.arrangement == Arrangement::Together {
-            context.sides[1].flying.clear();
+        if self.arrangement != Arrangement::Together {
+            self.weigh(context);
         }
-        self.weigh(context);
         // What follows is not compared.
         let behind = if self.arrangement == Arrangement::Together { context.config.followers } else { 0 };
         let over = connection == 0 && acked.number + u64::from(behind) >= self.ends;
-        if over && let [Some(alone), Some(beside)] = self.passages {
-            let (jitter, config, before) = (context.noise(), context.config.meeting, context.bulk);
-            context.bulk.add(alone, beside, jitter, &config);
-            // Packets that are sent again take the time of others: they speak for no queue of both.
-            let repaired = f64::from(context.repairs) > f64::from(self.length) * context.config.full_loss;
-            if repaired && context.bulk.log_odds() > before.log_odds() {
-                context.bulk = before;
-            }
+        if over {
+            self.weigh_trains(context);
         }
         if context.are_apart() {
             return Next::Answer(Isolation::Unknown);
@@ -231,7 +124,7 @@ impl Batch {
         let may_compare = self.arrangement != Arrangement::Together && context.is_proven();
         let hurry = may_compare && context.in_hurry(acked.now) && !context.is_behind();
         if hurry && context.must_compare_trains(acked.now) {
-            return self.compare(context, acked.now);
+            return self.compare(context, acked.now, false);
         }
         Next::Stay
     }
@@ -239,7 +132,7 @@ impl Batch {
     /// With an ACK for many packets a long train tells the rate; true if it is lower than it
     /// seemed.
     fn take_long_rate(&self, context: &mut Context) -> bool {
-        let long = self.arrivals.gap_of_many(context.sides[0].merging * 2);
+        let long = self.arrivals.gap_of_many(context.sides[0].merging() * 2);
         let Some(mut gap) = long.filter(|_| self.arrangement == Arrangement::Sustained) else { return false };
         // A train that arrived as it left, and made no queue, was too slow.
         if !self.weighed && !self.losses && gap <= self.left.mul_f64(SLOWED) {
@@ -293,21 +186,15 @@ impl Batch {
 
     /// Share of the batch's packets that were lost.
     fn lost_share(&self, context: &Context) -> f64 {
-        let mine = context.sides[0].flying.iter().filter(|packet| packet.number >= self.from);
-        let (lost, all) = mine.fold((0_u32, 0_u32), |(lost, all), packet| (lost + u32::from(packet.lost), all + 1));
-        f64::from(lost) / f64::from(all.max(1))
+        let mine = context.sides[0].flying.iter().filter(|packet| packet.number >= self.from).count();
+        f64::from(self.lost(context, 0)) / f64::from(u32::try_from(mine).unwrap_or(u32::MAX).max(1))
     }
 
-    /// Packets of a train whose last one is to wait for long enough to stand out from jitter.
-    /// `service` is the time that the bottleneck takes for each.
-    fn reckoned(context: &Context, service: Span) -> u32 {
-        let config = &context.config;
-        let wanted = context.noise().mul_f64(config.least_jitters);
-        let needed = if service.is_zero() { 0 } else { wanted.whole(service) };
-        let needed = u32::try_from(needed).unwrap_or(u32::MAX);
-        // Of a train at twice the rate half is queued, and so on.
-        let share = 1.0 - 1.0 / config.train_load;
-        ((f64::from(needed) / share) as u32).saturating_add(1).min(config.longest_train)
+    /// Packets of a connection that left since the batch began and were lost.
+    fn lost(&self, context: &Context, connection: usize) -> u32 {
+        let from = if connection == 0 { self.from } else { self.lone_from };
+        let lost = context.sides[connection].flying.iter().filter(|packet| packet.number >= from && packet.lost);
+        u32::try_from(lost.count()).unwrap_or(u32::MAX)
     }
 
     /// What a packet of connection 0 tells about the queue and the rate; true if the rate fell.
@@ -406,7 +293,7 @@ impl Batch {
             return;
         }
         // How long a receiver holds ACKs back that come for so many is not known yet.
-        if context.sides[0].stretched && context.sides[0].merging.is_zero() {
+        if context.sides[0].stretched && context.sides[0].merging().is_zero() {
             return;
         }
         self.weighed = true;
@@ -428,37 +315,10 @@ impl Batch {
         }
     }
 
-    /// A train alone and one beside another, long enough to stand out from the noise.
-    fn compare(&self, context: &mut Context, now: Time) -> Next {
-        let config = &context.config;
-        let service = context.service.unwrap_or(Span::ZERO);
-        // If others are served in turn, it is longer by less.
-        let (told, noise) = (context.told(), context.jitter());
-        let times = if told > service.mul_f64(config.fall) { 2 } else { 1 };
-        let mut length = Self::reckoned(context, told).max(config.train_at_once * 2).saturating_mul(times);
-        if context.fell {
-            // So many a bucket let pass.
-            length += self.before_queue / self.trains;
-        }
-        if self.arrangement == Arrangement::Together {
-            length = length.max(self.length.saturating_mul(2));
-            if context.repairs > 0 {
-                length = (self.length / 2).max(config.train_at_once * 2);
-            }
-        }
-        let left = context.deadline().map_or(Span::ZERO, |deadline| deadline.since(now)) - context.smallest();
-        let fits = left.whole(told.mul_f64(TO_COMPARE).max(Span::from_nanos(1)));
-        length = length.min(u32::try_from(fits).unwrap_or(u32::MAX).max(config.train_at_once));
-        let length = length.min(config.longest_train);
-        context.proven = true;
-        context.noise.get_or_insert(noise);
-        Next::Batch { arrangement: Arrangement::Together, length }
-    }
-
     /// The batch is over without an answer: longer trains if jitter hides them, bursts if the
     /// buffer is too small, or none.
     fn next(&self, context: &mut Context, now: Time) -> Next {
-        let Context { config, sides, .. } = &context;
+        let Context { config, sides, .. } = &*context;
         let config_batch = config.batch;
         let service = context.service.unwrap_or(Span::ZERO);
         if context.attempts >= config.most_batches {
@@ -469,7 +329,7 @@ impl Batch {
             if !context.is_proven() {
                 return self.prove(context);
             }
-            return self.compare(context, now);
+            return self.compare(context, now, true);
         }
         if !sides[1].open {
             // Nothing could be compared yet. Its SYN may have been lost.
@@ -489,9 +349,14 @@ impl Batch {
         }
         let queued = self.highest >= service.mul_f64(config.least_queue);
         // Those that came late were not lost.
-        let losses = self.losses && sides[0].has_losses();
+        let losses = self.losses && self.lost(context, 0) > 0;
         if losses && !(queued && self.weighed) {
-            return Next::Batch { arrangement: Arrangement::Bursts, length: self.length };
+            // Half as many again as were queued, or arrived, overflow it, too.
+            let held = self.highest.whole(service.max(Span::from_nanos(1)));
+            let held = u32::try_from(held).unwrap_or(u32::MAX).min(self.arrivals.count());
+            let enough = held.saturating_add(held / 2 + FLANKS).max(config.shortest_train * 2);
+            let length = self.length.min(enough);
+            return Next::Batch { arrangement: Arrangement::Bursts, length };
         }
         let wanted = context.jitter().mul_f64(config.least_jitters);
         let short = !queued || self.highest < wanted;

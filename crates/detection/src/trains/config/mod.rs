@@ -126,6 +126,10 @@ pub struct TrainProbeConfig {
     /// waited for this time or longer tell nothing: the receiver may have waited for more packets;
     /// default 25 ms (delayed-ACK timers are 25 to 200 ms).
     pub held_ack: Span,
+    /// Packets of a train or around it leave at most so many packet times apart, at least 1; default
+    /// 2 (`spread_apart`): after longer ones a queue may have drained, so that their delays differ
+    /// without noise.
+    pub most_space: u32,
     /// Fewest gaps within trains that arrived whole that tell the rate, at least 1; default 7, one
     /// train. With fewer it is that of the first train.
     pub least_gaps: u32,
@@ -204,6 +208,10 @@ pub struct MeetingConfig {
     pub bulk_jitters: f64,
     /// ... and by this share of the train's time, as others come and go, above 0; default 0.08.
     pub bulk_width: f64,
+    /// Both trains and the pause between them take about so many times as long as one, at least 1;
+    /// default 3.5: one alone, twice as long beside the other, and half as much between. They are
+    /// sent if so much time is left.
+    pub bulk_trains: f64,
     /// No difference is less likely than this, above 0 and below 1; default 0.003: of one
     /// difference alone it is not certain that they meet.
     pub bulk_outlier: f64,
@@ -276,6 +284,7 @@ impl Default for TrainProbeConfig {
             delayed_ack_packets: 4.0,
             delayed_ack_growth: 1.5,
             held_ack: Span::from_millis(25),
+            most_space: 2,
             least_gaps: 7,
             alone_gaps: 1.05,
             evidence: EvidenceConfig::default(),
@@ -310,6 +319,7 @@ impl Default for MeetingConfig {
             doubt: 0.05,
             bulk_jitters: 0.6,
             bulk_width: 0.08,
+            bulk_trains: 3.5,
             bulk_outlier: 3e-3,
         }
     }
@@ -366,6 +376,7 @@ impl TrainProbeConfig {
         check(least(self.patience_jitters, 0.0), "patience_jitters", "between 0 and 1000")?;
         check(least(self.delayed_ack_packets, 0.0), "delayed_ack_packets", "between 0 and 1000")?;
         check(least(self.delayed_ack_growth, 1.0), "delayed_ack_growth", "between 1 and 1000")?;
+        check((1..=1000).contains(&self.most_space), "most_space", "between 1 and 1000")?;
         check(self.least_gaps >= 1, "least_gaps", "at least 1")?;
         check(least(self.alone_gaps, 1.0), "alone_gaps", "between 1 and 1000")?;
         check(least(self.give_up_rtts, 1.0), "give_up_rtts", "between 1 and 1000")?;
@@ -411,6 +422,7 @@ impl MeetingConfig {
         let jitters = self.bulk_jitters >= 0.0 && self.bulk_jitters <= 1000.0;
         check(jitters, "bulk_jitters", "between 0 and 1000")?;
         check(self.bulk_width > 0.0 && self.bulk_width <= 1000.0, "bulk_width", "above 0 and at most 1000")?;
+        check(self.bulk_trains >= 1.0 && self.bulk_trains <= 1000.0, "bulk_trains", "between 1 and 1000")?;
         check(self.bulk_outlier > 0.0 && self.bulk_outlier < 1.0, "bulk_outlier", "above 0 and below 1")
     }
 }
@@ -426,89 +438,4 @@ impl WatchConfig {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Which field is complained about.
-    fn refused(change: impl FnOnce(&mut TrainProbeConfig)) -> Option<&'static str> {
-        let mut config = TrainProbeConfig::default();
-        change(&mut config);
-        config.validate().err().map(|error| error.field)
-    }
-
-    /// Checks a field: its bounds are allowed, what is just outside of them is not.
-    macro_rules! bounds {
-        ($($field:ident).+, $inside:expr, $outside:expr) => {
-            let name = stringify!($($field).+).rsplit(['.', ' ']).next().unwrap();
-            for value in $inside {
-                assert_eq!(refused(|config| config.$($field).+ = value), None, "{name} {value:?}");
-            }
-            for value in $outside {
-                assert_eq!(refused(|config| config.$($field).+ = value), Some(name), "{value:?}");
-            }
-        };
-    }
-
-    #[test]
-    fn the_bounds_of_whole_numbers_are_as_documented() {
-        bounds!(train, [4, 64], [3, 65]);
-        bounds!(shortest_train, [4, 96], [3]);
-        bounds!(train_at_once, [4, 1000], [3, 1001]);
-        bounds!(longest_train, [8, 1000], [7, 1001]);
-        bounds!(spread, [1, 1000], [0, 1001]);
-        bounds!(enough_gaps, [2, 63], [1, 64]);
-        bounds!(lone_apart, [1, 1000], [0, 1001]);
-        bounds!(batch, [1, 100], [0, 101]);
-        bounds!(most_batches, [1, 1000], [0, 1001]);
-        bounds!(spread_apart, [1, 100], [0, 101]);
-        bounds!(lone, [1, 2], [0, 3]);
-        bounds!(followers, [1, 100], [0, 101]);
-        bounds!(least_gaps, [1, u32::MAX], [0]);
-        bounds!(watch.service_packets, [2, 100_000], [1, 100_001]);
-        bounds!(watch.min_rtt_window, [Span::from_millis(1)], [Span::from_micros(999)]);
-    }
-
-    #[test]
-    fn the_bounds_of_shares_and_factors_are_as_documented() {
-        let (nan, infinite) = (f64::NAN, f64::INFINITY);
-        bounds!(chirp_shrink, [0.01, 0.99], [0.0, 1.0, nan]);
-        bounds!(train_load, [1.01, 100.0], [1.0, 100.1, nan]);
-        bounds!(even_gaps, [0.0, 1.0], [-0.1, 1.1, nan]);
-        bounds!(apart, [1.0, 100.0], [0.9, 100.1, nan]);
-        bounds!(least_queue, [1.0, 1e9], [0.9, infinite, nan]);
-        bounds!(least_jitters, [0.0, 1e9], [-0.1, infinite, nan]);
-        bounds!(isolated_error, [1e-9, 0.49], [0.0, 0.5, nan]);
-        bounds!(shared_error, [1e-9, 0.49], [0.0, 0.5, nan]);
-        bounds!(burst_jitter, [0.0, 1.0], [-0.1, 1.1, nan]);
-        bounds!(policed, [0.0, 1.0], [-0.1, 1.1, nan]);
-        bounds!(full_loss, [0.0, 1.0], [-0.1, 1.1, nan]);
-        bounds!(follow_rtts, [0.01, 10.0], [0.0, 10.1, nan]);
-        bounds!(patience_jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
-        bounds!(delayed_ack_packets, [0.0, 1000.0], [-0.1, 1000.1, nan]);
-        bounds!(delayed_ack_growth, [1.0, 1000.0], [0.9, 1000.1, nan]);
-        bounds!(alone_gaps, [1.0, 1000.0], [0.9, 1000.1, nan]);
-        bounds!(watch.memory, [1.0, 1e9], [0.9, infinite, nan]);
-        bounds!(watch.patience_rtts, [1.0, 1000.0], [0.9, 1000.1, nan]);
-    }
-
-    #[test]
-    fn the_bounds_of_what_delays_mean_are_as_documented() {
-        let (nan, infinite) = (f64::NAN, f64::INFINITY);
-        bounds!(evidence.shared_ratio, [0.36, 1e9], [0.0, -1.0, infinite, nan]);
-        bounds!(evidence.isolated_ratio, [0.0, 1.11], [-0.1, 1.12, nan]);
-        bounds!(evidence.shared_width, [0.01, 1e9], [0.0, infinite, nan]);
-        bounds!(evidence.isolated_width, [0.01, 1e9], [0.0, infinite, nan]);
-        bounds!(evidence.outlier, [0.01, 0.99], [0.0, 1.0, nan]);
-        bounds!(evidence.lone_lost_shared, [0.01, 0.99], [0.0, 1.0, nan]);
-        bounds!(evidence.lone_lost_isolated, [0.01, 0.99], [0.0, 1.0, nan]);
-        bounds!(meeting.error, [1e-9, 0.49], [0.0, 0.5, nan]);
-        bounds!(meeting.least, [0.01, 1.0], [0.0, 1.01, nan]);
-        bounds!(meeting.jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
-        bounds!(meeting.outlier, [0.01, 0.99], [0.0, 1.0, nan]);
-        bounds!(meeting.quiet, [0.0, 1.0], [-0.1, 1.01, nan]);
-        bounds!(meeting.doubt, [0.01, 1.0], [0.0, 1.01, nan]);
-        bounds!(meeting.bulk_jitters, [0.0, 1000.0], [-0.1, 1000.1, nan]);
-        bounds!(meeting.bulk_width, [0.01, 1000.0], [0.0, 1000.1, nan]);
-        bounds!(meeting.bulk_outlier, [1e-9, 0.99], [0.0, 1.0, nan]);
-    }
-}
+mod tests;
