@@ -392,3 +392,6 @@ impl Batch {
         Next::Batch { arrangement: Arrangement::Spaced, length }
     }
 }
+
+#[cfg(test)]
+mod tests;
