@@ -216,7 +216,7 @@ fn a_load_that_grows_by_half_in_a_round_trip_is_not_held_back() {
 #[test]
 fn a_loss_of_all_in_flight_leaves_what_arrived_in_the_round_trip_before() {
     let mut schedule = adaptive();
-    schedule.initial = 10;
+    (schedule.initial, schedule.unclear) = (10, 1);
     assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((10, 7)), "the initial window");
     for n in 1..=41 {
         let round = if n == 1 { 0 } else { 40 };
