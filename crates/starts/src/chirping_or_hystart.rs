@@ -207,6 +207,7 @@ impl FlowStart for ChirpingOrHystart {
             // The timeout was taken back: a link that was silent cannot be read, and nothing would
             // end this start.
             self.take_over(ack, base, window.cwnd, window);
+            self.hystart.has_timed_out();
             return AfterAck::Continue;
         }
         if self.chirping.is_waiting() {
@@ -375,6 +376,20 @@ mod tests {
             start.on_ack(&Ack { ..with_rtt(ms(rtt)) }, &mut window);
             assert_eq!(start.pace, Some((gap, ack.now + gap)), "{rtt}");
         }
+    }
+
+    /// HyStart forgets the RTTs from before a timeout: the route may be another one.
+    #[test]
+    fn a_timeout_that_is_taken_back_leaves_the_start_to_a_hystart_that_knows_no_rtt() {
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        let mut window = Window { ssthresh: 39, ..Window::new(1) };
+        start.on_restart(Time::ZERO, Restart::Timeout, &window, LastRtt { srtt: ms(20), min_rtt: ms(20) });
+        start.on_ack(&Ack { in_flight: 56, ..with_rtt(ms(1000)) }, &mut window);
+        assert!(!start.gave_up(), "it was not taken back yet");
+        window = Window::new(57);
+        start.on_ack(&Ack { in_flight: 56, ..with_rtt(ms(1000)) }, &mut window);
+        assert!(start.gave_up() && !start.hystart.is_late(ms(1000)));
+        assert_eq!(window.cwnd, 57);
     }
 
     /// 20 packets were on their way; the rate of what a silence held up is a packet per 5 ms.
