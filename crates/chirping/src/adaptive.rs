@@ -84,6 +84,8 @@ pub struct Adaptive {
     left: (u32, u32),
     /// Packets that were delivered before the first ACK that was seen.
     base: Option<u64>,
+    /// Those delivered since.
+    delivered: u64,
 }
 
 impl Adaptive {
@@ -122,6 +124,7 @@ impl Adaptive {
             known: None,
             left: (0, 0),
             base: None,
+            delivered: 0,
             config: config.clone(),
         }
     }
@@ -269,6 +272,11 @@ impl Schedule for Adaptive {
             return if next.in_flight >= self.initial { Pull::Hold } else { Pull::Unchirped };
         }
         self.rest = self.rest.filter(|rest| *rest != number);
+        // No more than slow start's window on the word of a clock: a path may take longer for a
+        // packet than its RTT lets one expect.
+        if self.room.is_none() && !self.is_running() && u64::from(next.in_flight) >= self.slow_start() {
+            return Pull::Hold;
+        }
         // Once the capacity is known there is nothing to be won by chirps that are faster than they
         // must be to show it: the load waits for them.
         let probe = if self.least() > 0 { self.probe } else { self.probe.min(self.load) }.max(1);
@@ -431,9 +439,13 @@ impl Schedule for Adaptive {
         let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
         // What is measured may be more than is in flight, but not by more than one round's growth.
         let most = (f64::from(in_flight) * self.config.growth).min(f64::from(u32::MAX)) as u32;
-        // Before anything is known the initial window is what the loss is a loss of, as for CUBIC.
-        let initial = if self.is_unread() { self.initial } else { 0 };
-        let window = in_flight.max(pipe.min(most)).max(initial).max(2);
+        // Before the capacity is known the initial window is what the loss is a loss of at least, as
+        // for CUBIC.
+        let unknown = self.is_unread() || (self.known.is_none() && pipe == 0);
+        let initial = if unknown { self.initial } else { 0 };
+        // All that was in flight may be lost: what arrived in the round trip before was not.
+        let arrived = self.watch.arrived();
+        let window = in_flight.max(pipe.min(most)).max(initial).max(arrived).max(2);
         Some((window, ((f64::from(window) * self.config.loss_factor) as u32).max(2)))
     }
 

@@ -166,6 +166,12 @@ impl AdaptiveChirping {
         self.schedule.gave_up()
     }
 
+    /// True while what a timeout left is repaired.
+    #[must_use]
+    pub fn is_repairing(&self) -> bool {
+        self.purpose == Purpose::Repair
+    }
+
     /// Packets were marked before the first chirp: it is sent as soon as there is a window of
     /// packets for it, however short the transfer.
     pub fn has_been_marked(&mut self) {

@@ -8,8 +8,8 @@
 
 use flowstart_chirping::{AdaptiveChirping, AdaptiveChirpingConfig};
 use flowstart_control::{
-    Ack, Acked, AfterAck, Departure, Exit, ExitReason, FlowStart, LastRtt, Lookout, NewMss, Next, Response, Restart,
-    Sent, Signal, Window,
+    Ack, Acked, AfterAck, Departure, Exit, ExitReason, FlowStart, INFINITE_SSTHRESH, LastRtt, Lookout, NewMss, Next,
+    Response, Restart, Sent, Signal, Window,
 };
 use flowstart_units::{Span, Time};
 
@@ -36,12 +36,16 @@ pub struct ChirpingOrHystart {
     /// Gap between packets until the window is full for the first time, and when the next may
     /// leave.
     pace: Option<(Span, Time)>,
+    /// Packets that leave at that gap per round trip.
+    paced: u64,
     /// The packet that fills it is leaving.
     filled: bool,
     /// The smallest of the RTTs since the last that were compared with the smallest of all, and how
     /// many they are, if HyStart took over from chirps that were read.
     recent: Option<(Span, u32)>,
     samples: u32,
+    /// Window that a rate that was measured cuts to at least.
+    least_window: u32,
     /// Packets delivered that the window has not grown for yet, and for how many of them it grows
     /// by one, in that case.
     ungrown: u32,
@@ -67,11 +71,13 @@ impl ChirpingOrHystart {
             base: None,
             credit: 0,
             pace: None,
+            paced: 1,
             filled: false,
             recent: None,
             ungrown: 0,
             divisor: config.late_divisor.max(1),
             samples: config.delay_samples.max(1),
+            least_window: config.least_window,
             slowest: (Span::ZERO, 0),
             saturation: Some(Saturation::new(&config.saturation)),
         }
@@ -94,19 +100,20 @@ impl ChirpingOrHystart {
         self.gave_up || self.chirping.is_waiting()
     }
 
-    /// HyStart takes over with the window it would have by now. What is missing of the initial
-    /// window counts as delivered: chirps sent it later than HyStart would have.
-    fn take_over(&mut self, ack: &Ack, (base, first): (u64, Time), window: &mut Window) {
+    /// HyStart takes over with the window it would have by now, or this one if that is more, at
+    /// most twice what is in flight. What is missing of the initial window counts as delivered:
+    /// chirps sent it later than HyStart would have.
+    fn take_over(&mut self, ack: &Ack, (base, first): (u64, Time), least: u32, window: &mut Window) {
         let delivered = u32::try_from(ack.delivered.saturating_sub(base)).unwrap_or(u32::MAX);
-        let grown = self.initial.saturating_add(delivered.max(self.initial));
+        let grown = self.initial.saturating_add(delivered.max(self.initial)).max(least);
         let doubled = ack.in_flight.saturating_add(ack.acked).max(self.initial).saturating_mul(2);
         window.cwnd = grown.min(doubled).min(window.ssthresh);
         self.gave_up = true;
         self.credit = self.initial.saturating_sub(delivered).saturating_add(ack.acked);
-        let windows = u64::from(window.cwnd.max(1)) * u64::from(self.catch_up.max(1));
+        self.paced = u64::from(window.cwnd.max(1)) * u64::from(self.catch_up.max(1));
         // Of a link that was silent while the flow began the smoothed RTT tells for long.
         let rtt = ack.rtt.map_or(ack.srtt, |rtt| rtt.min(ack.srtt));
-        let gap = rtt / windows;
+        let gap = rtt / self.paced;
         self.pace = Some((gap, ack.now));
         // Every ACK so far let a packet go, and the window has room for these.
         let missing = u64::from(window.cwnd.saturating_sub(ack.in_flight));
@@ -161,6 +168,13 @@ impl ChirpingOrHystart {
 impl FlowStart for ChirpingOrHystart {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) -> AfterAck {
         if self.gave_up {
+            if let (Some((gap, at)), Some(rtt)) = (&mut self.pace, ack.rtt)
+                && rtt / self.paced < *gap
+            {
+                // All of a window may have waited for a link that was silent.
+                let less = *gap - rtt / self.paced;
+                (*gap, *at) = (*gap - less, *at - less);
+            }
             if let Some(saturation) = &mut self.saturation {
                 saturation.on_ack(ack, |rtt| self.hystart.is_late(rtt));
             }
@@ -179,7 +193,8 @@ impl FlowStart for ChirpingOrHystart {
                 let delivered = ack.rate.filter(|rate| !rate.app_limited).map_or(u32::MAX, |rate| {
                     u32::try_from(ack.min_rtt.as_nanos() / rate.gap().as_nanos().max(1)).unwrap_or(u32::MAX)
                 });
-                let cwnd = window.cwnd.min(delivered).max(2);
+                // Of a few packets that waited for a link that was silent a rate says nothing.
+                let cwnd = window.cwnd.min(delivered.max(self.least_window)).max(2);
                 return AfterAck::Done(Exit { reason: ExitReason::DelayIncrease, cwnd, ssthresh: cwnd, rate: None });
             }
             return after;
@@ -188,6 +203,13 @@ impl FlowStart for ChirpingOrHystart {
             self.slowest.0 = self.slowest.0.max(ack.rtt.unwrap_or(Span::ZERO));
         }
         let base = *self.base.get_or_insert((ack.delivered.saturating_sub(u64::from(ack.acked)), ack.now));
+        if self.chirping.is_repairing() && window.ssthresh == INFINITE_SSTHRESH {
+            // The timeout was taken back: a link that was silent cannot be read, and nothing would
+            // end this start.
+            self.take_over(ack, base, window.cwnd, window);
+            self.hystart.has_timed_out();
+            return AfterAck::Continue;
+        }
         if self.chirping.is_waiting() {
             self.gave_up = window.cwnd > self.initial.saturating_mul(self.latest_start);
             return self.hystart.on_ack(ack, window);
@@ -197,7 +219,7 @@ impl FlowStart for ChirpingOrHystart {
             if self.chirping.schedule().room().is_some() && self.chirping.schedule().is_jittery() {
                 self.take_over_late(ack, window);
             } else {
-                self.take_over(ack, base, window);
+                self.take_over(ack, base, 0, window);
             }
         }
         after
@@ -308,6 +330,7 @@ impl FlowStart for ChirpingOrHystart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flowstart_control::DeliveryRate;
     use flowstart_control::testing::{ack, next};
 
     fn ms(n: u64) -> Span {
@@ -334,9 +357,52 @@ mod tests {
             let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
             let mut window = Window::new(10);
             let ack = Ack { srtt, in_flight: 0, delivered: 10, ..with_rtt(rtt) };
-            start.take_over(&ack, (0, Time::ZERO), &mut window);
+            start.take_over(&ack, (0, Time::ZERO), 0, &mut window);
             assert_eq!((window.cwnd, start.pace), (20, Some((ms(40) / 80, ack.now))), "{rtt} {srtt}");
         }
+    }
+
+    /// Packets left by an RTT of 220 ms; that of now is 20. One that is longer changes nothing.
+    #[test]
+    fn what_was_taken_over_after_a_silence_leaves_by_the_rtt_of_every_ack() {
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        let mut window = Window::new(10);
+        let ack = Ack { in_flight: 0, delivered: 10, ..with_rtt(ms(220)) };
+        start.take_over(&ack, (0, Time::ZERO), 0, &mut window);
+        assert_eq!(start.pace, Some((ms(220) / 80, ack.now)));
+        let at = ack.now + ms(220) / 80;
+        start.pace = Some((ms(220) / 80, at));
+        for (rtt, gap) in [(300, ms(220) / 80), (20, ms(20) / 80), (40, ms(20) / 80)] {
+            start.on_ack(&Ack { ..with_rtt(ms(rtt)) }, &mut window);
+            assert_eq!(start.pace, Some((gap, ack.now + gap)), "{rtt}");
+        }
+    }
+
+    /// HyStart forgets the RTTs from before a timeout: the route may be another one.
+    #[test]
+    fn a_timeout_that_is_taken_back_leaves_the_start_to_a_hystart_that_knows_no_rtt() {
+        let mut start = ChirpingOrHystart::new(&AdaptiveChirpingConfig::default(), 10, false, 1448);
+        let mut window = Window { ssthresh: 39, ..Window::new(1) };
+        start.on_restart(Time::ZERO, Restart::Timeout, &window, LastRtt { srtt: ms(20), min_rtt: ms(20) });
+        start.on_ack(&Ack { in_flight: 56, ..with_rtt(ms(1000)) }, &mut window);
+        assert!(!start.gave_up(), "it was not taken back yet");
+        window = Window::new(57);
+        start.on_ack(&Ack { in_flight: 56, ..with_rtt(ms(1000)) }, &mut window);
+        assert!(start.gave_up() && !start.hystart.is_late(ms(2000)));
+        assert_eq!(window.cwnd, 57);
+    }
+
+    /// 20 packets were on their way; the rate of what a silence held up is a packet per 5 ms.
+    #[test]
+    fn a_rate_that_was_measured_over_a_silence_leaves_hystarts_least_window() {
+        let (mut start, mut window) = late();
+        let rate = DeliveryRate { delivered: 10, interval: ms(50), prior_delivered: 0, app_limited: false };
+        let exit =
+            (0..8).find_map(|_| match start.on_ack(&Ack { rate: Some(rate), ..with_rtt(ms(30)) }, &mut window) {
+                AfterAck::Done(exit) => Some(exit.cwnd),
+                _ => None,
+            });
+        assert_eq!(exit, Some(16));
     }
 
     /// 40 packets are less than what chirps are for.

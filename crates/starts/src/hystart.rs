@@ -217,6 +217,11 @@ impl Hystart {
         self.delay_min = self.delay_min.min(rtt);
     }
 
+    /// There was a timeout before this start took over: RTTs from before it are forgotten.
+    pub(super) fn has_timed_out(&mut self) {
+        self.delay_min = Span::MAX;
+    }
+
     /// True if this RTT is one that ends slow start.
     pub(super) fn is_late(&self, rtt: Span) -> bool {
         rtt > self.delay_min + self.config.delay_threshold(self.delay_min)

@@ -28,19 +28,25 @@ impl Adaptive {
 
     /// The same from ACK to ACK, while a chirp takes a good part of a round trip: a window of all
     /// that was delivered, and the initial one, as slow start's would be. Where packets are marked
-    /// it would end, and this waits for chirps.
+    /// it would end, and this waits for chirps, with the initial one.
     pub(super) fn follow(&mut self, ack: &Ack) {
         let base = *self.base.get_or_insert(ack.delivered.saturating_sub(u64::from(ack.acked)));
-        if self.known.is_some() || self.is_unread() || self.marked {
+        self.delivered = ack.delivered.saturating_sub(base);
+        if self.known.is_some() || self.is_unread() {
             return;
         }
-        let delivered = ack.delivered.saturating_sub(base);
-        let window = delivered.saturating_add(u64::from(self.initial)).min(u64::from(self.config.follow_packets));
+        let window = if self.marked { u64::from(self.initial) } else { self.slow_start() };
+        let window = window.min(u64::from(self.config.follow_packets));
         // Of a link that was silent while the flow began the smoothed RTT tells for long.
         let rtt = ack.rtt.map_or(ack.srtt, |rtt| rtt.min(ack.srtt));
         if let Some(gap) = rtt.as_nanos().checked_div(window) {
             self.load = self.load.min(gap.max(self.least()).max(1));
         }
+    }
+
+    /// Packets of slow start's window by now.
+    pub(super) fn slow_start(&self) -> u64 {
+        self.delivered.saturating_add(u64::from(self.initial))
     }
 
     pub(super) fn divided(gap: u64, by: f64) -> u64 {

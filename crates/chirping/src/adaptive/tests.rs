@@ -210,3 +210,48 @@ fn a_load_that_grows_by_half_in_a_round_trip_is_not_held_back() {
     let alternating = rounds_until_given_up(now_and_then, false).unwrap();
     assert!(slow < alternating && alternating <= 2 * slow + 1, "{slow} {alternating}");
 }
+
+/// A silent link loses all that is in flight: seven tenths of the 40 packets that arrived in the
+/// round trip before are left, not of the one that was sent to find out.
+#[test]
+fn a_loss_of_all_in_flight_leaves_what_arrived_in_the_round_trip_before() {
+    let mut schedule = adaptive();
+    (schedule.initial, schedule.unclear) = (10, 1);
+    assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((10, 7)), "the initial window");
+    for n in 1..=41 {
+        let round = if n == 1 { 0 } else { 40 };
+        let ack = Ack { una: n, next: 41 * (1 + round), ..delivered(n) };
+        schedule.verdict(&ack, false);
+    }
+    assert_eq!(schedule.watch.rounds(), 2);
+    assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((40, 28)));
+    assert_eq!(schedule.on_loss(Time::ZERO, 100), Some((100, 70)), "more was in flight");
+    // Chirps that agree on 5 packets per round trip know better than the initial window.
+    let mut schedule = adaptive();
+    (schedule.initial, schedule.agreed, schedule.losses) = (10, 1, schedule.config.pardoned_losses);
+    schedule.room = Some(Room { least: 4_000_000, best: 4_000_000, most: 4_000_000, crowded: false });
+    assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((5, 3)));
+}
+
+/// After a chirp that could not be read: a window of 10 and 8 that were delivered.
+#[test]
+fn what_is_not_read_waits_for_acks_beyond_slow_starts_window() {
+    let pulled = |in_flight: u32, room: Option<Room>| {
+        let mut schedule = adaptive();
+        (schedule.initial, schedule.unclear, schedule.probe, schedule.room) = (10, 1, 1000, room);
+        schedule.verdict(&Ack { acked: 8, ..delivered(8) }, false);
+        let next = Next { queued: 1000, in_flight, ..flowstart_control::testing::next(0) };
+        matches!(schedule.pull(Time::ZERO, 2, &next, &Window::new(100), None), Pull::Hold)
+    };
+    assert_eq!([17, 18].map(|in_flight| pulled(in_flight, None)), [false, true]);
+    assert!(!pulled(18, Some(Room { least: 0, best: 1000, most: 1000, crowded: false })));
+}
+
+/// Marks end slow start, but an initial window per round trip is no more than it sent.
+#[test]
+fn where_packets_are_marked_the_load_of_a_silence_gives_way_to_the_initial_window() {
+    let mut schedule = adaptive();
+    (schedule.initial, schedule.unclear, schedule.marked, schedule.load) = (10, 1, true, 300_000_000);
+    schedule.follow(&Ack { rtt: Some(MIN_RTT), srtt: Span::from_secs(3), ..delivered(40) });
+    assert_eq!(schedule.load, 2_000_000);
+}

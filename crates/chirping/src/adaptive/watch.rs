@@ -15,6 +15,8 @@ pub(super) struct Watch {
     end: u64,
     /// Packets delivered in it.
     acked: u32,
+    /// The same of the round before.
+    arrived: u32,
     /// When it began.
     began: Time,
     /// Load at its beginning and at that of the round before, in ns per packet; zero if there was
@@ -36,6 +38,7 @@ impl Watch {
         number: 1,
         end: 0,
         acked: 0,
+        arrived: 0,
         began: Time::ZERO,
         load: 0,
         load_before: 0,
@@ -67,6 +70,7 @@ impl Watch {
             number: self.number.saturating_add(1),
             end: ack.next,
             acked: 0,
+            arrived: self.acked,
             began: ack.now,
             load,
             load_before: self.load,
@@ -81,6 +85,11 @@ impl Watch {
     /// True if the load grew by less than this factor in the round that has just ended.
     pub(super) fn grew_less_than(&self, factor: f64, load: u64) -> bool {
         self.load_before > 0 && load as f64 * factor > self.load_before as f64
+    }
+
+    /// Packets delivered in the last round trip that is over.
+    pub(super) fn arrived(&self) -> u32 {
+        self.arrived
     }
 
     /// Rounds in a row that delivered less than the load.
