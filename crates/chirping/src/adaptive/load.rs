@@ -2,6 +2,7 @@
 //! factor where chirps show room.
 
 use flowstart_control::Ack;
+use flowstart_units::Span;
 
 use super::super::geometry::{RATIO_ONE, ratio_from_f64};
 use super::super::schedule::packets_in;
@@ -38,7 +39,8 @@ impl Adaptive {
         let window = if self.marked { u64::from(self.initial) } else { self.slow_start() };
         let window = window.min(u64::from(self.config.follow_packets));
         // Of a link that was silent while the flow began the smoothed RTT tells for long.
-        let rtt = ack.rtt.map_or(ack.srtt, |rtt| rtt.min(ack.srtt));
+        let stale = |rtt: &Span| ack.srtt.as_nanos() as f64 > rtt.as_nanos() as f64 * self.config.stale_rtt;
+        let rtt = ack.rtt.filter(stale).unwrap_or(ack.srtt);
         if let Some(gap) = rtt.as_nanos().checked_div(window) {
             self.load = self.load.min(gap.max(self.least()).max(1));
         }
