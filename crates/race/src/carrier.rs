@@ -24,7 +24,8 @@ pub(crate) enum Subject {
 }
 
 impl Carrier {
-    /// What it does about this whatever a contestant says; `None` if it does as the contestant says.
+    /// What it does about this whatever a contestant says; `None` if it does as the contestant
+    /// says.
     fn instead(self, subject: Subject) -> Option<&'static str> {
         Some(match (self, subject) {
             (Self::Kernel, Subject::Pacing) => "the kernel's congestion control decides whether packets are paced",

@@ -3,9 +3,9 @@
 //! RTTs within a round trip rise by the difference between the times over which its ACKs came and
 //! its packets left. Where that is more than a share, the packets came as fast as the path carries
 //! them: that says which window fills it, often before one does. Where the RTTs are late by
-//! HyStart's measure, too, it is full. Jitter and ACKs that come together last for less than a round
-//! trip, so that only long stretches tell, and none with a pause in it: what leaves after a pause is
-//! another burst.
+//! HyStart's measure, too, it is full. Jitter and ACKs that come together last for less than a
+//! round trip, so that only long stretches tell, and none with a pause in it: what leaves after a
+//! pause is another burst.
 
 use flowstart_chirping::SaturationConfig;
 use flowstart_control::{Ack, NewMss};

@@ -73,8 +73,8 @@ pub(super) struct Side {
     pub(super) stretched: bool,
     /// The longest time between two ACKs of which the later one was for that many packets.
     held: Span,
-    /// By how much longer, at most, two packets of different ACKs were under way of which the second
-    /// left right behind the first and came with others; once an ACK was for many.
+    /// By how much longer, at most, two packets of different ACKs were under way of which the
+    /// second left right behind the first and came with others; once an ACK was for many.
     held_few: Span,
     /// Number of the last packet that arrived, and when.
     last: Option<(u64, Time)>,
@@ -328,7 +328,8 @@ mod tests {
         assert_eq!(side.merging(), ms(5));
     }
 
-    /// Seen at 50 Mbit/s beside CUBIC: the first ACK was for many after a pause, the others for three.
+    /// Seen at 50 Mbit/s beside CUBIC: the first ACK was for many after a pause, the others for
+    /// three.
     #[test]
     fn where_no_ack_for_many_tells_it_those_for_fewer_do() {
         let mut side = side(20);

@@ -1,5 +1,5 @@
-//! A link that is silent while a flow begins: RTTs are those of the silence, and tell nothing of the
-//! path behind it. And one on which a packet takes longer than the RTT.
+//! A link that is silent while a flow begins: RTTs are those of the silence, and tell nothing of
+//! the path behind it. And one on which a packet takes longer than the RTT.
 
 use flowstart_congestion::{AvoidanceConfig, ControllerConfig, StartConfig};
 use flowstart_network::LinkConfig;
