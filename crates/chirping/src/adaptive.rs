@@ -439,8 +439,8 @@ impl Schedule for Adaptive {
         let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
         // What is measured may be more than is in flight, but not by more than one round's growth.
         let most = (f64::from(in_flight) * self.config.growth).min(f64::from(u32::MAX)) as u32;
-        // Before the capacity is known the initial window is what the loss is a loss of at least, as
-        // for CUBIC.
+        // Before the capacity is known the initial window is what the loss is a loss of at least,
+        // as for CUBIC.
         let unknown = self.is_unread() || (self.known.is_none() && pipe == 0);
         let initial = if unknown { self.initial } else { 0 };
         // All that was in flight may be lost: what arrived in the round trip before was not.

@@ -349,9 +349,9 @@ impl Controller {
         }
     }
 
-    /// True if the window alone decides when packets leave: [`departure`](Self::departure) would say
-    /// [`Departure::Now`] and change nothing, so it need not be asked. False where that is not known
-    /// at a glance.
+    /// True if the window alone decides when packets leave: [`departure`](Self::departure) would
+    /// say [`Departure::Now`] and change nothing, so it need not be asked. False where that is not
+    /// known at a glance.
     #[must_use]
     #[inline(always)]
     pub fn window_decides(&self) -> bool {

@@ -107,9 +107,9 @@ pub struct AdaptiveChirpingConfig {
     /// only when a chirp is complete, unless chirps have shown less room; any number; default 64: a
     /// chirp takes a quarter of the round trip then.
     pub follow_packets: u32,
-    /// It goes by the smoothed RTT, or by the RTT of an ACK if that one is more than this many times
-    /// as long, as after a link was silent; at least 1, default 2. (By the RTT of every ACK, jitter
-    /// of 5 % of the RTT made 11 of 64 flows lose packets, 6 so.)
+    /// It goes by the smoothed RTT, or by the RTT of an ACK if that one is more than this many
+    /// times as long, as after a link was silent; at least 1, default 2. (By the RTT of every ACK,
+    /// jitter of 5 % of the RTT made 11 of 64 flows lose packets, 6 so.)
     pub stale_rtt: f64,
     /// HyStart that takes over from chirps that were read, on a path with jitter, grows its window
     /// by a packet per this many delivered, at least 1; default 2: by half per round trip. Chirps

@@ -114,8 +114,8 @@ impl Trains {
                 self.conclude(now, Isolation::Unknown);
                 Departure::Hold
             }
-            // Whoever waits for nothing else asks again then. But while an ACK is missing that may be
-            // a timer, and a time to leave at would keep the timer from sending what was lost.
+            // Whoever waits for nothing else asks again then. But while an ACK is missing that may
+            // be a timer, and a time to leave at would keep the timer from sending what was lost.
             Some(deadline) if asks => match departure {
                 Departure::At(time) if time < deadline => departure,
                 Departure::Hold if waiting => departure,

@@ -84,8 +84,8 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// Two trains of forty packets that take a millisecond each, of which so many arrived and waited
-    /// for twenty milliseconds at most.
+    /// Two trains of forty packets that take a millisecond each, of which so many arrived and
+    /// waited for twenty milliseconds at most.
     fn compared(arrived: u64) -> (Context, Batch) {
         let mut context = Context::new(&TrainProbeConfig::default(), 1);
         context.began = Some(at(0));

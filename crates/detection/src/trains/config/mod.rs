@@ -126,9 +126,9 @@ pub struct TrainProbeConfig {
     /// waited for this time or longer tell nothing: the receiver may have waited for more packets;
     /// default 25 ms (delayed-ACK timers are 25 to 200 ms).
     pub held_ack: Span,
-    /// Packets of a train or around it leave at most so many packet times apart, at least 1; default
-    /// 2 (`spread_apart`): after longer ones a queue may have drained, so that their delays differ
-    /// without noise.
+    /// Packets of a train or around it leave at most so many packet times apart, at least 1;
+    /// default 2 (`spread_apart`): after longer ones a queue may have drained, so that their delays
+    /// differ without noise.
     pub most_space: u32,
     /// Fewest gaps within trains that arrived whole that tell the rate, at least 1; default 7, one
     /// train. With fewer it is that of the first train.
