@@ -90,6 +90,18 @@ static __noinline int add_point(struct fs_flow *flow, const struct fs_train *tra
 	return 0;
 }
 
+/* Of a link that was silent while the flow began the smoothed RTT tells for long: the load is the
+ * initial window in the RTT of this ACK, in µs, at least, if that is so much shorter. */
+static __always_inline void follow_rtt(struct fs_flow *flow, const struct tcp_sock *tp, __s32 rtt)
+{
+	__u64 smoothed = tp->srtt_us >> 3, now = rtt > 0 ? rtt : 0;
+
+	if (!now || flow->window || !flow->first_packets)
+		return;
+	if (smoothed * FS_RATIO_ONE > now * fs_parameters.stale_rtt)
+		flow->load = fs_min(flow->load, fs_max(now * 1000 / flow->first_packets, 1));
+}
+
 /* What this ACK says of the chirps in flight. Returns true if it completed one. */
 static __always_inline bool read_chirps(struct sock *sk, struct fs_flow *flow, struct fs_trains *trains, __s32 rtt)
 {

@@ -132,6 +132,9 @@ static __always_inline __u32 depart(struct sock *sk)
 			trains->of[flow->head % FS_TRAINS] = flow->leaving;
 	}
 	if (!flow->leaving.first_gap) {
+		/* The stack would wait for what a burst takes at the rate that it has from the handshake,
+		 * which may be that of a link that was silent. */
+		sk->sk_pacing_rate = sk->sk_max_pacing_rate;
 		tp->snd_cwnd = fs_max(in_flight + flow->leaving.packets - sent, 1);
 		return FS_USUAL_TSO_SEGS;
 	}

@@ -47,6 +47,7 @@ struct fs_parameters {
 	__u32 restart_gap;
 	__u32 gain_shift;
 	__u32 initial_alpha;
+	__u32 stale_rtt;
 };
 
 /* Filled in by the loader. */

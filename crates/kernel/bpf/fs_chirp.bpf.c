@@ -105,6 +105,7 @@ void BPF_PROG(fs_chirp_pkts_acked, struct sock *sk, const struct ack_sample *sam
 	trains = bpf_sk_storage_get(&fs_trains, sk, 0, 0);
 	if (!flow || !trains || !ca->min_rtt)
 		return;
+	follow_rtt(flow, tp, rtt);
 	completed = read_chirps(sk, flow, trains, rtt);
 	if (!flow->chirps || BPF_CORE_READ_BITFIELD(inet_csk(sk), icsk_ca_state) >= TCP_CA_Recovery)
 		return;

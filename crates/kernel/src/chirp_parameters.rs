@@ -132,4 +132,11 @@ pub(crate) const CHIRP: &[Parameter] = &[
         RATIO_ONE,
         "DCTCP: share of marked packets that is assumed at the beginning (the authors' module: 0)",
     ),
+    ratio(
+        "stale_rtt",
+        2 * RATIO_ONE,
+        RATIO_ONE,
+        100 * RATIO_ONE,
+        "a smoothed RTT of more than this many times an ACK's tells of a silence before",
+    ),
 ];

@@ -190,6 +190,30 @@ fn when_marks_vanish_because_capacity_came_free_chirps_find_it() {
     assert!(searches.iter().any(|window| *window > 2 * start), "{windows:?}");
 }
 
+/// The handshake takes three seconds, and so does the smoothed RTT for long; that of packets is 20
+/// ms then. Until loads followed it 1 MB took eight times as long as with CUBIC.
+#[test]
+fn after_a_silence_packets_leave_by_the_rtt_of_now() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let events = Mutex::new(Vec::<WatchEvent>::new());
+    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
+    let mut config = path(false);
+    let (silent, change) = (Rate::from_bps(8), Time::ZERO + Span::from_millis(2900));
+    let steps = vec![RateStep { at: Time::ZERO, rate: silent }, RateStep { at: change, rate: Rate::from_mbps(50) }];
+    config.links[0].rate = RateSchedule::Steps { steps, period: None };
+    let world = World::start(config).unwrap();
+    assert_eq!(through(&world, CHIRP, 1_000_000), Ok(1_000_000));
+    world.finish().unwrap();
+    watch.poll(Duration::from_millis(200)).unwrap();
+    drop(watch);
+    let all = events.into_inner().unwrap();
+    let chirps: Vec<&WatchEvent> = all.iter().filter(|event| matches!(event.what, What::Chirp { .. })).collect();
+    assert!(!chirps.is_empty(), "{all:#?}");
+    // The initial window per round trip at least, which is 2 ms a packet; the host may be late.
+    assert!(chirps.iter().all(|event| event.load <= Span::from_millis(10)), "{chirps:#?}");
+}
+
 #[test]
 fn the_highest_rate_that_an_application_allows_ends_a_start_and_the_window_does_not_lower_it() {
     /// A busy machine may delay packets so much that a start sees a queue before.
