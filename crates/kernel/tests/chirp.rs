@@ -212,6 +212,10 @@ fn after_a_silence_packets_leave_by_the_rtt_of_now() {
     assert!(!chirps.is_empty(), "{all:#?}");
     // The initial window per round trip at least, which is 2 ms a packet; the host may be late.
     assert!(chirps.iter().all(|event| event.load <= Span::from_millis(10)), "{chirps:#?}");
+    // The first burst does not leave at a rate that the stack has from the handshake: the next
+    // chirp was complete after five seconds.
+    let (first, last) = (chirps[0].since_begin, chirps[chirps.len() - 1].since_begin);
+    assert!(chirps.len() > 1 && last - first < Span::from_secs(3), "{chirps:#?}");
 }
 
 #[test]
