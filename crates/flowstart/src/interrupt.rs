@@ -1,9 +1,15 @@
 //! Ctrl-C: the first asks for an orderly end, the second ends at once.
 
+use std::time::{Duration, Instant};
+
 use flowstart_parallel::Cancel;
 
 /// Exit status after Ctrl-C: 128 and the number of SIGINT, as shells have it.
 pub(crate) const STATUS: u8 = 130;
+
+/// What comes sooner after the first is the same wish: `timeout` signals a program and then its
+/// whole group, which the program is in.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// From now on Ctrl-C (and SIGTERM) asks what is returned to stop.
 pub(crate) fn listen() -> Cancel {
@@ -13,13 +19,15 @@ pub(crate) fn listen() -> Cancel {
     }
     let cancel = Cancel::default();
     let asked = cancel.clone();
+    let mut first = None;
     // Without a handler Ctrl-C ends the program at once, which loses results but nothing else.
     let _ = ctrlc::set_handler(move || {
-        if asked.is_cancelled() {
+        if asked.is_cancelled() && first.is_none_or(|first: Instant| first.elapsed() >= AGAIN) {
             #[cfg(target_os = "linux")]
             flowstart_emulator::remove_own_names();
             std::process::exit(i32::from(STATUS));
         }
+        first.get_or_insert_with(Instant::now);
         asked.cancel();
     });
     cancel

@@ -205,7 +205,7 @@ pub(crate) fn prepare_file(path: &Path) -> Done {
 
 /// Writes a file whole or not at all.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Done {
-    flowstart_report::write_atomically(path, bytes).map_err(|error| Failure::file("write", path, &error))
+    flowstart_files::write_atomically(path, bytes).map_err(|error| Failure::file("write", path, &error))
 }
 
 /// How often progress is told where no bar can be drawn.

@@ -160,6 +160,8 @@ fn what_is_wrong_is_one_sentence() {
         (vec!["fetch", "no.such.host.invalid"], "no host"),
         (vec!["fetch", "192.0.2.1"], "--fingerprint"),
         (vec!["fetch", "127.0.0.1", "-C", "cubic/linux"], "leave out \"/linux\""),
+        (vec!["fetch", "127.0.0.1", "-C", "quick_start+cubic"], "no room for a request"),
+        (vec!["fetch", "127.0.0.1", "--file", "x", "-t", "1s", "-o", "x"], "cannot be used with"),
         (vec!["fetch", "127.0.0.1", "-C", "cubic@codel"], "leave out what follows @"),
         (vec!["fetch", "127.0.0.1", "-p", port, "--fingerprint", "12"], "not a fingerprint"),
         (vec!["fetch", "127.0.0.1", "-p", port, "--fingerprint", &other], "not the server expected"),

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use flowstart_results::write_atomically;
+use flowstart_files::write_atomically;
 
 use super::{FrontierResult, Record, Work};
 

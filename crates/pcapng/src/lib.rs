@@ -8,12 +8,12 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use flowstart_files::WholeFile;
 use flowstart_units::Time;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::{DataLink, PcapError};
-use tempfile::NamedTempFile;
 
 /// Most packets a capture holds, so that a forgotten capture does not fill the disk.
 pub const MOST_PACKETS: u64 = 10_000_000;
@@ -65,7 +65,7 @@ impl From<PcapError> for Error {
 /// succeeds.
 pub struct File {
     path: PathBuf,
-    writer: Option<PcapNgWriter<BufWriter<NamedTempFile>>>,
+    writer: Option<PcapNgWriter<BufWriter<WholeFile>>>,
     packets: u64,
     error: Option<Error>,
 }
@@ -76,24 +76,13 @@ impl fmt::Debug for File {
     }
 }
 
-/// Temporary files are private; results are what the user's files are.
-fn readable() -> tempfile::Builder<'static, 'static> {
-    #[allow(unused_mut, reason = "only Unix has these permissions")]
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder
-}
-
 impl File {
     /// A capture into the file `path` whose packets begin with `layer`, seen at these places.
     ///
     /// # Errors
     /// If the folder cannot be made or written.
     pub fn create(path: &Path, layer: Layer, places: &[String]) -> Result<Self, Error> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let mut writer = PcapNgWriter::new(BufWriter::new(readable().tempfile_in(folder)?))?;
+        let mut writer = PcapNgWriter::new(BufWriter::new(WholeFile::create(path)?))?;
         for place in places {
             writer.write_pcapng_block(InterfaceDescriptionBlock {
                 linktype: match layer {
@@ -147,7 +136,7 @@ impl File {
             let mut buffer = writer.into_inner();
             buffer.flush()?;
             let file = buffer.into_inner().map_err(|error| Error(error.to_string()))?;
-            file.persist(&self.path).map_err(|error| Error::from(error.error))?;
+            file.finish()?;
         }
         Ok(self.packets)
     }

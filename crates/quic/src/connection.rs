@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +15,7 @@ use noq_proto::{
 use crate::clock::Clock;
 use crate::gate::{Gate, Told};
 use crate::ledger::Ledger;
-use crate::qlog::Log;
+use crate::qlog::{Log, Qlog};
 use crate::waits;
 
 /// Longest time back that the stack is told for an ACK that takes no time.
@@ -56,7 +55,7 @@ pub struct Connection {
     gate: Gate,
     ledger: Option<Ledger>,
     /// Where its log goes, and whether it is a server's.
-    log: Option<(PathBuf, bool)>,
+    log: Option<(Qlog, bool)>,
     notes: Vec<Told>,
     wake: Option<Time>,
     /// When the next packet was to leave, and the one that was polled last, as long as nothing but
@@ -88,7 +87,7 @@ impl Connection {
         handle: ConnectionHandle,
         clock: Clock,
         gate: Gate,
-        log: Option<(PathBuf, bool)>,
+        log: Option<(Qlog, bool)>,
     ) -> Self {
         gate.set(true);
         Self {
@@ -116,8 +115,8 @@ impl Connection {
         self.notes.clear();
         let mtu = u32::from(self.inner.current_mtu());
         let mut ledger = Ledger::new(controller, mtu, self.handshake_rtt());
-        if let Some((folder, server)) = self.log.take() {
-            ledger.keep(now, Log::create(&folder, now, self.handle.0, server, title));
+        if let Some((qlog, server)) = self.log.take() {
+            ledger.keep(now, Log::create(qlog, now, self.handle.0, server, title));
         }
         self.ledger = Some(ledger);
         self.gate.newest();

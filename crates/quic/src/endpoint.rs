@@ -1,7 +1,6 @@
 //! The connections of one UDP socket, without the socket.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use noq_proto::{
 use crate::clock::Clock;
 use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
+use crate::qlog::Qlog;
 use crate::tls::Identity;
 
 /// Signs of life that a silent connection gives in the time after which it would be over: two may
@@ -22,7 +22,7 @@ use crate::tls::Identity;
 const KEEP_ALIVES: u32 = 3;
 
 /// What the stack may do, beyond what congestion control decides.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// UDP payload of a full packet in bytes, 1200 ..= 9000; default 1452, which fits 1500-byte
     /// links with IPv6 too. Where the path takes less the stack falls back to 1200.
@@ -36,10 +36,8 @@ pub struct Limits {
     /// The seed of connection identifiers; `None` for unpredictable ones, as any real network
     /// needs.
     pub seed: Option<[u8; 32]>,
-    /// A folder that is there, for a qlog (draft-ietf-quic-qlog-main-schema-12) of what each
-    /// connection sends: `TIME-CONNECTION-SIDE.qlog`, the time in milliseconds of Unix time. What
-    /// cannot be written there is missing. Default none.
-    pub qlog: Option<PathBuf>,
+    /// Where each connection writes what it sends. Default none.
+    pub qlog: Option<Qlog>,
     /// A client looks into its packets before they are encrypted, so that
     /// [`Client::take_departures`](crate::Client::take_departures) says when the messages of a
     /// paced application left. That changes nothing of what is sent. Default false.
@@ -175,7 +173,7 @@ impl Endpoint {
     }
 
     fn keep(&mut self, handle: ConnectionHandle, connection: noq_proto::Connection) -> usize {
-        let log = self.limits.qlog.clone().map(|folder| (folder, self.server));
+        let log = self.limits.qlog.clone().map(|qlog| (qlog, self.server));
         let connection = Connection::new(connection, handle, self.clock, self.gates.last(), log);
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);

@@ -51,6 +51,7 @@ pub use memory::{Lesson, Memory, Observed};
 pub use node::Node;
 pub use noq_proto::{ConnectionError, EcnCodepoint, StreamId};
 pub use one_way::OneWay;
+pub use qlog::Qlog;
 pub use sending::Sending;
 pub use server::{Controllers, News, Server, Today};
 pub use service::Service;

@@ -4,16 +4,44 @@
 //! draft-ietf-quic-qlog-quic-events-11. It begins with the data: packets of the handshake are not
 //! in it, and neither are those that only acknowledge.
 
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use flowstart_units::{Span, Time};
 use serde_json::{Value, json};
+
+/// A folder that is there, for a qlog (draft-ietf-quic-qlog-main-schema-12) of what each connection
+/// sends: `TIME-CONNECTION-SIDE.qlog`, the time in milliseconds of Unix time. Where a log cannot be
+/// written it ends, and the transfer goes on.
+#[derive(Clone, Debug)]
+pub struct Qlog {
+    folder: PathBuf,
+    failure: Arc<Mutex<Option<(PathBuf, io::Error)>>>,
+}
+
+impl Qlog {
+    /// Logs in this folder.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), failure: Arc::default() }
+    }
+
+    /// The first file that could not be written since this was asked, and why. A log is complete
+    /// only when its connection is dropped.
+    #[must_use]
+    pub fn take_failure(&self) -> Option<(PathBuf, io::Error)> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 /// Writes events, each with its time since the log began.
 pub(crate) struct Log {
     /// `None` once something could not be written: the log ends there.
     to: Option<Box<dyn Write + Send>>,
+    /// Which file, and who is told.
+    file: PathBuf,
+    told: Qlog,
     began: Time,
     metrics: Metrics,
 }
@@ -41,24 +69,30 @@ impl std::fmt::Debug for Log {
     }
 }
 
+/// Where a log is written if that can be done, the name of its file, and who is told.
+type Place = (io::Result<Box<dyn Write + Send>>, PathBuf, Qlog);
+
 fn millis(span: Span) -> Value {
     json!(span.as_nanos() as f64 / 1e6)
 }
 
 impl Log {
     /// A log in a new file of a folder: `DAYTIME-CONNECTION-SIDE.qlog`, with the time in
-    /// milliseconds of Unix time. If there can be none the transfer goes on without a word.
-    pub(crate) fn create(folder: &Path, now: Time, connection: usize, server: bool, title: &str) -> Self {
+    /// milliseconds of Unix time.
+    pub(crate) fn create(told: Qlog, now: Time, connection: usize, server: bool, title: &str) -> Self {
         let side = if server { "server" } else { "client" };
         let day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
-        let file = folder.join(format!("{day}-{connection}-{side}.qlog"));
-        let to =
-            std::fs::File::create_new(file).ok().map(|file| Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
-        Self::begin(to, now, side, title)
+        let file = told.folder.join(format!("{day}-{connection}-{side}.qlog"));
+        let to = std::fs::File::create_new(&file).map(|file| Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
+        Self::begin((to, file, told), now, side, title)
     }
 
-    fn begin(to: Option<Box<dyn Write + Send>>, now: Time, side: &str, title: &str) -> Self {
-        let mut log = Self { to, began: now, metrics: Metrics::default() };
+    fn begin((to, file, told): Place, now: Time, side: &str, title: &str) -> Self {
+        let mut log = Self { to: None, file, told, began: now, metrics: Metrics::default() };
+        match to {
+            Ok(to) => log.to = Some(to),
+            Err(error) => log.fail(error),
+        }
         log.record(&json!({
             "file_schema": "urn:ietf:params:qlog:file:sequential",
             "serialization_format": "application/qlog+json-seq",
@@ -75,11 +109,18 @@ impl Log {
         log
     }
 
+    /// It ends here.
+    fn fail(&mut self, error: io::Error) {
+        self.to = None;
+        let mut failure = self.told.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert_with(|| (std::mem::take(&mut self.file), error));
+    }
+
     fn record(&mut self, record: &Value) {
         if let Some(to) = &mut self.to
-            && writeln!(to, "\u{1e}{record}").is_err()
+            && let Err(error) = writeln!(to, "\u{1e}{record}")
         {
-            self.to = None;
+            self.fail(error);
         }
     }
 
@@ -130,9 +171,18 @@ impl Log {
     }
 }
 
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let Some(to) = &mut self.to
+            && let Err(error) = to.flush()
+        {
+            self.fail(error);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
 
     use super::*;
 
@@ -168,7 +218,9 @@ mod tests {
     fn records_are_a_json_text_sequence_and_name_only_what_changed() {
         let written = Shared::default();
         let at = |millis| Time::ZERO + Span::from_millis(millis);
-        let mut log = Log::begin(Some(Box::new(written.clone())), at(5), "client", "slow_start+cubic");
+        let to = Ok(Box::new(written.clone()) as Box<dyn Write + Send>);
+        let place = (to, PathBuf::new(), Qlog::new(Path::new("")));
+        let mut log = Log::begin(place, at(5), "client", "slow_start+cubic");
         let metrics = Metrics { min_rtt: Span::MAX, cwnd: 14_520, ..Metrics::default() };
         log.metrics(at(5), metrics);
         log.sent(at(6), 7, 1452);
@@ -200,11 +252,30 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_written_ends_and_nothing_else_does() {
-        let mut log = Log::begin(Some(Box::new(Full(0))), Time::ZERO, "server", "slow_start+cubic");
+    fn a_log_that_cannot_be_written_ends_and_that_is_told() {
+        let qlog = Qlog::new(Path::new("/nowhere"));
+        let to = Ok(Box::new(Full(0)) as Box<dyn Write + Send>);
+        let place = (to, PathBuf::from("full.qlog"), qlog.clone());
+        let mut log = Log::begin(place, Time::ZERO, "server", "slow_start+cubic");
         log.sent(Time::ZERO, 1, 1452);
         assert!(log.to.is_none());
-        let mut log = Log::create(Path::new("/nowhere"), Time::ZERO, 1, true, "slow_start+cubic");
+        let (file, error) = qlog.take_failure().unwrap();
+        assert_eq!((file, error.kind()), (PathBuf::from("full.qlog"), io::ErrorKind::StorageFull));
+        let mut log = Log::create(qlog.clone(), Time::ZERO, 1, true, "slow_start+cubic");
         log.sent(Time::ZERO, 1, 1452);
+        let (file, error) = qlog.take_failure().unwrap();
+        assert!(file.starts_with("/nowhere") && error.kind() == io::ErrorKind::NotFound, "{error}");
+        assert!(qlog.take_failure().is_none());
+    }
+
+    /// What is written stays in a buffer until the end, which said nothing.
+    #[test]
+    fn a_log_that_cannot_be_completed_is_told() {
+        let qlog = Qlog::new(Path::new("/nowhere"));
+        let to = Ok(Box::new(BufWriter::new(Full(0))) as Box<dyn Write + Send>);
+        let log = Log::begin((to, PathBuf::from("full.qlog"), qlog.clone()), Time::ZERO, "server", "");
+        assert!(qlog.take_failure().is_none());
+        drop(log);
+        assert!(qlog.take_failure().is_some());
     }
 }

@@ -51,6 +51,10 @@ impl Carrier {
                 let why = "a real path has the queues that it has: leave out what follows @";
                 return Err(RaceError::new(format!("{contestant}: {why}")));
             }
+            if self != Self::Kernel && contestant.start.asks_routers() {
+                let why = "QUIC cannot carry it, for its packets have no room for a request to the routers";
+                return Err(RaceError::new(format!("{contestant}: {why}")));
+            }
             let modified = contestant.modifiers().into_iter();
             let mut without_effect = modified.filter_map(|(subject, word)| Some((self.instead(subject)?, word)));
             if let Some((why, word)) = without_effect.next() {

@@ -3,9 +3,8 @@
 
 use std::path::PathBuf;
 
-use flowstart_report::{
-    Axis, Best, Cell, Column, Figure, Legend, Page, Palette, Section, Series, Table, Terminal, write_atomically,
-};
+use flowstart_files::write_atomically;
+use flowstart_report::{Axis, Best, Cell, Column, Figure, Legend, Page, Palette, Section, Series, Table, Terminal};
 
 /// Names, growth per round trip until the exit, queue left behind in ms.
 const CONTESTANTS: [(&str, f64, f64); 7] = [

@@ -32,7 +32,6 @@ mod svg;
 mod table;
 mod terminal;
 mod text;
-mod write;
 
 pub use color::{Color, Palette};
 pub use downsample::{Extent, keep_extremes, thin_cloud};
@@ -41,4 +40,3 @@ pub use page::{Page, Section};
 pub use svg::side_by_side;
 pub use table::{Align, Best, Cell, Column, Row, Table};
 pub use terminal::Terminal;
-pub use write::{write_atomically, write_atomically_by};

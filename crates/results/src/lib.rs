@@ -36,4 +36,4 @@ pub use document::{Document, write_pretty};
 pub use fill::{Results, exit_name, page_table, run_scenario};
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};
 pub use table::{Column, Table, Value};
-pub use write::{Encoding, Format, Provenance, WriteError, to_json, write_atomically, write_results};
+pub use write::{Encoding, Format, Provenance, WriteError, to_json, write_results};

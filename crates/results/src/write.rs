@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use flowstart_files::WholeFile;
 use serde_json::{Value as Json, json};
 
 use super::Results;
@@ -113,32 +114,10 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-/// Writes a file so that it is there whole or not at all: into a temporary file beside it, which
-/// then takes its name.
-///
-/// # Errors
-/// If the folder or the file cannot be written.
-pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
-    write_whole(path, |file| file.write_all(content))
-}
-
-/// The same for what is written piece by piece.
+/// Writes a file piece by piece so that it is there whole or not at all.
 fn write_whole(path: &Path, write: impl FnOnce(&mut std::fs::File) -> std::io::Result<()>) -> Result<(), WriteError> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| WriteError::new(path, error))?;
-    write(file.as_file_mut()).map_err(|error| WriteError::new(path, error))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // Temporary files are private; results are not.
-        let mode = std::fs::Permissions::from_mode(0o644);
-        file.as_file().set_permissions(mode).map_err(|error| WriteError::new(path, error))?;
-    }
-    file.persist(path).map_err(|error| WriteError::new(path, error.error))?;
-    Ok(())
+    let mut file = WholeFile::create(path).map_err(|error| WriteError::new(path, error))?;
+    write(file.as_file_mut()).and_then(|()| file.finish()).map_err(|error| WriteError::new(path, error))
 }
 
 /// Writes the results into a folder (made if it is not there): the tables in each format,

@@ -63,14 +63,10 @@ pub(super) fn contestants(args: &BenchmarkArgs) -> Result<Vec<Contestant>, Failu
     once_each(&all)?;
     Carrier::Quic.check(&all).map_err(Failure::usage)?;
     for one in &all {
-        let why = if one.start.connections() > 1 {
-            "a rate is probed over one connection, and this start has two"
-        } else if one.start.asks_routers() {
-            "QUIC cannot carry it, for its packets have no room for a request to the routers"
-        } else {
-            continue;
-        };
-        return Err(Failure::Usage(format!("{one}: {why}")));
+        if one.start.connections() > 1 {
+            let why = "a rate is probed over one connection, and this start has two";
+            return Err(Failure::Usage(format!("{one}: {why}")));
+        }
     }
     Ok(all)
 }

@@ -4,7 +4,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use flowstart_benchmark::Attained;
-use flowstart_report::write_atomically_by;
+use flowstart_files::write_atomically_by;
 use flowstart_service_curve::{MessageTrain, write_csv};
 
 use crate::formats::PARQUET_WRITER;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flowstart_benchmark::{Benchmark, Kept};
-use flowstart_report::{write_atomically, write_atomically_by};
+use flowstart_files::{write_atomically, write_atomically_by};
 use flowstart_service_curve::{Record, read_csv, write_csv};
 use flowstart_units::Rate;
 

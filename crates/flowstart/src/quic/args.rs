@@ -122,7 +122,7 @@ pub(crate) struct FetchArgs {
     #[arg(short = 'C', long, value_name = "CONTESTANT", default_value = "paced_chirping+cubic")]
     pub(crate) contestant: Contestant,
     /// File of the server to fetch instead of test data
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["size", "reverse"], requires = "out")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["size", "time", "reverse"], requires = "out")]
     pub(crate) file: Option<String>,
     /// File to write what was fetched to; without --file the result as a JSON document (.json)
     #[arg(short, long, value_name = "FILE")]

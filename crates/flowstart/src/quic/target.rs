@@ -1,12 +1,13 @@
 //! A server to speak to, and what is driven against it.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
-use std::path::PathBuf;
 
 use flowstart_congestion::ControllerConfig;
 use flowstart_quic::message::{Direction, Request};
 use flowstart_quic::tls::Fingerprint;
-use flowstart_quic::{Client, Clock, Limits, Memory, Node as _, Observed, Sink, Sockets, Transferred, controller};
+use flowstart_quic::{
+    Client, Clock, Limits, Memory, Node as _, Observed, Qlog, Sink, Sockets, Transferred, controller,
+};
 use flowstart_units::{Span, Time};
 
 use super::args::ServerArgs;
@@ -29,7 +30,7 @@ pub(crate) struct Target {
     pub(crate) to: SocketAddr,
     pub(super) pinned: Option<Fingerprint>,
     /// Where connections are logged.
-    pub(super) qlog: Option<PathBuf>,
+    pub(super) qlog: Option<Qlog>,
 }
 
 impl Target {
@@ -80,7 +81,7 @@ impl Target {
             }
         })?;
         if stopped {
-            return Err(Failure::Interrupted);
+            return Err(Failure::InterruptedEarly);
         }
         let transferred = client.outcome().map_err(wrong)?;
         if let Some(memory) = memory {

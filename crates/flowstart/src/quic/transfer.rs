@@ -5,10 +5,11 @@ use std::io::{IsTerminal as _, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 
+use flowstart_files::WholeFile;
 use flowstart_quic::controller;
 use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
-use flowstart_quic::{Clock, Limits, News, Server, Service, Sink, Sockets};
+use flowstart_quic::{Clock, Limits, News, Qlog, Server, Service, Sink, Sockets};
 use flowstart_race::Carrier;
 use flowstart_units::{Span, Time};
 
@@ -40,7 +41,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     let socket =
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
     let clock = Clock::start();
-    let limits = Limits { connections: args.connections, qlog: args.qlog.clone(), ..Limits::default() };
+    let qlog = args.qlog.as_deref().map(Qlog::new);
+    let limits = Limits { connections: args.connections, qlog: qlog.clone(), ..Limits::default() };
     let service = Service {
         most_bytes: args.most_bytes.get(),
         most_time: args.most_time,
@@ -67,6 +69,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
                 News::Learnt(peer, lesson) => note(&format!("{peer} {}", learnt(&lesson))),
             }
         }
+        if let Err(Failure::Usage(why)) = logged(qlog.as_ref()) {
+            note(&format!("a log ends early: {why}"));
+        }
         if let (Some(kept), Some(memory)) = (&kept, server.changed_memory())
             && let Err(Failure::Usage(why)) = kept.write(memory)
         {
@@ -77,6 +82,12 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     sockets.run(&mut server, watch).map_err(wrong)?;
     watch(&mut server, Time::ZERO);
     Ok(())
+}
+
+/// What could not be logged.
+fn logged(qlog: Option<&Qlog>) -> Done {
+    let failure = qlog.and_then(Qlog::take_failure);
+    failure.map_or(Ok(()), |(file, error)| Err(Failure::file("write", &file, &error)))
 }
 
 /// Says it if departures cannot be punctual.
@@ -112,7 +123,8 @@ fn identity(path: &Path) -> Result<Identity, Failure> {
 pub(crate) fn fetch(args: &FetchArgs) -> Done {
     let contestant = &args.contestant;
     Carrier::Quic.check([contestant]).map_err(wrong)?;
-    let target = Target { qlog: args.qlog.clone(), ..Target::of(&args.server)? };
+    let qlog = args.qlog.as_deref().map(Qlog::new);
+    let target = Target { qlog: qlog.clone(), ..Target::of(&args.server)? };
     if let Some(folder) = &args.qlog {
         prepare_folder(folder)?;
     }
@@ -146,13 +158,19 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         ending(result, &["json"])?;
         prepare_file(result)?;
     }
-    let part = content.map(|out| out.with_extension("flowstart-part"));
-    let sink = match (content, &part) {
-        (Some(out), Some(part)) => {
+    let mut arriving = match content {
+        Some(out) => {
             prepare_file(out)?;
-            Sink::File(File::create(part).map_err(|error| Failure::file("write", part, &error))?)
+            Some((out, WholeFile::create(out).map_err(|error| Failure::file("write", out, &error))?))
         }
-        _ => Sink::Check,
+        None => None,
+    };
+    let sink = match &mut arriving {
+        Some((out, file)) => {
+            let file = file.as_file_mut().try_clone();
+            Sink::File(file.map_err(|error| Failure::file("write", out, &error))?)
+        }
+        None => Sink::Check,
     };
     let cancel = interrupt::listen();
     let mut line = show::Live::new(!args.json && std::io::stderr().is_terminal());
@@ -162,19 +180,14 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         !cancel.is_cancelled()
     });
     line.clear();
-    if let Some((kept, memory)) = &mut kept
-        && memory.is_changed()
-    {
-        kept.write(memory)?;
-    }
-    if let (Some(out), Some(part)) = (content, &part) {
-        match &ended {
-            Ok(_) => std::fs::rename(part, out).map_err(|error| Failure::file("write", out, &error))?,
-            // It is ours, and incomplete.
-            Err(_) => drop(std::fs::remove_file(part)),
-        }
-    }
+    let remembered = match &mut kept {
+        Some((kept, memory)) if memory.is_changed() => kept.write(memory),
+        _ => Ok(()),
+    };
     let (outcome, real_time) = ended?;
+    if let Some((out, file)) = arriving {
+        file.finish().map_err(|error| Failure::file("write", out, &error))?;
+    }
     let document = show::json(&request, &outcome, real_time);
     if let Some(result) = result {
         write_file(result, format!("{document:#}\n").as_bytes())?;
@@ -187,5 +200,7 @@ pub(crate) fn fetch(args: &FetchArgs) -> Done {
         }
         print(&show::text(&request, &outcome))?;
     }
+    // What could not be kept does not hide what was found.
+    remembered.and(logged(qlog.as_ref()))?;
     if outcome.received.intact { Ok(()) } else { Err(Failure::Check) }
 }

@@ -13,7 +13,7 @@ use self::script::script;
 use crate::page::{Page, Section};
 use crate::svg::style;
 use crate::text::escape;
-use crate::write::write_atomically;
+use flowstart_files::write_atomically;
 
 /// Columns of pixels per curve, as long as a page has few curves.
 const COLUMNS: usize = 600;
