@@ -47,6 +47,22 @@ fn transfers_that_start_one_after_the_other_arrive_whole_and_are_remembered() {
     }
 }
 
+/// They counted as nothing to wait for, and the run ended before the first.
+#[test]
+fn writes_at_times_of_their_own_are_waited_for() {
+    let Some(_turn) = turn() else { return };
+    let world = World::start(WorldConfig::pair(link(100, Span::from_millis(2), 1000), Span::from_millis(2))).unwrap();
+    let second = Span::from_millis(300);
+    let workload = Workload::Script(vec![(Span::ZERO, Bytes::new(40_000)), (second, Bytes::new(50_000))]);
+    let traffic = Traffic::Tcp { congestion: None, workload };
+    let flow = FlowConfig { from: 0, to: 1, start: Time::ZERO, traffic };
+    let outcomes = run(&world, &[flow, transfer(Span::ZERO, 1000)], &[], CONFIG, &|| false).unwrap();
+    let outcome = world.finish().unwrap();
+    let written = &outcomes.flows[0];
+    assert_eq!((written.delivered, written.error.as_deref()), (90_000, None));
+    assert!(written.completed.unwrap() >= Time::ZERO + second && outcome.ended < CONFIG.until);
+}
+
 #[test]
 fn a_trial_of_the_self_test_accounts_for_every_packet() {
     let Some(_turn) = turn() else { return };

@@ -85,11 +85,7 @@ impl Plan {
         if self.flows.len() == MOST_CONNECTIONS {
             return Err(Error::TooManyTransfers);
         }
-        let size = match &traffic {
-            RealTraffic::Tcp { workload: RealWorkload::Sized(size), .. } => Some(*size),
-            _ => None,
-        };
-        self.about.push(About { group: flow.group, size });
+        self.about.push(About { group: flow.group, size: traffic.size() });
         self.flows.push(RealFlow { from, to, start, traffic });
         Ok(())
     }

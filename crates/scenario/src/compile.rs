@@ -5,7 +5,9 @@ mod traffic;
 
 use flowstart_network::LinkConfig;
 use flowstart_random::{Purpose, below};
-use flowstart_simulator::{Access, ArrivalConfig, FlowConfig, Place, SessionConfig, SimulationConfig, Stop, Traffic};
+use flowstart_simulator::{
+    Access, ArrivalConfig, FlowConfig, Place, SessionConfig, SimulationConfig, Stop, Traffic, Workload,
+};
 use flowstart_units::{Rate, Span, Time};
 
 use super::error::Problem;
@@ -60,6 +62,16 @@ impl Scenario {
         }
         if compiler.flows.is_empty() && compiler.arrivals.is_empty() && self.web.is_empty() {
             return Err(Problem::at("flow", "nobody sends anything; add a [[flow]], [[udp]] or [[arrivals]]"));
+        }
+        let ends = |flow: &FlowConfig| match &flow.traffic {
+            Traffic::Tcp(tcp) => matches!(tcp.workload, Workload::Sized(_) | Workload::Script(_)),
+            Traffic::Udp(_) => false,
+        };
+        let anything_ends = compiler.flows.iter().any(ends) || !compiler.arrivals.is_empty() || !self.web.is_empty();
+        if self.stop_when_complete && !anything_ends {
+            let message = "nothing here has a size, so that the run would be over before it begins; give a [[flow]] \
+                           `size` or `writes`, or leave this out";
+            return Err(Problem::at("stop_when_complete", message));
         }
         if let Some(phases) = self.phases {
             compiler.move_starts(phases)?;

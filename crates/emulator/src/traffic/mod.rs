@@ -79,6 +79,29 @@ pub enum Workload {
     Script(Vec<(Span, Bytes)>),
 }
 
+impl Workload {
+    /// Size of the whole stream, if it is known beforehand and ends.
+    #[must_use]
+    pub fn size(&self) -> Option<Bytes> {
+        match self {
+            Self::Greedy | Self::Paced { .. } => None,
+            Self::Sized(size) => Some(*size),
+            Self::Script(writes) => Some(writes.iter().fold(Bytes::ZERO, |sum, (_, bytes)| sum + *bytes)),
+        }
+    }
+}
+
+impl Traffic {
+    /// Size of the transfer, if it is one and ends.
+    #[must_use]
+    pub fn size(&self) -> Option<Bytes> {
+        match self {
+            Self::Tcp { workload, .. } => workload.size(),
+            Self::Udp { .. } => None,
+        }
+    }
+}
+
 /// A user who asks a server for one reply after the other: over real connections that the user's
 /// host opens, with real requests.
 #[derive(Clone, Debug, PartialEq, Eq)]

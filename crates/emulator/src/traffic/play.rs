@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use flowstart_units::{Span, Time};
+use flowstart_units::{Bytes, Span, Time};
 
 use super::scene::{Scene, Shared};
 use super::session::{self, SessionShared};
-use super::{FlowConfig, Outcomes, RunConfig, SessionConfig, Traffic, Workload, tcp, udp};
+use super::{FlowConfig, Outcomes, RunConfig, SessionConfig, Traffic, tcp, udp};
 use crate::world::World;
 use crate::{Error, Host};
 
@@ -78,7 +78,7 @@ pub fn run_watched(
     allow_many_files();
     let shared: Vec<Arc<Shared>> = flows.iter().map(|_| Arc::default()).collect();
     let users: Vec<SessionShared> = sessions.iter().map(|_| SessionShared::default()).collect();
-    let sized = flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Tcp { workload: Workload::Sized(_), .. }));
+    let sized = flows.iter().filter(|flow| flow.traffic.size().is_some());
     let scene = Scene::new(world.clock(), config, sized.count() + sessions.len(), cancelled, read);
     let mut items: Vec<Item<'_>> = flows.iter().enumerate().map(|(number, flow)| Item::Flow(number, flow)).collect();
     items.extend(sessions.iter().enumerate().map(|(number, session)| Item::Session(number, session)));
@@ -165,7 +165,7 @@ impl<'env> Play<'env> {
                 match &flow.traffic {
                     Traffic::Tcp { congestion, workload } => {
                         let listener = tcp::listen(to, port, congestion.as_deref())?;
-                        let size = if let Workload::Sized(size) = workload { Some(size.get()) } else { None };
+                        let size = workload.size().map(Bytes::get);
                         thread(scope, "receiver", move || tcp::receive(&listener, number, size, scene, shared))?;
                         let stamped = scene.config.stamped == Some(number);
                         thread(scope, "sender", move || {

@@ -180,7 +180,7 @@ pub(super) fn send(
         let _ = stream.shutdown(Shutdown::Write);
     }
     // A transfer is watched until all of it is acknowledged, others to the end.
-    let sized = matches!(workload, Workload::Sized(_));
+    let sized = workload.size().is_some();
     let acknowledged = || TcpInfo::of(stream.as_fd()).is_ok_and(|info| info.unacked == 0);
     while scene.wait_until(scene.clock.now() + LOOK) {
         if sized && lock(&shared.outcome).completed.is_some() && acknowledged() {
