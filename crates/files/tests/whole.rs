@@ -45,7 +45,9 @@ fn files_whose_names_differ_in_the_ending_do_not_meet() {
     let mut files = [WholeFile::create(&one).unwrap(), WholeFile::create(&two).unwrap()];
     files[0].write_all(b"one").unwrap();
     files[1].write_all(b"two").unwrap();
-    files.map(|file| file.finish().unwrap());
+    for file in files {
+        file.finish().unwrap();
+    }
     assert_eq!((fs::read(one).unwrap(), fs::read(two).unwrap()), (b"one".to_vec(), b"two".to_vec()));
 }
 

@@ -40,6 +40,17 @@ impl Carrier {
         })
     }
 
+    /// The same of a word that is how a contestant is run elsewhere, if it says the opposite of what
+    /// is done here.
+    fn contradicts(self, word: &str) -> Option<&'static str> {
+        match (self, word) {
+            (Self::EmulatedQuic | Self::Quic, "ack2") => self.instead(Subject::Acks),
+            (Self::EmulatedQuic | Self::Quic, "noecn") => self.instead(Subject::Ecn),
+            (Self::Quic, "unpaced") => self.instead(Subject::Pacing),
+            _ => None,
+        }
+    }
+
     /// Refuses contestants with a modifier that has no effect there, or with a queue where nobody
     /// can choose one: their results would stand under a wrong name.
     ///
@@ -56,8 +67,9 @@ impl Carrier {
                 return Err(RaceError::new(format!("{contestant}: {why}")));
             }
             let modified = contestant.modifiers().into_iter();
-            let mut without_effect = modified.filter_map(|(subject, word)| Some((self.instead(subject)?, word)));
-            if let Some((why, word)) = without_effect.next() {
+            let without_effect = modified.filter_map(|(subject, word)| Some((self.instead(subject)?, word)));
+            let contrary = contestant.asked().filter_map(|word| Some((self.contradicts(word)?, word.to_owned())));
+            if let Some((why, word)) = without_effect.chain(contrary).next() {
                 return Err(RaceError::new(format!("{contestant}: {why}: leave out \"/{word}\"")));
             }
         }
@@ -70,6 +82,10 @@ mod tests {
     use super::*;
     use crate::MODIFIERS;
 
+    fn read(text: &str) -> Contestant {
+        text.parse().unwrap()
+    }
+
     /// Which modifiers are refused, of a contestant whose usual way is the opposite of each.
     fn refused(carrier: Carrier) -> Vec<&'static str> {
         let of = |word: &str| match word {
@@ -79,7 +95,7 @@ mod tests {
         };
         let all = MODIFIERS.iter().map(|(word, _)| *word);
         let is_refused = |word: &&str| {
-            let contestant: Contestant = format!("{}/{word}", of(word)).parse().unwrap();
+            let contestant = read(&format!("{}/{word}", of(word)));
             let Err(error) = carrier.check([&contestant]) else { return false };
             let (name, sentence) = (contestant.to_string(), error.to_string());
             assert!(sentence.starts_with(&name) && sentence.ends_with(&format!("leave out \"/{word}\"")), "{sentence}");
@@ -96,14 +112,29 @@ mod tests {
         assert_eq!(refused(Carrier::Quic), [&["paced"][..], &over_quic].concat());
     }
 
+    /// They were taken silently, and ECN was used.
+    #[test]
+    fn the_usual_way_is_refused_where_the_opposite_is_done() {
+        assert_eq!(read("cubic/noecn/unpaced"), read("cubic"));
+        for (carrier, words) in
+            [(Carrier::EmulatedQuic, &["ack2", "noecn"][..]), (Carrier::Quic, &["ack2", "noecn", "unpaced"])]
+        {
+            for word in words {
+                let error = carrier.check([&read(&format!("cubic/{word}"))]).unwrap_err().to_string();
+                assert!(error.ends_with(&format!("leave out \"/{word}\"")), "{error}");
+            }
+        }
+    }
+
     #[test]
     fn how_authors_run_it_is_no_modifier_and_any_of_several_contestants_is_found() {
-        let read = |text: &str| text.parse::<Contestant>().unwrap();
-        for plain in ["cubic", "dctcp", "paced_chirping+cubic", "cubic/ack2/unpaced/noecn", "dctcp/ecn"] {
+        for plain in ["cubic", "dctcp", "paced_chirping+cubic", "paced_chirping+dctcp/ack1/ecn"] {
             for carrier in [Carrier::Kernel, Carrier::EmulatedQuic, Carrier::Quic] {
                 assert!(carrier.check([&read(plain)]).is_ok(), "{plain}");
             }
         }
+        assert!(Carrier::Kernel.check([&read("cubic/ack2/unpaced/noecn")]).is_ok());
+        assert!(Carrier::EmulatedQuic.check([&read("cubic/unpaced")]).is_ok());
         let codel = read("cubic@codel");
         assert!(Carrier::Quic.check([&codel]).unwrap_err().to_string().ends_with("leave out what follows @"));
         assert!(Carrier::EmulatedQuic.check([&codel]).is_ok() && Carrier::Kernel.check([&codel]).is_ok());

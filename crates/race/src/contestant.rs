@@ -42,6 +42,19 @@ pub struct Contestant {
     pub linux: bool,
     /// Share of routers in percent that know Quick-Start; `None` for the path's.
     pub aware_percent: Option<u32>,
+    /// The words after its slashes.
+    pub asked: Asked,
+}
+
+/// What somebody wrote, be it how the authors run it or not. It is no part of what a contestant is:
+/// two that are run alike are equal.
+#[derive(Clone, Debug, Default)]
+pub struct Asked(Vec<String>);
+
+impl PartialEq for Asked {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// Short names for a whole contestant, and what they mean.
@@ -103,7 +116,17 @@ impl Contestant {
         let ecn = avoidance.wants_ecn();
         let acks = if start.wants_every_ack() { Acks::EverySegment } else { Acks::Delayed };
         let ecn = if ecn { EcnMode::Dctcp } else { EcnMode::Off };
-        Self { start, avoidance, queue, pacing: Pacing::Off, acks, ecn, linux: false, aware_percent: None }
+        Self {
+            start,
+            avoidance,
+            queue,
+            pacing: Pacing::Off,
+            acks,
+            ecn,
+            linux: false,
+            aware_percent: None,
+            asked: Asked::default(),
+        }
     }
 
     /// The queue it is usually run over: one that marks if its avoidance asks for marks, else one
@@ -135,6 +158,11 @@ impl Contestant {
         let percent = self.aware_percent.unwrap_or_default();
         say(self.aware_percent.is_some(), Subject::Aware, &format!("aware{percent}"));
         list
+    }
+
+    /// The words that it was named with, in lower case.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &str> {
+        self.asked.0.iter().map(String::as_str)
     }
 
     /// The sending endpoint: Linux's constants.
@@ -258,7 +286,9 @@ impl FromStr for Contestant {
             AvoidanceConfig::from_name(avoidance.trim()).map_err(|error| RaceError::new(error.to_string()))?;
         let mut contestant = Self::new(start, avoidance, queue);
         for word in words {
-            contestant.modify(&word.to_lowercase())?;
+            let word = word.to_lowercase();
+            contestant.modify(&word)?;
+            contestant.asked.0.push(word);
         }
         Ok(contestant)
     }

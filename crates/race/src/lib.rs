@@ -55,7 +55,7 @@ use flowstart_scenario::{ArrivalSpec, Buffer, FlowSpec, PathSpec, RateSpec, Scen
 pub use alone::{Baselines, Measured};
 pub use build::Purpose;
 pub use carrier::Carrier;
-pub use contestant::{ALIASES, Acks, Contestant, DEFAULT, MODIFIERS};
+pub use contestant::{ALIASES, Acks, Asked, Contestant, DEFAULT, MODIFIERS};
 pub use docs::measures_page;
 pub use document::RACE_SCHEMA_VERSION;
 pub use fitting::fit_to_marks;

@@ -27,6 +27,7 @@ pub(super) fn meant_for_path(args: &BenchmarkArgs) -> Done {
         ("--joint", some(args.joint)),
         ("--at-once", args.at_once.is_some()),
         ("--fidelity", args.fidelity.is_some()),
+        ("--to-the-end", args.to_the_end),
         ("--threads", args.threads.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
