@@ -3,7 +3,7 @@
 
 use flowstart_control::InvalidConfig;
 use flowstart_control::Isolation;
-use flowstart_control::{Ack, Acked, CongestionAvoidance, IsolationAware, NewMss, Sent, Signal, Window};
+use flowstart_control::{Ack, Acked, CongestionAvoidance, IsolationAware, NewMss, Repair, Sent, Signal, Window};
 use flowstart_units::{Rate, Span, Time};
 
 use super::bbr::BbrConfig;
@@ -177,7 +177,9 @@ impl<A: CongestionAvoidance + IsolationAware, B: CongestionAvoidance> Congestion
         if acked == 0 {
             return;
         }
-        if self.begun && self.is_isolated() && self.isolated.gives_up() {
+        // In a recovery the transport would not walk to the window that is handed over.
+        let settled = ack.repair == Repair::Nothing;
+        if settled && self.begun && self.is_isolated() && self.isolated.gives_up() {
             self.hand_over(ack.now, window, |pair| pair.gave_up = true);
             // Noise hides how much the path holds; the queue is the flow's own. Up to what the
             // start found there is no need to feel one's way.
@@ -327,6 +329,29 @@ mod tests {
         pair.on_isolation(now, Isolation::Shared, &mut window);
         pair.on_isolation(now, Isolation::Isolated, &mut window);
         assert!(!pair.controls_recovery(), "for good");
+    }
+
+    /// The transport would not walk to the window that is handed over.
+    #[test]
+    fn nobody_gives_up_within_a_recovery() {
+        let mut pair = pair();
+        let mut window = Window::new(100);
+        pair.on_isolation(Time::ZERO, Isolation::Isolated, &mut window);
+        pair.on_ack(&at_20ms(), &window);
+        pair.on_takeover(Time::ZERO, &window, None);
+        let (mut now, mut delivered) = (Time::ZERO, 0);
+        for part in 0..4000_u64 {
+            now += Span::from_micros(2500);
+            delivered += 1;
+            let rtt = Span::from_millis(30 + (part * 5) % 17);
+            let (interval, prior_delivered) = (Span::from_millis(20), u64::saturating_sub(delivered, 8));
+            let sample = DeliveryRate { delivered: 8, interval, prior_delivered, app_limited: false };
+            let repair = if part < 3999 { Repair::Losses } else { Repair::Nothing };
+            let ack = Ack { now, rtt: Some(rtt), srtt: rtt, delivered, rate: Some(sample), repair, ..at_20ms() };
+            pair.on_ack(&ack, &window);
+            pair.grow(&ack, 1, &mut window);
+            assert_eq!(pair.controls_recovery(), part < 3999, "ACK {part}");
+        }
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub struct Controller {
     own_start: bool,
     /// When a verdict of isolation was taken back for the last time.
     revoked: Option<Time>,
+    /// The avoidance goes on as in a queue that is shared, whatever it is told.
+    gave_up: bool,
     /// Window before the last reduction if that reduction was made at once.
     fell_from: Option<u32>,
     /// Largest window since the last reduction, but for the present one; `None` before the first.
@@ -114,6 +116,7 @@ impl Controller {
             own_recovery: avoidance.controls_recovery(),
             own_start,
             revoked: None,
+            gave_up: false,
             fell_from: None,
             largest: None,
             overhears: false,
@@ -334,6 +337,10 @@ impl Controller {
         }
         if (left > 0 || own) && !self.in_charge {
             self.avoidance.grow(ack, left, &mut self.window);
+            if own {
+                self.follow_avoidance();
+                self.gave_up |= !self.own_recovery;
+            }
         }
         if self.own_start {
             self.watch_own_start(ack.now, before);
@@ -415,6 +422,11 @@ impl Controller {
         if let Some(aware) = self.avoidance.isolation_aware() {
             aware.on_isolation(now, isolation, &mut self.window);
         }
+        self.follow_avoidance();
+    }
+
+    /// One that is made of two may have changed which of them is in charge.
+    fn follow_avoidance(&mut self) {
         self.tells_packets = self.avoidance.wants_packets();
         self.own_recovery = self.avoidance.controls_recovery();
     }
@@ -424,6 +436,13 @@ impl Controller {
     #[must_use]
     pub fn isolation_revoked(&self) -> Option<Time> {
         self.revoked
+    }
+
+    /// True if the avoidance gave up what only a queue of its own allows, although the queue is
+    /// that ([`IsolationAware::gives_up`](flowstart_control::IsolationAware::gives_up)).
+    #[must_use]
+    pub fn gave_up_isolation(&self) -> bool {
+        self.gave_up
     }
 
     /// Payload bytes of a full packet.

@@ -65,6 +65,13 @@ impl PairDetector {
         }
     }
 
+    /// The avoidance that went on does not use any more that the queue is the flow's own.
+    pub fn on_given_up(&mut self) {
+        if let Self::Trains(detector) = self {
+            detector.on_given_up();
+        }
+    }
+
     /// When it last saw after its decision that the queue is the flow's own; [`Time::ZERO`] if it
     /// did not.
     #[must_use]

@@ -272,6 +272,9 @@ impl Sending {
         {
             detector.on_revoked(revoked);
         }
+        if ledger.controller().gave_up_isolation() {
+            detector.on_given_up();
+        }
     }
 
     fn observe(&mut self, now: Time, number: usize, connection: &Connection) {

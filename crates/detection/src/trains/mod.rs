@@ -231,6 +231,14 @@ impl Trains {
         }
     }
 
+    /// The avoidance keeps a queue again, whosever that is: one look at a time would have packets
+    /// in it all the time.
+    pub(super) fn on_given_up(&mut self) {
+        if let TrainStage::Answered(Answered { watch: Some(watch), .. }) = &mut self.stage {
+            watch.on_given_up();
+        }
+    }
+
     /// When a look last found the queue to be the flow's own; [`Time::ZERO`] if none did.
     pub(super) fn confirmed(&self) -> Time {
         self.answered().map_or(Time::ZERO, |answered| answered.confirmed)

@@ -53,6 +53,8 @@ pub(super) struct Watch {
     next: Time,
     /// Least time between looks.
     interval: Span,
+    /// The avoidance does not use any more that the queue is the flow's own.
+    gave_up: bool,
     look: Option<Look>,
     /// ACKs of connection 0: number and RTT.
     recent: VecDeque<(u64, Span)>,
@@ -73,6 +75,7 @@ impl Watch {
             excess: Span::ZERO,
             next: now,
             interval: config.watch.interval,
+            gave_up: false,
             look: None,
             recent: VecDeque::with_capacity(REMEMBERED),
         }
@@ -129,7 +132,14 @@ impl Watch {
     /// This is what the queue is taken for.
     pub(super) fn take_for(&mut self, isolation: Isolation) {
         let config = &self.config.watch;
-        self.interval = if isolation == Isolation::Isolated { config.interval_isolated } else { config.interval };
+        let short = isolation == Isolation::Isolated && !self.gave_up;
+        self.interval = if short { config.interval_isolated } else { config.interval };
+    }
+
+    /// The queue is not kept short any more, be it the flow's own or not.
+    pub(super) fn on_given_up(&mut self) {
+        self.gave_up = true;
+        self.take_for(Isolation::Shared);
     }
 
     /// A packet of a connection was delivered. Adds what a look told to the evidence; true if there
@@ -356,6 +366,21 @@ mod tests {
         let now = Time::ZERO + ms(91);
         watch.on_acked(0, &acked(91, 20, 20), &mut evidence);
         watch.on_sent(0, &sent(now, 30));
+        assert!(watch.is_looking());
+    }
+
+    /// A second connection had packets in the queue all the time, and with them a share of its own.
+    #[test]
+    fn who_gave_up_looks_as_seldom_as_in_a_shared_queue() {
+        let (mut watch, mut evidence) = looking();
+        watch.take_for(Isolation::Isolated);
+        watch.on_given_up();
+        watch.take_for(Isolation::Isolated);
+        watch.on_acked(0, &acked(91, 20, 20), &mut evidence);
+        let interval = TrainProbeConfig::default().watch.interval;
+        watch.on_sent(0, &sent(Time::ZERO + ms(90) + interval, 30));
+        assert!(!watch.is_looking());
+        watch.on_sent(0, &sent(Time::ZERO + ms(91) + interval, 31));
         assert!(watch.is_looking());
     }
 

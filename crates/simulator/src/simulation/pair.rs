@@ -263,6 +263,9 @@ impl<O: Observer> Simulation<O> {
             self.ledger.entry(flow.id).isolation_revoked = Some(revoked);
             pair.detector.on_revoked(revoked);
         }
+        if tcp.sender.controller().gave_up_isolation() {
+            pair.detector.on_given_up();
+        }
         self.set_timer(slot);
     }
 

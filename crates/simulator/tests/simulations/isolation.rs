@@ -309,6 +309,22 @@ fn a_flow_whose_bottleneck_becomes_its_own_goes_on_with_the_delay_target_and_get
 }
 
 /// Nothing changes: fifteen seconds of looks in a shared queue finds a shared queue.
+/// It gives up its delay target there, as the other's turns look like noise. From then on losses did
+/// not reduce its window: half of its packets were lost, and it had a sixth of what CUBIC gets.
+#[test]
+fn who_gives_up_beside_cubic_in_a_fair_queue_shares_and_loses_as_cubic_does() {
+    for (mbps, ms) in [(5, 100), (5, 30), (20, 10)] {
+        let case = Case { cubic: 1, ..Case::new(fair(100), mbps, ms) };
+        let flows = case.run(Workload::Greedy, Span::from_secs(40)).flows;
+        let (probing, other) = (&flows[0], &flows[1]);
+        assert_eq!(probing.decision.map(|decision| decision.isolation), Some(Isolation::Isolated), "{case:?}");
+        let share = probing.delivered.get() as f64 / (mbps as f64 * 1e6 / 8.0 * 40.0);
+        assert!(share > 0.43 && share < 0.53, "{share} of the capacity: {case:?}");
+        let (lost, others) = (probing.dropped, other.dropped);
+        assert!(lost < 2 * others + 100, "{lost} packets lost, by CUBIC {others}: {case:?}");
+    }
+}
+
 #[test]
 fn looks_at_a_shared_queue_never_find_one_of_its_own() {
     for name in ["drop_tail", "red", "codel", "pie", "collision"] {
