@@ -325,6 +325,25 @@ fn who_gives_up_beside_cubic_in_a_fair_queue_shares_and_loses_as_cubic_does() {
     }
 }
 
+/// While it is directed its window is without end. A timeout then, taken back later, restored that,
+/// and everything left at once: without a size until memory was gone.
+#[test]
+fn a_silence_while_it_looks_does_not_end_in_a_window_without_end() {
+    let case = Case::new(queue("drop_tail", 100).0, 20, 40);
+    let silent = Time::ZERO + Span::from_millis(1020);
+    for lasting in [1000, 2000, 3000].map(Span::from_millis) {
+        let step = |at, rate| RateStep { at, rate };
+        let (rate, none) = (Rate::from_mbps(20), Rate::from_bps(0));
+        let steps = vec![step(Time::ZERO, rate), step(silent, none), step(silent + lasting, rate)];
+        let link = LinkConfig::new(RateSchedule::Steps { steps, period: None }, case.rtt() / 2, fair(100));
+        let mut probing = case.probing(Workload::Sized(Bytes::new(3_000_000)));
+        probing.start = Time::ZERO + Span::from_secs(1);
+        let config = simulation(vec![link], vec![probing], Stop::At(Time::ZERO + Span::from_secs(20)));
+        let flow = Simulation::new(&config, ()).unwrap().run().0.flows.swap_remove(0);
+        assert!(flow.completed.is_some() && flow.dropped < 600, "{} lost, silent for {lasting}", flow.dropped);
+    }
+}
+
 #[test]
 fn looks_at_a_shared_queue_never_find_one_of_its_own() {
     for name in ["drop_tail", "red", "codel", "pie", "collision"] {

@@ -356,8 +356,10 @@ impl Sender {
             || (state == SenderState::Loss && self.recovery.expiries == 0);
         let mut obeyed = true;
         if fresh_window {
-            self.recovery.prior_ssthresh = Some(self.current_ssthresh());
+            let prior_ssthresh = self.current_ssthresh();
             obeyed = self.controller.on_signal(now, Signal::Timeout).is_some();
+            // What did not change need not be restored: a window may be a permission without end.
+            self.recovery.prior_ssthresh = obeyed.then_some(prior_ssthresh);
             self.recovery.prior_cwnd = self.controller.cwnd();
             self.arm_undo();
         }
