@@ -249,6 +249,9 @@ fn delays_that_were_written_give_the_same_result_when_they_are_read() {
         ["probes", "attainable_rate", "end", "long_term_rate_bps", "epsilon"].map(|key| result[key].clone())
     };
     assert_eq!(results(&own), results(&again));
+    // Nothing is measured that could be written.
+    let refused = run(folder.path(), &["benchmark", "--measured", "d.csv", "--delays", "f.csv"]).code(2);
+    assert!(text(&refused).is_empty() && !folder.path().join("f.csv").exists());
     assert!(results(&own)[0].as_array().is_some_and(|probes| probes.len() >= 3), "{own}");
     // Two contestants have a file each; a folder that is not there is told before anything runs.
     let two = ["--against", "cubic", "--connections", "0", "--bursts", "0", "--no-report", "--delays", "e.csv"];

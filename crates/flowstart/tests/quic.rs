@@ -159,6 +159,9 @@ fn what_is_wrong_is_one_sentence() {
     for (arguments, says) in [
         (vec!["fetch", "no.such.host.invalid"], "no host"),
         (vec!["fetch", "192.0.2.1"], "--fingerprint"),
+        (vec!["fetch", "localhost:4433"], "as in localhost -p 4433"),
+        (vec!["serve", "--most-bytes", "0B"], "nobody could be served"),
+        (vec!["serve", "--connections", "0"], "0 is not in 1.."),
         (vec!["fetch", "127.0.0.1", "-C", "cubic/linux"], "leave out \"/linux\""),
         (vec!["fetch", "127.0.0.1", "-C", "quick_start+cubic"], "no room for a request"),
         (vec!["fetch", "127.0.0.1", "--file", "x", "-t", "1s", "-o", "x"], "cannot be used with"),
@@ -193,4 +196,34 @@ fn a_race_over_quic_refuses_what_quic_cannot_carry_in_one_sentence() {
     }
     let (status, _, error) = run(&["compare", "-C", "cubic", "--fidelity", "1ms", "--no-report"]);
     assert_eq!((status, error.lines().count()), (Some(2), 1), "{error}");
+}
+
+/// The reason of a connection that is closed within the handshake is not told (RFC 9000 section
+/// 10.2.3), and of a server that ended its clients heard nothing for ten seconds.
+#[test]
+fn who_is_one_too_many_and_who_is_left_behind_are_told_why() {
+    let server = Server::start(&["--per-peer", "1"]);
+    let ask = || {
+        let mut command = flowstart();
+        command.args(["fetch", "127.0.0.1", "-p", &server.port, "-t", "30s", "--json"]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let first = ask();
+    // Whichever of two is second is refused.
+    let second = loop {
+        let mut second = ask();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        if second.try_wait().unwrap().is_some() {
+            break second;
+        }
+        second.kill().unwrap();
+        second.wait().unwrap();
+    };
+    let said = |child: Child| String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    let refused = said(second);
+    assert!(refused.contains("refuses: 1 at a time from one address are enough"), "{refused}");
+    let status = Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    let left = said(first);
+    assert!(left.contains("refuses: the server ends"), "{left}");
 }

@@ -107,6 +107,9 @@ impl fmt::Display for InvalidParameter {
 
 impl std::error::Error for InvalidParameter {}
 
+/// Of these the first is never above the second.
+const ORDERED: [(&str, &str); 2] = [("min_first_gap", "max_first_gap"), ("min_delay", "max_delay")];
+
 /// The parameters of an algorithm with their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -124,7 +127,7 @@ impl Settings {
     /// The defaults with these changes, each written as `name=value`.
     ///
     /// # Errors
-    /// As [`set`](Self::set), and if a parameter is set twice.
+    /// As [`set`](Self::set), and if a parameter is set twice, or a least value is above the most.
     pub fn with(algorithm: Algorithm, changes: &[impl AsRef<str>]) -> Result<Self, InvalidParameter> {
         let mut settings = Self::new(algorithm);
         for (place, change) in changes.iter().enumerate() {
@@ -133,6 +136,15 @@ impl Settings {
             let name = |text: &str| text.split('=').next().unwrap_or_default().trim().to_owned();
             if changes[..place].iter().any(|before| name(before.as_ref()) == name(change)) {
                 return Err(InvalidParameter(format!("{} is set twice; give it once", name(change))));
+            }
+        }
+        for (least, most) in ORDERED {
+            let place = |name: &str| settings.algorithm.parameters().iter().position(|one| one.name == name);
+            if let (Some(low), Some(high)) = (place(least), place(most))
+                && settings.values[low] > settings.values[high]
+            {
+                let show = |place: usize| settings.algorithm.parameters()[place].show(settings.values[place]);
+                return Err(InvalidParameter(format!("{least} is {}, above {most}, {}", show(low), show(high))));
             }
         }
         Ok(settings)
@@ -215,6 +227,16 @@ mod tests {
         let twice = of(&["gain_shift=4", "initial_alpha=1", " gain_shift =5"]);
         assert_eq!(twice, Err("gain_shift is set twice; give it once".to_owned()));
         assert_eq!(of(&["gain_shift=5", "initial_alpha=1"]).unwrap().value("gain_shift"), Some(5));
+    }
+
+    #[test]
+    fn a_least_value_above_the_most_is_refused() {
+        let of =
+            |changes: &[&str]| Settings::with(Algorithm::PacedChirping, changes).map_err(|error| error.to_string());
+        let crossed = of(&["min_first_gap=2ms", "max_first_gap=1ms"]);
+        assert_eq!(crossed, Err("min_first_gap is 2 ms, above max_first_gap, 1 ms".to_owned()));
+        assert!(of(&["max_delay=1ms"]).unwrap_err().contains("min_delay is 2 ms"));
+        assert!(of(&["min_delay=1ms", "max_delay=1ms"]).is_ok());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::departures::{MessageDeparture, datagram_sample};
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::ledger::Ledger;
 use crate::memory::{Lesson, Observed};
-use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Readings, Received, Report, Request};
+use crate::message::{Decoder, Direction, Message, NOT_UNDERSTOOD, Readings, Received, Report, Request, UNWANTED};
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::tap::Tap;
@@ -296,6 +296,9 @@ impl Client {
                 format!(
                     "{to} cannot tell when it reads what is sent to it: `flowstart serve` there is of an older version"
                 )
+            }
+            ConnectionError::ApplicationClosed(close) if u64::from(close.error_code) == u64::from(UNWANTED) => {
+                format!("{to} refuses: {}", String::from_utf8_lossy(&close.reason))
             }
             ConnectionError::TimedOut if self.heard => format!("{to} went silent"),
             ConnectionError::TimedOut => unreachable(to),

@@ -16,6 +16,8 @@ pub const OLDEST: u32 = 4;
 pub const WAITS: u32 = 5;
 /// Code with which a server ends a connection whose first words it does not understand.
 pub const NOT_UNDERSTOOD: u32 = 2;
+/// The code with which a connection is closed that is not wanted; the reason says why.
+pub const UNWANTED: u32 = 1;
 /// Longest document in bytes.
 pub const MOST_BYTES: usize = 16 << 10;
 

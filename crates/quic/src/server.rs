@@ -13,7 +13,7 @@ use crate::connection::{Connection, Happening};
 use crate::data::Receiving;
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
 use crate::memory::{Lesson, Memory, Observed};
-use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Report, Request};
+use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Report, Request, UNWANTED};
 use crate::node::Node;
 use crate::sending::Sending;
 use crate::service::Service;
@@ -81,6 +81,9 @@ pub struct Server {
     controllers: Controllers,
     mtu: u16,
     lines: HashMap<usize, Line>,
+    /// Connections that are one too many, and why. They are told when the handshake is complete:
+    /// before, a stack tells no reason (RFC 9000 section 10.2.3).
+    unwanted: HashMap<usize, String>,
     sessions: HashMap<u64, Session>,
     news: Vec<News>,
     changed: HashSet<usize>,
@@ -117,6 +120,7 @@ impl Server {
             controllers,
             mtu: limits.mtu,
             lines: HashMap::new(),
+            unwanted: HashMap::new(),
             sessions: HashMap::new(),
             news: Vec::new(),
             changed: HashSet::new(),
@@ -138,6 +142,15 @@ impl Server {
         self.memory.as_mut().map(|(memory, _)| memory).filter(|memory| memory.is_changed())
     }
 
+    /// Closes all connections, with this reason: it must be driven for a moment more.
+    pub fn stop(&mut self, now: Time, why: &str) {
+        for number in self.endpoint.numbers() {
+            if let Some(connection) = self.endpoint.connection(number) {
+                connection.close(now, UNWANTED, why);
+            }
+        }
+    }
+
     /// What happened since the last time.
     pub fn take_news(&mut self) -> Vec<News> {
         std::mem::take(&mut self.news)
@@ -152,10 +165,8 @@ impl Server {
     fn accept(&mut self, now: Time, number: usize, peer: SocketAddr) {
         let same = self.lines.values().filter(|line| line.peer.ip() == peer.ip()).count();
         if same >= self.service.per_peer {
-            let why = format!("{same} connections of one address are enough");
-            if let Some(connection) = self.endpoint.connection(number) {
-                connection.close(now, 1, &why);
-            }
+            let why = format!("{same} at a time from one address are enough");
+            self.unwanted.insert(number, why.clone());
             self.news.push(News::Refused(peer, why));
             return;
         }
@@ -177,7 +188,13 @@ impl Server {
             loop {
                 let Some(happening) = self.endpoint.connection(number).and_then(Connection::poll) else { break };
                 match happening {
-                    Happening::Ready => {}
+                    Happening::Ready => {
+                        if let Some(why) = self.unwanted.get(&number)
+                            && let Some(connection) = self.endpoint.connection(number)
+                        {
+                            connection.close(now, UNWANTED, why);
+                        }
+                    }
                     Happening::Readable => self.read(now, number),
                     Happening::Finished(stream) => {
                         if let Some((session, member)) = self.session_of(number)
@@ -187,7 +204,10 @@ impl Server {
                         }
                         self.changed.insert(number);
                     }
-                    Happening::Lost(_) => self.forget(now, number),
+                    Happening::Lost(_) => {
+                        self.unwanted.remove(&number);
+                        self.forget(now, number);
+                    }
                 }
             }
         }

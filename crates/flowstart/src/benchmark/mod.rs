@@ -62,6 +62,12 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
         benchmark.validate_procedure().map_err(Failure::usage)?;
     }
     meant_for_real(args, simulated)?;
+    if args.delays.is_some() && !simulated && !args.is_real() && args.to.is_none() {
+        return Err(Failure::usage(
+            "--delays writes what is measured here, and the files of --measured are all there is: name a contestant, or \
+             leave it out",
+        ));
+    }
     pages::prepare(&args.page)?;
     if let Some(folder) = &folder {
         prepare_folder(folder)?;

@@ -45,11 +45,16 @@ impl Target {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let to = match bare.parse::<IpAddr>() {
             Ok(ip) => SocketAddr::new(ip, port),
-            Err(_) => (bare, port)
-                .to_socket_addrs()
-                .ok()
-                .and_then(|found| found.min_by_key(SocketAddr::is_ipv6))
-                .ok_or_else(|| wrong(format!("there is no host {host:?}")))?,
+            Err(_) => {
+                (bare, port).to_socket_addrs().ok().and_then(|found| found.min_by_key(SocketAddr::is_ipv6)).ok_or_else(
+                    || match bare.rsplit_once(':') {
+                        Some((name, port)) if port.parse::<u16>().is_ok() => wrong(format!(
+                            "there is no host {host:?}: the port is named with -p, as in {name} -p {port}"
+                        )),
+                        _ => wrong(format!("there is no host {host:?}")),
+                    },
+                )?
+            }
         };
         if pinned.is_none() && !insecure && !to.ip().is_loopback() {
             return Err(wrong(format!(

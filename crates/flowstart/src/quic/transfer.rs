@@ -11,7 +11,7 @@ use flowstart_quic::message::{Direction, OLDEST, Request};
 use flowstart_quic::tls::Identity;
 use flowstart_quic::{Clock, Limits, News, Qlog, Server, Service, Sink, Sockets};
 use flowstart_race::Carrier;
-use flowstart_units::{Span, Time};
+use flowstart_units::{Bytes, Span, Time};
 
 use super::kept::{Kept, learnt, today};
 use super::target::{Target, plain, session};
@@ -21,6 +21,9 @@ use crate::output::{Done, Failure, ending, note, prepare_file, prepare_folder, p
 
 /// What a transfer lasts if nothing is said.
 const USUAL: Span = Span::from_secs(10);
+
+/// How long a server that ends tells it to those who are there.
+const FAREWELL: Span = Span::from_millis(200);
 
 /// Serves until it is interrupted.
 pub(crate) fn serve(args: &ServeArgs) -> Done {
@@ -37,6 +40,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
         prepare_folder(folder)?;
     }
     let kept = Kept::open(&args.memory)?;
+    if args.most_bytes == Bytes::ZERO || args.most_time.is_zero() {
+        return Err(wrong("with --most-bytes or --most-time of zero nobody could be served"));
+    }
     let address = SocketAddr::new(args.bind, args.port);
     let socket =
         UdpSocket::bind(address).map_err(|error| wrong(format!("cannot listen at {address}: {}", plain(&error))))?;
@@ -60,7 +66,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
     print(&format!("serving at {address}\nfingerprint {}\n", identity.fingerprint()))?;
     punctual(&sockets);
     let cancel = interrupt::listen();
-    let watch = &mut |server: &mut Server, _: Time| {
+    let mut over = None;
+    let watch = &mut |server: &mut Server, now: Time| {
         for news in server.take_news() {
             match news {
                 News::Asked(peer, request) => note(&show::asked(peer, &request)),
@@ -77,7 +84,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Done {
         {
             note(&format!("what was learnt is not kept: {why}"));
         }
-        !cancel.is_cancelled()
+        if cancel.is_cancelled() && over.is_none() {
+            server.stop(now, "the server ends");
+            over = Some(now + FAREWELL);
+        }
+        over.is_none_or(|over| now < over)
     };
     sockets.run(&mut server, watch).map_err(wrong)?;
     watch(&mut server, Time::ZERO);
