@@ -389,7 +389,14 @@ impl Schedule for Adaptive {
         }
         let blind = self.unclear > 0 || self.is_bounded();
         let mut reason = None;
-        if self.watch.on_ack(ack, self.load, &self.config) {
+        let round_ends = self.watch.on_ack(ack, self.load, &self.config);
+        if self.losses > 0 && self.watch.has_lost_many(&self.config) {
+            // Losses that were pardoned were the first of many.
+            let (_, cwnd) = self.window_at_loss(ack.in_flight, None);
+            self.belief = None;
+            return Some(Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None });
+        }
+        if round_ends {
             self.held = self.held.saturating_add(u32::from(self.holds()));
             let unsure = !self.marked && self.held >= self.held_rounds();
             if self.is_refuted() || unsure {
@@ -432,21 +439,11 @@ impl Schedule for Adaptive {
 
     fn on_loss(&mut self, _now: Time, in_flight: u32) -> Option<(u32, u32)> {
         self.losses = self.losses.saturating_add(1);
-        let shown = self.gap();
+        let shown = self.gap().filter(|_| !self.watch.has_lost_many(&self.config));
         if self.losses <= self.config.pardoned_losses && shown.is_some_and(|gap| gap.saturating_mul(2) <= self.load) {
             return None;
         }
-        let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
-        // What is measured may be more than is in flight, but not by more than one round's growth.
-        let most = (f64::from(in_flight) * self.config.growth).min(f64::from(u32::MAX)) as u32;
-        // Before the capacity is known the initial window is what the loss is a loss of at least,
-        // as for CUBIC.
-        let unknown = self.is_unread() || (self.known.is_none() && pipe == 0);
-        let initial = if unknown { self.initial } else { 0 };
-        // All that was in flight may be lost: what arrived in the round trip before was not.
-        let arrived = self.watch.arrived();
-        let window = in_flight.max(pipe.min(most)).max(initial).max(arrived).max(2);
-        Some((window, ((f64::from(window) * self.config.loss_factor) as u32).max(2)))
+        Some(self.window_at_loss(in_flight, shown))
     }
 
     fn stall(&self, host: bool) -> f64 {

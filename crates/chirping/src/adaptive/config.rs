@@ -202,6 +202,10 @@ pub struct AdaptiveChirpingConfig {
     /// Losses that are not taken for congestion while the load is below half of what chirps have
     /// shown; default 3.
     pub pardoned_losses: u32,
+    /// More packets than those, and more than this share of the packets of two round trips, are not
+    /// lost at random: what chirps have shown does not count then; 0 ..= 1, default 0.1 (as for
+    /// trains that look for fair queuing).
+    pub loss_share: f64,
     /// Factor of the window after a loss that is taken for congestion, 0 ..= 1; default 0.7 (CUBIC,
     /// RFC 9438).
     pub loss_factor: f64,
@@ -288,6 +292,7 @@ impl Default for AdaptiveChirpingConfig {
             plateau: 1.2,
             plateau_rounds: 3,
             pardoned_losses: 3,
+            loss_share: 0.1,
             loss_factor: 0.7,
             max_rounds: 40,
             stall: 2.0,
@@ -382,6 +387,7 @@ impl AdaptiveChirpingConfig {
         check(self.min_delay <= self.max_delay, "min_delay", "at most max_delay")?;
         check(self.plateau >= 1.0, "plateau", "at least 1")?;
         check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
+        check(within(self.loss_share, 0.0, 1.0), "loss_share", "between 0 and 1")?;
         check(within(self.loss_factor, 0.0, 1.0), "loss_factor", "between 0 and 1")?;
         check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
         check(self.stall >= 1.0, "stall", "at least 1")?;

@@ -129,4 +129,19 @@ impl Adaptive {
         };
         self.agreed >= chirps && agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
     }
+
+    /// Window and threshold in packets to go on with after a loss, where chirps have shown this gap.
+    pub(super) fn window_at_loss(&self, in_flight: u32, shown: Option<u64>) -> (u32, u32) {
+        let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
+        // What is measured may be more than is in flight, but not by more than one round's growth.
+        let most = (f64::from(in_flight) * self.config.growth).min(f64::from(u32::MAX)) as u32;
+        // Before the capacity is known the initial window is what the loss is a loss of at least,
+        // as for CUBIC.
+        let unknown = self.is_unread() || (self.known.is_none() && pipe == 0);
+        let initial = if unknown { self.initial } else { 0 };
+        // All that was in flight may be lost: what arrived in the round trip before was not.
+        let arrived = self.watch.arrived();
+        let window = in_flight.max(pipe.min(most)).max(initial).max(arrived).max(2);
+        (window, ((f64::from(window) * self.config.loss_factor) as u32).max(2))
+    }
 }

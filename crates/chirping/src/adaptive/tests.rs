@@ -256,3 +256,57 @@ fn where_packets_are_marked_the_load_of_a_silence_gives_way_to_the_initial_windo
     schedule.follow(&Ack { rtt: Some(MIN_RTT), srtt: Span::from_secs(3), ..delivered(40) });
     assert_eq!(schedule.load, 2_000_000);
 }
+
+/// Chirps have shown four times the load: 80 packets per round trip. Of 40 packets that were
+/// delivered or lost, four are a tenth.
+fn far_below_what_was_shown() -> Adaptive {
+    let mut schedule = adaptive();
+    (schedule.initial, schedule.agreed, schedule.config.follow_packets) = (10, 1, 0);
+    schedule.room = Some(Room { least: 250_000, best: 250_000, most: 250_000, crowded: false });
+    schedule
+}
+
+/// Takes in an ACK of so many packets after which `lost` are lost in all.
+fn losing(schedule: &mut Adaptive, acked: u32, lost: u64) -> Option<Exit> {
+    schedule.verdict(&Ack { acked, acked_bytes: 0, next: 1000, total_lost: lost, ..delivered(40) }, false)
+}
+
+#[test]
+fn losses_are_pardoned_far_below_what_chirps_show_unless_a_tenth_is_lost() {
+    for (lost, acked, pardoned) in [(3, 1, true), (4, 36, true), (4, 35, false), (40, 1, false)] {
+        let mut schedule = far_below_what_was_shown();
+        losing(&mut schedule, acked, 0);
+        assert_eq!(losing(&mut schedule, 0, lost), None);
+        let answer = schedule.on_loss(Time::ZERO, 40);
+        // Many losses refute the 80 packets that chirps have shown.
+        assert_eq!(answer, (!pardoned).then_some((40, 28)), "{lost} of {acked}");
+    }
+    let mut schedule = far_below_what_was_shown();
+    schedule.load = 400_000;
+    assert_eq!(schedule.on_loss(Time::ZERO, 20), Some((80, 56)), "load and path are nearly the same");
+}
+
+#[test]
+fn a_pardon_ends_the_start_once_a_tenth_is_lost() {
+    let mut schedule = far_below_what_was_shown();
+    losing(&mut schedule, 20, 0);
+    assert_eq!(losing(&mut schedule, 1, 1), None);
+    assert_eq!(schedule.on_loss(Time::ZERO, 20), None);
+    assert_eq!(losing(&mut schedule, 1, 3), None);
+    let exit = losing(&mut schedule, 1, 4).map(|exit| (exit.reason, exit.cwnd, exit.ssthresh));
+    assert_eq!(exit, Some((ExitReason::Loss, 14, 14)), "of 20 that arrived in the round trip before");
+}
+
+/// What was lost before two round trips, or before the flow began again, is no news.
+#[test]
+fn losses_are_forgotten_after_two_round_trips() {
+    let many = |rounds: u64| {
+        let mut schedule = far_below_what_was_shown();
+        for una in [0, 50].into_iter().chain((1..=rounds).map(|round| 100 * round)) {
+            let (next, total_lost) = (una / 100 * 100 + 100, if una == 0 { 0 } else { 9 });
+            schedule.verdict(&Ack { acked: 10, una, next, total_lost, ..delivered(40) }, false);
+        }
+        schedule.watch.has_lost_many(&schedule.config)
+    };
+    assert_eq!([0, 1, 2, 3].map(many), [true, true, false, false]);
+}

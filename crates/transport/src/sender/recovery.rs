@@ -19,6 +19,8 @@ pub(super) struct Recovery {
     pub(super) high_seq: u64,
     /// The window is walking to the threshold.
     pub(super) reducing: bool,
+    /// A start did not obey the loss that began this recovery.
+    pardoned: bool,
     pub(super) prr: Prr,
     /// F-RTO waits for evidence.
     pub(super) f_rto: bool,
@@ -286,7 +288,7 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, now: Time, marks: bool, unsacked: u32) {
         let walking = self.recovery.state == SenderState::Cwr;
         let prior_ssthresh = self.current_ssthresh();
-        self.recovery.prior_ssthresh = None;
+        (self.recovery.prior_ssthresh, self.recovery.pardoned) = (None, false);
         self.arm_undo();
         self.stats.recoveries += 1;
         if walking {
@@ -301,6 +303,7 @@ impl Sender {
         } else {
             // The start does not obey: repair without reducing.
             self.recovery.reducing = false;
+            self.recovery.pardoned = true;
             self.recovery.high_seq = self.stats.next;
             self.probe = None;
         }
@@ -351,7 +354,9 @@ impl Sender {
         self.board.lose_on_timeout(now);
         self.board.take_lost_retransmission();
         self.stats.packets_lost = self.board.total_lost();
+        // Nothing was reduced in a recovery that a start has pardoned.
         let fresh_window = state <= SenderState::Disorder
+            || (state == SenderState::Recovery && self.recovery.pardoned)
             || self.stats.una >= self.recovery.high_seq
             || (state == SenderState::Loss && self.recovery.expiries == 0);
         let mut obeyed = true;

@@ -1,5 +1,9 @@
 //! How far the window is reduced, and when that is taken back.
 
+use flowstart_congestion::{
+    Ack, Avoidance, AvoidanceConfig, Controller, ControllerConfig, ExitReason, FlowStart, Response, Signal, Start,
+    StartConfig, Window,
+};
 use flowstart_network::packet::SackBlock;
 use flowstart_units::{Span, Time};
 
@@ -76,6 +80,41 @@ fn a_timeout_leaves_one_packet_and_doubles() {
     assert_eq!(pipe.sender.controller().cwnd(), 1);
     pipe.complete(10_000);
     assert_eq!(pipe.receiver.delivered(), 60 * MSS);
+}
+
+/// A start with a window of ten that no loss ends, but a timeout.
+#[derive(Clone)]
+struct Pardoning;
+
+impl FlowStart for Pardoning {
+    fn grow(&mut self, _: &Ack, _: &mut Window) -> u32 {
+        0
+    }
+
+    fn on_signal(&mut self, _: Time, signal: Signal, _: &mut Window) -> Response {
+        if signal == Signal::Timeout { Response::Leave } else { Response::Ignore }
+    }
+}
+
+/// Nothing was reduced when the recovery began. The next timeout has its own answer, as ever.
+#[test]
+fn a_timeout_in_a_recovery_that_reduced_nothing_is_a_signal() {
+    let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
+    let controller = Controller::join(Start::External(Box::new(Pardoning)), Avoidance::new(&config), &config);
+    // The first packet is lost, and so is all that leaves once that is known.
+    let mut pipe = Pipe::new(&no_handshake(), controller, &every_segment(), ms(50)).on_data(|packet, delay| {
+        let lost = packet.segment.number == 0 || packet.segment.sent_at >= at(100);
+        if lost { Vec::new() } else { vec![(delay, packet.ecn)] }
+    });
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.run_until(at(200));
+    assert_eq!((pipe.sender.state(), pipe.sender.stats().recoveries), (SenderState::Recovery, 1));
+    assert!(pipe.sender.controller().start_exit().is_none());
+    pipe.run_until(at(2_000));
+    assert_eq!(pipe.sender.stats().timeouts, 2);
+    let exit = pipe.sender.controller().start_exit().map(|exit| (exit.reason, exit.cwnd, exit.ssthresh));
+    assert_eq!(exit, Some((ExitReason::Timeout, 10, 5)));
+    assert_eq!(pipe.sender.controller().ssthresh(), 5, "the second timeout is no other");
 }
 
 #[test]
