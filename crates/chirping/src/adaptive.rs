@@ -29,6 +29,9 @@ use flowstart_control::{Ack, Exit, ExitReason, NewMss, Next, Window};
 pub use saturation::SaturationConfig;
 use watch::Watch;
 
+/// Packets that a chirp can have.
+const MOST_PACKETS: u32 = super::flight::MAX_CHIRP as u32;
+
 /// The adaptive schedule in operation.
 #[derive(Clone, Debug)]
 pub struct Adaptive {
@@ -171,7 +174,7 @@ impl Adaptive {
         // It takes no longer than a round trip, however short that is.
         let spread = if srtt.is_zero() { config.min_first_gap } else { srtt / u64::from(packets.max(1)) };
         self.probe = gap.max(config.min_first_gap.min(spread)).min(config.max_first_gap).as_nanos().max(1);
-        self.load = (srtt.as_nanos() / u64::from(packets.max(1))).max(self.probe);
+        self.load = if srtt.is_zero() { self.probe } else { spread.as_nanos().max(1) };
     }
 
     /// A new flow's packets were marked: they tell little of what is to be had, and HyStart, which
@@ -185,10 +188,11 @@ impl Adaptive {
         self.room.is_none() && self.unclear == 0 && !self.is_running()
     }
 
-    /// Packets of the first chirp of a new flow.
+    /// Packets of the first chirp of a new flow: of a large initial window no more than of any other
+    /// chirp.
     fn first_packets(&self) -> u32 {
         let share = libm::round(f64::from(self.initial) * self.config.first_share) as u32;
-        share.max(self.config.min_points).min(self.initial)
+        share.min(self.config.packets).max(self.config.min_points).min(self.initial)
     }
 
     /// The end: a window that this gap fills. A running flow goes on with the window it had if that
@@ -238,7 +242,7 @@ impl Schedule for Adaptive {
     fn pull(&mut self, now: Time, number: u32, next: &Next, window: &Window, before: Option<&Before>) -> Pull {
         let queued = u32::try_from(next.queued).unwrap_or(u32::MAX);
         if number == self.first && !self.is_running() {
-            let packets = window.cwnd.clamp(2, super::flight::MAX_CHIRP as u32);
+            let packets = window.cwnd.max(2);
             // A short transfer is over before what a chirp tells could be used.
             let short = queued <= self.config.short_transfer && !self.marked;
             if queued < packets || short {
@@ -249,7 +253,7 @@ impl Schedule for Adaptive {
                 None => self.begin(next.srtt, packets),
             }
             (self.initial, self.rest) = (packets, None);
-            let packets = if self.known.is_some() { packets } else { self.first_packets() };
+            let packets = if self.known.is_some() { packets.min(MOST_PACKETS) } else { self.first_packets() };
             let geometry = Geometry::new(packets, self.probe, ratio_from_f64(self.config.geometry));
             return Pull::Chirp(Plan { geometry, guard: 0, at: now, load: self.load });
         }
@@ -261,10 +265,14 @@ impl Schedule for Adaptive {
         // Until the first chirp is read nobody knows whether the path holds more than the initial
         // window.
         if self.is_unread() {
-            let rest = self.initial.saturating_sub(self.first_packets()).min(queued);
+            let rest = self.initial.saturating_sub(self.first_packets()).min(queued).min(MOST_PACKETS);
             if number == self.first.saturating_add(1) && rest > 0 && self.known.is_none() {
                 self.rest = Some(number);
                 let gap = self.load.min((self.probe as f64 * self.config.rest_gap) as u64);
+                // A large window leaves as fast as what HyStart takes over.
+                let few = u64::from(rest) * u64::from(self.config.catch_up.max(1));
+                let soon = if next.srtt.is_zero() { gap } else { next.srtt.as_nanos() / few };
+                let gap = gap.min(soon).max(1);
                 let soonest = before.map_or(now, |before| before.last + Span::from_nanos(gap)).max(now);
                 let geometry = Geometry::new(rest, gap, RATIO_ONE);
                 return Pull::Chirp(Plan { geometry, guard: 0, at: at.min(soonest), load: self.load });
@@ -284,7 +292,7 @@ impl Schedule for Adaptive {
         let half = next.srtt.as_nanos() / self.load.max(1) / 2;
         let batched = self.batches.packets(probe, self.enough_points());
         let long = (self.config.length * noise / probe as f64).max(batched).min(half as f64) as u32;
-        let packets = self.config.packets.max(long).min(queued).clamp(1, super::flight::MAX_CHIRP as u32);
+        let packets = self.config.packets.max(long).min(queued).clamp(1, MOST_PACKETS);
         let geometry = Geometry::new(packets, probe, ratio_from_f64(self.config.geometry));
         Pull::Chirp(Plan { geometry, guard: 0, at, load: self.load })
     }

@@ -227,6 +227,17 @@ fn a_loss_of_all_in_flight_leaves_what_arrived_in_the_round_trip_before() {
     assert_eq!(schedule.watch.rounds(), 2);
     assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((40, 28)));
     assert_eq!(schedule.on_loss(Time::ZERO, 100), Some((100, 70)), "more was in flight");
+    // The round trip that is not over yet has brought more.
+    schedule.verdict(&Ack { acked: 50, una: 42, next: 41 * 41, ..delivered(91) }, false);
+    assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((50, 35)));
+    // Nothing is in flight any more: slow start's window, the initial one and all that arrived, was
+    // lost, or what was sent of it.
+    for (lost, window) in [(30, (50, 35)), (60, (60, 42)), (200, (101, 70))] {
+        let mut schedule = schedule.clone();
+        schedule.verdict(&Ack { acked: 0, una: 42, next: 41 * 41, total_lost: lost, ..delivered(91) }, false);
+        assert_eq!(schedule.on_loss(Time::ZERO, 0), Some(window), "{lost}");
+        assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((50, 35)), "some is left");
+    }
     // Chirps that agree on 5 packets per round trip know better than the initial window.
     let mut schedule = adaptive();
     (schedule.initial, schedule.agreed, schedule.losses) = (10, 1, schedule.config.pardoned_losses);
@@ -271,15 +282,22 @@ fn losing(schedule: &mut Adaptive, acked: u32, lost: u64) -> Option<Exit> {
     schedule.verdict(&Ack { acked, acked_bytes: 0, next: 1000, total_lost: lost, ..delivered(40) }, false)
 }
 
+/// The same where `acked` packets came, and then one ACK for every count of all that are lost.
+fn losing_at(schedule: &mut Adaptive, acked: u32, counts: impl IntoIterator<Item = u64>) -> Option<Exit> {
+    losing(schedule, acked, 0);
+    counts.into_iter().map(|lost| losing(schedule, 0, lost)).last().flatten()
+}
+
 #[test]
-fn losses_are_pardoned_far_below_what_chirps_show_unless_a_tenth_is_lost() {
-    for (lost, acked, pardoned) in [(3, 1, true), (4, 36, true), (4, 35, false), (40, 1, false)] {
+fn losses_are_pardoned_far_below_what_chirps_show_unless_a_tenth_is_lost_at_several_times() {
+    for (acked, counts, pardoned) in
+        [(1, [1, 2, 40, 40], true), (36, [1, 2, 3, 4], true), (35, [1, 2, 3, 4], false), (1, [10, 20, 30, 40], false)]
+    {
         let mut schedule = far_below_what_was_shown();
-        losing(&mut schedule, acked, 0);
-        assert_eq!(losing(&mut schedule, 0, lost), None);
+        assert_eq!(losing_at(&mut schedule, acked, counts), None);
         let answer = schedule.on_loss(Time::ZERO, 40);
         // Many losses refute the 80 packets that chirps have shown.
-        assert_eq!(answer, (!pardoned).then_some((40, 28)), "{lost} of {acked}");
+        assert_eq!(answer, (!pardoned).then_some((40, 28)), "{counts:?} of {acked}");
     }
     let mut schedule = far_below_what_was_shown();
     schedule.load = 400_000;
@@ -287,26 +305,51 @@ fn losses_are_pardoned_far_below_what_chirps_show_unless_a_tenth_is_lost() {
 }
 
 #[test]
-fn a_pardon_ends_the_start_once_a_tenth_is_lost() {
+fn a_pardon_ends_the_start_once_a_tenth_is_lost_at_several_times() {
     let mut schedule = far_below_what_was_shown();
-    losing(&mut schedule, 20, 0);
-    assert_eq!(losing(&mut schedule, 1, 1), None);
+    assert_eq!(losing_at(&mut schedule, 20, [1]), None);
     assert_eq!(schedule.on_loss(Time::ZERO, 20), None);
-    assert_eq!(losing(&mut schedule, 1, 3), None);
-    let exit = losing(&mut schedule, 1, 4).map(|exit| (exit.reason, exit.cwnd, exit.ssthresh));
+    assert_eq!([2, 30].map(|lost| losing(&mut schedule, 1, lost)).map(|exit| exit.is_some()), [false; 2]);
+    let exit = losing(&mut schedule, 1, 31).map(|exit| (exit.reason, exit.cwnd, exit.ssthresh));
     assert_eq!(exit, Some((ExitReason::Loss, 14, 14)), "of 20 that arrived in the round trip before");
 }
 
-/// What was lost before two round trips, or before the flow began again, is no news.
+/// What was lost before two round trips is no news.
 #[test]
 fn losses_are_forgotten_after_two_round_trips() {
     let many = |rounds: u64| {
         let mut schedule = far_below_what_was_shown();
-        for una in [0, 50].into_iter().chain((1..=rounds).map(|round| 100 * round)) {
-            let (next, total_lost) = (una / 100 * 100 + 100, if una == 0 { 0 } else { 9 });
+        for (una, total_lost) in
+            [(0, 0), (50, 3), (51, 6), (52, 9), (53, 12)].into_iter().chain((1..=rounds).map(|round| (100 * round, 12)))
+        {
+            let next = una / 100 * 100 + 100;
             schedule.verdict(&Ack { acked: 10, una, next, total_lost, ..delivered(40) }, false);
         }
         schedule.watch.has_lost_many(&schedule.config)
     };
     assert_eq!([0, 1, 2, 3].map(many), [true, true, false, false]);
+}
+
+/// Packets of the first chirp, packets and gap of what follows, in a round trip of 48 ms, and
+/// whether more may leave then.
+fn first_window(initial: u32) -> (u32, (u32, u64), bool) {
+    let mut schedule = Adaptive::new(&AdaptiveChirpingConfig::default(), 1448);
+    let window = Window::new(initial);
+    let next = Next { queued: 1000, srtt: Span::from_millis(48), ..flowstart_control::testing::next(0) };
+    let [chirp, rest] = [0, 1].map(|number| match schedule.pull(Time::ZERO, number, &next, &window, None) {
+        Pull::Chirp(plan) => plan.geometry,
+        other => panic!("{other:?}"),
+    });
+    let next = Next { in_flight: chirp.packets + rest.packets, ..next };
+    let more = matches!(schedule.pull(Time::ZERO, 2, &next, &window, None), Pull::Unchirped);
+    (chirp.packets, (rest.packets, rest.gap(1)), more)
+}
+
+/// At most a gap of two milliseconds, twice that of the chirp, and no more than a quarter of the
+/// round trip. 284 packets are too many for one plan.
+#[test]
+fn a_large_initial_window_leaves_within_a_chirp_and_a_quarter_of_a_round_trip() {
+    assert_eq!(first_window(10), (8, (2, 2_000_000), false));
+    assert_eq!(first_window(40), (16, (24, 500_000), false));
+    assert_eq!(first_window(300), (16, (256, 46_875), true));
 }

@@ -17,8 +17,8 @@ pub(super) struct Watch {
     acked: u32,
     /// The same of the round before.
     arrived: u32,
-    /// Packets found to be lost in it, and in the round before.
-    lost: [u64; 2],
+    /// Packets found to be lost in it and in the round before, and ACKs that told of some.
+    lost: [(u64, u32); 2],
     /// Those of the whole connection, when the last ACK came; `None` before the first.
     total_lost: Option<u64>,
     /// When it began.
@@ -43,7 +43,7 @@ impl Watch {
         end: 0,
         acked: 0,
         arrived: 0,
-        lost: [0; 2],
+        lost: [(0, 0); 2],
         total_lost: None,
         began: Time::ZERO,
         load: 0,
@@ -64,7 +64,9 @@ impl Watch {
         self.acked = self.acked.saturating_add(ack.acked);
         // Timers find losses, too.
         let before = self.total_lost.replace(ack.total_lost);
-        self.lost[0] += before.map_or(u64::from(ack.lost), |before| ack.total_lost.saturating_sub(before));
+        let lost = before.map_or(u64::from(ack.lost), |before| ack.total_lost.saturating_sub(before));
+        self.lost[0].0 += lost;
+        self.lost[0].1 += u32::from(lost > 0);
         if let Some(rtt) = ack.rtt {
             self.rtts = (self.rtts.0.min(rtt), self.rtts.1.saturating_add(1));
         }
@@ -80,7 +82,7 @@ impl Watch {
             end: ack.next,
             acked: 0,
             arrived: self.acked,
-            lost: [0, self.lost[0]],
+            lost: [(0, 0), self.lost[0]],
             total_lost: self.total_lost,
             began: ack.now,
             load,
@@ -98,17 +100,22 @@ impl Watch {
         self.load_before > 0 && load as f64 * factor > self.load_before as f64
     }
 
-    /// Packets delivered in the last round trip that is over.
+    /// Packets delivered in the last round trip that is over, or in this one if that is more by now.
     pub(super) fn arrived(&self) -> u32 {
-        self.arrived
+        self.arrived.max(self.acked)
     }
 
-    /// True if so many packets of this round trip and the one before were lost that the path does
-    /// not hold what was sent, whatever chirps say.
+    /// Packets found to be lost in this round trip.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost[0].0
+    }
+
+    /// True if so many packets of this round trip and the one before were lost, and not all at
+    /// once, that the path does not hold what was sent, whatever chirps say.
     pub(super) fn has_lost_many(&self, config: &AdaptiveChirpingConfig) -> bool {
-        let lost = self.lost[0] + self.lost[1];
-        let arrived = u64::from(self.acked) + u64::from(self.arrived);
-        lost > u64::from(config.pardoned_losses) && lost as f64 > (lost + arrived) as f64 * config.loss_share
+        let [(lost, times), (lost_before, times_before)] = self.lost;
+        let (lost, arrived) = (lost + lost_before, u64::from(self.acked) + u64::from(self.arrived));
+        times + times_before > config.pardoned_losses && lost as f64 > (lost + arrived) as f64 * config.loss_share
     }
 
     /// Rounds in a row that delivered less than the load.
