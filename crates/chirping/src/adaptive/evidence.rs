@@ -140,7 +140,9 @@ impl Adaptive {
         // Before the capacity is known the initial window is what the loss is a loss of at least,
         // as for CUBIC; where a silence took all, slow start's window, of which it was one, too.
         let unknown = self.is_unread() || (self.known.is_none() && pipe == 0);
-        let initial = if unknown { self.initial } else { 0 };
+        // Until the first chirp is read no more than that was sent, but every ACK had widened it.
+        let widened = if self.is_unread() { self.delivered.min(u64::from(self.initial)) as u32 } else { 0 };
+        let initial = if unknown { self.initial.saturating_add(widened) } else { 0 };
         let silenced = if unknown && in_flight == 0 { self.slow_start().min(self.watch.lost()) } else { 0 };
         let silenced = u32::try_from(silenced).unwrap_or(u32::MAX);
         let window = in_flight.max(pipe.min(most)).max(initial).max(arrived).max(silenced).max(2);

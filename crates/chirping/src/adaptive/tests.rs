@@ -219,6 +219,13 @@ fn a_loss_of_all_in_flight_leaves_what_arrived_in_the_round_trip_before() {
     let mut schedule = adaptive();
     (schedule.initial, schedule.unclear) = (10, 1);
     assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((10, 7)), "the initial window");
+    // Before anything is read every ACK widens it, as in slow start, as far as it was sent.
+    for (acked, window) in [(6, (16, 11)), (10, (20, 14)), (11, (20, 14))] {
+        let mut schedule = Adaptive { unclear: 0, ..schedule.clone() };
+        schedule.verdict(&Ack { acked: 1, ..delivered(0) }, false);
+        schedule.verdict(&Ack { acked: 1, ..delivered(acked) }, false);
+        assert_eq!(schedule.on_loss(Time::ZERO, 1), Some(window), "{acked}");
+    }
     for n in 1..=41 {
         let round = if n == 1 { 0 } else { 40 };
         let ack = Ack { una: n, next: 41 * (1 + round), ..delivered(n) };
