@@ -399,8 +399,8 @@ impl Schedule for Adaptive {
         let mut reason = None;
         let round_ends = self.watch.on_ack(ack, self.load, &self.config);
         if self.losses > 0 && self.watch.has_lost_many(&self.config) {
-            // Losses that were pardoned were the first of many.
-            let (_, cwnd) = self.window_at_loss(ack.in_flight, None);
+            // Losses that were pardoned were the first of many: the avoidance is told of those.
+            let (cwnd, _) = self.window_at_loss(ack.in_flight, None);
             self.belief = None;
             return Some(Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None });
         }

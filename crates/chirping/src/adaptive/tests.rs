@@ -318,7 +318,7 @@ fn a_pardon_ends_the_start_once_a_tenth_is_lost_at_several_times() {
     assert_eq!(schedule.on_loss(Time::ZERO, 20), None);
     assert_eq!([2, 30].map(|lost| losing(&mut schedule, 1, lost)).map(|exit| exit.is_some()), [false; 2]);
     let exit = losing(&mut schedule, 1, 31).map(|exit| (exit.reason, exit.cwnd, exit.ssthresh));
-    assert_eq!(exit, Some((ExitReason::Loss, 14, 14)), "of 20 that arrived in the round trip before");
+    assert_eq!(exit, Some((ExitReason::Loss, 20, 20)), "that arrived in the round trip before");
 }
 
 /// What was lost before two round trips is no news.

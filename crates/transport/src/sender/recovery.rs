@@ -203,10 +203,12 @@ impl Sender {
 
     // --- after the controller heard of the ACK: reductions ---
 
-    /// Begins what this ACK calls for.
-    pub(super) fn react(&mut self, event: &AckFacts<'_>) {
+    /// Begins what this ACK calls for, which told of `lost` packets.
+    pub(super) fn react(&mut self, event: &AckFacts<'_>, lost: u32) {
         let lost_again = self.board.take_lost_retransmission();
         match self.recovery.state {
+            // Whoever came after the start that pardoned the first losses answers those that follow.
+            SenderState::Recovery if self.recovery.pardoned && lost > 0 && !self.controller.start_is_in_charge() => {}
             SenderState::Recovery => return,
             SenderState::Loss if !lost_again => return,
             _ => {}

@@ -1,8 +1,8 @@
 //! How far the window is reduced, and when that is taken back.
 
 use flowstart_congestion::{
-    Ack, Avoidance, AvoidanceConfig, Controller, ControllerConfig, ExitReason, FlowStart, Response, Signal, Start,
-    StartConfig, Window,
+    Ack, AfterAck, Avoidance, AvoidanceConfig, Controller, ControllerConfig, Exit, ExitReason, FlowStart,
+    INFINITE_SSTHRESH, Response, Signal, Start, StartConfig, Window,
 };
 use flowstart_network::packet::SackBlock;
 use flowstart_units::{Span, Time};
@@ -82,11 +82,18 @@ fn a_timeout_leaves_one_packet_and_doubles() {
     assert_eq!(pipe.receiver.delivered(), 60 * MSS);
 }
 
-/// A start with a window of ten that no loss ends, but a timeout.
+/// A start with a window of ten that no loss ends, but a timeout, or this time.
 #[derive(Clone)]
-struct Pardoning;
+struct Pardoning(Time);
 
 impl FlowStart for Pardoning {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Window) -> AfterAck {
+        if ack.now < self.0 {
+            return AfterAck::Continue;
+        }
+        AfterAck::Done(Exit { reason: ExitReason::Limit, cwnd: 10, ssthresh: 10, rate: None })
+    }
+
     fn grow(&mut self, _: &Ack, _: &mut Window) -> u32 {
         0
     }
@@ -96,16 +103,34 @@ impl FlowStart for Pardoning {
     }
 }
 
+fn pardoning(until: Time) -> Controller {
+    let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
+    Controller::join(Start::External(Box::new(Pardoning(until))), Avoidance::new(&config), &config)
+}
+
+/// Packets 0 and 10 are lost, the second of them found missing a round trip later.
+#[test]
+fn losses_after_the_start_that_pardoned_those_before_are_answered_in_the_same_recovery() {
+    for (until, ssthresh, recoveries) in [(150, 5, 2), (1_000, INFINITE_SSTHRESH, 1)] {
+        let mut pipe = Pipe::new(&no_handshake(), pardoning(at(until)), &every_segment(), ms(50)).losing(&[0, 10]);
+        pipe.sender.write(Time::ZERO, u64::MAX);
+        pipe.run_until(at(150));
+        assert_eq!((pipe.sender.state(), pipe.sender.stats().packets_lost), (SenderState::Recovery, 1));
+        pipe.run_until(at(250));
+        assert_eq!((pipe.sender.state(), pipe.sender.stats().packets_lost), (SenderState::Recovery, 2));
+        assert_eq!((pipe.sender.controller().ssthresh(), pipe.sender.stats().recoveries), (ssthresh, recoveries));
+    }
+}
+
 /// Nothing was reduced when the recovery began. The next timeout has its own answer, as ever.
 #[test]
 fn a_timeout_in_a_recovery_that_reduced_nothing_is_a_signal() {
-    let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
-    let controller = Controller::join(Start::External(Box::new(Pardoning)), Avoidance::new(&config), &config);
     // The first packet is lost, and so is all that leaves once that is known.
-    let mut pipe = Pipe::new(&no_handshake(), controller, &every_segment(), ms(50)).on_data(|packet, delay| {
-        let lost = packet.segment.number == 0 || packet.segment.sent_at >= at(100);
-        if lost { Vec::new() } else { vec![(delay, packet.ecn)] }
-    });
+    let mut pipe =
+        Pipe::new(&no_handshake(), pardoning(Time::NEVER), &every_segment(), ms(50)).on_data(|packet, delay| {
+            let lost = packet.segment.number == 0 || packet.segment.sent_at >= at(100);
+            if lost { Vec::new() } else { vec![(delay, packet.ecn)] }
+        });
     pipe.sender.write(Time::ZERO, u64::MAX);
     pipe.run_until(at(200));
     assert_eq!((pipe.sender.state(), pipe.sender.stats().recoveries), (SenderState::Recovery, 1));
