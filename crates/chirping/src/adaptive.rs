@@ -166,17 +166,6 @@ impl Adaptive {
         self.known.is_some_and(|known| known.window.is_some())
     }
 
-    /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing
-    /// follows before its first ACK is due.
-    fn begin(&mut self, srtt: Span, packets: u32) {
-        let config = &self.config;
-        let gap = if srtt.is_zero() { config.max_first_gap } else { srtt / u64::from(config.probe_divisor.max(1)) };
-        // It takes no longer than a round trip, however short that is.
-        let spread = if srtt.is_zero() { config.min_first_gap } else { srtt / u64::from(packets.max(1)) };
-        self.probe = gap.max(config.min_first_gap.min(spread)).min(config.max_first_gap).as_nanos().max(1);
-        self.load = if srtt.is_zero() { self.probe } else { spread.as_nanos().max(1) };
-    }
-
     /// A new flow's packets were marked: they tell little of what is to be had, and HyStart, which
     /// leaves at the first one, does worse with them than chirps, however short the transfer.
     pub(super) fn has_been_marked(&mut self) {
@@ -186,13 +175,6 @@ impl Adaptive {
     /// True while nothing is known of a path: before the first chirp is read, or cannot be read.
     fn is_unread(&self) -> bool {
         self.room.is_none() && self.unclear == 0 && !self.is_running()
-    }
-
-    /// Packets of the first chirp of a new flow: of a large initial window no more than of any other
-    /// chirp.
-    fn first_packets(&self) -> u32 {
-        let share = libm::round(f64::from(self.initial) * self.config.first_share) as u32;
-        share.min(self.config.packets).max(self.config.min_points).min(self.initial)
     }
 
     /// The end: a window that this gap fills. A running flow goes on with the window it had if that
@@ -270,9 +252,8 @@ impl Schedule for Adaptive {
                 self.rest = Some(number);
                 let gap = self.load.min((self.probe as f64 * self.config.rest_gap) as u64);
                 // A large window leaves as fast as what HyStart takes over.
-                let few = u64::from(rest) * u64::from(self.config.catch_up.max(1));
-                let soon = if next.srtt.is_zero() { gap } else { next.srtt.as_nanos() / few };
-                let gap = gap.min(soon).max(1);
+                let parts = u64::from(rest) * u64::from(self.config.catch_up.max(1));
+                let gap = if self.is_large() { gap.min(next.srtt.as_nanos() / parts).max(1) } else { gap };
                 let soonest = before.map_or(now, |before| before.last + Span::from_nanos(gap)).max(now);
                 let geometry = Geometry::new(rest, gap, RATIO_ONE);
                 return Pull::Chirp(Plan { geometry, guard: 0, at: at.min(soonest), load: self.load });
