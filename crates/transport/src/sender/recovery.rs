@@ -1,7 +1,7 @@
 //! The states of loss recovery: when the window is reduced, when the reduction ends, and when it
 //! was needless (Linux `tcp_fastretrans_alert` and what it calls).
 
-use flowstart_congestion::Signal;
+use flowstart_congestion::{ExitReason, Signal};
 use flowstart_network::packet::Acknowledgement;
 use flowstart_units::Time;
 
@@ -203,12 +203,18 @@ impl Sender {
 
     // --- after the controller heard of the ACK: reductions ---
 
+    /// The start that pardoned the first losses of this recovery left for those that followed: the
+    /// avoidance answers them.
+    fn gave_up_pardon(&self) -> bool {
+        let exit = self.controller.start_exit();
+        !self.controller.start_is_in_charge() && exit.is_some_and(|exit| exit.reason == ExitReason::Loss)
+    }
+
     /// Begins what this ACK calls for, which told of `lost` packets.
     pub(super) fn react(&mut self, event: &AckFacts<'_>, lost: u32) {
         let lost_again = self.board.take_lost_retransmission();
         match self.recovery.state {
-            // Whoever came after the start that pardoned the first losses answers those that follow.
-            SenderState::Recovery if self.recovery.pardoned && lost > 0 && !self.controller.start_is_in_charge() => {}
+            SenderState::Recovery if self.recovery.pardoned && lost > 0 && self.gave_up_pardon() => {}
             SenderState::Recovery => return,
             SenderState::Loss if !lost_again => return,
             _ => {}

@@ -82,16 +82,16 @@ fn a_timeout_leaves_one_packet_and_doubles() {
     assert_eq!(pipe.receiver.delivered(), 60 * MSS);
 }
 
-/// A start with a window of ten that no loss ends, but a timeout, or this time.
+/// A start with a window of ten that no loss ends, but a timeout, or this time for this reason.
 #[derive(Clone)]
-struct Pardoning(Time);
+struct Pardoning(Time, ExitReason);
 
 impl FlowStart for Pardoning {
     fn on_ack(&mut self, ack: &Ack, _: &mut Window) -> AfterAck {
         if ack.now < self.0 {
             return AfterAck::Continue;
         }
-        AfterAck::Done(Exit { reason: ExitReason::Limit, cwnd: 10, ssthresh: 10, rate: None })
+        AfterAck::Done(Exit { reason: self.1, cwnd: 10, ssthresh: 10, rate: None })
     }
 
     fn grow(&mut self, _: &Ack, _: &mut Window) -> u32 {
@@ -103,16 +103,20 @@ impl FlowStart for Pardoning {
     }
 }
 
-fn pardoning(until: Time) -> Controller {
+fn pardoning(until: Time, reason: ExitReason) -> Controller {
     let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
-    Controller::join(Start::External(Box::new(Pardoning(until))), Avoidance::new(&config), &config)
+    Controller::join(Start::External(Box::new(Pardoning(until, reason))), Avoidance::new(&config), &config)
 }
 
 /// Packets 0 and 10 are lost, the second of them found missing a round trip later.
 #[test]
-fn losses_after_the_start_that_pardoned_those_before_are_answered_in_the_same_recovery() {
-    for (until, ssthresh, recoveries) in [(150, 5, 2), (1_000, INFINITE_SSTHRESH, 1)] {
-        let mut pipe = Pipe::new(&no_handshake(), pardoning(at(until)), &every_segment(), ms(50)).losing(&[0, 10]);
+fn losses_that_end_a_start_that_pardoned_those_before_are_answered_in_the_same_recovery() {
+    let (loss, limit) = (ExitReason::Loss, ExitReason::Limit);
+    for (until, reason, ssthresh, recoveries) in
+        [(150, loss, 5, 2), (150, limit, 10, 1), (1_000, loss, INFINITE_SSTHRESH, 1)]
+    {
+        let mut pipe =
+            Pipe::new(&no_handshake(), pardoning(at(until), reason), &every_segment(), ms(50)).losing(&[0, 10]);
         pipe.sender.write(Time::ZERO, u64::MAX);
         pipe.run_until(at(150));
         assert_eq!((pipe.sender.state(), pipe.sender.stats().packets_lost), (SenderState::Recovery, 1));
@@ -126,8 +130,8 @@ fn losses_after_the_start_that_pardoned_those_before_are_answered_in_the_same_re
 #[test]
 fn a_timeout_in_a_recovery_that_reduced_nothing_is_a_signal() {
     // The first packet is lost, and so is all that leaves once that is known.
-    let mut pipe =
-        Pipe::new(&no_handshake(), pardoning(Time::NEVER), &every_segment(), ms(50)).on_data(|packet, delay| {
+    let mut pipe = Pipe::new(&no_handshake(), pardoning(Time::NEVER, ExitReason::Limit), &every_segment(), ms(50))
+        .on_data(|packet, delay| {
             let lost = packet.segment.number == 0 || packet.segment.sent_at >= at(100);
             if lost { Vec::new() } else { vec![(delay, packet.ecn)] }
         });
