@@ -29,6 +29,9 @@ use flowstart_control::{Ack, Exit, ExitReason, NewMss, Next, Window};
 pub use saturation::SaturationConfig;
 use watch::Watch;
 
+/// Packets that a chirp can have.
+const MOST_PACKETS: u32 = super::flight::MAX_CHIRP as u32;
+
 /// The adaptive schedule in operation.
 #[derive(Clone, Debug)]
 pub struct Adaptive {
@@ -163,17 +166,6 @@ impl Adaptive {
         self.known.is_some_and(|known| known.window.is_some())
     }
 
-    /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing
-    /// follows before its first ACK is due.
-    fn begin(&mut self, srtt: Span, packets: u32) {
-        let config = &self.config;
-        let gap = if srtt.is_zero() { config.max_first_gap } else { srtt / u64::from(config.probe_divisor.max(1)) };
-        // It takes no longer than a round trip, however short that is.
-        let spread = if srtt.is_zero() { config.min_first_gap } else { srtt / u64::from(packets.max(1)) };
-        self.probe = gap.max(config.min_first_gap.min(spread)).min(config.max_first_gap).as_nanos().max(1);
-        self.load = (srtt.as_nanos() / u64::from(packets.max(1))).max(self.probe);
-    }
-
     /// A new flow's packets were marked: they tell little of what is to be had, and HyStart, which
     /// leaves at the first one, does worse with them than chirps, however short the transfer.
     pub(super) fn has_been_marked(&mut self) {
@@ -183,12 +175,6 @@ impl Adaptive {
     /// True while nothing is known of a path: before the first chirp is read, or cannot be read.
     fn is_unread(&self) -> bool {
         self.room.is_none() && self.unclear == 0 && !self.is_running()
-    }
-
-    /// Packets of the first chirp of a new flow.
-    fn first_packets(&self) -> u32 {
-        let share = libm::round(f64::from(self.initial) * self.config.first_share) as u32;
-        share.max(self.config.min_points).min(self.initial)
     }
 
     /// The end: a window that this gap fills. A running flow goes on with the window it had if that
@@ -238,7 +224,7 @@ impl Schedule for Adaptive {
     fn pull(&mut self, now: Time, number: u32, next: &Next, window: &Window, before: Option<&Before>) -> Pull {
         let queued = u32::try_from(next.queued).unwrap_or(u32::MAX);
         if number == self.first && !self.is_running() {
-            let packets = window.cwnd.clamp(2, super::flight::MAX_CHIRP as u32);
+            let packets = window.cwnd.max(2);
             // A short transfer is over before what a chirp tells could be used.
             let short = queued <= self.config.short_transfer && !self.marked;
             if queued < packets || short {
@@ -249,7 +235,7 @@ impl Schedule for Adaptive {
                 None => self.begin(next.srtt, packets),
             }
             (self.initial, self.rest) = (packets, None);
-            let packets = if self.known.is_some() { packets } else { self.first_packets() };
+            let packets = if self.known.is_some() { packets.min(MOST_PACKETS) } else { self.first_packets() };
             let geometry = Geometry::new(packets, self.probe, ratio_from_f64(self.config.geometry));
             return Pull::Chirp(Plan { geometry, guard: 0, at: now, load: self.load });
         }
@@ -261,10 +247,13 @@ impl Schedule for Adaptive {
         // Until the first chirp is read nobody knows whether the path holds more than the initial
         // window.
         if self.is_unread() {
-            let rest = self.initial.saturating_sub(self.first_packets()).min(queued);
+            let rest = self.initial.saturating_sub(self.first_packets()).min(queued).min(MOST_PACKETS);
             if number == self.first.saturating_add(1) && rest > 0 && self.known.is_none() {
                 self.rest = Some(number);
                 let gap = self.load.min((self.probe as f64 * self.config.rest_gap) as u64);
+                // A large window leaves as fast as what HyStart takes over.
+                let parts = u64::from(rest) * u64::from(self.config.catch_up.max(1));
+                let gap = if self.is_large() { gap.min(next.srtt.as_nanos() / parts).max(1) } else { gap };
                 let soonest = before.map_or(now, |before| before.last + Span::from_nanos(gap)).max(now);
                 let geometry = Geometry::new(rest, gap, RATIO_ONE);
                 return Pull::Chirp(Plan { geometry, guard: 0, at: at.min(soonest), load: self.load });
@@ -284,7 +273,7 @@ impl Schedule for Adaptive {
         let half = next.srtt.as_nanos() / self.load.max(1) / 2;
         let batched = self.batches.packets(probe, self.enough_points());
         let long = (self.config.length * noise / probe as f64).max(batched).min(half as f64) as u32;
-        let packets = self.config.packets.max(long).min(queued).clamp(1, super::flight::MAX_CHIRP as u32);
+        let packets = self.config.packets.max(long).min(queued).clamp(1, MOST_PACKETS);
         let geometry = Geometry::new(packets, probe, ratio_from_f64(self.config.geometry));
         Pull::Chirp(Plan { geometry, guard: 0, at, load: self.load })
     }
@@ -389,7 +378,14 @@ impl Schedule for Adaptive {
         }
         let blind = self.unclear > 0 || self.is_bounded();
         let mut reason = None;
-        if self.watch.on_ack(ack, self.load, &self.config) {
+        let round_ends = self.watch.on_ack(ack, self.load, &self.config);
+        if self.losses > 0 && self.watch.has_lost_many(&self.config) {
+            // Losses that were pardoned were the first of many: the avoidance is told of those.
+            let (cwnd, _) = self.window_at_loss(ack.in_flight, None);
+            self.belief = None;
+            return Some(Exit { reason: ExitReason::Loss, cwnd, ssthresh: cwnd, rate: None });
+        }
+        if round_ends {
             self.held = self.held.saturating_add(u32::from(self.holds()));
             let unsure = !self.marked && self.held >= self.held_rounds();
             if self.is_refuted() || unsure {
@@ -432,21 +428,11 @@ impl Schedule for Adaptive {
 
     fn on_loss(&mut self, _now: Time, in_flight: u32) -> Option<(u32, u32)> {
         self.losses = self.losses.saturating_add(1);
-        let shown = self.gap();
+        let shown = self.gap().filter(|_| !self.watch.has_lost_many(&self.config));
         if self.losses <= self.config.pardoned_losses && shown.is_some_and(|gap| gap.saturating_mul(2) <= self.load) {
             return None;
         }
-        let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
-        // What is measured may be more than is in flight, but not by more than one round's growth.
-        let most = (f64::from(in_flight) * self.config.growth).min(f64::from(u32::MAX)) as u32;
-        // Before the capacity is known the initial window is what the loss is a loss of at least,
-        // as for CUBIC.
-        let unknown = self.is_unread() || (self.known.is_none() && pipe == 0);
-        let initial = if unknown { self.initial } else { 0 };
-        // All that was in flight may be lost: what arrived in the round trip before was not.
-        let arrived = self.watch.arrived();
-        let window = in_flight.max(pipe.min(most)).max(initial).max(arrived).max(2);
-        Some((window, ((f64::from(window) * self.config.loss_factor) as u32).max(2)))
+        Some(self.window_at_loss(in_flight, shown))
     }
 
     fn stall(&self, host: bool) -> f64 {

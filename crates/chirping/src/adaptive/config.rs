@@ -30,7 +30,8 @@ pub struct AdaptiveChirpingConfig {
     /// Share of the initial window that is the first chirp, above 0 and at most 1; default 0.8: a
     /// receiver that acknowledges every second or fourth packet acknowledges the last of eight. The
     /// rest of ten follows, and until the first chirp is read a packet leaves only when another has
-    /// arrived: a path that holds the initial window and no more loses none.
+    /// arrived: a path that holds the initial window and no more loses none. No more than
+    /// `packets` if a chirp of the whole window took longer than a round trip.
     pub first_share: f64,
     /// The first chirp is centred on the handshake's RTT divided by this, at least 1; default 48
     /// (the authors' later code: 64, which fills 3.7 ms of queue at 20 Mbit/s and 20 ms).
@@ -116,7 +117,8 @@ pub struct AdaptiveChirpingConfig {
     /// have spread its packets, so that an ACK train cannot tell it when to leave.
     pub late_divisor: u32,
     /// Gap of the rest of the initial window, in gaps of the first chirp, above 0; default 2. Never
-    /// longer than the initial window spread over a round trip.
+    /// longer than the initial window spread over a round trip. If a chirp of all of it took
+    /// longer, the rest leaves as what HyStart takes over does (`catch_up`).
     pub rest_gap: f64,
     /// Points that a chirp is to have beyond `min_points`, 0 ..= 64; default 2. Where ACKs come in
     /// batches chirps are as much longer.
@@ -202,6 +204,10 @@ pub struct AdaptiveChirpingConfig {
     /// Losses that are not taken for congestion while the load is below half of what chirps have
     /// shown; default 3.
     pub pardoned_losses: u32,
+    /// More than this share of the packets of two round trips, found missing by more ACKs than
+    /// `pardoned_losses`, are lost neither at random nor by a silence: then what chirps have shown
+    /// does not count; 0 ..= 1, default 0.1 (as for trains that look for fair queuing).
+    pub loss_share: f64,
     /// Factor of the window after a loss that is taken for congestion, 0 ..= 1; default 0.7 (CUBIC,
     /// RFC 9438).
     pub loss_factor: f64,
@@ -288,6 +294,7 @@ impl Default for AdaptiveChirpingConfig {
             plateau: 1.2,
             plateau_rounds: 3,
             pardoned_losses: 3,
+            loss_share: 0.1,
             loss_factor: 0.7,
             max_rounds: 40,
             stall: 2.0,
@@ -382,6 +389,7 @@ impl AdaptiveChirpingConfig {
         check(self.min_delay <= self.max_delay, "min_delay", "at most max_delay")?;
         check(self.plateau >= 1.0, "plateau", "at least 1")?;
         check(self.plateau_rounds >= 1, "plateau_rounds", "at least 1")?;
+        check(within(self.loss_share, 0.0, 1.0), "loss_share", "between 0 and 1")?;
         check(within(self.loss_factor, 0.0, 1.0), "loss_factor", "between 0 and 1")?;
         check(self.max_rounds >= 1, "max_rounds", "at least 1")?;
         check(self.stall >= 1.0, "stall", "at least 1")?;

@@ -129,4 +129,23 @@ impl Adaptive {
         };
         self.agreed >= chirps && agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
     }
+
+    /// Window and threshold in packets to go on with after a loss, where chirps have shown this gap.
+    pub(super) fn window_at_loss(&self, in_flight: u32, shown: Option<u64>) -> (u32, u32) {
+        let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
+        // All that was in flight may be lost: what arrived in a round trip was not.
+        let arrived = self.watch.arrived();
+        // What is measured may be more than is in flight, but not by more than one round's growth.
+        let most = (f64::from(in_flight.max(arrived)) * self.config.growth).min(f64::from(u32::MAX)) as u32;
+        // Before the capacity is known the initial window is what the loss is a loss of at least,
+        // as for CUBIC; where a silence took all, slow start's window, of which it was one, too.
+        let unknown = self.is_unread() || (self.known.is_none() && pipe == 0);
+        // Until the first chirp is read no more than that was sent, but every ACK had widened it.
+        let widened = if self.is_unread() { self.delivered.min(u64::from(self.initial)) as u32 } else { 0 };
+        let initial = if unknown { self.initial.saturating_add(widened) } else { 0 };
+        let silenced = if unknown && in_flight == 0 { self.slow_start().min(self.watch.lost()) } else { 0 };
+        let silenced = u32::try_from(silenced).unwrap_or(u32::MAX);
+        let window = in_flight.max(pipe.min(most)).max(initial).max(arrived).max(silenced).max(2);
+        (window, ((f64::from(window) * self.config.loss_factor) as u32).max(2))
+    }
 }

@@ -1,5 +1,5 @@
-//! How fast the load grows: at least as slow start's while nothing speaks against it, at most by a
-//! factor where chirps show room.
+//! How the first window leaves, and how fast the load grows: at least as slow start's while nothing
+//! speaks against it, at most by a factor where chirps show room.
 
 use flowstart_control::Ack;
 use flowstart_units::Span;
@@ -12,6 +12,30 @@ use super::Adaptive;
 const DOUBLING: f64 = 2.0;
 
 impl Adaptive {
+    /// The first chirp spreads the initial window around a gap that the RTT suggests, and nothing
+    /// follows before its first ACK is due.
+    pub(super) fn begin(&mut self, srtt: Span, packets: u32) {
+        let config = &self.config;
+        let gap = if srtt.is_zero() { config.max_first_gap } else { srtt / u64::from(config.probe_divisor.max(1)) };
+        // It takes no longer than a round trip, however short that is.
+        let spread = if srtt.is_zero() { config.min_first_gap } else { srtt / u64::from(packets.max(1)) };
+        self.probe = gap.max(config.min_first_gap.min(spread)).min(config.max_first_gap).as_nanos().max(1);
+        self.load = if srtt.is_zero() { self.probe } else { spread.as_nanos().max(1) };
+    }
+
+    /// Packets of the first chirp of a new flow: of a large initial window no more than of any other
+    /// chirp.
+    pub(super) fn first_packets(&self) -> u32 {
+        let share = libm::round(f64::from(self.initial) * self.config.first_share) as u32;
+        let share = if self.is_large() { share.min(self.config.packets) } else { share };
+        share.max(self.config.min_points).min(self.initial)
+    }
+
+    /// True if a chirp of the whole initial window would take longer than a round trip.
+    pub(super) fn is_large(&self) -> bool {
+        self.load < self.probe
+    }
+
     /// A chirp with load `left` could not be read: the load grows as slow start's all the same, as
     /// far as is not known to be vain.
     pub(super) fn unread(&mut self, left: u64) {

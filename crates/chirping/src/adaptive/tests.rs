@@ -219,6 +219,13 @@ fn a_loss_of_all_in_flight_leaves_what_arrived_in_the_round_trip_before() {
     let mut schedule = adaptive();
     (schedule.initial, schedule.unclear) = (10, 1);
     assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((10, 7)), "the initial window");
+    // Before anything is read every ACK widens it, as in slow start, as far as it was sent.
+    for (acked, window) in [(6, (16, 11)), (10, (20, 14)), (11, (20, 14))] {
+        let mut schedule = Adaptive { unclear: 0, ..schedule.clone() };
+        schedule.verdict(&Ack { acked: 1, ..delivered(0) }, false);
+        schedule.verdict(&Ack { acked: 1, ..delivered(acked) }, false);
+        assert_eq!(schedule.on_loss(Time::ZERO, 1), Some(window), "{acked}");
+    }
     for n in 1..=41 {
         let round = if n == 1 { 0 } else { 40 };
         let ack = Ack { una: n, next: 41 * (1 + round), ..delivered(n) };
@@ -227,6 +234,17 @@ fn a_loss_of_all_in_flight_leaves_what_arrived_in_the_round_trip_before() {
     assert_eq!(schedule.watch.rounds(), 2);
     assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((40, 28)));
     assert_eq!(schedule.on_loss(Time::ZERO, 100), Some((100, 70)), "more was in flight");
+    // The round trip that is not over yet has brought more.
+    schedule.verdict(&Ack { acked: 50, una: 42, next: 41 * 41, ..delivered(91) }, false);
+    assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((50, 35)));
+    // Nothing is in flight any more: slow start's window, the initial one and all that arrived, was
+    // lost, or what was sent of it.
+    for (lost, window) in [(30, (50, 35)), (60, (60, 42)), (200, (101, 70))] {
+        let mut schedule = schedule.clone();
+        schedule.verdict(&Ack { acked: 0, una: 42, next: 41 * 41, total_lost: lost, ..delivered(91) }, false);
+        assert_eq!(schedule.on_loss(Time::ZERO, 0), Some(window), "{lost}");
+        assert_eq!(schedule.on_loss(Time::ZERO, 1), Some((50, 35)), "some is left");
+    }
     // Chirps that agree on 5 packets per round trip know better than the initial window.
     let mut schedule = adaptive();
     (schedule.initial, schedule.agreed, schedule.losses) = (10, 1, schedule.config.pardoned_losses);
@@ -255,4 +273,91 @@ fn where_packets_are_marked_the_load_of_a_silence_gives_way_to_the_initial_windo
     (schedule.initial, schedule.unclear, schedule.marked, schedule.load) = (10, 1, true, 300_000_000);
     schedule.follow(&Ack { rtt: Some(MIN_RTT), srtt: Span::from_secs(3), ..delivered(40) });
     assert_eq!(schedule.load, 2_000_000);
+}
+
+/// Chirps have shown four times the load: 80 packets per round trip. Of 40 packets that were
+/// delivered or lost, four are a tenth.
+fn far_below_what_was_shown() -> Adaptive {
+    let mut schedule = adaptive();
+    (schedule.initial, schedule.agreed, schedule.config.follow_packets) = (10, 1, 0);
+    schedule.room = Some(Room { least: 250_000, best: 250_000, most: 250_000, crowded: false });
+    schedule
+}
+
+/// Takes in an ACK of so many packets after which `lost` are lost in all.
+fn losing(schedule: &mut Adaptive, acked: u32, lost: u64) -> Option<Exit> {
+    schedule.verdict(&Ack { acked, acked_bytes: 0, next: 1000, total_lost: lost, ..delivered(40) }, false)
+}
+
+/// The same where `acked` packets came, and then one ACK for every count of all that are lost.
+fn losing_at(schedule: &mut Adaptive, acked: u32, counts: impl IntoIterator<Item = u64>) -> Option<Exit> {
+    losing(schedule, acked, 0);
+    counts.into_iter().map(|lost| losing(schedule, 0, lost)).last().flatten()
+}
+
+#[test]
+fn losses_are_pardoned_far_below_what_chirps_show_unless_a_tenth_is_lost_at_several_times() {
+    for (acked, counts, pardoned) in
+        [(1, [1, 2, 40, 40], true), (36, [1, 2, 3, 4], true), (35, [1, 2, 3, 4], false), (1, [10, 20, 30, 40], false)]
+    {
+        let mut schedule = far_below_what_was_shown();
+        assert_eq!(losing_at(&mut schedule, acked, counts), None);
+        let answer = schedule.on_loss(Time::ZERO, 40);
+        // Many losses refute the 80 packets that chirps have shown.
+        assert_eq!(answer, (!pardoned).then_some((40, 28)), "{counts:?} of {acked}");
+    }
+    let mut schedule = far_below_what_was_shown();
+    schedule.load = 400_000;
+    assert_eq!(schedule.on_loss(Time::ZERO, 20), Some((80, 56)), "load and path are nearly the same");
+}
+
+#[test]
+fn a_pardon_ends_the_start_once_a_tenth_is_lost_at_several_times() {
+    let mut schedule = far_below_what_was_shown();
+    assert_eq!(losing_at(&mut schedule, 20, [1]), None);
+    assert_eq!(schedule.on_loss(Time::ZERO, 20), None);
+    assert_eq!([2, 30].map(|lost| losing(&mut schedule, 1, lost)).map(|exit| exit.is_some()), [false; 2]);
+    let exit = losing(&mut schedule, 1, 31).map(|exit| (exit.reason, exit.cwnd, exit.ssthresh));
+    assert_eq!(exit, Some((ExitReason::Loss, 20, 20)), "that arrived in the round trip before");
+}
+
+/// What was lost before two round trips is no news.
+#[test]
+fn losses_are_forgotten_after_two_round_trips() {
+    let many = |rounds: u64| {
+        let mut schedule = far_below_what_was_shown();
+        for (una, total_lost) in
+            [(0, 0), (50, 3), (51, 6), (52, 9), (53, 12)].into_iter().chain((1..=rounds).map(|round| (100 * round, 12)))
+        {
+            let next = una / 100 * 100 + 100;
+            schedule.verdict(&Ack { acked: 10, una, next, total_lost, ..delivered(40) }, false);
+        }
+        schedule.watch.has_lost_many(&schedule.config)
+    };
+    assert_eq!([0, 1, 2, 3].map(many), [true, true, false, false]);
+}
+
+/// Packets of the first chirp, packets and gap of what follows, in a round trip of 48 ms, and
+/// whether more may leave then.
+fn first_window(initial: u32) -> (u32, (u32, u64), bool) {
+    let mut schedule = Adaptive::new(&AdaptiveChirpingConfig::default(), 1448);
+    let window = Window::new(initial);
+    let next = Next { queued: 1000, srtt: Span::from_millis(48), ..flowstart_control::testing::next(0) };
+    let [chirp, rest] = [0, 1].map(|number| match schedule.pull(Time::ZERO, number, &next, &window, None) {
+        Pull::Chirp(plan) => plan.geometry,
+        other => panic!("{other:?}"),
+    });
+    let next = Next { in_flight: chirp.packets + rest.packets, ..next };
+    let more = matches!(schedule.pull(Time::ZERO, 2, &next, &window, None), Pull::Unchirped);
+    (chirp.packets, (rest.packets, rest.gap(1)), more)
+}
+
+/// At most a gap of two milliseconds, twice that of the chirp. Beyond 48 packets, which take a round
+/// trip at a millisecond each, a chirp of 16 and a quarter of the round trip. 284 packets are too many for one plan.
+#[test]
+fn a_large_initial_window_leaves_within_a_chirp_and_a_quarter_of_a_round_trip() {
+    assert_eq!(first_window(10), (8, (2, 2_000_000), false));
+    assert_eq!(first_window(48), (38, (10, 1_000_000), false));
+    assert_eq!(first_window(49), (16, (33, 363_636), false));
+    assert_eq!(first_window(300), (16, (256, 46_875), true));
 }

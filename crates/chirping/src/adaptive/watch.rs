@@ -17,6 +17,10 @@ pub(super) struct Watch {
     acked: u32,
     /// The same of the round before.
     arrived: u32,
+    /// Packets found to be lost in it and in the round before, and ACKs that told of some.
+    lost: [(u64, u32); 2],
+    /// Those of the whole connection, when the last ACK came; `None` before the first.
+    total_lost: Option<u64>,
     /// When it began.
     began: Time,
     /// Load at its beginning and at that of the round before, in ns per packet; zero if there was
@@ -39,6 +43,8 @@ impl Watch {
         end: 0,
         acked: 0,
         arrived: 0,
+        lost: [(0, 0); 2],
+        total_lost: None,
         began: Time::ZERO,
         load: 0,
         load_before: 0,
@@ -56,6 +62,11 @@ impl Watch {
     /// Takes in an ACK while packets leave at `load` ns each. Returns true at the end of a round.
     pub(super) fn on_ack(&mut self, ack: &Ack, load: u64, config: &AdaptiveChirpingConfig) -> bool {
         self.acked = self.acked.saturating_add(ack.acked);
+        // Timers find losses, too.
+        let before = self.total_lost.replace(ack.total_lost);
+        let lost = before.map_or(u64::from(ack.lost), |before| ack.total_lost.saturating_sub(before));
+        self.lost[0].0 += lost;
+        self.lost[0].1 += u32::from(lost > 0);
         if let Some(rtt) = ack.rtt {
             self.rtts = (self.rtts.0.min(rtt), self.rtts.1.saturating_add(1));
         }
@@ -71,6 +82,8 @@ impl Watch {
             end: ack.next,
             acked: 0,
             arrived: self.acked,
+            lost: [(0, 0), self.lost[0]],
+            total_lost: self.total_lost,
             began: ack.now,
             load,
             load_before: self.load,
@@ -87,9 +100,22 @@ impl Watch {
         self.load_before > 0 && load as f64 * factor > self.load_before as f64
     }
 
-    /// Packets delivered in the last round trip that is over.
+    /// Packets delivered in the last round trip that is over, or in this one if that is more by now.
     pub(super) fn arrived(&self) -> u32 {
-        self.arrived
+        self.arrived.max(self.acked)
+    }
+
+    /// Packets found to be lost in this round trip.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost[0].0
+    }
+
+    /// True if so many packets of this round trip and the one before were lost, and not all at
+    /// once, that the path does not hold what was sent, whatever chirps say.
+    pub(super) fn has_lost_many(&self, config: &AdaptiveChirpingConfig) -> bool {
+        let [(lost, times), (lost_before, times_before)] = self.lost;
+        let (lost, arrived) = (lost + lost_before, u64::from(self.acked) + u64::from(self.arrived));
+        times + times_before > config.pardoned_losses && lost as f64 > (lost + arrived) as f64 * config.loss_share
     }
 
     /// Rounds in a row that delivered less than the load.

@@ -158,7 +158,7 @@ impl Sender {
             self.on_probe_answer(&event);
         }
         if settled && !ordinary {
-            self.react(&event);
+            self.react(&event, lost);
         }
 
         let late_packets = self.timer == Timer::Reordering && (self.timer, self.timer_at) != timer_before;

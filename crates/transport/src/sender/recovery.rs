@@ -1,7 +1,7 @@
 //! The states of loss recovery: when the window is reduced, when the reduction ends, and when it
 //! was needless (Linux `tcp_fastretrans_alert` and what it calls).
 
-use flowstart_congestion::Signal;
+use flowstart_congestion::{ExitReason, Signal};
 use flowstart_network::packet::Acknowledgement;
 use flowstart_units::Time;
 
@@ -19,6 +19,8 @@ pub(super) struct Recovery {
     pub(super) high_seq: u64,
     /// The window is walking to the threshold.
     pub(super) reducing: bool,
+    /// A start did not obey the loss that began this recovery.
+    pardoned: bool,
     pub(super) prr: Prr,
     /// F-RTO waits for evidence.
     pub(super) f_rto: bool,
@@ -201,10 +203,18 @@ impl Sender {
 
     // --- after the controller heard of the ACK: reductions ---
 
-    /// Begins what this ACK calls for.
-    pub(super) fn react(&mut self, event: &AckFacts<'_>) {
+    /// The start that pardoned the first losses of this recovery left for those that followed: the
+    /// avoidance answers them.
+    fn gave_up_pardon(&self) -> bool {
+        let exit = self.controller.start_exit();
+        !self.controller.start_is_in_charge() && exit.is_some_and(|exit| exit.reason == ExitReason::Loss)
+    }
+
+    /// Begins what this ACK calls for, which told of `lost` packets.
+    pub(super) fn react(&mut self, event: &AckFacts<'_>, lost: u32) {
         let lost_again = self.board.take_lost_retransmission();
         match self.recovery.state {
+            SenderState::Recovery if self.recovery.pardoned && lost > 0 && self.gave_up_pardon() => {}
             SenderState::Recovery => return,
             SenderState::Loss if !lost_again => return,
             _ => {}
@@ -286,7 +296,7 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, now: Time, marks: bool, unsacked: u32) {
         let walking = self.recovery.state == SenderState::Cwr;
         let prior_ssthresh = self.current_ssthresh();
-        self.recovery.prior_ssthresh = None;
+        (self.recovery.prior_ssthresh, self.recovery.pardoned) = (None, false);
         self.arm_undo();
         self.stats.recoveries += 1;
         if walking {
@@ -301,6 +311,7 @@ impl Sender {
         } else {
             // The start does not obey: repair without reducing.
             self.recovery.reducing = false;
+            self.recovery.pardoned = true;
             self.recovery.high_seq = self.stats.next;
             self.probe = None;
         }
@@ -351,7 +362,9 @@ impl Sender {
         self.board.lose_on_timeout(now);
         self.board.take_lost_retransmission();
         self.stats.packets_lost = self.board.total_lost();
+        // Nothing was reduced in a recovery that a start has pardoned.
         let fresh_window = state <= SenderState::Disorder
+            || (state == SenderState::Recovery && self.recovery.pardoned)
             || self.stats.una >= self.recovery.high_seq
             || (state == SenderState::Loss && self.recovery.expiries == 0);
         let mut obeyed = true;

@@ -1,5 +1,9 @@
 //! How far the window is reduced, and when that is taken back.
 
+use flowstart_congestion::{
+    Ack, AfterAck, Avoidance, AvoidanceConfig, Controller, ControllerConfig, Exit, ExitReason, FlowStart,
+    INFINITE_SSTHRESH, Response, Signal, Start, StartConfig, Window,
+};
 use flowstart_network::packet::SackBlock;
 use flowstart_units::{Span, Time};
 
@@ -76,6 +80,70 @@ fn a_timeout_leaves_one_packet_and_doubles() {
     assert_eq!(pipe.sender.controller().cwnd(), 1);
     pipe.complete(10_000);
     assert_eq!(pipe.receiver.delivered(), 60 * MSS);
+}
+
+/// A start with a window of ten that no loss ends, but a timeout, or this time for this reason.
+#[derive(Clone)]
+struct Pardoning(Time, ExitReason);
+
+impl FlowStart for Pardoning {
+    fn on_ack(&mut self, ack: &Ack, _: &mut Window) -> AfterAck {
+        if ack.now < self.0 {
+            return AfterAck::Continue;
+        }
+        AfterAck::Done(Exit { reason: self.1, cwnd: 10, ssthresh: 10, rate: None })
+    }
+
+    fn grow(&mut self, _: &Ack, _: &mut Window) -> u32 {
+        0
+    }
+
+    fn on_signal(&mut self, _: Time, signal: Signal, _: &mut Window) -> Response {
+        if signal == Signal::Timeout { Response::Leave } else { Response::Ignore }
+    }
+}
+
+fn pardoning(until: Time, reason: ExitReason) -> Controller {
+    let config = ControllerConfig::new(StartConfig::SlowStart, AvoidanceConfig::Reno);
+    Controller::join(Start::External(Box::new(Pardoning(until, reason))), Avoidance::new(&config), &config)
+}
+
+/// Packets 0 and 10 are lost, the second of them found missing a round trip later.
+#[test]
+fn losses_that_end_a_start_that_pardoned_those_before_are_answered_in_the_same_recovery() {
+    let (loss, limit) = (ExitReason::Loss, ExitReason::Limit);
+    for (until, reason, ssthresh, recoveries) in
+        [(150, loss, 5, 2), (150, limit, 10, 1), (1_000, loss, INFINITE_SSTHRESH, 1)]
+    {
+        let mut pipe =
+            Pipe::new(&no_handshake(), pardoning(at(until), reason), &every_segment(), ms(50)).losing(&[0, 10]);
+        pipe.sender.write(Time::ZERO, u64::MAX);
+        pipe.run_until(at(150));
+        assert_eq!((pipe.sender.state(), pipe.sender.stats().packets_lost), (SenderState::Recovery, 1));
+        pipe.run_until(at(250));
+        assert_eq!((pipe.sender.state(), pipe.sender.stats().packets_lost), (SenderState::Recovery, 2));
+        assert_eq!((pipe.sender.controller().ssthresh(), pipe.sender.stats().recoveries), (ssthresh, recoveries));
+    }
+}
+
+/// Nothing was reduced when the recovery began. The next timeout has its own answer, as ever.
+#[test]
+fn a_timeout_in_a_recovery_that_reduced_nothing_is_a_signal() {
+    // The first packet is lost, and so is all that leaves once that is known.
+    let mut pipe = Pipe::new(&no_handshake(), pardoning(Time::NEVER, ExitReason::Limit), &every_segment(), ms(50))
+        .on_data(|packet, delay| {
+            let lost = packet.segment.number == 0 || packet.segment.sent_at >= at(100);
+            if lost { Vec::new() } else { vec![(delay, packet.ecn)] }
+        });
+    pipe.sender.write(Time::ZERO, u64::MAX);
+    pipe.run_until(at(200));
+    assert_eq!((pipe.sender.state(), pipe.sender.stats().recoveries), (SenderState::Recovery, 1));
+    assert!(pipe.sender.controller().start_exit().is_none());
+    pipe.run_until(at(2_000));
+    assert_eq!(pipe.sender.stats().timeouts, 2);
+    let exit = pipe.sender.controller().start_exit().map(|exit| (exit.reason, exit.cwnd, exit.ssthresh));
+    assert_eq!(exit, Some((ExitReason::Timeout, 10, 5)));
+    assert_eq!(pipe.sender.controller().ssthresh(), 5, "the second timeout is no other");
 }
 
 #[test]
