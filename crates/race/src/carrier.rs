@@ -40,8 +40,8 @@ impl Carrier {
         })
     }
 
-    /// The same of a word that is how a contestant is run elsewhere, if it says the opposite of what
-    /// is done here.
+    /// The same of a word that is how a contestant is run elsewhere, if it says the opposite of
+    /// what is done here.
     fn contradicts(self, word: &str) -> Option<&'static str> {
         match (self, word) {
             (Self::EmulatedQuic | Self::Quic, "ack2") => self.instead(Subject::Acks),

@@ -130,7 +130,8 @@ impl Adaptive {
         self.agreed >= chirps && agreed >= (rounds - 1.0) * ack.min_rtt.as_nanos() as f64
     }
 
-    /// Window and threshold in packets to go on with after a loss, where chirps have shown this gap.
+    /// Window and threshold in packets to go on with after a loss, where chirps have shown this
+    /// gap.
     pub(super) fn window_at_loss(&self, in_flight: u32, shown: Option<u64>) -> (u32, u32) {
         let pipe = shown.filter(|_| self.agreed > 0).map_or(0, |gap| packets_in(self.min_rtt, gap));
         // All that was in flight may be lost: what arrived in a round trip was not.

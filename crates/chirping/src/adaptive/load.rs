@@ -23,8 +23,8 @@ impl Adaptive {
         self.load = if srtt.is_zero() { self.probe } else { spread.as_nanos().max(1) };
     }
 
-    /// Packets of the first chirp of a new flow: of a large initial window no more than of any other
-    /// chirp.
+    /// Packets of the first chirp of a new flow: of a large initial window no more than of any
+    /// other chirp.
     pub(super) fn first_packets(&self) -> u32 {
         let share = libm::round(f64::from(self.initial) * self.config.first_share) as u32;
         let share = if self.is_large() { share.min(self.config.packets) } else { share };

@@ -352,8 +352,9 @@ fn first_window(initial: u32) -> (u32, (u32, u64), bool) {
     (chirp.packets, (rest.packets, rest.gap(1)), more)
 }
 
-/// At most a gap of two milliseconds, twice that of the chirp. Beyond 48 packets, which take a round
-/// trip at a millisecond each, a chirp of 16 and a quarter of the round trip. 284 packets are too many for one plan.
+/// At most a gap of two milliseconds, twice that of the chirp. Beyond 48 packets, which take a
+/// round trip at a millisecond each, a chirp of 16 and a quarter of the round trip. 284 packets are
+/// too many for one plan.
 #[test]
 fn a_large_initial_window_leaves_within_a_chirp_and_a_quarter_of_a_round_trip() {
     assert_eq!(first_window(10), (8, (2, 2_000_000), false));

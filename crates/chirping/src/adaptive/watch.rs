@@ -100,7 +100,8 @@ impl Watch {
         self.load_before > 0 && load as f64 * factor > self.load_before as f64
     }
 
-    /// Packets delivered in the last round trip that is over, or in this one if that is more by now.
+    /// Packets delivered in the last round trip that is over, or in this one if that is more by
+    /// now.
     pub(super) fn arrived(&self) -> u32 {
         self.arrived.max(self.acked)
     }

@@ -308,9 +308,9 @@ fn a_flow_whose_bottleneck_becomes_its_own_goes_on_with_the_delay_target_and_get
     assert!(blind.revised.is_none() && blind.srtt > flow.srtt, "{}", blind.srtt);
 }
 
-/// Nothing changes: fifteen seconds of looks in a shared queue finds a shared queue.
-/// It gives up its delay target there, as the other's turns look like noise. From then on losses did
-/// not reduce its window: half of its packets were lost, and it had a sixth of what CUBIC gets.
+/// Nothing changes: fifteen seconds of looks in a shared queue finds a shared queue. It gives up
+/// its delay target there, as the other's turns look like noise. From then on losses did not reduce
+/// its window: half of its packets were lost, and it had a sixth of what CUBIC gets.
 #[test]
 fn who_gives_up_beside_cubic_in_a_fair_queue_shares_and_loses_as_cubic_does() {
     for (mbps, ms) in [(5, 100), (5, 30), (20, 10)] {
