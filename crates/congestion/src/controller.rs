@@ -1,5 +1,6 @@
 //! The controller: one start and one avoidance, whichever is in charge.
 
+mod charge;
 mod config;
 mod idle;
 mod pacer;
@@ -7,8 +8,8 @@ mod steering;
 
 use flowstart_avoidances::Avoidance;
 use flowstart_control::{
-    Ack, Acked, AfterAck, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, LastRtt,
-    NewMss, Next, Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
+    Ack, Acked, AfterAck, Answer, CongestionAvoidance, Departure, Exit, ExitReason, FlowStart, Isolation, NewMss, Next,
+    Occasion, Response, Restart, Sent, Signal, Window, stack_pacing_rate,
 };
 use flowstart_quick_start::Carried;
 use flowstart_starts::Start;
@@ -347,15 +348,6 @@ impl Controller {
         }
     }
 
-    /// The end of the avoidance's own start is recorded as that of any other: with the window
-    /// `before` the ACK that ended it, if that cut it (Linux `bbr_set_cwnd`, down to the target).
-    fn watch_own_start(&mut self, now: Time, before: u32) {
-        if let Some(reason) = self.avoidance.own_exit() {
-            self.own_start = false;
-            self.record_exit(now, reason, self.window.cwnd.max(before), self.window.ssthresh);
-        }
-    }
-
     /// True if the window alone decides when packets leave: [`departure`](Self::departure) would
     /// say [`Departure::Now`] and change nothing, so it need not be asked. False where that is not
     /// known at a glance.
@@ -416,19 +408,6 @@ impl Controller {
     /// What a detector of fair queuing does with this connection.
     pub fn steering(&mut self) -> Steering<'_> {
         Steering { controller: self }
-    }
-
-    fn tell_isolation(&mut self, now: Time, isolation: Isolation) {
-        if let Some(aware) = self.avoidance.isolation_aware() {
-            aware.on_isolation(now, isolation, &mut self.window);
-        }
-        self.follow_avoidance();
-    }
-
-    /// One that is made of two may have changed which of them is in charge.
-    fn follow_avoidance(&mut self) {
-        self.tells_packets = self.avoidance.wants_packets();
-        self.own_recovery = self.avoidance.controls_recovery();
     }
 
     /// When the avoidance took back for the last time that the flow has a queue of its own, if it
@@ -518,42 +497,6 @@ impl Controller {
     #[must_use]
     pub fn asks_for_shares(&mut self) -> bool {
         self.start.router_client().is_some_and(|client| client.asks_for_shares())
-    }
-
-    /// If the window is below the threshold again after the start was over, the start may want to
-    /// be in charge once more.
-    fn restart(&mut self, now: Time, restart: Restart) {
-        if !self.in_charge && !self.own_recovery && self.window.in_slow_start() {
-            self.in_charge = self.take_charge(now, restart);
-        }
-    }
-
-    fn take_charge(&mut self, now: Time, restart: Restart) -> bool {
-        let LastSeen { srtt, min_rtt, .. } = self.last;
-        self.start.on_restart(now, restart, &self.window, LastRtt { srtt, min_rtt })
-    }
-
-    fn remember_three_quarters(&mut self) {
-        let kept = (self.window.cwnd >> 1) + (self.window.cwnd >> 2);
-        self.window.ssthresh = self.window.ssthresh.max(kept);
-    }
-
-    fn hand_over(&mut self, now: Time, exit: Exit) {
-        self.window.cwnd = exit.cwnd.max(1);
-        self.window.ssthresh = exit.ssthresh.max(2);
-        if let Some(rate) = exit.rate {
-            self.pacer.set_rate(rate, now + self.last.srtt * LEFT_BEHIND_RTTS);
-        }
-        self.in_charge = false;
-        self.record_exit(now, exit.reason, self.window.cwnd, self.window.ssthresh);
-        self.avoidance.on_takeover(now, &self.window, exit.rate);
-    }
-
-    fn record_exit(&mut self, now: Time, reason: ExitReason, cwnd: u32, ssthresh: u32) {
-        if self.exit.is_none() {
-            let LastSeen { in_flight, srtt, min_rtt, .. } = self.last;
-            self.exit = Some(StartExit { now, reason, cwnd, ssthresh, in_flight, srtt, min_rtt });
-        }
     }
 }
 
