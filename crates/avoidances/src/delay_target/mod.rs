@@ -15,6 +15,8 @@
 //! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a
 //!   round trip, to see it again. A flow that already sends as little as it may takes the RTT it
 //!   has as the smallest: the queue cannot be its own.
+//! - A timeout halves the rate. The round trip that it was in is not judged: what is delivered in a
+//!   silence is no rate of the path.
 //! - The rate has a floor, and a ceiling at a multiple of what is delivered.
 //! - A queue that does not go away although less and less is sent is not the flow's own. After some
 //!   such round trips, or at the least rate, the control says so
@@ -89,6 +91,8 @@ pub struct DelayTarget {
     measured: Option<Rate>,
     /// The ACKs of this round are of packets from before it took over.
     settling: bool,
+    /// A timeout was in this round.
+    silent: bool,
     /// Rounds with a queue that does not go away, and the rate before the first of them.
     foreign: u32,
     undoubted: Rate,
@@ -135,6 +139,7 @@ impl DelayTarget {
             drain: false,
             measured: None,
             settling: false,
+            silent: false,
             foreign: 0,
             undoubted: Rate::ZERO,
             peaks: [Rate::ZERO; 2],
@@ -311,7 +316,12 @@ impl DelayTarget {
         let mean = Span::from_secs_f64(
             core::mem::take(&mut self.round_sum) / f64::from(core::mem::take(&mut self.round_samples).max(1)),
         );
-        if core::mem::take(&mut self.settling) {
+        let silent = core::mem::take(&mut self.silent);
+        if silent {
+            (self.delivered, self.congested) = (0, 0);
+            self.before = self.rate.unwrap_or(self.before);
+        }
+        if core::mem::take(&mut self.settling) || silent {
             return;
         }
         // What others delivered before counts: one bad sample may be the first rate.
@@ -398,6 +408,8 @@ impl CongestionAvoidance for DelayTarget {
             Some(rate) if signal == Signal::Timeout => {
                 let least = self.path.least_rate(self.config.min_packets);
                 self.rate = Some(rate.mul_f64(self.config.timeout_factor).max(least));
+                // What is delivered in a round with a silence is no rate of the path.
+                (self.silent, self.round_end) = (true, self.delivered_in_all);
             }
             // Losses and marks are judged by the round.
             Some(_) => {}

@@ -224,3 +224,21 @@ fn a_rate_far_below_what_was_delivered_before_is_given_up_if_more_is_delivered_w
     assert_eq!(rounds_until_trials_end(Rate::from_mbps(5), ms(1)), None, "it is not that low");
     assert_eq!(rounds_until_trials_end(Rate::from_mbps(40), Span::from_micros(900)), None, "a smooth path");
 }
+
+#[test]
+fn a_round_with_a_timeout_halves_the_rate_and_what_it_delivered_is_not_judged() {
+    let mut control = control(Span::ZERO);
+    (control.rate, control.before, control.known) = (Some(RATE), RATE, RATE);
+    control.reduce(Time::ZERO, Signal::Timeout, &Window::new(10));
+    assert_eq!(control.rate(), Some(RATE.mul_f64(0.5)));
+    // A few packets in all of a silence, and many that it cost.
+    let before = control.noise();
+    (control.path.delivery, control.delivered, control.congested) = (Some(Rate::from_bps(10_000)), 3, 50);
+    (control.round_least, control.round_most) = (ms(50), ms(1050));
+    control.on_round(Time::ZERO + ms(1000));
+    assert_eq!((control.rate(), control.known, control.noise()), (Some(RATE.mul_f64(0.5)), RATE, before));
+    // The next one is.
+    (control.path.delivery, control.delivered) = (Some(RATE.mul_f64(0.5)), 100);
+    control.on_round(Time::ZERO + ms(1050));
+    assert!(control.rate() > Some(RATE.mul_f64(0.6)), "up to what is known: {:?}", control.rate());
+}
