@@ -46,6 +46,15 @@ pub struct DelayTargetConfig {
     pub noise_rounds: u32,
     /// ... and up to this; default 5 ms (what the published rule tolerates).
     pub max_noise: Span,
+    /// Packets of a burst wait for each other for so long at most; default 1 ms (Linux sends bursts
+    /// of 1 ms at its rate, `sk_pacing_shift`), ...
+    pub burst: Span,
+    /// ... or for the time of so many packets at the rate of delivery, if that is longer, at least
+    /// 0; default 2: Linux sends two at least.
+    pub burst_packets: f64,
+    /// Delivery follows what is sent, so that there is no queue, if both differ by no more than
+    /// this share and more is delivered than in the round before, 0 ..= 1; default 0.005.
+    pub follow_share: f64,
     /// Share of packets lost or marked in a round trip that counts as congestion, 0 ..= 1; default
     /// 0.02.
     pub loss_threshold: f64,
@@ -109,6 +118,9 @@ impl Default for DelayTargetConfig {
             noise_ranges: 1.0,
             noise_rounds: 8,
             max_noise: Span::from_millis(5),
+            burst: Span::from_millis(1),
+            burst_packets: 2.0,
+            follow_share: 0.005,
             loss_threshold: 0.02,
             min_rtt_window: Span::from_secs(10),
             min_packets: 2,
@@ -146,6 +158,9 @@ impl AvoidanceConstants for DelayTargetConfig {
         check(share.contains(&self.known_share), "known_share", "between 0 and 1")?;
         check(self.noise_ranges >= 0.0 && self.noise_ranges.is_finite(), "noise_ranges", "at least 0")?;
         check((1..=MOST_ROUNDS as u32).contains(&self.noise_rounds), "noise_rounds", "between 1 and 16")?;
+        let packets = self.burst_packets >= 0.0 && self.burst_packets.is_finite();
+        check(packets, "burst_packets", "at least 0")?;
+        check(share.contains(&self.follow_share), "follow_share", "between 0 and 1")?;
         check(share.contains(&self.loss_threshold), "loss_threshold", "between 0 and 1")?;
         check(self.min_rtt_window >= Span::from_millis(1), "min_rtt_window", "at least 1 ms")?;
         check(self.min_packets >= 1, "min_packets", "at least 1")?;

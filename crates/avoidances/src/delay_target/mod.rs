@@ -7,6 +7,8 @@
 //!   jitter too, a queue of its own all.
 //! - Jitter is no queue: the RTT without a queue is that of the round with the least delay, jitter
 //!   included, and the target is no less than RTTs differ within a round.
+//! - Packets of a burst wait for each other, which is no queue either: where more is delivered as
+//!   more is sent the path is not full, and the RTT of that round trip is one without a queue.
 //! - Once per round trip, the rate is set to what is delivered, more or less in proportion to the
 //!   distance from the target. What was sent in the last round trip and does not show in the delay
 //!   yet is foreseen, so that large gains do not swing.
@@ -15,6 +17,8 @@
 //! - The smallest RTT is forgotten after 10 s; every half of that time the queue is emptied for a
 //!   round trip, to see it again. A flow that already sends as little as it may takes the RTT it
 //!   has as the smallest: the queue cannot be its own.
+//! - A timeout halves the rate. The round trip that it was in is not judged: what is delivered in a
+//!   silence is no rate of the path.
 //! - The rate has a floor, and a ceiling at a multiple of what is delivered.
 //! - A queue that does not go away although less and less is sent is not the flow's own. After some
 //!   such round trips, or at the least rate, the control says so
@@ -74,6 +78,11 @@ pub struct DelayTarget {
     /// The differences of both in the latest rounds, in a ring.
     ranges: [Span; MOST_ROUNDS],
     next_range: usize,
+    /// The RTT without a queue as packets of a burst have it that wait for each other: that of the
+    /// last round in which more was delivered as more was sent.
+    in_bursts: Span,
+    /// What was delivered in the round before.
+    delivered_before: Rate,
     /// A round ends when a packet sent after this many were delivered is acknowledged.
     round_end: u64,
     delivered_in_all: u64,
@@ -89,6 +98,8 @@ pub struct DelayTarget {
     measured: Option<Rate>,
     /// The ACKs of this round are of packets from before it took over.
     settling: bool,
+    /// A timeout was in this round.
+    silent: bool,
     /// Rounds with a queue that does not go away, and the rate before the first of them.
     foreign: u32,
     undoubted: Rate,
@@ -126,6 +137,8 @@ impl DelayTarget {
             round_most: Span::ZERO,
             ranges: [Span::ZERO; MOST_ROUNDS],
             next_range: 0,
+            in_bursts: Span::ZERO,
+            delivered_before: Rate::ZERO,
             round_end: 0,
             delivered_in_all: 0,
             delivered: 0,
@@ -135,6 +148,7 @@ impl DelayTarget {
             drain: false,
             measured: None,
             settling: false,
+            silent: false,
             foreign: 0,
             undoubted: Rate::ZERO,
             peaks: [Rate::ZERO; 2],
@@ -163,10 +177,31 @@ impl DelayTarget {
     }
 
     /// What a round trip takes without a queue: that of the round with the least delay, noise
-    /// included, but no more than the noise seen above the smallest RTT.
+    /// included, but no more than the noise seen above the smallest RTT. Packets that leave in
+    /// bursts wait for each other as well.
     fn base(&self) -> Span {
         let smallest = self.smallest.get();
-        self.calm.get().min(smallest.checked_add(Span::from_secs_f64(self.noise())).unwrap_or(Span::MAX)).max(smallest)
+        let above = |by: f64| smallest.checked_add(Span::from_secs_f64(by)).unwrap_or(Span::MAX);
+        let bursts = self.in_bursts.min(above(self.longest_burst()));
+        self.calm.get().min(above(self.noise())).max(bursts).max(smallest)
+    }
+
+    /// How long a packet of a burst waits for the others of it at most, in seconds.
+    fn longest_burst(&self) -> f64 {
+        let delivery = self.path.delivery.unwrap_or(Rate::ZERO).as_bps().max(1) as f64;
+        let packet = self.path.rate_of(1, Span::from_secs(1)).as_bps() as f64 / delivery;
+        self.config.burst.as_secs_f64().max(packet * self.config.burst_packets)
+    }
+
+    /// If more was delivered than in the round before as more was sent, the path was not full, and
+    /// the RTT that there is now is one without a queue.
+    fn watch_bursts(&mut self, delivery: Rate) {
+        let before = core::mem::replace(&mut self.delivered_before, delivery);
+        let more = before > Rate::ZERO && delivery > before.mul_f64(1.0 + self.config.loss_threshold);
+        let all = delivery >= self.before.mul_f64(1.0 - self.config.follow_share);
+        if more && all && delivery <= self.before.mul_f64(1.0 + self.config.follow_share) && self.congested == 0 {
+            self.in_bursts = self.rtt;
+        }
     }
 
     /// The least target on this path, in seconds.
@@ -311,7 +346,12 @@ impl DelayTarget {
         let mean = Span::from_secs_f64(
             core::mem::take(&mut self.round_sum) / f64::from(core::mem::take(&mut self.round_samples).max(1)),
         );
-        if core::mem::take(&mut self.settling) {
+        let silent = core::mem::take(&mut self.silent);
+        if silent {
+            (self.delivered, self.congested) = (0, 0);
+            self.before = self.rate.unwrap_or(self.before);
+        }
+        if core::mem::take(&mut self.settling) || silent {
             return;
         }
         // What others delivered before counts: one bad sample may be the first rate.
@@ -327,6 +367,7 @@ impl DelayTarget {
             self.calm.add(now, mean, self.config.min_rtt_window / 2);
         }
         if let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) {
+            self.watch_bursts(delivery);
             // What is delivered now was sent at the rate of the round before. If all of it arrives
             // and there is no queue, the path is not full.
             let full = delivery < self.before.mul_f64(1.0 - self.config.loss_threshold)
@@ -398,6 +439,8 @@ impl CongestionAvoidance for DelayTarget {
             Some(rate) if signal == Signal::Timeout => {
                 let least = self.path.least_rate(self.config.min_packets);
                 self.rate = Some(rate.mul_f64(self.config.timeout_factor).max(least));
+                // What is delivered in a round with a silence is no rate of the path.
+                (self.silent, self.round_end) = (true, self.delivered_in_all);
             }
             // Losses and marks are judged by the round.
             Some(_) => {}
@@ -444,6 +487,7 @@ impl IsolationAware for DelayTarget {
 
     fn on_dismissal(&mut self) {
         (self.rate, self.foreign, self.starved) = (None, 0, 0);
+        (self.in_bursts, self.delivered_before) = (Span::ZERO, Rate::ZERO);
         self.trial = Trial::new();
     }
 

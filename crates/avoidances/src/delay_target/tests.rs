@@ -224,3 +224,54 @@ fn a_rate_far_below_what_was_delivered_before_is_given_up_if_more_is_delivered_w
     assert_eq!(rounds_until_trials_end(Rate::from_mbps(5), ms(1)), None, "it is not that low");
     assert_eq!(rounds_until_trials_end(Rate::from_mbps(40), Span::from_micros(900)), None, "a smooth path");
 }
+
+#[test]
+fn a_round_with_a_timeout_halves_the_rate_and_what_it_delivered_is_not_judged() {
+    let mut control = control(Span::ZERO);
+    (control.rate, control.before, control.known) = (Some(RATE), RATE, RATE);
+    control.reduce(Time::ZERO, Signal::Timeout, &Window::new(10));
+    assert_eq!(control.rate(), Some(RATE.mul_f64(0.5)));
+    // A few packets in all of a silence, and many that it cost.
+    let before = control.noise();
+    (control.path.delivery, control.delivered, control.congested) = (Some(Rate::from_bps(10_000)), 3, 50);
+    (control.round_least, control.round_most) = (ms(50), ms(1050));
+    control.on_round(Time::ZERO + ms(1000));
+    assert_eq!((control.rate(), control.known, control.noise()), (Some(RATE.mul_f64(0.5)), RATE, before));
+    // The next one is.
+    (control.path.delivery, control.delivered) = (Some(RATE.mul_f64(0.5)), 100);
+    control.on_round(Time::ZERO + ms(1050));
+    assert!(control.rate() > Some(RATE.mul_f64(0.6)), "up to what is known: {:?}", control.rate());
+}
+
+/// What counts as queue after rounds over a path of 50 ms that carries `carries` and delays every
+/// packet by `waits`, first at 20 and then at 30 Mbit/s.
+fn queue_after_growth(carries: Rate, waits: Span) -> Span {
+    let mut control = control(waits);
+    for (round, sent) in [20, 30].into_iter().enumerate() {
+        control.rate = Some(Rate::from_mbps(30));
+        (control.before, control.path.delivery) = (Rate::from_mbps(sent), Some(Rate::from_mbps(sent).min(carries)));
+        control.on_round(Time::ZERO + ms(50) * (1 + round as u64));
+    }
+    control.queueing()
+}
+
+#[test]
+fn packets_of_a_burst_wait_for_each_other_and_are_no_queue_if_more_is_delivered_as_more_is_sent() {
+    let waits = Span::from_micros(600);
+    assert_eq!(queue_after_growth(Rate::from_mbps(50), waits), Span::ZERO);
+    // Here it stands.
+    assert_eq!(queue_after_growth(Rate::from_mbps(20), waits), waits);
+    assert_eq!(queue_after_growth(Rate::from_mbps(29), waits), waits);
+    // A burst is not that long.
+    assert_eq!(queue_after_growth(Rate::from_mbps(50), Span::from_micros(1800)), Span::from_micros(800));
+}
+
+#[test]
+fn bursts_of_two_packets_may_last_longer_on_a_slow_path() {
+    let mut control = control(ms(3));
+    control.in_bursts = ms(53);
+    for (delivery, queue) in [(40, 2000), (10, 3000 - 2317), (5, 0)] {
+        control.path.delivery = Some(Rate::from_mbps(delivery));
+        assert!(control.queueing().as_micros().abs_diff(queue) <= 1, "{delivery} Mbit/s: {:?}", control.queueing());
+    }
+}
