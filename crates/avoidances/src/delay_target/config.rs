@@ -73,7 +73,8 @@ pub struct DelayTargetConfig {
     /// never. One's own loses `gain` of what is above the target per round trip: even one of a
     /// second is gone after ten.
     pub foreign_rounds: u32,
-    /// Round trips in a row on a noisy path at less than `give_up_share` of what was delivered
+    /// Round trips in a row on a noisy path (or with losses above `loss_threshold` that no queue
+    /// announced, less than `noise_rounds` apart) at less than `give_up_share` of what was delivered
     /// before, or in which RTTs differ by more than `max_noise` and `turn_packets`, after which
     /// another avoidance had better go on; default 8, 0 for never.
     pub give_up_rounds: u32,

@@ -27,8 +27,9 @@
 //! - Where RTTs differ by more than the longest target, or by more than the shortest and the rate
 //!   has fallen (or never was what the start measured), the delay is the path's and not the
 //!   queue's: the control gives up ([`IsolationAware::gives_up`]), and the other one goes on from
-//!   the most that was delivered. It does so, too, where the rate stands far below that although
-//!   twice as much was delivered whenever it was tried.
+//!   the most that was delivered. It does so, too, where losses keep the rate down that no queue
+//!   had announced (a medium that delays packets for longer than a queue manager wants), and where
+//!   the rate stands far below that although twice as much was delivered whenever it was tried.
 //! - Up to 95 % of what the path was seen to carry the rate grows by a quarter per round trip.
 //!   After eight round trips without queue or loss growth doubles with every further one: capacity
 //!   that appears is used soon.
@@ -111,6 +112,8 @@ pub struct DelayTarget {
     promised: (Rate, Time),
     /// Rounds on a noisy path at much less than that.
     starved: u32,
+    /// Rounds for which it is remembered that packets were lost that no queue had announced.
+    unannounced: u32,
     /// RTTs differ, by noise or by turns of others.
     uneven: bool,
     /// Whether more than the rate is delivered.
@@ -155,6 +158,7 @@ impl DelayTarget {
             peak_turns: Time::ZERO,
             promised: (Rate::ZERO, Time::ZERO),
             starved: 0,
+            unannounced: 0,
             uneven: false,
             trial: Trial::new(),
         }
@@ -337,7 +341,10 @@ impl DelayTarget {
         let is_low = self.rate.is_some_and(|rate| (rate.as_bps() as f64) < peak * self.config.give_up_share);
         // No target is as long as that, so that the rate may never have been what it could be.
         let too_noisy = range > self.config.max_noise.as_secs_f64().max(packet * self.config.turn_packets);
-        self.starved = if is_noisy && is_low || too_noisy { self.starved.saturating_add(1) } else { 0 };
+        let target = self.target_at(self.path.delivery.unwrap_or(Rate::ZERO)).max(self.least_target());
+        let is_unannounced = self.loss() > self.config.loss_threshold && self.queueing().as_secs_f64() <= target;
+        self.unannounced = if is_unannounced { self.config.noise_rounds - 1 } else { self.unannounced.saturating_sub(1) };
+        self.starved = if (is_noisy || self.unannounced > 0) && is_low || too_noisy { self.starved.saturating_add(1) } else { 0 };
     }
 
     fn on_round(&mut self, now: Time) {
@@ -486,7 +493,7 @@ impl IsolationAware for DelayTarget {
     }
 
     fn on_dismissal(&mut self) {
-        (self.rate, self.foreign, self.starved) = (None, 0, 0);
+        (self.rate, self.foreign, self.starved, self.unannounced) = (None, 0, 0, 0);
         (self.in_bursts, self.delivered_before) = (Span::ZERO, Rate::ZERO);
         self.trial = Trial::new();
     }

@@ -275,3 +275,25 @@ fn bursts_of_two_packets_may_last_longer_on_a_slow_path() {
         assert!(control.queueing().as_micros().abs_diff(queue) <= 1, "{delivery} Mbit/s: {:?}", control.queueing());
     }
 }
+
+/// A control at 5 Mbit/s where 100 were measured, on a path that loses 3 % in every so many rounds,
+/// with this much queue: after how many of them it gives up.
+fn rounds_of_losses(every: u32, queue: Span) -> Option<u32> {
+    let mut control = control(queue);
+    control.on_takeover(Time::ZERO, &Window::new(10), Some(RATE));
+    let slow = Rate::from_mbps(5);
+    (control.rate, control.path.delivery) = (Some(slow), Some(slow));
+    (1..50).find(|round| {
+        control.congested = if round % every == 0 { 13 } else { 0 };
+        control.watch_rate(Time::ZERO + ms(40));
+        control.gives_up()
+    })
+}
+
+#[test]
+fn a_rate_that_losses_without_a_queue_keep_low_is_given_up() {
+    assert_eq!(rounds_of_losses(1, Span::ZERO), Some(8));
+    assert_eq!(rounds_of_losses(7, Span::ZERO), Some(14));
+    assert_eq!(rounds_of_losses(8, Span::ZERO), None, "too seldom");
+    assert_eq!(rounds_of_losses(1, ms(3)), None, "its own queue");
+}
