@@ -198,12 +198,13 @@ impl DelayTarget {
     }
 
     /// If more was delivered than in the round before as more was sent, the path was not full, and
-    /// the `least` RTT that it had is one without a queue.
-    fn watch_bursts(&mut self, delivery: Rate, least: Span) {
+    /// the `least` RTT that it had is one without a queue; one that comes or goes makes RTTs differ.
+    fn watch_bursts(&mut self, delivery: Rate, least: Span, range: Span) {
         let before = core::mem::replace(&mut self.delivered_before, delivery);
         let more = before > Rate::ZERO && delivery > before.mul_f64(1.0 + self.config.loss_threshold);
         let all = delivery >= self.before.mul_f64(1.0 - self.config.follow_share);
-        if more && all && delivery <= self.before.mul_f64(1.0 + self.config.follow_share) && self.congested == 0 {
+        let steady = range <= self.config.target / 2;
+        if steady && more && all && delivery <= self.before.mul_f64(1.0 + self.config.follow_share) && self.congested == 0 {
             self.in_bursts = least;
         }
     }
@@ -375,7 +376,7 @@ impl DelayTarget {
             self.calm.add(now, mean, self.config.min_rtt_window / 2);
         }
         if let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) {
-            self.watch_bursts(delivery, least);
+            self.watch_bursts(delivery, least, range);
             // What is delivered now was sent at the rate of the round before. If all of it arrives
             // and there is no queue, the path is not full.
             let full = delivery < self.before.mul_f64(1.0 - self.config.loss_threshold)
