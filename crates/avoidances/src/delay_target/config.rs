@@ -50,7 +50,7 @@ pub struct DelayTargetConfig {
     /// of 1 ms at its rate, `sk_pacing_shift`), ...
     pub burst: Span,
     /// ... or for the time of so many packets at the rate of delivery, if that is longer, at least
-    /// 0; default 2: Linux sends two at least.
+    /// 0; default 1: Linux sends two at least, and the second waits for the first.
     pub burst_packets: f64,
     /// Delivery follows what is sent, so that there is no queue, if both differ by no more than
     /// this share and more is delivered than in the round before, 0 ..= 1; default 0.005.
@@ -120,7 +120,7 @@ impl Default for DelayTargetConfig {
             noise_rounds: 8,
             max_noise: Span::from_millis(5),
             burst: Span::from_millis(1),
-            burst_packets: 2.0,
+            burst_packets: 1.0,
             follow_share: 0.005,
             loss_threshold: 0.02,
             min_rtt_window: Span::from_secs(10),

@@ -198,13 +198,14 @@ impl DelayTarget {
     }
 
     /// If more was delivered than in the round before as more was sent, the path was not full, and
-    /// the RTT that there is now is one without a queue.
-    fn watch_bursts(&mut self, delivery: Rate) {
+    /// the `least` RTT that it had is one without a queue; one that comes or goes makes RTTs differ.
+    fn watch_bursts(&mut self, delivery: Rate, least: Span, range: Span) {
         let before = core::mem::replace(&mut self.delivered_before, delivery);
         let more = before > Rate::ZERO && delivery > before.mul_f64(1.0 + self.config.loss_threshold);
         let all = delivery >= self.before.mul_f64(1.0 - self.config.follow_share);
-        if more && all && delivery <= self.before.mul_f64(1.0 + self.config.follow_share) && self.congested == 0 {
-            self.in_bursts = self.rtt;
+        let steady = range <= self.config.target / 2;
+        if steady && more && all && delivery <= self.before.mul_f64(1.0 + self.config.follow_share) && self.congested == 0 {
+            self.in_bursts = least;
         }
     }
 
@@ -349,7 +350,8 @@ impl DelayTarget {
 
     fn on_round(&mut self, now: Time) {
         let range = self.round_most.checked_sub(self.round_least).unwrap_or(Span::ZERO);
-        (self.round_least, self.round_most) = (Span::MAX, Span::ZERO);
+        let least = core::mem::replace(&mut self.round_least, Span::MAX);
+        self.round_most = Span::ZERO;
         let mean = Span::from_secs_f64(
             core::mem::take(&mut self.round_sum) / f64::from(core::mem::take(&mut self.round_samples).max(1)),
         );
@@ -374,7 +376,7 @@ impl DelayTarget {
             self.calm.add(now, mean, self.config.min_rtt_window / 2);
         }
         if let (Some(rate), Some(delivery)) = (self.rate, self.path.delivery) {
-            self.watch_bursts(delivery);
+            self.watch_bursts(delivery, least, range);
             // What is delivered now was sent at the rate of the round before. If all of it arrives
             // and there is no queue, the path is not full.
             let full = delivery < self.before.mul_f64(1.0 - self.config.loss_threshold)
