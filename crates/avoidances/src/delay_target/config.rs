@@ -74,7 +74,7 @@ pub struct DelayTargetConfig {
     /// second is gone after ten.
     pub foreign_rounds: u32,
     /// Round trips in a row on a noisy path (or with losses above `loss_threshold` that no queue
-    /// announced, less than `noise_rounds` apart) at less than `give_up_share` of what was delivered
+    /// announced, less than `noise_rounds` apart) at less than `give_up_share` of what was seen
     /// before, or in which RTTs differ by more than `max_noise` and `turn_packets`, after which
     /// another avoidance had better go on; default 8, 0 for never.
     pub give_up_rounds: u32,

@@ -198,7 +198,8 @@ impl DelayTarget {
     }
 
     /// If more was delivered than in the round before as more was sent, the path was not full, and
-    /// the `least` RTT that it had is one without a queue; one that comes or goes makes RTTs differ.
+    /// the `least` RTT that it had is one without a queue. One that comes or goes makes RTTs
+    /// differ.
     fn watch_bursts(&mut self, delivery: Rate, least: Span, range: Span) {
         let before = core::mem::replace(&mut self.delivered_before, delivery);
         let more = before > Rate::ZERO && delivery > before.mul_f64(1.0 + self.config.loss_threshold);
