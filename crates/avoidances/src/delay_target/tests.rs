@@ -244,16 +244,29 @@ fn a_round_with_a_timeout_halves_the_rate_and_what_it_delivered_is_not_judged() 
 }
 
 /// What counts as queue after rounds over a path of 50 ms that carries `carries` and delays every
-/// packet by `waits`, first at 20 and then at 30 Mbit/s.
-fn queue_after_growth(carries: Rate, waits: Span) -> Span {
+/// packet by `waits`, some by `more`, first at 20 and then at 30 Mbit/s.
+fn queue_after_rounds(carries: Rate, waits: Span, more: Span) -> Span {
     let mut control = control(waits);
     for (round, sent) in [20, 30].into_iter().enumerate() {
         control.rate = Some(Rate::from_mbps(30));
+        control.take_sample(Time::ZERO + ms(40), ms(50) + waits + more);
         control.take_sample(Time::ZERO + ms(40), ms(50) + waits);
         (control.before, control.path.delivery) = (Rate::from_mbps(sent), Some(Rate::from_mbps(sent).min(carries)));
         control.on_round(Time::ZERO + ms(50) * (1 + round as u64));
     }
     control.queueing()
+}
+
+fn queue_after_growth(carries: Rate, waits: Span) -> Span {
+    queue_after_rounds(carries, waits, Span::ZERO)
+}
+
+/// RTTs that differ by more than half of the target tell of a queue that comes or goes.
+#[test]
+fn where_rtts_of_a_round_differ_their_wait_is_not_that_of_bursts() {
+    let waits = Span::from_micros(600);
+    let queue = |more| queue_after_rounds(Rate::from_mbps(50), waits, Span::from_micros(more));
+    assert_eq!([queue(250), queue(251)], [Span::ZERO, waits]);
 }
 
 #[test]
