@@ -115,6 +115,9 @@ struct Packet {
     part: Part,
     /// When its ACK came.
     acked: Option<Time>,
+    /// It was the newest that this ACK told of: nothing was lost on the way back, or waited, for
+    /// which it waited, too.
+    direct: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -152,7 +155,14 @@ pub(crate) struct Look {
     smallest: Span,
     /// Bytes of the packet with the smallest RTT, with its headers.
     quickest: u32,
-    largest: Span,
+    /// Of each connection when ACKs came, and the RTT of the newest full packet in each.
+    rtts: [Vec<(Time, Span)>; 2],
+    /// Place of the packet acknowledged last.
+    newest: Option<usize>,
+    /// Packets that pass one right behind the other, if fewer than were sent.
+    room: Option<u32>,
+    /// How many packets passed of trains of which but the last two did.
+    ends_lost: Vec<u32>,
     last: Time,
     ends: Time,
     decision: Option<Decision>,
@@ -174,6 +184,15 @@ pub(crate) struct Look {
 const PAIR: u64 = 2;
 /// A shorter train tells nothing.
 const LEAST_SETTLING: u64 = 8;
+/// Distance of repairs where it is not known what the path bears.
+const UNKNOWN: Span = Span::from_millis(20);
+/// So many losses at the end of a train, and this share of what follows the first of them, are a
+/// buffer that was full.
+const FULL: usize = 3;
+const FULL_SHARE: f64 = 0.6;
+/// A train's packets may arrive so many times further apart than expected until those that are
+/// missing are taken for lost.
+const LATER: u64 = 32;
 /// A path is taken for slower from a train's end that arrives this much slower on.
 const SLOWER: f64 = 1.5;
 /// Behind a token bucket the detector's trains may build so much of their queue.
@@ -195,7 +214,10 @@ impl Look {
             arrivals: Vec::new(),
             smallest: Span::MAX,
             quickest: 0,
-            largest: Span::ZERO,
+            rtts: Default::default(),
+            newest: None,
+            room: None,
+            ends_lost: Vec::new(),
             last: Time::ZERO,
             ends: Time::NEVER,
             decision: None,
@@ -227,13 +249,53 @@ impl Look {
                 Some((at, ..)) if connection == 0 => Departure::At(*at),
                 _ => Departure::Hold,
             },
-            // One after another, as the path bears them.
-            LookStage::Over => Departure::At(self.last + self.service.mul_f64(1.25)),
+            LookStage::Over => self.rest(now),
         };
         match departure {
             Departure::At(at) if at <= now => Departure::Now,
             other => other,
         }
+    }
+
+    /// When the next of those leaves that are left when all is over: one after another, as the path
+    /// bears them.
+    pub(crate) fn rest(&self, now: Time) -> Departure {
+        let service = match (self.service.is_zero(), self.smallest) {
+            (false, _) => self.service,
+            (true, Span::MAX) => UNKNOWN,
+            (true, smallest) => (smallest / 8).min(UNKNOWN),
+        };
+        match self.last + service.mul_f64(1.25) {
+            at if at <= now => Departure::Now,
+            at => Departure::At(at),
+        }
+    }
+
+    /// The longest RTT of a packet that was acknowledged at once; zero before the first.
+    fn largest(&self) -> Span {
+        self.rtts.iter().flatten().map(|(_, rtt)| *rtt).max().unwrap_or(Span::ZERO)
+    }
+
+    /// The longest queue that a packet met while another met one nearly as long: of an ACK that was
+    /// lost, another may tell late, for one packet.
+    fn queue(&self) -> Span {
+        let all: Vec<(Time, Span)> = self.rtts.iter().flatten().copied().collect();
+        let queue = |rtt: Span| rtt.checked_sub(self.smallest).unwrap_or(Span::ZERO);
+        let seen = |place: usize| {
+            let (at, rtt) = all[place];
+            let least = (queue(rtt) / 2).min(queue(rtt).checked_sub(self.service.mul_f64(1.5)).unwrap_or(Span::ZERO));
+            let meets = |(other, (until, took)): (usize, &(Time, Span))| {
+                other != place && *until + rtt > at && at + *took > *until && queue(*took) >= least
+            };
+            all.iter().enumerate().any(meets)
+        };
+        (0..all.len()).filter(|place| seen(*place)).map(|place| queue(all[place].1)).max().unwrap_or(Span::ZERO)
+    }
+
+    /// What was queued arrives before that is over.
+    fn patience(&self) -> Span {
+        let largest = self.largest();
+        largest + largest / 2
     }
 
     /// A packet of a connection left.
@@ -245,7 +307,7 @@ impl Look {
             LookStage::Detection(detector) => {
                 detector.on_sent(connection, &shifted(connection, self.offset, sent));
                 if self.sent >= self.config.detection_bytes && self.exhausted == Time::NEVER {
-                    self.exhausted = sent.now + self.largest + self.largest / 2 + self.service * 4;
+                    self.exhausted = sent.now + self.patience() + self.service * 4;
                 }
             }
             LookStage::Trains if connection == 0 => {
@@ -258,7 +320,7 @@ impl Look {
                 }
                 if self.plan.is_empty() {
                     // What was queued arrives before that.
-                    self.ends = sent.now + self.largest + self.largest / 2 + self.service * 4;
+                    self.ends = sent.now + self.patience() + self.service * 4;
                 }
             }
             LookStage::Over => part = Part::After,
@@ -269,7 +331,7 @@ impl Look {
             if part == Part::Calm {
                 self.lone.get_or_insert(number);
             }
-            self.packets.push(Packet { number, at: now, bytes, part, acked: None });
+            self.packets.push(Packet { number, at: now, bytes, part, acked: None, direct: false });
         }
     }
 
@@ -281,13 +343,22 @@ impl Look {
             if rtt < self.smallest {
                 (self.smallest, self.quickest) = (rtt, acked.bytes + HEADER_BYTES);
             }
-            self.largest = self.largest.max(rtt);
+            match self.rtts[connection.min(1)].last_mut() {
+                Some((at, newest)) if *at == acked.now => *newest = rtt,
+                _ => self.rtts[connection.min(1)].push((acked.now, rtt)),
+            }
         }
         self.arrivals.push((acked.now, u64::from(acked.bytes + HEADER_BYTES)));
         if connection == 0
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
         {
             self.packets[at].acked.get_or_insert(acked.now);
+            // Of one ACK the newest comes last.
+            let before = self.newest.replace(at).filter(|before| self.packets[*before].acked == Some(acked.now));
+            if let Some(before) = before {
+                self.packets[before].direct = false;
+            }
+            self.packets[at].direct = true;
         }
         match &mut self.stage {
             LookStage::Pairs(count, first) if connection == 0 => {
@@ -298,8 +369,7 @@ impl Look {
                 let first = *first;
                 // It, or one sent in place of its last.
                 if acked.number + 1 >= first + self.settling() {
-                    self.settle(first, acked.number + 1);
-                    self.detect(acked.now);
+                    self.settled(first, acked.now);
                 }
             }
             LookStage::Detection(detector) => {
@@ -331,6 +401,11 @@ impl Look {
             let apart = other.since(one);
             self.service = if self.service.is_zero() { apart } else { self.service.min(apart) };
         }
+        self.pair_over(acked.now, count);
+    }
+
+    /// All of a pair arrived, or was waited for.
+    fn pair_over(&mut self, now: Time, count: u32) {
         let known = !self.service.is_zero() && self.service <= self.config.slow;
         if !known && count < self.config.pairs {
             self.stage = LookStage::Pairs(count + 1, self.next());
@@ -338,7 +413,7 @@ impl Look {
         }
         match known && self.settling() >= LEAST_SETTLING {
             true => self.stage = LookStage::Settling(self.next()),
-            false => self.detect(acked.now),
+            false => self.detect(now),
         }
     }
 
@@ -348,10 +423,43 @@ impl Look {
         fits.min(u64::from(self.config.settling))
     }
 
+    /// All of the train that follows a pair arrived, or was waited for. What was sent in place of
+    /// its packets is not of it.
+    fn settled(&mut self, first: u64, now: Time) {
+        let end = first + self.settling();
+        self.settle(first, end);
+        self.detect(now);
+    }
+
+    /// Whether a buffer was full behind the first packets of a train. Losses by chance are not all
+    /// at its end.
+    fn fill(&mut self, first: u64, end: u64) {
+        let train: Vec<bool> = self
+            .packets
+            .iter()
+            .filter(|packet| (first..end).contains(&packet.number))
+            .map(|packet| packet.acked.is_some())
+            .collect();
+        let Some(passed) = train.iter().position(|arrived| !arrived) else { return };
+        let lost = train[passed..].iter().filter(|arrived| !**arrived).count();
+        let rest = train.len() - passed;
+        let full = lost >= FULL && lost as f64 >= rest as f64 * FULL_SHARE;
+        let passed = passed as u32;
+        // Fewer may be chance, but not twice at the same place.
+        let again = lost + 1 == FULL && lost == rest && self.ends_lost.iter().any(|other| other.abs_diff(passed) <= 1);
+        if lost + 1 == FULL && lost == rest {
+            self.ends_lost.push(passed);
+        }
+        if full || again {
+            self.room = Some(self.room.map_or(passed, |room| room.min(passed)));
+        }
+    }
+
     /// Packets of a train, from one number to another, may have arrived slower at its end than the
     /// path was taken for. The middle one of their distances says how much: some hosts stand still
     /// for a moment, and some merge ACKs.
     fn settle(&mut self, first: u64, end: u64) {
+        self.fill(first, end);
         let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
         let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).collect();
         arrived.sort_unstable();
@@ -373,11 +481,14 @@ impl Look {
     }
 
     fn detect(&mut self, now: Time) {
+        if self.alone() {
+            return self.plan_trains(now);
+        }
         self.offset = self.next();
         // Of a bucket that is not quite empty more passes than trains are told to build a queue of.
         let share = if self.fast.is_some() { BEHIND } else { 1.0 };
         let detection_queue = self.config.detection_queue.mul_f64(share);
-        match detector(&LookConfig { detection_queue, ..self.config }, self.service) {
+        match detector(&LookConfig { detection_queue, ..self.config }, self.service, self.room) {
             Some(mut config) => {
                 if self.fast.is_some() {
                     // The first gaps of a train are those that a bucket lets pass.
@@ -399,7 +510,27 @@ impl Look {
         match &self.stage {
             LookStage::Detection(_) => self.gives_up(),
             LookStage::Trains => self.ends,
-            LookStage::Pairs(..) | LookStage::Settling(_) | LookStage::Over => Time::NEVER,
+            LookStage::Pairs(..) | LookStage::Settling(_) if self.all_left() => self.missing(),
+            LookStage::Pairs(..) | LookStage::Settling(_) => Time::NEVER,
+            LookStage::Over => Time::NEVER,
+        }
+    }
+
+    /// When those of the first packets that have not arrived are taken for lost.
+    fn missing(&self) -> Time {
+        if self.smallest == Span::MAX {
+            return Time::NEVER;
+        }
+        let arrived = self.arrivals.iter().map(|(at, _)| *at).max().unwrap_or(Time::ZERO);
+        self.last.max(arrived) + self.patience() + self.service * LATER
+    }
+
+    /// Whether all of them have left.
+    fn all_left(&self) -> bool {
+        match &self.stage {
+            LookStage::Pairs(_, first) => self.next() >= first + PAIR,
+            LookStage::Settling(first) => self.next() >= first + self.settling(),
+            _ => true,
         }
     }
 
@@ -417,6 +548,14 @@ impl Look {
                 self.plan_trains(now);
             }
             LookStage::Trains if now >= self.ends => self.plan_next(now),
+            LookStage::Pairs(count, _) if now >= self.missing() && self.all_left() => {
+                let count = *count;
+                self.pair_over(now, count);
+            }
+            LookStage::Settling(first) if now >= self.missing() && self.all_left() => {
+                let first = *first;
+                self.settled(first, now);
+            }
             _ => {}
         }
         matches!(self.stage, LookStage::Over)
@@ -440,8 +579,8 @@ fn shifted(connection: usize, offset: u64, sent: &Sent) -> Sent {
 }
 
 /// A detector whose trains build no longer queue than they may, if there can be one. `service` is
-/// zero if it is not known.
-fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
+/// zero if it is not known, and there is `room` for so many packets one behind the other.
+fn detector(config: &LookConfig, service: Span, room: Option<u32>) -> Option<TrainProbeConfig> {
     let usual = TrainProbeConfig {
         longest_train: config.detection_train,
         most_batches: config.detection_batches,
@@ -451,6 +590,7 @@ fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
     // Packets that may wait; without knowledge as many as the detector likes. Where they are few, a
     // single lone packet joins them: this receiver acknowledges every packet.
     let fits = config.detection_queue.as_nanos() as f64 / service.as_nanos().max(1) as f64;
+    let fits = room.map_or(fits, |room| fits.min(f64::from(room.saturating_sub(1))));
     let lone = if fits < 16.0 { 1 } else { usual.lone };
     let fits = fits - f64::from(lone);
     // Of a train that leaves faster than it arrives this share queues.
@@ -478,7 +618,7 @@ mod tests {
 
     #[test]
     fn detectors_build_no_longer_queue_than_a_path_bears() {
-        let fits = |service| detector(&LookConfig::default(), service);
+        let fits = |service| detector(&LookConfig::default(), service, None);
         let usual = TrainProbeConfig {
             longest_train: 96,
             most_batches: 6,
