@@ -161,6 +161,8 @@ pub(crate) struct Look {
     newest: Option<usize>,
     /// Packets that pass one right behind the other, if fewer than were sent.
     room: Option<u32>,
+    /// Packets arrived behind others that had left later.
+    overtaken: bool,
     /// How many packets passed of trains of which but the last two did.
     ends_lost: Vec<u32>,
     last: Time,
@@ -217,6 +219,7 @@ impl Look {
             rtts: Default::default(),
             newest: None,
             room: None,
+            overtaken: false,
             ends_lost: Vec::new(),
             last: Time::ZERO,
             ends: Time::NEVER,
@@ -261,6 +264,10 @@ impl Look {
     /// bears them.
     pub(crate) fn rest(&self, now: Time) -> Departure {
         let service = match (self.service.is_zero(), self.smallest) {
+            // What it seems to bear may be what one moment of it bears.
+            (false, smallest) if smallest < Span::MAX => {
+                self.service.max(self.room.map_or(Span::ZERO, |room| smallest / (2 * u64::from(room.max(1)))))
+            }
             (false, _) => self.service,
             (true, Span::MAX) => UNKNOWN,
             (true, smallest) => (smallest / 8).min(UNKNOWN),
@@ -353,12 +360,14 @@ impl Look {
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
         {
             self.packets[at].acked.get_or_insert(acked.now);
+            let overtook = |newest: usize| newest > at && self.packets[newest].acked < Some(acked.now);
+            self.overtaken |= self.newest.is_some_and(overtook);
             // Of one ACK the newest comes last.
             let before = self.newest.replace(at).filter(|before| self.packets[*before].acked == Some(acked.now));
             if let Some(before) = before {
                 self.packets[before].direct = false;
             }
-            self.packets[at].direct = true;
+            self.packets[at].direct = acked.rtt.is_none_or(|newest| rtt <= newest);
         }
         match &mut self.stage {
             LookStage::Pairs(count, first) if connection == 0 => {
@@ -394,8 +403,11 @@ impl Look {
         if acked.number + 1 < first + PAIR {
             return;
         }
-        let arrived = |number: u64| self.packets.iter().find(|it| it.number == number).and_then(|it| it.acked);
+        let find = |number: u64| self.packets.iter().find(|it| it.number == number);
+        let arrived = |number: u64| find(number).and_then(|it| it.acked);
         if let (Some(one), Some(other)) = (arrived(first), arrived(first + 1))
+            // Not where the ACK of the second was lost, and another told of it.
+            && find(first + 1).is_some_and(|it| it.direct)
             && other > one
         {
             let apart = other.since(one);
@@ -434,12 +446,12 @@ impl Look {
     /// Whether a buffer was full behind the first packets of a train. Losses by chance are not all
     /// at its end.
     fn fill(&mut self, first: u64, end: u64) {
-        let train: Vec<bool> = self
-            .packets
-            .iter()
-            .filter(|packet| (first..end).contains(&packet.number))
-            .map(|packet| packet.acked.is_some())
-            .collect();
+        let train = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
+        let train: Vec<bool> = train.map(|packet| packet.acked.is_some()).collect();
+        // What others overtake is not lost, and may be the last.
+        if self.overtaken || train.last().is_none_or(|arrived| *arrived) {
+            return;
+        }
         let Some(passed) = train.iter().position(|arrived| !arrived) else { return };
         let lost = train[passed..].iter().filter(|arrived| !**arrived).count();
         let rest = train.len() - passed;
@@ -461,7 +473,8 @@ impl Look {
     fn settle(&mut self, first: u64, end: u64) {
         self.fill(first, end);
         let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
-        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).collect();
+        let last = packets.clone().filter(|packet| packet.direct).filter_map(|packet| packet.acked).max();
+        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).filter(|at| Some(*at) <= last).collect();
         arrived.sort_unstable();
         let (early, late) = arrived.split_at(arrived.len() / 2);
         let middle = |times: &[Time]| {

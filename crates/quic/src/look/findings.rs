@@ -34,6 +34,8 @@ const AGREEING: usize = 3;
 const NEAR: f64 = 0.1;
 /// What a bucket let pass was this many times faster at least.
 const PEAK: f64 = 1.25;
+/// A bucket is said to be so many times too small at the most.
+const LARGER: f64 = 1.5;
 /// A bucket is empty with less than this share of it left.
 const EMPTY: f64 = 0.15;
 /// A bucket filled at this share of the capacity is one that would have been seen.
@@ -69,8 +71,6 @@ fn trains(look: &Look) -> Trains {
     let newest = look.packets.iter().rfind(|packet| packet.acked.is_some()).map(|packet| packet.number);
     let groups: Vec<(bool, Vec<Packet>)> = (0..)
         .zip(&look.trains)
-        // Of those that had no room the end was lost.
-        .filter(|(_, (_, length))| look.room.is_none_or(|room| *length <= room.max(2)))
         .map(|(number, (first, length))| (*first, *length, of(look, Part::Train(number))))
         // Data may be over in the middle of the last, or before all of it was acknowledged.
         .filter(|(_, length, train)| train.len() == *length as usize)
@@ -92,7 +92,11 @@ fn trains(look: &Look) -> Trains {
     };
     let only = |rates: &[(u64, &Vec<Packet>)]| rates.iter().map(|(rate, _)| *rate).collect::<Vec<u64>>();
     let mut rates = only(&rates_from(skip));
-    let mut burst = burst.map(|(_, burst)| burst);
+    // What arrives no slower after a burst, or lets more pass than the bucket has, is something else.
+    let mut burst = burst.map(|(_, burst)| burst).filter(|burst| is_borne(burst, &rates, &look.arrivals));
+    if burst.is_none() && skip > 0 {
+        rates = only(&rates_from(0));
+    }
     let mut behind = None;
     if unsteady(&rates) || few(&rates) {
         // Not each of the trains emptied it, or there is none.
@@ -109,6 +113,16 @@ fn trains(look: &Look) -> Trains {
         }
     }
     Trains { groups, rates, burst, behind }
+}
+
+/// True if trains are slower than a burst, and what arrived was no more than its bucket and what
+/// fills it.
+fn is_borne(burst: &Burst, rates: &[u64], arrivals: &[(Time, u64)]) -> bool {
+    let full = arrivals.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+    median(rates.to_vec()).is_some_and(|rate| {
+        burst.peak as f64 > rate as f64 * PEAK
+            && drained(arrivals, rate) as f64 <= burst.bytes as f64 * LARGER + full as f64 * SIDE as f64
+    })
 }
 
 /// Rates of trains without those that were held up or pushed together by something else than a

@@ -11,6 +11,8 @@ use crate::message::Doubt;
 const HOSTS: Span = Span::from_micros(300);
 /// Packets may be late, or early, for this share of the time that a train's rate is read from.
 const UNEVEN: f64 = 0.04;
+/// A path is said to be faster than trains are by so much at the most.
+const FASTER: f64 = 4.0;
 /// Of a group's packets this share at either end may be still later, or earlier.
 const OUTSIDE: usize = 10;
 /// More of the trains' packets than this share were lost.
@@ -26,15 +28,35 @@ pub(super) struct Doubted {
 }
 
 pub(super) fn of_look(look: &Look, trains: &Trains) -> Option<Doubted> {
-    let packets = || trains.groups.iter().flat_map(|(_, train)| train);
+    // Of those that had no room the end was lost, which is known.
+    let fits = |train: &&Vec<Packet>| look.room.is_none_or(|room| train.len() <= room.max(2) as usize);
+    let fitting = || trains.groups.iter().map(|(_, train)| train).filter(fits);
+    let packets = || fitting().flatten();
     let lost = packets().filter(|packet| packet.acked.is_none()).count();
-    let only = |why: Doubt| Some(Doubted { why, between: None });
-    if few(&trains.rates) || (trains.rates.len() as f64) < trains.groups.len() as f64 * RATED - 1.0 {
+    let share = share(look, trains).unwrap_or(0.0);
+    let between = (share > UNEVEN).then(|| between(&trains.rates, share)).flatten();
+    let only = |why: Doubt| Some(Doubted { why, between });
+    if few(&trains.rates) || (trains.rates.len() as f64) < fitting().count() as f64 * RATED - 1.0 {
         return only(Doubt::Few);
     }
     if lost as f64 > packets().count() as f64 * LOST {
         return only(Doubt::Losses);
     }
+    match share > UNEVEN {
+        true => only(Doubt::Uneven),
+        false => None,
+    }
+}
+
+/// The least and the most that the capacity may be if trains took this share of their time longer,
+/// or less long, for another reason.
+fn between(rates: &[u64], share: f64) -> Option<[u64; 2]> {
+    let (least, most) = (*rates.first()? as f64 / (1.0 + share), *rates.last()? as f64 * (1.0 + share.min(FASTER)));
+    Some([least as u64, most as u64])
+}
+
+/// By how much of the time that a train takes its packets are early or late.
+fn share(look: &Look, trains: &Trains) -> Option<f64> {
     // Behind a token bucket packets are early on purpose.
     if trains.burst.is_some() || trains.behind.is_some() {
         return None;
@@ -42,14 +64,7 @@ pub(super) fn of_look(look: &Look, trains: &Trains) -> Option<Doubted> {
     let capacity = median(trains.rates.clone()).filter(|rate| *rate > 0)?;
     let off = unevenness(look, trains, capacity)?;
     let took = median(trains.groups.iter().filter_map(|(_, train)| took(train)).collect())?;
-    let share = (off.checked_sub(HOSTS)?).as_nanos() as f64 / took.max(1) as f64;
-    if share <= UNEVEN {
-        return None;
-    }
-    let (least, most) = (*trains.rates.first()? as f64 / (1.0 + share), *trains.rates.last()? as f64);
-    // What arrives in one clump was not held up.
-    let most = if share < 1.0 { most * (1.0 + share) } else { most };
-    Some(Doubted { why: Doubt::Uneven, between: Some([least as u64, most as u64]) })
+    Some((off.checked_sub(HOSTS)?).as_nanos() as f64 / took.max(1) as f64)
 }
 
 /// Nanoseconds that the part of a train took that counts.
@@ -93,8 +108,11 @@ fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
             continue;
         };
         let apart = after.abs_diff(*early).max(lone.map_or(0, |lone| lone.abs_diff(*middle)));
-        off.push(apart);
+        off.push((lone.is_some(), apart));
     }
+    // What arrives in one clump is even but for the lone packet.
+    let any = off.iter().any(|(lone, _)| *lone);
+    let mut off: Vec<u64> = off.into_iter().filter(|(lone, _)| *lone || !any).map(|(_, apart)| apart).collect();
     off.sort_unstable();
     // Of two the smaller.
     off.get(off.len().checked_sub(1)? / 2).map(|off| Span::from_nanos(*off))
