@@ -283,20 +283,23 @@ impl Look {
         self.rtts.iter().flatten().map(|(_, rtt)| *rtt).max().unwrap_or(Span::ZERO)
     }
 
-    /// The longest queue that a packet met while another met one nearly as long: of an ACK that was
-    /// lost, another may tell late, for one packet.
+    /// The longest queue that a packet met while another of its connection met one nearly as long:
+    /// of an ACK that was lost another may tell late, for one packet.
     fn queue(&self) -> Span {
-        let all: Vec<(Time, Span)> = self.rtts.iter().flatten().copied().collect();
         let queue = |rtt: Span| rtt.checked_sub(self.smallest).unwrap_or(Span::ZERO);
-        let seen = |place: usize| {
+        let seen = |all: &[(Time, Span)], place: usize| {
             let (at, rtt) = all[place];
-            let least = (queue(rtt) / 2).min(queue(rtt).checked_sub(self.service.mul_f64(1.5)).unwrap_or(Span::ZERO));
+            let alone = queue(rtt).checked_sub(self.service.mul_f64(1.5)).unwrap_or(Span::ZERO);
+            let least = alone.min(queue(rtt) / 2);
             let meets = |(other, (until, took)): (usize, &(Time, Span))| {
                 other != place && *until + rtt > at && at + *took > *until && queue(*took) >= least
             };
             all.iter().enumerate().any(meets)
         };
-        (0..all.len()).filter(|place| seen(*place)).map(|place| queue(all[place].1)).max().unwrap_or(Span::ZERO)
+        let longest = |all: &Vec<(Time, Span)>| {
+            (0..all.len()).filter(|place| seen(all, *place)).map(|place| queue(all[place].1)).max()
+        };
+        self.rtts.iter().filter_map(longest).max().unwrap_or(Span::ZERO)
     }
 
     /// What was queued arrives before that is over.

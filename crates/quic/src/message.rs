@@ -428,7 +428,15 @@ mod tests {
         }
         // What a sender of this version says to an end of the old one.
         let rates = vec![100, 101, 900];
-        let now = Looked { rates, behind: Some(100), tested: 40_000, burst: None, doubt: Some(Doubt::Few), between: Some([1, 2]), ..look };
+        let now = Looked {
+            rates,
+            behind: Some(100),
+            tested: 40_000,
+            burst: None,
+            doubt: Some(Doubt::Few),
+            between: Some([1, 2]),
+            ..look
+        };
         let said = Report { look: Some(now.clone().in_version(4)), ..old.clone() };
         assert_eq!(said.look.as_ref().unwrap().rates, [100, 101]);
         let (mut before, mut words) = (Vec::new(), Vec::new());

@@ -349,10 +349,8 @@ mod tests {
     #[test]
     fn what_is_said_is_the_median_and_the_rtt_without_what_packets_take_themselves() {
         // 1250 bytes at 10 Mbit/s take 1 ms, an ACK of 62 at 5 Mbit/s 0.099 ms.
-        let (down, up) = (
-            outcome(&[9_600_000, 9_900_000, 10_100_000, 10_500_000], 21_099_400),
-            outcome(&[5_000_000, 5_000_000], 0),
-        );
+        let (down, up) =
+            (outcome(&[9_600_000, 9_900_000, 10_100_000, 10_500_000], 21_099_400), outcome(&[5_000_000, 5_000_000], 0));
         let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
         assert_eq!(down.capacity, Some([10.0, 9.6, 10.5]));
         assert!((one(down.rtt(&up)).unwrap() - 20.0002).abs() < 1e-9, "{:?}", down.rtt(&up));
@@ -406,7 +404,10 @@ mod tests {
         let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
         assert_eq!(down.json(&up)["capacity_steady"], json!(false));
         let text = text(&down, &up, 0.5);
-        assert!(text.starts_with("About 0.13 to 0.13 (undecided)") || text.contains("(undecided) Mbit/s down"), "{text}");
+        assert!(
+            text.starts_with("About 0.13 to 0.13 (undecided)") || text.contains("(undecided) Mbit/s down"),
+            "{text}"
+        );
         assert!(text.contains("trains do not agree"), "{text}");
     }
 }

@@ -57,7 +57,8 @@ struct Trains {
 /// True if trains agree on what the path bears.
 pub(super) fn agree(look: &Look) -> bool {
     let trains = trains(look);
-    trains.behind.is_some() || !(few(&trains.rates) || unsteady(&trains.rates) || doubt::of_look(look, &trains).is_some())
+    trains.behind.is_some()
+        || !(few(&trains.rates) || unsteady(&trains.rates) || doubt::of_look(look, &trains).is_some())
 }
 
 /// Rate of the second half of the last train from this one on.
@@ -205,8 +206,11 @@ fn arrivals(train: &[Packet]) -> Vec<(Time, u64)> {
     let wire = |packet: &Packet| u64::from(packet.bytes) + u64::from(HEADER_BYTES);
     // What waited for an ACK that told of later ones had arrived before.
     let last = train.iter().filter(|packet| packet.direct).filter_map(|packet| packet.acked).max();
-    let mut arrivals: Vec<(Time, u64)> =
-        train.iter().filter_map(|packet| Some((packet.acked?, wire(packet)))).filter(|(at, _)| Some(*at) <= last).collect();
+    let mut arrivals: Vec<(Time, u64)> = train
+        .iter()
+        .filter_map(|packet| Some((packet.acked?, wire(packet))))
+        .filter(|(at, _)| Some(*at) <= last)
+        .collect();
     arrivals.sort_unstable();
     arrivals
 }

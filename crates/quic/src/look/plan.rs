@@ -66,12 +66,11 @@ impl Look {
         lost * 2 > all
     }
 
-    /// True if the first of several pairs arrived, and no second.
+    /// True if the first of each pair arrived, and no second.
     pub(super) fn alone(&self) -> bool {
-        let pairs = self.packets.chunks(2).take(self.config.pairs as usize);
-        self.packets.len() >= 2 * self.config.pairs as usize
-            && pairs.clone().filter(|pair| pair[0].acked.is_some()).count() * 2 > self.config.pairs as usize
-            && pairs.clone().all(|pair| pair.last().is_some_and(|last| last.acked.is_none()))
+        let pairs = self.config.pairs as usize;
+        let alone = |pair: &[Packet]| pair[0].acked.is_some() && pair.last().is_some_and(|last| last.acked.is_none());
+        self.service.is_zero() && self.packets.len() >= 2 * pairs && self.packets.chunks(2).take(pairs).all(alone)
     }
 
     /// True if trains of separate groups agree, or if it takes too long.
