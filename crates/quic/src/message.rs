@@ -140,7 +140,7 @@ pub struct Looked {
     pub rtt: u64,
     /// Bytes of that packet, with headers.
     pub packet: u32,
-    /// Mean difference of successive RTTs of packets that met no queue of the look, in nanoseconds.
+    /// Median difference of successive RTTs of packets that met no queue of the look, in nanoseconds.
     pub jitter: u64,
     /// Longest queue that the look met or built, in nanoseconds.
     pub queue: u64,

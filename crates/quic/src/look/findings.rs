@@ -178,7 +178,8 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
         between,
         packet: look.quickest,
         rtt: if look.smallest == Span::MAX { 0 } else { look.smallest.as_nanos() },
-        jitter: apart.iter().sum::<u64>() / (apart.len() as u64).max(1),
+        // In the middle: what was lost may make one of them late.
+        jitter: median(apart).unwrap_or(0),
         queue: queue.as_nanos(),
         lost: lost as u64,
         overflowed: look.room.is_some() || overflowed(&trains, look.smallest, queue),
