@@ -16,6 +16,7 @@ use crate::message::Looked;
 
 mod bucket;
 mod findings;
+mod first;
 mod plan;
 
 /// Constants of a look. All are this project's own.
@@ -115,6 +116,9 @@ struct Packet {
     part: Part,
     /// When its ACK came.
     acked: Option<Time>,
+    /// It was the newest that this ACK told of: nothing was lost on the way back, or waited, for
+    /// which it waited, too.
+    direct: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -152,7 +156,16 @@ pub(crate) struct Look {
     smallest: Span,
     /// Bytes of the packet with the smallest RTT, with its headers.
     quickest: u32,
-    largest: Span,
+    /// Of each connection when ACKs came, and the RTT of the newest full packet in each.
+    rtts: [Vec<(Time, Span)>; 2],
+    /// Place of the packet acknowledged last.
+    newest: Option<usize>,
+    /// Packets that pass one right behind the other, if fewer than were sent.
+    room: Option<u32>,
+    /// Packets arrived behind others that had left later.
+    overtaken: bool,
+    /// How many packets passed of trains whose end was lost.
+    ends_lost: Vec<u32>,
     last: Time,
     ends: Time,
     decision: Option<Decision>,
@@ -174,8 +187,8 @@ pub(crate) struct Look {
 const PAIR: u64 = 2;
 /// A shorter train tells nothing.
 const LEAST_SETTLING: u64 = 8;
-/// A path is taken for slower from a train's end that arrives this much slower on.
-const SLOWER: f64 = 1.5;
+/// Distance of repairs where it is not known what the path bears.
+const UNKNOWN: Span = Span::from_millis(20);
 /// Behind a token bucket the detector's trains may build so much of their queue.
 const BEHIND: f64 = 0.7;
 
@@ -195,7 +208,11 @@ impl Look {
             arrivals: Vec::new(),
             smallest: Span::MAX,
             quickest: 0,
-            largest: Span::ZERO,
+            rtts: Default::default(),
+            newest: None,
+            room: None,
+            overtaken: false,
+            ends_lost: Vec::new(),
             last: Time::ZERO,
             ends: Time::NEVER,
             decision: None,
@@ -227,12 +244,29 @@ impl Look {
                 Some((at, ..)) if connection == 0 => Departure::At(*at),
                 _ => Departure::Hold,
             },
-            // One after another, as the path bears them.
-            LookStage::Over => Departure::At(self.last + self.service.mul_f64(1.25)),
+            LookStage::Over => self.rest(now),
         };
         match departure {
             Departure::At(at) if at <= now => Departure::Now,
             other => other,
+        }
+    }
+
+    /// When the next of those leaves that are left when all is over: one after another, as the path
+    /// bears them.
+    pub(crate) fn rest(&self, now: Time) -> Departure {
+        let service = match (self.service.is_zero(), self.smallest) {
+            // What it seems to bear may be what one moment of it bears.
+            (false, smallest) if smallest < Span::MAX => {
+                self.service.max(self.room.map_or(Span::ZERO, |room| smallest / (2 * u64::from(room.max(1)))))
+            }
+            (false, _) => self.service,
+            (true, Span::MAX) => UNKNOWN,
+            (true, smallest) => (smallest / 8).min(UNKNOWN),
+        };
+        match self.last + service.mul_f64(1.25) {
+            at if at <= now => Departure::Now,
+            at => Departure::At(at),
         }
     }
 
@@ -245,7 +279,7 @@ impl Look {
             LookStage::Detection(detector) => {
                 detector.on_sent(connection, &shifted(connection, self.offset, sent));
                 if self.sent >= self.config.detection_bytes && self.exhausted == Time::NEVER {
-                    self.exhausted = sent.now + self.largest + self.largest / 2 + self.service * 4;
+                    self.exhausted = sent.now + self.patience() + self.service * 4;
                 }
             }
             LookStage::Trains if connection == 0 => {
@@ -258,7 +292,7 @@ impl Look {
                 }
                 if self.plan.is_empty() {
                     // What was queued arrives before that.
-                    self.ends = sent.now + self.largest + self.largest / 2 + self.service * 4;
+                    self.ends = sent.now + self.patience() + self.service * 4;
                 }
             }
             LookStage::Over => part = Part::After,
@@ -269,7 +303,7 @@ impl Look {
             if part == Part::Calm {
                 self.lone.get_or_insert(number);
             }
-            self.packets.push(Packet { number, at: now, bytes, part, acked: None });
+            self.packets.push(Packet { number, at: now, bytes, part, acked: None, direct: false });
         }
     }
 
@@ -281,13 +315,24 @@ impl Look {
             if rtt < self.smallest {
                 (self.smallest, self.quickest) = (rtt, acked.bytes + HEADER_BYTES);
             }
-            self.largest = self.largest.max(rtt);
+            match self.rtts[connection.min(1)].last_mut() {
+                Some((at, newest)) if *at == acked.now => *newest = rtt,
+                _ => self.rtts[connection.min(1)].push((acked.now, rtt)),
+            }
         }
         self.arrivals.push((acked.now, u64::from(acked.bytes + HEADER_BYTES)));
         if connection == 0
             && let Ok(at) = self.packets.binary_search_by_key(&acked.number, |packet| packet.number)
         {
             self.packets[at].acked.get_or_insert(acked.now);
+            let overtook = |newest: usize| newest > at && self.packets[newest].acked < Some(acked.now);
+            self.overtaken |= self.newest.is_some_and(overtook);
+            // Of one ACK the newest comes last.
+            let before = self.newest.replace(at).filter(|before| self.packets[*before].acked == Some(acked.now));
+            if let Some(before) = before {
+                self.packets[before].direct = false;
+            }
+            self.packets[at].direct = acked.rtt.is_none_or(|newest| rtt <= newest);
         }
         match &mut self.stage {
             LookStage::Pairs(count, first) if connection == 0 => {
@@ -298,8 +343,7 @@ impl Look {
                 let first = *first;
                 // It, or one sent in place of its last.
                 if acked.number + 1 >= first + self.settling() {
-                    self.settle(first, acked.number + 1);
-                    self.detect(acked.now);
+                    self.settled(first, acked.now);
                 }
             }
             LookStage::Detection(detector) => {
@@ -319,65 +363,15 @@ impl Look {
         }
     }
 
-    /// A packet of a pair, or one sent in its place, was delivered.
-    fn on_pair(&mut self, acked: &Acked, count: u32, first: u64) {
-        if acked.number + 1 < first + PAIR {
-            return;
-        }
-        let arrived = |number: u64| self.packets.iter().find(|it| it.number == number).and_then(|it| it.acked);
-        if let (Some(one), Some(other)) = (arrived(first), arrived(first + 1))
-            && other > one
-        {
-            let apart = other.since(one);
-            self.service = if self.service.is_zero() { apart } else { self.service.min(apart) };
-        }
-        let known = !self.service.is_zero() && self.service <= self.config.slow;
-        if !known && count < self.config.pairs {
-            self.stage = LookStage::Pairs(count + 1, self.next());
-            return;
-        }
-        match known && self.settling() >= LEAST_SETTLING {
-            true => self.stage = LookStage::Settling(self.next()),
-            false => self.detect(acked.now),
-        }
-    }
-
-    /// Packets of the train that follows a pair.
-    fn settling(&self) -> u64 {
-        let fits = self.config.queue.as_nanos() / self.service.as_nanos().max(1);
-        fits.min(u64::from(self.config.settling))
-    }
-
-    /// Packets of a train, from one number to another, may have arrived slower at its end than the
-    /// path was taken for. The middle one of their distances says how much: some hosts stand still
-    /// for a moment, and some merge ACKs.
-    fn settle(&mut self, first: u64, end: u64) {
-        let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
-        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).collect();
-        arrived.sort_unstable();
-        let (early, late) = arrived.split_at(arrived.len() / 2);
-        let middle = |times: &[Time]| {
-            let mut apart: Vec<Span> = times.windows(2).map(|two| two[1].since(two[0])).collect();
-            apart.sort_unstable();
-            apart.get(apart.len() / 2).copied()
-        };
-        if let Some(late) = middle(late)
-            && late > self.service.mul_f64(SLOWER)
-        {
-            // A pair alone is no evidence of a bucket: its ACKs may have come closer together.
-            let before = middle(early).filter(|early| late > early.mul_f64(SLOWER));
-            let before = before.or((!self.trains.is_empty()).then_some(self.service));
-            self.fast = self.fast.or(before.map(|before| before.max(self.service)));
-            self.service = late;
-        }
-    }
-
     fn detect(&mut self, now: Time) {
+        if self.alone() {
+            return self.plan_trains(now);
+        }
         self.offset = self.next();
         // Of a bucket that is not quite empty more passes than trains are told to build a queue of.
         let share = if self.fast.is_some() { BEHIND } else { 1.0 };
         let detection_queue = self.config.detection_queue.mul_f64(share);
-        match detector(&LookConfig { detection_queue, ..self.config }, self.service) {
+        match detector(&LookConfig { detection_queue, ..self.config }, self.service, self.room) {
             Some(mut config) => {
                 if self.fast.is_some() {
                     // The first gaps of a train are those that a bucket lets pass.
@@ -399,7 +393,9 @@ impl Look {
         match &self.stage {
             LookStage::Detection(_) => self.gives_up(),
             LookStage::Trains => self.ends,
-            LookStage::Pairs(..) | LookStage::Settling(_) | LookStage::Over => Time::NEVER,
+            LookStage::Pairs(..) | LookStage::Settling(_) if self.all_left() => self.missing(),
+            LookStage::Pairs(..) | LookStage::Settling(_) => Time::NEVER,
+            LookStage::Over => Time::NEVER,
         }
     }
 
@@ -417,6 +413,14 @@ impl Look {
                 self.plan_trains(now);
             }
             LookStage::Trains if now >= self.ends => self.plan_next(now),
+            LookStage::Pairs(count, _) if now >= self.missing() && self.all_left() => {
+                let count = *count;
+                self.pair_over(now, count);
+            }
+            LookStage::Settling(first) if now >= self.missing() && self.all_left() => {
+                let first = *first;
+                self.settled(first, now);
+            }
             _ => {}
         }
         matches!(self.stage, LookStage::Over)
@@ -440,8 +444,8 @@ fn shifted(connection: usize, offset: u64, sent: &Sent) -> Sent {
 }
 
 /// A detector whose trains build no longer queue than they may, if there can be one. `service` is
-/// zero if it is not known.
-fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
+/// zero if it is not known, and there is `room` for so many packets one behind the other.
+fn detector(config: &LookConfig, service: Span, room: Option<u32>) -> Option<TrainProbeConfig> {
     let usual = TrainProbeConfig {
         longest_train: config.detection_train,
         most_batches: config.detection_batches,
@@ -451,6 +455,7 @@ fn detector(config: &LookConfig, service: Span) -> Option<TrainProbeConfig> {
     // Packets that may wait; without knowledge as many as the detector likes. Where they are few, a
     // single lone packet joins them: this receiver acknowledges every packet.
     let fits = config.detection_queue.as_nanos() as f64 / service.as_nanos().max(1) as f64;
+    let fits = room.map_or(fits, |room| fits.min(f64::from(room.saturating_sub(1))));
     let lone = if fits < 16.0 { 1 } else { usual.lone };
     let fits = fits - f64::from(lone);
     // Of a train that leaves faster than it arrives this share queues.
@@ -478,7 +483,7 @@ mod tests {
 
     #[test]
     fn detectors_build_no_longer_queue_than_a_path_bears() {
-        let fits = |service| detector(&LookConfig::default(), service);
+        let fits = |service| detector(&LookConfig::default(), service, None);
         let usual = TrainProbeConfig {
             longest_train: 96,
             most_batches: 6,

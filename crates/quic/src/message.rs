@@ -100,6 +100,22 @@ pub struct Burst {
     pub bytes: u64,
 }
 
+/// Why the median of the trains' rates is not said to be the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// Too few trains had a rate.
+    Few,
+    /// Packets arrived in clumps, or late, or in another order, for so long that it matters to a
+    /// train: slots, jitter, other stations, other traffic.
+    Uneven,
+    /// Many packets of trains were lost.
+    Losses,
+    /// One that a later version knows.
+    #[serde(other)]
+    Other,
+}
+
 /// What a look at a path saw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
@@ -115,11 +131,18 @@ pub struct Looked {
     /// the capacity or less; 0 if the sender does not say. What holds more may hide a slower path.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tested: u64,
+    /// Why no rate is said to be the capacity, although trains may agree on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<Doubt>,
+    /// The least and the most that the capacity may be then, in bit/s of IP packets, if that is more
+    /// than the range of the trains' rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<[u64; 2]>,
     /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.
     pub rtt: u64,
     /// Bytes of that packet, with headers.
     pub packet: u32,
-    /// Mean difference of successive RTTs of packets that met no queue of the look, in nanoseconds.
+    /// Median difference of successive RTTs of packets that met no queue of the look, in nanoseconds.
     pub jitter: u64,
     /// Longest queue that the look met or built, in nanoseconds.
     pub queue: u64,
@@ -147,10 +170,23 @@ pub(crate) fn unsteady(rates: &[u64]) -> bool {
     apart(0, last) > UNSTEADY || apart(last / 4, (last * 3).div_ceil(4)) > MIDDLE
 }
 
+/// Two trains are enough if they differ by no more than this.
+const ALIKE: f64 = 1.02;
+
+/// True if so few trains may agree by chance. One agrees with itself.
+pub(crate) fn few(rates: &[u64]) -> bool {
+    match rates {
+        [] | [_] => true,
+        [least, most] => *most as f64 > *least as f64 * ALIKE,
+        _ => false,
+    }
+}
+
 impl Looked {
-    /// False if trains arrived at rates so different that no one of them is the capacity.
+    /// False if trains arrived at rates so different that no one of them is the capacity, or if
+    /// there is another doubt.
     pub fn decided(&self) -> bool {
-        self.behind.is_some() || !unsteady(&self.rates)
+        self.doubt.is_none() && (self.behind.is_some() || !(few(&self.rates) || unsteady(&self.rates)))
     }
 }
 
@@ -166,7 +202,7 @@ impl Looked {
         }
         let mut rates = self.rates;
         rates.retain(|rate| self.behind.is_none_or(|behind| *rate as f64 <= behind as f64 * AGREE));
-        Self { rates, behind: None, tested: 0, ..self }
+        Self { rates, behind: None, tested: 0, doubt: None, between: None, ..self }
     }
 }
 
@@ -334,6 +370,7 @@ mod tests {
         assert!(unsteady(&[100, 100, 101, 102, 103, 112, 115, 120]));
         // Of two trains neither is in the middle.
         assert!(unsteady(&[298, 421]) && !unsteady(&[298, 300]));
+        assert!(few(&[]) && few(&[5]) && few(&[298, 310]) && !few(&[298, 300]) && !few(&[1, 2, 3]));
     }
 
     #[test]
@@ -393,7 +430,15 @@ mod tests {
         }
         // What a sender of this version says to an end of the old one.
         let rates = vec![100, 101, 900];
-        let now = Looked { rates, behind: Some(100), tested: 40_000, burst: None, ..look };
+        let now = Looked {
+            rates,
+            behind: Some(100),
+            tested: 40_000,
+            burst: None,
+            doubt: Some(Doubt::Few),
+            between: Some([1, 2]),
+            ..look
+        };
         let said = Report { look: Some(now.clone().in_version(4)), ..old.clone() };
         assert_eq!(said.look.as_ref().unwrap().rates, [100, 101]);
         let (mut before, mut words) = (Vec::new(), Vec::new());

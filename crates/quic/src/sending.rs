@@ -371,7 +371,10 @@ impl Sending {
         if let (Some(look), Some(ledger)) = (&mut self.look, connection.ledger_mut()) {
             let departure = look.departure(number, now);
             // Its time is over, or its data: the rest follows one by one all the same.
-            let departure = if over && departure == Departure::Hold { Departure::Now } else { departure };
+            let departure = match over && departure == Departure::Hold {
+                true => look.rest(now),
+                false => departure,
+            };
             return ledger.controller_mut().steering().direct(departure);
         }
         let Some(detector) = &mut self.detector else { return };

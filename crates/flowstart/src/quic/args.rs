@@ -151,7 +151,8 @@ const PATH_EXAMPLES: &str = "Examples:
   flowstart path 127.0.0.1
   flowstart path 192.0.2.7 --fingerprint 5e1f... --json
 
-At most a megabyte each time, in about a second, against `flowstart serve` at the other end.";
+At most a megabyte each time, against `flowstart serve` at the other end: in about a second where
+packets are there and back in 50 ms, later where they take longer, or the path has less than 1 Mbit/s.";
 
 /// Options of `flowstart path`.
 #[derive(Args, Debug)]

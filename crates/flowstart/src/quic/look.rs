@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
-use flowstart_quic::message::{AGREE, Direction, Looked, Report, Request, VERSION};
+use flowstart_quic::message::{AGREE, Direction, Doubt, Looked, Report, Request, VERSION};
 use flowstart_quic::{Sink, Transferred};
 use flowstart_units::{Rate, Span};
 
@@ -20,6 +20,12 @@ const BYTES: u64 = 430_000;
 const LONGEST: Span = Span::from_secs(2);
 /// Bytes of an IP packet that has nothing but an ACK, as a rule.
 const ACK_BYTES: f64 = 62.0;
+/// The ACKs of a way that take this share of the capacity of the way back may be all that it bears.
+const ACKS_FILL: f64 = 0.8;
+/// A range that is so small says less than it seems.
+const LITTLE: f64 = 1.2;
+/// RTTs that differ by no more than this are one number, in milliseconds.
+const ONE_RTT: f64 = 0.2;
 
 /// What one direction is like.
 struct Way<'a> {
@@ -56,22 +62,70 @@ impl<'a> Way<'a> {
     /// The least and the most in Mbit/s, if they are too far apart for their median to say much.
     fn unsteady(&self) -> Option<[f64; 2]> {
         let [_, least, most] = self.capacity?;
-        (!self.looked.decided()).then_some([least, most])
+        let between = self.looked.between.map(|both| both.map(|rate| rate as f64 / 1e6));
+        let between = between.map_or([least, most], |[low, high]| [low.min(least), high.max(most)]);
+        (!self.looked.decided()).then_some(between)
     }
 
-    /// Milliseconds that a packet of so many bytes takes at the bottleneck.
-    fn transmission(&self, bytes: f64) -> f64 {
-        self.capacity.map_or(0.0, |[median, ..]| bytes * 8.0 / median / 1e3)
+    /// True if the way back may carry no more ACKs than came: then packets may have arrived faster.
+    fn acks_fill(&self, back: &Way) -> bool {
+        let (Some([median, ..]), Some([.., most])) = (self.capacity, back.capacity) else { return false };
+        let most = back.unsteady().map_or(most, |[_, most]| most);
+        let packets = f64::from(self.looked.packet.max(1)) * self.merged().max(1.0);
+        median * ACK_BYTES / packets >= most * ACKS_FILL
     }
 
-    /// RTT of a packet of no length, without any queue, in milliseconds.
-    fn rtt(&self, back: &Way) -> f64 {
+    /// The least and the most milliseconds that a packet of so many bytes takes at the bottleneck.
+    /// `faster` if the path may be faster than it seems.
+    fn transmission(&self, bytes: f64, faster: bool) -> [f64; 2] {
+        let at = |mbps: f64| if mbps > 0.0 { bytes * 8.0 / mbps / 1e3 } else { 0.0 };
+        let [least, most] = match (self.unsteady(), self.capacity) {
+            (Some(between), _) => between,
+            (None, Some([median, ..])) => [median; 2],
+            (None, None) => return [0.0; 2],
+        };
+        [if faster { 0.0 } else { at(most) }, at(least)]
+    }
+
+    /// The least and the most milliseconds of the RTT of a packet of no length, without any queue.
+    fn rtt(&self, back: &Way) -> [f64; 2] {
         let whole = self.looked.rtt as f64 / 1e6;
-        (whole - self.transmission(f64::from(self.looked.packet)) - back.transmission(ACK_BYTES)).max(0.0)
+        let packet = self.transmission(f64::from(self.looked.packet), self.acks_fill(back));
+        let ack = back.transmission(ACK_BYTES, back.acks_fill(self));
+        [whole - packet[1] - ack[1], whole - packet[0] - ack[0]].map(|rtt| rtt.max(0.0))
     }
 
-    fn isolation(&self) -> &'a str {
-        self.report().queue.as_ref().map_or("unknown", |queue| queue.isolation.as_str())
+    fn isolation(&self, back: &Way) -> &'a str {
+        match &self.report().queue {
+            Some(queue) if !self.acks_fill(back) => queue.isolation.as_str(),
+            _ => "unknown",
+        }
+    }
+
+    /// Why the capacity is not one number, if it is not.
+    fn doubt(&self, back: &Way) -> Option<&'static str> {
+        match self.looked.doubt {
+            Some(Doubt::Few) => Some("too few trains had a rate"),
+            Some(Doubt::Uneven) => Some("packets arrive in clumps, or are held up now and then"),
+            Some(Doubt::Losses) => Some("many packets were lost"),
+            Some(Doubt::Other) => Some("the server is not certain"),
+            None if !self.looked.decided() => Some("trains do not agree"),
+            None if self.acks_fill(back) => Some("the way back carries no more ACKs"),
+            None => None,
+        }
+    }
+
+    /// The capacity in words, in Mbit/s.
+    fn rate(&self, back: &Way) -> String {
+        match (self.unsteady(), self.capacity) {
+            (Some([least, most]), Some([median, ..])) if most <= least * LITTLE => {
+                format!("perhaps {} (undecided)", mbps(median))
+            }
+            (Some([least, most]), _) => format!("{} to {} (undecided)", mbps(least), mbps(most)),
+            (None, Some([median, ..])) if self.acks_fill(back) => format!("at least {}", mbps(median)),
+            (None, Some([median, ..])) => mbps(median),
+            (None, None) => "?".to_owned(),
+        }
     }
 
     /// Packets that one ACK brought news of, on average: 1 where nothing merges ACKs.
@@ -83,21 +137,27 @@ impl<'a> Way<'a> {
     fn json(&self, back: &Way) -> Value {
         let ms = |nanos: u64| nanos as f64 / 1e6;
         let [capacity, least, most] = self.capacity.map_or([None; 3], |all| all.map(Some));
+        let [least, most] = self.unsteady().map_or([least, most], |both| both.map(Some));
+        let held = self.looked.doubt == Some(Doubt::Uneven);
         json!({
             "capacity_mbps": capacity,
             "capacity_least_mbps": least,
             "capacity_most_mbps": most,
-            "capacity_steady": self.capacity.map(|_| self.unsteady().is_none()),
-            "rtt_ms": self.rtt(back),
+            "capacity_steady": self.capacity.map(|_| self.unsteady().is_none() && !self.acks_fill(back)),
+            "capacity_at_least": self.capacity.map(|_| self.unsteady().is_none() && self.acks_fill(back)),
+            "capacity_doubt": self.doubt(back),
+            "rtt_ms": one(self.rtt(back)),
+            "rtt_least_ms": self.rtt(back)[0],
+            "rtt_most_ms": self.rtt(back)[1],
             "jitter_ms": ms(self.looked.jitter),
             "packets_per_ack": self.merged(),
             "burst_bytes": self.looked.burst.as_ref().map(|burst| burst.bytes),
             "burst_mbps": self.looked.burst.as_ref().map(|burst| burst.peak as f64 / 1e6),
             "burst_tested_bytes": (self.looked.tested > 0).then_some(self.looked.tested),
             "longest_queue_ms": ms(self.looked.queue),
-            "buffer_ms": self.looked.overflowed.then(|| ms(self.looked.queue)),
+            "buffer_ms": (self.looked.overflowed && !held).then(|| ms(self.looked.queue)),
             "ecn": self.looked.ecn,
-            "isolation": self.isolation(),
+            "isolation": self.isolation(back),
             "confidence": self.report().queue.as_ref().and_then(|queue| queue.confidence),
             "report": self.report(),
         })
@@ -168,26 +228,51 @@ pub(crate) fn look(args: &PathArgs) -> Done {
     print(&text(&down, &up, took))
 }
 
+/// One number of two, if they are hardly apart.
+fn one([least, most]: [f64; 2]) -> Option<f64> {
+    (most - least <= ONE_RTT).then_some(f64::midpoint(least, most))
+}
+
+/// A round trip in words.
+fn round_trip(rtt: [f64; 2], digits: usize) -> String {
+    match one(rtt) {
+        Some(rtt) => format!("{rtt:.digits$} ms"),
+        None => format!("{:.digits$} to {:.digits$} ms", rtt[0], rtt[1]),
+    }
+}
+
 fn sentence(down: &Way, up: &Way) -> String {
-    let rate = |way: &Way| match (way.unsteady(), way.capacity) {
-        (Some([least, most]), _) => format!("{} to {} (undecided)", mbps(least), mbps(most)),
-        (None, Some([median, ..])) => mbps(median),
-        (None, None) => "?".to_owned(),
-    };
-    let queue = match down.isolation() {
+    let queue = match down.isolation(up) {
         "isolated" => "downwards your flow has a queue of its own",
         "shared" => "downwards your flow shares its queue with others",
         _ => "whether the queue downwards is shared could not be found out",
     };
-    let (rtt, down_way, up_way) = (down.rtt(up).min(up.rtt(down)), down, up);
-    let rates = format!("{} Mbit/s down and {} Mbit/s up", rate(down), rate(up));
-    let first = format!("About {rates}, {rtt:.1} ms there and back, and {queue}.");
+    let (down_way, up_way) = (down, up);
+    let rates = format!("{} Mbit/s down and {} Mbit/s up", down.rate(up), up.rate(down));
+    let (about, rates) = match rates.strip_prefix("at least ") {
+        Some(rest) => ("At least", rest),
+        None => ("About", rates.as_str()),
+    };
+    let first = format!("{about} {rates}, {} there and back, and {queue}.", round_trip(both_ways(down, up), 1));
     let tested = down_way.looked.tested.min(up_way.looked.tested);
     let bursts = [down_way, up_way].iter().all(|way| way.looked.burst.is_some());
     match tested {
         0 => first,
         _ if bursts => first,
         tested => format!("{first}\nBehind a token bucket of more than {} kB a path may be slower.", tested / 1000),
+    }
+}
+
+/// What both directions say of the round trip, which is the same: the more certain of them.
+fn both_ways(down: &Way, up: &Way) -> [f64; 2] {
+    let (there, back) = (down.rtt(up), up.rtt(down));
+    match (one(there), one(back)) {
+        (Some(_), None) => there,
+        (None, Some(_)) => back,
+        (Some(_), Some(_)) if there[0] <= back[0] => there,
+        (Some(_), Some(_)) => back,
+        (None, None) if there[1] - there[0] <= back[1] - back[0] => there,
+        (None, None) => back,
     }
 }
 
@@ -207,11 +292,18 @@ fn text(down: &Way, up: &Way, took: f64) -> String {
         let (down, up) = (value(down, up), value(up, down));
         text.push_str(&format!("{name:<18}{down:>32}{up:>32}\n"));
     };
-    row("capacity", &|way, _| match way.capacity {
-        Some([median, least, most]) => format!("{} Mbit/s ({} to {})", mbps(median), mbps(least), mbps(most)),
-        None => "not found out".to_owned(),
+    row("capacity", &|way, back| match (way.unsteady(), way.capacity) {
+        (Some([least, most]), Some([median, ..])) if most <= least * LITTLE => {
+            format!("perhaps {} Mbit/s", mbps(median))
+        }
+        (Some([least, most]), _) => format!("{} to {} Mbit/s", mbps(least), mbps(most)),
+        (None, Some([median, ..])) if way.acks_fill(back) => format!("at least {} Mbit/s", mbps(median)),
+        (None, Some([median, least, most])) => {
+            format!("{} Mbit/s ({} to {})", mbps(median), mbps(least), mbps(most))
+        }
+        (None, None) => "not found out".to_owned(),
     });
-    row("RTT without queue", &|way, back| format!("{:.2} ms", way.rtt(back)));
+    row("RTT without queue", &|way, back| round_trip(way.rtt(back), 2));
     row("jitter", &|way, _| ms(way.looked.jitter));
     row("packets per ACK", &|way, _| format!("{:.2}", way.merged()));
     row("burst", &|way, _| match &way.looked.burst {
@@ -223,13 +315,23 @@ fn text(down: &Way, up: &Way, took: f64) -> String {
         None => "none seen".to_owned(),
     });
     row("buffer", &|way, _| match way.looked.overflowed {
+        _ if way.looked.doubt == Some(Doubt::Uneven) => format!("unknown, waits of {}", ms(way.looked.queue)),
         true => format!("about {}", ms(way.looked.queue)),
         false => format!("more than {}", ms(way.looked.queue)),
     });
     row("ECN", &|way, _| if way.looked.ecn { "passes" } else { "does not pass" }.to_owned());
     row("packets lost", &|way, _| format!("{} of {}", way.report().lost, way.report().packets));
-    for (way, name) in [(down, "queue down"), (up, "queue up")] {
-        let words = way.report().queue.as_ref().map_or("too slow a path to look".to_owned(), show::queue);
+    for (way, back, name) in [(down, up, "down"), (up, down, "up")] {
+        if let Some(doubt) = way.doubt(back) {
+            text.push_str(&format!("{:<18}{doubt}\n", format!("undecided {name}")));
+        }
+    }
+    for (way, back, name) in [(down, up, "queue down"), (up, down, "queue up")] {
+        let words = if way.acks_fill(back) {
+            "unknown: the way back carries no more ACKs".to_owned()
+        } else {
+            way.report().queue.as_ref().map_or("too slow a path to look".to_owned(), show::queue)
+        };
         text.push_str(&format!("{name:<18}{words}\n"));
     }
     text.push_str(&format!("{:<18}{took:.2} s\n", "took"));
@@ -260,11 +362,11 @@ mod tests {
     fn what_is_said_is_the_median_and_the_rtt_without_what_packets_take_themselves() {
         // 1250 bytes at 10 Mbit/s take 1 ms, an ACK of 62 at 5 Mbit/s 0.099 ms.
         let (down, up) =
-            (outcome(&[9_600_000, 9_900_000, 10_100_000, 10_500_000], 21_099_400), outcome(&[5_000_000], 0));
+            (outcome(&[9_600_000, 9_900_000, 10_100_000, 10_500_000], 21_099_400), outcome(&[5_000_000, 5_000_000], 0));
         let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
         assert_eq!(down.capacity, Some([10.0, 9.6, 10.5]));
-        assert!((down.rtt(&up) - 20.0002).abs() < 1e-9, "{}", down.rtt(&up));
-        assert_eq!(up.rtt(&down), 0.0);
+        assert!((one(down.rtt(&up)).unwrap() - 20.0002).abs() < 1e-9, "{:?}", down.rtt(&up));
+        assert_eq!(up.rtt(&down), [0.0; 2]);
         assert_eq!(down.merged(), 2.0);
         let text = text(&down, &up, 0.5);
         assert!(text.starts_with("About 10.0 Mbit/s down and 5.00 Mbit/s up, 0.0 ms there and back, and whether"));
@@ -287,5 +389,34 @@ mod tests {
         let nothing = Way::new(&nothing, nothing.report.look.as_ref().unwrap());
         assert_eq!(nothing.capacity, None);
         assert_eq!(nothing.json(&up)["capacity_mbps"], Value::Null);
+    }
+
+    /// ACKs of 62 bytes for packets of 1250: 1 Mbit/s bears those of 20.2 Mbit/s.
+    #[test]
+    fn a_way_back_that_bears_no_more_acks_makes_the_capacity_a_lower_bound() {
+        let (down, up) = (outcome(&[20_000_000; 3], 30_000_000), outcome(&[1_000_000; 3], 41_000_000));
+        let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
+        assert!(down.acks_fill(&up) && !up.acks_fill(&down));
+        let said = down.json(&up);
+        assert_eq!((&said["capacity_steady"], &said["capacity_at_least"]), (&json!(false), &json!(true)));
+        assert_eq!((&said["rtt_ms"], &up.json(&down)["capacity_steady"]), (&Value::Null, &json!(true)));
+        // Up a packet takes 10 ms, and its ACK at most 25 us down: that is certain.
+        let text = text(&down, &up, 0.5);
+        assert!(text.starts_with("At least 20.0 Mbit/s down and 1.00 Mbit/s up, 31.0 ms there"), "{text}");
+        assert!(text.contains("unknown: the way back carries no more ACKs"), "{text}");
+        // At half of that rate nothing waits.
+        let (down, up) = (outcome(&[10_000_000; 3], 30_000_000), outcome(&[1_000_000; 3], 41_000_000));
+        let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
+        assert!(!down.acks_fill(&up) && down.doubt(&up).is_none());
+    }
+
+    #[test]
+    fn one_train_that_agrees_with_itself_is_no_capacity_and_no_rtt() {
+        let (down, up) = (outcome(&[130_000], 30_600_000), outcome(&[20_000_000; 3], 30_600_000));
+        let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
+        assert_eq!(down.json(&up)["capacity_steady"], json!(false));
+        let text = text(&down, &up, 0.5);
+        assert!(text.starts_with("About perhaps 0.13 (undecided) Mbit/s down and 20.0 Mbit/s up"), "{text}");
+        assert!(text.contains("trains do not agree"), "{text}");
     }
 }

@@ -5,7 +5,9 @@ use flowstart_units::{Bytes, Rate, Span, Time};
 use super::bucket::{drained, lacking};
 use super::{Look, Packet, Part};
 use crate::ledger::HEADER_BYTES;
-use crate::message::{Burst, Looked, unsteady};
+use crate::message::{Burst, Looked, few, unsteady};
+
+mod doubt;
 
 /// Of a train this share does not count: its first packets find processors on the way asleep, and
 /// are late by a tenth of a millisecond or two.
@@ -15,6 +17,8 @@ const WAKING: usize = 4;
 const BURST: f64 = 0.6;
 /// Least time in nanoseconds by which the burst is ahead: less may be a processor that was busy.
 const AHEAD: f64 = 1e6;
+/// Whole trains at the least that show a burst.
+const WHOLE: usize = 2;
 /// Packets at the least on either side of such a change.
 const SIDE: usize = 4;
 /// The halves of a train differ by no more than this share where all of it waited for tokens.
@@ -28,6 +32,10 @@ const AGREEING: usize = 3;
 /// Rates of trains that something else held up, or pushed together, are off by more than this
 /// share.
 const NEAR: f64 = 0.1;
+/// What a bucket let pass was this many times faster at least.
+const PEAK: f64 = 1.25;
+/// A bucket is said to be so many times too small at the most.
+const LARGER: f64 = 1.5;
 /// A bucket is empty with less than this share of it left.
 const EMPTY: f64 = 0.15;
 /// A bucket filled at this share of the capacity is one that would have been seen.
@@ -49,7 +57,8 @@ struct Trains {
 /// True if trains agree on what the path bears.
 pub(super) fn agree(look: &Look) -> bool {
     let trains = trains(look);
-    trains.behind.is_some() || (!trains.rates.is_empty() && !unsteady(&trains.rates))
+    trains.behind.is_some()
+        || !(few(&trains.rates) || unsteady(&trains.rates) || doubt::of_look(look, &trains).is_some())
 }
 
 /// Rate of the second half of the last train from this one on.
@@ -84,13 +93,19 @@ fn trains(look: &Look) -> Trains {
     };
     let only = |rates: &[(u64, &Vec<Packet>)]| rates.iter().map(|(rate, _)| *rate).collect::<Vec<u64>>();
     let mut rates = only(&rates_from(skip));
-    let mut burst = burst.map(|(_, burst)| burst);
+    // What arrives no slower after a burst, or lets more pass than the bucket has, is something else.
+    let mut burst = burst.map(|(_, burst)| burst).filter(|burst| is_borne(burst, &rates, &look.arrivals));
+    if burst.is_none() && skip > 0 {
+        rates = only(&rates_from(0));
+    }
     let mut behind = None;
-    if unsteady(&rates) {
+    if unsteady(&rates) || few(&rates) {
         // Not each of the trains emptied it, or there is none.
         let all = rates_from(0);
         rates = only(&all);
         behind = behind_bucket(&groups, &look.arrivals, &rates);
+        // A bucket lets others pass faster.
+        behind = behind.filter(|behind| rates.last().is_some_and(|peak| *peak as f64 > *behind as f64 * PEAK));
         burst = behind
             .map(|rate| Burst { peak: rates.last().copied().unwrap_or(rate), bytes: drained(&look.arrivals, rate) });
         let borne = borne_out(&all, &look.arrivals);
@@ -99,6 +114,16 @@ fn trains(look: &Look) -> Trains {
         }
     }
     Trains { groups, rates, burst, behind }
+}
+
+/// True if trains are slower than a burst, and what arrived was no more than its bucket and what
+/// fills it.
+fn is_borne(burst: &Burst, rates: &[u64], arrivals: &[(Time, u64)]) -> bool {
+    let full = arrivals.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+    median(rates.to_vec()).is_some_and(|rate| {
+        burst.peak as f64 > rate as f64 * PEAK
+            && drained(arrivals, rate) as f64 <= burst.bytes as f64 * LARGER + full as f64 * SIDE as f64
+    })
 }
 
 /// Rates of trains without those that were held up or pushed together by something else than a
@@ -129,28 +154,35 @@ fn is_even_near(rates: &[(u64, &Vec<Packet>)], near: impl Fn(u64) -> bool) -> bo
 }
 
 pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
-    let Trains { groups, mut rates, burst, behind } = trains(look);
+    let trains = trains(look);
+    let doubt = doubt::of_look(look, &trains);
+    let between = doubt.and_then(|doubt| doubt.between);
+    let doubt = doubt.map(|doubt| doubt.why);
+    let Trains { groups, mut rates, burst, behind } = trains;
     if rates.is_empty() {
         rates.extend(roughly(look));
     }
     let capacity = behind.or_else(|| median(rates.clone())).unwrap_or(0);
     let tested = drained(&look.arrivals, (capacity as f64 * FILLED) as u64);
-    let calm: Vec<Span> = of(look, Part::Calm).iter().filter_map(rtt).collect();
+    let calm: Vec<Span> = of(look, Part::Calm).iter().filter(|packet| packet.direct).filter_map(rtt).collect();
     let apart: Vec<u64> = calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect();
     let trains: Vec<Vec<Packet>> = groups.into_iter().map(|(_, train)| train).collect();
     let lost = trains.iter().flatten().filter(|packet| packet.acked.is_none()).count();
-    let queue = look.largest - look.smallest;
+    let queue = look.queue();
     Looked {
         rates,
         burst,
         behind,
         tested,
+        doubt,
+        between,
         packet: look.quickest,
         rtt: if look.smallest == Span::MAX { 0 } else { look.smallest.as_nanos() },
-        jitter: apart.iter().sum::<u64>() / (apart.len() as u64).max(1),
+        // In the middle: what was lost may make one of them late.
+        jitter: median(apart).unwrap_or(0),
         queue: queue.as_nanos(),
         lost: lost as u64,
-        overflowed: overflowed(&trains, look.smallest, queue),
+        overflowed: look.room.is_some() || overflowed(&trains, look.smallest, queue),
         ecn,
     }
 }
@@ -173,8 +205,13 @@ fn rtt(packet: &Packet) -> Option<Span> {
 /// Arrivals of a train in their order, with bytes on the wire.
 fn arrivals(train: &[Packet]) -> Vec<(Time, u64)> {
     let wire = |packet: &Packet| u64::from(packet.bytes) + u64::from(HEADER_BYTES);
-    let mut arrivals: Vec<(Time, u64)> =
-        train.iter().filter_map(|packet| Some((packet.acked?, wire(packet)))).collect();
+    // What waited for an ACK that told of later ones had arrived before.
+    let last = train.iter().filter(|packet| packet.direct).filter_map(|packet| packet.acked).max();
+    let mut arrivals: Vec<(Time, u64)> = train
+        .iter()
+        .filter_map(|packet| Some((packet.acked?, wire(packet))))
+        .filter(|(at, _)| Some(*at) <= last)
+        .collect();
     arrivals.sort_unstable();
     arrivals
 }
@@ -248,6 +285,9 @@ fn burst(trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
     // When the packet at this place arrives in the middle of the trains, from the first one on.
     let at = |place: usize| median(whole.iter().map(|train| train[place].0.since(train[0].0).as_nanos()).collect());
     let at: Vec<u64> = (0..length).filter_map(at).collect();
+    if whole.len() < WHOLE {
+        return None;
+    }
     let slope = |from: usize, to: usize| (at[to] - at[from]) as f64 / (to - from) as f64;
     // The place from which two straight lines are nearest.
     let off = |change: usize| {
@@ -264,6 +304,15 @@ fn burst(trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
     if early <= 0.0 || early > BURST * late || (late - early) * (change as f64) < AHEAD {
         return None;
     }
+    // What one of them alone shows was something else.
+    let slows = |train: &&Vec<(Time, u64)>| {
+        let took = |from: usize, to: usize| train[to].0.since(train[from].0).as_nanos() as f64;
+        let (early, late) = (took(0, change) / change as f64, took(change, length - 1) / (length - 1 - change) as f64);
+        early <= BURST.sqrt() * late
+    };
+    if whole.iter().filter(slows).count() * 4 < whole.len() * 3 {
+        return None;
+    }
     let bytes = whole[0][change].1;
     let peak = Rate::of(Bytes::new(bytes), Span::from_nanos(early as u64)).as_bps();
     // What was not covered by tokens that came meanwhile.
@@ -278,7 +327,8 @@ fn overflowed(trains: &[Vec<Packet>], smallest: Span, queue: Span) -> bool {
         let mut waited = None;
         for packet in train {
             match rtt(packet) {
-                Some(rtt) => waited = Some((rtt - smallest).as_nanos()),
+                Some(rtt) if packet.direct => waited = Some((rtt - smallest).as_nanos()),
+                Some(_) => {}
                 None => met.extend(waited),
             }
         }
@@ -297,6 +347,7 @@ mod tests {
             bytes: 1452,
             part: Part::Train(0),
             acked: acked.map(|at| Time::ZERO + Span::from_micros(at)),
+            direct: acked.is_some(),
         };
         acked.iter().enumerate().map(packet).collect()
     }
@@ -325,7 +376,21 @@ mod tests {
         assert!((14_000..=15_000).contains(&bucket.bytes), "{bucket:?}");
         assert_eq!(rate(&train(&slows), after), Some(11_840_000));
         let even: Vec<Option<u64>> = (0..24u64).map(|n| Some(100 * n + n % 3 * 20)).collect();
-        assert_eq!(burst(&[train(&even)]), None);
+        assert_eq!(burst(&[train(&even), train(&even)]), None);
+        // One alone, or one of two.
+        assert_eq!(burst(&[train(&slows)]), None);
+        assert_eq!(burst(&[train(&slows), train(&even)]), None);
+    }
+
+    #[test]
+    fn what_waited_for_a_later_ack_says_nothing_of_when_it_arrived() {
+        let mut late = train(&[Some(5_000), Some(6_184), Some(7_368), Some(8_552), Some(90_000)]);
+        late[4].direct = false;
+        assert_eq!(rate(&late, 0), Some(10_000_000));
+        // Of one ACK the newest was there at once.
+        let mut merged = train(&[Some(5_000), Some(7_368), Some(7_368), Some(8_552)]);
+        merged[1].direct = false;
+        assert_eq!(rate(&merged, 0), Some(10_000_000));
     }
 
     /// Eight packets from a time on, so many microseconds apart, the last so much later.

@@ -23,6 +23,11 @@ impl Look {
             self.service = self.service.max(service);
         }
         self.tried = now;
+        // Where no packet passes right behind another there are no trains.
+        if self.room.is_some_and(|room| room < 2) || self.alone() {
+            self.stage = LookStage::Over;
+            return;
+        }
         self.stage = LookStage::Trains;
         self.plan_group(now);
     }
@@ -32,6 +37,7 @@ impl Look {
         self.lone = None;
         self.ends = Time::NEVER;
         let group = self.trains.iter().rposition(|(first, _)| *first).unwrap_or(0);
+        let had = self.room.is_some();
         for train in group..self.trains.len() {
             let numbers = self.packets.iter().filter(|packet| packet.part == Part::Train(train as u32));
             let numbers: Vec<u64> = numbers.map(|packet| packet.number).collect();
@@ -43,10 +49,28 @@ impl Look {
             let service = Rate::of(Bytes::new(u64::from(self.packet)), self.service).as_bps();
             rate.abs_diff(service) as f64 <= service as f64 * CONFIRMS
         });
-        match self.is_enough(now) {
+        match self.is_enough(now) || (had && self.lost_most(group)) {
             true => self.stage = LookStage::Over,
             false => self.plan_group(now),
         }
+    }
+
+    /// True if more than half of the trains from this one on were lost.
+    fn lost_most(&self, group: usize) -> bool {
+        let of = |packet: &&Packet| matches!(packet.part, Part::Train(train) if train as usize >= group);
+        let (all, lost) = self
+            .packets
+            .iter()
+            .filter(of)
+            .fold((0, 0), |(all, lost), packet| (all + 1, lost + usize::from(packet.acked.is_none())));
+        lost * 2 > all
+    }
+
+    /// True if the first of each pair arrived, and no second.
+    pub(super) fn alone(&self) -> bool {
+        let pairs = self.config.pairs as usize;
+        let alone = |pair: &[Packet]| pair[0].acked.is_some() && pair.last().is_some_and(|last| last.acked.is_none());
+        self.service.is_zero() && self.packets.len() >= 2 * pairs && self.packets.chunks(2).take(pairs).all(alone)
     }
 
     /// True if trains of separate groups agree, or if it takes too long.
@@ -78,7 +102,7 @@ impl Look {
 
     /// Packets that may still arrive.
     fn flying(&self, now: Time) -> u64 {
-        let patience = self.largest + self.largest / 2;
+        let patience = self.patience();
         let flies = |packet: &&Packet| packet.acked.is_none() && now.since(packet.at) < patience;
         self.packets.iter().filter(flies).count() as u64
     }
@@ -107,7 +131,7 @@ impl Look {
         let count = |time: Span| u32::try_from(time.as_nanos() / self.service.as_nanos().max(1)).unwrap_or(u32::MAX);
         let longest = self.config.longest.max(count(self.config.long).min(self.config.most)).max(2);
         let least = if self.fast.is_some() { LEAST_SETTLING as u32 } else { 2 };
-        count(self.config.queue / share).max(least).min(longest)
+        count(self.config.queue / share).max(least).min(longest).min(self.room.map_or(longest, |room| room.max(2)))
     }
 
     /// Plans trains, one behind the other, and a lone packet.
@@ -141,7 +165,9 @@ impl Look {
             // When the queue of those before is gone, before the bucket fills.
             let sent = (place + 1) * length;
             let passes = self.fast.unwrap_or(Span::ZERO) * u64::from(sent);
-            at = first + passes.max(self.service * u64::from(sent.saturating_sub(tokens)));
+            // A buffer that has room for no more than a train is empty again before the next.
+            let takes = if self.room.is_some() { self.service * 2 } else { self.service };
+            at = first + passes.max(takes * u64::from(sent.saturating_sub(tokens)));
         }
         // Where a packet takes microseconds, processors do not.
         let alone = at + gone + gone / 2 + Span::from_micros(500);

@@ -34,6 +34,9 @@ pub(crate) struct Link {
     pub(crate) bucket: Option<(u64, Rate)>,
     /// Bytes of the largest packet that passes, with headers; larger ones are lost.
     pub(crate) largest: usize,
+    /// What left arrives when a slot of this length ends, one packet shortly behind the other; zero
+    /// if there are none.
+    pub(crate) slots: Span,
 }
 
 impl Default for Link {
@@ -48,9 +51,13 @@ impl Default for Link {
             mark: usize::MAX,
             bucket: None,
             largest: usize::MAX,
+            slots: Span::ZERO,
         }
     }
 }
+
+/// Within a slot packets are so far apart.
+const IN_SLOT: Span = Span::from_micros(10);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
@@ -70,6 +77,8 @@ pub(crate) struct Pipe {
     draws: u64,
     /// Nanoseconds of the rate that are left in the bucket, and when that was so.
     tokens: (Span, Time),
+    /// When the last packet of a slot was through.
+    through: Time,
 }
 
 impl Pipe {
@@ -81,6 +90,7 @@ impl Pipe {
             free: Time::ZERO,
             draws: seed,
             tokens: (Span::from_secs(1000), Time::ZERO),
+            through: Time::ZERO,
         }
     }
 
@@ -131,7 +141,11 @@ impl Pipe {
             0 => 0,
             most => self.draw() % most,
         };
-        Some((self.free + self.link.delay + Span::from_nanos(jitter), packet))
+        self.through = match self.link.slots.as_nanos() {
+            0 => self.free,
+            slot => Time::from_nanos(self.free.as_nanos().next_multiple_of(slot)).max(self.through + IN_SLOT),
+        };
+        Some((self.through + self.link.delay + Span::from_nanos(jitter), packet))
     }
 }
 

@@ -1,0 +1,163 @@
+//! The first packets of a look, and what any train says before its rate is read: how far packets
+//! are apart, how many pass at once, and how long they wait.
+
+use flowstart_congestion::Acked;
+use flowstart_units::{Span, Time};
+
+use super::{LEAST_SETTLING, Look, LookStage, PAIR};
+
+/// So many losses at the end of a train are a buffer that was full, or fewer twice, if they are
+/// this share of what follows the first of them.
+const FULL: usize = 5;
+const LEAST_FULL: usize = 2;
+const FULL_SHARE: f64 = 0.6;
+/// A train's packets may arrive so many times further apart than expected until those that are
+/// missing are taken for lost.
+const LATER: u64 = 32;
+/// A path is taken for slower from a train's end that arrives this much slower on.
+const SLOWER: f64 = 1.5;
+
+impl Look {
+    /// The longest RTT of a packet that was acknowledged at once; zero before the first.
+    pub(super) fn largest(&self) -> Span {
+        self.rtts.iter().flatten().map(|(_, rtt)| *rtt).max().unwrap_or(Span::ZERO)
+    }
+
+    /// The longest queue that a packet met while another of its connection met one nearly as long:
+    /// of an ACK that was lost another may tell late, for one packet.
+    pub(super) fn queue(&self) -> Span {
+        let queue = |rtt: Span| rtt.checked_sub(self.smallest).unwrap_or(Span::ZERO);
+        let seen = |all: &[(Time, Span)], place: usize| {
+            let (at, rtt) = all[place];
+            let alone = queue(rtt).checked_sub(self.service.mul_f64(1.5)).unwrap_or(Span::ZERO);
+            let least = alone.min(queue(rtt) / 2);
+            let meets = |(other, (until, took)): (usize, &(Time, Span))| {
+                other != place && *until + rtt > at && at + *took > *until && queue(*took) >= least
+            };
+            all.iter().enumerate().any(meets)
+        };
+        let longest = |all: &Vec<(Time, Span)>| {
+            (0..all.len()).filter(|place| seen(all, *place)).map(|place| queue(all[place].1)).max()
+        };
+        self.rtts.iter().filter_map(longest).max().unwrap_or(Span::ZERO)
+    }
+
+    /// What was queued arrives before that is over.
+    pub(super) fn patience(&self) -> Span {
+        let largest = self.largest();
+        largest + largest / 2
+    }
+
+    /// A packet of a pair, or one sent in its place, was delivered.
+    pub(super) fn on_pair(&mut self, acked: &Acked, count: u32, first: u64) {
+        if acked.number + 1 < first + PAIR {
+            return;
+        }
+        let find = |number: u64| self.packets.iter().find(|it| it.number == number);
+        let arrived = |number: u64| find(number).and_then(|it| it.acked);
+        if let (Some(one), Some(other)) = (arrived(first), arrived(first + 1))
+            // Not where the ACK of the second was lost, and another told of it.
+            && find(first + 1).is_some_and(|it| it.direct)
+            && other > one
+        {
+            let apart = other.since(one);
+            self.service = if self.service.is_zero() { apart } else { self.service.min(apart) };
+        }
+        self.pair_over(acked.now, count);
+    }
+
+    /// All of a pair arrived, or was waited for.
+    pub(super) fn pair_over(&mut self, now: Time, count: u32) {
+        let known = !self.service.is_zero() && self.service <= self.config.slow;
+        if !known && count < self.config.pairs {
+            self.stage = LookStage::Pairs(count + 1, self.next());
+            return;
+        }
+        match known && self.settling() >= LEAST_SETTLING {
+            true => self.stage = LookStage::Settling(self.next()),
+            false => self.detect(now),
+        }
+    }
+
+    /// Packets of the train that follows a pair.
+    pub(super) fn settling(&self) -> u64 {
+        let fits = self.config.queue.as_nanos() / self.service.as_nanos().max(1);
+        fits.min(u64::from(self.config.settling))
+    }
+
+    /// All of the train that follows a pair arrived, or was waited for. What was sent in place of
+    /// its packets is not of it.
+    pub(super) fn settled(&mut self, first: u64, now: Time) {
+        let end = first + self.settling();
+        self.settle(first, end);
+        self.detect(now);
+    }
+
+    /// Whether a buffer was full behind the first packets of a train. Losses by chance are not all
+    /// at its end.
+    pub(super) fn fill(&mut self, first: u64, end: u64) {
+        let train = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
+        let train: Vec<bool> = train.map(|packet| packet.acked.is_some()).collect();
+        // What others overtake is not lost, and may be the last.
+        if self.overtaken || train.last().is_none_or(|arrived| *arrived) {
+            return;
+        }
+        let Some(passed) = train.iter().position(|arrived| !arrived) else { return };
+        let lost = train[passed..].iter().filter(|arrived| !**arrived).count();
+        let rest = train.len() - passed;
+        let passed = passed as u32;
+        if lost < LEAST_FULL || (lost as f64) < rest as f64 * FULL_SHARE {
+            return;
+        }
+        // Few may be chance, but not twice at the same place.
+        let again = self.ends_lost.iter().any(|other| other.abs_diff(passed) <= 1);
+        self.ends_lost.push(passed);
+        if lost >= FULL || again {
+            self.room = Some(self.room.map_or(passed, |room| room.min(passed)));
+        }
+    }
+
+    /// Packets of a train, from one number to another, may have arrived slower at its end than the
+    /// path was taken for. The middle one of their distances says how much: some hosts stand still
+    /// for a moment, and some merge ACKs.
+    pub(super) fn settle(&mut self, first: u64, end: u64) {
+        self.fill(first, end);
+        let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
+        let last = packets.clone().filter(|packet| packet.direct).filter_map(|packet| packet.acked).max();
+        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).filter(|at| Some(*at) <= last).collect();
+        arrived.sort_unstable();
+        let (early, late) = arrived.split_at(arrived.len() / 2);
+        let middle = |times: &[Time]| {
+            let mut apart: Vec<Span> = times.windows(2).map(|two| two[1].since(two[0])).collect();
+            apart.sort_unstable();
+            apart.get(apart.len() / 2).copied()
+        };
+        if let Some(late) = middle(late)
+            && late > self.service.mul_f64(SLOWER)
+        {
+            // A pair alone is no evidence of a bucket: its ACKs may have come closer together.
+            let before = middle(early).filter(|early| late > early.mul_f64(SLOWER));
+            let before = before.or((!self.trains.is_empty()).then_some(self.service));
+            self.fast = self.fast.or(before.map(|before| before.max(self.service)));
+            self.service = late;
+        }
+    }
+
+    /// When those of the first packets that have not arrived are taken for lost.
+    pub(super) fn missing(&self) -> Time {
+        if self.smallest == Span::MAX {
+            return Time::NEVER;
+        }
+        let arrived = self.arrivals.iter().map(|(at, _)| *at).max().unwrap_or(Time::ZERO);
+        self.last.max(arrived) + self.patience() + self.service * LATER
+    }
+
+    /// Whether all of them have left.
+    pub(super) fn all_left(&self) -> bool {
+        match &self.stage {
+            LookStage::Pairs(_, first) => self.next() >= first + PAIR,
+            LookStage::Settling(first) => self.next() >= first + self.settling(),
+            _ => true,
+        }
+    }
+}
