@@ -134,15 +134,16 @@ pub struct Looked {
     /// Why no rate is said to be the capacity, although trains may agree on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<Doubt>,
-    /// The least and the most that the capacity may be then, in bit/s of IP packets, if that is more
-    /// than the range of the trains' rates.
+    /// The least and the most that the capacity may be then, in bit/s of IP packets, if that is
+    /// more than the range of the trains' rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[u64; 2]>,
     /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.
     pub rtt: u64,
     /// Bytes of that packet, with headers.
     pub packet: u32,
-    /// Median difference of successive RTTs of packets that met no queue of the look, in nanoseconds.
+    /// Median difference of successive RTTs of packets that met no queue of the look, in
+    /// nanoseconds.
     pub jitter: u64,
     /// Longest queue that the look met or built, in nanoseconds.
     pub queue: u64,

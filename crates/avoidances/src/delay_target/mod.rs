@@ -34,6 +34,7 @@
 //!   After eight round trips without queue or loss growth doubles with every further one: capacity
 //!   that appears is used soon.
 
+mod bursts;
 mod config;
 mod trial;
 
@@ -188,26 +189,6 @@ impl DelayTarget {
         let above = |by: f64| smallest.checked_add(Span::from_secs_f64(by)).unwrap_or(Span::MAX);
         let bursts = self.in_bursts.min(above(self.longest_burst()));
         self.calm.get().min(above(self.noise())).max(bursts).max(smallest)
-    }
-
-    /// How long a packet of a burst waits for the others of it at most, in seconds.
-    fn longest_burst(&self) -> f64 {
-        let delivery = self.path.delivery.unwrap_or(Rate::ZERO).as_bps().max(1) as f64;
-        let packet = self.path.rate_of(1, Span::from_secs(1)).as_bps() as f64 / delivery;
-        self.config.burst.as_secs_f64().max(packet * self.config.burst_packets)
-    }
-
-    /// If more was delivered than in the round before as more was sent, the path was not full, and
-    /// the `least` RTT that it had is one without a queue. One that comes or goes makes RTTs
-    /// differ.
-    fn watch_bursts(&mut self, delivery: Rate, least: Span, range: Span) {
-        let before = core::mem::replace(&mut self.delivered_before, delivery);
-        let more = before > Rate::ZERO && delivery > before.mul_f64(1.0 + self.config.loss_threshold);
-        let all = delivery >= self.before.mul_f64(1.0 - self.config.follow_share);
-        let steady = range <= self.config.target / 2;
-        if steady && more && all && delivery <= self.before.mul_f64(1.0 + self.config.follow_share) && self.congested == 0 {
-            self.in_bursts = least;
-        }
     }
 
     /// The least target on this path, in seconds.

@@ -93,7 +93,8 @@ fn trains(look: &Look) -> Trains {
     };
     let only = |rates: &[(u64, &Vec<Packet>)]| rates.iter().map(|(rate, _)| *rate).collect::<Vec<u64>>();
     let mut rates = only(&rates_from(skip));
-    // What arrives no slower after a burst, or lets more pass than the bucket has, is something else.
+    // What arrives no slower after a burst, or lets more pass than the bucket has, is something
+    // else.
     let mut burst = burst.map(|(_, burst)| burst).filter(|burst| is_borne(burst, &rates, &look.arrivals));
     if burst.is_none() && skip > 0 {
         rates = only(&rates_from(0));
