@@ -391,10 +391,10 @@ mod tests {
         assert_eq!(nothing.json(&up)["capacity_mbps"], Value::Null);
     }
 
-    /// ACKs of 62 bytes for packets of 1250: 1 Mbit/s bears those of 20.2 Mbit/s.
+    /// ACKs of 62 bytes for two packets of 1250: 1 Mbit/s bears those of 40.3 Mbit/s.
     #[test]
     fn a_way_back_that_bears_no_more_acks_makes_the_capacity_a_lower_bound() {
-        let (down, up) = (outcome(&[20_000_000; 3], 30_000_000), outcome(&[1_000_000; 3], 41_000_000));
+        let (down, up) = (outcome(&[40_000_000; 3], 30_000_000), outcome(&[1_000_000; 3], 41_000_000));
         let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
         assert!(down.acks_fill(&up) && !up.acks_fill(&down));
         let said = down.json(&up);
@@ -402,10 +402,10 @@ mod tests {
         assert_eq!((&said["rtt_ms"], &up.json(&down)["capacity_steady"]), (&Value::Null, &json!(true)));
         // Up a packet takes 10 ms, and its ACK at most 25 us down: that is certain.
         let text = text(&down, &up, 0.5);
-        assert!(text.starts_with("At least 20.0 Mbit/s down and 1.00 Mbit/s up, 31.0 ms there"), "{text}");
+        assert!(text.starts_with("At least 40.0 Mbit/s down and 1.00 Mbit/s up, 31.0 ms there"), "{text}");
         assert!(text.contains("unknown: the way back carries no more ACKs"), "{text}");
         // At half of that rate nothing waits.
-        let (down, up) = (outcome(&[10_000_000; 3], 30_000_000), outcome(&[1_000_000; 3], 41_000_000));
+        let (down, up) = (outcome(&[20_000_000; 3], 30_000_000), outcome(&[1_000_000; 3], 41_000_000));
         let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
         assert!(!down.acks_fill(&up) && down.doubt(&up).is_none());
     }
@@ -416,7 +416,8 @@ mod tests {
         let [down, up] = [&down, &up].map(|outcome| Way::new(outcome, outcome.report.look.as_ref().unwrap()));
         assert_eq!(down.json(&up)["capacity_steady"], json!(false));
         let text = text(&down, &up, 0.5);
-        assert!(text.starts_with("About perhaps 0.13 (undecided) Mbit/s down and 20.0 Mbit/s up"), "{text}");
+        // And with so slow a way back what came up may be what its ACKs allow.
+        assert!(text.starts_with("About perhaps 0.13 (undecided) Mbit/s down and at least 20.0 Mbit/s up"), "{text}");
         assert!(text.contains("trains do not agree"), "{text}");
     }
 }
