@@ -266,7 +266,9 @@ fn queue_after_growth(carries: Rate, waits: Span) -> Span {
 fn where_rtts_of_a_round_differ_their_wait_is_not_that_of_bursts() {
     let waits = Span::from_micros(600);
     let queue = |more| queue_after_rounds(Rate::from_mbps(50), waits, Span::from_micros(more));
-    assert_eq!([queue(250), queue(251)], [Span::ZERO, waits]);
+    assert_eq!(queue(250), Span::ZERO);
+    // But for the noise that they tell of.
+    assert!(queue(251) > Span::from_micros(500) && queue(251) < waits, "{:?}", queue(251));
 }
 
 #[test]
