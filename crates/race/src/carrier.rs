@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(refused(Carrier::Kernel), ["paced", "ack1", "ack2", "linux"]);
         let over_quic = ["ack1", "ack2", "ecn", "noecn", "linux", "aware0", "aware50", "aware100"];
         assert_eq!(refused(Carrier::EmulatedQuic), over_quic);
-        assert_eq!(refused(Carrier::Quic), [&["paced"][..], &over_quic].concat());
+        assert_eq!(refused(Carrier::Quic), [&["paced", "unpaced"][..], &over_quic].concat());
     }
 
     /// They were taken silently, and ECN was used.
