@@ -20,7 +20,12 @@ impl DelayTarget {
         let more = before > Rate::ZERO && delivery > before.mul_f64(1.0 + self.config.loss_threshold);
         let all = delivery >= self.before.mul_f64(1.0 - self.config.follow_share);
         let steady = range <= self.config.target / 2;
-        if steady && more && all && delivery <= self.before.mul_f64(1.0 + self.config.follow_share) && self.congested == 0 {
+        if steady
+            && more
+            && all
+            && delivery <= self.before.mul_f64(1.0 + self.config.follow_share)
+            && self.congested == 0
+        {
             self.in_bursts = least;
         }
     }

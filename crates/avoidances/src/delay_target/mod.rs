@@ -326,8 +326,10 @@ impl DelayTarget {
         let too_noisy = range > self.config.max_noise.as_secs_f64().max(packet * self.config.turn_packets);
         let target = self.target_at(self.path.delivery.unwrap_or(Rate::ZERO)).max(self.least_target());
         let is_unannounced = self.loss() > self.config.loss_threshold && self.queueing().as_secs_f64() <= target;
-        self.unannounced = if is_unannounced { self.config.noise_rounds - 1 } else { self.unannounced.saturating_sub(1) };
-        self.starved = if (is_noisy || self.unannounced > 0) && is_low || too_noisy { self.starved.saturating_add(1) } else { 0 };
+        self.unannounced =
+            if is_unannounced { self.config.noise_rounds - 1 } else { self.unannounced.saturating_sub(1) };
+        self.starved =
+            if (is_noisy || self.unannounced > 0) && is_low || too_noisy { self.starved.saturating_add(1) } else { 0 };
     }
 
     fn on_round(&mut self, now: Time) {
