@@ -280,6 +280,14 @@ mod tests {
         Ack { rtt: Some(rtt), srtt: rtt, min_rtt: rtt, ..ack(1) }
     }
 
+    /// RTTs of 30 to 46 ms on a path of 20, and eight packets arrive per round trip.
+    fn starving(now: Time, part: u64, delivered: u64) -> Ack {
+        let rtt = Span::from_millis(30 + (part * 5) % 17);
+        let (interval, prior_delivered) = (Span::from_millis(20), delivered.saturating_sub(8));
+        let sample = DeliveryRate { delivered: 8, interval, prior_delivered, app_limited: false };
+        Ack { now, rtt: Some(rtt), srtt: rtt, delivered, rate: Some(sample), ..at_20ms() }
+    }
+
     #[test]
     fn a_queue_of_ones_own_gets_the_first_and_any_other_the_second() {
         let mut pair = pair();
@@ -343,11 +351,8 @@ mod tests {
         for part in 0..4000_u64 {
             now += Span::from_micros(2500);
             delivered += 1;
-            let rtt = Span::from_millis(30 + (part * 5) % 17);
-            let (interval, prior_delivered) = (Span::from_millis(20), u64::saturating_sub(delivered, 8));
-            let sample = DeliveryRate { delivered: 8, interval, prior_delivered, app_limited: false };
             let repair = if part < 3999 { Repair::Losses } else { Repair::Nothing };
-            let ack = Ack { now, rtt: Some(rtt), srtt: rtt, delivered, rate: Some(sample), repair, ..at_20ms() };
+            let ack = Ack { repair, ..starving(now, part, delivered) };
             pair.on_ack(&ack, &window);
             pair.grow(&ack, 1, &mut window);
             assert_eq!(pair.controls_recovery(), part < 3999, "ACK {part}");
@@ -362,7 +367,6 @@ mod tests {
         pair.on_ack(&at_20ms(), &window);
         pair.on_takeover(Time::ZERO, &window, Some(Rate::from_mbps(100)));
         assert_eq!(pair.handed_over, 300);
-        // RTTs of 30 to 46 ms, and hardly anything arrives: eight packets per round trip.
         let (mut now, mut delivered) = (Time::ZERO, 0);
         for part in 0..2000_u64 {
             if !pair.controls_recovery() {
@@ -370,11 +374,7 @@ mod tests {
             }
             now += Span::from_micros(2500);
             delivered += 1;
-            let rtt = Span::from_millis(30 + (part * 5) % 17);
-            let interval = Span::from_millis(20);
-            let prior_delivered = u64::saturating_sub(delivered, 8);
-            let sample = DeliveryRate { delivered: 8, interval, prior_delivered, app_limited: false };
-            let ack = Ack { now, rtt: Some(rtt), srtt: rtt, delivered, rate: Some(sample), ..at_20ms() };
+            let ack = starving(now, part, delivered);
             pair.on_ack(&ack, &window);
             pair.grow(&ack, 1, &mut window);
         }

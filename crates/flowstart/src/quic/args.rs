@@ -44,11 +44,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) most_time: Span,
     /// Most connections at the same time
-    #[arg(long, value_name = "N", default_value_t = 64, 
+    #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) connections: usize,
     /// Most connections of one address at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, 
+    #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) per_peer: usize,
     /// Folder for a qlog of every connection, a file each

@@ -292,16 +292,12 @@ fn text(down: &Way, up: &Way, took: f64) -> String {
         let (down, up) = (value(down, up), value(up, down));
         text.push_str(&format!("{name:<18}{down:>32}{up:>32}\n"));
     };
-    row("capacity", &|way, back| match (way.unsteady(), way.capacity) {
-        (Some([least, most]), Some([median, ..])) if most <= least * LITTLE => {
-            format!("perhaps {} Mbit/s", mbps(median))
-        }
-        (Some([least, most]), _) => format!("{} to {} Mbit/s", mbps(least), mbps(most)),
-        (None, Some([median, ..])) if way.acks_fill(back) => format!("at least {} Mbit/s", mbps(median)),
+    row("capacity", &|way, back| match (way.doubt(back), way.capacity) {
         (None, Some([median, least, most])) => {
             format!("{} Mbit/s ({} to {})", mbps(median), mbps(least), mbps(most))
         }
-        (None, None) => "not found out".to_owned(),
+        (Some(_), Some(_)) => format!("{} Mbit/s", way.rate(back).trim_end_matches(" (undecided)")),
+        (_, None) => "not found out".to_owned(),
     });
     row("RTT without queue", &|way, back| round_trip(way.rtt(back), 2));
     row("jitter", &|way, _| ms(way.looked.jitter));
