@@ -73,7 +73,7 @@ impl Benchmark {
         }
         if let (Some(to), Some(all)) = (&self.to, all.as_object_mut()) {
             // Nothing else of a path, and of who is there, was described.
-            all.insert("path".to_owned(), json!({ "to": to, "capacity": self.race.capacity() }));
+            all.insert("path".to_owned(), json!({ "to": to, "capacity": self.capacity() }));
             for simulated in ["mark", "others", "peers"] {
                 all.remove(simulated);
             }

@@ -167,12 +167,19 @@ impl Benchmark {
         }
     }
 
+    /// Rate of the bottleneck; of one that varies the mean: over a period if it repeats, else over
+    /// the longest run.
+    #[must_use]
+    pub fn capacity(&self) -> Rate {
+        self.race.path.capacity.mean(Span::ZERO, self.lasting)
+    }
+
     /// An equal share, with peers and others, of the capacity that datagram flows leave. Gross:
     /// headers are not taken off.
     #[must_use]
     pub fn fair_share(&self) -> Rate {
         let datagrams: u64 = self.race.others.udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
-        let left = self.race.capacity().as_bps().saturating_sub(datagrams);
+        let left = self.capacity().as_bps().saturating_sub(datagrams);
         Rate::from_bps(left / (1 + u64::from(self.peers) + u64::from(self.race.others.tcp_flows())))
     }
 
@@ -186,7 +193,7 @@ impl Benchmark {
     #[must_use]
     pub fn rates(&self) -> Vec<Rate> {
         let step = self.step().as_bps();
-        let last = self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).min(self.race.capacity());
+        let last = self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).min(self.capacity());
         let count = last.as_bps().checked_div(step).unwrap_or(0).min(MAX_RATES);
         (1..=count).map(|n| Rate::from_bps(n * step)).collect()
     }
@@ -195,7 +202,7 @@ impl Benchmark {
     /// was too high: two fair shares, but not more than 1.2 times the capacity.
     #[must_use]
     pub fn rate_beyond(&self) -> Rate {
-        let most = self.race.capacity().mul_ratio(STEPS + STEPS_BEYOND, STEPS);
+        let most = self.capacity().mul_ratio(STEPS + STEPS_BEYOND, STEPS);
         Rate::from_bps(self.fair_share().as_bps().saturating_mul(2)).min(most)
     }
 
@@ -290,7 +297,7 @@ impl Benchmark {
             return fail(format!(
                 "a step of {} leaves no probing rate: the highest is 1.2 fair shares, {}, and the capacity at most",
                 self.step(),
-                self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).min(self.race.capacity())
+                self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).min(self.capacity())
             ));
         }
         if self.fair_share().mul_ratio(STEPS + STEPS_BEYOND, STEPS).as_bps() / self.step().as_bps() > MAX_RATES {
@@ -326,7 +333,7 @@ impl Benchmark {
 
     fn validate_cost(&self) -> Result<(), RaceError> {
         let packet = f64::from(self.race.packet()) * 8.0;
-        let packets = |span: Span| self.race.capacity().as_bps() as f64 / packet * span.as_secs_f64();
+        let packets = |span: Span| self.capacity().as_bps() as f64 / packet * span.as_secs_f64();
         for (what, lasting) in [
             ("measuring", self.lasting),
             ("warming up", self.probe.warm_up),
@@ -338,7 +345,7 @@ impl Benchmark {
                 return Err(RaceError::new(format!(
                     "{what} for {:.0} s at {} would carry {:.0} packets; at most {most:.0} can be simulated",
                     lasting.as_secs_f64(),
-                    self.race.capacity(),
+                    self.capacity(),
                     packets(lasting)
                 )));
             }

@@ -49,7 +49,7 @@ impl Benchmark {
         race.flows = 1;
         race.horizon = Some(self.startup.max(race.base_rtt()));
         if self.peers > 0 && race.path.jitter.is_none() {
-            let spread = race.capacity().transmission_time(Bytes::new(u64::from(race.packet())));
+            let spread = self.capacity().transmission_time(Bytes::new(u64::from(race.packet())));
             race.path.jitter = Some(JitterSpec(JitterConfig { spread, reorder: false }));
         }
         let kind = Background { count: 1, flow: Contestant { queue: None, ..contestant.clone() } };

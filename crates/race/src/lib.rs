@@ -254,10 +254,15 @@ impl Race {
         })
     }
 
-    /// Rate of the bottleneck; of one that varies, the mean.
+    /// Rate of the bottleneck; of one that varies, the mean: over a period if it repeats, else over
+    /// the time in which newcomers may be watched.
     #[must_use]
     pub fn capacity(&self) -> Rate {
-        self.path.capacity.mean()
+        // How long a packet takes is not known before the capacity is.
+        let rtt = self.path.rtt;
+        let from = self.warm_up_at(rtt);
+        let horizon = self.horizon.unwrap_or(rtt * Reference::HORIZON_RTTS);
+        self.path.capacity.mean(from, from + self.phase_at(rtt) + horizon)
     }
 
     /// Sets the rate of the bottleneck.
@@ -342,19 +347,27 @@ impl Race {
     /// How long the others run before the newcomers come.
     #[must_use]
     pub fn effective_warm_up(&self) -> Span {
+        self.warm_up_at(self.base_rtt())
+    }
+
+    fn warm_up_at(&self, rtt: Span) -> Span {
         if !self.has_others() {
             return Span::ZERO;
         }
-        self.warm_up.unwrap_or_else(|| (self.base_rtt() * 500).clamp(Span::from_secs(10), Span::from_secs(60)))
+        self.warm_up.unwrap_or_else(|| (rtt * 500).clamp(Span::from_secs(10), Span::from_secs(60)))
     }
 
     /// How long after the warm-up newcomers come at the latest.
     #[must_use]
     pub fn effective_phase(&self) -> Span {
+        self.phase_at(self.base_rtt())
+    }
+
+    fn phase_at(&self, rtt: Span) -> Span {
         if !self.has_others() {
             return Span::ZERO;
         }
-        self.phase.unwrap_or_else(|| (self.base_rtt() * build::PHASE_RTTS).max(build::MIN_PHASE))
+        self.phase.unwrap_or_else(|| (rtt * build::PHASE_RTTS).max(build::MIN_PHASE))
     }
 
     /// Checks that the race can be run in reasonable time and memory.

@@ -38,6 +38,25 @@ fn the_default_race_is_valid_and_has_no_randomness() {
 }
 
 #[test]
+fn the_capacity_is_the_mean_of_the_time_in_which_newcomers_are_watched() {
+    let mbps = |race: &Race| race.capacity().as_mbps_f64();
+    let over = |text: &str, race: Race| {
+        let path = format!("duration = \"1 s\"\n[path]\ncapacity = {text}\nrtt = \"25 ms\"\n[[flow]]\n");
+        Race { path: Scenario::parse("test", &path).unwrap().path.unwrap(), ..race }
+    };
+    // Horizon: 40 RTT, one second.
+    let early = "[{ at = \"0 s\", rate = \"400 Mbit/s\" }, { at = \"0.1 s\", rate = \"40 Mbit/s\" }]";
+    assert_eq!(mbps(&over(early, Race::default())), 76.0);
+    assert_eq!(mbps(&over(early, Race { horizon: Some(Span::from_millis(200)), ..Race::default() })), 220.0);
+    // They come after ten seconds and more when somebody is there.
+    assert_eq!(mbps(&over(early, with_background("cubic"))), 40.0);
+    let late = "[{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"5 s\", rate = \"100 Mbit/s\" }]";
+    assert_eq!(mbps(&over(late, Race::default())), 10.0);
+    let again = "{ period = \"10 s\", steps = [{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"5 s\", rate = \"30 Mbit/s\" }] }";
+    assert_eq!(mbps(&over(again, Race::default())), 20.0);
+}
+
+#[test]
 fn every_name_to_complete_is_read_and_there_once() {
     let names = Contestant::names();
     let unique: std::collections::BTreeSet<&String> = names.iter().collect();

@@ -71,7 +71,7 @@ pub fn control_named(name: &str) -> Result<String, Error> {
 /// each on a path of its own.
 #[must_use]
 pub fn at_once(benchmark: &Benchmark) -> usize {
-    let fit = CAPACITY_AT_ONCE.as_bps() / benchmark.race.capacity().as_bps().max(1);
+    let fit = CAPACITY_AT_ONCE.as_bps() / benchmark.capacity().as_bps().max(1);
     (fit as usize).clamp(1, benchmark.rates().len().max(1))
 }
 
@@ -93,7 +93,7 @@ pub fn check(benchmark: &Benchmark, stacks: &[Stack]) -> Result<(), Error> {
         #[cfg(feature = "quic")]
         if let Stack::Quic(_) = stack {
             super::quic::check(&compiled)?;
-            super::quic::check_path(benchmark.race.path.rtt, benchmark.race.capacity())?;
+            super::quic::check_path(benchmark.race.path.rtt, benchmark.capacity())?;
             continue;
         }
         let others = compiled.groups.iter().filter(|label| label.kernel.is_none());

@@ -121,7 +121,7 @@ impl Scenario {
             }
             (None, None) => return 0,
         };
-        let carried = path.capacity.mean().as_bps() as f64;
+        let carried = path.capacity.mean(Span::ZERO, self.duration).as_bps() as f64;
         let rest = (1.0 - carried / offered.max(1.0)).max(0.0);
         (self.arrivals(spec) as f64 * rest) as u64
     }
@@ -134,7 +134,7 @@ impl Scenario {
             RateSpec::Constant(rate) => *rate,
             RateSpec::Steps(steps, None) => steps.iter().map(|step| step.rate).min().unwrap_or(Rate::ZERO),
             // What repeats keeps its mean.
-            RateSpec::Steps(_, Some(_)) | RateSpec::Fading(_) | RateSpec::Trace(_) => rate.mean(),
+            RateSpec::Steps(_, Some(_)) | RateSpec::Fading(_) | RateSpec::Trace(_) => rate.mean(Span::ZERO, Span::ZERO),
         };
         let rates = self.path.iter().map(|path| &path.capacity).chain(self.link.iter().map(|link| &link.capacity));
         let ways = self.path.iter().flat_map(|path| &path.ways).chain(self.link.iter().flat_map(|link| &link.ways));

@@ -333,21 +333,19 @@ impl RateSpec {
         }
     }
 
-    /// The mean rate: over a period, if it repeats, else over the time to the last step (and the
-    /// last one's if there is only one). Zero for a trace that has not been read.
+    /// The mean rate: over a period if it repeats, else between these times since the start of the
+    /// run (the rate of the first moment if none lies between). Zero for a trace that has not been
+    /// read.
     #[must_use]
-    pub fn mean(&self) -> Rate {
+    pub fn mean(&self, from: Span, to: Span) -> Rate {
         let Self::Steps(steps, period) = self else { return self.nominal() };
-        let Some(last) = steps.last() else { return Rate::ZERO };
-        let end = period.unwrap_or(last.at);
-        if end.is_zero() {
-            return last.rate;
-        }
-        let ends = steps.iter().skip(1).map(|step| step.at).chain([end]);
-        let work = steps.iter().zip(ends).map(|(step, until)| {
-            u128::from(step.rate.as_bps()).saturating_mul(u128::from((until - step.at).as_nanos()))
+        let (from, to) = period.map_or((from, to.max(from + Span::from_nanos(1))), |period| (Span::ZERO, period));
+        let ends = steps.iter().skip(1).map(|step| step.at).chain([Span::MAX]);
+        let work = steps.iter().zip(ends).map(|(step, end)| {
+            let time = end.min(to) - step.at.max(from);
+            u128::from(step.rate.as_bps()).saturating_mul(u128::from(time.as_nanos()))
         });
-        let mean = work.fold(0, u128::saturating_add) / u128::from(end.as_nanos());
+        let mean = work.fold(0, u128::saturating_add) / u128::from((to - from).as_nanos().max(1));
         Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 

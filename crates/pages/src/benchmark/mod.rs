@@ -84,14 +84,14 @@ impl<'a> Shown<'a> {
     }
 
     fn title(&self) -> String {
-        let race = &self.result.benchmark.race;
+        let benchmark = &self.result.benchmark;
         if !self.has_path() {
             return "Attainable rates, measured".to_owned();
         }
-        if let Some(to) = &self.result.benchmark.to {
+        if let Some(to) = &benchmark.to {
             return format!("Attainable rates from here to {to}");
         }
-        format!("Attainable rates over {} and {} of base RTT", race.capacity(), race.path.rtt)
+        format!("Attainable rates over {} and {} of base RTT", benchmark.capacity(), benchmark.race.path.rtt)
     }
 
     /// How every contestant was run, then the [remarks](Self::remarks).

@@ -17,10 +17,10 @@ pub(super) fn page(shown: &Shown<'_>) -> Page {
         pair("benchmark", benchmark.hash()),
     ];
     if let Some(to) = &benchmark.to {
-        provenance.extend([pair("path to", to.clone()), pair("capacity", benchmark.race.capacity().to_string())]);
+        provenance.extend([pair("path to", to.clone()), pair("capacity", benchmark.capacity().to_string())]);
     } else if shown.has_path() {
         provenance.extend([
-            pair("capacity", benchmark.race.capacity().to_string()),
+            pair("capacity", benchmark.capacity().to_string()),
             pair("base RTT", benchmark.race.path.rtt.to_string()),
             pair("buffer", benchmark.race.buffer().to_string()),
             pair("simulated", format!("{:.0} s", result.simulated_seconds)),
