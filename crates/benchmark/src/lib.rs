@@ -174,13 +174,12 @@ impl Benchmark {
         self.race.path.capacity.mean(Span::ZERO, self.lasting)
     }
 
-    /// An equal share, with peers and others, of the capacity that datagram flows leave. Gross:
-    /// headers are not taken off.
+    /// An [equal share](flowstart_race::Others::share), with peers and others, of the capacity.
+    /// Gross: headers are not taken off.
     #[must_use]
     pub fn fair_share(&self) -> Rate {
-        let datagrams: u64 = self.race.others.udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
-        let left = self.capacity().as_bps().saturating_sub(datagrams);
-        Rate::from_bps(left / (1 + u64::from(self.peers) + u64::from(self.race.others.tcp_flows())))
+        let watched = (self.race.effective_warm_up(), self.lasting);
+        self.race.others.share(self.capacity(), 1 + u64::from(self.peers), watched)
     }
 
     /// The step between probing rates.

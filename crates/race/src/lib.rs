@@ -38,6 +38,7 @@ mod docs;
 mod document;
 mod fitting;
 mod jobs;
+mod others;
 mod part;
 mod path;
 mod record;
@@ -50,7 +51,7 @@ use std::str::FromStr;
 use flowstart_units::{Bytes, Rate, Span};
 
 use flowstart_measure::Reference;
-use flowstart_scenario::{ArrivalSpec, Buffer, FlowSpec, PathSpec, RateSpec, Scenario, UdpSpec};
+use flowstart_scenario::{Buffer, PathSpec, RateSpec, Scenario};
 
 pub use alone::{Baselines, Measured};
 pub use build::Purpose;
@@ -61,6 +62,7 @@ pub use document::RACE_SCHEMA_VERSION;
 pub use fitting::fit_to_marks;
 pub use flowstart_measure::measures::{self, Better, Measure};
 pub use jobs::RunOptions;
+pub use others::Others;
 pub use path::{MarkThreshold, QueueChoice};
 pub use record::labels;
 pub use record::{ContestantResult, RaceResult, RunRecord, exit_name};
@@ -178,31 +180,6 @@ pub struct Race {
     pub phase: Option<Span>,
 }
 
-/// Who is there before the newcomers come, as in a scenario file.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Others {
-    /// TCP flows.
-    pub flow: Vec<FlowSpec>,
-    /// Datagram flows.
-    pub udp: Vec<UdpSpec>,
-    /// Transfers that arrive at random.
-    pub arrivals: Vec<ArrivalSpec>,
-}
-
-impl Others {
-    /// True if nobody is there.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.flow.is_empty() && self.udp.is_empty() && self.arrivals.is_empty()
-    }
-
-    /// TCP flows that are there from the beginning.
-    #[must_use]
-    pub fn tcp_flows(&self) -> u32 {
-        self.flow.iter().map(|flow| flow.count).fold(0, u32::saturating_add)
-    }
-}
-
 /// The seed that is used unless another is given.
 pub const DEFAULT_SEED: u64 = 1;
 
@@ -305,14 +282,17 @@ impl Race {
         self.horizon.unwrap_or(self.base_rtt() * Reference::HORIZON_RTTS)
     }
 
-    /// What a newcomer's measures are relative to: an equal share, with the others' TCP flows, of
-    /// what datagram flows leave. (Transfers that come and go do not count.)
+    /// What a newcomer's measures are relative to: an [equal share](Others::share) of what the
+    /// others leave.
     #[must_use]
     pub fn reference(&self) -> Reference {
-        let datagrams: u64 = self.others.udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
-        let left = Rate::from_bps(self.capacity().as_bps().saturating_sub(datagrams).max(1));
-        let flows = u64::from(self.flows.saturating_add(self.others.tcp_flows()).max(1));
-        Reference { fair_share: left.mul_ratio(1, flows), base_rtt: self.base_rtt(), horizon: self.horizon() }
+        Reference { fair_share: self.fair_share(), base_rtt: self.base_rtt(), horizon: self.horizon() }
+    }
+
+    fn fair_share(&self) -> Rate {
+        let from = self.effective_warm_up();
+        let watched = (from, from + self.effective_phase() + self.horizon());
+        self.others.share(self.capacity(), self.flows.into(), watched)
     }
 
     /// True if runs differ. With others there, newcomers come at a random moment.
@@ -396,6 +376,11 @@ impl Race {
         }
         if self.runs.is_some_and(|runs| runs == 0 || runs > MAX_RUNS) {
             return fail(format!("the number of runs must be between 1 and {MAX_RUNS}"));
+        }
+        if self.fair_share() == Rate::ZERO {
+            return fail(format!(
+                "the datagrams that are there leave nothing of {capacity}; newcomers need a share of it"
+            ));
         }
         if self.contestants.is_empty() {
             return fail("nobody races; name at least one contestant".to_owned());

@@ -60,7 +60,9 @@ impl Race {
             ..JobResult::default()
         };
         let flow = outcome.flows.get(first as usize);
-        let ideal = self.ideal_at(&config, size, Time::ZERO + self.newcomers_at(run));
+        // From when its completion is timed, which a handshake makes later than its coming.
+        let first_data = flow.map(|flow| flow.first_data).filter(|first| *first != Time::NEVER);
+        let ideal = self.ideal_at(&config, size, first_data.unwrap_or(Time::ZERO + self.newcomers_at(run)));
         let transfer = TransferRun { size, ideal, flow, waits: &waits };
         let values = self.measures().into_iter().map(|measure| (measure, measure.of_transfer(&transfer)));
         result.values = values.filter_map(|(measure, value)| Some((measure, value?))).collect();

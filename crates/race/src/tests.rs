@@ -148,6 +148,27 @@ fn a_cancelled_race_keeps_what_was_finished() {
     assert_eq!(measured, 8, "a completion time, its ratio, the mean over the one size, and a queueing delay");
 }
 
+#[test]
+fn no_transfer_is_faster_than_the_best_one_at_the_capacity_of_its_moments() {
+    let text = "duration = \"1 s\"\n[path]\ncapacity = { period = \"1 s\", steps = [{ at = \"0 s\", rate = \"10 Mbit/s\" }, \
+                { at = \"0.5 s\", rate = \"30 Mbit/s\" }] }\nrtt = \"40 ms\"\nbuffer = \"100 packets\"\n\
+                [[udp]]\nrate = \"1 kbit/s\"\n";
+    let mut race = Race::from_scenario(&Scenario::parse("test", text).unwrap()).unwrap();
+    race.contestants = vec!["oracle+cubic".parse().unwrap(), "hystart+cubic".parse().unwrap()];
+    race.sizes = [30_000, 100_000, 1_000_000].map(Bytes::new).to_vec();
+    race.runs = Some(30);
+    let result = race.run(&RunOptions::default()).unwrap();
+    for contestant in &result.contestants {
+        for run in &contestant.runs {
+            for size in &race.sizes {
+                let slowdown = run.get(SLOWDOWN.of(*size));
+                // The ideal has half a packet's transmission too much: at most 0.6 ms of 30 and more.
+                assert!(slowdown.unwrap() > 0.975, "{} {size}: {slowdown:?}", contestant.label);
+            }
+        }
+    }
+}
+
 /// Vectors worked out by hand against the simulator: an ACK per packet, unpaced, unlimited buffer,
 /// no exit; 2x growth.
 #[test]
