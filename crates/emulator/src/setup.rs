@@ -135,7 +135,7 @@ pub(crate) fn plan(config: &WorldConfig, hosts: &[Host], group: &[HostId]) -> Re
                 None => {
                     let to = &hosts[route.to];
                     let exit = Exit::open(to.router_index)?;
-                    plan.exits.push(Delivery { exit, from: to.router_mac, to: to.mac });
+                    plan.exits.push(Delivery { host: route.to, exit, from: to.router_mac, to: to.mac });
                     exits.insert(route.to, plan.exits.len() as u16 - 1);
                     plan.exits.len() as u16 - 1
                 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
+use flowstart_network::Standstills;
 use flowstart_units::Time;
 
 use crate::Error;
@@ -32,6 +33,9 @@ pub struct WorldOutcome {
     pub links: Vec<LinkOutcome>,
     /// How faithful it was.
     pub fidelity: Fidelity,
+    /// For every host, when it waited for packets that were due: a stretch for every delivery that
+    /// was as late as [`crate::Timing::tell_late`] says, or for several that were made together.
+    pub standstills: Vec<Standstills>,
     /// IP packets that hosts sent to each other, as the engines saw them.
     pub arrived: u64,
     /// IP bytes of those whose way leads through no link, so that nothing limited them.
@@ -233,6 +237,7 @@ impl World {
         }
         let mut links = vec![LinkOutcome::default(); self.links];
         let mut lateness = Lateness::new();
+        let mut late = vec![Vec::new(); self.hosts.len()];
         let mut fidelity = Fidelity { unasked_drops: lost_outside, real_time: true, ..Fidelity::default() };
         let (mut arrived, mut unlimited_bytes, mut stored, mut astray) = (0, 0, 0, 0);
         for report in reports {
@@ -240,6 +245,9 @@ impl World {
                 links[number] = outcome;
             }
             lateness.add(&report.lateness);
+            for (host, due, done) in report.late {
+                late[host].push((due, done));
+            }
             let counts = report.counts;
             fidelity.packets += counts.delivered;
             fidelity.unasked_drops += counts.refused + counts.no_room;
@@ -257,7 +265,19 @@ impl World {
         fidelity.p99 = lateness.quantile(0.99);
         fidelity.worst = lateness.worst();
         fidelity.faults = faults.len() as u32;
-        Ok(WorldOutcome { ended, links, fidelity, arrived, unlimited_bytes, stored, astray, ended_processes, faults })
+        let standstills = late.into_iter().map(Standstills::new).collect();
+        Ok(WorldOutcome {
+            ended,
+            links,
+            fidelity,
+            standstills,
+            arrived,
+            unlimited_bytes,
+            stored,
+            astray,
+            ended_processes,
+            faults,
+        })
     }
 
     /// Packets that interfaces or the kernel's backlog dropped on the way between hosts and

@@ -166,20 +166,17 @@ fn spread(values: &[f64], digits: u8) -> Cell {
     Cell::text(if least == most { mean } else { format!("{mean} ({least}–{most})") })
 }
 
-/// The values of both.
+/// The values of both, and the simulator's over the path as it is.
 fn values(record: &Record) -> Table {
     let mut columns = keys("control");
     columns.push(Column::key("where"));
     columns.extend(QUANTITIES.iter().map(|quantity| Column::text(heading(quantity))));
     let mut table = Table::new("Values: mean over runs, with their range", columns);
     for row in record.rows.iter().filter(|row| !row.kernel.is_empty() && row.case.reference.is_none()) {
-        for (who, side) in [("simulator", 0), ("kernel", 1)] {
+        for (who, values) in row.sides() {
             let mut cells = named(row);
             cells.push(Cell::text(who));
-            cells.extend(QUANTITIES.iter().enumerate().map(|(number, quantity)| {
-                let (simulated, kernel) = row.values(number);
-                spread(&[simulated, kernel][side], quantity.digits)
-            }));
+            cells.extend(QUANTITIES.iter().zip(values).map(|(quantity, values)| spread(&values, quantity.digits)));
             table.push(cells);
         }
     }
@@ -204,18 +201,16 @@ fn references(record: &Record) -> Table {
         let Some(name) = &row.case.reference else { continue };
         let Some(published) = reference(name) else { continue };
         let later = packet_ms(&row.case);
-        for (who, side) in [("simulator", 0), ("kernel, emulated", 1), ("reference", 2)] {
+        let ours = row.sides().into_iter().map(|(who, values)| (who, values, later));
+        let theirs = ("reference", published.map(|value| value.into_iter().collect()), 0.0);
+        for (who, values, later) in ours.chain([theirs]) {
             let mut cells = vec![Cell::text(name.clone()), Cell::text(who)];
             for number in REFERRED {
-                let (simulated, kernel) = row.values(number);
-                let added = if WAITS.contains(&number) && side < 2 { later } else { 0.0 };
-                let mut values = [simulated, kernel, published[number].into_iter().collect::<Vec<f64>>()][side].clone();
-                values.iter_mut().for_each(|value| *value += added);
+                let added = if WAITS.contains(&number) { later } else { 0.0 };
+                let values: Vec<f64> = values[number].iter().map(|value| value + added).collect();
                 cells.push(spread(&values, QUANTITIES[number].digits));
             }
-            if side != 1 || !row.kernel.is_empty() {
-                table.push(cells);
-            }
+            table.push(cells);
         }
     }
     table
@@ -223,7 +218,7 @@ fn references(record: &Record) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_real::fidelity::{cases, simulated};
+    use flowstart_real::fidelity::{Disturbance, cases};
 
     use super::*;
 
@@ -239,7 +234,8 @@ mod tests {
             Row {
                 simulated: vec![values(p50, 20.0)],
                 kernel: if skipped { Vec::new() } else { runs },
-                excess_us: Vec::new(),
+                disturbances: Vec::new(),
+                undisturbed: vec![values(p50, 18.0)],
                 left_out: Vec::new(),
                 late_p99_us: 30.0,
                 skipped: skipped.then(|| "this kernel has no congestion control \"dctcp\"".to_owned()),
@@ -303,6 +299,11 @@ mod tests {
         ] {
             assert!(text.replace('\n', " ").contains(part), "no \"{part}\" in\n{text}");
         }
+        // What the path would have without the emulator's lateness is beside it.
+        let mut late = canned();
+        late.rows[0].disturbances = vec![Disturbance::default(); 3];
+        assert!(!text.contains("undisturbed"));
+        assert!(markdown(&late).contains("| cubic | 35 Mbit/s, 30 ms, 1 BDP | simulator, undisturbed | 33.00 |"));
         // Waits to the end of transmission: 0.12 ms more at 100 Mbit/s.
         assert!(text.contains("| linux-cubic-100m | simulator | 33.00 | 10.12 |"), "{text}");
         assert!(text.lines().filter(|line| !line.starts_with('|')).all(|line| line.chars().count() <= WIDTH), "{text}");
@@ -315,8 +316,10 @@ mod tests {
         let record: Record = serde_json::from_str(&read("fidelity.json")).expect("a record");
         // One case tells whether the simulator is still the one of the record.
         let reno = record.rows.iter().find(|row| row.case.control == "reno").expect("a row");
-        let now = simulated(&reno.case, record.runs, &reno.excess_us).expect("it is simulated");
+        let mut now = reno.clone();
+        now.simulate(record.runs).expect("it is simulated");
         let (then, _) = reno.values(1);
+        let now = now.simulated;
         assert!((now[0][1].expect("a queue") - then[0]).abs() < 1e-6, "flowstart fidelity --recorded --simulate");
         let page = read("fidelity.md");
         let (begin, end) = (page.find(BEGIN).expect("a beginning"), page.find(END).expect("an end"));

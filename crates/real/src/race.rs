@@ -47,8 +47,12 @@ impl Stage for ForReal<'_> {
         } else {
             None
         };
-        let performed =
-            perform(scenario, &compiled, &Wanted { log: true, transport: self.transport, captures }, self.cancel)?;
+        let performed = perform(
+            scenario,
+            &compiled,
+            &Wanted { log: true, transport: self.transport, tell_late: None, captures },
+            self.cancel,
+        )?;
         self.fidelities.push(performed.outcome.fidelity);
         self.faults.extend_from_slice(&performed.outcome.faults);
         if self.cancel.is_cancelled() {

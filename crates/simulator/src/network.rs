@@ -3,7 +3,7 @@
 
 use flowstart_network::packet::Body;
 use flowstart_network::{
-    Dequeue, Frame, Hosts, Jitter, LinkConfig, Loss, Medium, Packet, Queue, QuickStartHop, Rcp, Served, Transmitter,
+    Dequeue, Frame, Hosts, LinkConfig, Loss, Medium, Packet, Queue, QuickStartHop, Rcp, Served, Transmitter, Variation,
     Wifi,
 };
 use flowstart_quick_start::router::RouterCounts;
@@ -78,7 +78,7 @@ impl Link {
 #[derive(Debug)]
 struct Extras {
     medium: Option<Medium<Packet>>,
-    jitter: Option<Jitter>,
+    variation: Option<Variation>,
     /// A middlebox drops packets with options.
     drops_options: bool,
     /// What becomes of Quick-Start options, if anybody sends any.
@@ -106,12 +106,12 @@ impl Extras {
     }
 
     fn new(config: &LinkConfig, [jitter, medium]: [u64; 2], requests: Option<Requests>) -> Option<Box<Self>> {
-        let jitter = config.jitter.as_ref().map(|config| Jitter::new(config, jitter));
+        let variation = Variation::new(config, jitter);
         let medium = Medium::new(config, medium);
         let drops_options = config.quick_start == QuickStartHop::DropsOptions;
-        let needed = jitter.is_some() || medium.is_some() || requests.is_some() || drops_options;
+        let needed = variation.is_some() || medium.is_some() || requests.is_some() || drops_options;
         let rcp = config.rcp.as_ref().filter(|_| requests.is_some()).map(|rcp| Box::new(Rcp::new(rcp)));
-        needed.then(|| Box::new(Self { medium, jitter, drops_options, requests, rcp }))
+        needed.then(|| Box::new(Self { medium, variation, drops_options, requests, rcp }))
     }
 }
 
@@ -339,7 +339,7 @@ impl Network {
     fn serve(&mut self, now: Time, id: LinkId, ledger: &mut Ledger, observer: &mut impl Observer) {
         let link = &mut self.links[id];
         let Some(extras) = &mut link.extras else { return };
-        let Extras { medium: Some(medium), jitter, requests, .. } = &mut **extras else { return };
+        let Extras { medium: Some(medium), variation, requests, .. } = &mut **extras else { return };
         let Some(mut wifi) = medium.wifi.take() else { return };
         let (busy, overhead) = (wifi.busy(), link.overhead);
         let (lanes, routes, hops) = (&mut self.lanes, &self.route_of, &link.hops);
@@ -363,7 +363,7 @@ impl Network {
                 observer.transmitted(now, id, &packet, arrived, done);
                 let hop = hops[2 * routes[packet.flow as usize] as usize + direction(&packet) as usize];
                 let arrival = there + hop.delay;
-                let arrival = jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
+                let arrival = variation.as_mut().map_or(arrival, |variation| variation.delay(arrival));
                 if lanes[hop.lane as usize].push(arrival, &packet) {
                     schedule.set(slots.place(Slot::Lane(hop.lane as usize)), arrival);
                 }
@@ -488,7 +488,7 @@ impl Network {
             extras.look(now, &mut packet, link.queue.bytes());
         }
         let arrival = there + hop.delay;
-        let arrival = extras.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
+        let arrival = extras.variation.as_mut().map_or(arrival, |variation| variation.delay(arrival));
         link.extras = Some(extras);
         observer.transmitted(now, id, &packet, arrived, done);
         self.schedule_slot(Slot::Link(id), wake);

@@ -1,8 +1,8 @@
 //! A link in operation. The rules are those of the simulator's network, on real frames.
 
 use flowstart_network::{
-    Dequeue, DropReason, Ecn, Frame as _, Hosts, Jitter, LinkConfig, Loss, Medium, Passage, Queue, Served, Transmitter,
-    Wifi,
+    Dequeue, DropReason, Ecn, Frame as _, Hosts, LinkConfig, Loss, Medium, Passage, Queue, Served, Transmitter,
+    Variation, Wifi,
 };
 use flowstart_random::Purpose;
 use flowstart_units::{Bytes, Span, Time};
@@ -58,7 +58,7 @@ pub(super) struct Link {
     transmitter: Transmitter,
     loss: Loss,
     marking: Loss,
-    jitter: Option<Jitter>,
+    variation: Option<Variation>,
     medium: Option<Medium<Handle>>,
     overhead: u32,
     delay: Span,
@@ -81,7 +81,7 @@ impl Link {
             transmitter: Transmitter::new(&config.wire_rate()),
             loss: Loss::new(&config.loss, Purpose::Loss.seed_in_real_time(base)),
             marking: Loss::new(&config.marking, Purpose::Marking.seed_in_real_time(base)),
-            jitter: config.jitter.as_ref().map(|jitter| Jitter::new(jitter, Purpose::Jitter.seed_in_real_time(base))),
+            variation: Variation::new(config, Purpose::Jitter.seed_in_real_time(base)),
             medium: Medium::new(config, Purpose::Medium.seed_in_real_time(base)),
             overhead: config.overhead,
             delay: config.delay,
@@ -214,7 +214,7 @@ impl Link {
         outcome.max_sojourn = outcome.max_sojourn.max(sojourn);
         outcome.total_sojourn += sojourn;
         let arrival = there + self.delay;
-        let arrival = self.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival));
+        let arrival = self.variation.as_mut().map_or(arrival, |variation| variation.delay(arrival));
         events.push(PacketEvent::Sent { frame, done, arrival });
     }
 

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use flowstart_network::LinkConfig;
-use flowstart_units::Span;
+use flowstart_units::{Span, Time};
 
 use super::LinkOutcome;
 use crate::clock::Priority;
-use crate::config::Timing;
+use crate::config::{HostId, Timing};
 use crate::fidelity::Lateness;
 use crate::netlink::Mac;
 use crate::record::Recorder;
@@ -55,6 +55,7 @@ pub(crate) struct Route {
 /// A host that packets are given to.
 #[derive(Debug)]
 pub(crate) struct Delivery {
+    pub(crate) host: HostId,
     /// The router's interface towards it.
     pub(crate) exit: Exit,
     /// The address of the router's interface.
@@ -97,6 +98,8 @@ pub(crate) enum Fault {
 pub(crate) struct Report {
     pub(crate) links: Vec<(usize, LinkOutcome)>,
     pub(crate) lateness: Lateness,
+    /// Late deliveries, if they are wanted: to whom, when they were due, and when they were made.
+    pub(crate) late: Vec<(HostId, Time, Time)>,
     pub(crate) counts: Counts,
     pub(crate) priority: Priority,
     /// Packets in queues and delays at the end.

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use flowstart_parallel::Cancel;
-use flowstart_real::fidelity::{Case, QUANTITIES, Record, Row, cases, compare, kernel_version, simulated};
+use flowstart_real::fidelity::{Case, QUANTITIES, Record, Row, cases, compare, kernel_version};
 use flowstart_units::Span;
 
 use super::records::{self, Forms, Origin};
@@ -35,7 +35,7 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
         if args.simulate {
             for (number, row) in record.rows.iter_mut().enumerate() {
                 let refuse = |error| Failure::Usage(format!("{}: rows[{number}]: {error}", file.display()));
-                row.simulated = simulated(&row.case, record.runs, &row.excess_us).map_err(refuse)?;
+                row.simulate(record.runs).map_err(refuse)?;
             }
             write(file, &record)?;
         }
@@ -192,7 +192,8 @@ mod tests {
             case: case.clone(),
             simulated: Vec::new(),
             kernel: Vec::new(),
-            excess_us: Vec::new(),
+            disturbances: Vec::new(),
+            undisturbed: Vec::new(),
             left_out: Vec::new(),
             late_p99_us,
             skipped: None,

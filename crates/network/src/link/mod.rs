@@ -2,6 +2,7 @@
 
 mod jitter;
 mod rate;
+mod standstills;
 mod transmitter;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use crate::{LossConfig, MediumConfig, QueueConfig, RcpConfig};
 
 pub use jitter::{Jitter, JitterConfig};
 pub use rate::{RateError, RateSchedule, RateStep, parse_mahimahi};
+pub use standstills::{Standstills, Variation};
 pub use transmitter::Transmitter;
 
 /// A link in one direction.
@@ -33,6 +35,8 @@ pub struct LinkConfig {
     pub marking: LossConfig,
     /// Random extra delay after the transmission.
     pub jitter: Option<JitterConfig>,
+    /// When nothing arrives behind it; default never.
+    pub standstills: Standstills,
     /// What kind of link it is.
     pub medium: MediumConfig,
     /// What becomes of Quick-Start requests on the way to this link.
@@ -75,6 +79,7 @@ impl LinkConfig {
             loss: LossConfig::None,
             marking: LossConfig::None,
             jitter: None,
+            standstills: Standstills::default(),
             medium: MediumConfig::default(),
             quick_start: QuickStartHop::Unaware,
             rcp: None,

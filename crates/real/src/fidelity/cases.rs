@@ -8,6 +8,10 @@ use flowstart_scenario::Scenario;
 use super::Values;
 use crate::Error;
 
+/// Numbers of the links of a [simulated path](Case::longer).
+pub(super) const FORWARD: usize = 0;
+pub(super) const BACK: usize = 1;
+
 /// A congestion control over a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
@@ -144,11 +148,16 @@ impl Case {
     /// # Errors
     /// If it is none.
     pub fn scenario(&self) -> Result<Scenario, Error> {
-        self.longer(0.0)
+        self.written(0.0, "")
     }
 
-    /// The scenario with a round-trip time that is longer by this much, the buffer as it is.
+    /// The scenario with a round-trip time that is longer by this much, the buffer as it is, and a
+    /// [link](BACK) for the way back, on which an ACK takes less than a nanosecond.
     pub(super) fn longer(&self, excess_us: f64) -> Result<Scenario, Error> {
+        self.written(excess_us, "reverse_capacity = \"1 Tbit/s\"\n")
+    }
+
+    fn written(&self, excess_us: f64, way_back: &str) -> Result<Scenario, Error> {
         let rtt = if excess_us > 0.0 {
             format!("rtt = \"{:.3} us\"\n", self.rtt_ms * 1e3 + excess_us)
         } else {
@@ -157,7 +166,7 @@ impl Case {
         let queue = self.queue.as_ref().map_or(String::new(), |queue| format!("queue = \"{queue}\"\n"));
         let text = format!(
             "duration = \"{} s\"\n[path]\ncapacity = \"{} Mbit/s\"\nrtt = \"{} ms\"\nbuffer = \"{}\"\n{queue}\
-             [output]\nsample = \"1 ms\"\n\
+             {way_back}[output]\nsample = \"1 ms\"\n\
              [[flow]]\nalgorithm = \"{}\"\nreceive_window = \"linux\"\noffload = \"linux\"\n{rtt}",
             self.duration_s, self.capacity_mbps, self.rtt_ms, self.buffer, self.algorithm
         );
@@ -202,7 +211,7 @@ mod tests {
     #[test]
     fn a_longer_round_trip_is_the_flows_and_leaves_the_buffer_as_it_is() {
         let case = &cases(&["bbr"], true, None)[1];
-        let (plain, longer) = (case.scenario().unwrap(), case.longer(45.5).unwrap());
+        let (plain, longer) = (case.longer(0.0).unwrap(), case.longer(45.5).unwrap());
         assert_eq!(plain.path, longer.path);
         assert_eq!(plain.flow[0].rtt, None);
         assert_eq!(longer.flow[0].rtt, Some(flowstart_units::Span::from_nanos(12_045_500)));

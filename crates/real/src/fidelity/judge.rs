@@ -116,6 +116,24 @@ impl Row {
         (of(&self.simulated), of(&self.kernel))
     }
 
+    /// What is shown of every quantity: of the simulator, of the kernel if it ran, and, if the
+    /// simulated runs had the [disturbances](Self::disturbances) of the kernel's, of the simulator
+    /// without them.
+    #[must_use]
+    pub fn sides(&self) -> Vec<(&'static str, [Vec<f64>; QUANTITIES.len()])> {
+        let of = |runs: &[Values]| {
+            std::array::from_fn(|number| runs.iter().filter_map(|values: &Values| values[number]).collect())
+        };
+        let mut sides = vec![("simulator", of(&self.simulated))];
+        if !self.kernel.is_empty() {
+            sides.push(("kernel, emulated", of(&self.kernel)));
+        }
+        if !self.disturbances.is_empty() && !self.undisturbed.is_empty() {
+            sides.push(("simulator, undisturbed", of(&self.undisturbed)));
+        }
+        sides
+    }
+
     /// How far apart, in the order of [`QUANTITIES`]; nothing where no run of the kernel counts.
     #[must_use]
     pub fn deviations(&self) -> [Option<Deviation>; QUANTITIES.len()] {

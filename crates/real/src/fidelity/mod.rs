@@ -1,19 +1,20 @@
 //! The same cases in the simulator and on this machine's kernel: how far are they apart?
 //!
 //! One [`Case`] is one flow over one path. The simulator runs it with bursts and receive window of
-//! Linux, the kernel over the emulator with its own defaults; one observer watches both. What hosts
-//! and emulator add to a round trip (some 10 us) is added to the simulated path: the smallest
-//! round-trip time that each run of the kernel saw says how much. The
-//! bounds are fixed ([`QUANTITIES`]), and a goal counts as met or missed only if the 95 % interval
+//! Linux, the kernel over the emulator with its own defaults; one observer watches both. The
+//! simulated path has what each run of the kernel had ([`Disturbance`]): it is longer by what hosts
+//! and emulator add to a round trip (some 10 us), of which the smallest round-trip time says how
+//! much, and whatever the emulator delivered late arrives as late. The bounds are fixed ([`QUANTITIES`]), and a goal counts as met or missed only if the 95 % interval
 //! over the runs lies on one side of the bound.
 
 mod cases;
 mod judge;
+mod lateness;
 mod watch;
 
 use serde::{Deserialize, Serialize};
 
-use flowstart_emulator::{Fidelity, FidelityLimit};
+use flowstart_emulator::{Fidelity, FidelityLimit, HostId};
 use flowstart_parallel::Cancel;
 use flowstart_race::RaceError;
 use flowstart_simulator::{Outcome, Simulation};
@@ -24,13 +25,18 @@ use crate::perform::{Wanted, perform};
 use crate::replay::play_back;
 use crate::{Error, Transport};
 
+use cases::{BACK, FORWARD};
 pub use cases::{CONTROLS, Case, cases, reference};
 pub use judge::{Deviation, Goal, QUANTITIES, Quantity, Reached, Values};
+pub use lateness::{Disturbance, Waits};
 use watch::Watch;
 
 /// Most that a smallest round-trip time may be longer than the simulator's, in us: above it the
 /// path was another.
 const MOST_EXCESS_US: f64 = 1_000.0;
+/// Deliveries of the emulator from this lateness on are replayed. A few in a hundred are; the usual
+/// lateness of some 20 us is in the smallest round-trip times.
+const REPLAYED: Span = Span::from_micros(100);
 
 /// What came out of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,10 +47,12 @@ pub struct Row {
     pub simulated: Vec<Values>,
     /// The kernel's, of the runs that count.
     pub kernel: Vec<Values>,
-    /// By how much the smallest round-trip time of each of them was longer than the simulator's, in
-    /// us: what hosts and emulator take. The simulated path is longer by as much.
+    /// What each of them had that the path does not have; the simulated runs have the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub excess_us: Vec<f64>,
+    pub disturbances: Vec<Disturbance>,
+    /// The simulator's values over the path as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undisturbed: Vec<Values>,
     /// Why runs of the kernel do not count, a sentence for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
@@ -103,8 +111,11 @@ impl Record {
                      its end"
                 ));
             }
-            if row.excess_us.iter().any(|excess| !(0.0..=MOST_EXCESS_US).contains(excess)) {
-                return Err(format!("rows[{number}].excess_us: a value is not between 0 and {MOST_EXCESS_US}"));
+            let excess = |disturbance: &Disturbance| (0.0..=MOST_EXCESS_US).contains(&disturbance.excess_us);
+            if let Some(run) = row.disturbances.iter().position(|disturbance| !excess(disturbance)) {
+                return Err(format!(
+                    "rows[{number}].disturbances[{run}].excess_us is not between 0 and {MOST_EXCESS_US}"
+                ));
             }
             case.scenario().map_err(|error| format!("rows[{number}].case: {error}"))?;
         }
@@ -139,18 +150,19 @@ pub fn compare(
         case: case.clone(),
         simulated: Vec::new(),
         kernel: Vec::new(),
-        excess_us: Vec::new(),
+        disturbances: Vec::new(),
+        undisturbed: Vec::new(),
         left_out: Vec::new(),
         late_p99_us: 0.0,
         skipped: None,
     };
     if let Err(error) = control(&case.algorithm, None) {
         row.skipped = Some(error.to_string());
-        row.simulated = simulated(case, runs, &[])?;
+        row.simulate(runs)?;
         return Ok(Some(row));
     }
-    let (_, nominal) = simulate(case, 0, 0.0)?;
-    let wanted = Wanted { log: true, transport: Transport::Kernel, captures: None };
+    let (_, nominal) = simulate(case, 0, &Disturbance::default())?;
+    let wanted = Wanted { log: true, transport: Transport::Kernel, tell_late: Some(REPLAYED), captures: None };
     for run in 0..runs {
         let compiled = scenario.simulation(run)?;
         let performed = perform(&scenario, &compiled, &wanted, cancel)?;
@@ -165,12 +177,20 @@ pub fn compare(
             Some(why) => row.left_out.push(why),
             None => {
                 row.late_p99_us = row.late_p99_us.max(fidelity.p99.as_nanos() as f64 / 1e3);
-                row.excess_us.push(excess_us(min_rtt(&outcome), nominal));
+                let waits =
+                    |host: HostId| performed.outcome.standstills.get(host).map_or_else(Waits::default, Waits::new);
+                // A case has one flow.
+                let (sender, receiver) = performed.layout.ways[0];
+                row.disturbances.push(Disturbance {
+                    excess_us: excess_us(min_rtt(&outcome), nominal),
+                    receiver: waits(receiver),
+                    sender: waits(sender),
+                });
                 row.kernel.push(watch.values(&outcome, rtt(case)));
             }
         }
     }
-    row.simulated = simulated(case, runs, &row.excess_us)?;
+    row.simulate(runs)?;
     Ok(Some(row))
 }
 
@@ -185,16 +205,28 @@ fn min_rtt(outcome: &Outcome) -> Option<Span> {
     outcome.flows.first().map(|flow| flow.min_rtt).filter(|rtt| *rtt != Span::MAX)
 }
 
-/// The simulator's values, for each run; only one if all runs are alike. `excess_us`: by how much
-/// the round-trip times of the kernel's runs are longer, one for each run of the kernel; none for
-/// so many runs over the path as it is.
+impl Row {
+    /// Simulates what was measured, and so many runs over the path as it is.
+    ///
+    /// # Errors
+    /// If the case is no scenario.
+    pub fn simulate(&mut self, runs: u64) -> Result<(), Error> {
+        self.undisturbed = simulated(&self.case, &vec![Disturbance::default(); runs as usize])?;
+        self.simulated = match self.disturbances.is_empty() {
+            true => self.undisturbed.clone(),
+            false => simulated(&self.case, &self.disturbances)?,
+        };
+        Ok(())
+    }
+}
+
+/// The simulator's values, a run for each of these disturbances; only one if all runs are alike.
 ///
 /// # Errors
 /// If the case is no scenario.
-pub fn simulated(case: &Case, runs: u64, excess_us: &[f64]) -> Result<Vec<Values>, Error> {
-    let runs = if excess_us.is_empty() { runs } else { excess_us.len() as u64 };
-    let one = |run| Ok(simulate(case, run, excess_us.get(run as usize).copied().unwrap_or(0.0))?.0);
-    let mut all = (0..runs).map(one).collect::<Result<Vec<Values>, Error>>()?;
+pub fn simulated(case: &Case, disturbances: &[Disturbance]) -> Result<Vec<Values>, Error> {
+    let one = |(run, disturbance)| Ok(simulate(case, run, disturbance)?.0);
+    let mut all = (0..).zip(disturbances).map(one).collect::<Result<Vec<Values>, Error>>()?;
     if all.iter().all(|values| *values == all[0]) {
         all.truncate(1);
     }
@@ -202,8 +234,12 @@ pub fn simulated(case: &Case, runs: u64, excess_us: &[f64]) -> Result<Vec<Values
 }
 
 /// A run of the simulator, and its smallest round-trip time.
-fn simulate(case: &Case, run: u64, excess_us: f64) -> Result<(Values, Option<Span>), Error> {
-    let compiled = case.longer(excess_us)?.simulation(run)?;
+fn simulate(case: &Case, run: u64, disturbance: &Disturbance) -> Result<(Values, Option<Span>), Error> {
+    let mut compiled = case.longer(disturbance.excess_us)?.simulation(run)?;
+    let waits = [(FORWARD, &disturbance.receiver), (BACK, &disturbance.sender)];
+    for (link, waits) in waits {
+        compiled.simulation.links[link].standstills = waits.standstills();
+    }
     let simulation =
         Simulation::new(&compiled.simulation, watch(case)).map_err(|error| RaceError::new(error.to_string()))?;
     let (outcome, watch) = simulation.run();
@@ -242,10 +278,28 @@ mod tests {
     #[test]
     fn each_run_is_simulated_over_the_path_that_the_kernels_run_had() {
         let case = &cases(&["reno"], true, Some(2.0))[0];
-        let plain = simulated(case, 3, &[]).unwrap();
-        let longer = simulated(case, 3, &[0.0, 900.0]).unwrap();
+        let excess = |excess_us| Disturbance { excess_us, ..Disturbance::default() };
+        let plain = simulated(case, &vec![excess(0.0); 3]).unwrap();
+        let longer = simulated(case, &[excess(0.0), excess(900.0)]).unwrap();
         assert_eq!((plain.len(), longer.len()), (1, 2));
         assert_eq!(plain[0], longer[0]);
         assert!(longer[1][1] < longer[0][1], "a longer path holds more of the window: {longer:?}");
+    }
+
+    #[test]
+    fn what_the_emulator_delivered_late_is_late_in_the_simulator_too() {
+        let case = &cases(&["cubic"], true, Some(4.0))[0];
+        // Every 200 ms nothing arrives for 20 ms, in either direction.
+        let late: Waits = "200000+20000 ".repeat(20).parse().unwrap();
+        let of = |receiver: &Waits, sender: &Waits| {
+            let disturbance = Disturbance { excess_us: 0.0, receiver: receiver.clone(), sender: sender.clone() };
+            simulated(case, &[disturbance]).unwrap()[0]
+        };
+        let none = Waits::default();
+        let [plain, data, acks] = [of(&none, &none), of(&late, &none), of(&none, &late)];
+        for disturbed in [data, acks] {
+            assert!(disturbed[1] < plain[1].map(|queue| queue * 0.8), "{disturbed:?} {plain:?}");
+        }
+        assert_ne!(data, acks);
     }
 }
