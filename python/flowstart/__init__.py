@@ -9,6 +9,7 @@ Functions take what the options of the command line take, as keywords: ``capacit
 of each function gives.
 """
 
+from flowstart import _leaving as _leaving
 from flowstart._native import Ack, Round, Table, Window, version
 from flowstart.algorithms import (
     CongestionAvoidance,

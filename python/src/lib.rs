@@ -175,18 +175,11 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Gives a thread its state of the interpreter for all of its work. Without it every call of an
-/// algorithm in Python makes that state anew and throws it away again, which takes many times as
-/// long as the call.
-fn with_interpreter(work: &mut (dyn FnMut() + Send)) {
-    Python::attach(|py| py.detach(work));
-}
-
 /// The native part of the package.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Whoever was first did the same.
-    let _ = flowstart_parallel::work_within(with_interpreter);
+    let _ = flowstart_parallel::work_within(|work| supervise::with_interpreter(work));
     module.add_class::<RaceResult>()?;
     module.add_class::<Table>()?;
     module.add_class::<algorithm::Ack>()?;
@@ -201,6 +194,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rough_names, module)?)?;
     module.add_function(wrap_pyfunction!(rough_path, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(supervise::working_threads, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm::register_start, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm::register_avoidance, module)?)?;
     module.add_function(wrap_pyfunction!(environment::register_policy, module)?)?;

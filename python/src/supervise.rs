@@ -2,10 +2,11 @@
 //! Python's own code.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flowstart::embed::Hooks;
@@ -29,6 +30,49 @@ pub(crate) fn raise(error: PyErr) -> ! {
 pub(crate) fn unwound(panic: Box<dyn Any + Send>) -> PyErr {
     let defect = "this is a defect of flowstart: the simulation panicked; see standard error";
     panic.downcast::<PyErr>().map_or_else(|_| PyRuntimeError::new_err(defect), |error| *error)
+}
+
+/// Numbers that Python gives the threads that work for it, until they are done.
+static WORKING: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+fn working() -> MutexGuard<'static, BTreeSet<u64>> {
+    WORKING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The threads that work now: at the end of the process those that were left behind, and may be in
+/// the middle of Python code.
+#[pyfunction]
+pub(crate) fn working_threads() -> Vec<u64> {
+    working().iter().copied().collect()
+}
+
+/// A thread in [`WORKING`].
+struct Working(Option<u64>);
+
+impl Working {
+    fn new(py: Python<'_>) -> Self {
+        let number = py.import("threading").and_then(|threading| threading.call_method0("get_ident")?.extract());
+        // Without a number nobody can end it, which is how it was.
+        let number = number.ok();
+        working().extend(number);
+        Self(number)
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        working().retain(|number| Some(*number) != self.0);
+    }
+}
+
+/// Does `work` on this thread with its state of the interpreter, which it keeps between calls of
+/// Python code: without it every call of an algorithm makes that state anew and throws it away
+/// again, which takes many times as long as the call.
+pub(crate) fn with_interpreter<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    Python::attach(|py| {
+        let _working = Working::new(py);
+        py.detach(work)
+    })
 }
 
 /// Does `work` on a thread of its own, without Python's lock.
@@ -55,8 +99,7 @@ pub(crate) fn supervise<T: Send + 'static>(
     };
     let (sender, receiver) = channel();
     let running = std::thread::Builder::new().name("flowstart".to_owned()).spawn(move || {
-        // The thread keeps its state of the interpreter between calls of Python code.
-        let within = || Python::attach(|py| py.detach(|| work(hooks)));
+        let within = || with_interpreter(|| work(hooks));
         // Nobody listens if it was left behind, or the process is ending.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(within)));
     });

@@ -199,6 +199,29 @@ except KeyboardInterrupt:
     assert result.stdout.strip() == "interrupted", result.stderr
 
 
+def test_a_process_ends_in_order_although_an_algorithm_does_not_return():
+    program = """
+import flowstart, signal, threading, os
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+@flowstart.register
+class Endless(flowstart.FlowStart):
+    def on_ack(self, ack, window):
+        while True:
+            pass
+
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    flowstart.compare(["endless+cubic"], size=["100 kB"])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (result.stdout.strip(), result.returncode) == ("interrupted", 0), result.stderr
+
+
 def test_a_contestant_named_twice_is_refused():
     with pytest.raises(ValueError, match=r"hystart\+cubic is among the contestants twice"):
         flowstart.compare(["cubic", "hystart"])

@@ -366,6 +366,13 @@ impl Probing<'_> {
         if covers > Span::from_secs_f64(ran.as_secs_f64()) {
             return Err(Error::CommandRecordTooLong(covers, ran));
         }
+        let path = &self.benchmark.race.path;
+        let least = path.delay.unwrap_or(path.rtt / 2);
+        if let Some(delay) =
+            records.iter().map(|record| record.received.since(record.sent)).min().filter(|delay| *delay < least)
+        {
+            return Err(Error::CommandTooSoon(delay, least));
+        }
         let estimate = estimate_records(records.iter().copied().map(Ok), Some(rate), &self.benchmark.procedure());
         let probe = estimate.map_err(Error::CommandRecord)?.probes.pop().ok_or(Error::NoMessages)?;
         // One that cannot keep up may be refused, but nothing is known of a rate that was not

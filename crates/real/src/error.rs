@@ -81,6 +81,8 @@ pub enum Error {
     CommandTooMuch(u64),
     /// Its record covers so much time, and it ran only so long.
     CommandRecordTooLong(Span, std::time::Duration),
+    /// A message of its record was there after so much time, sooner than the path lets anything be.
+    CommandTooSoon(Span, Span),
     /// Its record says this rate in place of the one that it was to send at.
     CommandRate(Rate, Rate),
     /// Its record has so many messages in so much time, too few for the rate and the time that it
@@ -191,6 +193,10 @@ impl fmt::Display for Error {
                 f,
                 "the record that the command wrote covers {covers}, but the command ran for {} s only",
                 ran.as_secs()
+            ),
+            Self::CommandTooSoon(delay, least) => write!(
+                f,
+                "the record that the command wrote has a message that was there after {delay}; over this path nothing is before {least} have passed"
             ),
             Self::CommandRate(said, asked) => {
                 write!(f, "the record that the command wrote is one of {said}, not of {asked}")

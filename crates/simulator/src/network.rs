@@ -3,8 +3,8 @@
 
 use flowstart_network::packet::Body;
 use flowstart_network::{
-    Dequeue, Frame, Hosts, LinkConfig, Loss, Medium, Packet, Queue, QuickStartHop, Rcp, Served, Transmitter, Variation,
-    Wifi,
+    Dequeue, Frame, Hosts, LinkConfig, Loss, Medium, Packet, Passage, Queue, QuickStartHop, Rcp, Served, Transmitter,
+    Variation, Wifi,
 };
 use flowstart_quick_start::router::RouterCounts;
 use flowstart_random::Purpose;
@@ -462,21 +462,18 @@ impl Network {
         let link = &mut self.links[id];
         let Some(mut extras) = link.extras.take() else { return };
         let bytes = packet.bytes() + link.overhead;
-        let (done, there) = match &mut extras.medium {
+        let Passage { idle, done, there } = match &mut extras.medium {
             None => {
                 let done = link.transmitter.transmit(now, bytes);
-                (done, Some(done))
+                Passage { idle: Span::ZERO, done, there: Some(done) }
             }
-            Some(medium) => {
-                let passage = medium.pass(&mut link.transmitter, now, arrived, bytes);
-                (passage.done, passage.there)
-            }
+            Some(medium) => medium.pass(&mut link.transmitter, now, arrived, bytes),
         };
         let Some(there) = there else {
             // It had its time on the air, and nobody heard it.
             link.extras = Some(extras);
             link.lost += 1;
-            link.busy += done.since(now);
+            link.busy += done.since(now) - idle;
             link.free = done;
             let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
             ledger.dropped(&packet);
@@ -484,6 +481,7 @@ impl Network {
             return self.schedule_slot(Slot::Link(id), wake);
         };
         let (wake, hop) = Self::account(link, &self.route_of, &packet, [now, arrived, done]);
+        link.busy = link.busy - idle;
         if extras.requests.is_some() {
             extras.look(now, &mut packet, link.queue.bytes());
         }

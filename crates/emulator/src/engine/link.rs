@@ -151,14 +151,14 @@ impl Link {
         match next {
             Dequeue::Packet(frame, arrived) => {
                 let bytes = frame.bytes + self.overhead;
-                let Passage { done, there } = match &mut self.medium {
+                let Passage { idle, done, there } = match &mut self.medium {
                     Some(medium) => medium.pass(&mut self.transmitter, now, arrived, bytes),
                     None => {
                         let done = self.transmitter.transmit(now, bytes);
-                        Passage { done, there: Some(done) }
+                        Passage { idle: Span::ZERO, done, there: Some(done) }
                     }
                 };
-                self.outcome.busy += done.since(now);
+                self.outcome.busy += done.since(now) - idle;
                 self.free = done;
                 self.wake = if self.queue.packets() > 0 { done } else { Time::NEVER };
                 self.left(frame, now.since(arrived), done, there, events);

@@ -153,6 +153,9 @@ fn a_program_is_judged_by_the_record_that_it_writes() {
         "{}",
         refused(&slow)
     );
+    let soon = PROGRAM.replace("at + 21000", "at + 2000").replace("at + 31000", "at + 3000");
+    let said = refused(&soon);
+    assert!(said.contains("there after 3 ms; over this path nothing is before 10 ms have passed"), "{said}");
     let other = "echo rate_bps,sent_s,received_s; echo 1000000,0,0.1; : {rate} {seconds}";
     assert!(refused(other).contains("is one of 1 Mbit/s, not of 2 Mbit/s"), "{}", refused(other));
 }

@@ -8,7 +8,7 @@ mod bucket;
 mod timing;
 mod wifi;
 
-use flowstart_units::{Bytes, Rate, Time};
+use flowstart_units::{Bytes, Rate, Span, Time};
 
 use crate::{Frame, LinkConfig, RateSchedule, Transmitter};
 
@@ -121,6 +121,9 @@ impl MediumConfig {
 /// A packet's way through the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
+    /// How long the link waited for its turn before it could begin, with nothing to be sent
+    /// meanwhile.
+    pub idle: Span,
     /// When the transmitter is free for the next one.
     pub done: Time,
     /// When the packet is at the far end of a link without propagation delay; `None` if it is lost.
@@ -167,6 +170,7 @@ impl<P: Frame> Medium<P> {
         if let Some(grants) = &self.grants {
             begun = begun.max(grants.admit(arrived));
         }
+        let idle = begun.since(now);
         if let Some(shaper) = &mut self.shaper {
             begun = shaper.admit(begun, bytes);
         }
@@ -175,7 +179,7 @@ impl<P: Frame> Medium<P> {
             Some(slots) => slots.release(begun, done),
             None => done,
         };
-        Passage { done, there: self.beyond(arrived) }
+        Passage { idle, done, there: self.beyond(arrived) }
     }
 
     /// When what has left the transmitter at `time` is there; `None` if it is lost.
@@ -190,8 +194,6 @@ impl<P: Frame> Medium<P> {
 
 #[cfg(test)]
 mod tests {
-    use flowstart_units::Span;
-
     use super::*;
     use crate::{Packet, QueueConfig};
 
@@ -209,6 +211,9 @@ mod tests {
         let at = |time: u64| Time::from_nanos(time * 1_000);
         let passage = |&(now, arrived): &(u64, u64)| {
             let passage = medium.pass(&mut transmitter, at(now), at(arrived), 1500);
+            // At 12 Mbit/s, where no shaper holds it up.
+            let sending = passage.done.since(at(now)) - passage.idle;
+            assert!(link.medium.shaper.is_some() || sending == Span::from_millis(1), "{sending}");
             (micros(passage.done), micros(passage.there.unwrap()))
         };
         packets.iter().map(passage).collect()

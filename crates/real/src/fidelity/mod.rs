@@ -298,7 +298,7 @@ mod tests {
         let none = Waits::default();
         let [plain, data, acks] = [of(&none, &none), of(&late, &none), of(&none, &late)];
         for disturbed in [data, acks] {
-            assert!(disturbed[1] < plain[1].map(|queue| queue * 0.8), "{disturbed:?} {plain:?}");
+            assert!(disturbed[0] < plain[0], "less gets through: {disturbed:?} {plain:?}");
         }
         assert_ne!(data, acks);
     }

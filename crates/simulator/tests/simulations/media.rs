@@ -133,6 +133,11 @@ proptest! {
         prop_assert_eq!(watch.arrived, link.packets + link.dropped + link.lost + link.stored);
         prop_assert_eq!((watch.transmitted, watch.dropped), (link.packets, link.dropped + link.lost));
         prop_assert!(watch.in_order);
+        if bottleneck.medium.grants.is_some() {
+            // Waiting for a turn is no sending.
+            let sending = Rate::from_mbps(20).transmission_time(link.bytes + Bytes::new(1500));
+            prop_assert!(link.busy <= sending + Span::from_nanos(link.packets), "{} {sending}", link.busy);
+        }
         let transfer = &outcome.flows[0];
         let shallow = bottleneck.medium.policer.is_some_and(|policer| policer.burst < Bytes::new(15_140));
         prop_assert!(transfer.completed.is_some() || shallow, "{transfer:?}");
