@@ -2,23 +2,10 @@
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::{Packet, Part, Trains, few, median, of, skipped};
+use super::{FindingsConfig, Packet, Part, Trains, median, of, skipped};
 use crate::ledger::HEADER_BYTES;
 use crate::look::Look;
 use crate::message::Doubt;
-
-/// Hosts stand still, or merge ACKs, for so long; what is unevener has another cause.
-const HOSTS: Span = Span::from_micros(300);
-/// Packets may be late, or early, for this share of the time that a train's rate is read from.
-const UNEVEN: f64 = 0.04;
-/// A path is said to be faster than trains are by so much at the most.
-const FASTER: f64 = 4.0;
-/// Of a group's packets this share at either end may be still later, or earlier.
-const OUTSIDE: usize = 10;
-/// More of the trains' packets than this share were lost.
-const LOST: f64 = 0.25;
-/// So many of the trains have a rate at the least, if all was well.
-const RATED: f64 = 0.75;
 
 /// A doubt, and the least and the most that the capacity may be.
 #[derive(Clone, Copy, Debug)]
@@ -28,21 +15,23 @@ pub(super) struct Doubted {
 }
 
 pub(super) fn of_look(look: &Look, trains: &Trains) -> Option<Doubted> {
+    let config = &look.config.findings;
     // Of those that had no room the end was lost, which is known.
     let fits = |train: &&Vec<Packet>| look.room.is_none_or(|room| train.len() <= room.max(2) as usize);
     let fitting = || trains.groups.iter().map(|(_, train)| train).filter(fits);
     let packets = || fitting().flatten();
     let lost = packets().filter(|packet| packet.acked.is_none()).count();
     let share = share(look, trains).unwrap_or(0.0);
-    let between = (share > UNEVEN).then(|| between(&trains.rates, share)).flatten();
+    let between = (share > config.uneven).then(|| between(config, &trains.rates, share)).flatten();
     let only = |why: Doubt| Some(Doubted { why, between });
-    if few(&trains.rates) || (trains.rates.len() as f64) < fitting().count() as f64 * RATED - 1.0 {
+    if config.reading.few(&trains.rates) || (trains.rates.len() as f64) < fitting().count() as f64 * config.rated - 1.0
+    {
         return only(Doubt::Few);
     }
-    if lost as f64 > packets().count() as f64 * LOST {
+    if lost as f64 > packets().count() as f64 * config.lost {
         return only(Doubt::Losses);
     }
-    match share > UNEVEN {
+    match share > config.uneven {
         true => only(Doubt::Uneven),
         false => None,
     }
@@ -50,8 +39,9 @@ pub(super) fn of_look(look: &Look, trains: &Trains) -> Option<Doubted> {
 
 /// The least and the most that the capacity may be if trains took this share of their time longer,
 /// or less long, for another reason.
-fn between(rates: &[u64], share: f64) -> Option<[u64; 2]> {
-    let (least, most) = (*rates.first()? as f64 / (1.0 + share), *rates.last()? as f64 * (1.0 + share.min(FASTER)));
+fn between(config: &FindingsConfig, rates: &[u64], share: f64) -> Option<[u64; 2]> {
+    let (least, most) =
+        (*rates.first()? as f64 / (1.0 + share), *rates.last()? as f64 * (1.0 + share.min(config.faster)));
     Some([least as u64, most as u64])
 }
 
@@ -63,15 +53,15 @@ fn share(look: &Look, trains: &Trains) -> Option<f64> {
     }
     let capacity = median(trains.rates.clone()).filter(|rate| *rate > 0)?;
     let off = unevenness(look, trains, capacity)?;
-    let took = median(trains.groups.iter().filter_map(|(_, train)| took(train)).collect())?;
-    Some((off.checked_sub(HOSTS)?).as_nanos() as f64 / took.max(1) as f64)
+    let took = median(trains.groups.iter().filter_map(|(_, train)| took(&look.config.findings, train)).collect())?;
+    Some((off.checked_sub(look.config.findings.hosts)?).as_nanos() as f64 / took.max(1) as f64)
 }
 
 /// Nanoseconds that the part of a train took that counts.
-fn took(train: &[Packet]) -> Option<u64> {
+fn took(config: &FindingsConfig, train: &[Packet]) -> Option<u64> {
     let mut arrived: Vec<Time> = train.iter().filter_map(|packet| packet.acked).collect();
     arrived.sort_unstable();
-    let first = *arrived.get(skipped(train, 0))?;
+    let first = *arrived.get(skipped(config, train, 0))?;
     Some(arrived.last()?.since(first).as_nanos()).filter(|took| *took > 0)
 }
 
@@ -101,7 +91,7 @@ fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
         let mut lates: Vec<i64> = group.iter().flat_map(|(_, train)| train).filter_map(&mut late).collect();
         let lone = calm.iter().find(|packet| packet.number > last && packet.number < next).and_then(&mut late);
         lates.sort_unstable();
-        let outside = lates.len() / OUTSIDE;
+        let outside = lates.len() / look.config.findings.outside.max(1);
         let (Some(early), Some(middle), Some(after)) =
             (lates.get(outside), lates.get(lates.len() / 2), lates.iter().rev().nth(outside))
         else {
