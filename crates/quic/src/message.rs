@@ -136,7 +136,7 @@ pub struct Looked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<Doubt>,
     /// The least and the most that the capacity may be then, in bit/s of IP packets, if that is
-    /// more than the range of the trains' rates.
+    /// another range than that of the trains' rates. The greatest of all numbers: no most is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[u64; 2]>,
     /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.

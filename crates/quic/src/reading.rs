@@ -71,30 +71,35 @@ impl<'a> Reading<'a> {
     /// What is said of the capacity.
     #[must_use]
     pub fn capacity(&self, back: &Self) -> Capacity {
-        match (self.trains, self.unsteady()) {
-            (None, _) => Capacity::Unknown,
-            (Some([middle, ..]), Some([least, most])) => Capacity::Between { least, middle, most },
-            (Some([median, ..]), None) if self.acks_fill(back) => Capacity::AtLeast(median),
-            (Some([median, ..]), None) => Capacity::Known(median),
+        let fills = self.acks_fill(back);
+        match (self.unsteady(), self.trains) {
+            (Some([least, most]), trains) => Capacity::Between {
+                least,
+                middle: trains.map_or(least, |[middle, ..]| middle),
+                most: if fills { f64::INFINITY } else { most },
+            },
+            (None, Some([median, ..])) if fills => Capacity::AtLeast(median),
+            (None, Some([median, ..])) => Capacity::Known(median),
+            (None, None) => Capacity::Unknown,
         }
     }
 
-    /// The least and the most in Mbit/s, if no number between them is the capacity.
+    /// The least and the most in Mbit/s, if no number between them is the capacity; infinite where
+    /// there is no most.
     #[must_use]
     pub fn unsteady(&self) -> Option<[f64; 2]> {
-        let [_, least, most] = self.trains?;
-        let between = self.looked.between.map(|both| both.map(|rate| rate as f64 / 1e6));
-        let between = between.map_or([least, most], |[low, high]| [low.min(least), high.max(most)]);
-        (!self.looked.decided()).then_some(between)
+        let mbps = |rate: u64| if rate == u64::MAX { f64::INFINITY } else { rate as f64 / 1e6 };
+        let between = self.looked.between.map(|both| both.map(mbps));
+        let trains = self.trains.map(|[_, least, most]| [least, most]);
+        between.or(trains).filter(|_| !self.looked.decided())
     }
 
     /// True if the way back may carry no more ACKs than came: then packets may have arrived faster.
     #[must_use]
     pub fn acks_fill(&self, back: &Self) -> bool {
-        let (Some([median, ..]), Some([.., most])) = (self.trains, back.trains) else { return false };
-        let most = back.unsteady().map_or(most, |[_, most]| most);
-        let packets = f64::from(self.looked.packet.max(1)) * self.merged().max(1.0);
-        median * self.config.ack_bytes / packets >= most * self.config.acks_fill
+        let (Some([median, ..]), Some([bears, ..])) = (self.trains, back.trains) else { return false };
+        // Those that were lost on the way, or merged, say nothing of the ones in trains.
+        median * self.config.ack_bytes / f64::from(self.looked.packet.max(1)) >= bears * self.config.acks_fill
     }
 
     /// Packets that one ACK brought news of, on average: 1 where nothing merges ACKs.

@@ -83,7 +83,8 @@ pub struct LookConfig {
     /// So many losses at the end of a train are a buffer that was full; default 5: so many by
     /// chance are one in ten million, at 4 %.
     pub full: u32,
-    /// ... or so many, twice at the same place; default 2.
+    /// ... or so many, twice at the same place; default 2: of buffers of a few packets less than a
+    /// train's end is lost.
     pub least_full: u32,
     /// ... if they are this share of what follows the first of them; default 0.6: while a buffer
     /// is full, some packets find the room that one left.
@@ -201,17 +202,17 @@ pub struct FindingsConfig {
     /// Packets may be late, or early, for this share of the time that a train's rate is read from;
     /// default 0.04: more may make a rate wrong by 5 %.
     pub uneven: f64,
-    /// A path is said to be faster than trains are by so many times their rate at the most; default
-    /// 4.
-    pub faster: f64,
+    /// ... or for more than that, of which hosts may be the reason, if rates of trains differ by more
+    /// than this factor, too; default 1.04.
+    pub apart: f64,
+    /// Of what parts early packets from late ones this share at least is taken for what parts a
+    /// train's first from its last, where hosts may be the reason; default 0.5. (Of noise alike for
+    /// all packets it is 0.55: 1.41 standard deviations of 2.56.)
+    pub ends: f64,
     /// Of a group's packets one in so many may be later than what is taken for the latest, and as
-    /// many earlier; default 10: one that hosts held up is no reason.
+    /// many earlier, and so many of the trains slower and faster; default 10: one that hosts held
+    /// up is no reason.
     pub outside: usize,
-    /// More of the trains' packets than this share were lost: what arrived says little; default
-    /// 0.25.
-    pub lost: f64,
-    /// So many of the trains have a rate at the least, if all was well; default 0.75.
-    pub rated: f64,
     /// Constants of what is said in the end.
     pub reading: ReadingConfig,
 }
@@ -238,10 +239,9 @@ impl Default for FindingsConfig {
             overflow_queue: 0.6,
             hosts: Span::from_micros(300),
             uneven: 0.04,
-            faster: 4.0,
+            apart: 1.04,
+            ends: 0.5,
             outside: 10,
-            lost: 0.25,
-            rated: 0.75,
             reading: ReadingConfig::default(),
         }
     }

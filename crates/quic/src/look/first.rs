@@ -41,15 +41,11 @@ impl Look {
         if acked.number + 1 < first + PAIR {
             return;
         }
-        let find = |number: u64| self.packets.iter().find(|it| it.number == number);
-        let arrived = |number: u64| find(number).and_then(|it| it.acked);
+        let arrived = |number: u64| self.packets.iter().find(|it| it.number == number).and_then(|it| it.acked);
         if let (Some(one), Some(other)) = (arrived(first), arrived(first + 1))
-            // Not where the ACK of the second was lost, and another told of it.
-            && find(first + 1).is_some_and(|it| it.direct)
             && other > one
         {
-            let apart = other.since(one);
-            self.service = if self.service.is_zero() { apart } else { self.service.min(apart) };
+            self.service = other.since(one);
         }
         self.pair_over(acked.now, count);
     }
@@ -111,8 +107,7 @@ impl Look {
     pub(super) fn settle(&mut self, first: u64, end: u64) {
         self.fill(first, end);
         let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
-        let last = packets.clone().filter(|packet| packet.direct).filter_map(|packet| packet.acked).max();
-        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).filter(|at| Some(*at) <= last).collect();
+        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).collect();
         arrived.sort_unstable();
         let (early, late) = arrived.split_at(arrived.len() / 2);
         let middle = |times: &[Time]| {
@@ -126,7 +121,7 @@ impl Look {
             // A pair alone is no evidence of a bucket: its ACKs may have come closer together.
             let before = middle(early).filter(|early| late > early.mul_f64(self.config.slower));
             let before = before.or((!self.trains.is_empty()).then_some(self.service));
-            self.fast = self.fast.or(before.map(|before| before.max(self.service)));
+            self.fast = self.fast.or(before);
             self.service = late;
         }
     }

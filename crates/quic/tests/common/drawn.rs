@@ -53,7 +53,7 @@ pub(crate) struct Drawn {
     pub(crate) links: [LinkConfig; 2],
     others: Others,
     rtt: Span,
-    /// Capacity in Mbit/s, down and up: what a flow gets that always sends.
+    /// Capacity in Mbit/s, down and up.
     pub(crate) capacity: [f64; 2],
     /// Bytes of a bucket in front of it.
     pub(crate) bucket: Option<u64>,
@@ -192,19 +192,33 @@ impl Drawn {
         let links = [link(mbps, medium), link(back.unwrap_or(mbps), up)];
         let words = format!("{mbps:.2} Mbit/s, {rtt:.1} ms, {bdps:.2} BDP, queue {queue}, {kind:?} {special}");
         let own = queue > 5;
-        // Who has a queue beside one that is never empty gets half.
-        let share = if own && kind == Kind::Greedy { 0.5 } else { 1.0 };
         Self {
             kind,
             links,
             others,
             rtt: span(rtt),
-            capacity: [mbps, back.unwrap_or(mbps)].map(|mbps| mbps * share),
+            capacity: [mbps, back.unwrap_or(mbps)],
             bucket,
             own,
             stalls,
             words,
             seed: seed.wrapping_mul(1000).wrapping_add(number).wrapping_mul(16),
+        }
+    }
+
+    /// A path of links down and up, over which nobody else sends.
+    pub(crate) fn of(links: [LinkConfig; 2], seed: u64) -> Self {
+        Self {
+            kind: Kind::Smooth,
+            others: Others::Nobody,
+            rtt: Span::ZERO,
+            capacity: [0, 1].map(|way: usize| links[way].rate.peak().as_bps() as f64 / 1e6),
+            bucket: None,
+            own: false,
+            stalls: Span::ZERO,
+            words: String::new(),
+            seed,
+            links,
         }
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Link {
     pub(crate) buffer: usize,
     /// One in so many packets is lost (0: none).
     pub(crate) loss: u64,
+    /// ... and one in so many behind the queue, where it took its time (0: none).
+    pub(crate) lost_behind: u64,
     /// Additional delay of up to this much, which lets packets overtake each other.
     pub(crate) jitter: Span,
     /// Connections take turns, each with a queue of its own.
@@ -50,6 +52,7 @@ impl Default for Link {
             delay: Span::from_millis(10),
             buffer: 100,
             loss: 0,
+            lost_behind: 0,
             jitter: Span::ZERO,
             fair: false,
             mark: usize::MAX,
@@ -150,6 +153,9 @@ impl Pipe {
         }
         let packet = self.queues[turn].pop_front()?;
         self.free = now + takes;
+        if self.link.lost_behind > 0 && self.draw().is_multiple_of(self.link.lost_behind) {
+            return None;
+        }
         let jitter = match self.link.jitter.as_nanos() {
             0 => 0,
             most => self.draw() % most,
