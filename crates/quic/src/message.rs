@@ -110,7 +110,7 @@ pub enum Doubt {
     /// Packets arrived in clumps, or late, or in another order, for so long that it matters to a
     /// train: slots, jitter, other stations, other traffic.
     Uneven,
-    /// Many packets of trains were lost.
+    /// Many packets of trains were lost: senders of before say that.
     Losses,
     /// One that a later version knows.
     #[serde(other)]
