@@ -120,7 +120,7 @@ impl Client {
         let (mut sending, mut receiving) = (None, None);
         match request.direction {
             Direction::Up => {
-                let sending = sending.insert(Sending::new(Source::Test, &request, config));
+                let sending = sending.insert(Sending::new(Source::Test, &request, config, limits.look));
                 if limits.departures {
                     sending.watch();
                 }

@@ -14,6 +14,7 @@ use noq_proto::{
 use crate::clock::Clock;
 use crate::connection::{Connection, Idle};
 use crate::gate::Gates;
+use crate::look::LookConfig;
 use crate::qlog::Qlog;
 use crate::tls::Identity;
 
@@ -42,6 +43,8 @@ pub struct Limits {
     /// [`Client::take_departures`](crate::Client::take_departures) says when the messages of a
     /// paced application left. That changes nothing of what is sent. Default false.
     pub departures: bool,
+    /// How this end looks at a path, if it is asked to.
+    pub look: LookConfig,
 }
 
 impl Default for Limits {
@@ -54,6 +57,7 @@ impl Default for Limits {
             seed: None,
             qlog: None,
             departures: false,
+            look: LookConfig::default(),
         }
     }
 }

@@ -15,84 +15,12 @@ use crate::ledger::HEADER_BYTES;
 use crate::message::Looked;
 
 mod bucket;
+mod config;
 mod findings;
 mod first;
 mod plan;
 
-/// Constants of a look. All are this project's own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LookConfig {
-    /// Pairs of packets until two of one arrive apart, 1 ..= 10; default 3.
-    pub pairs: u32,
-    /// A pair further apart than this is followed by another, for jitter may have parted them;
-    /// default 5 ms.
-    pub slow: Span,
-    /// Packets of the train that follows a pair, 8 or more; default 16. Whoever lets fewer pass at
-    /// a higher rate is found out before longer trains build a long queue.
-    pub settling: u32,
-    /// Queue that a train of the detector may build; default 45 ms.
-    pub detection_queue: Span,
-    /// Time for detection; default 1.2 s.
-    pub detection: Span,
-    /// Packets of the detector's longest train; default 96. What a look may send is little: there
-    /// is none left for long trains, nor for the proof that a fast rate persists, which is not
-    /// asked for. A burst of a token bucket is looked for by the trains behind.
-    pub detection_train: u32,
-    /// Batches of the detector's trains without an answer until it is unknown; default 6.
-    pub detection_batches: u32,
-    /// Queue that a train for the capacity may build; default 25 ms.
-    pub queue: Span,
-    /// Packets of these trains, 2 or more; default 24.
-    pub longest: u32,
-    /// ... or as many as a bottleneck takes this time for, up to `most`, if that is more; default
-    /// 800 us. Where packets take microseconds hosts read several ACKs at once.
-    pub long: Span,
-    /// Default 64.
-    pub most: u32,
-    /// Most of these trains in one group; default 8.
-    pub trains: u32,
-    /// Trains go on for so long, the more to empty a token bucket, even if all agree on a rate;
-    /// default 200 ms. Two groups there are at least.
-    pub time: Span,
-    /// ... and so long if they do not agree, if there is data; default 900 ms.
-    pub longest_time: Span,
-    /// Behind a token bucket a path may be so many times slower than trains say, 1 or more; default
-    /// 10. What a bucket was not seen to let pass must not queue for long there.
-    pub slowdown: f64,
-    /// Queue that it builds if the path is that much slower; default 40 ms. A train has eight
-    /// packets all the same.
-    pub flight_queue: Span,
-    /// Bytes that the detector may send; default 290 kB. What is left is for trains: without them
-    /// there is no capacity.
-    pub detection_bytes: u64,
-    /// Trains are so many times the time apart that the bottleneck takes for one; default 2.
-    pub apart: f64,
-}
-
-impl Default for LookConfig {
-    fn default() -> Self {
-        Self {
-            pairs: 3,
-            slow: Span::from_millis(5),
-            settling: 16,
-            detection_queue: Span::from_millis(45),
-            detection: Span::from_millis(1200),
-            detection_train: 96,
-            detection_batches: 6,
-            queue: Span::from_millis(25),
-            longest: 24,
-            long: Span::from_micros(800),
-            most: 64,
-            trains: 8,
-            time: Span::from_millis(200),
-            longest_time: Span::from_millis(900),
-            slowdown: 10.0,
-            flight_queue: Span::from_millis(40),
-            detection_bytes: 290_000,
-            apart: 2.0,
-        }
-    }
-}
+pub use config::{FindingsConfig, LookConfig, ReadingConfig};
 
 /// What a packet was sent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,13 +113,6 @@ pub(crate) struct Look {
 
 /// Two packets of a pair.
 const PAIR: u64 = 2;
-/// A shorter train tells nothing.
-const LEAST_SETTLING: u64 = 8;
-/// Distance of repairs where it is not known what the path bears.
-const UNKNOWN: Span = Span::from_millis(20);
-/// Behind a token bucket the detector's trains may build so much of their queue.
-const BEHIND: f64 = 0.7;
-
 impl Look {
     pub(crate) fn new(config: LookConfig, mtu: u32, seed: u64) -> Self {
         Self {
@@ -261,10 +182,10 @@ impl Look {
                 self.service.max(self.room.map_or(Span::ZERO, |room| smallest / (2 * u64::from(room.max(1)))))
             }
             (false, _) => self.service,
-            (true, Span::MAX) => UNKNOWN,
-            (true, smallest) => (smallest / 8).min(UNKNOWN),
+            (true, Span::MAX) => self.config.unknown,
+            (true, smallest) => (smallest / 8).min(self.config.unknown),
         };
-        match self.last + service.mul_f64(1.25) {
+        match self.last + service.mul_f64(self.config.repairs) {
             at if at <= now => Departure::Now,
             at => Departure::At(at),
         }
@@ -369,7 +290,7 @@ impl Look {
         }
         self.offset = self.next();
         // Of a bucket that is not quite empty more passes than trains are told to build a queue of.
-        let share = if self.fast.is_some() { BEHIND } else { 1.0 };
+        let share = if self.fast.is_some() { self.config.behind } else { 1.0 };
         let detection_queue = self.config.detection_queue.mul_f64(share);
         match detector(&LookConfig { detection_queue, ..self.config }, self.service, self.room) {
             Some(mut config) => {
@@ -456,7 +377,7 @@ fn detector(config: &LookConfig, service: Span, room: Option<u32>) -> Option<Tra
     // single lone packet joins them: this receiver acknowledges every packet.
     let fits = config.detection_queue.as_nanos() as f64 / service.as_nanos().max(1) as f64;
     let fits = room.map_or(fits, |room| fits.min(f64::from(room.saturating_sub(1))));
-    let lone = if fits < 16.0 { 1 } else { usual.lone };
+    let lone = if fits < f64::from(config.lone_room) { 1 } else { usual.lone };
     let fits = fits - f64::from(lone);
     // Of a train that leaves faster than it arrives this share queues.
     let share = 1.0 - 1.0 / usual.train_load;
@@ -473,8 +394,8 @@ fn detector(config: &LookConfig, service: Span, room: Option<u32>) -> Option<Tra
         lone,
         ..usual
     };
-    // Less than three packets of queue say nothing.
-    (fits >= 3.0 && shortest >= 6 && fitting.validate().is_ok()).then_some(fitting)
+    let enough = fits >= f64::from(config.detection_room) && shortest >= config.least_detection_train;
+    (enough && fitting.validate().is_ok()).then_some(fitting)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::look::ReadingConfig;
 use crate::memory::Observed;
 
 /// The version of this protocol. A client says the least that has what it asks for.
@@ -109,7 +110,7 @@ pub enum Doubt {
     /// Packets arrived in clumps, or late, or in another order, for so long that it matters to a
     /// train: slots, jitter, other stations, other traffic.
     Uneven,
-    /// Many packets of trains were lost.
+    /// Many packets of trains were lost: senders of before say that.
     Losses,
     /// One that a later version knows.
     #[serde(other)]
@@ -135,7 +136,7 @@ pub struct Looked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<Doubt>,
     /// The least and the most that the capacity may be then, in bit/s of IP packets, if that is
-    /// more than the range of the trains' rates.
+    /// another range than that of the trains' rates. The greatest of all numbers: no most is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[u64; 2]>,
     /// Smallest RTT of a large packet in nanoseconds; 0 if nothing came back.
@@ -155,39 +156,13 @@ pub struct Looked {
     pub ecn: bool,
 }
 
-/// Trains whose rates differ by more than this were not all let through by the same thing: a token
-/// bucket that some did not empty, others' traffic, a rate that changes.
-const UNSTEADY: f64 = 1.5;
-/// ... and so were those of which the middle half differs by more than this.
-const MIDDLE: f64 = 1.1;
-
-/// Trains this much faster than the rate behind a token bucket were let pass by it.
-pub const AGREE: f64 = 1.05;
-
-/// True if the median of such rates, the least first, says little.
-pub(crate) fn unsteady(rates: &[u64]) -> bool {
-    let Some(last) = rates.len().checked_sub(1) else { return false };
-    let apart = |from: usize, to: usize| rates[to] as f64 / rates[from].max(1) as f64;
-    apart(0, last) > UNSTEADY || apart(last / 4, (last * 3).div_ceil(4)) > MIDDLE
-}
-
-/// Two trains are enough if they differ by no more than this.
-const ALIKE: f64 = 1.02;
-
-/// True if so few trains may agree by chance. One agrees with itself.
-pub(crate) fn few(rates: &[u64]) -> bool {
-    match rates {
-        [] | [_] => true,
-        [least, most] => *most as f64 > *least as f64 * ALIKE,
-        _ => false,
-    }
-}
-
 impl Looked {
     /// False if trains arrived at rates so different that no one of them is the capacity, or if
     /// there is another doubt.
     pub fn decided(&self) -> bool {
-        self.doubt.is_none() && (self.behind.is_some() || !(few(&self.rates) || unsteady(&self.rates)))
+        self.doubt.is_none()
+            && (self.behind.is_some()
+                || !(ReadingConfig::USUAL.few(&self.rates) || ReadingConfig::USUAL.unsteady(&self.rates)))
     }
 }
 
@@ -202,7 +177,8 @@ impl Looked {
             return self;
         }
         let mut rates = self.rates;
-        rates.retain(|rate| self.behind.is_none_or(|behind| *rate as f64 <= behind as f64 * AGREE));
+        rates
+            .retain(|rate| self.behind.is_none_or(|behind| *rate as f64 <= behind as f64 * ReadingConfig::USUAL.bears));
         Self { rates, behind: None, tested: 0, doubt: None, between: None, ..self }
     }
 }
@@ -362,17 +338,6 @@ pub fn read_control(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_say_little_if_one_is_far_off_or_the_middle_half_is_wide() {
-        let steady = [100, 100, 101, 102, 103, 103, 104, 120];
-        assert!(!unsteady(&steady) && !unsteady(&[5]) && !unsteady(&[]));
-        assert!(unsteady(&[60, 100, 100, 100, 100, 100, 100, 100]));
-        assert!(unsteady(&[100, 100, 101, 102, 103, 112, 115, 120]));
-        // Of two trains neither is in the middle.
-        assert!(unsteady(&[298, 421]) && !unsteady(&[298, 300]));
-        assert!(few(&[]) && few(&[5]) && few(&[298, 310]) && !few(&[298, 300]) && !few(&[1, 2, 3]));
-    }
 
     #[test]
     fn messages_arrive_whole_however_they_are_cut() {

@@ -70,14 +70,16 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// The transfer that is asked for; a look at the path needs two connections.
+    /// The transfer that is asked for; a look at the path needs two connections, and is made with
+    /// these constants.
     #[must_use]
-    pub fn new(source: Source, request: &Request, config: ControllerConfig) -> Self {
+    pub fn new(source: Source, request: &Request, config: ControllerConfig, look: LookConfig) -> Self {
         let (size, lasts) = (request.size, request.nanos.map(Span::from_nanos));
-        let (connections, streams, look) = (usize::from(request.connections), request.streams, request.look);
-        let detector =
-            (connections > 1 && !look).then(|| config.start.detector(config.mss, HEADER_BYTES, config.seed)).flatten();
-        let look = look.then(|| Look::new(LookConfig::default(), config.mss, config.seed));
+        let (connections, streams) = (usize::from(request.connections), request.streams);
+        let detector = (connections > 1 && !request.look)
+            .then(|| config.start.detector(config.mss, HEADER_BYTES, config.seed))
+            .flatten();
+        let look = request.look.then(|| Look::new(look, config.mss, config.seed));
         Self {
             source,
             size,

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Happening};
 use crate::data::Receiving;
 use crate::endpoint::{Arrival, Endpoint, Limits, Outgoing};
+use crate::look::LookConfig;
 use crate::memory::{Lesson, Memory, Observed};
 use crate::message::{Decoder, Message, NOT_UNDERSTOOD, Received, Report, Request, UNWANTED};
 use crate::node::Node;
@@ -80,6 +81,7 @@ pub struct Server {
     service: Service,
     controllers: Controllers,
     mtu: u16,
+    look: LookConfig,
     lines: HashMap<usize, Line>,
     /// Connections that are one too many, and why. They are told when the handshake is complete:
     /// before, a stack tells no reason (RFC 9000 section 10.2.3).
@@ -119,6 +121,7 @@ impl Server {
             service,
             controllers,
             mtu: limits.mtu,
+            look: limits.look,
             lines: HashMap::new(),
             unwanted: HashMap::new(),
             sessions: HashMap::new(),

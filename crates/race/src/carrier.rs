@@ -23,6 +23,18 @@ pub(crate) enum Subject {
     Aware,
 }
 
+impl Subject {
+    /// What a word declines.
+    fn declined_by(word: &str) -> Option<Self> {
+        Some(match word {
+            "unpaced" => Self::Pacing,
+            "ack2" => Self::Acks,
+            "noecn" => Self::Ecn,
+            _ => return None,
+        })
+    }
+}
+
 impl Carrier {
     /// What it does about this whatever a contestant says; `None` if it does as the contestant
     /// says.
@@ -40,15 +52,9 @@ impl Carrier {
         })
     }
 
-    /// The same of a word that is how a contestant is run elsewhere, if it says the opposite of
-    /// what is done here.
+    /// The same of a word that declines what is done here. Kernels do what these words ask for.
     fn contradicts(self, word: &str) -> Option<&'static str> {
-        match (self, word) {
-            (Self::EmulatedQuic | Self::Quic, "ack2") => self.instead(Subject::Acks),
-            (Self::EmulatedQuic | Self::Quic, "noecn") => self.instead(Subject::Ecn),
-            (Self::Quic, "unpaced") => self.instead(Subject::Pacing),
-            _ => None,
-        }
+        if self == Self::Kernel { None } else { self.instead(Subject::declined_by(word)?) }
     }
 
     /// Refuses contestants with a modifier that has no effect there, or with a queue where nobody

@@ -3,45 +3,11 @@
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::bucket::{drained, lacking};
-use super::{Look, Packet, Part};
+use super::{FindingsConfig, Look, Packet, Part};
 use crate::ledger::HEADER_BYTES;
-use crate::message::{Burst, Looked, few, unsteady};
+use crate::message::{Burst, Looked};
 
 mod doubt;
-
-/// Of a train this share does not count: its first packets find processors on the way asleep, and
-/// are late by a tenth of a millisecond or two.
-const WAKING: usize = 4;
-/// A train's gaps are this much shorter at first than at its end if a token bucket lets a burst
-/// pass.
-const BURST: f64 = 0.6;
-/// Least time in nanoseconds by which the burst is ahead: less may be a processor that was busy.
-const AHEAD: f64 = 1e6;
-/// Whole trains at the least that show a burst.
-const WHOLE: usize = 2;
-/// Packets at the least on either side of such a change.
-const SIDE: usize = 4;
-/// The halves of a train differ by no more than this share where all of it waited for tokens.
-const EVEN: f64 = 0.15;
-/// Rates that differ by no more than this share agree.
-const AGREE: f64 = 0.05;
-/// For each train that is slower than those that agree there must be so many that do.
-const HELD_UP: usize = 3;
-/// Trains that agree at the least until theirs is the rate behind a token bucket.
-const AGREEING: usize = 3;
-/// Rates of trains that something else held up, or pushed together, are off by more than this
-/// share.
-const NEAR: f64 = 0.1;
-/// What a bucket let pass was this many times faster at least.
-const PEAK: f64 = 1.25;
-/// A bucket is said to be so many times too small at the most.
-const LARGER: f64 = 1.5;
-/// A bucket is empty with less than this share of it left.
-const EMPTY: f64 = 0.15;
-/// A bucket filled at this share of the capacity is one that would have been seen.
-const FILLED: f64 = 0.5;
-/// Losses of trains at the least until the buffer is the reason.
-const OVERFLOW: usize = 3;
 
 /// What trains say of the capacity.
 struct Trains {
@@ -56,9 +22,9 @@ struct Trains {
 
 /// True if trains agree on what the path bears.
 pub(super) fn agree(look: &Look) -> bool {
-    let trains = trains(look);
+    let (trains, reading) = (trains(look), &look.config.findings.reading);
     trains.behind.is_some()
-        || !(few(&trains.rates) || unsteady(&trains.rates) || doubt::of_look(look, &trains).is_some())
+        || !(reading.few(&trains.rates) || reading.unsteady(&trains.rates) || doubt::of_look(look, &trains).is_some())
 }
 
 /// Rate of the second half of the last train from this one on.
@@ -69,6 +35,7 @@ pub(super) fn last_rate(look: &Look, from: usize) -> Option<u64> {
 }
 
 fn trains(look: &Look) -> Trains {
+    let config = &look.config.findings;
     let newest = look.packets.iter().rfind(|packet| packet.acked.is_some()).map(|packet| packet.number);
     let groups: Vec<(bool, Vec<Packet>)> = (0..)
         .zip(&look.trains)
@@ -79,14 +46,16 @@ fn trains(look: &Look) -> Trains {
         .map(|(first, _, train)| (first, train))
         .collect();
     let firsts: Vec<Vec<Packet>> = groups.iter().filter(|(first, _)| *first).map(|(_, train)| train.clone()).collect();
-    let burst = burst(&firsts);
+    let burst = burst(config, &firsts);
     // Of some trains the burst is one packet longer, and what follows it waited for a part of its
     // tokens only.
     let skip = burst.as_ref().map_or(0, |(after, _)| *after + 2);
     let rates_from = |skip: usize| -> Vec<(u64, &Vec<Packet>)> {
         let mut rates: Vec<(u64, &Vec<Packet>)> = groups
             .iter()
-            .filter_map(|(first, train)| Some((rate(train, skipped(train, if *first { skip } else { 0 }))?, train)))
+            .filter_map(|(first, train)| {
+                Some((rate(train, skipped(config, train, if *first { skip } else { 0 }))?, train))
+            })
             .collect();
         rates.sort_unstable_by_key(|(rate, _)| *rate);
         rates
@@ -95,22 +64,22 @@ fn trains(look: &Look) -> Trains {
     let mut rates = only(&rates_from(skip));
     // What arrives no slower after a burst, or lets more pass than the bucket has, is something
     // else.
-    let mut burst = burst.map(|(_, burst)| burst).filter(|burst| is_borne(burst, &rates, &look.arrivals));
+    let mut burst = burst.map(|(_, burst)| burst).filter(|burst| is_borne(config, burst, &rates, &look.arrivals));
     if burst.is_none() && skip > 0 {
         rates = only(&rates_from(0));
     }
     let mut behind = None;
-    if unsteady(&rates) || few(&rates) {
+    if config.reading.unsteady(&rates) || config.reading.few(&rates) {
         // Not each of the trains emptied it, or there is none.
         let all = rates_from(0);
         rates = only(&all);
-        behind = behind_bucket(&groups, &look.arrivals, &rates);
+        behind = behind_bucket(config, &groups, &look.arrivals, &rates);
         // A bucket lets others pass faster.
-        behind = behind.filter(|behind| rates.last().is_some_and(|peak| *peak as f64 > *behind as f64 * PEAK));
+        behind = behind.filter(|behind| rates.last().is_some_and(|peak| *peak as f64 > *behind as f64 * config.peak));
         burst = behind
             .map(|rate| Burst { peak: rates.last().copied().unwrap_or(rate), bytes: drained(&look.arrivals, rate) });
-        let borne = borne_out(&all, &look.arrivals);
-        if behind.is_none() && borne.len() >= AGREEING && !unsteady(&borne) {
+        let borne = borne_out(config, &all, &look.arrivals);
+        if behind.is_none() && borne.len() >= config.agreeing && !config.reading.unsteady(&borne) {
             rates = borne;
         }
     }
@@ -119,19 +88,19 @@ fn trains(look: &Look) -> Trains {
 
 /// True if trains are slower than a burst, and what arrived was no more than its bucket and what
 /// fills it.
-fn is_borne(burst: &Burst, rates: &[u64], arrivals: &[(Time, u64)]) -> bool {
+fn is_borne(config: &FindingsConfig, burst: &Burst, rates: &[u64], arrivals: &[(Time, u64)]) -> bool {
     let full = arrivals.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
     median(rates.to_vec()).is_some_and(|rate| {
-        burst.peak as f64 > rate as f64 * PEAK
-            && drained(arrivals, rate) as f64 <= burst.bytes as f64 * LARGER + full as f64 * SIDE as f64
+        burst.peak as f64 > rate as f64 * config.peak
+            && drained(arrivals, rate) as f64 <= burst.bytes as f64 * config.larger + full as f64 * config.side as f64
     })
 }
 
 /// Rates of trains without those that were held up or pushed together by something else than a
 /// bucket: fewer than a quarter, the slow ones less far into a bucket than one that was fast.
-fn borne_out(rates: &[(u64, &Vec<Packet>)], arrivals: &[(Time, u64)]) -> Vec<u64> {
+fn borne_out(config: &FindingsConfig, rates: &[(u64, &Vec<Packet>)], arrivals: &[(Time, u64)]) -> Vec<u64> {
     let Some((middle, _)) = rates.get(rates.len() / 2) else { return Vec::new() };
-    let near = |rate: u64| rate.abs_diff(*middle) as f64 <= *middle as f64 * NEAR;
+    let near = |rate: u64| rate.abs_diff(*middle) as f64 <= *middle as f64 * config.near;
     let held = rates.iter().map(|(rate, _)| *rate).find(|rate| !near(*rate)).unwrap_or(0).min(*middle);
     let depth = |train: &Vec<Packet>| {
         let end = train.iter().filter_map(|packet| packet.acked).max();
@@ -140,21 +109,22 @@ fn borne_out(rates: &[(u64, &Vec<Packet>)], arrivals: &[(Time, u64)]) -> Vec<u64
     };
     let deepest = rates.iter().filter(|(rate, _)| near(*rate)).map(|(_, train)| depth(train)).max().unwrap_or(0);
     let explained = |(rate, train): &(u64, &Vec<Packet>)| {
-        near(*rate) || (if rate > middle { is_even_near(rates, near) } else { depth(train) < deepest })
+        near(*rate) || (if rate > middle { is_even_near(config, rates, near) } else { depth(train) < deepest })
     };
     let kept: Vec<u64> = rates.iter().map(|(rate, _)| *rate).filter(|rate| near(*rate)).collect();
-    match kept.len() * 4 >= rates.len() * 3 && rates.iter().all(explained) {
+    match kept.len() as f64 >= rates.len() as f64 * config.most && rates.iter().all(explained) {
         true => kept,
         false => Vec::new(),
     }
 }
 
 /// True if trains near the middle arrived evenly: all of each waited for the same thing.
-fn is_even_near(rates: &[(u64, &Vec<Packet>)], near: impl Fn(u64) -> bool) -> bool {
-    rates.iter().filter(|(rate, _)| near(*rate)).all(|(_, train)| is_even(train))
+fn is_even_near(config: &FindingsConfig, rates: &[(u64, &Vec<Packet>)], near: impl Fn(u64) -> bool) -> bool {
+    rates.iter().filter(|(rate, _)| near(*rate)).all(|(_, train)| is_even(config, train))
 }
 
 pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
+    let config = &look.config.findings;
     let trains = trains(look);
     let doubt = doubt::of_look(look, &trains);
     let between = doubt.and_then(|doubt| doubt.between);
@@ -164,7 +134,7 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
         rates.extend(roughly(look));
     }
     let capacity = behind.or_else(|| median(rates.clone())).unwrap_or(0);
-    let tested = drained(&look.arrivals, (capacity as f64 * FILLED) as u64);
+    let tested = drained(&look.arrivals, (capacity as f64 * config.filled) as u64);
     let calm: Vec<Span> = of(look, Part::Calm).iter().filter(|packet| packet.direct).filter_map(rtt).collect();
     let apart: Vec<u64> = calm.windows(2).map(|two| two[0].as_nanos().abs_diff(two[1].as_nanos())).collect();
     let trains: Vec<Vec<Packet>> = groups.into_iter().map(|(_, train)| train).collect();
@@ -183,7 +153,7 @@ pub(super) fn findings(look: &Look, ecn: bool) -> Looked {
         jitter: median(apart).unwrap_or(0),
         queue: queue.as_nanos(),
         lost: lost as u64,
-        overflowed: look.room.is_some() || overflowed(&trains, look.smallest, queue),
+        overflowed: look.room.is_some() || overflowed(config, &trains, look.smallest, queue),
         ecn,
     }
 }
@@ -235,22 +205,27 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
 }
 
 /// How much of a train does not count.
-fn skipped(train: &[Packet], burst: usize) -> usize {
-    burst.max(train.len() / WAKING)
+fn skipped(config: &FindingsConfig, train: &[Packet], burst: usize) -> usize {
+    burst.max(train.len() / config.waking.max(1))
 }
 
 /// The rate behind a token bucket that some trains did not empty: that on which the slowest trains
 /// agree, if a bucket which it fills would have been empty whenever they arrived. Others' traffic
 /// keeps to no such thing.
-fn behind_bucket(trains: &[(bool, Vec<Packet>)], arrivals: &[(Time, u64)], rates: &[u64]) -> Option<u64> {
+fn behind_bucket(
+    config: &FindingsConfig,
+    trains: &[(bool, Vec<Packet>)],
+    arrivals: &[(Time, u64)],
+    rates: &[u64],
+) -> Option<u64> {
     let even: Vec<(u64, &Vec<Packet>)> = trains
         .iter()
         .map(|(_, train)| train)
-        .filter(|train| is_even(train))
-        .filter_map(|train| Some((rate(train, skipped(train, 0))?, train)))
+        .filter(|train| is_even(config, train))
+        .filter_map(|train| Some((rate(train, skipped(config, train, 0))?, train)))
         .collect();
     let agree = |least: u64| -> Vec<(u64, &Vec<Packet>)> {
-        let most = (least as f64 * (1.0 + AGREE)) as u64;
+        let most = (least as f64 * (1.0 + config.agree)) as u64;
         even.iter().copied().filter(|(rate, _)| (least..=most).contains(rate)).collect()
     };
     // What is slower was held up by something else, if that is little.
@@ -258,35 +233,35 @@ fn behind_bucket(trains: &[(bool, Vec<Packet>)], arrivals: &[(Time, u64)], rates
         .iter()
         .enumerate()
         .map(|(slower, least)| (slower, agree(*least)))
-        .find(|(slower, slow)| slow.len() >= AGREEING && slower * HELD_UP <= slow.len())
+        .find(|(slower, slow)| slow.len() >= config.agreeing && slower * config.held_up <= slow.len())
         .map(|(_, slow)| slow)?;
     let behind = median(slow.iter().map(|(rate, _)| *rate).collect())?;
     let bucket = drained(arrivals, behind) as f64;
     let emptied = |(_, train): &(u64, &Vec<Packet>)| {
         let end = train.iter().filter_map(|packet| packet.acked).max();
         let before: Vec<(Time, u64)> = arrivals.iter().copied().filter(|(at, _)| Some(*at) <= end).collect();
-        lacking(&before, behind) as f64 >= bucket * (1.0 - EMPTY)
+        lacking(&before, behind) as f64 >= bucket * (1.0 - config.empty)
     };
     slow.iter().all(emptied).then_some(behind)
 }
 
 /// True if what counts of a train arrives as fast in its first half as in its second.
-fn is_even(train: &[Packet]) -> bool {
-    let skip = skipped(train, 0);
+fn is_even(config: &FindingsConfig, train: &[Packet]) -> bool {
+    let skip = skipped(config, train, 0);
     let middle = skip + (train.len() - skip) / 2;
     let halves = (train.get(..=middle).and_then(|half| rate(half, skip)), rate(train, middle));
-    matches!(halves, (Some(one), Some(other)) if one.abs_diff(other) as f64 <= one.min(other) as f64 * EVEN)
+    matches!(halves, (Some(one), Some(other)) if one.abs_diff(other) as f64 <= one.min(other) as f64 * config.even)
 }
 
 /// If trains arrive faster at first than later: after how many packets that ends, and the bucket.
-fn burst(trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
+fn burst(config: &FindingsConfig, trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
     let whole: Vec<Vec<(Time, u64)>> =
         trains.iter().filter(|train| train.iter().all(|it| it.acked.is_some())).map(|it| arrivals(it)).collect();
-    let length = whole.iter().map(Vec::len).min().filter(|length| *length >= 2 * SIDE)?;
+    let length = whole.iter().map(Vec::len).min().filter(|length| *length >= 2 * config.side.max(1))?;
     // When the packet at this place arrives in the middle of the trains, from the first one on.
     let at = |place: usize| median(whole.iter().map(|train| train[place].0.since(train[0].0).as_nanos()).collect());
     let at: Vec<u64> = (0..length).filter_map(at).collect();
-    if whole.len() < WHOLE {
+    if whole.len() < config.whole {
         return None;
     }
     let slope = |from: usize, to: usize| (at[to] - at[from]) as f64 / (to - from) as f64;
@@ -300,18 +275,20 @@ fn burst(trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
         let square = |off: f64| off * off;
         (0..length).map(|place| square(at[place] as f64 - line(place))).sum::<f64>()
     };
-    let change = (SIDE - 1..=length - SIDE).min_by(|one, other| off(*one).total_cmp(&off(*other)))?;
+    let change =
+        (config.side.max(1) - 1..=length - config.side).min_by(|one, other| off(*one).total_cmp(&off(*other)))?;
     let (early, late) = (slope(0, change), slope(change, length - 1));
-    if early <= 0.0 || early > BURST * late || (late - early) * (change as f64) < AHEAD {
+    if early <= 0.0 || early > config.burst * late || (late - early) * (change as f64) < config.ahead.as_nanos() as f64
+    {
         return None;
     }
     // What one of them alone shows was something else.
     let slows = |train: &&Vec<(Time, u64)>| {
         let took = |from: usize, to: usize| train[to].0.since(train[from].0).as_nanos() as f64;
         let (early, late) = (took(0, change) / change as f64, took(change, length - 1) / (length - 1 - change) as f64);
-        early <= BURST.sqrt() * late
+        early <= config.burst.sqrt() * late
     };
-    if whole.iter().filter(slows).count() * 4 < whole.len() * 3 {
+    if (whole.iter().filter(slows).count() as f64) < whole.len() as f64 * config.most {
         return None;
     }
     let bytes = whole[0][change].1;
@@ -322,7 +299,7 @@ fn burst(trains: &[Vec<Packet>]) -> Option<(usize, Burst)> {
 }
 
 /// True if packets were lost that met a queue about as long as it ever was.
-fn overflowed(trains: &[Vec<Packet>], smallest: Span, queue: Span) -> bool {
+fn overflowed(config: &FindingsConfig, trains: &[Vec<Packet>], smallest: Span, queue: Span) -> bool {
     let mut met = Vec::new();
     for train in trains {
         let mut waited = None;
@@ -334,12 +311,17 @@ fn overflowed(trains: &[Vec<Packet>], smallest: Span, queue: Span) -> bool {
             }
         }
     }
-    met.len() >= OVERFLOW && median(met).is_some_and(|met| met as f64 >= 0.6 * queue.as_nanos() as f64)
+    met.len() >= config.overflow
+        && median(met).is_some_and(|met| met as f64 >= config.overflow_queue * queue.as_nanos() as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn usual() -> FindingsConfig {
+        FindingsConfig::default()
+    }
 
     fn train(acked: &[Option<u64>]) -> Vec<Packet> {
         let packet = |(number, acked): (usize, &Option<u64>)| Packet {
@@ -371,16 +353,16 @@ mod tests {
     fn a_bucket_is_seen_where_trains_slow_down_and_not_where_they_are_even() {
         let slows: Vec<Option<u64>> =
             (0..24u64).map(|n| Some(if n <= 10 { 100 * n } else { 1000 + 1000 * (n - 10) })).collect();
-        let (after, bucket) = burst(&[train(&slows), train(&slows)]).unwrap();
+        let (after, bucket) = burst(&usual(), &[train(&slows), train(&slows)]).unwrap();
         assert_eq!(after, 10);
         // 11 packets, less a tenth for tokens that came meanwhile.
         assert!((14_000..=15_000).contains(&bucket.bytes), "{bucket:?}");
         assert_eq!(rate(&train(&slows), after), Some(11_840_000));
         let even: Vec<Option<u64>> = (0..24u64).map(|n| Some(100 * n + n % 3 * 20)).collect();
-        assert_eq!(burst(&[train(&even), train(&even)]), None);
+        assert_eq!(burst(&usual(), &[train(&even), train(&even)]), None);
         // One alone, or one of two.
-        assert_eq!(burst(&[train(&slows)]), None);
-        assert_eq!(burst(&[train(&slows), train(&even)]), None);
+        assert_eq!(burst(&usual(), &[train(&slows)]), None);
+        assert_eq!(burst(&usual(), &[train(&slows), train(&even)]), None);
     }
 
     #[test]
@@ -405,9 +387,9 @@ mod tests {
         let borne = |trains: &[Vec<Packet>]| {
             let seen: Vec<(Time, u64)> = trains.iter().flat_map(|train| arrivals(train)).collect();
             let mut rates: Vec<(u64, &Vec<Packet>)> =
-                trains.iter().map(|train| (rate(train, skipped(train, 0)).unwrap(), train)).collect();
+                trains.iter().map(|train| (rate(train, skipped(&usual(), train, 0)).unwrap(), train)).collect();
             rates.sort_unstable_by_key(|(rate, _)| *rate);
-            borne_out(&rates, &seen)
+            borne_out(&usual(), &rates, &seen)
         };
         // 1480 bytes in 0.1 ms; what is held up by 2 ms is four times slower.
         let held = eight(0, 100, 2_000);
@@ -426,7 +408,7 @@ mod tests {
         let late = train(&[Some(1_000), Some(2_000), Some(3_000), Some(4_000), None, None, None]);
         let early = train(&[Some(1_000), None, None, None, Some(4_000)]);
         let (smallest, queue) = (Span::from_micros(900), Span::from_micros(3_100));
-        assert!(overflowed(&[late], smallest, queue));
-        assert!(!overflowed(&[early], smallest, queue));
+        assert!(overflowed(&usual(), &[late], smallest, queue));
+        assert!(!overflowed(&usual(), &[early], smallest, queue));
     }
 }

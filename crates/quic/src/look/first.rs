@@ -4,18 +4,7 @@
 use flowstart_congestion::Acked;
 use flowstart_units::{Span, Time};
 
-use super::{LEAST_SETTLING, Look, LookStage, PAIR};
-
-/// So many losses at the end of a train are a buffer that was full, or fewer twice, if they are
-/// this share of what follows the first of them.
-const FULL: usize = 5;
-const LEAST_FULL: usize = 2;
-const FULL_SHARE: f64 = 0.6;
-/// A train's packets may arrive so many times further apart than expected until those that are
-/// missing are taken for lost.
-const LATER: u64 = 32;
-/// A path is taken for slower from a train's end that arrives this much slower on.
-const SLOWER: f64 = 1.5;
+use super::{Look, LookStage, PAIR};
 
 impl Look {
     /// The longest RTT of a packet that was acknowledged at once; zero before the first.
@@ -29,8 +18,8 @@ impl Look {
         let queue = |rtt: Span| rtt.checked_sub(self.smallest).unwrap_or(Span::ZERO);
         let seen = |all: &[(Time, Span)], place: usize| {
             let (at, rtt) = all[place];
-            let alone = queue(rtt).checked_sub(self.service.mul_f64(1.5)).unwrap_or(Span::ZERO);
-            let least = alone.min(queue(rtt) / 2);
+            let alone = queue(rtt).checked_sub(self.service.mul_f64(self.config.met_packets)).unwrap_or(Span::ZERO);
+            let least = alone.min(queue(rtt).mul_f64(self.config.met));
             let meets = |(other, (until, took)): (usize, &(Time, Span))| {
                 other != place && *until + rtt > at && at + *took > *until && queue(*took) >= least
             };
@@ -44,8 +33,7 @@ impl Look {
 
     /// What was queued arrives before that is over.
     pub(super) fn patience(&self) -> Span {
-        let largest = self.largest();
-        largest + largest / 2
+        self.largest().mul_f64(self.config.patience)
     }
 
     /// A packet of a pair, or one sent in its place, was delivered.
@@ -53,15 +41,11 @@ impl Look {
         if acked.number + 1 < first + PAIR {
             return;
         }
-        let find = |number: u64| self.packets.iter().find(|it| it.number == number);
-        let arrived = |number: u64| find(number).and_then(|it| it.acked);
+        let arrived = |number: u64| self.packets.iter().find(|it| it.number == number).and_then(|it| it.acked);
         if let (Some(one), Some(other)) = (arrived(first), arrived(first + 1))
-            // Not where the ACK of the second was lost, and another told of it.
-            && find(first + 1).is_some_and(|it| it.direct)
             && other > one
         {
-            let apart = other.since(one);
-            self.service = if self.service.is_zero() { apart } else { self.service.min(apart) };
+            self.service = other.since(one);
         }
         self.pair_over(acked.now, count);
     }
@@ -73,7 +57,7 @@ impl Look {
             self.stage = LookStage::Pairs(count + 1, self.next());
             return;
         }
-        match known && self.settling() >= LEAST_SETTLING {
+        match known && self.settling() >= u64::from(self.config.least_settling) {
             true => self.stage = LookStage::Settling(self.next()),
             false => self.detect(now),
         }
@@ -103,16 +87,16 @@ impl Look {
             return;
         }
         let Some(passed) = train.iter().position(|arrived| !arrived) else { return };
-        let lost = train[passed..].iter().filter(|arrived| !**arrived).count();
+        let lost = train[passed..].iter().filter(|arrived| !**arrived).count() as u32;
         let rest = train.len() - passed;
         let passed = passed as u32;
-        if lost < LEAST_FULL || (lost as f64) < rest as f64 * FULL_SHARE {
+        if lost < self.config.least_full || f64::from(lost) < rest as f64 * self.config.full_share {
             return;
         }
         // Few may be chance, but not twice at the same place.
         let again = self.ends_lost.iter().any(|other| other.abs_diff(passed) <= 1);
         self.ends_lost.push(passed);
-        if lost >= FULL || again {
+        if lost >= self.config.full || again {
             self.room = Some(self.room.map_or(passed, |room| room.min(passed)));
         }
     }
@@ -123,8 +107,7 @@ impl Look {
     pub(super) fn settle(&mut self, first: u64, end: u64) {
         self.fill(first, end);
         let packets = self.packets.iter().filter(|packet| (first..end).contains(&packet.number));
-        let last = packets.clone().filter(|packet| packet.direct).filter_map(|packet| packet.acked).max();
-        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).filter(|at| Some(*at) <= last).collect();
+        let mut arrived: Vec<Time> = packets.filter_map(|packet| packet.acked).collect();
         arrived.sort_unstable();
         let (early, late) = arrived.split_at(arrived.len() / 2);
         let middle = |times: &[Time]| {
@@ -133,12 +116,12 @@ impl Look {
             apart.get(apart.len() / 2).copied()
         };
         if let Some(late) = middle(late)
-            && late > self.service.mul_f64(SLOWER)
+            && late > self.service.mul_f64(self.config.slower)
         {
             // A pair alone is no evidence of a bucket: its ACKs may have come closer together.
-            let before = middle(early).filter(|early| late > early.mul_f64(SLOWER));
+            let before = middle(early).filter(|early| late > early.mul_f64(self.config.slower));
             let before = before.or((!self.trains.is_empty()).then_some(self.service));
-            self.fast = self.fast.or(before.map(|before| before.max(self.service)));
+            self.fast = self.fast.or(before);
             self.service = late;
         }
     }
@@ -149,7 +132,7 @@ impl Look {
             return Time::NEVER;
         }
         let arrived = self.arrivals.iter().map(|(at, _)| *at).max().unwrap_or(Time::ZERO);
-        self.last.max(arrived) + self.patience() + self.service * LATER
+        self.last.max(arrived) + self.patience() + self.service * self.config.later
     }
 
     /// Whether all of them have left.

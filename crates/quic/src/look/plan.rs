@@ -3,14 +3,7 @@
 use flowstart_units::{Bytes, Rate, Span, Time};
 
 use super::bucket::{drained, lacking};
-use super::{LEAST_SETTLING, Look, LookStage, Packet, Part, findings};
-
-/// So many trains there are however long they take.
-const LEAST_TRAINS: usize = 3;
-/// The end of a train confirms a rate that differs by no more than this share.
-const CONFIRMS: f64 = 0.25;
-/// ... in so many groups.
-const LEAST_GROUPS: usize = 2;
+use super::{Look, LookStage, Packet, Part, findings};
 
 impl Look {
     /// Trains that tell the capacity, in groups, each with a lone packet behind it that meets no
@@ -47,7 +40,7 @@ impl Look {
         }
         self.confirmed = findings::last_rate(self, group).is_some_and(|rate| {
             let service = Rate::of(Bytes::new(u64::from(self.packet)), self.service).as_bps();
-            rate.abs_diff(service) as f64 <= service as f64 * CONFIRMS
+            rate.abs_diff(service) as f64 <= service as f64 * self.config.confirms
         });
         match self.is_enough(now) || (had && self.lost_most(group)) {
             true => self.stage = LookStage::Over,
@@ -78,8 +71,8 @@ impl Look {
         let took = now.since(self.tried);
         let groups = self.trains.iter().filter(|(first, _)| *first).count();
         took >= self.config.time
-            && self.trains.len() >= LEAST_TRAINS
-            && groups >= LEAST_GROUPS
+            && self.trains.len() >= self.config.least_trains as usize
+            && groups >= self.config.least_groups as usize
             && (took >= self.config.longest_time || findings::agree(self))
     }
 
@@ -130,14 +123,14 @@ impl Look {
         let share = if self.fast.is_some() { 2 } else { 1 };
         let count = |time: Span| u32::try_from(time.as_nanos() / self.service.as_nanos().max(1)).unwrap_or(u32::MAX);
         let longest = self.config.longest.max(count(self.config.long).min(self.config.most)).max(2);
-        let least = if self.fast.is_some() { LEAST_SETTLING as u32 } else { 2 };
+        let least = if self.fast.is_some() { self.config.least_settling } else { 2 };
         count(self.config.queue / share).max(least).min(longest).min(self.room.map_or(longest, |room| room.max(2)))
     }
 
     /// Plans trains, one behind the other, and a lone packet.
     fn plan_group(&mut self, now: Time) {
         let (fits, longest, most) = (self.fits(now), self.longest(), self.config.trains.max(1));
-        let least = longest.min(LEAST_SETTLING as u32);
+        let least = longest.min(self.config.least_settling);
         let (trains, length, tokens) = match self.fast {
             // The train behind what is in the bucket is partly let through, the next is not.
             Some(_) => {
@@ -170,7 +163,7 @@ impl Look {
             at = first + passes.max(takes * u64::from(sent.saturating_sub(tokens)));
         }
         // Where a packet takes microseconds, processors do not.
-        let alone = at + gone + gone / 2 + Span::from_micros(500);
+        let alone = at + gone + gone / 2 + self.config.aside;
         self.plan.push_back((alone, 1, Part::Calm));
     }
 }

@@ -61,7 +61,7 @@ impl Server {
                 if let Some((memory, today)) = &mut self.memory {
                     resumed = memory.propose(peer.ip(), today(), &mut config);
                 }
-                let sending = sending.insert(Sending::new(source, &within, config));
+                let sending = sending.insert(Sending::new(source, &within, config, self.look));
                 sending.driven(self.real_time);
                 sending.resume(resumed);
             }

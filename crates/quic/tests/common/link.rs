@@ -3,15 +3,19 @@
 // Not every test needs all of it.
 #![allow(dead_code)]
 
+#[path = "described.rs"]
+pub(crate) mod described;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 
+use described::Described;
 use flowstart_quic::message::Request;
 use flowstart_quic::tls::{Fingerprint, Identity};
 use flowstart_quic::{
-    Arrival, Client, Clock, EcnCodepoint, Failed, Limits, Node, Server, Service, Sink, Transferred, controller,
-    datagram_sample,
+    Arrival, Client, Clock, EcnCodepoint, Failed, Limits, LookConfig, Node, Server, Service, Sink, Transferred,
+    controller, datagram_sample,
 };
 use flowstart_units::{Bytes, Rate, Span, Time};
 
@@ -24,6 +28,8 @@ pub(crate) struct Link {
     pub(crate) buffer: usize,
     /// One in so many packets is lost (0: none).
     pub(crate) loss: u64,
+    /// ... and one in so many behind the queue, where it took its time (0: none).
+    pub(crate) lost_behind: u64,
     /// Additional delay of up to this much, which lets packets overtake each other.
     pub(crate) jitter: Span,
     /// Connections take turns, each with a queue of its own.
@@ -46,6 +52,7 @@ impl Default for Link {
             delay: Span::from_millis(10),
             buffer: 100,
             loss: 0,
+            lost_behind: 0,
             jitter: Span::ZERO,
             fair: false,
             mark: usize::MAX,
@@ -79,6 +86,8 @@ pub(crate) struct Pipe {
     tokens: (Span, Time),
     /// When the last packet of a slot was through.
     through: Time,
+    /// In place of all that: a link of the crate `network`.
+    pub(crate) described: Option<Described>,
 }
 
 impl Pipe {
@@ -91,6 +100,7 @@ impl Pipe {
             draws: seed,
             tokens: (Span::from_secs(1000), Time::ZERO),
             through: Time::ZERO,
+            described: None,
         }
     }
 
@@ -101,7 +111,10 @@ impl Pipe {
         z ^ (z >> 31)
     }
 
-    pub(crate) fn arrive(&mut self, mut packet: Packet) {
+    pub(crate) fn arrive(&mut self, now: Time, mut packet: Packet) {
+        if let Some(described) = &mut self.described {
+            return described.arrive(now, packet);
+        }
         let lost = self.link.loss > 0 && self.draw().is_multiple_of(self.link.loss);
         if lost || packet.data.len() + 28 > self.link.largest {
             return;
@@ -118,6 +131,9 @@ impl Pipe {
 
     /// The next packet if the link is free, and when it is at the other end.
     pub(crate) fn leave(&mut self, now: Time) -> Option<(Time, Packet)> {
+        if let Some(described) = &mut self.described {
+            return described.leave(now);
+        }
         if now < self.free {
             return None;
         }
@@ -137,6 +153,9 @@ impl Pipe {
         }
         let packet = self.queues[turn].pop_front()?;
         self.free = now + takes;
+        if self.link.lost_behind > 0 && self.draw().is_multiple_of(self.link.lost_behind) {
+            return None;
+        }
         let jitter = match self.link.jitter.as_nanos() {
             0 => 0,
             most => self.draw() % most,
@@ -146,6 +165,19 @@ impl Pipe {
             slot => Time::from_nanos(self.free.as_nanos().next_multiple_of(slot)).max(self.through + IN_SLOT),
         };
         Some((self.through + self.link.delay + Span::from_nanos(jitter), packet))
+    }
+}
+
+impl Pipe {
+    /// A link of the crate `network`.
+    pub(crate) fn of(described: Described) -> Self {
+        Self { described: Some(described), ..Self::new(&Link::default(), 0) }
+    }
+
+    /// When it has something to do; [`Time::NEVER`] if nothing waits.
+    fn wake(&self) -> Time {
+        let waits = self.queues.iter().any(|queue| !queue.is_empty());
+        self.described.as_ref().map_or(if waits { self.free } else { Time::NEVER }, Described::wake)
     }
 }
 
@@ -217,7 +249,7 @@ impl World {
             while let Some(outgoing) = self.client.poll_transmit(self.now, socket, &mut buffer) {
                 self.client.departed(socket, &outgoing, self.now);
                 self.carried[0] += buffer.len() as u64;
-                self.pipes[0].arrive(Packet { to: None, flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
+                self.pipes[0].arrive(now, Packet { to: None, flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
             }
         }
         while awake[1]
@@ -227,7 +259,8 @@ impl World {
             self.carried[1] += buffer.len() as u64;
             // What is sent to an address that nobody has any more is lost.
             let Some(socket) = self.ports.iter().position(|port| *port == outgoing.to) else { continue };
-            self.pipes[1].arrive(Packet { to: Some(socket), flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
+            self.pipes[1]
+                .arrive(now, Packet { to: Some(socket), flow: socket, ecn: outgoing.ecn, data: buffer.clone() });
         }
         for pipe in &mut self.pipes {
             while let Some((at, packet)) = pipe.leave(self.now) {
@@ -259,8 +292,7 @@ impl World {
         {
             self.flush();
             let arrives = self.flying.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
-            let waits = |pipe: &Pipe| pipe.queues.iter().any(|queue| !queue.is_empty());
-            let free = self.pipes.iter().filter(|pipe| waits(pipe)).map(|pipe| pipe.free).min();
+            let free = self.pipes[0].wake().min(self.pipes[1].wake());
             let deadlines = [self.client.deadline(), self.server.deadline()];
             let now = self.now;
             let ready = self.hosts.each_mut().map(|host| match host.awake(now) {
@@ -268,7 +300,7 @@ impl World {
                 _ => Time::NEVER,
             });
             let hosts = self.hosts.iter_mut().zip(deadlines).map(|(host, deadline)| host.awake(deadline));
-            let next = hosts.chain(ready).fold(arrives.min(free.unwrap_or(Time::NEVER)), Time::min);
+            let next = hosts.chain(ready).fold(arrives.min(free), Time::min);
             let next = next.min(until);
             assert!(next < Time::NEVER, "nothing will ever happen");
             self.now = next.max(self.now + Span::from_nanos(1));
@@ -312,10 +344,21 @@ pub(crate) fn server_address() -> SocketAddr {
 }
 
 pub(crate) fn world(link: &Link, request: Request, pinned: Option<Fingerprint>, service: Service) -> World {
+    world_with(link, request, pinned, service, LookConfig::default())
+}
+
+/// ... whose ends look at paths in this way.
+pub(crate) fn world_with(
+    link: &Link,
+    request: Request,
+    pinned: Option<Fingerprint>,
+    service: Service,
+    look: LookConfig,
+) -> World {
     let clock = Clock::start();
     let identity = Identity::generate().unwrap();
     let departures = request.paced.is_some();
-    let limits = |seed| Limits { seed: Some([seed; 32]), departures, ..Limits::default() };
+    let limits = |seed| Limits { seed: Some([seed; 32]), departures, look, ..Limits::default() };
     let make = Box::new(|start: &str, avoidance: &str, mtu| controller(start, avoidance, mtu));
     let server = Server::new(clock, &limits(1), &identity, service, make, false).unwrap();
     let config = controller(&request.start, &request.avoidance, 1452).unwrap();

@@ -2,23 +2,10 @@
 
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::{Packet, Part, Trains, few, median, of, skipped};
+use super::{FindingsConfig, Packet, Part, Trains, median, of, skipped};
 use crate::ledger::HEADER_BYTES;
 use crate::look::Look;
 use crate::message::Doubt;
-
-/// Hosts stand still, or merge ACKs, for so long; what is unevener has another cause.
-const HOSTS: Span = Span::from_micros(300);
-/// Packets may be late, or early, for this share of the time that a train's rate is read from.
-const UNEVEN: f64 = 0.04;
-/// A path is said to be faster than trains are by so much at the most.
-const FASTER: f64 = 4.0;
-/// Of a group's packets this share at either end may be still later, or earlier.
-const OUTSIDE: usize = 10;
-/// More of the trains' packets than this share were lost.
-const LOST: f64 = 0.25;
-/// So many of the trains have a rate at the least, if all was well.
-const RATED: f64 = 0.75;
 
 /// A doubt, and the least and the most that the capacity may be.
 #[derive(Clone, Copy, Debug)]
@@ -28,50 +15,65 @@ pub(super) struct Doubted {
 }
 
 pub(super) fn of_look(look: &Look, trains: &Trains) -> Option<Doubted> {
-    // Of those that had no room the end was lost, which is known.
-    let fits = |train: &&Vec<Packet>| look.room.is_none_or(|room| train.len() <= room.max(2) as usize);
-    let fitting = || trains.groups.iter().map(|(_, train)| train).filter(fits);
-    let packets = || fitting().flatten();
-    let lost = packets().filter(|packet| packet.acked.is_none()).count();
-    let share = share(look, trains).unwrap_or(0.0);
-    let between = (share > UNEVEN).then(|| between(&trains.rates, share)).flatten();
-    let only = |why: Doubt| Some(Doubted { why, between });
-    if few(&trains.rates) || (trains.rates.len() as f64) < fitting().count() as f64 * RATED - 1.0 {
-        return only(Doubt::Few);
+    let config = &look.config.findings;
+    let (rates, off) = (&trains.rates, off(look, trains));
+    let share = |off: Span, took: Span| off.as_secs_f64() / took.as_secs_f64();
+    let less = |hosts: Span| off.map_or(0.0, |(off, took)| share(off.checked_sub(hosts).unwrap_or(Span::ZERO), took));
+    let (all, beyond) = (less(Span::ZERO), less(config.hosts));
+    // What hosts are the reason for is of some packets, and not of each train's first and last.
+    let most = beyond.max(all * config.ends);
+    let doubted = |why, between| Some(Doubted { why, between });
+    if config.reading.few(rates) {
+        return doubted(Doubt::Few, least(look, trains, most).map(|least| [least, u64::MAX]));
     }
-    if lost as f64 > packets().count() as f64 * LOST {
-        return only(Doubt::Losses);
+    let apart = rates[rates.len() - 1] as f64 > rates[0] as f64 * config.apart;
+    if beyond > config.uneven || (all > config.uneven && apart) {
+        return doubted(Doubt::Uneven, between(config, rates, most));
     }
-    match share > UNEVEN {
-        true => only(Doubt::Uneven),
-        false => None,
-    }
+    None
 }
 
-/// The least and the most that the capacity may be if trains took this share of their time longer,
-/// or less long, for another reason.
-fn between(rates: &[u64], share: f64) -> Option<[u64; 2]> {
-    let (least, most) = (*rates.first()? as f64 / (1.0 + share), *rates.last()? as f64 * (1.0 + share.min(FASTER)));
-    Some([least as u64, most as u64])
+/// The least and the most that the capacity may be if trains, but for a few at either end, took
+/// this share of their time longer, or less long, for another reason. Those that took all of it for
+/// that say nothing of the most.
+fn between(config: &FindingsConfig, rates: &[u64], share: f64) -> Option<[u64; 2]> {
+    let outside = rates.len() / config.outside.max(1);
+    let (least, most) = (*rates.get(outside)? as f64, *rates.iter().rev().nth(outside)? as f64);
+    Some([(least / (1.0 + share)) as u64, if share < 1.0 { (most / (1.0 - share)) as u64 } else { u64::MAX }])
 }
 
-/// By how much of the time that a train takes its packets are early or late.
-fn share(look: &Look, trains: &Trains) -> Option<f64> {
+/// The least that the capacity may be, whatever holds up packets: trains have arrived, in the
+/// middle of them, in so much time from when they left. Where all of each arrived at once, the
+/// quickest packet may have waited, too.
+fn least(look: &Look, trains: &Trains, share: f64) -> Option<u64> {
+    let base = if trains.rates.is_empty() { Span::ZERO } else { look.smallest };
+    let since = |train: &Vec<Packet>| -> Option<u64> {
+        let arrived = train.iter().filter(|packet| packet.acked.is_some());
+        let took = arrived.clone().filter_map(|packet| packet.acked).max()?.since(train.first()?.at + base);
+        let bytes: u64 = arrived.skip(1).map(|packet| u64::from(packet.bytes + HEADER_BYTES)).sum();
+        (bytes > 0 && !took.is_zero()).then(|| Rate::of(Bytes::new(bytes), took).as_bps())
+    };
+    let since = median(trains.groups.iter().filter_map(|(_, train)| since(train)).collect());
+    since.into_iter().chain(between(&look.config.findings, &trains.rates, share).map(|[least, _]| least)).min()
+}
+
+/// By how much packets of a train are early or late, and how long the train takes.
+fn off(look: &Look, trains: &Trains) -> Option<(Span, Span)> {
     // Behind a token bucket packets are early on purpose.
     if trains.burst.is_some() || trains.behind.is_some() {
         return None;
     }
     let capacity = median(trains.rates.clone()).filter(|rate| *rate > 0)?;
     let off = unevenness(look, trains, capacity)?;
-    let took = median(trains.groups.iter().filter_map(|(_, train)| took(train)).collect())?;
-    Some((off.checked_sub(HOSTS)?).as_nanos() as f64 / took.max(1) as f64)
+    let took = trains.groups.iter().filter_map(|(_, train)| took(&look.config.findings, train)).collect();
+    Some((off, Span::from_nanos(median(took)?)))
 }
 
 /// Nanoseconds that the part of a train took that counts.
-fn took(train: &[Packet]) -> Option<u64> {
+fn took(config: &FindingsConfig, train: &[Packet]) -> Option<u64> {
     let mut arrived: Vec<Time> = train.iter().filter_map(|packet| packet.acked).collect();
     arrived.sort_unstable();
-    let first = *arrived.get(skipped(train, 0))?;
+    let first = *arrived.get(skipped(config, train, 0))?;
     Some(arrived.last()?.since(first).as_nanos()).filter(|took| *took > 0)
 }
 
@@ -96,12 +98,12 @@ fn unevenness(look: &Look, trains: &Trains, capacity: u64) -> Option<Span> {
             let begins = packet.at + look.smallest;
             let takes = rate.transmission_time(bytes);
             free = begins.max(free + takes);
-            packet.direct.then_some(acked.as_nanos() as i64 - free.as_nanos() as i64)
+            Some(acked.as_nanos() as i64 - free.as_nanos() as i64)
         };
         let mut lates: Vec<i64> = group.iter().flat_map(|(_, train)| train).filter_map(&mut late).collect();
         let lone = calm.iter().find(|packet| packet.number > last && packet.number < next).and_then(&mut late);
         lates.sort_unstable();
-        let outside = lates.len() / OUTSIDE;
+        let outside = lates.len() / look.config.findings.outside.max(1);
         let (Some(early), Some(middle), Some(after)) =
             (lates.get(outside), lates.get(lates.len() / 2), lates.iter().rev().nth(outside))
         else {

@@ -1,0 +1,155 @@
+//! What a look in one direction says in the end, beside the look in the other.
+
+use crate::look::ReadingConfig;
+use crate::message::{Doubt, Looked, Report};
+
+/// What is said of the capacity, in Mbit/s of IP packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Capacity {
+    /// This.
+    Known(f64),
+    /// This, or more: the way back may carry no more ACKs than came.
+    AtLeast(f64),
+    /// Undecided between these; the middle of what was seen.
+    Between {
+        /// The least.
+        least: f64,
+        /// The middle of the trains.
+        middle: f64,
+        /// The most.
+        most: f64,
+    },
+    /// Nothing.
+    Unknown,
+}
+
+/// A look in one direction, read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    report: &'a Report,
+    looked: &'a Looked,
+    config: ReadingConfig,
+    /// Median, least and most of the trains.
+    trains: Option<[f64; 3]>,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads what a sender reports; `None` if that was no look.
+    #[must_use]
+    pub fn new(report: &'a Report, config: ReadingConfig) -> Option<Self> {
+        let looked = report.look.as_ref()?;
+        // Those that found the bucket empty, if there is one.
+        let bears = |rate: &&u64| looked.behind.is_none_or(|behind| **rate as f64 <= behind as f64 * config.bears);
+        let rates: Vec<f64> = looked.rates.iter().filter(bears).map(|rate| *rate as f64 / 1e6).collect();
+        let trains = rates.first().zip(rates.last()).map(|(least, most)| {
+            let (half, even) = (rates.len() / 2, rates.len().is_multiple_of(2));
+            let median = if even { f64::midpoint(rates[half - 1], rates[half]) } else { rates[half] };
+            [looked.behind.map_or(median, |behind| behind as f64 / 1e6), *least, *most]
+        });
+        Some(Self { report, looked, config, trains })
+    }
+
+    /// What the sender reports.
+    #[must_use]
+    pub fn report(&self) -> &'a Report {
+        self.report
+    }
+
+    /// What it saw.
+    #[must_use]
+    pub fn looked(&self) -> &'a Looked {
+        self.looked
+    }
+
+    /// The median, the least and the most of the trains in Mbit/s, whether it is the capacity or
+    /// not; `None` if there was none.
+    #[must_use]
+    pub fn trains(&self) -> Option<[f64; 3]> {
+        self.trains
+    }
+
+    /// What is said of the capacity.
+    #[must_use]
+    pub fn capacity(&self, back: &Self) -> Capacity {
+        let fills = self.acks_fill(back);
+        match (self.unsteady(), self.trains) {
+            (Some([least, most]), trains) => Capacity::Between {
+                least,
+                middle: trains.map_or(least, |[middle, ..]| middle),
+                most: if fills { f64::INFINITY } else { most },
+            },
+            (None, Some([median, ..])) if fills => Capacity::AtLeast(median),
+            (None, Some([median, ..])) => Capacity::Known(median),
+            (None, None) => Capacity::Unknown,
+        }
+    }
+
+    /// The least and the most in Mbit/s, if no number between them is the capacity; infinite where
+    /// there is no most.
+    #[must_use]
+    pub fn unsteady(&self) -> Option<[f64; 2]> {
+        let mbps = |rate: u64| if rate == u64::MAX { f64::INFINITY } else { rate as f64 / 1e6 };
+        let between = self.looked.between.map(|both| both.map(mbps));
+        let trains = self.trains.map(|[_, least, most]| [least, most]);
+        between.or(trains).filter(|_| !self.looked.decided())
+    }
+
+    /// True if the way back may carry no more ACKs than came: then packets may have arrived faster.
+    #[must_use]
+    pub fn acks_fill(&self, back: &Self) -> bool {
+        let (Some([median, ..]), Some([bears, ..])) = (self.trains, back.trains) else { return false };
+        // Those that were lost on the way, or merged, say nothing of the ones in trains.
+        median * self.config.ack_bytes / f64::from(self.looked.packet.max(1)) >= bears * self.config.acks_fill
+    }
+
+    /// Packets that one ACK brought news of, on average: 1 where nothing merges ACKs.
+    #[must_use]
+    pub fn merged(&self) -> f64 {
+        let report = self.report;
+        (report.packets - report.lost.min(report.packets)) as f64 / report.acks.max(1) as f64
+    }
+
+    /// Whose queue it is, in one word.
+    #[must_use]
+    pub fn isolation(&self, back: &Self) -> &'a str {
+        match &self.report.queue {
+            Some(queue) if !self.acks_fill(back) => queue.isolation.as_str(),
+            _ => "unknown",
+        }
+    }
+
+    /// Why the capacity is not one number, if it is not.
+    #[must_use]
+    pub fn doubt(&self, back: &Self) -> Option<&'static str> {
+        match self.looked.doubt {
+            Some(Doubt::Few) => Some("too few trains had a rate"),
+            Some(Doubt::Uneven) => Some("packets arrive in clumps, or are held up now and then"),
+            Some(Doubt::Losses) => Some("many packets were lost"),
+            Some(Doubt::Other) => Some("the server is not certain"),
+            None if !self.looked.decided() => Some("trains do not agree"),
+            None if self.acks_fill(back) => Some("the way back carries no more ACKs"),
+            None => None,
+        }
+    }
+
+    /// The least and the most milliseconds that a packet of so many bytes takes at the bottleneck.
+    /// `faster` if the path may be faster than it seems.
+    fn transmission(&self, bytes: f64, faster: bool) -> [f64; 2] {
+        let at = |mbps: f64| if mbps > 0.0 { bytes * 8.0 / mbps / 1e3 } else { 0.0 };
+        let [least, most] = match (self.unsteady(), self.trains) {
+            (Some(between), _) => between,
+            (None, Some([median, ..])) => [median; 2],
+            (None, None) => return [0.0; 2],
+        };
+        [if faster { 0.0 } else { at(most) }, at(least)]
+    }
+
+    /// The least and the most milliseconds of the RTT of a packet of no length, without any queue.
+    #[must_use]
+    pub fn rtt(&self, back: &Self) -> [f64; 2] {
+        let whole = self.looked.rtt as f64 / 1e6;
+        let packet = self.transmission(f64::from(self.looked.packet), self.acks_fill(back));
+        let ack = back.transmission(self.config.ack_bytes, back.acks_fill(self));
+        [whole - packet[1] - ack[1], whole - packet[0] - ack[0]].map(|rtt| rtt.max(0.0))
+    }
+}
