@@ -2,6 +2,7 @@
 /* The arithmetic of the programs for user space, where tests set it against the simulator's. */
 #include "chirp.h"
 #include "dctcp.h"
+#include "evidence.h"
 #include "quick_start.h"
 
 __u32 fs_user_dctcp_alpha(__u32 alpha, __u32 delivered, __u32 marked, __u32 gain_shift);

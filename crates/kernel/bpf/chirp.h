@@ -68,6 +68,8 @@ static inline __u64 fs_gap(__u64 first_gap, __u64 step, __u32 k)
  * behind it they rise, and what does not fit into that shape is noise. */
 struct fs_points {
 	__u32 points;
+	/* Points whose ACK came closer to the one before than half of the time between their packets. */
+	__u32 together;
 	/* Delays this much above the smallest count as the smallest, in ns: what a host's own timing
 	 * may add (the simulator has none: 0). */
 	__u32 jitter;
@@ -114,6 +116,8 @@ struct fs_reading {
 	__u32 has_noise;
 	__u64 gap;
 	__u64 noise;
+	/* By how much delays rose behind the knee. */
+	__u64 rise;
 };
 
 struct fs_reading_rule {
@@ -137,6 +141,7 @@ struct fs_reading_rule {
 static inline void fs_points_init(struct fs_points *p, __u32 jitter)
 {
 	p->points = 0;
+	p->together = 0;
 	p->jitter = jitter;
 	p->falls = 0;
 }
@@ -189,6 +194,7 @@ static inline void fs_points_add(struct fs_points *p, __u64 gaps, __u32 packets,
 		fs_points_at_knee(p, gap, delay);
 	} else {
 		p->falls += fs_minus(p->last_delay, delay);
+		p->together += gaps / 2 + delay < p->last_delay;
 		p->smallest_delay = fs_min(p->smallest_delay, delay);
 		if (delay <= p->smallest_delay + p->jitter) {
 			fs_points_at_knee(p, gap, delay);
@@ -239,6 +245,7 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 	reading->has_noise = 0;
 	reading->gap = FS_FOREVER;
 	reading->noise = 0;
+	reading->rise = 0;
 	if (p->points < 2 || p->points < rule->min_points)
 		return;
 	/* The falls behind the knee, and the rises up to it: all falls less what the delay came down up
@@ -247,6 +254,7 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 	reading->has_noise = 1;
 	reading->noise = noise;
 	rise = fs_minus(p->last_delay, p->knee_delay);
+	reading->rise = rise;
 	if (rise <= noise) {
 		/* Less noise than the time between two packets could not have hidden a queue. */
 		if (noise <= p->last_gap) {

@@ -139,4 +139,22 @@ pub(crate) const CHIRP: &[Parameter] = &[
         100 * RATIO_ONE,
         "a smoothed RTT of more than this many times an ACK's tells of a silence before",
     ),
+    ratio("drowned", 20, 0, RATIO_ONE, "a chirp with more noise than this share of the smallest RTT says nothing"),
+    ratio("clear", 128, 0, RATIO_ONE, "unless the noise is at most this share of the gap that it shows"),
+    count("standing_out", 4, 0, 100, "a queue that ends the start is this many times the noise"),
+    ratio(
+        "patience",
+        1536,
+        0,
+        16 * RATIO_ONE,
+        "round trips without a chirp that can be read after which slow start goes on instead",
+    ),
+    ratio("refuted", 1126, RATIO_ONE, 16 * RATIO_ONE, "so does it if a round trip delivers this many times what chirps show"),
+    ratio(
+        "again_growth",
+        8 * RATIO_ONE,
+        RATIO_ONE,
+        1000 * RATIO_ONE,
+        "chirp again if the window known before is at least this many times the one of now",
+    ),
 ];
