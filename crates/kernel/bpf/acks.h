@@ -32,10 +32,11 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	struct fs_private *ca = inet_csk_ca(sk);
 	struct fs_event said = { .kind = FS_EVENT_CHIRP };
 	__u64 min_rtt = (__u64)ca->min_rtt * 1000, now = tcp_sk(sk)->tcp_clock_cache;
-	bool is_read = false;
+	bool is_read = false, usual;
 
 	if (!flow || !train)
 		return 0;
+	usual = fs_may_hand_over(flow, ca, tcp_sk(sk));
 	/* A burst has no gaps to be regressed on. */
 	if (!train->first_gap)
 		rule.crowded = FS_NEVER_CROWDED;
@@ -48,7 +49,7 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	if (!flow->is_void && flow->is_stalled) {
 		/* The stack holds segments back where it hopes to send more at once (see can_chirp_precisely):
 		 * the load must grow all the same. */
-		fs_take_unclear(flow, train->load, min_rtt);
+		fs_take_unclear(flow, train->load, min_rtt, usual);
 	} else if (!flow->is_void) {
 		fs_read(&reading, &flow->points, &rule, flow->has_noise ? flow->noise : 0);
 		if (reading.has_noise) {
@@ -57,9 +58,9 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 		}
 		is_read = fs_is_readable(&reading, &flow->points, &evidence, min_rtt);
 		if (is_read)
-			fs_take(flow, &reading, fs_is_evidence(&reading, &evidence), train->load);
+			fs_take(flow, &reading, fs_is_evidence(&reading, &evidence), train->load, usual);
 		else
-			fs_take_unclear(flow, train->load, min_rtt);
+			fs_take_unclear(flow, train->load, min_rtt, usual);
 	} else {
 		/* What is lost, or comes out of order, cannot be read. */
 		flow->unclear++;

@@ -19,6 +19,8 @@
 #define FS_FOREVER (~0ull)
 /* Most packets of a chirp. */
 #define FS_MAX_CHIRP 64u
+/* Most packets that a receiver acknowledges with one ACK (RFC 5681); ACKs of more were merged. */
+#define FS_PACKETS_PER_ACK 2
 
 static inline __u64 fs_min(__u64 a, __u64 b)
 {
@@ -68,7 +70,9 @@ static inline __u64 fs_gap(__u64 first_gap, __u64 step, __u32 k)
  * behind it they rise, and what does not fit into that shape is noise. */
 struct fs_points {
 	__u32 points;
-	/* Points whose ACK came closer to the one before than half of the time between their packets. */
+	/* Packets of the points but the first, and those of them whose ACKs came together: closer to the
+	 * ones before than half of the time between the packets, or merged. */
+	__u32 all;
 	__u32 together;
 	/* Delays this much above the smallest count as the smallest, in ns: what a host's own timing
 	 * may add (the simulator has none: 0). */
@@ -141,6 +145,7 @@ struct fs_reading_rule {
 static inline void fs_points_init(struct fs_points *p, __u32 jitter)
 {
 	p->points = 0;
+	p->all = 0;
 	p->together = 0;
 	p->jitter = jitter;
 	p->falls = 0;
@@ -194,7 +199,8 @@ static inline void fs_points_add(struct fs_points *p, __u64 gaps, __u32 packets,
 		fs_points_at_knee(p, gap, delay);
 	} else {
 		p->falls += fs_minus(p->last_delay, delay);
-		p->together += gaps / 2 + delay < p->last_delay;
+		p->all += packets;
+		p->together += packets > FS_PACKETS_PER_ACK || gaps / 2 + delay < p->last_delay ? packets : 0;
 		p->smallest_delay = fs_min(p->smallest_delay, delay);
 		if (delay <= p->smallest_delay + p->jitter) {
 			fs_points_at_knee(p, gap, delay);

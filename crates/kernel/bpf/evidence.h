@@ -18,11 +18,11 @@ struct fs_evidence_rule {
 	__u32 standing_out;
 };
 
-/* Most of its ACKs came closer together than their packets had left: something holds them back and
- * lets them go at once, which a queue never does. */
+/* The ACKs of most of its packets were merged, or came closer together than the packets had left:
+ * something holds them back and lets them go at once, which a queue never does. */
 static inline bool fs_is_bunched(const struct fs_points *p)
 {
-	return p->together * 2 > p->points;
+	return p->together * 2 > p->all;
 }
 
 /* A reading that may raise or bound the load: with little noise in a round trip of `rtt`. */
@@ -65,6 +65,20 @@ static inline __u32 fs_slow_start_window(__u32 first, __u32 delivered, __u32 in_
 	__u64 grown = (__u64)first + delivered, doubled = 2 * fs_max(in_flight, first);
 
 	return (__u32)fs_min(fs_min(grown, doubled), 0x7fffffff);
+}
+
+/* By how many packets a window of `cwnd` grows in slow start for `acked` packets, if chirps have
+ * shown that `pipe` (0: nothing) fill the path: beyond that by one for every `divisor`. What is
+ * left over stays in `ungrown`. */
+static inline __u32 fs_grown(__u32 acked, __u32 cwnd, __u32 pipe, __u32 divisor, __u32 *ungrown)
+{
+	__u32 all;
+
+	if (!pipe || cwnd < pipe || !divisor)
+		return acked;
+	all = *ungrown + acked;
+	*ungrown = all % divisor;
+	return all / divisor;
 }
 
 /* The window after an idle time (Linux tcp_cwnd_restart): half for each timeout that passed. */

@@ -54,6 +54,8 @@ struct fs_parameters {
 	__u32 patience;
 	__u32 refuted;
 	__u32 again_growth;
+	__u32 late_divisor;
+	__u32 unread;
 };
 
 /* Filled in by the loader. */
@@ -183,6 +185,10 @@ struct fs_flow {
 	__u32 round_ce;
 	/* Packets delivered before the start began. */
 	__u32 delivered_before;
+	/* Packets that fill the path by what chirps have shown, if another start goes on; 0 if they
+	 * have shown nothing. */
+	__u32 pipe;
+	__u32 ungrown;
 	/* The window before, if the flow looks for more. */
 	__u32 window;
 	__u32 una;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* Paced Chirping (Misund and Briscoe 2019) on the stock kernel, with the adaptive schedule of
- * flowstart; then DCTCP if the connection has ECN, else CUBIC or Reno. How chirps leave is in
+ * flowstart; then CUBIC or Reno, DCTCP from the first mark on. How chirps leave is in
  * departure.h, how they are read in acks.h, when they come in schedule.h. */
 #include "acks.h"
 #include "departure.h"
@@ -135,6 +135,9 @@ void BPF_PROG(fs_chirp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 			tcp_reno_cong_avoid(sk, ack, acked);
 		return;
 	}
+	acked = grown(sk, acked);
+	if (!acked)
+		return;
 	if (is_cubic(ca) && bpf_ksym_exists(cubictcp_cong_avoid))
 		cubictcp_cong_avoid(sk, ack, acked);
 	else

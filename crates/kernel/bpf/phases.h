@@ -48,6 +48,7 @@ static __noinline int begin_chirping(struct sock *sk, struct fs_flow *flow, __u3
 	flow->read_at = 0;
 	flow->is_vain = false;
 	flow->delivered_before = tp->delivered;
+	flow->pipe = flow->ungrown = 0;
 	flow->first_chirp = flow->chirps;
 	flow->tail = flow->head = 0;
 	flow->read_packets = 0;
@@ -109,11 +110,37 @@ static __always_inline void leave(struct sock *sk, struct fs_flow *flow, __u32 c
 	/* Slow start goes on, with HyStart if it is CUBIC's, up to a threshold from before. */
 	if (reason != FS_LOSS && reason != FS_TIMEOUT && reason != FS_UNREADABLE)
 		tp->snd_ssthresh = cwnd;
+	if (reason == FS_UNREADABLE) {
+		flow->pipe = flow->newest_is_knee ? fs_packets_in((__u64)ca->min_rtt * 1000, fs_shown_gap(flow)) : 0;
+		fs_begin_round(flow, ca, tp);
+	}
 	ca->cubic_is_ours = has_cubic();
 	if (ca->cubic_is_ours)
 		cubictcp_init(sk);
 	bpf_sk_storage_delete(&fs_trains, sk);
 	fs_tell(sk, flow, &said);
+}
+
+/* Packets by which slow start, where it goes on instead of chirps, may grow for `acked`. */
+static __noinline __u32 grown(struct sock *sk, __u32 acked)
+{
+	struct fs_private *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct fs_flow *flow;
+
+	if (tp->snd_cwnd >= tp->snd_ssthresh)
+		return acked;
+	flow = flow_of(sk);
+	if (!flow || !flow->pipe)
+		return acked;
+	if (!before(tp->snd_una, ca->round_end)) {
+		/* Chirps were wrong. */
+		if (fs_is_refuted(fs_shown_gap(flow), tp->delivered - flow->round_delivered, tp->tcp_clock_cache - flow->round_at,
+				  fs_parameters.refuted, 2 * fs_parameters.packets))
+			flow->pipe = 0;
+		fs_begin_round(flow, ca, tp);
+	}
+	return fs_grown(acked, tp->snd_cwnd, flow->pipe, fs_parameters.late_divisor, &flow->ungrown);
 }
 
 /* A running flow goes on with the window it had if chirps did not find more. Where the rate that
