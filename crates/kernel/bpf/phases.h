@@ -136,7 +136,7 @@ static __noinline __u32 grown(struct sock *sk, __u32 acked)
 	if (!before(tp->snd_una, ca->round_end)) {
 		/* Chirps were wrong. */
 		if (fs_is_refuted(fs_shown_gap(flow), tp->delivered - flow->round_delivered, tp->tcp_clock_cache - flow->round_at,
-				  fs_parameters.refuted, 2 * fs_parameters.packets))
+				  fs_parameters.refuted, fs_parameters.packets))
 			flow->pipe = 0;
 		fs_begin_round(flow, ca, tp);
 	}
