@@ -24,11 +24,19 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 		.contrast = fs_parameters.contrast,
 		.crowded = fs_parameters.crowded,
 	};
+	struct fs_evidence_rule evidence = {
+		.drowned = fs_parameters.drowned,
+		.clear = fs_parameters.clear,
+		.standing_out = fs_parameters.standing_out,
+	};
 	struct fs_private *ca = inet_csk_ca(sk);
 	struct fs_event said = { .kind = FS_EVENT_CHIRP };
+	__u64 min_rtt = (__u64)ca->min_rtt * 1000, now = tcp_sk(sk)->tcp_clock_cache;
+	bool is_read = false, usual;
 
 	if (!flow || !train)
 		return 0;
+	usual = fs_may_hand_over(flow, ca, tcp_sk(sk));
 	/* A burst has no gaps to be regressed on. */
 	if (!train->first_gap)
 		rule.crowded = FS_NEVER_CROWDED;
@@ -41,18 +49,29 @@ static __noinline int complete(struct sock *sk, struct fs_flow *flow, struct fs_
 	if (!flow->is_void && flow->is_stalled) {
 		/* The stack holds segments back where it hopes to send more at once (see can_chirp_precisely):
 		 * the load must grow all the same. */
-		fs_take_unclear(flow, train->load, (__u64)ca->min_rtt * 1000);
+		fs_take_unclear(flow, train->load, min_rtt, usual);
 	} else if (!flow->is_void) {
 		fs_read(&reading, &flow->points, &rule, flow->has_noise ? flow->noise : 0);
 		if (reading.has_noise) {
 			flow->noise = flow->has_noise ? (flow->noise + reading.noise) / 2 : reading.noise;
 			flow->has_noise = true;
 		}
-		if (reading.says == FS_CLEAR || reading.says == FS_KNEE)
-			fs_take(flow, &reading, train->load);
+		is_read = fs_is_readable(&reading, &flow->points, &evidence, min_rtt);
+		if (is_read)
+			fs_take(flow, &reading, fs_is_evidence(&reading, &evidence), train->load, usual);
 		else
-			fs_take_unclear(flow, train->load, (__u64)ca->min_rtt * 1000);
+			fs_take_unclear(flow, train->load, min_rtt, usual);
+	} else {
+		/* What is lost, or comes out of order, cannot be read. */
+		flow->unclear++;
 	}
+	if (is_read)
+		flow->is_vain = false;
+	else if (train->packets >= 2 * fs_parameters.min_points)
+		flow->is_vain = true;
+	/* Noise may be the host's: the next chirp may be read. */
+	if (is_read || (!flow->read_at && reading.has_noise && !fs_is_bunched(&flow->points)))
+		flow->read_at = now;
 	said.what = flow->is_void ? FS_EVENT_VOID : reading.says;
 	said.gap = reading.gap;
 	said.noise = reading.noise;

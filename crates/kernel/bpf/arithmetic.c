@@ -2,6 +2,7 @@
 /* The arithmetic of the programs for user space, where tests set it against the simulator's. */
 #include "chirp.h"
 #include "dctcp.h"
+#include "evidence.h"
 #include "quick_start.h"
 
 __u32 fs_user_dctcp_alpha(__u32 alpha, __u32 delivered, __u32 marked, __u32 gain_shift);
@@ -17,6 +18,20 @@ void fs_user_geometry(struct fs_geometry *chirp, __u32 packets, __u64 average, _
 __u64 fs_user_gap(__u64 first_gap, __u64 step, __u32 k);
 void fs_user_read(struct fs_reading *reading, const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
 		  __u64 noise_before);
+
+/* Bits of what fs_user_judge says. */
+#define FS_USER_READABLE 1
+#define FS_USER_EVIDENCE 2
+#define FS_USER_BUNCHED 4
+
+__u32 fs_user_judge(const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
+		    const struct fs_evidence_rule *evidence, __u64 rtt);
+__u32 fs_user_is_impatient(__u64 now, __u64 read_at, __u64 rtt, __u32 patience);
+__u32 fs_user_is_refuted(__u64 gap, __u32 delivered, __u64 interval, __u32 refuted, __u32 fewest);
+__u32 fs_user_slow_start_window(__u32 first, __u32 delivered, __u32 in_flight);
+__u32 fs_user_decayed(__u32 window, __u64 idle, __u64 rto, __u32 first);
+__u32 fs_user_is_worth_chirping(__u32 window, __u32 known, __u32 growth);
+__u32 fs_user_grown(__u32 acked, __u32 cwnd, __u32 pipe, __u32 divisor, __u32 *ungrown);
 
 __u32 fs_user_floor_code(__u64 bps);
 __u32 fs_user_lowered_nonce(__u32 nonce, __u32 from, __u32 to, __u32 random);
@@ -69,14 +84,62 @@ __u64 fs_user_gap(__u64 first_gap, __u64 step, __u32 k)
 	return fs_gap(first_gap, step, k);
 }
 
+static void add_all(struct fs_points *sums, const struct fs_user_point *points, __u32 count)
+{
+	__u32 i;
+
+	fs_points_init(sums, 0);
+	for (i = 0; i < count; i++)
+		fs_points_add(sums, points[i].gaps, points[i].packets, points[i].delay);
+}
+
 void fs_user_read(struct fs_reading *reading, const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
 		  __u64 noise_before)
 {
 	struct fs_points sums;
-	__u32 i;
 
-	fs_points_init(&sums, 0);
-	for (i = 0; i < count; i++)
-		fs_points_add(&sums, points[i].gaps, points[i].packets, points[i].delay);
+	add_all(&sums, points, count);
 	fs_read(reading, &sums, rule, noise_before);
+}
+
+__u32 fs_user_judge(const struct fs_user_point *points, __u32 count, const struct fs_reading_rule *rule,
+		    const struct fs_evidence_rule *evidence, __u64 rtt)
+{
+	struct fs_reading reading;
+	struct fs_points sums;
+
+	add_all(&sums, points, count);
+	fs_read(&reading, &sums, rule, 0);
+	return (fs_is_readable(&reading, &sums, evidence, rtt) ? FS_USER_READABLE : 0) |
+	       (fs_is_evidence(&reading, evidence) ? FS_USER_EVIDENCE : 0) | (fs_is_bunched(&sums) ? FS_USER_BUNCHED : 0);
+}
+
+__u32 fs_user_is_impatient(__u64 now, __u64 read_at, __u64 rtt, __u32 patience)
+{
+	return fs_is_impatient(now, read_at, rtt, patience);
+}
+
+__u32 fs_user_is_refuted(__u64 gap, __u32 delivered, __u64 interval, __u32 refuted, __u32 fewest)
+{
+	return fs_is_refuted(gap, delivered, interval, refuted, fewest);
+}
+
+__u32 fs_user_slow_start_window(__u32 first, __u32 delivered, __u32 in_flight)
+{
+	return fs_slow_start_window(first, delivered, in_flight);
+}
+
+__u32 fs_user_decayed(__u32 window, __u64 idle, __u64 rto, __u32 first)
+{
+	return fs_decayed(window, idle, rto, first);
+}
+
+__u32 fs_user_is_worth_chirping(__u32 window, __u32 known, __u32 growth)
+{
+	return fs_is_worth_chirping(window, known, growth);
+}
+
+__u32 fs_user_grown(__u32 acked, __u32 cwnd, __u32 pipe, __u32 divisor, __u32 *ungrown)
+{
+	return fs_grown(acked, cwnd, pipe, divisor, ungrown);
 }

@@ -19,6 +19,8 @@
 #define FS_FOREVER (~0ull)
 /* Most packets of a chirp. */
 #define FS_MAX_CHIRP 64u
+/* Most packets that a receiver acknowledges with one ACK (RFC 5681); ACKs of more were merged. */
+#define FS_PACKETS_PER_ACK 2
 
 static inline __u64 fs_min(__u64 a, __u64 b)
 {
@@ -68,6 +70,10 @@ static inline __u64 fs_gap(__u64 first_gap, __u64 step, __u32 k)
  * behind it they rise, and what does not fit into that shape is noise. */
 struct fs_points {
 	__u32 points;
+	/* Packets of the points but the first, and those of them whose ACKs came together: closer to the
+	 * ones before than half of the time between the packets, or merged. */
+	__u32 all;
+	__u32 together;
 	/* Delays this much above the smallest count as the smallest, in ns: what a host's own timing
 	 * may add (the simulator has none: 0). */
 	__u32 jitter;
@@ -114,6 +120,8 @@ struct fs_reading {
 	__u32 has_noise;
 	__u64 gap;
 	__u64 noise;
+	/* By how much delays rose behind the knee. */
+	__u64 rise;
 };
 
 struct fs_reading_rule {
@@ -137,6 +145,8 @@ struct fs_reading_rule {
 static inline void fs_points_init(struct fs_points *p, __u32 jitter)
 {
 	p->points = 0;
+	p->all = 0;
+	p->together = 0;
 	p->jitter = jitter;
 	p->falls = 0;
 }
@@ -189,6 +199,8 @@ static inline void fs_points_add(struct fs_points *p, __u64 gaps, __u32 packets,
 		fs_points_at_knee(p, gap, delay);
 	} else {
 		p->falls += fs_minus(p->last_delay, delay);
+		p->all += packets;
+		p->together += packets > FS_PACKETS_PER_ACK || gaps / 2 + delay < p->last_delay ? packets : 0;
 		p->smallest_delay = fs_min(p->smallest_delay, delay);
 		if (delay <= p->smallest_delay + p->jitter) {
 			fs_points_at_knee(p, gap, delay);
@@ -239,6 +251,7 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 	reading->has_noise = 0;
 	reading->gap = FS_FOREVER;
 	reading->noise = 0;
+	reading->rise = 0;
 	if (p->points < 2 || p->points < rule->min_points)
 		return;
 	/* The falls behind the knee, and the rises up to it: all falls less what the delay came down up
@@ -247,6 +260,7 @@ static inline void fs_read(struct fs_reading *reading, const struct fs_points *p
 	reading->has_noise = 1;
 	reading->noise = noise;
 	rise = fs_minus(p->last_delay, p->knee_delay);
+	reading->rise = rise;
 	if (rise <= noise) {
 		/* Less noise than the time between two packets could not have hidden a queue. */
 		if (noise <= p->last_gap) {

@@ -46,8 +46,8 @@ static __always_inline enum pull pull(struct fs_flow *flow, struct sock *sk, __u
 		average = flow->probe;
 	} else {
 		/* Until the first chirp is read nobody knows whether the path holds more than the initial
-		 * window. */
-		if (!flow->gaps[0] && !flow->unclear && !flow->window && in_flight >= flow->first_packets)
+		 * window: a packet leaves for each that arrived. */
+		if (!flow->gaps[0] && !flow->unclear && !flow->window)
 			return PULL_HOLD;
 		packets = fs_max(fs_min(fs_parameters.packets, queued), 1);
 		average = fs_min(flow->probe, flow->load);
@@ -124,8 +124,10 @@ static __always_inline __u32 depart(struct sock *sk)
 		flow->has_begun = false;
 		if (pulled != PULL_CHIRP)
 			flow->is_leaving = false;
-		if (pulled == PULL_HOLD)
-			tp->snd_cwnd = fs_max(in_flight, 1);
+		if (pulled == PULL_HOLD) {
+			sk->sk_pacing_rate = sk->sk_max_pacing_rate;
+			tp->snd_cwnd = fs_max(flow->first_packets, 1);
+		}
 		if (pulled != PULL_CHIRP)
 			return 1;
 		if (flow->is_recorded)

@@ -5,7 +5,7 @@
 #ifndef FS_FLOW_H
 #define FS_FLOW_H
 
-#include "chirp.h"
+#include "evidence.h"
 #include "ecn.h"
 
 /* Parameters, in the order of crates/kernel/src/algorithm.rs, which says what they mean. Ratios
@@ -48,6 +48,14 @@ struct fs_parameters {
 	__u32 gain_shift;
 	__u32 initial_alpha;
 	__u32 stale_rtt;
+	__u32 drowned;
+	__u32 clear;
+	__u32 standing_out;
+	__u32 patience;
+	__u32 refuted;
+	__u32 again_growth;
+	__u32 late_divisor;
+	__u32 unread;
 };
 
 /* Filled in by the loader. */
@@ -143,6 +151,10 @@ struct fs_flow {
 	/* The last two gaps that were read, the newest first; zero if there are none. */
 	__u64 gaps[2];
 	__u64 noise;
+	/* When a chirp was complete last that could be read; 0 if none was. */
+	__u64 read_at;
+	/* When the round trip began. */
+	__u64 round_at;
 	/* Departure of the leaving chirp's first packet in ns. */
 	__u64 first;
 	/* Departure in µs of the packet that was acknowledged last in the chirp that is being read. */
@@ -171,6 +183,12 @@ struct fs_flow {
 	__u32 round;
 	__u32 round_delivered;
 	__u32 round_ce;
+	/* Packets delivered before the start began. */
+	__u32 delivered_before;
+	/* Packets that fill the path by what chirps have shown, if another start goes on; 0 if they
+	 * have shown nothing. */
+	__u32 pipe;
+	__u32 ungrown;
 	/* The window before, if the flow looks for more. */
 	__u32 window;
 	__u32 una;
@@ -186,6 +204,10 @@ struct fs_flow {
 	bool newest_is_knee;
 	/* The gap was known before the first chirp. */
 	bool is_known;
+	/* A chirp is complete that could not be read. */
+	bool is_vain;
+	/* The last start ended on what chirps showed. */
+	bool was_read;
 };
 
 struct {
@@ -213,6 +235,7 @@ enum fs_reason {
 	FS_TIMEOUT,
 	FS_LIMIT,
 	FS_RATE_LIMIT,
+	FS_UNREADABLE,
 };
 
 /* What those who watch are told; crates/kernel/src/watch.rs has the same. */

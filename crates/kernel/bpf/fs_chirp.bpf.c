@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* Paced Chirping (Misund and Briscoe 2019) on the stock kernel, with the adaptive schedule of
- * flowstart; then DCTCP if the connection has ECN, else CUBIC or Reno. How chirps leave is in
+ * flowstart; then CUBIC or Reno, DCTCP from the first mark on. How chirps leave is in
  * departure.h, how they are read in acks.h, when they come in schedule.h. */
 #include "acks.h"
 #include "departure.h"
@@ -50,8 +50,8 @@ void BPF_PROG(fs_chirp_init, struct sock *sk)
 	ca->min_rtt = 0;
 	ca->round_end = tp->snd_nxt;
 	ca->phase = FS_AVOIDANCE;
-	ca->dctcp = fs_ecn_is_negotiated(tp);
-	ca->cubic_is_ours = !ca->dctcp && has_cubic();
+	ca->dctcp = is_marked(tp);
+	ca->cubic_is_ours = has_cubic();
 	if (ca->cubic_is_ours)
 		cubictcp_init(sk);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
@@ -110,7 +110,7 @@ void BPF_PROG(fs_chirp_pkts_acked, struct sock *sk, const struct ack_sample *sam
 	if (!flow->chirps || BPF_CORE_READ_BITFIELD(inet_csk(sk), icsk_ca_state) >= TCP_CA_Recovery)
 		return;
 	if (fs_is_over(&verdict, flow, ca, tp, rtt > 0 ? rtt : 0, completed))
-		leave(sk, flow, window_found(flow, ca, &verdict), verdict.reason, verdict.gap);
+		leave(sk, flow, window_found(flow, ca, tp, &verdict), verdict.reason, verdict.gap);
 }
 
 SEC("struct_ops/in_ack_event")
@@ -135,6 +135,9 @@ void BPF_PROG(fs_chirp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 			tcp_reno_cong_avoid(sk, ack, acked);
 		return;
 	}
+	acked = grown(sk, acked);
+	if (!acked)
+		return;
 	if (is_cubic(ca) && bpf_ksym_exists(cubictcp_cong_avoid))
 		cubictcp_cong_avoid(sk, ack, acked);
 	else
@@ -171,7 +174,7 @@ __u32 BPF_PROG(fs_chirp_ssthresh, struct sock *sk)
 			/* A start without chirps is slow start, which marks end. */
 			leave(sk, flow, fs_max(tp->snd_cwnd, FS_MIN_CWND), FS_MARKS, 0);
 			ca->prior_cwnd = tp->snd_cwnd;
-			return ca->dctcp ? fs_dctcp_ssthresh(tp->snd_cwnd, ca->ecn.alpha) : fs_half(tp->snd_cwnd);
+			return is_marked(tp) ? fs_dctcp_ssthresh(tp->snd_cwnd, ca->ecn.alpha) : fs_half(tp->snd_cwnd);
 		}
 		/* At the start nobody knows what marks mean at this bottleneck (Misund and
 		 * Briscoe 2019): they reduce nothing. For a loss the threshold is set when the
@@ -179,6 +182,7 @@ __u32 BPF_PROG(fs_chirp_ssthresh, struct sock *sk)
 		return TCP_INFINITE_SSTHRESH;
 	}
 	ca->prior_cwnd = tp->snd_cwnd;
+	ca->dctcp = is_marked(tp);
 	if (ca->dctcp)
 		return fs_dctcp_ssthresh(tp->snd_cwnd, ca->ecn.alpha);
 	if (is_cubic(ca) && bpf_ksym_exists(cubictcp_recalc_ssthresh))
@@ -239,15 +243,25 @@ void BPF_PROG(fs_chirp_set_state, struct sock *sk, __u8 new_state)
 		cubictcp_state(sk, new_state);
 }
 
+/* What is left of `window` packets after the idle time that is over now. */
+static __always_inline __u32 decayed(const struct tcp_sock *tp, __u32 window)
+{
+	return fs_decayed(window, (__u32)bpf_jiffies64() - tp->lsndtime, tp->inet_conn.icsk_rto, FS_INITIAL_WINDOW);
+}
+
 /* An application that sent little and then nothing gave chirps no occasion to find out whether
- * their load was right: begin with the initial window per round trip again. */
+ * their load was right: it becomes less, as a window would. */
 static __always_inline void restart(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct fs_flow *flow = flow_of(sk);
+	__u64 srtt = (__u64)(tp->srtt_us >> 3) * 1000;
+	__u32 left;
 
-	if (flow)
-		flow->load = fs_max(flow->load, (__u64)(tp->srtt_us >> 3) * 1000 / FS_INITIAL_WINDOW);
+	if (!flow || !flow->load || !srtt)
+		return;
+	left = decayed(tp, fs_packets_in(srtt, flow->load));
+	flow->load = fs_max(flow->load, srtt / (left ? left : 1));
 }
 
 SEC("struct_ops/cwnd_event")
@@ -273,7 +287,7 @@ void BPF_PROG(fs_chirp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 			ca->phase = FS_REPAIR;
 	} else if (event == CA_EVENT_CWND_RESTART && ca->phase == FS_AVOIDANCE && fs_parameters.again) {
 		/* Idle for longer than a retransmission timeout. */
-		resume(sk, FS_INITIAL_WINDOW);
+		resume(sk, decayed(tp, tp->snd_cwnd));
 	} else if (event == CA_EVENT_CWND_RESTART && ca->phase == FS_CHIRPING) {
 		restart(sk);
 	}

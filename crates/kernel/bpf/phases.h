@@ -16,7 +16,7 @@ static __always_inline bool has_cubic(void)
 /* Congestion avoidance is CUBIC's, which keeps its state in the socket. */
 static __always_inline bool is_cubic(const struct fs_private *ca)
 {
-	return ca->cubic_is_ours;
+	return ca->cubic_is_ours && !ca->dctcp;
 }
 
 static __always_inline struct fs_flow *flow_of(struct sock *sk)
@@ -45,6 +45,10 @@ static __noinline int begin_chirping(struct sock *sk, struct fs_flow *flow, __u3
 	flow->gaps[0] = flow->gaps[1] = 0;
 	flow->agreed = flow->unclear = flow->losses = 0;
 	flow->recent = flow->round = 0;
+	flow->read_at = 0;
+	flow->is_vain = false;
+	flow->delivered_before = tp->delivered;
+	flow->pipe = flow->ungrown = 0;
 	flow->first_chirp = flow->chirps;
 	flow->tail = flow->head = 0;
 	flow->read_packets = 0;
@@ -58,7 +62,15 @@ static __noinline int begin_chirping(struct sock *sk, struct fs_flow *flow, __u3
 	return 0;
 }
 
-/* Begins again at the rate that was good. */
+/* The bottleneck marks: the connection is DCTCP's from then on. Before, nobody knows whether any
+ * mark will ever come, and it is CUBIC's. */
+static __always_inline bool is_marked(const struct tcp_sock *tp)
+{
+	return fs_ecn_is_negotiated(tp) && tp->delivered_ce;
+}
+
+/* Begins again at the rate that was good, with the window `cwnd` that the stack has by then; not
+ * where slow start from there is as fast, or chirps could not be read the last time. */
 static __noinline int resume(struct sock *sk, __u32 cwnd)
 {
 	struct fs_private *ca = inet_csk_ca(sk);
@@ -66,7 +78,8 @@ static __noinline int resume(struct sock *sk, __u32 cwnd)
 	struct fs_flow *flow = flow_of(sk);
 	__u64 srtt = (__u64)(tp->srtt_us >> 3) * 1000, min_rtt = (__u64)ca->min_rtt * 1000;
 
-	if (!flow || !fs_parameters.again || tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH || !ca->min_rtt) {
+	if (!flow || !fs_parameters.again || tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH || !ca->min_rtt || !flow->was_read ||
+	    !fs_is_worth_chirping(cwnd, tp->snd_ssthresh, fs_parameters.again_growth)) {
 		ca->phase = FS_AVOIDANCE;
 		return 0;
 	}
@@ -85,30 +98,63 @@ static __always_inline void leave(struct sock *sk, struct fs_flow *flow, __u32 c
 
 	ca->phase = FS_AVOIDANCE;
 	ca->round_end = tp->snd_nxt;
-	ca->dctcp = fs_ecn_is_negotiated(tp);
+	ca->dctcp = is_marked(tp);
+	flow->was_read = reason == FS_PIPE_FULL || reason == FS_RATE_LIMIT || reason == FS_MARKS;
 	if (flow->window)
 		fs_quiet_answered(&flow->quiet, tp, cwnd, flow->window);
 	else
 		flow->quiet.delivered_ce = tp->delivered_ce;
 	/* The stack sets snd_cwnd itself after losses. */
-	if (reason != FS_LOSS && reason != FS_TIMEOUT) {
+	if (reason != FS_LOSS && reason != FS_TIMEOUT)
 		tp->snd_cwnd = cwnd;
+	/* Slow start goes on, with HyStart if it is CUBIC's, up to a threshold from before. */
+	if (reason != FS_LOSS && reason != FS_TIMEOUT && reason != FS_UNREADABLE)
 		tp->snd_ssthresh = cwnd;
+	if (reason == FS_UNREADABLE) {
+		flow->pipe = flow->newest_is_knee ? fs_packets_in((__u64)ca->min_rtt * 1000, fs_shown_gap(flow)) : 0;
+		fs_begin_round(flow, ca, tp);
 	}
-	ca->cubic_is_ours = !ca->dctcp && has_cubic();
+	ca->cubic_is_ours = has_cubic();
 	if (ca->cubic_is_ours)
 		cubictcp_init(sk);
 	bpf_sk_storage_delete(&fs_trains, sk);
 	fs_tell(sk, flow, &said);
 }
 
+/* Packets by which slow start, where it goes on instead of chirps, may grow for `acked`. */
+static __noinline __u32 grown(struct sock *sk, __u32 acked)
+{
+	struct fs_private *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct fs_flow *flow;
+
+	if (tp->snd_cwnd >= tp->snd_ssthresh)
+		return acked;
+	flow = flow_of(sk);
+	if (!flow || !flow->pipe)
+		return acked;
+	if (!before(tp->snd_una, ca->round_end)) {
+		/* Chirps were wrong. */
+		if (fs_is_refuted(fs_shown_gap(flow), tp->delivered - flow->round_delivered, tp->tcp_clock_cache - flow->round_at,
+				  fs_parameters.refuted, fs_parameters.packets))
+			flow->pipe = 0;
+		fs_begin_round(flow, ca, tp);
+	}
+	return fs_grown(acked, tp->snd_cwnd, flow->pipe, fs_parameters.late_divisor, &flow->ungrown);
+}
+
 /* A running flow goes on with the window it had if chirps did not find more. Where the rate that
  * the application allows was the limit, the window must not be: it becomes what slow start would
  * have made of it, twice what is used (Linux tcp_is_cwnd_limited). */
-static __always_inline __u32 window_found(const struct fs_flow *flow, const struct fs_private *ca, const struct fs_verdict *verdict)
+static __always_inline __u32 window_found(const struct fs_flow *flow, const struct fs_private *ca, const struct tcp_sock *tp,
+					   const struct fs_verdict *verdict)
 {
 	__u32 packets = fs_packets_in((__u64)ca->min_rtt * 1000, verdict->gap);
 
+	if (verdict->reason == FS_UNREADABLE) {
+		packets = fs_slow_start_window(flow->first_packets, tp->delivered - flow->delivered_before, packets_in_flight(tp));
+		return fs_max(fs_min(packets, tp->snd_ssthresh), FS_MIN_CWND);
+	}
 	if (verdict->reason == FS_RATE_LIMIT)
 		packets = fs_min((__u64)packets * 2, 0x7fffffff);
 	return fs_max(fs_max(packets, flow->window), FS_MIN_CWND);

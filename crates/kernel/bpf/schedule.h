@@ -39,17 +39,18 @@ static __always_inline void fs_begin(struct fs_flow *flow, __u64 srtt, __u32 pac
 	flow->load = fs_max(srtt / (packets ? packets : 1), flow->probe);
 }
 
-/* A chirp said something. */
-static __always_inline void fs_take(struct fs_flow *flow, const struct fs_reading *reading, __u64 load)
+/* A chirp said something; `knee` if it was a knee that may end the start, `usual` if another start
+ * may go on. */
+static __always_inline void fs_take(struct fs_flow *flow, const struct fs_reading *reading, bool knee, __u64 load, bool usual)
 {
-	bool knee = reading->says == FS_KNEE;
 	__u64 gap = fs_max(fs_min(reading->gap, FS_LONGEST), 1);
 
 	flow->unclear = 0;
 	if (knee && flow->newest_is_knee && flow->gaps[0] && fs_agrees(gap, flow->gaps[0]))
 		flow->agreed++;
-	else if (knee && load <= gap)
-		/* Sent with more load than it says there is room for: there is no more to find. */
+	else if (knee && load <= gap && !usual)
+		/* Sent with more load than it says there is room for: there is no more to find. Where
+		 * nothing is marked a single chirp is not believed. */
 		flow->agreed = fs_parameters.agreeing;
 	else
 		flow->agreed = knee;
@@ -68,12 +69,19 @@ static __always_inline void fs_take(struct fs_flow *flow, const struct fs_readin
 		flow->load = fs_max(flow->load, fs_min(flow->gaps[0], flow->gaps[1]));
 }
 
+/* The start may be left to the one that everybody uses: nothing was marked, which would tell more
+ * than delays (slow start ends at the first mark), and no window is at stake. */
+static __always_inline bool fs_may_hand_over(const struct fs_flow *flow, const struct fs_private *ca, const struct tcp_sock *tp)
+{
+	return !flow->window && !ca->dctcp && tp->delivered_ce == flow->quiet.delivered_ce;
+}
+
 /* A chirp could not be read, or the path is crowded: grow as slow start would while the window
  * is small, then more slowly. */
-static __always_inline void fs_take_unclear(struct fs_flow *flow, __u64 load, __u64 rtt)
+static __always_inline void fs_take_unclear(struct fs_flow *flow, __u64 load, __u64 rtt, bool usual)
 {
 	__u64 doubled = fs_divided(load, FS_DOUBLING);
-	__u64 blind = doubled * fs_parameters.doubling_packets >= rtt ? doubled : fs_divided(load, fs_parameters.blind_growth);
+	__u64 blind = usual || doubled * fs_parameters.doubling_packets >= rtt ? doubled : fs_divided(load, fs_parameters.blind_growth);
 
 	flow->unclear++;
 	/* No faster than the fastest chirp that could be read, if there was one. */
@@ -124,6 +132,7 @@ static __always_inline bool fs_is_at_floor(const struct fs_flow *flow, __u64 gap
 static __always_inline void fs_begin_round(struct fs_flow *flow, struct fs_private *ca, const struct tcp_sock *tp)
 {
 	flow->round++;
+	flow->round_at = tp->tcp_clock_cache;
 	ca->round_end = tp->snd_nxt;
 	flow->round_delivered = tp->delivered;
 	flow->round_ce = tp->delivered_ce;
@@ -135,12 +144,26 @@ struct fs_verdict {
 	__u64 gap;
 };
 
+/* Chirps cannot be read, or cannot be believed. */
+static __always_inline bool fs_is_unreadable(const struct fs_flow *flow, const struct fs_private *ca, const struct tcp_sock *tp,
+					     bool completed)
+{
+	__u64 now = tp->tcp_clock_cache, shown = flow->gaps[1] ? fs_min(flow->gaps[0], flow->gaps[1]) : flow->gaps[0];
+	bool vain = completed && flow->is_vain && (flow->unclear >= fs_parameters.unread || !flow->read_at);
+
+	if (vain && fs_is_impatient(now, flow->read_at, (__u64)ca->min_rtt * 1000, fs_parameters.patience))
+		return true;
+	return flow->newest_is_knee && !before(tp->snd_una, ca->round_end) &&
+	       fs_is_refuted(shown, tp->delivered - flow->round_delivered, now - flow->round_at, fs_parameters.refuted,
+			     2 * fs_parameters.packets);
+}
+
 /* Whether the start is over, after an ACK with this RTT (µs, 0 if it has none). */
 static __always_inline bool fs_is_over(struct fs_verdict *verdict, struct fs_flow *flow, struct fs_private *ca, const struct tcp_sock *tp,
 				       __u32 rtt, bool completed)
 {
 	__u64 gap = fs_shown_gap(flow);
-	bool over = false, delayed;
+	bool over = false, delayed, usual = fs_may_hand_over(flow, ca, tp);
 
 	if (completed && gap && flow->agreed >= fs_parameters.agreeing && (flow->load <= gap || fs_agrees(flow->load, gap))) {
 		verdict->reason = FS_PIPE_FULL;
@@ -154,6 +177,13 @@ static __always_inline bool fs_is_over(struct fs_verdict *verdict, struct fs_flo
 		verdict->gap = flow->leaving.floor;
 		return true;
 	}
+	verdict->gap = 0;
+	if (usual && fs_is_unreadable(flow, ca, tp, completed)) {
+		verdict->reason = FS_UNREADABLE;
+		return true;
+	}
+	if (completed)
+		flow->is_vain = false;
 	delayed = rtt && fs_is_delayed(flow, ca, rtt) && flow->unclear;
 	if (!before(tp->snd_una, ca->round_end)) {
 		__u64 delivered = tp->delivered - flow->round_delivered;
@@ -163,13 +193,14 @@ static __always_inline bool fs_is_over(struct fs_verdict *verdict, struct fs_flo
 		if (marked * FS_RATIO_ONE > delivered * fs_parameters.mark_share)
 			verdict->reason = FS_MARKS;
 		else if (flow->round >= fs_parameters.max_rounds && !fs_is_app_limited(tp))
-			verdict->reason = FS_LIMIT;
+			verdict->reason = usual ? FS_UNREADABLE : FS_LIMIT;
 		else
 			over = false;
 		fs_begin_round(flow, ca, tp);
 	}
 	if (delayed) {
-		verdict->reason = FS_DELAY;
+		/* A queue, or a few packets of a chirp that waited for each other. */
+		verdict->reason = usual ? FS_UNREADABLE : FS_DELAY;
 		over = true;
 	}
 	/* No more than what was sent, and no more than what arrived. */

@@ -10,7 +10,7 @@ use crate::quick_start_parameters::QUICK_START;
 /// A congestion control that can be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Paced Chirping with the adaptive schedule, then DCTCP with ECN, else CUBIC or Reno.
+    /// Paced Chirping with the adaptive schedule, then CUBIC or Reno, DCTCP from the first mark on.
     PacedChirping,
     /// DCTCP (RFC 8257) with slow start.
     Dctcp,
@@ -94,7 +94,7 @@ impl Algorithm {
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
-            Self::PacedChirping => "Paced Chirping, then DCTCP with ECN, else CUBIC or Reno; asks for ECN",
+            Self::PacedChirping => "Paced Chirping, then CUBIC or Reno, DCTCP from the first mark on; asks for ECN",
             Self::Dctcp => "DCTCP (RFC 8257) with slow start; asks for ECN",
             Self::QuickStart => "Quick-Start (RFC 4782): asks the routers for a rate, then slow start and CUBIC",
             Self::Scalable => "Scalable TCP (Kelly 2003) with slow start",

@@ -28,7 +28,7 @@ const fn switch(name: &'static str, default: bool, help: &'static str) -> Parame
 
 /// All of them.
 pub(crate) const CHIRP: &[Parameter] = &[
-    switch("ecn", true, "ask for ECN; with it the start goes on as DCTCP"),
+    switch("ecn", true, "ask for ECN; from the first mark on it goes on as DCTCP"),
     Parameter {
         name: "avoidance",
         kind: Kind::Choice(&["cubic", "reno"]),
@@ -139,4 +139,36 @@ pub(crate) const CHIRP: &[Parameter] = &[
         100 * RATIO_ONE,
         "a smoothed RTT of more than this many times an ACK's tells of a silence before",
     ),
+    ratio("drowned", 20, 0, RATIO_ONE, "a chirp with more noise than this share of the smallest RTT says nothing"),
+    ratio("clear", 128, 0, RATIO_ONE, "unless the noise is at most this share of the gap that it shows"),
+    count("standing_out", 4, 0, 100, "a queue that ends the start is this many times the noise"),
+    ratio(
+        "patience",
+        1536,
+        0,
+        16 * RATIO_ONE,
+        "round trips without a chirp that can be read after which slow start goes on instead",
+    ),
+    ratio(
+        "refuted",
+        1280,
+        RATIO_ONE,
+        16 * RATIO_ONE,
+        "so does it if a round trip delivers this many times what chirps show",
+    ),
+    ratio(
+        "again_growth",
+        8 * RATIO_ONE,
+        RATIO_ONE,
+        1000 * RATIO_ONE,
+        "chirp again if the window known before is at least this many times the one of now",
+    ),
+    count(
+        "late_divisor",
+        4,
+        1,
+        1000,
+        "slow start that goes on grows by a packet per so many once it fills what chirps showed",
+    ),
+    count("unread", 2, 1, 100, "and so many chirps in a row that cannot be read"),
 ];

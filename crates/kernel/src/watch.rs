@@ -45,6 +45,9 @@ pub enum Ended {
     Limit,
     /// Chirps showed room for the highest rate that the application allows (`SO_MAX_PACING_RATE`).
     RateLimit,
+    /// Chirps could not be read, or not be believed: slow start goes on, with HyStart if it is
+    /// CUBIC's.
+    Unreadable,
 }
 
 /// What happened.
@@ -184,6 +187,7 @@ impl WatchEvent {
                     Ended::Timeout,
                     Ended::Limit,
                     Ended::RateLimit,
+                    Ended::Unreadable,
                 ];
                 What::End { reason: *reasons.get(usize::from(what))?, gap }
             }

@@ -48,6 +48,7 @@ struct Judged {
     has_noise: u32,
     gap: u64,
     noise: u64,
+    rise: u64,
 }
 
 // SAFETY: the functions are in bpf/arithmetic.c with these types; they are pure but for what their

@@ -16,8 +16,8 @@ use common::{Pair, Registered, alone, connect, ip, limit_rate, listen, receive, 
 use flowstart_emulator::{World, WorldConfig};
 use flowstart_kernel::{Algorithm, Ended, Watch, WatchEvent, What, unload};
 use flowstart_network::{
-    DropTailConfig, Ecn, JitterConfig, LinkConfig, LossConfig, QueueConfig, RateSchedule, RateStep, StepMarkConfig,
-    Threshold,
+    DropTailConfig, Ecn, JitterConfig, LinkConfig, LossConfig, QueueConfig, RateSchedule, RateStep, SlotsConfig,
+    StepMarkConfig, Threshold,
 };
 use flowstart_units::{Rate, Span, Time};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -188,6 +188,49 @@ fn when_marks_vanish_because_capacity_came_free_chirps_find_it() {
     // 10 Mbit/s and 20 ms hold 17 packets, which is what the start found; 40 Mbit/s hold 68.
     let [start, searches @ ..] = windows.as_slice() else { panic!("{all:#?}") };
     assert!(searches.iter().any(|window| *window > 2 * start), "{windows:?}");
+}
+
+/// The events of the connection that sends `bytes` through this world.
+fn told(config: WorldConfig, bytes: u64) -> Vec<WatchEvent> {
+    let events = Mutex::new(Vec::<WatchEvent>::new());
+    let watch = Watch::new(|event| events.lock().unwrap().push(event)).unwrap();
+    let world = World::start(config).unwrap();
+    assert_eq!(through(&world, CHIRP, bytes), Ok(bytes));
+    world.finish().unwrap();
+    watch.poll(Duration::from_millis(200)).unwrap();
+    drop(watch);
+    let all = events.into_inner().unwrap();
+    let of = all.iter().find(|event| matches!(event.what, What::Chirp { .. })).expect("a chirp").connection;
+    all.into_iter().filter(|event| event.connection == of).collect()
+}
+
+/// Packets arrive in bunches, every 20 ms. Until such starts were left to slow start they read a
+/// full pipe, and 2 MB took two to four times as long as with CUBIC.
+#[test]
+fn a_path_that_serves_in_slots_is_left_to_slow_start_after_few_round_trips() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let mut config = path(false);
+    config.links[0].medium.slots = Some(SlotsConfig::new(Span::from_millis(20)));
+    let mine = told(config, 1_000_000);
+    let end = mine.iter().find(|event| matches!(event.what, What::End { .. })).expect("the start ended");
+    assert!(matches!(end.what, What::End { reason: Ended::Unreadable, .. }), "{mine:#?}");
+    // A round trip is 30 ms.
+    assert!(end.since_begin < Span::from_millis(200) && end.packets >= 20, "{mine:#?}");
+}
+
+/// The first burst comes out of order: nothing of it can be read.
+#[test]
+fn a_path_that_changes_the_order_of_packets_is_left_to_slow_start() {
+    let Some(_alone) = alone() else { return };
+    let _registered = Registered::new(Algorithm::PacedChirping, &[]);
+    let mut config = path(false);
+    config.links[0].jitter = Some(JitterConfig { spread: Span::from_millis(3), reorder: true });
+    let mine = told(config, 1_000_000);
+    let end = mine.iter().find(|event| matches!(event.what, What::End { .. })).expect("the start ended");
+    // What comes three packets late counts as lost, if that happens first.
+    assert!(matches!(end.what, What::End { reason: Ended::Unreadable | Ended::Loss, .. }), "{mine:#?}");
+    assert!(end.since_begin < Span::from_millis(200), "{mine:#?}");
 }
 
 /// The handshake takes three seconds, and so does the smoothed RTT for long; that of packets is 20

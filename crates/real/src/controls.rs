@@ -34,7 +34,7 @@ const BROUGHT: [Brought; 2] = [
         starts: &["paced_chirping", "adaptive_chirping"],
         control: "fs_chirp",
         load: "paced_chirping",
-        after: "goes on as DCTCP where its packets can be marked, else as CUBIC",
+        after: "goes on as CUBIC, from the first mark on as DCTCP",
     },
     Brought {
         starts: &["quick_start"],

@@ -116,6 +116,7 @@ fn reason(reason: Ended) -> &'static str {
         Ended::Timeout => "timeout",
         Ended::Limit => "limit",
         Ended::RateLimit => "rate limit",
+        Ended::Unreadable => "unreadable",
     }
 }
 
