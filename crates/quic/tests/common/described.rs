@@ -197,11 +197,11 @@ impl Described {
         self.gone(now, lost);
         match next {
             Dequeue::Packet(handle, arrived) => {
-                let Passage { done, there } = match &mut self.medium {
+                let Passage { done, there, .. } = match &mut self.medium {
                     Some(medium) => medium.pass(&mut self.transmitter, now, arrived, handle.bytes),
                     None => {
                         let done = self.transmitter.transmit(now, handle.bytes);
-                        Passage { done, there: Some(done) }
+                        Passage { idle: Span::ZERO, done, there: Some(done) }
                     }
                 };
                 self.free = done;
