@@ -522,6 +522,30 @@ fn beside_flows_that_answer_no_marks_nobody_starves_behind_marks() {
 fn series_count_time_in_round_trips_and_in_seconds() {
     let folder = empty();
     output(folder.path(), &short(&[]));
+#[test]
+fn a_race_removes_nothing_that_no_race_wrote() {
+    let folder = empty();
+    let scenarios = folder.path().join("scenarios");
+    std::fs::create_dir(&scenarios).unwrap();
+    std::fs::write(scenarios.join("mine.toml"), "title = 'mine'").unwrap();
+    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "."]);
+    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "."]);
+    assert_eq!(files(&scenarios), ["hystart+cubic.toml", "mine.toml"]);
+    assert_eq!(std::fs::read_to_string(scenarios.join("mine.toml")).unwrap(), "title = 'mine'");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_race_removes_nothing_through_a_link() {
+    let folder = empty();
+    let (other, results) = (folder.path().join("other"), folder.path().join("r"));
+    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "r"]);
+    std::fs::rename(results.join("scenarios"), &other).unwrap();
+    std::os::unix::fs::symlink(&other, results.join("scenarios")).unwrap();
+    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "r"]);
+    assert_eq!(files(&other), ["hystart+cubic.toml", "slow_start+reno.toml"]);
+}
+
     let series = std::fs::read_to_string(folder.path().join("flowstart-report/series.csv")).expect("written");
     let mut lines = series.lines();
     assert_eq!(lines.next(), Some("contestant,series,time_rtts,time_s,value,low,high"));
