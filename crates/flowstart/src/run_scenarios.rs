@@ -129,7 +129,7 @@ pub(crate) fn about(
             pair("scenario", provenance.scenario_hash.clone()),
             pair("results", provenance.results_hash.clone()),
         ],
-        warnings: Vec::new(),
+        warnings: interrupted(results).into_iter().collect(),
         summary,
         tables,
         remarks,
@@ -138,6 +138,12 @@ pub(crate) fn about(
 }
 
 /// Flows and links that are named in sentences; more are in the tables.
+/// How many runs there are, if there are not all.
+pub(crate) fn interrupted(results: &Results) -> Option<String> {
+    let Results { finished, asked, .. } = results;
+    (finished < asked).then(|| format!("Interrupted: {finished} of {asked} runs were finished."))
+}
+
 const NAMED: usize = 5;
 
 /// What became of the flows.
@@ -249,8 +255,8 @@ fn summary(scenario: &Scenario, name: &str, results: &Results, provenance: &Prov
         text.push_str(&link_table(links).to_terminal(terminal));
         text.push('\n');
     }
-    if results.finished < results.asked {
-        text.push_str(&format!("Interrupted: {} of {} runs were finished.\n", results.finished, results.asked));
+    if let Some(sentence) = interrupted(results) {
+        text.push_str(&format!("{sentence}\n"));
     }
     text.push_str(&format!("{}\n", chance(provenance)));
     let packets = results.data_packets as f64;
