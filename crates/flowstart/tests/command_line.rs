@@ -523,22 +523,6 @@ fn a_second_race_leaves_no_scenario_of_the_first() {
 }
 
 #[test]
-fn beside_flows_that_answer_no_marks_nobody_starves_behind_marks() {
-    let folder = empty();
-    let arguments = ["-C", "paced_chirping", "--background", "cubic", "--runs", "1", "-n", "100kB", "--no-report"];
-    let all: Vec<&str> = std::iter::once("compare").chain(arguments).collect();
-    let assert = flowstart(folder.path()).args(&all).assert().success();
-    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    assert!(said.contains("paced_chirping+dctcp over drop_tail"), "{said}");
-    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
-    assert!(text.contains("drop_tail 1 BDP") && !text.contains("step_mark 1 ms"), "{text}");
-}
-
-#[test]
-fn series_count_time_in_round_trips_and_in_seconds() {
-    let folder = empty();
-    output(folder.path(), &short(&[]));
-#[test]
 fn a_race_removes_nothing_that_no_race_wrote() {
     let folder = empty();
     let scenarios = folder.path().join("scenarios");
@@ -562,6 +546,22 @@ fn a_race_removes_nothing_through_a_link() {
     assert_eq!(files(&other), ["hystart+cubic.toml", "slow_start+reno.toml"]);
 }
 
+#[test]
+fn beside_flows_that_answer_no_marks_nobody_starves_behind_marks() {
+    let folder = empty();
+    let arguments = ["-C", "paced_chirping", "--background", "cubic", "--runs", "1", "-n", "100kB", "--no-report"];
+    let all: Vec<&str> = std::iter::once("compare").chain(arguments).collect();
+    let assert = flowstart(folder.path()).args(&all).assert().success();
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("paced_chirping+dctcp over drop_tail"), "{said}");
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(text.contains("drop_tail 1 BDP") && !text.contains("step_mark 1 ms"), "{text}");
+}
+
+#[test]
+fn series_count_time_in_round_trips_and_in_seconds() {
+    let folder = empty();
+    output(folder.path(), &short(&[]));
     let series = std::fs::read_to_string(folder.path().join("flowstart-report/series.csv")).expect("written");
     let mut lines = series.lines();
     assert_eq!(lines.next(), Some("contestant,series,time_rtts,time_s,value,low,high"));
