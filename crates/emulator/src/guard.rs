@@ -13,7 +13,8 @@ use crate::names::WorldName;
 
 /// Reads the numbers of namespaces, one per line. After "done" there is nothing to do. At the end
 /// of the input it ends the programs in those namespaces, some of which may just start others, and
-/// removes names ($1/$2-*) and hosts files ($3/$2-hosts-*).
+/// removes names ($1/$2-*) and hosts files ($3/$2-hosts-*). Other guards, of emulations within this
+/// one, have to do the same.
 const SCRIPT: &str = r#"
 known=
 while read -r line; do
@@ -24,7 +25,8 @@ end() {
     ls -l /proc/[0-9]*/ns/net | while read -r line; do
         case "$known" in *" net:${line##*net:} "*)
             process=${line##*/proc/}
-            kill -9 "${process%%/*}";;
+            process=${process%%/*}
+            tr '\0' '\n' <"/proc/$process/cmdline" | grep -qx "$0" || kill -9 "$process";;
         esac
     done
 }
@@ -39,6 +41,14 @@ end
 end
 "#;
 
+/// What a guard is called.
+const NAME: &str = "fs-guard";
+
+/// Whether a process with this command line is a guard.
+pub(crate) fn is_line_of_one(line: &[u8]) -> bool {
+    line.split(|byte| *byte == 0).any(|word| word == NAME.as_bytes())
+}
+
 /// Cleans up after the process if that is killed; not needed any more when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -50,7 +60,7 @@ impl Guard {
     /// For what has this name. `None` where there is no shell: then `clean` finds what is left.
     pub(crate) fn start(world: &WorldName, folder: &str) -> Option<Self> {
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "fs-guard", folder, world.text()]).arg(std::env::temp_dir());
+        command.args(["-c", SCRIPT, NAME, folder, world.text()]).arg(std::env::temp_dir());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // Not for the guard: what the terminal sends to the programs in front.
         let mut shell = command.current_dir("/").process_group(0).spawn().ok()?;
