@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use crate::names::WorldName;
+use crate::names::{GUARD, WorldName};
 
 /// Reads the numbers of namespaces, one per line. After "done" there is nothing to do. At the end
 /// of the input it ends the programs in those namespaces, some of which may just start others, and
@@ -41,14 +41,6 @@ end
 end
 "#;
 
-/// What a guard is called.
-const NAME: &str = "fs-guard";
-
-/// Whether a process with this command line is a guard.
-pub(crate) fn is_line_of_one(line: &[u8]) -> bool {
-    line.split(|byte| *byte == 0).any(|word| word == NAME.as_bytes())
-}
-
 /// Cleans up after the process if that is killed; not needed any more when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -60,7 +52,7 @@ impl Guard {
     /// For what has this name. `None` where there is no shell: then `clean` finds what is left.
     pub(crate) fn start(world: &WorldName, folder: &str) -> Option<Self> {
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, NAME, folder, world.text()]).arg(std::env::temp_dir());
+        command.args(["-c", SCRIPT, GUARD, folder, world.text()]).arg(std::env::temp_dir());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // Not for the guard: what the terminal sends to the programs in front.
         let mut shell = command.current_dir("/").process_group(0).spawn().ok()?;
