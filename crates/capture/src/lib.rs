@@ -6,6 +6,7 @@ mod wire;
 use std::path::{Path, PathBuf};
 
 use flowstart_network::Packet;
+pub use flowstart_pcapng::file_name;
 use flowstart_pcapng::{File, Layer};
 use flowstart_simulator::{LinkId, Observer};
 use flowstart_units::Time;

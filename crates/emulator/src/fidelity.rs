@@ -13,31 +13,38 @@ const DIGITS: u8 = 3;
 
 /// Lateness of departures, collected without allocation.
 #[derive(Clone, Debug)]
-pub(crate) struct Lateness(Histogram<u64>);
+pub(crate) struct Lateness {
+    histogram: Histogram<u64>,
+    /// The longest, which the histogram knows to three digits.
+    worst: Span,
+}
 
 impl Lateness {
     #[expect(clippy::expect_used, reason = "the bounds are constants that the library accepts")]
     pub(crate) fn new() -> Self {
-        Self(Histogram::new_with_bounds(1, LONGEST, DIGITS).expect("valid bounds"))
+        let histogram = Histogram::new_with_bounds(1, LONGEST, DIGITS).expect("valid bounds");
+        Self { histogram, worst: Span::ZERO }
     }
 
     #[inline]
     pub(crate) fn record(&mut self, late: Span) {
-        self.0.saturating_record(late.as_nanos().max(1));
+        self.histogram.saturating_record(late.as_nanos().max(1));
+        self.worst = self.worst.max(late);
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
         // Same bounds: cannot fail.
-        let _ = self.0.add(&other.0);
+        let _ = self.histogram.add(&other.histogram);
+        self.worst = self.worst.max(other.worst);
     }
 
     /// How late a packet was at most, of this share of them; zero if there were none.
     pub(crate) fn quantile(&self, share: f64) -> Span {
-        Span::from_nanos(if self.0.is_empty() { 0 } else { self.0.value_at_quantile(share) })
+        Span::from_nanos(self.histogram.value_at_quantile(share)).min(self.worst)
     }
 
     pub(crate) fn worst(&self) -> Span {
-        Span::from_nanos(if self.0.is_empty() { 0 } else { self.0.max() })
+        self.worst
     }
 }
 
@@ -156,6 +163,16 @@ mod tests {
                 && near(lateness.quantile(0.99), 990.0)
                 && near(lateness.worst(), 1000.0)
         );
+    }
+
+    #[test]
+    fn no_quantile_is_above_the_longest() {
+        let (mut lateness, mut other) = (Lateness::new(), Lateness::new());
+        lateness.record(Span::from_nanos(5_913_001));
+        other.record(Span::from_nanos(5_914_001));
+        assert_eq!(lateness.quantile(0.99), Span::from_nanos(5_913_001));
+        lateness.add(&other);
+        assert_eq!((lateness.quantile(1.0), lateness.worst()), (other.worst(), Span::from_nanos(5_914_001)));
     }
 
     #[test]

@@ -9,11 +9,12 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use crate::names::WorldName;
+use crate::names::{GUARD, WorldName};
 
 /// Reads the numbers of namespaces, one per line. After "done" there is nothing to do. At the end
 /// of the input it ends the programs in those namespaces, some of which may just start others, and
-/// removes names ($1/$2-*) and hosts files ($3/$2-hosts-*).
+/// removes names ($1/$2-*) and hosts files ($3/$2-hosts-*). Other guards, of emulations within this
+/// one, have to do the same.
 const SCRIPT: &str = r#"
 known=
 while read -r line; do
@@ -24,7 +25,8 @@ end() {
     ls -l /proc/[0-9]*/ns/net | while read -r line; do
         case "$known" in *" net:${line##*net:} "*)
             process=${line##*/proc/}
-            kill -9 "${process%%/*}";;
+            process=${process%%/*}
+            tr '\0' '\n' <"/proc/$process/cmdline" | grep -qx "$0" || kill -9 "$process";;
         esac
     done
 }
@@ -50,7 +52,7 @@ impl Guard {
     /// For what has this name. `None` where there is no shell: then `clean` finds what is left.
     pub(crate) fn start(world: &WorldName, folder: &str) -> Option<Self> {
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "fs-guard", folder, world.text()]).arg(std::env::temp_dir());
+        command.args(["-c", SCRIPT, GUARD, folder, world.text()]).arg(std::env::temp_dir());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // Not for the guard: what the terminal sends to the programs in front.
         let mut shell = command.current_dir("/").process_group(0).spawn().ok()?;

@@ -63,6 +63,7 @@ pub use config::{HostConfig, HostId, LinkId, RouteConfig, Timing, WorldConfig};
 pub use engine::LinkOutcome;
 pub use error::Error;
 pub use fidelity::{Fidelity, FidelityLimit};
+pub use flowstart_pcapng::file_name;
 pub use host::{Host, die_with_this_thread};
 pub use names::{clean, remove_own_names};
 pub use namespace::{Privilege, enter_user_namespace, privilege};

@@ -3,8 +3,8 @@
 //! Namespaces and interfaces go by themselves when the last process that holds them ends, however
 //! it ends. Three things could stay after a process that was killed: names in `/run/netns`, the
 //! hosts file among the temporary files, and programs started in a namespace. A guard (`guard.rs`)
-//! removes them. What stays if that was killed too is found by name: `fs-PID-START-NUMBER-HOST`,
-//! with the number and start time of the process that made it.
+//! removes them. What stays if that was killed too is found by name: `fs-PID-START-SPACE-NUMBER-HOST`,
+//! with the number and start time of the process that made it and the namespace of that number.
 
 use std::fs;
 use std::os::linux::fs::MetadataExt as _;
@@ -23,6 +23,9 @@ pub(crate) const FOLDER: &str = "/run/netns";
 /// What every name begins with.
 const PREFIX: &str = "fs-";
 
+/// What a guard is called.
+pub(crate) const GUARD: &str = "fs-guard";
+
 /// What stands in the name of a hosts file behind the world's.
 const HOSTS: &str = "-hosts-";
 
@@ -40,7 +43,7 @@ impl WorldName {
     pub(crate) fn next() -> Self {
         let pid = std::process::id();
         let start = start_time(pid).unwrap_or(0);
-        Self(format!("{PREFIX}{pid}-{start}-{}", WORLDS.fetch_add(1, Ordering::Relaxed)))
+        Self(format!("{PREFIX}{pid}-{start}-{}-{}", space(), WORLDS.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// The text.
@@ -52,6 +55,11 @@ impl WorldName {
     pub(crate) fn hosts_file(&self) -> String {
         format!("{}{HOSTS}", self.0)
     }
+}
+
+/// The namespace in which this process has its number.
+fn space() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.st_ino())
 }
 
 /// When a process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with its
@@ -124,7 +132,10 @@ pub(crate) fn end_processes_in(inodes: &[u64]) -> usize {
     for entry in entries.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         let inode = fs::metadata(entry.path().join("ns/net")).map_or(0, |data| data.st_ino());
-        if pid != own && inode != 0 && inodes.contains(&inode) {
+        // The guard of an emulation in there cleans up after that, and ends.
+        let line = || fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let guard = || line().split(|byte| *byte == 0).any(|word| word == GUARD.as_bytes());
+        if pid != own && inode != 0 && inodes.contains(&inode) && !guard() {
             ended += usize::from(kill(Pid::from_raw(pid as i32), Signal::SIGKILL).is_ok());
         }
     }
@@ -158,12 +169,13 @@ pub fn clean() -> Vec<String> {
     removed
 }
 
-/// True for a name of ours whose process is gone.
+/// True for a name of ours whose process is gone. Those of other namespaces, such as containers',
+/// cannot be seen from here and may run.
 fn is_stale(name: &str) -> bool {
-    let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().splitn(4, '-');
+    let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().splitn(5, '-');
     let mut number = || parts.next()?.parse::<u64>().ok();
-    let (Some(pid), Some(start), Some(_)) = (number(), number(), number()) else { return false };
-    start_time(u32::try_from(pid).unwrap_or(u32::MAX)) != Some(start)
+    let (Some(pid), Some(start), Some(space), Some(_)) = (number(), number(), number(), number()) else { return false };
+    space == self::space() && start_time(u32::try_from(pid).unwrap_or(u32::MAX)) != Some(start)
 }
 
 #[cfg(test)]
@@ -173,7 +185,7 @@ mod tests {
     #[test]
     fn hosts_files_of_processes_that_are_gone_are_removed_and_no_others() {
         let own = tempfile::Builder::new().prefix(&WorldName::next().hosts_file()).tempfile().unwrap();
-        let gone = format!("fs-{}-1-0{HOSTS}", std::process::id());
+        let gone = format!("fs-{}-1-{}-0{HOSTS}", std::process::id(), space());
         let gone = tempfile::Builder::new().prefix(&gone).tempfile().unwrap();
         let name = gone.path().file_name().unwrap().to_string_lossy().into_owned();
         assert!(clean().contains(&name));
@@ -184,8 +196,10 @@ mod tests {
     fn only_names_of_processes_that_are_gone_are_stale() {
         let own = format!("{}-server", WorldName::next().0);
         assert!(!is_stale(&own));
-        assert!(is_stale(&format!("fs-{}-1-0-server", std::process::id())), "the number was given to another process");
-        for foreign in ["", "fs-", "fs-web", "blue", "fs-1-2", "qdhcp-3-4-5-x", "fs-a-b-c-d"] {
+        let (space, pid) = (space(), std::process::id());
+        assert!(is_stale(&format!("fs-{pid}-1-{space}-0-server")), "the number was given to another process");
+        assert!(!is_stale(&format!("fs-{pid}-1-{}-0-server", space + 1)), "it may run in a container");
+        for foreign in ["", "fs-", "fs-web", "blue", "fs-1-2", "qdhcp-3-4-5-6-x", "fs-a-b-c-d-e"] {
             assert!(!is_stale(foreign), "{foreign}");
         }
     }

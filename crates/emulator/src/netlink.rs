@@ -19,6 +19,9 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use crate::Error;
 
+/// Largest MTU of a pair's interface.
+const LARGEST_MTU: u32 = 65_535;
+
 /// An Ethernet address.
 pub(crate) type Mac = [u8; 6];
 
@@ -79,7 +82,8 @@ impl Netlink {
         self.request(doing, NLM_F_ACK | flags, message).map(|_| ())
     }
 
-    /// Makes a pair of interfaces: one here, its peer in another namespace. Both are down.
+    /// Makes a pair of interfaces: one here, its peer in another namespace. Both are down. The one
+    /// here takes whatever is sent to it, so that what is above the MTU can be counted.
     pub(crate) fn add_veth(
         &mut self,
         here: (&str, Mac),
@@ -91,7 +95,7 @@ impl Netlink {
         peer.attributes = end(there, mtu);
         peer.attributes.push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
         let mut message = LinkMessage::default();
-        message.attributes = end(here, mtu);
+        message.attributes = end(here, LARGEST_MTU);
         message.attributes.push(LinkAttribute::LinkInfo(vec![
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),

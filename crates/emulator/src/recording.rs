@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use flowstart_network::Ecn;
+use flowstart_network::{Ecn, LinkConfig};
 use flowstart_units::{Span, Time};
 
 use crate::config::LinkId;
@@ -15,7 +15,7 @@ use crate::wire::FlowKey;
 pub struct LinkBin {
     /// Transmissions begun.
     pub packets: u64,
-    /// Their bytes (IP packets).
+    /// Their bytes on the wire, link overhead included.
     pub bytes: u64,
     /// Packets dropped or lost.
     pub dropped: u64,
@@ -36,6 +36,7 @@ pub struct LinkRecording {
     pub bins: Vec<LinkBin>,
     /// How long each packet waited.
     waits: Lateness,
+    overhead: u32,
 }
 
 impl LinkRecording {
@@ -105,13 +106,14 @@ fn place<T: Clone + Default>(bins: &mut Vec<T>, number: usize) -> Option<&mut T>
 }
 
 impl Recording {
-    /// Of this many links, in bins of this width (at least 1 us).
+    /// Of these links, in bins of this width (at least 1 us).
     #[must_use]
-    pub fn new(links: usize, bin: Span) -> Self {
-        let link = LinkRecording { bins: Vec::new(), waits: Lateness::new() };
+    pub fn new(links: &[LinkConfig], bin: Span) -> Self {
+        let link =
+            |link: &LinkConfig| LinkRecording { bins: Vec::new(), waits: Lateness::new(), overhead: link.overhead };
         Self {
             bin: bin.max(Span::from_micros(1)),
-            links: vec![link; links],
+            links: links.iter().map(link).collect(),
             flows: Vec::new(),
             numbers: HashMap::new(),
         }
@@ -157,7 +159,7 @@ impl Recording {
                     bin.most = bin.most.max(waited);
                     bin.sum += waited;
                     bin.packets += 1;
-                    bin.bytes += u64::from(record.bytes);
+                    bin.bytes += u64::from(record.bytes + link.overhead);
                     bin.marked += u64::from(record.ecn == Ecn::Ce);
                 }
             }

@@ -226,7 +226,7 @@ impl World {
     /// None at present.
     pub fn finish(mut self) -> Result<WorldOutcome, Error> {
         let ended = self.clock.now();
-        let lost_outside = self.lost_outside();
+        let (lost_to_engines, lost_to_hosts) = self.lost_outside();
         let (reports, mut faults) = self.stop();
         let ended_processes = self.end_processes();
         if let Some(records) = self.records.take()
@@ -238,8 +238,8 @@ impl World {
         let mut links = vec![LinkOutcome::default(); self.links];
         let mut lateness = Lateness::new();
         let mut late = vec![Vec::new(); self.hosts.len()];
-        let mut fidelity = Fidelity { unasked_drops: lost_outside, real_time: true, ..Fidelity::default() };
-        let (mut arrived, mut unlimited_bytes, mut stored, mut astray) = (0, 0, 0, 0);
+        let mut fidelity = Fidelity { unasked_drops: lost_to_engines, real_time: true, ..Fidelity::default() };
+        let (mut arrived, mut unlimited_bytes, mut stored, mut astray, mut refused) = (0, 0, 0, 0, 0);
         for report in reports {
             for (number, outcome) in report.links {
                 links[number] = outcome;
@@ -250,7 +250,8 @@ impl World {
             }
             let counts = report.counts;
             fidelity.packets += counts.delivered;
-            fidelity.unasked_drops += counts.refused + counts.no_room;
+            fidelity.unasked_drops += counts.no_room;
+            refused += counts.refused;
             fidelity.above_mtu += counts.above_mtu;
             fidelity.late_arrivals += counts.late_arrivals;
             fidelity.stalls += counts.stalls;
@@ -261,6 +262,8 @@ impl World {
             stored += report.stored;
             astray += counts.astray;
         }
+        // Kernels from 6.8 tell whoever sends of what the interface drops.
+        fidelity.unasked_drops += lost_to_hosts.max(refused);
         fidelity.median = lateness.quantile(0.5);
         fidelity.p99 = lateness.quantile(0.99);
         fidelity.worst = lateness.worst();
@@ -280,17 +283,15 @@ impl World {
         })
     }
 
-    /// Packets that interfaces or the kernel's backlog dropped on the way between hosts and
-    /// engines.
-    fn lost_outside(&self) -> u64 {
+    /// Packets that the kernel dropped on the way from hosts to engines, and from engines to hosts.
+    /// Both ends of a pair of interfaces count the same drop; the one that sends counts every one.
+    fn lost_outside(&self) -> (u64, u64) {
         let router = || {
             let mut netlink = Netlink::open()?;
-            self.hosts
-                .iter()
-                .map(|host| netlink.statistics(host.router_index).map(|stats| stats.rx_dropped + stats.tx_dropped))
-                .sum::<Result<u64, Error>>()
+            let dropped = |host: &Host| netlink.statistics(host.router_index).map(|stats| stats.tx_dropped);
+            self.hosts.iter().map(dropped).sum::<Result<u64, Error>>()
         };
-        let lost = self.router.run(router).and_then(|lost| lost).unwrap_or(0);
+        let to_hosts = self.router.run(router).and_then(|lost| lost).unwrap_or(0);
         let at_hosts = self.hosts.iter().map(|host| {
             let count = || {
                 let stats = Netlink::open()?.statistics(index_of(HOST_INTERFACE)?)?;
@@ -300,7 +301,7 @@ impl World {
             };
             host.run(count).and_then(|lost: Result<u64, Error>| lost).unwrap_or(0)
         });
-        lost + at_hosts.sum::<u64>()
+        (at_hosts.sum::<u64>(), to_hosts)
     }
 
     /// Stops the engines. Their reports, and a sentence about every engine that failed.

@@ -257,6 +257,28 @@ fn a_transfer_over_a_lossy_link_arrives_whole() {
 }
 
 #[test]
+fn packets_above_the_mtu_are_counted_once_and_as_that() {
+    let Some(_turn) = turn() else { return };
+    for (changed, bytes, above, lost) in [(0, 8000, 10, 0), (1, 1400, 0, 10)] {
+        let world = World::start(pair(link(100, Span::from_millis(1), 50))).unwrap();
+        let [client, server] = addresses(&world, false).unwrap();
+        // The sender's interface lets longer packets through, or the receiver's no longer these.
+        let mtu = if above > 0 { "9000" } else { "1300" };
+        let mut ip = world.hosts()[changed].command("ip");
+        if !ip.args(["link", "set", "fs-0", "mtu", mtu]).status().unwrap().success() {
+            return;
+        }
+        let (_receiver, sender) = (socket(&world, 1, server, 7000), socket(&world, 0, client, 7001));
+        for _ in 0..10 {
+            sender.send_to(&vec![0; bytes], SocketAddr::new(server, 7000)).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let fidelity = world.finish().unwrap().fidelity;
+        assert_eq!((fidelity.above_mtu, fidelity.unasked_drops), (above, lost), "{fidelity}");
+    }
+}
+
+#[test]
 fn programs_find_hosts_by_name_and_are_ended_with_the_world() {
     let Some(_turn) = turn() else { return };
     let world = World::start(pair(link(100, Span::from_millis(1), 50))).unwrap();

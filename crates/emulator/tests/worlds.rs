@@ -37,11 +37,12 @@ fn dumbbell(rtts: &[u64]) -> WorldConfig {
 fn every_sender_of_a_dumbbell_has_its_own_delay_and_all_share_the_link() {
     let Some(_turn) = turn() else { return };
     let rtts = [10, 20, 40];
-    let recording = Arc::new(Mutex::new(Recording::new(1, Span::from_millis(10))));
-    let sink = recording.clone();
     // Time to prepare, in which the clock stands at zero.
     let lead = Span::from_millis(400);
-    let config = WorldConfig { lead, ..dumbbell(&rtts) };
+    let mut config = WorldConfig { lead, ..dumbbell(&rtts) };
+    config.links[0].overhead = 38;
+    let recording = Arc::new(Mutex::new(Recording::new(&config.links, Span::from_millis(10))));
+    let sink = recording.clone();
     let world = World::start_with(config, move |record| sink.lock().unwrap().add(record)).unwrap();
     let size = 200_000;
     let flows: Vec<FlowConfig> = (0..rtts.len())
@@ -73,6 +74,8 @@ fn every_sender_of_a_dumbbell_has_its_own_delay_and_all_share_the_link() {
         assert!(first < Span::from_millis(rtt) + lead / 2, "{first}");
     }
     assert_eq!(recording.flows().len(), rtts.len());
+    let bins = &recording.links()[0].bins;
+    assert_eq!(bins.iter().map(|bin| bin.bytes).sum::<u64>(), world.links[0].bytes.get());
     assert_eq!(world.links[0].arrived, recording.flows().iter().map(|flow| flow.packets).sum::<u64>());
     assert_eq!((world.fidelity.unasked_drops, world.fidelity.above_mtu), (0, 0));
 }

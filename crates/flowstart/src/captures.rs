@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flowstart_capture::{Capture, Captures};
+use flowstart_capture::{Capture, Captures, file_name};
 use flowstart_scenario::Scenario;
 use flowstart_simulator::Simulation;
 
@@ -15,7 +15,7 @@ pub(crate) fn capture(scenario: &Scenario, folder: &Path, name: &str) -> Done {
         .links
         .iter()
         .enumerate()
-        .map(|(number, link)| Capture::new(number, link, &folder.join(format!("{name}-{link}.pcapng"))))
+        .map(|(number, link)| Capture::new(number, link, &folder.join(format!("{name}-{}.pcapng", file_name(link)))))
         .collect::<Result<Vec<_>, _>>()
         .map_err(Failure::usage)?;
     let simulation = Simulation::new(&compiled.simulation, Captures(captures)).map_err(Failure::usage)?;

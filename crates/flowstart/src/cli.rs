@@ -77,9 +77,7 @@ pub(crate) enum Command {
     /// Write the generated part of the documentation
     Docs(DocsArgs),
     /// Print a completion script for a shell
-    #[command(
-        after_help = "Example: flowstart completions bash > ~/.local/share/bash-completion/completions/flowstart"
-    )]
+    #[command(after_help = "Example: source <(flowstart completions bash)")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,

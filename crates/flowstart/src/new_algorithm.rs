@@ -50,7 +50,7 @@ pub(crate) fn new_algorithm(args: &NewAlgorithmArgs) -> Done {
     made?;
     print(&format!(
         "{} is ready: the start is in src/lib.rs, what it must keep to in tests/contract.rs.\n\
-         cd {} && cargo run    builds it (minutes the first time), and races it beside five others\n",
+         cd {} && cargo run    builds it (minutes the first time), and races it beside four others\n",
         folder.display(),
         folder.display()
     ))

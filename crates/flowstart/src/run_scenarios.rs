@@ -6,7 +6,8 @@ use flowstart_measure::Estimate;
 use flowstart_parallel::Cancel;
 use flowstart_report::{Cell, Column, Page, Table};
 use flowstart_results::{Document, Provenance, Results, Table as Rows, Value, run_scenario, write_results};
-use flowstart_scenario::{OutputSpec, Scenario};
+use flowstart_scenario::{Compiled, OutputSpec, Scenario};
+use flowstart_simulator::Traffic;
 use flowstart_units::Span;
 
 use crate::args::RunArgs;
@@ -15,7 +16,7 @@ use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Done, Failure, note, prepare_folder, print, print_document, progress};
 use crate::pages;
-use crate::scenario::load;
+use crate::scenario::{load, tell_ignorant};
 use crate::session::command_line;
 use flowstart_pages::scenario::{self as pages_of, About};
 
@@ -129,12 +130,18 @@ pub(crate) fn about(
             pair("scenario", provenance.scenario_hash.clone()),
             pair("results", provenance.results_hash.clone()),
         ],
-        warnings: Vec::new(),
+        warnings: interrupted(results).into_iter().collect(),
         summary,
         tables,
         remarks,
         runs: results.finished,
     }
+}
+
+/// How many runs there are, if there are not all.
+pub(crate) fn interrupted(results: &Results) -> Option<String> {
+    let Results { finished, asked, .. } = results;
+    (finished < asked).then(|| format!("Interrupted: {finished} of {asked} runs were finished."))
 }
 
 /// Flows and links that are named in sentences; more are in the tables.
@@ -209,6 +216,14 @@ fn prepared(file: &Path, args: &RunArgs) -> Result<Scenario, Failure> {
         // One flow has no phases.
         scenario.simulation(0).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
     }
+    if let Ok(Compiled { simulation, .. }) = scenario.simulation(0) {
+        let arriving = simulation.arrivals.iter().map(|arrivals| &arrivals.flow);
+        let users = simulation.sessions.iter().map(|session| &session.flow);
+        tell_ignorant(simulation.flows.iter().chain(arriving).chain(users).filter_map(|flow| match &flow.traffic {
+            Traffic::Tcp(tcp) => Some(&tcp.controller.start),
+            Traffic::Udp(_) => None,
+        }));
+    }
     if scenario.runs > 1 && !scenario.is_random() {
         note(&format!("{}: no randomness in this scenario: one run is enough", file.display()));
         scenario.runs = 1;
@@ -249,8 +264,8 @@ fn summary(scenario: &Scenario, name: &str, results: &Results, provenance: &Prov
         text.push_str(&link_table(links).to_terminal(terminal));
         text.push('\n');
     }
-    if results.finished < results.asked {
-        text.push_str(&format!("Interrupted: {} of {} runs were finished.\n", results.finished, results.asked));
+    if let Some(sentence) = interrupted(results) {
+        text.push_str(&format!("{sentence}\n"));
     }
     text.push_str(&format!("{}\n", chance(provenance)));
     let packets = results.data_packets as f64;

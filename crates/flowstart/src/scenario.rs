@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use flowstart_congestion::StartConfig;
 use flowstart_scenario::{FlowSpec, Scenario, ScenarioError};
 
 use crate::args::ScenarioCommand;
@@ -47,6 +48,13 @@ fn has_bare_cubic(scenario: &Scenario) -> bool {
     let named =
         |flow: &FlowSpec| flow.flow_start.is_none() && flow.algorithm.as_deref().map(str::trim) == Some("cubic");
     scenario.flow.iter().chain(arriving).any(named)
+}
+
+/// Says of starts that know nothing here that they do not.
+pub(crate) fn tell_ignorant<'a>(starts: impl IntoIterator<Item = &'a StartConfig>) {
+    if starts.into_iter().any(|start| matches!(start, StartConfig::Oracle(config) if config.steps.is_empty())) {
+        note("outside races the start oracle knows nothing but its steps; without any it is slow start");
+    }
 }
 
 /// Reads a scenario file, or the text that the program that this is a part of gave for it.

@@ -72,6 +72,25 @@ fn as_json_nothing_is_written_and_the_long_term_rate_is_the_largest_that_fits() 
 }
 
 #[test]
+fn who_is_there_before_and_knows_nothing_is_said() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = "[path]\ncapacity = \"5 Mbit/s\"\nrtt = \"20 ms\"\nbuffer = \"1 BDP\"\n";
+    let scenario = format!("{path}[[udp]]\nrate = \"2 Mbit/s\"\n");
+    std::fs::write(folder.path().join("call.toml"), scenario).expect("written");
+    let mut arguments = LIGHT.to_vec();
+    arguments[1] = "oracle+reno";
+    arguments.extend(["--scenario", "call.toml", "--no-report"]);
+    let said = run(folder.path(), &arguments).success();
+    let shown = text(&said);
+    assert!(shown.contains("There before: datagrams at 2 Mbit/s. Fair share: "), "{shown}");
+    let notes = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+    assert!(notes.contains("oracle knows nothing") && notes.contains("slow start"), "{notes}");
+    for refused in [&["--curve-epsilon", "100%"][..], &["--curve-epsilon", "0%"]] {
+        run(folder.path(), &with(refused)).code(2);
+    }
+}
+
+#[test]
 fn a_file_of_measurements_needs_no_simulation() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let rows: String = (0..2_000_u64).map(|n| format!("1000000,{},{}\n", n * 12, n * 12 + 31)).collect();

@@ -393,6 +393,22 @@ mod unix {
     }
 
     #[test]
+    fn a_page_of_an_interrupted_run_says_how_many_runs_it_has() {
+        let folder = empty();
+        let scenario =
+            "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\nloss = \"1 %\"\n[[flow]]\n";
+        std::fs::write(folder.path().join("x.toml"), scenario).expect("written");
+        let arguments = ["run", "x.toml", "--runs", "1000000", "--threads", "1", "-o", "x.html"];
+        let mut child =
+            program().current_dir(folder.path()).args(arguments).stdout(Stdio::null()).spawn().expect("started");
+        std::thread::sleep(Duration::from_secs(2));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+        assert_eq!(child.wait().expect("ended").code(), Some(130));
+        let page = std::fs::read_to_string(folder.path().join("x.html")).expect("the page");
+        assert!(page.contains(" of 1000000 runs were finished."), "{page}");
+    }
+
+    #[test]
     fn after_ctrl_c_what_was_finished_is_kept_and_readable_and_the_status_is_130() {
         let folder = empty();
         let mut child = program()
@@ -504,6 +520,30 @@ fn a_second_race_leaves_no_scenario_of_the_first() {
     output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "r"]);
     output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "r"]);
     assert_eq!(files(&folder.path().join("r/scenarios")), ["hystart+cubic.toml"]);
+}
+
+#[test]
+fn a_race_removes_nothing_that_no_race_wrote() {
+    let folder = empty();
+    let scenarios = folder.path().join("scenarios");
+    std::fs::create_dir(&scenarios).unwrap();
+    std::fs::write(scenarios.join("mine.toml"), "title = 'mine'").unwrap();
+    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "."]);
+    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "."]);
+    assert_eq!(files(&scenarios), ["hystart+cubic.toml", "mine.toml"]);
+    assert_eq!(std::fs::read_to_string(scenarios.join("mine.toml")).unwrap(), "title = 'mine'");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_race_removes_nothing_through_a_link() {
+    let folder = empty();
+    let (other, results) = (folder.path().join("other"), folder.path().join("r"));
+    output(folder.path(), &["compare", "-C", "reno", "-n", "100kB", "--out", "r"]);
+    std::fs::rename(results.join("scenarios"), &other).unwrap();
+    std::os::unix::fs::symlink(&other, results.join("scenarios")).unwrap();
+    output(folder.path(), &["compare", "-C", "cubic", "-n", "100kB", "--out", "r"]);
+    assert_eq!(files(&other), ["hystart+cubic.toml", "slow_start+reno.toml"]);
 }
 
 #[test]

@@ -18,6 +18,13 @@ use pcap_file::{DataLink, PcapError};
 /// Most packets a capture holds, so that a forgotten capture does not fill the disk.
 pub const MOST_PACKETS: u64 = 10_000_000;
 
+/// A link's name as a file's, which stays in its folder and is no other link's: what could lead
+/// elsewhere is written as in URLs.
+#[must_use]
+pub fn file_name(link: &str) -> String {
+    link.replace('%', "%25").replace('/', "%2F").replace('\\', "%5C")
+}
+
 /// Time stamps count nanoseconds (pcapng option `if_tsresol`: 10 to the power of minus 9).
 const NANOSECONDS: u8 = 9;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flowstart_emulator::{Capture, PacketRecord};
+use flowstart_emulator::{Capture, PacketRecord, file_name};
 
 use super::Error;
 
@@ -15,7 +15,8 @@ impl Captures {
     /// A file per link in the folder, if there is one; it must be there already.
     pub(super) fn new(folder: Option<&Path>, links: &[String]) -> Result<Self, Error> {
         let Some(folder) = folder else { return Ok(Self::default()) };
-        let captures = links.iter().map(|link| Capture::new(link, &folder.join(format!("{link}.pcapng"))));
+        let file = |link: &str| folder.join(format!("{}.pcapng", file_name(link)));
+        let captures = links.iter().map(|link| Capture::new(link, &file(link)));
         Ok(Self(Arc::new(Mutex::new(captures.collect::<Result<_, _>>()?))))
     }
 
@@ -33,5 +34,22 @@ impl Captures {
             capture.finish()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_stay_in_their_folder_whatever_links_are_called() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("captures");
+        std::fs::create_dir(&folder).unwrap();
+        let absolute = around.path().join("victim").to_string_lossy().into_owned();
+        let links = ["../victim", "a/b", &absolute].map(str::to_owned);
+        Captures::new(Some(&folder), &links).unwrap().finish().unwrap();
+        assert_eq!(std::fs::read_dir(around.path()).unwrap().count(), 1);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
     }
 }

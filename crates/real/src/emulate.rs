@@ -49,7 +49,7 @@ pub fn emulate(
 ) -> Result<Emulated, Error> {
     let layout = Layout::for_programs(&scenario.simulation(0)?, shared)?;
     let sample = scenario.output.sample;
-    let recording = Arc::new(Mutex::new(Recording::new(layout.config.links.len(), sample)));
+    let recording = Arc::new(Mutex::new(Recording::new(&layout.config.links, sample)));
     let captures = Captures::new(captures, &layout.links)?;
     let sink = {
         let (recording, captures) = (recording.clone(), captures.clone());

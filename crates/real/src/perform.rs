@@ -79,7 +79,7 @@ pub(super) fn perform(
     };
     let plan = Plan::new(compiled, &layout, until, wanted.transport)?;
     let captures = Captures::new(wanted.captures.as_deref(), &layout.links)?;
-    let recording = Arc::new(Mutex::new(Recording::new(layout.config.links.len(), bin(scenario))));
+    let recording = Arc::new(Mutex::new(Recording::new(&layout.config.links, bin(scenario))));
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = {
         let (recording, captures) = (recording.clone(), captures.clone());

@@ -122,7 +122,7 @@ fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 6], u64), ScenarioE
         Simulation::new(&compiled.simulation, recording).map_err(|error| impossible(&error))?.run()
     };
     let name = |flow: u32| compiled.groups[outcome.flows[flow as usize].group as usize].name.clone();
-    let samples = sample_table(run, recording.samples(), name, &compiled.links);
+    let samples = sample_table(run, recording.samples(), name, &compiled);
     let packets = packet_table(run, recording.packets(), &compiled.links);
     let simulated = outcome.data_packets;
     Ok((

@@ -3,6 +3,7 @@
 use flowstart_congestion::INFINITE_SSTHRESH;
 use flowstart_measure::{Fate, Packets, Samples};
 use flowstart_network::DropReason;
+use flowstart_scenario::Compiled;
 use flowstart_simulator::FlowId;
 use flowstart_units::{Rate, Span, Time};
 
@@ -13,12 +14,12 @@ fn micros(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e3
 }
 
-/// What happened in bins in run number `run`, given the names of flows and links.
+/// What happened in bins in run number `run`, given the names of flows and what was simulated.
 pub(crate) fn sample_table(
     run: u64,
     samples: Option<&Samples>,
     flow_name: impl Fn(FlowId) -> String,
-    link_names: &[String],
+    compiled: &Compiled,
 ) -> Table {
     let mut table = Table::new(&SAMPLES);
     let Some(samples) = samples else { return table };
@@ -45,9 +46,10 @@ pub(crate) fn sample_table(
         let mut row = vec![Value::Missing; 10];
         row[0] = run.into();
         row[1] = (bin as f64 * seconds).into();
-        row[2] = link_names.get(link).map(String::as_str).into();
+        row[2] = compiled.links.get(link).map(String::as_str).into();
+        let overhead = compiled.simulation.links.get(link).map_or(0, |link| u64::from(link.overhead));
         row.extend([
-            rate(seen.bytes),
+            rate(seen.bytes + seen.packets * overhead),
             some.then(|| micros(seen.least)).into(),
             some.then_some(mean).into(),
             some.then(|| micros(seen.most)).into(),

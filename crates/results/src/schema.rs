@@ -127,9 +127,9 @@ pub(super) const LINKS: TableSpec = TableSpec {
     columns: columns! {
         "run": Integer, "", "", "Number of the run.";
         "link": Text, "", "", "Name of the link.";
-        "packets": Integer, "packets", "link", "Transmissions begun.";
+        "packets": Integer, "packets", "link", "Transmissions begun, without those that nobody heard because of an outage: they are lost.";
         "bytes": Integer, "B", "link", "Their bytes on the wire, link overhead included.";
-        "utilisation": Float, "", "link", "Share of the run during which the link was sending.";
+        "utilisation": Float, "", "link", "Share of the run during which the link was sending, into outages too.";
         "dropped": Integer, "packets", "queue", "Packets dropped by the queue.";
         "lost": Integer, "packets", "link", "Packets lost by the link's loss process.";
         "marked": Integer, "packets", "queue exit", "Packets that left the queue with CE.";
@@ -150,7 +150,7 @@ pub(super) const SAMPLES: TableSpec = TableSpec {
         "run": Integer, "", "", "Number of the run.";
         "t_s": Float, "s", "", "Beginning of the bin.";
         "series": Text, "", "", "Name of the flow (with its number behind #) or of the link.";
-        "sent_bps": Float, "bit/s", "sender", "IP bytes of data packets that left the sender in the bin.";
+        "sent_bps": Float, "bit/s", "sender", "IP bytes of SYNs, data packets and datagrams that left the sender in the bin.";
         "delivered_bps": Float, "bit/s", "receiver", "Stream bytes read by the application in the bin; for datagrams the IP bytes received.";
         "snd_cwnd_pkts": Integer, "packets", "sender", "Window after the last event of the bin.";
         "snd_ssthresh_pkts": Integer, "packets", "sender", "Threshold after it; empty before the first.";

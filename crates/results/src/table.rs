@@ -226,6 +226,10 @@ impl Table {
     /// Appends all rows of another table of the same kind.
     pub fn append(&mut self, other: Self) {
         debug_assert_eq!(self.spec.name, other.spec.name);
+        if self.rows == 0 {
+            *self = other;
+            return;
+        }
         self.rows += other.rows;
         for (column, more) in self.columns.iter_mut().zip(other.columns) {
             column.append(more);

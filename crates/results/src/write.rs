@@ -121,7 +121,8 @@ fn write_whole(path: &Path, write: impl FnOnce(&mut std::fs::File) -> std::io::R
 }
 
 /// Writes the results into a folder (made if it is not there): the tables in each format,
-/// `provenance.json` and `effective.toml`. Returns the files written. Empty tables are left out.
+/// `provenance.json` and `effective.toml`. Returns the files written. A table without rows is a
+/// header, so that none of an earlier run passes for this one's.
 ///
 /// # Errors
 /// If the folder or a file cannot be written.
@@ -147,7 +148,7 @@ pub fn write_results(
             put("results.json", &|file| Document { results, provenance, packets }.write(file))?;
             continue;
         }
-        for table in results.tables.iter().filter(|table| table.rows() > 0) {
+        for table in &results.tables {
             let name = table.spec().name;
             match format {
                 Format::Csv if name == PACKETS.name => {

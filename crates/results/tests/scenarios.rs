@@ -141,6 +141,20 @@ fn every_packet_sent_is_in_the_table_with_what_became_of_it() {
 }
 
 #[test]
+fn samples_of_links_count_what_the_links_do() {
+    let text = "duration = \"2 s\"\npath = { capacity = \"10 Mbit/s\", rtt = \"20 ms\", overhead = 500 }\n\
+                [output]\nsample = \"100 ms\"\n[[udp]]\nrate = \"20 Mbit/s\"\n";
+    let results = run_scenario(&Scenario::parse("oh", text).unwrap(), Some(1), &Cancel::default(), |_| {}).unwrap();
+    let (samples, links) = (results.table("samples").unwrap(), results.table("links").unwrap());
+    let rates = (0..samples.rows()).filter_map(|row| match samples.get(row, "throughput_bps") {
+        Value::Float(rate) => Some(rate),
+        _ => None,
+    });
+    let bytes = (rates.sum::<f64>() * 0.1 / 8.0).round() as u64;
+    assert_eq!(Value::from(bytes), links.get(0, "bytes"));
+}
+
+#[test]
 fn a_document_of_half_a_minute_is_small_and_packets_are_in_a_file_of_their_own() {
     use flowstart_results::{Format, Provenance, write_results};
     let text = "duration = \"30 s\"\noutput = { packets = true }\n\

@@ -215,11 +215,11 @@ impl Engine {
                 let entrance = &mut entrances[number];
                 let destinations = &entrance.routes;
                 let taken = entrance.ring.receive(|frame| {
-                    let parsed = wire::parse(frame.bytes)?;
                     if frame.length > *longest {
                         counts.above_mtu += 1;
                         return None;
                     }
+                    let parsed = wire::parse(frame.bytes)?;
                     let next = flows.len() as u32;
                     let (flow, route) = *flows.entry((number as u16, parsed.key)).or_insert_with(|| {
                         if let Some(recorder) = recorder {

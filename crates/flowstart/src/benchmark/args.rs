@@ -59,6 +59,12 @@ fn probability(text: &str) -> Result<Probability, String> {
     Probability::new(p).map_err(|error| error.to_string())
 }
 
+/// One that something may share: what is certain is nobody's to share.
+fn shared(text: &str) -> Result<Probability, String> {
+    let whole = probability(text)?;
+    if whole.get() < 1.0 { Ok(whole) } else { Err("a curve that may always be violated says nothing".to_owned()) }
+}
+
 /// Which deviations from independence count.
 fn sides(text: &str) -> Result<Sides, String> {
     match text {
@@ -120,7 +126,7 @@ pub(crate) struct BenchmarkArgs {
     pub(crate) epsilon: Option<Probability>,
     /// Probability with which the whole curve may be violated, in equal shares for all probing
     /// rates (union bound), in place of --epsilon
-    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = probability,
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = "Procedure", value_parser = shared,
           conflicts_with = "epsilon")]
     pub(crate) curve_epsilon: Option<Probability>,
     /// The paper's procedure: thinned until independent whatever it takes, no least time, and the

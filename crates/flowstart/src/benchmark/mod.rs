@@ -22,7 +22,7 @@ use crate::compare::{lay_over, once_each};
 use crate::formats::PARQUET_READER;
 use crate::output::{Done, Failure, prepare_folder, print, print_json, progress, roughly, terminal, write_file};
 use crate::pages;
-use crate::scenario::load;
+use crate::scenario::{load, tell_ignorant};
 use crate::session::command_line;
 
 pub(crate) use self::args::BenchmarkArgs;
@@ -56,6 +56,7 @@ pub(crate) fn benchmark(args: &BenchmarkArgs) -> Done {
     let found = args.to.as_ref().map_or(Ok(None), |_| Err(crate::quic::without()))?;
     let benchmark = planned(args, found)?;
     let simulated = !benchmark.race.contestants.is_empty();
+    tell_ignorant(benchmark.race.contestants.iter().map(|contestant| &contestant.start));
     if simulated || !benchmark.real.is_empty() {
         benchmark.validate().map_err(Failure::usage)?;
     } else {

@@ -206,16 +206,21 @@ const RUNS: &str = "runs.csv";
 const SERIES: &str = "series.csv";
 const SCENARIOS: &str = "scenarios";
 
-/// Removes the scenarios of an earlier race with other contestants: they would pass for this one's.
-fn remove_others(folder: &Path, result: &RaceResult) {
-    let ours: Vec<String> =
-        result.contestants.iter().map(|contestant| format!("{}.toml", file_name(&contestant.label))).collect();
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".toml") && !ours.contains(&name) {
+/// Removes the scenarios that an earlier race wrote, going by its results: of other contestants they
+/// would pass for this one's. What nobody wrote here stays, and so does what a link leads to.
+fn remove_earlier(folder: &Path) {
+    let Ok(bytes) = std::fs::read(folder.join(RESULT)) else { return };
+    let earlier: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let scenarios = folder.join(SCENARIOS);
+    if scenarios.is_symlink() {
+        return;
+    }
+    for contestant in earlier["contestants"].as_array().into_iter().flatten() {
+        let Some(label) = contestant["label"].as_str() else { continue };
+        let file = scenarios.join(format!("{}.toml", file_name(label)));
+        if file.symlink_metadata().is_ok_and(|file| file.is_file()) {
             // What cannot be removed stays.
-            let _ = std::fs::remove_file(entry.path());
+            let _ = std::fs::remove_file(file);
         }
     }
 }
@@ -225,13 +230,13 @@ fn write(shown: &Shown<'_>, folder: Option<&Path>, args: &CompareArgs) -> Done {
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
     if let Some(folder) = folder {
         let race = &shown.result.race;
+        remove_earlier(folder);
         write_file(&folder.join(PARAMETERS), &json(&race.parameters()))?;
         write_file(&folder.join(RESULT), &json(&shown.result.to_json()))?;
         write_file(&folder.join(SUMMARY), shown.full.to_csv().as_bytes())?;
         write_file(&folder.join(RUNS), shown.result.runs_csv().as_bytes())?;
         write_file(&folder.join(SERIES), shown.result.series_csv().as_bytes())?;
         prepare_folder(&folder.join(SCENARIOS))?;
-        remove_others(&folder.join(SCENARIOS), shown.result);
         for contestant in &shown.result.contestants {
             let name = file_name(&contestant.label);
             let scenario = race.scenario(&contestant.contestant, Purpose::Start, 0).effective();

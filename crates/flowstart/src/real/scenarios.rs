@@ -14,7 +14,7 @@ use crate::formats::formats;
 use crate::interrupt;
 use crate::output::{Done, Failure, note, prepare_folder, print, print_json};
 use crate::pages;
-use crate::run_scenarios::{about, flow_table, link_table, names, one_page};
+use crate::run_scenarios::{about, flow_table, interrupted, link_table, names, one_page};
 use crate::scenario::load;
 use flowstart_pages::scenario as pages_of;
 
@@ -96,8 +96,8 @@ fn summary(scenario: &Scenario, name: &str, results: &Results, fidelities: &[Fid
         text.push_str(&format!("{}\n", flow_table(flows).to_terminal(terminal)));
         text.push_str(&format!("{}\n", link_table(links).to_terminal(terminal)));
     }
-    if results.finished < results.asked {
-        text.push_str(&format!("Interrupted: {} of {} runs were finished.\n", results.finished, results.asked));
+    if let Some(sentence) = interrupted(results) {
+        text.push_str(&format!("{sentence}\n"));
     }
     if fidelities.len() > 1 {
         let worst = fidelities.iter().map(|fidelity| fidelity.p99).max().unwrap_or(Span::ZERO);

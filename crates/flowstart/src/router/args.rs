@@ -30,7 +30,7 @@ pub(crate) enum RouterCommand {
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
         /// Capacity of the link, headers of IP included [default: what the device says]
-        #[arg(long, value_name = "RATE")]
+        #[arg(long, value_name = "RATE", value_parser = some_rate)]
         capacity: Option<Rate>,
         /// How the load is measured and how long grants count
         #[arg(long, value_enum, default_value = "mean")]
@@ -91,6 +91,12 @@ pub(crate) enum RouterCommand {
         #[arg(long, value_name = "TIME", default_value = "1s")]
         interval: Span,
     },
+}
+
+/// What a link can have.
+fn some_rate(text: &str) -> Result<Rate, String> {
+    let rate = text.parse().map_err(|error: flowstart_units::ParseUnitError| error.to_string())?;
+    if rate > Rate::ZERO { Ok(rate) } else { Err("a link of 0 bit/s carries nothing".to_owned()) }
 }
 
 /// A share in percent, with or without its sign.

@@ -131,3 +131,9 @@ fn without_its_capabilities_loading_into_the_kernel_says_which_are_missing() {
     assert_eq!(check.status.code(), Some(1), "{found}");
     assert!(found.contains("missing  capabilities: missing: CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN"), "{found}");
 }
+
+#[test]
+fn a_router_of_no_capacity_is_refused_for_that() {
+    let said = refusal(empty().path(), &["router", "load", "--dev", "lo", "--capacity", "0Mbit/s"]);
+    assert!(said.contains("a link of 0 bit/s carries nothing"), "{said}");
+}

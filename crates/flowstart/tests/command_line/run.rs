@@ -62,3 +62,61 @@ fn a_run_with_users_of_the_web_has_a_table_of_their_pages() {
     let users: std::collections::BTreeSet<&str> = lines.filter_map(|line| line.split(',').nth(2)).collect();
     assert_eq!(users.into_iter().collect::<Vec<_>>(), ["0", "1", "2"]);
 }
+
+#[test]
+fn captures_stay_in_their_folder_whatever_links_are_called() {
+    let folder = empty();
+    let link = |name: &str| format!("[[link]]\nname = \"{name}\"\ncapacity = \"10 Mbit/s\"\ndelay = \"10 ms\"\n");
+    let names = ["/../../../victim", "a/b", "a%2Fb"];
+    let scenario = format!(
+        "duration = \"1 s\"\n{}[[flow]]\nforward = [\"a/b\", \"/../../../victim\"]\nreverse = [\"a%2Fb\"]\n",
+        names.map(link).concat()
+    );
+    fs::write(folder.path().join("x.toml"), scenario).unwrap();
+    fs::write(folder.path().join("victim.pcapng"), "whole").unwrap();
+    output(folder.path(), &["run", "x.toml", "--pcap", "in/pc"]);
+    assert_eq!(fs::read_to_string(folder.path().join("victim.pcapng")).unwrap(), "whole");
+    assert_eq!(
+        files(&folder.path().join("in/pc")),
+        ["x-%2F..%2F..%2F..%2Fvictim.pcapng", "x-a%252Fb.pcapng", "x-a%2Fb.pcapng"]
+    );
+}
+
+#[test]
+fn a_second_run_leaves_no_table_of_the_first() {
+    let folder = empty();
+    let path = "duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n";
+    fs::write(folder.path().join("first.toml"), format!("{path}[output]\npackets = true\n")).unwrap();
+    fs::write(folder.path().join("second.toml"), path).unwrap();
+    let packets = || fs::read_to_string(folder.path().join("r/packets.csv")).unwrap().lines().count();
+    output(folder.path(), &["run", "first.toml", "--out", "r"]);
+    assert!(packets() > 100);
+    output(folder.path(), &["run", "second.toml", "--out", "r"]);
+    assert_eq!(packets(), 1, "a header alone");
+}
+
+#[test]
+fn tables_without_rows_have_their_header() {
+    let folder = empty();
+    let scenario = "duration = \"2 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\naccess = \"1 bit/s\"\n\
+                    [[flow]]\n[output]\npackets = true\n";
+    fs::write(folder.path().join("slow.toml"), scenario).unwrap();
+    output(folder.path(), &["run", "slow.toml", "--out", "r"]);
+    let packets = fs::read_to_string(folder.path().join("r/packets.csv")).unwrap();
+    assert!(packets.starts_with("run,flow,number,") && packets.lines().count() == 1, "{packets}");
+}
+
+#[test]
+fn a_start_that_knows_nothing_outside_races_is_said_to() {
+    let folder = empty();
+    let scenario = |flow: &str| {
+        let text = format!("duration = \"1 s\"\n[path]\ncapacity = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[[flow]]\n{flow}\n");
+        fs::write(folder.path().join("x.toml"), text).unwrap();
+        let run = flowstart(folder.path()).args(["run", "x.toml"]).assert().success();
+        String::from_utf8_lossy(&run.get_output().stderr).into_owned()
+    };
+    let said = scenario("algorithm = \"oracle+cubic\"");
+    assert!(said.contains("the start oracle knows nothing but its steps"), "{said}");
+    let steps = "start = { name = \"oracle\", steps = [{ at = \"0 s\", rate = \"10 Mbit/s\" }] }\navoidance = { name = \"cubic\" }";
+    assert_eq!(scenario(&steps.replace("start = {", "flow_start = {")), "");
+}

@@ -65,6 +65,30 @@ fn a_killed_flowstart_leaves_neither_programs_nor_names_nor_files() {
     });
 }
 
+#[test]
+fn a_killed_flowstart_takes_one_within_it_along_and_its_names_and_files() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let inner = format!("echo $PPID > {0}.new; mv {0}.new {0}; exec sleep 1000", file.display());
+    let program = flowstart(&[]).get_program().to_owned();
+    let mut outer = flowstart(&["emulate", "--"]);
+    let mut child = outer.arg(program).args(["emulate", "--", "sh", "-c", &inner]).spawn().unwrap();
+    wait_for(&file);
+    let within = fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let prefix = format!("fs-{within}-");
+    let files = || fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    wait_until("a name outlives flowstart", || names_of(within).is_empty());
+    wait_until("a hosts file outlives flowstart", || {
+        files().all(|entry| !entry.file_name().to_string_lossy().starts_with(&prefix))
+    });
+    wait_until("a guard outlives flowstart", || guards_of(within).is_empty());
+}
+
 /// The guards of a process: shells that clean up after it.
 fn guards_of(pid: u32) -> Vec<u32> {
     let is_guard = |process: &u32| {

@@ -10,6 +10,8 @@ use flowstart_benchmark::BenchmarkResult;
 use flowstart_report::{Color, Page, Palette, Table, Terminal};
 use flowstart_service_curve::End;
 
+use crate::compare::others;
+
 /// A result in the forms in which it is shown.
 pub struct Shown<'a> {
     /// That of the first seed.
@@ -114,13 +116,10 @@ impl<'a> Shown<'a> {
                         taken for half of the smallest RTT.";
             remarks.push(text.to_owned());
         } else if self.has_path() {
-            let others = benchmark.race.others.flow.iter().map(|flow| {
-                format!("{} {}", flow.count, flow.name.as_deref().or(flow.algorithm.as_deref()).unwrap_or("TCP"))
-            });
             let there: Vec<String> =
                 std::iter::once(format!("{} greedy flows of the contestant's own kind", benchmark.peers))
                     .filter(|_| benchmark.peers > 0)
-                    .chain(others)
+                    .chain(others(&benchmark.race.others))
                     .collect();
             let there = if there.is_empty() { "nobody".to_owned() } else { there.join(", ") };
             remarks.push(format!("There before: {there}. Fair share: {} (gross).", benchmark.fair_share()));

@@ -137,7 +137,7 @@ impl<'a> Shown<'a> {
 }
 
 /// Who is there before, in words.
-fn others(others: &Others) -> Vec<String> {
+pub(crate) fn others(others: &Others) -> Vec<String> {
     let tcp = |flow: &flowstart_scenario::FlowSpec| {
         flow.name.clone().or_else(|| flow.algorithm.clone()).unwrap_or_else(|| "TCP".to_owned())
     };
