@@ -20,7 +20,7 @@ mod findings;
 mod first;
 mod plan;
 
-pub use config::{FindingsConfig, LookConfig, ReadingConfig};
+pub use config::{FindingsConfig, LookConfig};
 
 /// What a packet was sent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::look::ReadingConfig;
+use crate::judging::ReadingConfig;
 use crate::memory::Observed;
 
 /// The version of this protocol. A client says the least that has what it asks for.

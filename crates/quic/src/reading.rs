@@ -1,6 +1,6 @@
 //! What a look in one direction says in the end, beside the look in the other.
 
-use crate::look::ReadingConfig;
+use crate::judging::ReadingConfig;
 use crate::message::{Doubt, Looked, Report};
 
 /// What is said of the capacity, in Mbit/s of IP packets.

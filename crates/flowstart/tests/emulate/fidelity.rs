@@ -73,6 +73,6 @@ fn reno_of_this_kernel_is_near_the_simulators_and_the_record_is_shown_again() {
     let page = folder.path().join("page.html");
     let (status, markdown, error) = fidelity(&[&recorded, "--markdown", "-o", page.to_str().unwrap()]);
     assert_eq!(status, Some(0), "{error}");
-    assert!(markdown.contains("| reno | 35 Mbit/s, 30 ms, 1 BDP | kernel | "), "{markdown}");
+    assert!(markdown.contains("| reno | 35 Mbit/s, 30 ms, 1 BDP | kernel, emulated | "), "{markdown}");
     assert!(fs::read_to_string(page).unwrap().contains("Simulator and kernel side by side"));
 }

@@ -1,6 +1,8 @@
-//! Constants of a look, of what is made of it, and of what is said in the end.
+//! Constants of a look, and of what is made of it.
 
 use flowstart_units::Span;
+
+use crate::judging::ReadingConfig;
 
 /// Constants of a look: what is sent, and when. All are this project's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -244,79 +246,5 @@ impl Default for FindingsConfig {
             outside: 10,
             reading: ReadingConfig::default(),
         }
-    }
-}
-
-/// Constants of what is said of a look in the end. All are this project's own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReadingConfig {
-    /// Trains whose rates differ by more than this factor were not all let through by the same
-    /// thing: a token bucket that some did not empty, others' traffic, a rate that changes. Default
-    /// 1.5.
-    pub unsteady: f64,
-    /// ... and so were those of which the middle half differs by more than this; default 1.1: the
-    /// middle is within 5 % of both ends then.
-    pub middle: f64,
-    /// Two trains are enough if they differ by no more than this factor; default 1.02.
-    pub alike: f64,
-    /// Trains this much faster than the rate behind a token bucket were let pass by it; default
-    /// 1.05.
-    pub bears: f64,
-    /// Bytes of an IP packet that has nothing but an ACK, as a rule; default 62.
-    pub ack_bytes: f64,
-    /// The ACKs of a way that take this share of the capacity of the way back may be all that it
-    /// bears; default 0.8.
-    pub acks_fill: f64,
-}
-
-impl ReadingConfig {
-    /// The default.
-    pub const USUAL: Self =
-        Self { unsteady: 1.5, middle: 1.1, alike: 1.02, bears: 1.05, ack_bytes: 62.0, acks_fill: 0.8 };
-
-    /// True if the median of such rates, the least first, says little.
-    pub(crate) fn unsteady(&self, rates: &[u64]) -> bool {
-        let Some(last) = rates.len().checked_sub(1) else { return false };
-        let apart = |from: usize, to: usize| rates[to] as f64 / rates[from].max(1) as f64;
-        apart(0, last) > self.unsteady || apart(last / 4, (last * 3).div_ceil(4)) > self.middle
-    }
-
-    /// True if so few trains may agree by chance. One agrees with itself.
-    pub(crate) fn few(&self, rates: &[u64]) -> bool {
-        match rates {
-            [] | [_] => true,
-            [least, most] => *most as f64 > *least as f64 * self.alike,
-            _ => false,
-        }
-    }
-}
-
-impl Default for ReadingConfig {
-    fn default() -> Self {
-        Self::USUAL
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const USUAL: ReadingConfig = ReadingConfig::USUAL;
-
-    #[test]
-    fn rates_say_little_if_one_is_far_off_or_the_middle_half_is_wide() {
-        let steady = [100, 100, 101, 102, 103, 103, 104, 120];
-        assert!(!USUAL.unsteady(&steady) && !USUAL.unsteady(&[5]) && !USUAL.unsteady(&[]));
-        assert!(USUAL.unsteady(&[60, 100, 100, 100, 100, 100, 100, 100]));
-        assert!(USUAL.unsteady(&[100, 100, 101, 102, 103, 112, 115, 120]));
-        // Of two trains neither is in the middle.
-        assert!(USUAL.unsteady(&[298, 421]) && !USUAL.unsteady(&[298, 300]));
-        assert!(
-            USUAL.few(&[])
-                && USUAL.few(&[5])
-                && USUAL.few(&[298, 310])
-                && !USUAL.few(&[298, 300])
-                && !USUAL.few(&[1, 2, 3])
-        );
     }
 }
