@@ -481,7 +481,7 @@ impl Network {
             return self.schedule_slot(Slot::Link(id), wake);
         };
         let (wake, hop) = Self::account(link, &self.route_of, &packet, [now, arrived, done]);
-        link.busy = link.busy - idle;
+        link.busy -= idle;
         if extras.requests.is_some() {
             extras.look(now, &mut packet, link.queue.bytes());
         }

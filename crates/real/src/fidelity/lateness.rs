@@ -36,7 +36,7 @@ impl Waits {
     pub fn standstills(&self) -> Standstills {
         let mut from = Time::ZERO;
         let stretches = self.0.iter().map(|(gap, length)| {
-            from = from + Span::from_micros(*gap);
+            from += Span::from_micros(*gap);
             (from, from + Span::from_micros(*length))
         });
         Standstills::new(stretches.collect())
