@@ -70,8 +70,8 @@ pub struct Timing {
     pub settle: Span,
     /// An engine that was away this much longer than it asked for has stalled. Default 1 ms.
     pub stall: Span,
-    /// Deliveries at least this late are told with the outcome, as stretches of time in which a host
-    /// waited ([`crate::WorldOutcome::standstills`]). Default `None`: none is.
+    /// Deliveries at least this late are told with the outcome, as stretches of time in which a
+    /// host waited ([`crate::WorldOutcome::standstills`]). Default `None`: none is.
     pub tell_late: Option<Span>,
 }
 

@@ -3,8 +3,9 @@
 //! Namespaces and interfaces go by themselves when the last process that holds them ends, however
 //! it ends. Three things could stay after a process that was killed: names in `/run/netns`, the
 //! hosts file among the temporary files, and programs started in a namespace. A guard (`guard.rs`)
-//! removes them. What stays if that was killed too is found by name: `fs-PID-START-SPACE-NUMBER-HOST`,
-//! with the number and start time of the process that made it and the namespace of that number.
+//! removes them. What stays if that was killed too is found by name:
+//! `fs-PID-START-SPACE-NUMBER-HOST`, with the number and start time of the process that made it and
+//! the namespace of that number.
 
 use std::fs;
 use std::os::linux::fs::MetadataExt as _;

@@ -162,7 +162,8 @@ fn no_transfer_is_faster_than_the_best_one_at_the_capacity_of_its_moments() {
         for run in &contestant.runs {
             for size in &race.sizes {
                 let slowdown = run.get(SLOWDOWN.of(*size));
-                // The ideal has half a packet's transmission too much: at most 0.6 ms of 30 and more.
+                // The ideal has half a packet's transmission too much: at most 0.6 ms of 30 and
+                // more.
                 assert!(slowdown.unwrap() > 0.975, "{} {size}: {slowdown:?}", contestant.label);
             }
         }

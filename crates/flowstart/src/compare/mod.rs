@@ -206,8 +206,8 @@ const RUNS: &str = "runs.csv";
 const SERIES: &str = "series.csv";
 const SCENARIOS: &str = "scenarios";
 
-/// Removes the scenarios that an earlier race wrote, going by its results: of other contestants they
-/// would pass for this one's. What nobody wrote here stays, and so does what a link leads to.
+/// Removes the scenarios that an earlier race wrote, going by its results: of other contestants
+/// they would pass for this one's. What nobody wrote here stays, and so does what a link leads to.
 fn remove_earlier(folder: &Path) {
     let Ok(bytes) = std::fs::read(folder.join(RESULT)) else { return };
     let earlier: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();

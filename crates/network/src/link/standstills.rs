@@ -116,7 +116,8 @@ mod tests {
             let there: Vec<Time> = due.iter().map(|ns| still.after(at(*ns))).collect();
             proptest::prop_assert!(there.is_sorted());
             for (due, there) in due.iter().zip(&there) {
-                // Held until the end of the longest of those that have begun, if that is still to come.
+                // Held until the end of the longest of those that have begun, if that is still to
+                // come.
                 let begun = ends.iter().filter(|(from, until)| from <= due && from < until);
                 let latest = begun.map(|(_, until)| *until).max().unwrap_or(0);
                 proptest::prop_assert_eq!(*there, at(*due.max(&latest)));

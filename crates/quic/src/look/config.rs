@@ -204,8 +204,8 @@ pub struct FindingsConfig {
     /// Packets may be late, or early, for this share of the time that a train's rate is read from;
     /// default 0.04: more may make a rate wrong by 5 %.
     pub uneven: f64,
-    /// ... or for more than that, of which hosts may be the reason, if rates of trains differ by more
-    /// than this factor, too; default 1.04.
+    /// ... or for more than that, of which hosts may be the reason, if rates of trains differ by
+    /// more than this factor, too; default 1.04.
     pub apart: f64,
     /// Of what parts early packets from late ones this share at least is taken for what parts a
     /// train's first from its last, where hosts may be the reason; default 0.5. (Of noise alike for

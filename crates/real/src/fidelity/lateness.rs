@@ -9,8 +9,8 @@ use flowstart_network::Standstills;
 use flowstart_units::{Span, Time};
 
 /// Stretches of time in which a host waited for packets that were due, in microseconds. In a file
-/// they are a text: pairs of the time since the beginning of the stretch before and the length, such
-/// as `1500+300 320+45`.
+/// they are a text: pairs of the time since the beginning of the stretch before and the length,
+/// such as `1500+300 320+45`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Waits(Vec<(u64, u64)>);

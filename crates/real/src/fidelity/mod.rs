@@ -4,8 +4,9 @@
 //! Linux, the kernel over the emulator with its own defaults; one observer watches both. The
 //! simulated path has what each run of the kernel had ([`Disturbance`]): it is longer by what hosts
 //! and emulator add to a round trip (some 10 us), of which the smallest round-trip time says how
-//! much, and whatever the emulator delivered late arrives as late. The bounds are fixed ([`QUANTITIES`]), and a goal counts as met or missed only if the 95 % interval
-//! over the runs lies on one side of the bound.
+//! much, and whatever the emulator delivered late arrives as late. The bounds are fixed
+//! ([`QUANTITIES`]), and a goal counts as met or missed only if the 95 % interval over the runs
+//! lies on one side of the bound.
 
 mod cases;
 mod judge;
