@@ -50,7 +50,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         format!(", 99 % of the packets of the worst within {late:.0} us")
     };
     let mut list = vec![
-        format!("Linux {}, {} cores, {} runs of each case{late}.", record.kernel, record.cores, record.runs),
+        format!("Linux {}, {} cores, {} of each case{late}.", record.kernel, record.cores, runs(record)),
         format!(
             "Goals: goodput 1 %, queue 3 %, drops 5 %, exit of the start 0.5 RTT, its window 5 %. \
              {met} are met, {missed} missed, {undecided} undecided."
@@ -69,6 +69,15 @@ pub fn sentences(record: &Record) -> Vec<String> {
         }
     }
     list
+}
+
+/// How many runs the cases have: the same number, or from the fewest to the most.
+fn runs(record: &Record) -> String {
+    let ran = || record.rows.iter().map(Row::runs).filter(|runs| *runs > 0);
+    match (ran().min(), ran().max()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} runs"),
+        (_, most) => format!("{} runs", most.unwrap_or(record.runs)),
+    }
 }
 
 /// The generated part of docs/fidelity.md.
@@ -279,6 +288,9 @@ mod tests {
         assert!(sentences(&record).contains(&"Interrupted: 2 more cases were asked for.".to_owned()));
         record.rows.iter_mut().for_each(|row| row.kernel.clear());
         assert!(sentences(&record)[0].ends_with("3 runs of each case."), "{}", sentences(&record)[0]);
+        record.rows[0].left_out = vec![String::new(); 5];
+        record.rows[1].left_out = vec![String::new(); 3];
+        assert!(sentences(&record)[0].ends_with("3 to 5 runs of each case."), "{}", sentences(&record)[0]);
     }
 
     #[test]

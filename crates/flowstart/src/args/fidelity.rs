@@ -55,6 +55,10 @@ pub(crate) struct FidelityArgs {
     /// part; the kernel and the number of runs must be the same
     #[arg(long, requires = "record")]
     pub(crate) keep: bool,
+    /// With --record: runs are added to those of the same cases in the file, other rows stay; the
+    /// kernel must be the same
+    #[arg(long, requires = "record", conflicts_with = "keep")]
+    pub(crate) add: bool,
     /// Run nothing: show what this file holds
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = RECORD,
         conflicts_with_all = ["quick", "controls", "runs", "duration", "fidelity", "record"])]

@@ -44,8 +44,8 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     let list = wanted(args)?;
     become_able()?;
     pages::prepare(&args.page)?;
-    let before = match args.record.as_ref().filter(|_| args.keep) {
-        Some(file) => rows_of(file, args.runs)?,
+    let before = match args.record.as_ref().filter(|_| args.keep || args.add) {
+        Some(file) => rows_of(file, args)?,
         None => Vec::new(),
     };
     if let Some(file) = &args.record {
@@ -55,7 +55,11 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
     if record.rows.is_empty() {
         return Err(Failure::InterruptedEarly);
     }
-    record.rows = beside(before, record.rows);
+    record.rows = match args.add {
+        true => added(before, record.rows)?,
+        false => beside(before, record.rows),
+    };
+    record.runs = record.rows.iter().map(Row::runs).max().unwrap_or_default().max(args.runs);
     // A record without a run of the kernel is none, and takes no other's place.
     let measured = record.rows.iter().any(|row| !row.kernel.is_empty());
     let kept = args.record.as_ref().filter(|_| measured).map_or(Ok(()), |file| write(file, &record));
@@ -76,10 +80,11 @@ pub(crate) fn fidelity(args: &FidelityArgs) -> Done {
 }
 
 /// The rows of a record that more are to be put into.
-fn rows_of(file: &Path, runs: u64) -> Result<Vec<Row>, Failure> {
+fn rows_of(file: &Path, args: &FidelityArgs) -> Result<Vec<Row>, Failure> {
     let record = read(file)?;
-    let refuse = |why: String| Err(Failure::Usage(format!("--keep: {}: {why}", file.display())));
-    if record.runs != runs {
+    let option = if args.add { "--add" } else { "--keep" };
+    let refuse = |why: String| Err(Failure::Usage(format!("{option}: {}: {why}", file.display())));
+    if args.keep && record.runs != args.runs {
         return refuse(format!("its cases have {} runs each; say --runs {0}", record.runs));
     }
     if record.kernel != kernel_version() {
@@ -99,6 +104,17 @@ fn beside(before: Vec<Row>, mut now: Vec<Row>) -> Vec<Row> {
         .collect();
     rows.append(&mut now);
     rows
+}
+
+/// Rows of before with the runs of now, then those of cases that are new.
+fn added(mut before: Vec<Row>, now: Vec<Row>) -> Result<Vec<Row>, Failure> {
+    for row in now {
+        match before.iter_mut().find(|old| old.case == row.case) {
+            Some(old) => old.add(row)?,
+            None => before.push(row),
+        }
+    }
+    Ok(before)
 }
 
 /// The cases that the options ask for.
@@ -186,9 +202,8 @@ fn document(record: &Record) -> Result<Value, Failure> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn rows_that_are_run_again_take_the_place_of_the_old_ones_and_the_others_stay() {
-        let row = |case: &Case, late_p99_us| Row {
+    fn row(case: &Case, late_p99_us: f64) -> Row {
+        Row {
             case: case.clone(),
             simulated: Vec::new(),
             kernel: Vec::new(),
@@ -197,7 +212,37 @@ mod tests {
             left_out: Vec::new(),
             late_p99_us,
             skipped: None,
+        }
+    }
+
+    #[test]
+    fn runs_that_are_added_stand_beside_those_of_before_and_all_are_simulated() {
+        use flowstart_real::fidelity::Disturbance;
+        let list = cases(&["reno"], true, Some(1.0));
+        let with = |late, excess: &[f64], left_out: &[&str]| Row {
+            kernel: excess.iter().map(|excess| [Some(*excess); 7]).collect(),
+            disturbances: excess
+                .iter()
+                .map(|excess| Disturbance { excess_us: *excess, ..Disturbance::default() })
+                .collect(),
+            left_out: left_out.iter().map(|&why| why.to_owned()).collect(),
+            ..row(&list[0], late)
         };
+        let before = vec![with(20.0, &[0.0, 600.0], &["late"]), row(&list[1], 5.0)];
+        let rows = added(before, vec![with(10.0, &[900.0], &["later", "too late"])]).unwrap();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0].kernel.iter().map(|values| values[0]).collect::<Vec<_>>(), [0.0, 600.0, 900.0].map(Some));
+        assert_eq!(rows[0].left_out, ["late", "later", "too late"]);
+        assert_eq!((rows[0].runs(), rows[1].runs(), rows[0].late_p99_us), (6, 0, 20.0));
+        let excess: Vec<f64> = rows[0].disturbances.iter().map(|disturbance| disturbance.excess_us).collect();
+        assert_eq!(excess, [0.0, 600.0, 900.0]);
+        // The path of each run is another, and so is what the simulator has over it.
+        assert_eq!(rows[0].simulated.len(), 3);
+        assert_ne!(rows[0].simulated[1], rows[0].simulated[2]);
+    }
+
+    #[test]
+    fn rows_that_are_run_again_take_the_place_of_the_old_ones_and_the_others_stay() {
         let list = cases(&["reno", "bbr"], false, None);
         let before = list[..4].iter().map(|case| row(case, 1.0)).collect();
         let now = list[3..].iter().map(|case| row(case, 2.0)).collect();

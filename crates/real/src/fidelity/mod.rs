@@ -207,6 +207,25 @@ fn min_rtt(outcome: &Outcome) -> Option<Span> {
 }
 
 impl Row {
+    /// How many runs of the kernel there were, those that do not count among them.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        (self.kernel.len() + self.left_out.len()) as u64
+    }
+
+    /// Takes in the runs of another row of the same case, and simulates what both measured.
+    ///
+    /// # Errors
+    /// If the case is no scenario.
+    pub fn add(&mut self, other: Self) -> Result<(), Error> {
+        self.kernel.extend(other.kernel);
+        self.disturbances.extend(other.disturbances);
+        self.left_out.extend(other.left_out);
+        self.late_p99_us = self.late_p99_us.max(other.late_p99_us);
+        self.skipped = self.skipped.take().filter(|_| self.kernel.is_empty()).and(other.skipped);
+        self.simulate(self.runs().max(1))
+    }
+
     /// Simulates what was measured, and so many runs over the path as it is.
     ///
     /// # Errors
