@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
+use super::column::Value;
 use super::schema::PACKETS;
-use super::table::{Table, Value};
+use super::table::Table;
 use super::{Provenance, Results};
 
 /// All tables and the provenance as one document; tables are lists of objects. Keys are in
@@ -96,7 +97,7 @@ impl Serialize for Row<'_> {
         let Rows { table, order } = self.rows;
         let mut map = serializer.serialize_map(Some(order.len()))?;
         for place in order {
-            map.serialize_entry(table.spec().columns[*place].name, &table.columns[*place].get(self.row))?;
+            map.serialize_entry(table.spec().columns[*place].name, &table.columns()[*place].get(self.row))?;
         }
         map.end()
     }

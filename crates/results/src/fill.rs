@@ -7,9 +7,11 @@ use flowstart_measure::{Asked, Recording, SamplesAndPackets};
 use flowstart_simulator::{Outcome, SessionOutcome, Simulation};
 use flowstart_units::{Bytes, Rate, Span, Time};
 
-use super::samples::{packet_table, sample_table};
+use super::column::Value;
+use super::packets::packet_table;
+use super::samples::sample_table;
 use super::schema::{FLOWS, LINKS, PACKETS, PAGES, RUNS, SAMPLES};
-use super::table::{Table, Value};
+use super::table::Table;
 use flowstart_parallel::{Cancel, in_parallel};
 use flowstart_scenario::{Compiled, Scenario, ScenarioError};
 
@@ -123,7 +125,7 @@ fn one_run(scenario: &Scenario, run: u64) -> Result<([Table; 6], u64), ScenarioE
     };
     let name = |flow: u32| compiled.groups[outcome.flows[flow as usize].group as usize].name.clone();
     let samples = sample_table(run, recording.samples(), name, &compiled);
-    let packets = packet_table(run, recording.packets(), &compiled.links);
+    let packets = packet_table(run, recording.into_packets(), &compiled.links);
     let simulated = outcome.data_packets;
     Ok((
         [

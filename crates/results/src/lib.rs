@@ -23,17 +23,21 @@
 //! # Ok::<(), flowstart_scenario::ScenarioError>(())
 //! ```
 
+mod column;
 mod docs;
 mod document;
 mod fill;
+mod packets;
 mod samples;
 mod schema;
 mod table;
+mod text;
 mod write;
 
+pub use column::{Column, Value};
 pub use docs::results_page;
 pub use document::{Document, write_pretty};
 pub use fill::{Results, exit_name, page_table, run_scenario};
 pub use schema::{ColumnSpec, Kind, SCHEMA_VERSION, TableSpec, tables};
-pub use table::{Column, Table, Value};
+pub use table::{MadeRows, Table};
 pub use write::{Encoding, Format, Provenance, WriteError, to_json, write_results};

@@ -1,14 +1,14 @@
-//! The tables `samples` and `packets`, made from a recording.
+//! The table `samples`, made from a recording.
 
 use flowstart_congestion::INFINITE_SSTHRESH;
-use flowstart_measure::{Fate, Packets, Samples};
-use flowstart_network::DropReason;
+use flowstart_measure::Samples;
 use flowstart_scenario::Compiled;
 use flowstart_simulator::FlowId;
-use flowstart_units::{Rate, Span, Time};
+use flowstart_units::{Rate, Span};
 
-use super::schema::{PACKETS, SAMPLES};
-use super::table::{Table, Value};
+use super::column::Value;
+use super::schema::SAMPLES;
+use super::table::Table;
 
 fn micros(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e3
@@ -57,46 +57,6 @@ pub(crate) fn sample_table(
             seen.marked.into(),
         ]);
         table.push(row);
-    }
-    table
-}
-
-/// What became of the data packets of run number `run`, given the names of links.
-pub(crate) fn packet_table(run: u64, packets: Option<&Packets>, link_names: &[String]) -> Table {
-    let mut table = Table::new(&PACKETS);
-    let Some(packets) = packets else { return table };
-    for row in packets.rows().iter().chain(&packets.in_flight()) {
-        let (fate, place, why) = match row.fate {
-            Fate::Received { .. } => ("received", None, None),
-            Fate::Dropped { link, reason, .. } => {
-                ("dropped", link_names.get(link), Some(reason.map_or("loss", DropReason::name)))
-            }
-            Fate::InFlight => ("in_flight", None, None),
-        };
-        let (received, read, dropped) = match row.fate {
-            Fate::Received { at, read } => (Some(at), read, None),
-            Fate::Dropped { at, .. } => (None, None, Some(at)),
-            Fate::InFlight => (None, None, None),
-        };
-        table.push([
-            run.into(),
-            row.flow.into(),
-            row.number.into(),
-            row.seq.into(),
-            u32::from(row.bytes).into(),
-            row.retransmission.into(),
-            row.marked.into(),
-            row.sent.as_secs_f64().into(),
-            received.map(Time::as_secs_f64).into(),
-            read.map(Time::as_secs_f64).into(),
-            row.written.map(|written| micros(row.sent.since(written))).into(),
-            received.map(|received| micros(received.since(row.sent))).into(),
-            received.zip(read).map(|(received, read)| micros(read.since(received))).into(),
-            Value::word(fate),
-            dropped.map(Time::as_secs_f64).into(),
-            place.map(String::as_str).into(),
-            why.map_or(Value::Missing, Value::word),
-        ]);
     }
     table
 }

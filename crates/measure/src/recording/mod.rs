@@ -106,8 +106,8 @@ impl<P: Parts> Recording<P> {
 
     /// What became of all data packets, with [`Parts::TABLES`] and if they were asked for.
     #[must_use]
-    pub fn packets(&self) -> Option<&Packets> {
-        self.packets.as_deref()
+    pub fn into_packets(self) -> Option<Packets> {
+        self.packets.map(|packets| *packets)
     }
 
     /// The series of a flow at a link: its own, or the common one.

@@ -157,20 +157,16 @@ impl Packets {
         &mut self.streams[index]
     }
 
-    /// Those received or dropped, in the order in which that happened.
+    /// Those received or dropped, in the order in which that happened; then those still on their
+    /// way, by flow and number.
     #[must_use]
-    pub fn rows(&self) -> &[PacketRecord] {
-        &self.rows
-    }
-
-    /// Those still on their way, by flow and number.
-    #[must_use]
-    pub fn in_flight(&self) -> Vec<PacketRecord> {
-        let of = |stream: &Stream| -> Vec<PacketRecord> {
+    pub fn into_rows(self) -> Vec<PacketRecord> {
+        let Self { mut rows, streams } = self;
+        for stream in &streams {
             let packets = stream.under_way.iter().flatten();
-            packets.filter_map(|packet| stream.describe(packet, Fate::InFlight)).collect()
-        };
-        self.streams.iter().flat_map(of).collect()
+            rows.extend(packets.filter_map(|packet| stream.describe(packet, Fate::InFlight)));
+        }
+        rows
     }
 
     pub(super) fn written(&mut self, now: Time, flow: FlowId, total: u64) {
