@@ -185,6 +185,17 @@ impl Connection {
         self.listen_after(arrived.max(self.heard), waited);
     }
 
+    /// Whether datagrams from there are read: from the address that it began with, and over IPv4
+    /// from any port of it, for routers change ports (NAT rebinding). With another address RFC 9000
+    /// (section 9.4) wants a controller that knows nothing, which nobody drives here; so does the
+    /// stack with another port over IPv6, where ports seldom change.
+    pub(crate) fn may_come_from(&self, from: SocketAddr) -> bool {
+        self.inner.network_path(PathId::ZERO).is_ok_and(|path| {
+            let (before, now) = (path.remote(), FourTuple::from_remote(from).remote());
+            before == now || (now.is_ipv4() && before.ip() == now.ip())
+        })
+    }
+
     /// The time that the stack is to be told for a datagram of this other end that arrived now, if
     /// another than that.
     pub(crate) fn counts(&self, now: Time, from: SocketAddr) -> Option<Time> {

@@ -140,7 +140,8 @@ impl Endpoint {
             Some(identity) => {
                 let mut server = identity.server()?;
                 server.transport_config(Arc::new(limits.transport(&gates)));
-                server.migration(false);
+                // Of a port alone, see `Connection::may_come_from`.
+                server.migration(true);
                 Some(Arc::new(server))
             }
             None => None,
@@ -209,7 +210,8 @@ impl Endpoint {
         let event = self.inner.handle(instant, path, arrival.ecn, BytesMut::from(data), &mut buffer)?;
         match event {
             DatagramEvent::ConnectionEvent(handle, event) => {
-                if let Some(connection) = self.connections.get_mut(handle.0).and_then(Option::as_mut) {
+                let connection = self.connections.get_mut(handle.0).and_then(Option::as_mut);
+                if let Some(connection) = connection.filter(|connection| connection.may_come_from(arrival.from)) {
                     connection.handle_event(arrived, counted, event);
                 }
                 None

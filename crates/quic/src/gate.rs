@@ -31,6 +31,8 @@ pub(crate) enum Told {
     Spurious,
     /// A full datagram has so many bytes from now on.
     Mtu(u16),
+    /// The other end has another port from now on. Of packets sent before only losses are told.
+    Moved,
 }
 
 #[derive(Debug, Default)]
@@ -150,6 +152,9 @@ impl Controller for Gate {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
+        // The stack duplicates a controller for a path that differs in its port alone (RFC 9000
+        // section 9.4), and for nothing else.
+        self.tell(Told::Moved);
         Box::new(self.clone())
     }
 
@@ -190,7 +195,7 @@ mod tests {
     #[test]
     fn the_gate_lets_one_packet_pass_and_notes_it() {
         let gate = Gate::default();
-        let mut stack: Box<dyn Controller> = gate.clone_box();
+        let mut stack: Box<dyn Controller> = Box::new(gate.clone());
         assert_eq!(stack.window(), 1);
         gate.set(true);
         assert_eq!(stack.window(), u64::MAX);
@@ -202,9 +207,9 @@ mod tests {
         let mut notes = Vec::new();
         gate.take(&mut notes);
         assert_eq!(notes, [Told::Sent { number: 7, bytes: 1452 }]);
-        // Whoever is duplicated writes into the same notebook.
+        // Whoever is duplicated says so, and writes into the same notebook.
         stack.clone_box().on_packet_lost(1452, 7, Instant::now());
         gate.take(&mut notes);
-        assert_eq!(notes.last(), Some(&Told::Lost { number: 7 }));
+        assert_eq!(notes[1..], [Told::Moved, Told::Lost { number: 7 }]);
     }
 }

@@ -270,6 +270,7 @@ impl Ledger {
             Told::Persistent => self.batch.persistent = true,
             Told::Spurious => self.batch.spurious = true,
             Told::Mtu(bytes) => self.resize(u32::from(bytes).max(1)),
+            Told::Moved => self.give_up(now),
         }
     }
 
@@ -354,6 +355,16 @@ impl Ledger {
         self.batch.lost_seq = self.batch.lost_seq.max(seq);
         if let Some(log) = &mut self.log {
             log.lost(now, packet);
+        }
+    }
+
+    /// What is in flight goes where nobody is any more, or its ACKs will not be told: it counts as
+    /// lost.
+    fn give_up(&mut self, now: Time) {
+        let open = self.records.iter().filter(|record| record.fate == Fate::Open);
+        let packets: Vec<u64> = open.map(|record| record.packet).collect();
+        for packet in packets {
+            self.lost(now, packet);
         }
     }
 

@@ -51,21 +51,54 @@ fn a_path_that_takes_less_in_the_middle_of_a_transfer_does_not_end_it() {
 }
 
 /// A transfer is of one pair of addresses: who comes from another one is a stranger, whose packets
-/// change nothing.
+/// change nothing. So is another port over IPv6.
 #[test]
 fn a_client_whose_address_changes_is_told_so_and_leaves_nothing_behind() {
-    for direction in [Direction::Down, Direction::Up] {
+    for (direction, moves) in [(Direction::Down, false), (Direction::Up, false), (Direction::Down, true)] {
         let link = Link { rate: Rate::from_mbps(5), ..Link::default() };
         let asked = request(direction, 50_000_000, ("slow_start", "cubic"));
         let mut world = world(&link, asked, None, Service::default());
+        if moves {
+            world.ports = ["[fd00::1]:5001".parse().unwrap(), "[fd00::1]:5002".parse().unwrap()];
+        }
         world.run_until(Time::ZERO + Span::from_millis(700));
-        world.ports = ["10.9.9.9:77".parse().unwrap(), "10.9.9.9:78".parse().unwrap()];
+        world.ports = match moves {
+            true => ["[fd00::1]:77".parse().unwrap(), "[fd00::1]:78".parse().unwrap()],
+            false => ["10.9.9.9:77".parse().unwrap(), "10.9.9.9:78".parse().unwrap()],
+        };
         world.run_until(Time::ZERO + Span::from_secs(30));
         assert!(world.client.is_over(world.now), "{direction:?}");
         assert_eq!(format!("{:?}", world.server), "Server(0 sessions)");
         let said = world.client.outcome().unwrap_err().to_string();
         // The server knows nobody there, and says so to packets that are long enough for that.
         assert!(said.contains("reset by peer") || said.contains("went silent"), "{direction:?}: {said}");
+    }
+}
+
+/// A router gives a client other ports again and again (NAT rebinding).
+#[test]
+fn a_client_whose_port_changes_gets_everything_and_little_later() {
+    let starts = [("slow_start", "cubic"), ("adaptive_chirping", "cubic"), ("bbr_start", "bbr")];
+    let two = ("fair_queuing_probe", "delay_or_cubic");
+    for (direction, contestant) in [Direction::Down, Direction::Up]
+        .into_iter()
+        .flat_map(|way| starts.into_iter().chain([two]).map(move |one| (way, one)))
+    {
+        let transfer = |ports: u16| {
+            let link = Link { rate: Rate::from_mbps(20), ..Link::default() };
+            let mut world = world(&link, request(direction, 5_000_000, contestant), None, Service::default());
+            for change in 0..ports {
+                // The first is in the middle of the start.
+                world.run_until(Time::ZERO + Span::from_millis(130 + 450 * u64::from(change)));
+                assert!(!world.client.is_over(world.now), "{direction:?} {contestant:?} {change}");
+                world.ports = [6000, 7000].map(|port| format!("10.0.0.1:{}", port + change).parse().unwrap());
+            }
+            let outcome = world.run(Span::from_secs(60)).0.unwrap();
+            assert!(outcome.received.intact && outcome.received.bytes == 5_000_000, "{contestant:?}: {outcome:?}");
+            outcome.received.nanos as f64 / 1e9
+        };
+        let (stays, moves) = (transfer(0), transfer(4));
+        assert!(moves < 1.3 * stays, "{direction:?} {contestant:?}: {moves} {stays}");
     }
 }
 
