@@ -204,3 +204,29 @@ fn samples_count_the_bytes_of_datagrams_that_arrived() {
     // 1000 packets a second of 500 bytes, those of the last 10 ms still on their way.
     assert!((delivered - 0.99 * 500_000.0).abs() <= 1000.0, "{delivered}");
 }
+
+/// A load is of what the path carries while transfers arrive, not of the fastest moment.
+#[test]
+fn a_load_over_a_capacity_in_steps_is_of_its_mean_while_transfers_arrive() {
+    let utilisation = |capacity: &str, start: &str| {
+        let text = format!(
+            "duration = \"60 s\"\n[path]\ncapacity = {capacity}\nrtt = \"20 ms\"\n[[arrivals]]\nload = \"50 %\"\n\
+             sizes = {{ kind = \"fixed\", size = \"30 kB\" }}\nflow = {{ start = \"{start}\" }}\n"
+        );
+        let scenario = Scenario::parse("load", &text).unwrap();
+        let results = run_scenario(&scenario, Some(1), &Cancel::default(), |_| {}).unwrap();
+        let links = results.table("links").unwrap();
+        let Value::Float(share) = links.get(0, "utilisation") else { panic!("there is one link") };
+        share
+    };
+    let steady = utilisation("\"20 Mbit/s\"", "0 s");
+    assert!((0.48..0.6).contains(&steady), "{steady}");
+    // A second of ten times the rate before anything arrives, and halves of different rates.
+    let after = utilisation("[{ at = \"0 s\", rate = \"200 Mbit/s\" }, { at = \"1 s\", rate = \"20 Mbit/s\" }]", "1 s");
+    assert!((0.48..0.6).contains(&after), "{after}");
+    let halves = utilisation(
+        "{ period = \"2 s\", steps = [{ at = \"0 s\", rate = \"30 Mbit/s\" }, { at = \"1 s\", rate = \"10 Mbit/s\" }] }",
+        "0 s",
+    );
+    assert!((0.45..0.75).contains(&halves), "{halves}");
+}

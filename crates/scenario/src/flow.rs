@@ -7,7 +7,7 @@ use flowstart_congestion::{AvoidanceConfig, Pacing, StartConfig};
 use flowstart_transport::{EcnMode, ReceiveWindow, ReceiverConfig, SenderConfig, WindowRules};
 use flowstart_units::{Bytes, Rate, Span};
 
-use super::{Dialect, Load, SizeSpec};
+use super::{Dialect, Load, RateSpec, SizeSpec};
 
 /// TCP flows: one, or `count` of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -259,7 +259,8 @@ pub struct ArrivalSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap: Option<Span>,
     /// Offered load: mean of the sizes (stream bytes, headers not counted) over mean gap, as a
-    /// share of the path's capacity. Gives the mean gap.
+    /// share of the path's capacity, of one that changes of its mean while transfers arrive. Gives
+    /// the mean gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// How arrivals are spaced; default Poisson.
@@ -275,6 +276,14 @@ pub struct ArrivalSpec {
     pub most: Option<u64>,
     /// The flow each arrival starts.
     pub flow: FlowSpec,
+}
+
+impl ArrivalSpec {
+    /// The rate that `load` is a share of, in a run that is so long.
+    pub(super) fn carried(&self, capacity: &RateSpec, duration: Span) -> Rate {
+        let to = self.until.unwrap_or(duration).min(duration);
+        capacity.mean(self.flow.start.min(to), to)
+    }
 }
 
 fn one() -> u32 {

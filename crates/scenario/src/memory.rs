@@ -100,7 +100,7 @@ impl Scenario {
     /// Arrivals to be expected.
     fn arrivals(&self, spec: &ArrivalSpec) -> u64 {
         let gap = spec.mean_gap.or_else(|| {
-            let capacity = self.path.as_ref()?.capacity.nominal();
+            let capacity = spec.carried(&self.path.as_ref()?.capacity, self.duration);
             Some(spec.load?.mean_gap(&spec.sizes, capacity))
         });
         // Without either it is refused elsewhere.
@@ -116,7 +116,7 @@ impl Scenario {
         let offered = match (spec.mean_gap, spec.load) {
             (Some(gap), _) => spec.sizes.mean_bytes() * 8.0 / gap.as_secs_f64().max(1e-9),
             (None, Some(load)) => {
-                let gap = load.mean_gap(&spec.sizes, path.capacity.nominal());
+                let gap = load.mean_gap(&spec.sizes, spec.carried(&path.capacity, self.duration));
                 spec.sizes.mean_bytes() * 8.0 / gap.as_secs_f64().max(1e-9)
             }
             (None, None) => return 0,

@@ -322,7 +322,7 @@ impl RateSpec {
         }
     }
 
-    /// The rate that buffers in BDP and load refer to: the largest, of a fading one the mean.
+    /// The rate that buffers in BDP refer to: the largest, of a fading one the mean.
     #[must_use]
     pub fn nominal(&self) -> Rate {
         match self {

@@ -142,8 +142,7 @@ impl Compiler<'_> {
                 let path = self.path.ok_or_else(|| {
                     Problem::at("load", "is a share of the path's capacity; with [[link]] tables give the mean_gap")
                 })?;
-                let capacity = path.capacity.nominal();
-                Ok(load.mean_gap(&spec.sizes, capacity))
+                Ok(load.mean_gap(&spec.sizes, spec.carried(&path.capacity, self.scenario.duration)))
             }
             _ => Err(Problem::at("mean_gap", "arrivals have either a mean_gap (\"20 ms\") or a load (\"50 %\")")),
         }
