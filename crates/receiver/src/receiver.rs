@@ -1,7 +1,7 @@
 //! The receiving endpoint.
 
-use flowstart_network::packet::{Acknowledgement, Segment};
-use flowstart_network::{Ecn, TagWord};
+use flowstart_network::packet::{Acknowledgement, Body, Segment};
+use flowstart_network::{Ecn, Packet};
 use flowstart_quick_start::RateCode;
 use flowstart_quick_start::wire::TcpResponse;
 use flowstart_units::{Rate, Time};
@@ -28,8 +28,6 @@ pub struct OutgoingAck {
     pub ecn: Ecn,
     /// Length of the IP packet in bytes.
     pub bytes: u16,
-    /// Where an `Option` keeps its tag.
-    pub(crate) tag: TagWord,
 }
 
 /// What the next ACK says.
@@ -337,36 +335,75 @@ impl Receiver {
         }
     }
 
-    /// The next ACK to send; call until `None` after every event.
-    // One place builds every kind of ACK, so that it is built where the caller wants it: a copy of
-    // what was just written in small parts stalls.
+    /// Hands `send` the packets of all ACKs to send, of this flow; to be called after every event.
+    // Each is built in one place and handed over by reference: a copy of what was just written in
+    // small parts stalls.
     #[inline(always)]
-    pub fn poll_ack(&mut self) -> Option<OutgoingAck> {
-        let saying = if self.first_words { self.first_words() } else { self.ordinary_words() }?;
-        let out = self.build(&saying);
-        if saying.ordinary {
-            self.told = saying.next;
-            self.duplicate = false;
-            self.policy.on_ack_sent(&self.config);
+    pub fn acknowledge(&mut self, flow: u32, mut send: impl FnMut(&Packet)) {
+        loop {
+            if self.first_words {
+                let Some(packet) = self.next_packet(flow) else { return };
+                send(&packet);
+                continue;
+            }
+            if !self.ack_now {
+                return;
+            }
+            self.say_all();
+            let (next, ece, echo) = (self.stream.next(), self.ece, self.echo);
+            let packet = self.build(flow, next, ece, echo, false);
+            self.said_all(next);
+            send(&packet);
         }
-        Some(out)
+    }
+
+    /// The state is about to be told.
+    #[inline(always)]
+    fn say_all(&mut self) {
+        self.ack_now = false;
+        self.merged = 0;
+        self.aggregated = Time::NEVER;
+    }
+
+    /// The state up to this byte was told.
+    #[inline(always)]
+    fn said_all(&mut self, next: u64) {
+        self.told = next;
+        self.duplicate = false;
+        self.policy.on_ack_sent(&self.config);
+    }
+
+    /// The next ACK to send, for who does not want packets; call until `None` after every event.
+    pub fn poll_ack(&mut self) -> Option<OutgoingAck> {
+        let Packet { bytes, ecn, body: Body::Ack(ack), .. } = self.next_packet(0)? else { return None };
+        Some(OutgoingAck { ack, ecn, bytes })
+    }
+
+    /// The next ACK, whatever it is. Where nothing goes before an ordinary one,
+    /// [`acknowledge`](Self::acknowledge) knows that and is faster.
+    #[cold]
+    #[inline(never)]
+    fn next_packet(&mut self, flow: u32) -> Option<Packet> {
+        let saying = if self.first_words { self.first_words() } else { self.ordinary_words() };
+        let Saying { next, ece, echo, syn, ordinary } = saying?;
+        let packet = self.build(flow, next, ece, echo, syn);
+        if ordinary {
+            self.said_all(next);
+        }
+        Some(packet)
     }
 
     /// The state now, if it must be told.
-    #[inline(always)]
     fn ordinary_words(&mut self) -> Option<Saying> {
         if !self.ack_now {
             return None;
         }
-        self.ack_now = false;
-        self.merged = 0;
-        self.aggregated = Time::NEVER;
+        self.say_all();
         Some(Saying { next: self.stream.next(), ece: self.ece, echo: self.echo, syn: false, ordinary: true })
     }
 
     /// What goes before an ordinary ACK: the answer to a SYN, and the ACK of the state before the
     /// last segment.
-    #[cold]
     fn first_words(&mut self) -> Option<Saying> {
         if let Some(echo) = self.syn_ack.take() {
             return Some(Saying { next: self.stream.next(), ece: false, echo, syn: true, ordinary: false });
@@ -386,42 +423,54 @@ impl Receiver {
     }
 
     #[inline(always)]
-    fn build(&mut self, saying: &Saying) -> OutgoingAck {
-        let Saying { next, ece, echo, syn, .. } = *saying;
+    fn build(&mut self, flow: u32, next: u64, ece: bool, echo: Time, syn: bool) -> Packet {
         self.stats.acks += u64::from(!syn);
         let window = self.window.tell(next, &self.stream, &mut self.policy);
         let (sack, sack_len) = if syn { Default::default() } else { self.stream.blocks(next) };
-        let mut ack = Acknowledgement {
-            ack: next,
-            echo,
-            ce_count: self.ce_count,
-            window,
-            sack,
-            sack_len,
-            ece: ece && self.config.ecn != EcnMode::Accurate,
-            duplicate: self.duplicate && !syn,
-            syn,
-            granted_rate: RateCode::ZERO,
-            has_share: false,
+        let blocks = u16::from(sack_len);
+        let option = if blocks == 0 { 0 } else { SACK_OPTION_BYTES + SACK_BLOCK_BYTES * blocks };
+        let ordinary = self.config.header_bytes.saturating_add(option);
+        let mut packet = Packet {
+            flow,
+            bytes: if syn { self.config.syn_bytes } else { ordinary },
+            ecn: if self.config.ecn == EcnMode::Dctcp && !syn { Ecn::Ect0 } else { Ecn::NotEct },
+            body: Body::Ack(Acknowledgement {
+                ack: next,
+                echo,
+                ce_count: self.ce_count,
+                window,
+                sack,
+                sack_len,
+                ece: ece && self.config.ecn != EcnMode::Accurate,
+                duplicate: self.duplicate && !syn,
+                syn,
+                granted_rate: RateCode::ZERO,
+                has_share: false,
+            }),
         };
-        let mut response = 0;
+        if self.share.is_some() || self.granted.is_some() {
+            self.respond(&mut packet);
+        }
+        packet
+    }
+
+    /// Tells what routers answered.
+    #[cold]
+    #[inline(never)]
+    fn respond(&mut self, packet: &mut Packet) {
+        let Body::Ack(ack) = &mut packet.body else { return };
+        let before = ack.sack_len;
         if let Some(share) = self.share {
             ack.set_share(share);
-            response = RESPONSE_BYTES;
         }
         if let Some(granted) = self.granted.take() {
             ack.set_response(&granted);
-            response = RESPONSE_BYTES;
         }
-        let blocks = u16::from(ack.sack_len);
-        let option = if blocks == 0 { 0 } else { SACK_OPTION_BYTES + SACK_BLOCK_BYTES * blocks };
-        OutgoingAck {
-            ack,
-            ecn: if self.config.ecn == EcnMode::Dctcp && !syn { Ecn::Ect0 } else { Ecn::NotEct },
-            bytes: if syn { self.config.syn_bytes } else { self.config.header_bytes.saturating_add(option) }
-                .saturating_add(response),
-            tag: TagWord::Present,
-        }
+        // A block may have given way.
+        let length =
+            |blocks: u8| if blocks == 0 { 0 } else { SACK_OPTION_BYTES + SACK_BLOCK_BYTES * u16::from(blocks) };
+        let changed = if ack.syn { 0 } else { length(before) - length(ack.sack_len) };
+        packet.bytes = (packet.bytes - changed).saturating_add(RESPONSE_BYTES);
     }
 
     /// When [`on_timer`](Self::on_timer) must be called; [`Time::NEVER`] if nothing is waited for.

@@ -458,9 +458,8 @@ impl Network {
         ledger: &mut Ledger,
         observer: &mut impl Observer,
     ) {
-        let mut packet = *packet;
         let link = &mut self.links[id];
-        let Some(mut extras) = link.extras.take() else { return };
+        let Some(extras) = &mut link.extras else { return };
         let bytes = packet.bytes() + link.overhead;
         let Passage { idle, done, there } = match &mut extras.medium {
             None => {
@@ -471,26 +470,32 @@ impl Network {
         };
         let Some(there) = there else {
             // It had its time on the air, and nobody heard it.
-            link.extras = Some(extras);
             link.lost += 1;
             link.busy += done.since(now) - idle;
             link.free = done;
             let wake = if link.queue.packets() > 0 { done } else { Time::NEVER };
-            ledger.dropped(&packet);
-            observer.dropped(now, id, &packet, None);
+            ledger.dropped(packet);
+            observer.dropped(now, id, packet, None);
             return self.schedule_slot(Slot::Link(id), wake);
         };
-        let (wake, hop) = Self::account(link, &self.route_of, &packet, [now, arrived, done]);
+        let (wake, hop) = Self::account(link, &self.route_of, packet, [now, arrived, done]);
         link.busy -= idle;
-        if extras.requests.is_some() {
-            extras.look(now, &mut packet, link.queue.bytes());
-        }
+        let Some(extras) = &mut link.extras else { return };
         let arrival = there + hop.delay;
         let arrival = extras.variation.as_mut().map_or(arrival, |variation| variation.delay(arrival));
-        link.extras = Some(extras);
-        observer.transmitted(now, id, &packet, arrived, done);
+        // A packet is copied only if it may be changed (see `forward`).
+        let mut changed;
+        let packet = match &extras.requests {
+            None => packet,
+            Some(_) => {
+                changed = *packet;
+                extras.look(now, &mut changed, link.queue.bytes());
+                &changed
+            }
+        };
+        observer.transmitted(now, id, packet, arrived, done);
         self.schedule_slot(Slot::Link(id), wake);
-        self.push(hop.lane, arrival, &packet);
+        self.push(hop.lane, arrival, packet);
     }
 
     /// Packets in lanes and queues.

@@ -49,11 +49,10 @@ impl<O: Observer> Simulation<O> {
         let now = self.now;
         let Some(flow) = &mut self.flows[slot] else { return };
         let Endpoints::Tcp(tcp) = &mut flow.endpoints else { return };
-        while let Some(out) = tcp.receiver.poll_ack() {
-            let packet = Packet { flow: flow.id, bytes: out.bytes, ecn: out.ecn, body: Body::Ack(out.ack) };
-            self.observer.sent(now, &packet);
-            self.network.send(now, now, flow.route, &packet, &mut self.ledger, &mut self.observer);
-        }
+        tcp.receiver.acknowledge(flow.id, |packet| {
+            self.observer.sent(now, packet);
+            self.network.send(now, now, flow.route, packet, &mut self.ledger, &mut self.observer);
+        });
         // Nothing else of the flow changes here.
         let deadline = tcp.receiver.deadline();
         if let Some((pair, _)) = flow.pair {
